@@ -1,0 +1,226 @@
+"""Our vocabulary: everything that can happen in a session, as frozen, upsert-shaped events.
+
+Knows no protocol and no state. `wire.v1` makes them of what the agent sends, `agent.conversation`
+adds what the client does; `Transcript.apply` is the only reader that acts on them.
+
+An update names the thing it is about by id and carries only what changes: a field that is UNSET is
+left as it was. `raw` is the message itself, kept where it had parts that we do not know.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Any, Final, Literal
+
+from msgspec import Struct
+
+from .records import (
+    Command,
+    ConfigOption,
+    Content,
+    Json,
+    Location,
+    Mode,
+    Option,
+    PlanEntry,
+    TokenUsage,
+    Usage,
+)
+
+
+class Unset(Enum):
+    """The type of UNSET: "this update does not speak of that field"."""
+
+    UNSET = "UNSET"
+
+    def __repr__(self) -> str:
+        return "UNSET"
+
+
+UNSET: Final = Unset.UNSET
+
+Role = Literal["user", "agent", "thought"]
+
+
+class TurnStarted(Struct, frozen=True):
+    prompt: tuple[Content, ...]
+
+
+class TurnCancelling(Struct, frozen=True):
+    """A cancel was sent: unfinished tool calls count as cancelled, updates are still taken."""
+
+
+class TurnEnded(Struct, frozen=True):
+    status: Literal["done", "failed", "abandoned"]
+    stop_reason: str | None = None
+    error: str | None = None
+    usage: TokenUsage | None = None
+    raw: Json = None
+
+
+class MessageChunk(Struct, frozen=True):
+    role: Role
+    content: Content
+    message_id: str | None = None
+    raw: Json = None
+
+
+class ToolChanged(Struct, frozen=True):
+    """A tool call, new or changed. `created`: the agent announced a call, rather than updated one."""
+
+    id: str
+    title: str | Unset = UNSET
+    kind: str | Unset = UNSET
+    status: str | Unset = UNSET
+    content: tuple[Content, ...] | Unset = UNSET
+    locations: tuple[Location, ...] | Unset = UNSET
+    raw_input: Any = UNSET
+    raw_output: Any = UNSET
+    name: str | Unset = UNSET
+    meta: Any = UNSET
+    created: bool = False
+    raw: Json = None
+
+
+class PlanReplaced(Struct, frozen=True):
+    """The plan, whole: `entries`, or prose in `text` (markdown), or a file in `uri`."""
+
+    entries: tuple[PlanEntry, ...] = ()
+    id: str | None = None
+    text: str | None = None
+    uri: str | None = None
+    raw: Json = None
+
+
+class PlanRemoved(Struct, frozen=True):
+    id: str
+    raw: Json = None
+
+
+class QuestionAsked(Struct, frozen=True):
+    """A permission question about a tool call."""
+
+    id: str
+    tool_id: str
+    options: tuple[Option, ...]
+    raw: Json = None
+
+
+class QuestionSettled(Struct, frozen=True):
+    """`answer` is the chosen option's id; None: cancelled or withdrawn. `by` says who decided."""
+
+    id: str
+    answer: str | None
+    by: str
+    reason: str | None = None
+
+
+class NoticeGiven(Struct, frozen=True):
+    """Something to tell the user. `source` is "agent", or "client" where we speak ourselves."""
+
+    severity: str
+    title: str
+    description: str | None = None
+    source: Literal["agent", "client"] = "agent"
+    raw: Json = None
+
+
+class CompactionChanged(Struct, frozen=True):
+    id: str
+    status: str
+    summary: tuple[Content, ...] | Unset = UNSET
+    error: str | None = None
+    raw: Json = None
+
+
+class CompactionChunk(Struct, frozen=True):
+    id: str
+    content: Content
+    raw: Json = None
+
+
+class CommandsReplaced(Struct, frozen=True):
+    commands: tuple[Command, ...]
+    raw: Json = None
+
+
+class ModesReplaced(Struct, frozen=True):
+    modes: tuple[Mode, ...]
+    current: str | None
+    raw: Json = None
+
+
+class ModeChanged(Struct, frozen=True):
+    id: str
+    raw: Json = None
+
+
+class ConfigReplaced(Struct, frozen=True):
+    options: tuple[ConfigOption, ...]
+    raw: Json = None
+
+
+class InfoChanged(Struct, frozen=True):
+    """The session's own description; None clears a field, UNSET leaves it."""
+
+    title: str | Unset | None = UNSET
+    updated_at: str | Unset | None = UNSET
+    raw: Json = None
+
+
+class UsageChanged(Struct, frozen=True):
+    usage: Usage
+    raw: Json = None
+
+
+class StatusChanged(Struct, frozen=True):
+    """The state of the session itself: starting, idle, working, stuck, restarting, dead, closed."""
+
+    status: str
+    detail: str | None = None
+
+
+class AgentKnown(Struct, frozen=True):
+    """Who answers, and where it works."""
+
+    name: str
+    title: str | None = None
+    version: str | None = None
+    cwd: str | None = None
+
+
+class HistoryCleared(Struct, frozen=True):
+    """The agent is about to tell the history anew; what was told before gives way to it."""
+
+
+class UnknownReceived(Struct, frozen=True):
+    """A message that we do not know: kept, and shown plainly. `what` is a short name for it."""
+
+    what: str
+    raw: Json
+
+
+Event = (
+    MessageChunk
+    | ToolChanged
+    | PlanReplaced
+    | PlanRemoved
+    | QuestionAsked
+    | QuestionSettled
+    | TurnStarted
+    | TurnCancelling
+    | TurnEnded
+    | NoticeGiven
+    | CompactionChanged
+    | CompactionChunk
+    | CommandsReplaced
+    | ModesReplaced
+    | ModeChanged
+    | ConfigReplaced
+    | InfoChanged
+    | UsageChanged
+    | StatusChanged
+    | AgentKnown
+    | HistoryCleared
+    | UnknownReceived
+)

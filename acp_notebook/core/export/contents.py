@@ -1,0 +1,146 @@
+"""Content -> blocks: text, images, sounds, resources, diffs, and what we do not know.
+
+Knows no items and no markup. A tool's text is output, to be shown as it is; a message's is markdown.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+
+from ..records import (
+    Audio,
+    Content,
+    Diff,
+    Image,
+    Json,
+    Resource,
+    ResourceLink,
+    Terminal,
+    Text,
+    UnknownContent,
+)
+from .blocks import Block, Code, Fold, Line, Link, Media, Prose
+from .bounds import bounded, pretty_json, size
+from .diff import unified_diff
+from .words import Words
+
+DIFF_LINES = 400
+"""Of one diff: what a reader scrolls through; the file itself has the rest."""
+
+# Types that a browser shows and that can hold no script: SVG is not among them.
+IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+AUDIO_TYPES = frozenset({"audio/wav", "audio/x-wav", "audio/mpeg", "audio/mp3", "audio/ogg", "audio/webm"})
+
+_BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}")
+_FENCE = re.compile(r"(`{3,}+|~{3,}+)[^\n`]*+\n")
+
+
+def message_blocks(content: Iterable[Content], words: Words, *, breaks: bool = False) -> tuple[Block, ...]:
+    """A message's content: its text is markdown, and text in several pieces is one text."""
+    blocks: list[Block] = []
+    for is_text, run in groupby(content, lambda block: isinstance(block, Text)):
+        if is_text:
+            text = words.prose("".join(block.text for block in run if isinstance(block, Text)))
+            blocks += [Prose(text, breaks)] if text.strip() else []
+        else:
+            blocks += [shown for block in run for shown in _blocks(block, words)]
+    return tuple(blocks)
+
+
+def tool_blocks(content: Iterable[Content], words: Words) -> tuple[Block, ...]:
+    """A tool call's content: its text is output."""
+    return tuple(shown for block in content for shown in _blocks(block, words))
+
+
+def code_block(text: str, words: Words) -> Iterator[Block]:
+    """Output as it is, out of the fence that many agents put around it."""
+    text = _unfenced(words.code(text).strip("\n"))
+    if text.strip():
+        yield Code(text)
+
+
+def _unfenced(text: str) -> str:
+    """What one fence around the whole text holds; a text of several blocks stays as it is."""
+    fence = _FENCE.match(text)
+    if fence is None or not text.endswith("\n" + fence[1], fence.end() - 1):
+        return text
+    body = text[fence.end() : -len(fence[1])].removesuffix("\n")
+    return text if fence[1] in body else body
+
+
+def json_block(value: Json, words: Words) -> Code:
+    return Code(words.code(pretty_json(value)), "json")
+
+
+def _blocks(block: Content, words: Words) -> Iterator[Block]:
+    match block:
+        case Text(text):
+            yield from code_block(text, words)
+        case Image() | Audio():
+            yield _media(block, words)
+        case ResourceLink():
+            yield _link(block, words)
+        case Resource():
+            yield _resource(block, words)
+        case Diff():
+            yield from _diff(block, words)
+        case Terminal():
+            yield Line("Terminal:", "its output was shown live only")
+        case UnknownContent(raw):
+            yield Fold("Unknown content", (json_block(raw, words),))
+
+
+def _media(block: Image | Audio, words: Words) -> Block:
+    data = "".join(block.data.split())
+    note = _data_note(block.type, block.mime_type, data, words)
+    mime_type = block.mime_type.strip().lower()
+    allowed = IMAGE_TYPES if isinstance(block, Image) else AUDIO_TYPES
+    if mime_type in allowed and is_base64(data):
+        return Media(mime_type, data, note)
+    return Line("", note)
+
+
+def _data_note(what: str, mime_type: str | None, data: str, words: Words) -> str:
+    count = len(data) * 3 // 4 - data[-2:].count("=")
+    kind = f"{words.line(mime_type)}, " if mime_type else ""
+    return f"{what} ({kind}{size(max(count, 0))})"
+
+
+def is_base64(data: str) -> bool:
+    return len(data) % 4 == 0 and _BASE64.fullmatch(data) is not None
+
+
+def _link(block: ResourceLink, words: Words) -> Link:
+    uri = words.path(block.uri)
+    label = words.line(block.title or block.name) or uri
+    notes = [words.line(block.description or ""), words.line(block.mime_type or "")]
+    if isinstance(block.size, int):
+        notes.append(size(block.size))
+    return Link(uri, label, ", ".join(note for note in notes if note))
+
+
+def _resource(block: Resource, words: Words) -> Block:
+    name = words.path(block.uri)
+    if block.text is None:
+        note = _data_note("data", block.mime_type, block.blob or "", words)
+        return Line("Resource", f"{name}, {note}")
+    text = words.code(block.text).rstrip("\n")
+    return Fold(f"Resource {name}", (Code(text),) if text.strip() else ())
+
+
+def _diff(block: Diff, words: Words) -> Iterator[Block]:
+    old, new = _same_newlines(block.old_text, block.new_text)
+    lines = unified_diff(None if old is None else words.exact(old), words.exact(new))
+    label = "New file" if old is None else "Changed" if lines else "Unchanged"
+    yield Line(label, words.path(block.path))
+    if lines:
+        yield Code(bounded(lines, DIFF_LINES), "diff")
+
+
+def _same_newlines(old: str | None, new: str) -> tuple[str | None, str]:
+    # A file that keeps its CRLF need not show each of them; one that changes them must.
+    if "\r\n" in new and (old is None or "\r\n" in old):
+        return old and old.replace("\r\n", "\n"), new.replace("\r\n", "\n")
+    return old, new

@@ -1,0 +1,117 @@
+"""Blocks -> static HTML, one fragment for a cell's output. Reads well with every style stripped.
+
+Knows no items. Nothing but `prose.render` lets foreign text near markup; all else is escaped here.
+Colours are those of the page: only borders, opacity and faint backgrounds, for light and dark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from itertools import groupby
+
+from ..snapshot import Item
+from .blocks import Block, Check, Checklist, Code, Fold, Line, Link, Media, Prose, Quote, Tool
+from .cut import Piece, fitted
+from .links import is_link
+from .outline import outline
+from .prose import pre, render
+from .words import Words
+
+_QUOTE = "border-left:3px solid currentColor;padding-left:.8em;margin:.8em 0"
+_QUIET = "opacity:.75"
+_DIFF_STYLES = {"+": "background:rgba(46,160,67,.18)", "-": "background:rgba(248,81,73,.18)"}
+_MARKS = {"completed": "☑", "in_progress": "◐", "pending": "☐"}
+_OTHER_MARK = "▫"
+
+
+def to_html(
+    items: Sequence[Item], *, cwd: str | None = None, title: str | None = None, max_bytes: int | None = None
+) -> str:
+    """The items as one `<div>`. Over `max_bytes`, the oldest details are left out, then the oldest parts."""
+    words = Words(cwd)
+    head = f"<p><strong>{escape(words.line(title))}</strong></p>\n" if title else ""
+    start, end = f'<div class="acp-transcript">\n{head}', "</div>"
+    blocks = list(outline(items, words))
+    if max_bytes is None:
+        return start + _joined(blocks) + end
+    room = max_bytes - len((start + end).encode())
+    return start + fitted([Piece(block, _block) for block in blocks], room) + end
+
+
+def _joined(blocks: Iterable[Block]) -> str:
+    return "".join(map(_block, blocks))
+
+
+def _block(block: Block) -> str:
+    return _markup(block) + "\n"
+
+
+def _markup(block: Block) -> str:
+    match block:
+        case Prose(text, breaks):
+            return render(text, breaks=breaks)
+        case Line(label, text):
+            return f"<p>{_labelled(label, text)}</p>"
+        case Code(text, language):
+            return _diff(text) if language == "diff" else pre(text)
+        case Link():
+            return f"<p>{_link(block)}</p>"
+        case Media():
+            return _media(block)
+        case Checklist(checks):
+            return "<ul>\n" + "".join(map(_check, checks)) + "</ul>"
+        case Quote(label, blocks):
+            body = _joined(blocks) or "<p>(empty)</p>\n"
+            return f'<blockquote style="{_QUOTE}">\n<p>{_labelled(label)}</p>\n{body}</blockquote>'
+        case Fold(label, blocks, quiet):
+            return _details(escape(label), blocks, style=_QUIET if quiet else "")
+        case Tool():
+            return _details(_tool_head(block), block.blocks, opened=block.open)
+
+
+def _labelled(label: str, text: str = "") -> str:
+    strong = f"<strong>{escape(label)}</strong>" if label else ""
+    return " ".join(part for part in (strong, escape(text)) if part)
+
+
+def _tool_head(tool: Tool) -> str:
+    return f"{tool.icon} {escape(tool.kind)} <code>{escape(tool.title)}</code> — {escape(tool.status)}"
+
+
+def _details(summary: str, blocks: Sequence[Block], *, opened: bool = False, style: str = "") -> str:
+    if not blocks:
+        return f"<p>{summary}</p>"
+    attributes = (' open=""' if opened else "") + (f' style="{style}"' if style else "")
+    return f"<details{attributes}><summary>{summary}</summary>\n{_joined(blocks)}</details>"
+
+
+def _diff(text: str) -> str:
+    runs = groupby(text.split("\n"), lambda line: line[:1])
+    return "<pre>\n" + "\n".join(_diff_run(sign, "\n".join(lines)) for sign, lines in runs) + "</pre>"
+
+
+def _diff_run(sign: str, text: str) -> str:
+    style = _DIFF_STYLES.get(sign)
+    return f'<span style="{style}">{escape(text)}</span>' if style else escape(text)
+
+
+def _link(link: Link) -> str:
+    label = escape(link.label)
+    if is_link(link.uri):
+        shown = f'<a href="{escape(link.uri)}" target="_blank" rel="noopener noreferrer">{label}</a>'
+    else:
+        shown = label if link.uri == link.label else f"{label} <code>{escape(link.uri)}</code>"
+    return shown + (f" ({escape(link.note)})" if link.note else "")
+
+
+def _media(media: Media) -> str:
+    uri, note = escape(media.uri), escape(media.note)
+    if media.is_image:
+        return f'<p><img src="{uri}" alt="{note}" style="max-width:100%"></p>'
+    return f'<p><audio controls="" src="{uri}"></audio> {note}</p>'
+
+
+def _check(check: Check) -> str:
+    mark = _MARKS.get(check.status, _OTHER_MARK)
+    return f"<li>{mark} {escape(check.text)} <em>({escape(check.note)})</em></li>\n"

@@ -1,0 +1,215 @@
+"""Items -> blocks: what a document says about a conversation, in the order in which it happened.
+
+Knows no markup. Item keys, the agent's ids and its raw messages are left out on purpose: they say
+nothing to a reader and differ from run to run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from ..records import Location, PlanEntry
+from ..snapshot import Compaction, Item, Message, Notice, Plan, Question, ToolCall, TurnStart, Unknown
+from .blocks import Block, Check, Checklist, Code, Fold, Line, Link, Prose, Quote, Tool
+from .bounds import shortened
+from .contents import json_block, message_blocks, tool_blocks
+from .words import Words
+
+TITLE_CHARS = 160
+"""Of a tool call's title in its heading, about two lines; a longer one follows in full."""
+
+ICONS = {
+    "read": "\U0001f4c4",
+    "edit": "✏️",
+    "delete": "\U0001f5d1️",
+    "move": "➜",
+    "search": "\U0001f50d",
+    "execute": "▶",
+    "think": "\U0001f4ad",
+    "fetch": "\U0001f310",
+    "switch_mode": "⇄",
+}
+OTHER_ICON = "\U0001f527"
+
+_STOPPED = {
+    "cancelled": "The turn was cancelled.",
+    "refusal": "The agent refused to go on.",
+    "max_tokens": "The agent reached its limit of tokens.",
+    "max_turn_requests": "The agent reached its limit of requests in one turn.",
+}
+
+
+def outline(items: Sequence[Item], words: Words) -> Iterator[Block]:
+    """The blocks of a conversation, or of a part of it."""
+    titles = {item.key: _title(item, words) for item in items if isinstance(item, ToolCall)}
+    turn: TurnStart | None = None
+    for item in items:
+        if isinstance(item, TurnStart):
+            yield from _ending(turn, words)
+            turn = item
+        yield from _item(item, titles, words)
+    yield from _ending(turn, words)
+
+
+def _item(item: Item, titles: Mapping[str, str], words: Words) -> Iterator[Block]:
+    match item:
+        case TurnStart():
+            yield _user(item, words)
+        case Message():
+            yield from _message(item, words)
+        case ToolCall():
+            yield _tool(item, words)
+        case Plan():
+            yield from _plan(item, words)
+        case Question():
+            yield _question(item, titles, words)
+        case Notice():
+            yield from _notice(item, words)
+        case Compaction():
+            yield _compaction(item, words)
+        case Unknown():
+            yield Fold(f"Unknown message: {words.line(item.what)}", (json_block(item.content, words),))
+
+
+def _user(turn: TurnStart, words: Words) -> Quote:
+    return Quote("You", message_blocks(turn.prompt, words, breaks=True))
+
+
+def _message(message: Message, words: Words) -> Iterator[Block]:
+    said = message_blocks(message.content, words, breaks=message.role == "user")
+    if not said:
+        return
+    match message.role:
+        case "agent":
+            yield from said
+        case "thought":
+            yield Fold("Thought", said, quiet=True)
+        case "user":
+            yield Quote("You", said)
+        case other:
+            yield Quote(words.line(other), said)
+
+
+# ---- tool calls -----------------------------------------------------------------------------
+
+
+def _title(tool: ToolCall, words: Words) -> str:
+    title = words.line(tool.title)
+    # Many agents put a command between backticks; the writers mark it as code anyway.
+    if len(title) > 2 and title[0] == title[-1] == "`" and "`" not in title[1:-1]:
+        title = title[1:-1]
+    return title or words.line(tool.name or "") or "(untitled)"
+
+
+def _tool(tool: ToolCall, words: Words) -> Tool:
+    title = _title(tool, words)
+    blocks: tuple[Block, ...] = ()
+    if len(title) > TITLE_CHARS or "\n" in tool.title.strip():
+        blocks = (Code(words.code(tool.title).strip()),)
+    if tool.locations:
+        blocks += (Line("Where:", _places(tool.locations, words)),)
+    blocks += tool_blocks(tool.content, words)
+    seen = bool(tool.diffs) or tool.status == "failed"
+    icon = ICONS.get(tool.kind, OTHER_ICON)
+    return Tool(icon, _word(tool.kind, words), _cut(title), _word(tool.status, words), blocks, seen)
+
+
+def _cut(title: str) -> str:
+    return title if len(title) <= TITLE_CHARS else title[:TITLE_CHARS] + "…"
+
+
+def _places(locations: Sequence[Location], words: Words) -> str:
+    shown = (words.path(at.path) + ("" if at.line is None else f":{at.line}") for at in locations)
+    return ", ".join(dict.fromkeys(shown))
+
+
+def _word(name: str, words: Words) -> str:
+    return words.line(name).replace("_", " ") or "unknown"
+
+
+# ---- plans and questions ----------------------------------------------------------------------
+
+
+def _plan(plan: Plan, words: Words) -> Iterator[Block]:
+    yield Line("Plan")
+    if plan.entries:
+        yield Checklist(tuple(_check(entry, words) for entry in plan.entries))
+    if plan.text:
+        yield Prose(words.prose(plan.text))
+    if plan.uri:
+        uri = words.path(plan.uri)
+        yield Link(uri, uri)
+
+
+def _check(entry: PlanEntry, words: Words) -> Check:
+    note = f"{_word(entry.status, words)}, {_word(entry.priority, words)}"
+    return Check(entry.status, words.line(entry.content), note)
+
+
+def _question(question: Question, titles: Mapping[str, str], words: Words) -> Line:
+    about = _cut(titles.get(question.tool or "", "a tool call"))
+    return Line("Permission:", f"{about} → {_answer(question, words)}")
+
+
+def _answer(question: Question, words: Words) -> str:
+    if question.status == "open":
+        return "not answered yet"
+    chosen = (words.line(option.name) for option in question.options if option.id == question.answer)
+    # The id of an answer that was not offered is the agent's or the policy's own: no name to show.
+    answer = "cancelled" if question.answer is None else next(chosen, "an answer that was not offered")
+    by, reason = words.line(question.by or ""), words.line(question.reason or "")
+    who = ": ".join(part for part in (f"by {by}" if by else "", reason) if part)
+    return f"{answer} ({who})" if who else answer
+
+
+# ---- notices, compaction, endings ---------------------------------------------------------------
+
+
+def _notice(notice: Notice, words: Words) -> Iterator[Block]:
+    # Who speaks is said by us, so that an agent's notice cannot pass for ours.
+    who = "Notice" if notice.source == "client" else "Agent's notice"
+    label = f"{who} ({_word(notice.severity, words)}):"
+    yield Line(label, words.line(notice.title))
+    if notice.description:
+        yield from _told("", notice.description, words)
+
+
+def _compaction(compaction: Compaction, words: Words) -> Fold:
+    blocks = message_blocks(compaction.summary, words)
+    if compaction.error:
+        blocks += tuple(_told("Error:", compaction.error, words))
+    return Fold(f"Conversation summarised: {_word(compaction.status, words)}", blocks)
+
+
+def _ending(turn: TurnStart | None, words: Words) -> Iterator[Block]:
+    """How a turn ended, where that is worth a line."""
+    if turn is None:
+        return
+    match turn.status:
+        case "failed":
+            yield from _told("The turn failed:", turn.error or "no reason was given", words)
+            return
+        case "abandoned":
+            yield Line("The turn was abandoned:", "the agent did not end it.")
+        case "running":
+            yield Line("Still running." if not turn.cancelling else "Still running, being cancelled.")
+        case "done" | "history":
+            if turn.stop_reason not in (None, "end_turn"):
+                reason = turn.stop_reason or ""
+                yield Line(_STOPPED.get(reason) or f"The turn ended: {_word(reason, words)}.")
+        case other:
+            yield Line(f"The turn's status: {_word(other, words)}.")
+    if turn.error:
+        yield from _told("Error:", turn.error, words)
+
+
+def _told(label: str, text: str, words: Words) -> Iterator[Block]:
+    """A short text in a line, a long one (the tail of stderr) as it is."""
+    text = words.code(text).strip()
+    if "\n" not in text:
+        if label or text:
+            yield Line(label, shortened(text))
+        return
+    if label:
+        yield Line(label)
+    yield Code(text)

@@ -1,0 +1,108 @@
+"""Foreign markdown -> HTML that is safe to show: no raw HTML, no remote image, no other link than to the web.
+
+Knows no blocks. The parser is markdown-it with `html` off; everything it lets through is escaped by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from html import escape
+
+from markdown_it import MarkdownIt
+from markdown_it.rules_core import StateCore
+from markdown_it.token import Token
+
+from .links import is_link
+
+MAX_NESTING = 40
+"""Block levels that are rendered; markdown-it drops what is deeper, so such a text is shown as it is."""
+MAX_CHARS = 100_000
+"""A message beyond is data, not prose: it is shown as it is."""
+HEADING_SHIFT = 2
+"""An agent's heading stands below those of the notebook."""
+
+
+class _WebLinksOnly(MarkdownIt):
+    """A link that is not one of ours is left as the text that it was."""
+
+    def validateLink(self, url: str) -> bool:
+        return is_link(url)
+
+
+def render(text: str, *, breaks: bool = False) -> str:
+    """The text as HTML; as it is, in a <pre>, where it is too deep or too long to be rendered."""
+    if len(text) > MAX_CHARS:
+        return pre(text)
+    parser = _WITH_BREAKS if breaks else _PLAIN
+    try:
+        tokens = parser.parse(text)
+        if too_deep(tokens):
+            return pre(text)
+        return str(parser.renderer.render(tokens, parser.options, {})).rstrip("\n")
+    except RecursionError:
+        return pre(text)
+
+
+def pre(text: str) -> str:
+    # HTML drops a newline right after <pre>: one more keeps the text as it is.
+    return f"<pre>\n{escape(text)}</pre>"
+
+
+def too_deep(tokens: Sequence[Token]) -> bool:
+    """Whether markdown-it reached the level at which it begins to drop text."""
+    return any(token.level >= MAX_NESTING - 1 for token in tokens)
+
+
+def parser(*, breaks: bool = False) -> MarkdownIt:
+    """CommonMark with tables and strikethrough; raw HTML is text."""
+    options = {"html": False, "xhtmlOut": False, "maxNesting": MAX_NESTING, "breaks": breaks}
+    return _WebLinksOnly("commonmark", options).enable(["table", "strikethrough"])
+
+
+def _html_parser(breaks: bool) -> MarkdownIt:
+    made = parser(breaks=breaks)
+    made.core.ruler.push("acp_safe", _make_safe)
+    return made
+
+
+def _make_safe(state: StateCore) -> None:
+    for token in state.tokens:
+        if token.type in ("heading_open", "heading_close"):
+            token.tag = f"h{min(int(token.tag[1:]) + HEADING_SHIFT, 6)}"
+        elif token.type == "fence":
+            token.info = ""  # it would become a class, and a page's CSS may know that class
+        elif token.children:
+            token.children = list(_safe_inline(token.children))
+
+
+def _safe_inline(tokens: Sequence[Token]) -> Iterator[Token]:
+    """Links open apart; an image is a link to it, since loading it would tell its server who reads."""
+    depth = 0
+    for token in tokens:
+        depth += token.nesting if token.type.startswith("link_") else 0
+        if token.type == "image":
+            yield from _image(token, inside_link=depth > 0)
+            continue
+        if token.type == "link_open":
+            _opens_apart(token)
+        yield token
+
+
+def _image(token: Token, *, inside_link: bool) -> Iterator[Token]:
+    source = str(token.attrs.get("src", ""))
+    text = Token("text", "", 0, content=f"image: {token.content or source}")
+    if inside_link:
+        yield text
+        return
+    link = Token("link_open", "a", 1, attrs={"href": source})
+    _opens_apart(link)
+    yield from (link, text, Token("link_close", "a", -1))
+
+
+def _opens_apart(link: Token) -> None:
+    link.attrSet("target", "_blank")
+    link.attrSet("rel", "noopener noreferrer")
+
+
+_PLAIN = _html_parser(breaks=False)
+_WITH_BREAKS = _html_parser(breaks=True)

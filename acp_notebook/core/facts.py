@@ -1,0 +1,91 @@
+"""What an agent says of itself and of its sessions, and what it asks: frozen records beside the events.
+
+Knows no protocol field names (`wire.v1` reads them in) and no state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from .events import Event, ToolChanged
+from .records import Json, Option, TokenUsage
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What the agent can do; each is used only where it is True."""
+
+    load: bool = False
+    resume: bool = False
+    list: bool = False
+    fork: bool = False
+    close: bool = False
+    delete: bool = False
+    additional_directories: bool = False
+    image: bool = False
+    audio: bool = False
+    embedded_context: bool = False
+    mcp_http: bool = False
+    mcp_sse: bool = False
+    logout: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AuthMethod:
+    """A way to sign in. `type` "terminal": by running the agent's own command with `args`."""
+
+    id: str
+    name: str
+    description: str | None = None
+    type: str = "agent"
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class AgentFacts:
+    """The agent's introduction."""
+
+    protocol_version: int
+    name: str | None = None
+    title: str | None = None
+    version: str | None = None
+    capabilities: Capabilities = Capabilities()
+    auth_methods: tuple[AuthMethod, ...] = ()
+    raw: Json = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class SessionFacts:
+    """The answer to new, load and resume: the events that it stands for, and the id of a new session."""
+
+    id: str | None
+    events: tuple[Event, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SessionInfo:
+    """A session that the agent keeps."""
+
+    id: str
+    cwd: str
+    title: str | None = None
+    updated_at: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PromptAnswer:
+    stop_reason: str
+    usage: TokenUsage | None = None
+    raw: Json = None
+
+
+@dataclass(frozen=True, slots=True)
+class PermissionAsked:
+    """The agent asks whether it may."""
+
+    session_id: str
+    tool: ToolChanged
+    options: tuple[Option, ...]
+    raw: Json = None

@@ -1,0 +1,80 @@
+"""The message that is being written, and the prompt that may be echoed: where a chunk belongs.
+
+Knows nothing of the rest of the transcript.
+"""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from .events import MessageChunk
+from .patches import Append, Path
+from .records import Content, Text, plain
+
+
+class OpenMessage:
+    """The newest message, while it is the newest item; `field` is where its content stands."""
+
+    __slots__ = ("_field", "_index", "_message_id", "_path", "_role", "key")
+
+    def __init__(self, key: str, first: MessageChunk, index: int = 0, field: str = "content") -> None:
+        self.key = key
+        self._role, self._message_id = first.role, first.message_id
+        self._field, self._index = field, index
+        self._path: Path | None = None if bare_text(first.content) is None else (field, index, "text")
+
+    def continues(self, chunk: MessageChunk) -> bool:
+        # No id says nothing; another id, or the first one after none, is another message.
+        return chunk.role == self._role and chunk.message_id in (None, self._message_id)
+
+    def append(self, content: Content) -> Append:
+        """Text lengthens the last block if that is text; anything else is a block of its own."""
+        text = bare_text(content)
+        if text is not None and self._path is not None:
+            return Append(self.key, self._path, text)
+        self._index += 1
+        self._path = None if text is None else (self._field, self._index, "text")
+        return Append(self.key, (self._field,), [plain(content)])
+
+
+class Echo:
+    """The prompt, which the agent may send back as the user's message, in chunks of any size."""
+
+    __slots__ = ("_others", "_seen", "_settled", "_text")
+
+    def __init__(self, prompt: tuple[Content, ...] = ()) -> None:
+        self._text = "".join(block.text for block in prompt if isinstance(block, Text))
+        self._others = [block for block in prompt if not isinstance(block, Text)]
+        self._seen = self._settled = 0
+
+    def takes(self, content: Content) -> bool:
+        """Whether this is the next part of the prompt."""
+        if not isinstance(content, Text):
+            return content in self._others
+        if not self._text.startswith(content.text, self._seen):
+            return False
+        self._seen += len(content.text)
+        if self._seen == len(self._text):
+            self.settle()
+        return True
+
+    def settle(self) -> None:
+        """What was taken until now was an echo."""
+        self._settled = self._seen
+
+    def give_back(self, content: Content) -> Content:
+        """The content with what was taken just before: it was the beginning of another message."""
+        if not isinstance(content, Text) or self._seen == self._settled:
+            return content
+        taken, self._seen = self._text[self._settled : self._seen], self._settled
+        return replace(content, text=taken + content.text)
+
+
+def is_empty(chunk: MessageChunk) -> bool:
+    """Nothing to show, and nothing to keep."""
+    return isinstance(chunk.content, Text) and not chunk.content.text and chunk.raw is None
+
+
+def bare_text(content: Content) -> str | None:
+    """The text of a plain text block; None for any other, and for text with annotations of its own."""
+    return content.text if isinstance(content, Text) and content.annotations is None else None

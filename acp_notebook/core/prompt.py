@@ -1,0 +1,68 @@
+"""What the user passes to a prompt -> the content that is sent, fitted to what the agent takes.
+
+Pure. Knows text, paths and ready-made content; objects of data libraries are not its business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from .facts import Capabilities
+from .records import Audio, Content, Image, Resource, ResourceLink, Text
+
+SENDABLE = (Text, Image, Audio, ResourceLink, Resource)
+
+
+def content_of(parts: Iterable[Any], cwd: str) -> tuple[Content, ...]:
+    """The parts of a prompt as content; raises ValueError that names what cannot be sent."""
+    content = tuple(_block(part, cwd) for part in parts)
+    if not any(not isinstance(block, Text) or block.text.strip() for block in content):
+        raise ValueError("the prompt is empty")
+    return content
+
+
+def _block(part: Any, cwd: str) -> Content:
+    match part:
+        case str():
+            return Text(_sendable(part))
+        case Path():
+            path = part if part.is_absolute() else Path(cwd) / part
+            return ResourceLink(path.as_uri(), path.name or str(path))
+        case Text() | Image() | Audio() | ResourceLink() | Resource():
+            return part
+    raise ValueError(
+        f"a {type(part).__name__} cannot be sent; pass text, a Path, or content such as acp.Image(...)"
+    )
+
+
+def _sendable(text: str) -> str:
+    """Lone surrogates (from undecodable file names, mostly) cannot be written as UTF-8."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def fitted(content: Iterable[Content], can: Capabilities) -> tuple[tuple[Content, ...], tuple[str, ...]]:
+    """The content as this agent takes it, and a note on each thing that was changed for that."""
+    notes: list[str] = []
+    return tuple(_fitted(block, can, notes) for block in content), tuple(notes)
+
+
+def _fitted(block: Content, can: Capabilities, notes: list[str]) -> Content:
+    match block:
+        case Image(mime_type=mime_type) if not can.image:
+            return _left_out(f"image ({mime_type})", notes)
+        case Audio(mime_type=mime_type) if not can.audio:
+            return _left_out(f"sound ({mime_type})", notes)
+        case Resource(uri=uri, text=str(text)) if not can.embedded_context:
+            notes.append(f"{uri} was sent as plain text: this agent takes no embedded resources")
+            return Text(f"\n{uri}:\n```\n{text}\n```\n")
+        case Resource(uri=uri) if not can.embedded_context:
+            notes.append(f"{uri} was sent as a link: this agent takes no embedded resources")
+            return ResourceLink(uri, uri.rsplit("/", 1)[-1] or uri, mime_type=block.mime_type)
+    return block
+
+
+def _left_out(what: str, notes: list[str]) -> Content:
+    notes.append(f"{what}: left out, this agent does not take it")
+    return Text(f"[{what} left out: this agent does not take it]")

@@ -1,0 +1,190 @@
+"""The small frozen records that events carry and snapshots show: content, locations, options.
+
+Knows no protocol field names (`wire.v1` translates) and no state. `plain` turns a record into JSON
+types and `content_from_plain` turns content back; the browser reads the same keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from msgspec import Struct
+
+Json = Any
+"""Plain JSON types: None, bool, int, float, str, list, dict with string keys."""
+
+
+class Text(Struct, frozen=True):
+    text: str
+    annotations: Mapping[str, Json] | None = None
+    type: ClassVar[str] = "text"
+
+
+class Image(Struct, frozen=True):
+    data: str
+    """Base64."""
+    mime_type: str
+    uri: str | None = None
+    annotations: Mapping[str, Json] | None = None
+    type: ClassVar[str] = "image"
+
+
+class Audio(Struct, frozen=True):
+    data: str
+    """Base64."""
+    mime_type: str
+    annotations: Mapping[str, Json] | None = None
+    type: ClassVar[str] = "audio"
+
+
+class ResourceLink(Struct, frozen=True):
+    uri: str
+    name: str
+    title: str | None = None
+    description: str | None = None
+    mime_type: str | None = None
+    size: int | None = None
+    annotations: Mapping[str, Json] | None = None
+    type: ClassVar[str] = "resource_link"
+
+
+class Resource(Struct, frozen=True):
+    """A resource with its contents: `text`, or `blob` (base64)."""
+
+    uri: str
+    text: str | None = None
+    blob: str | None = None
+    mime_type: str | None = None
+    annotations: Mapping[str, Json] | None = None
+    type: ClassVar[str] = "resource"
+
+
+class Diff(Struct, frozen=True):
+    path: str
+    new_text: str
+    old_text: str | None = None
+    """None for a new file."""
+    type: ClassVar[str] = "diff"
+
+
+class Terminal(Struct, frozen=True):
+    terminal_id: str
+    type: ClassVar[str] = "terminal"
+
+
+class UnknownContent(Struct, frozen=True):
+    """Content of a type that we do not know: kept as it came, shown plainly."""
+
+    raw: Json = None
+    type: ClassVar[str] = "unknown"
+
+
+Content = Text | Image | Audio | ResourceLink | Resource | Diff | Terminal | UnknownContent
+
+
+class Location(Struct, frozen=True):
+    path: str
+    line: int | None = None
+
+
+class PlanEntry(Struct, frozen=True):
+    content: str
+    priority: str = "medium"
+    status: str = "pending"
+
+
+class Option(Struct, frozen=True):
+    """One answer to a permission question. An unknown `kind` is shown, and never taken for an allow."""
+
+    id: str
+    name: str
+    kind: str
+
+
+class Command(Struct, frozen=True):
+    """A slash command of the agent's."""
+
+    name: str
+    description: str
+    hint: str | None = None
+
+
+class Mode(Struct, frozen=True):
+    id: str
+    name: str
+    description: str | None = None
+
+
+class Choice(Struct, frozen=True):
+    """A value that a config option can take; `group` is the heading it stands under."""
+
+    value: str
+    name: str
+    description: str | None = None
+    group: str | None = None
+
+
+class ConfigOption(Struct, frozen=True):
+    id: str
+    name: str
+    type: str
+    """"select" or "boolean"."""
+    value: str | bool
+    choices: tuple[Choice, ...] = ()
+    description: str | None = None
+    category: str | None = None
+
+
+class Cost(Struct, frozen=True):
+    amount: float
+    currency: str
+
+
+class Usage(Struct, frozen=True):
+    """How full the session's context is, and what the session has cost so far."""
+
+    used: int | None
+    size: int | None
+    cost: Cost | None = None
+
+
+class TokenUsage(Struct, frozen=True):
+    """The tokens of one turn, where the agent tells."""
+
+    total: int | None = None
+    input: int | None = None
+    output: int | None = None
+    thought: int | None = None
+    cached_read: int | None = None
+    cached_write: int | None = None
+
+
+_CONTENT_TYPES: dict[str, type[Content]] = {
+    cls.type: cls for cls in (Text, Image, Audio, ResourceLink, Resource, Diff, Terminal, UnknownContent)
+}
+
+
+def plain(value: Any) -> Json:
+    """A record, or a tuple of them, as JSON types: None fields left out, content tagged with its type."""
+    if isinstance(value, tuple):
+        return [plain(item) for item in value]
+    if not isinstance(value, Struct):
+        return value
+    cls: Any = type(value)
+    tag = getattr(cls, "type", None)
+    result: dict[str, Json] = {"type": tag} if isinstance(tag, str) else {}
+    for name in cls.__struct_fields__:
+        item = getattr(value, name)
+        if item is not None:
+            result[name] = plain(item)
+    return result
+
+
+def content_from_plain(block: Mapping[str, Json]) -> Content:
+    """The inverse of `plain` for content; a type that is not ours becomes UnknownContent."""
+    tag = block.get("type")
+    cls = _CONTENT_TYPES.get(tag) if isinstance(tag, str) else None
+    if cls is None:
+        return UnknownContent(dict(block))
+    return cls(**{name: block[name] for name in cls.__struct_fields__ if name in block})

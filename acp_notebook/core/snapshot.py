@@ -1,0 +1,252 @@
+"""A transcript as the user reads it: immutable records, safe to keep and to use from any thread.
+
+Knows only the shape of the state that `Transcript` keeps; changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from .records import (
+    Choice,
+    Command,
+    ConfigOption,
+    Content,
+    Cost,
+    Diff,
+    Json,
+    Location,
+    Mode,
+    Option,
+    PlanEntry,
+    Text,
+    TokenUsage,
+    Usage,
+    content_from_plain,
+)
+
+
+def text_of(content: tuple[Content, ...]) -> str:
+    """The text among the content, joined."""
+    return "".join(block.text for block in content if isinstance(block, Text))
+
+
+@dataclass(frozen=True, slots=True)
+class TurnStart:
+    """A turn as an item: the prompt, and how it went. `turn` is its own key."""
+
+    key: str
+    turn: str
+    number: int
+    status: str
+    """running, done, failed, abandoned; history for what a loaded session tells."""
+    prompt: tuple[Content, ...]
+    cancelling: bool = False
+    stop_reason: str | None = None
+    error: str | None = None
+    usage: TokenUsage | None = None
+    raw: tuple[Json, ...] = ()
+
+    @property
+    def text(self) -> str:
+        return text_of(self.prompt)
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    key: str
+    turn: str | None
+    role: str
+    """agent, thought, or user (a user's message in the middle of a turn)."""
+    content: tuple[Content, ...]
+    raw: tuple[Json, ...] = field(default=(), repr=False)
+
+    @property
+    def text(self) -> str:
+        return text_of(self.content)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    key: str = field(repr=False)
+    turn: str | None = field(repr=False)
+    id: str
+    title: str
+    kind: str
+    status: str
+    """pending, in_progress, completed, failed; ours: cancelled, unfinished."""
+    content: tuple[Content, ...] = field(default=(), repr=False)
+    locations: tuple[Location, ...] = ()
+    raw_input: Json = field(default=None, repr=False)
+    raw_output: Json = field(default=None, repr=False)
+    name: str | None = None
+    meta: Json = field(default=None, repr=False)
+    raw: tuple[Json, ...] = field(default=(), repr=False)
+
+    @property
+    def diffs(self) -> tuple[Diff, ...]:
+        return tuple(block for block in self.content if isinstance(block, Diff))
+
+    @property
+    def text(self) -> str:
+        return text_of(self.content)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    key: str = field(repr=False)
+    turn: str | None = field(repr=False)
+    entries: tuple[PlanEntry, ...] = ()
+    id: str | None = None
+    text: str | None = None
+    uri: str | None = None
+    raw: tuple[Json, ...] = field(default=(), repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A permission question: `tool` is the key of the tool call it is about."""
+
+    key: str = field(repr=False)
+    turn: str | None = field(repr=False)
+    id: str
+    tool: str | None
+    options: tuple[Option, ...]
+    status: str
+    """open, answered, cancelled."""
+    answer: str | None = None
+    by: str | None = None
+    reason: str | None = None
+    raw: tuple[Json, ...] = field(default=(), repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    key: str = field(repr=False)
+    turn: str | None = field(repr=False)
+    severity: str
+    title: str
+    description: str | None = None
+    source: str = "agent"
+    raw: tuple[Json, ...] = field(default=(), repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Compaction:
+    key: str = field(repr=False)
+    turn: str | None = field(repr=False)
+    id: str
+    status: str
+    summary: tuple[Content, ...] = ()
+    error: str | None = None
+    raw: tuple[Json, ...] = field(default=(), repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """A message that we do not know, as it came."""
+
+    key: str = field(repr=False)
+    turn: str | None = field(repr=False)
+    what: str
+    content: Json
+
+
+Item = TurnStart | Message | ToolCall | Plan | Question | Notice | Compaction | Unknown
+
+
+@dataclass(frozen=True, slots=True)
+class AgentInfo:
+    name: str
+    title: str | None = None
+    version: str | None = None
+    cwd: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A whole conversation at one moment."""
+
+    items: tuple[Item, ...]
+    version: int
+    status: str = "starting"
+    detail: str | None = None
+    agent: AgentInfo | None = None
+    title: str | None = None
+    updated_at: str | None = None
+    mode: str | None = None
+    modes: tuple[Mode, ...] = ()
+    config: tuple[ConfigOption, ...] = ()
+    commands: tuple[Command, ...] = ()
+    usage: Usage | None = None
+
+    def __repr__(self) -> str:
+        turns = sum(isinstance(item, TurnStart) for item in self.items)
+        return f"<Snapshot: {turns} turns, {len(self.items)} items, {self.status}>"
+
+
+def _contents(blocks: list[Json]) -> tuple[Content, ...]:
+    return tuple(content_from_plain(block) for block in blocks)
+
+
+def _records(cls: Callable[..., Any]) -> Callable[[list[Json]], tuple[Any, ...]]:
+    return lambda values: tuple(cls(**value) for value in values)
+
+
+_READ: dict[str, Callable[[Any], Any]] = {
+    "prompt": _contents,
+    "summary": _contents,
+    "raw": tuple,
+    "locations": _records(Location),
+    "entries": _records(PlanEntry),
+    "options": _records(Option),
+}
+"""How a field of an item is read; a field that is not here is taken as it is."""
+
+_ITEM_TYPES: dict[str, Callable[..., Item]] = {
+    "turn": lambda usage=None, **fields: TurnStart(usage=usage and TokenUsage(**usage), **fields),
+    "message": lambda content, **fields: Message(content=_contents(content), **fields),
+    "tool": lambda content, **fields: ToolCall(content=_contents(content), **fields),
+    "plan": Plan,
+    "question": Question,
+    "notice": Notice,
+    "compaction": Compaction,
+    "unknown": Unknown,
+}
+
+
+def item_from_plain(item: Mapping[str, Json]) -> Item:
+    """An item of the state, read into its record."""
+    fields = {name: _READ[name](value) if name in _READ else value for name, value in item.items()}
+    return _ITEM_TYPES[fields.pop("type")](**fields)
+
+
+def _usage(value: dict[str, Json]) -> Usage:
+    cost = value.get("cost")
+    return Usage(value.get("used"), value.get("size"), Cost(**cost) if cost else None)
+
+
+def _config(options: list[Json]) -> tuple[ConfigOption, ...]:
+    read_choices = _records(Choice)
+    return tuple(ConfigOption(**{**option, "choices": read_choices(option["choices"])}) for option in options)
+
+
+_READ_SESSION: dict[str, Callable[[Any], Any]] = {
+    "agent": lambda value: AgentInfo(**value),
+    "modes": _records(Mode),
+    "config": _config,
+    "commands": _records(Command),
+    "usage": _usage,
+}
+
+
+def snapshot_from(session: Mapping[str, Json], items: tuple[Item, ...], version: int) -> Snapshot:
+    """A snapshot of the header and the items."""
+    fields = {
+        name: _READ_SESSION[name](value) if name in _READ_SESSION else value
+        for name, value in session.items()
+        if name not in ("key", "raw")
+    }
+    return Snapshot(items, version, **fields)

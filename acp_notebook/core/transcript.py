@@ -1,0 +1,394 @@
+"""Transcript.apply(event) -> patches: the only place where a conversation's state changes.
+
+Does no I/O and knows no clock, no thread and no protocol: the same events give the same transcript.
+It works in place (a copy of the whole per event would be quadratic) and is owned by one thread.
+
+The rules:
+- Everything is an item with a key of ours ("k1", "k2", …), in the order in which it first appeared.
+  A turn is an item too (it shows the prompt); every later item belongs to the newest turn, until
+  another starts, so that an update that comes late stays with the turn it was late for.
+- A chunk continues the newest item if that is a message of the same role and the message id has not
+  changed; otherwise it starts a new message. So the order between messages, thoughts and tool
+  calls is kept.
+- A tool call is an upsert by the agent's id; an update that comes before its call makes the call. A
+  call that is announced again in a later turn is another call: agents reuse ids.
+- A plan is replaced in place within a turn.
+- The user's own prompt echoed back is not shown twice. A user message outside of a running turn is
+  history that the agent tells: it starts a turn of status "history".
+- When a turn ends, or is being cancelled, the tool calls that are still open are closed.
+- What we do not know is kept and shown: an item of type "unknown", or `raw` beside what we do know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
+from . import events as ev
+from .messages import Echo, OpenMessage, bare_text, is_empty
+from .patches import SESSION, Add, Append, Patch, Remove, Set, State, settled
+from .records import Json, plain
+from .snapshot import Item, Snapshot, ToolCall, item_from_plain, snapshot_from
+
+RAW_KEPT = 32
+"""Raw messages kept with one item: enough to see what an agent adds, bounded if it adds it to each chunk."""
+
+CLOSED_STATUSES = frozenset({"completed", "failed", "cancelled", "unfinished"})
+"""Any other status, also one that we have never heard of, is a tool call that may still go on."""
+
+
+class Transcript:
+    """One session's conversation: `apply` events, take a `snapshot`."""
+
+    def __init__(self) -> None:
+        self._state = State()
+        self._version = 0
+        self._count = 0
+        self._turns = 0
+        self._turn: str | None = None
+        self._message: OpenMessage | None = None
+        self._tools: dict[str, str] = {}
+        self._open_tools: dict[str, None] = {}
+        self._plans: dict[str | None, str] = {}
+        self._questions: dict[str, str] = {}
+        self._compactions: dict[str, str] = {}
+        self._echo = Echo()
+        self._by_turn: dict[str | None, list[str]] = {}
+        self._views: dict[str, Item] = {}
+        self._snapshot: Snapshot | None = None
+
+    # ---- reading -------------------------------------------------------------------------
+
+    @property
+    def version(self) -> int:
+        """Grows with every change."""
+        return self._version
+
+    @property
+    def current_turn(self) -> str | None:
+        """The key of the newest turn."""
+        return self._turn
+
+    def plain(self) -> dict[str, Json]:
+        """The whole state as JSON: what patches add up to."""
+        return self._state.plain()
+
+    def snapshot(self) -> Snapshot:
+        """The state as immutable records; made again only for what changed."""
+        if self._snapshot is None:
+            items = tuple(self._view(key) for key in self._state.items)
+            self._snapshot = snapshot_from(settled(self._state.session), items, self._version)
+        return self._snapshot
+
+    def turn_items(self, turn: str | None) -> tuple[Item, ...]:
+        """The items of one turn (None: those before the first), at a cost of that turn alone."""
+        return tuple(self._view(key) for key in self._by_turn.get(turn, ()))
+
+    def item(self, key: str) -> Item:
+        return self._view(key)
+
+    def tool(self, id: str) -> ToolCall:
+        """The tool call that the agent calls by this id now."""
+        view = self._view(self._tools[id])
+        assert isinstance(view, ToolCall)
+        return view
+
+    def _view(self, key: str) -> Item:
+        view = self._views.get(key)
+        if view is None:
+            view = self._views[key] = item_from_plain(settled(self._state.items[key]))
+        return view
+
+    # ---- changing ------------------------------------------------------------------------
+
+    def apply(self, event: ev.Event) -> list[Patch]:
+        """Take an event; what it changed comes back as patches, already applied here."""
+        patches = self._decide(event)
+        for patch in patches:
+            self._state.apply(patch)
+            if not isinstance(patch, Add):
+                self._views.pop(patch.key, None)
+        if patches:
+            self._version += 1
+            self._snapshot = None
+        return patches
+
+    def apply_all(self, events: Iterable[ev.Event]) -> list[Patch]:
+        return [patch for event in events for patch in self.apply(event)]
+
+    def _decide(self, event: ev.Event) -> list[Patch]:
+        match event:
+            case ev.MessageChunk(role="user"):
+                return self._user_chunk(event)
+            case ev.MessageChunk():
+                return self._chunk(event)
+            case ev.ToolChanged():
+                return self._tool(event)
+            case ev.TurnStarted():
+                return self._turn_started(event)
+            case ev.TurnCancelling():
+                return self._turn_cancelling()
+            case ev.TurnEnded():
+                return self._turn_ended(event)
+            case ev.PlanReplaced():
+                return self._plan(event)
+            case ev.PlanRemoved(id):
+                key = self._plans.pop(id, None)
+                return [] if key is None else self._removed(key)
+            case ev.QuestionAsked():
+                return self._question(event)
+            case ev.QuestionSettled():
+                return self._settle(event)
+            case ev.NoticeGiven(raw=raw):
+                return [self._add("notice", plain_fields(event), raw)]
+            case ev.CompactionChanged():
+                return self._compaction(event)
+            case ev.CompactionChunk():
+                return self._compaction_chunk(event)
+            case ev.HistoryCleared():
+                return self._cleared()
+            case ev.UnknownReceived(what, raw):
+                return [self._add("unknown", {"what": what, "content": raw})]
+        return self._header(event)
+
+    # ---- turns ---------------------------------------------------------------------------
+
+    def _turn_started(self, event: ev.TurnStarted) -> list[Patch]:
+        self._echo = Echo(event.prompt)
+        return [self._add_turn("running", plain(event.prompt))]
+
+    def _add_turn(self, status: str, prompt: list[Json], raw: Json = None) -> Add:
+        self._turns += 1
+        self._plans.clear()
+        patch = self._add("turn", {"number": self._turns, "status": status, "prompt": prompt}, raw)
+        self._turn = patch.item["key"]
+        return patch
+
+    def _turn_cancelling(self) -> list[Patch]:
+        if self._turn_status() != "running" or self._turn is None:
+            return []
+        return [Set(self._turn, ("cancelling",), True), *self._close_tools("cancelled")]
+
+    def _turn_ended(self, event: ev.TurnEnded) -> list[Patch]:
+        if self._turn is None:
+            return []
+        fields = plain_fields(event)
+        patches: list[Patch] = [Set(self._turn, (name,), value) for name, value in fields.items()]
+        patches += self._keep_raw(self._turn, event.raw)
+        cancelled = event.stop_reason == "cancelled"
+        return patches + self._close_tools("cancelled" if cancelled else "unfinished")
+
+    def _close_tools(self, status: str) -> list[Patch]:
+        patches: list[Patch] = [Set(key, ("status",), status) for key in self._open_tools]
+        self._open_tools.clear()
+        return patches
+
+    def _turn_status(self) -> str | None:
+        status: str | None = self._state.items[self._turn]["status"] if self._turn else None
+        return status
+
+    # ---- messages ------------------------------------------------------------------------
+
+    def _chunk(self, event: ev.MessageChunk) -> list[Patch]:
+        message = self._message
+        content = event.content
+        if message is None or not message.continues(event):
+            if is_empty(event):
+                return []
+            fields = {"role": event.role, "content": [plain(content)]}
+            added = self._add("message", fields, event.raw)
+            self._message = OpenMessage(added.item["key"], event, 0)
+            return [added]
+        patches: list[Patch] = [message.append(content)]
+        return patches if event.raw is None else patches + self._keep_raw(message.key, event.raw)
+
+    def _user_chunk(self, event: ev.MessageChunk) -> list[Patch]:
+        turn, status = self._turn, self._turn_status()
+        continues = self._message is not None and self._message.continues(event)
+        if turn is not None and status != "history" and not continues:
+            if self._echo.takes(event.content):
+                return self._keep_raw(turn, event.raw)
+            event = replace(event, content=self._echo.give_back(event.content))
+        if status == "running":
+            return self._chunk(event)
+        if is_empty(event):
+            return []
+        if self._message is not None and continues and status == "history" and turn == self._message.key:
+            return [self._message.append(event.content), *self._keep_raw(turn, event.raw)]
+        added = self._add_turn("history", [plain(event.content)], event.raw)
+        self._message = OpenMessage(added.item["key"], event, 0, "prompt")
+        return [added]
+
+    # ---- tool calls, plans, questions -----------------------------------------------------
+
+    def _tool(self, event: ev.ToolChanged) -> list[Patch]:
+        fields = plain_fields(event, leave=("id", "created"))
+        key = self._tools.get(event.id)
+        if key is not None and event.created and self._state.items[key]["turn"] != self._turn:
+            key = None
+        patches: list[Patch]
+        if key is None:
+            added = self._add("tool", {"id": event.id, **_NEW_TOOL, **fields}, event.raw)
+            key = self._tools[event.id] = added.item["key"]
+            fields["status"] = added.item["status"]
+            patches = [added]
+        else:
+            patches = [Set(key, (name,), value) for name, value in fields.items()]
+            patches += self._keep_raw(key, event.raw)
+        if "status" in fields:
+            if fields["status"] not in CLOSED_STATUSES:
+                self._open_tools[key] = None
+            else:
+                self._open_tools.pop(key, None)
+        return patches
+
+    def _plan(self, event: ev.PlanReplaced) -> list[Patch]:
+        fields = plain_fields(event)
+        key = self._plans.get(event.id)
+        if key is None:
+            added = self._add("plan", fields, event.raw)
+            self._plans[event.id] = added.item["key"]
+            return [added]
+        changed = {"entries": fields["entries"], "text": fields.get("text"), "uri": fields.get("uri")}
+        now = self._state.items[key]
+        patches: list[Patch] = [
+            Set(key, (name,), value) for name, value in changed.items() if now.get(name) != value
+        ]
+        return patches + self._keep_raw(key, event.raw)
+
+    def _question(self, event: ev.QuestionAsked) -> list[Patch]:
+        fields = {
+            "id": event.id,
+            "tool": self._tools.get(event.tool_id),
+            "options": plain(event.options),
+            "status": "open",
+        }
+        added = self._add("question", fields, event.raw)
+        self._questions[event.id] = added.item["key"]
+        return [added]
+
+    def _settle(self, event: ev.QuestionSettled) -> list[Patch]:
+        key = self._questions.pop(event.id, None)
+        if key is None:
+            return []
+        fields = {
+            "status": "cancelled" if event.answer is None else "answered",
+            **plain_fields(event, leave=("id",)),
+        }
+        return [Set(key, (name,), value) for name, value in fields.items()]
+
+    # ---- compaction, header, history -------------------------------------------------------
+
+    def _compaction(self, event: ev.CompactionChanged) -> list[Patch]:
+        fields = plain_fields(event)
+        key = self._compactions.get(event.id)
+        if key is None:
+            added = self._add("compaction", {"summary": [], **fields}, event.raw)
+            self._compactions[event.id] = added.item["key"]
+            return [added]
+        patches: list[Patch] = [Set(key, (name,), value) for name, value in fields.items()]
+        return patches + self._keep_raw(key, event.raw)
+
+    def _compaction_chunk(self, event: ev.CompactionChunk) -> list[Patch]:
+        before: list[Patch] = []
+        key = self._compactions.get(event.id)
+        if key is None:
+            before = self._compaction(ev.CompactionChanged(event.id, "in_progress"))
+            key = self._compactions[event.id]
+        summary = self._state.items[key]["summary"] if not before else []
+        after = self._keep_raw(key, event.raw)
+        text = bare_text(event.content)
+        if summary and text is not None and summary[-1].keys() == {"type", "text"}:
+            return [Append(key, ("summary", len(summary) - 1, "text"), text), *after]
+        return [*before, Append(key, ("summary",), [plain(event.content)]), *after]
+
+    def _header(self, event: ev.Event) -> list[Patch]:
+        match event:
+            case ev.StatusChanged(status, detail):
+                fields: dict[str, Json] = {"status": status, "detail": detail}
+            case ev.CommandsReplaced(commands):
+                fields = {"commands": plain(commands)}
+            case ev.ModesReplaced(modes, current):
+                fields = {"modes": plain(modes), "mode": current}
+            case ev.ModeChanged(id):
+                fields = {"mode": id}
+            case ev.ConfigReplaced(options):
+                fields = {"config": plain(options)}
+            case ev.UsageChanged(usage):
+                fields = {"usage": plain(usage)}
+            case ev.AgentKnown():
+                fields = {"agent": plain_fields(event)}
+            case ev.InfoChanged(title, updated_at):
+                given = {"title": title, "updated_at": updated_at}
+                fields = {name: value for name, value in given.items() if value is not ev.UNSET}
+            case _:
+                raise TypeError(f"not an event: {event!r}")
+        session = self._state.session
+        patches: list[Patch] = [
+            Set(SESSION, (name,), value)
+            for name, value in fields.items()
+            if name not in session or session[name] != value
+        ]
+        return patches + self._keep_raw(SESSION, getattr(event, "raw", None))
+
+    def _cleared(self) -> list[Patch]:
+        patches: list[Patch] = [Remove(key) for key in self._state.items]
+        for index in (
+            self._tools,
+            self._open_tools,
+            self._plans,
+            self._questions,
+            self._compactions,
+            self._by_turn,
+        ):
+            index.clear()
+        self._turn = self._message = None
+        self._turns = 0
+        return patches
+
+    def _removed(self, key: str) -> list[Patch]:
+        self._by_turn[self._state.items[key]["turn"]].remove(key)
+        return [Remove(key)]
+
+    # ---- items ---------------------------------------------------------------------------
+
+    def _add(self, type: str, fields: dict[str, Json], raw: Json = None) -> Add:
+        self._count += 1
+        key = f"k{self._count}"
+        turn = key if type == "turn" else self._turn
+        item: dict[str, Json] = {"key": key, "type": type, "turn": turn, **fields}
+        if raw is not None:
+            item["raw"] = [raw]
+        self._message = None
+        self._echo.settle()
+        self._by_turn.setdefault(turn, []).append(key)
+        return Add(item)
+
+    def _keep_raw(self, key: str, raw: Json) -> list[Patch]:
+        if raw is None:
+            return []
+        item = self._state.session if key == SESSION else self._state.items.get(key, {})
+        kept = item.get("raw")
+        if kept is None:
+            return [Set(key, ("raw",), [raw])]
+        return [Append(key, ("raw",), [raw])] if len(kept) < RAW_KEPT else []
+
+
+_NEW_TOOL: dict[str, Json] = {
+    "title": "",
+    "kind": "other",
+    "status": "pending",
+    "content": [],
+    "locations": [],
+}
+
+
+def plain_fields(event: ev.Event, leave: tuple[str, ...] = ()) -> dict[str, Json]:
+    """An event's fields as JSON, without those that are UNSET or None, and without `raw`."""
+    fields: dict[str, Json] = {}
+    for name in type(event).__struct_fields__:
+        value = getattr(event, name)
+        if value is not None and value is not ev.UNSET and name != "raw" and name not in leave:
+            fields[name] = plain(value)
+    return fields

@@ -1,0 +1,255 @@
+"""Hypothesis strategies: any sequence of events, and any run of patches that fits a state.
+
+Few ids and few texts, so that collisions, reuse and echoes happen.
+"""
+
+from __future__ import annotations
+
+import json
+from msgspec.structs import replace
+from typing import Any
+
+from hypothesis import strategies as st
+
+from acp_notebook.core import events as ev
+from acp_notebook.core import records as rec
+from acp_notebook.core.patches import Add, Append, Patch, Path, Remove, Set, to_wire
+from acp_notebook.core.records import Json
+
+PROMPT = "hello world"
+"""The prompt of most turns; some of the texts below are parts of it, so that they can be an echo."""
+
+ids = st.sampled_from(["a", "b", "c"])
+texts = st.sampled_from(["", "x", "hel", "lo", "lo world", "hello", PROMPT, "é\n🙂"])
+statuses = st.sampled_from(["pending", "in_progress", "completed", "failed", "strange"])
+json_values: st.SearchStrategy[Json] = st.sampled_from(
+    [
+        None,
+        True,
+        0,
+        1.5,
+        "",
+        "x",
+        [],
+        {},
+        [None, "y"],
+        {"key": "k1", "type": "text"},
+        {"x": [{"y": "z"}, [1]]},
+    ]
+)
+raws: st.SearchStrategy[Json] = st.sampled_from([None, None, {}, {"_meta": {"x": [1]}}])
+
+
+def optional(strategy: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.none() | strategy
+
+
+def maybe(strategy: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.just(ev.UNSET) | strategy
+
+
+def several(strategy: st.SearchStrategy[Any]) -> st.SearchStrategy[tuple[Any, ...]]:
+    return st.just(()) | st.tuples(strategy) | st.tuples(strategy, strategy)
+
+
+NOTES = {"audience": ["user"]}
+bare_texts = texts.map(rec.Text)
+SPECIMENS: list[rec.Content] = [
+    rec.Text("x", NOTES),
+    rec.Text("", NOTES),
+    rec.Image("aGk=", "image/png"),
+    rec.Image("aGk=", "image/png", "file:///a.png", NOTES),
+    rec.Audio("aGk=", "audio/wav"),
+    rec.Audio("aGk=", "audio/wav", NOTES),
+    rec.ResourceLink("file:///a", "a"),
+    rec.ResourceLink("file:///a", "a", "A", "", "text/plain", 0, NOTES),
+    rec.Resource("file:///a", "text"),
+    rec.Resource("file:///a", None, "aGk=", "image/png", NOTES),
+    rec.Diff("a.py", "new"),
+    rec.Diff("a.py", "", "old"),
+    rec.Terminal("t1"),
+    rec.UnknownContent(None),
+    rec.UnknownContent([]),
+    rec.UnknownContent({"type": "hologram", "raw": {"x": None}}),
+]
+"""Each type of content, with and without what is optional."""
+
+contents: st.SearchStrategy[Any] = st.sampled_from(SPECIMENS) | bare_texts
+chunk_contents = bare_texts | bare_texts | contents
+
+chunks = st.builds(
+    ev.MessageChunk, st.sampled_from(["user", "agent", "thought"]), chunk_contents, optional(ids), raws
+)
+tools = st.builds(
+    ev.ToolChanged,
+    id=ids,
+    title=maybe(texts),
+    kind=maybe(st.sampled_from(["read", "edit", "strange"])),
+    status=maybe(statuses),
+    content=maybe(several(contents)),
+    locations=maybe(several(st.builds(rec.Location, ids, optional(st.integers(0))))),
+    raw_input=maybe(json_values),
+    raw_output=maybe(json_values),
+    name=maybe(ids),
+    meta=maybe(json_values),
+    created=st.booleans(),
+    raw=raws,
+)
+turn_starts = st.builds(
+    ev.TurnStarted,
+    st.just((rec.Text(PROMPT),)) | several(contents).map(lambda more: (rec.Text("hel"), *more)),
+)
+token_usages = st.builds(rec.TokenUsage, optional(st.integers(0)), optional(st.integers(0)))
+turn_ends = st.builds(
+    ev.TurnEnded,
+    st.sampled_from(["done", "failed", "abandoned"]),
+    optional(st.sampled_from(["end_turn", "cancelled", "strange"])),
+    optional(texts),
+    optional(token_usages),
+    raws,
+)
+plan_entries = st.builds(rec.PlanEntry, texts, st.sampled_from(["high", "low"]), statuses)
+plans = st.builds(
+    ev.PlanReplaced, several(plan_entries), optional(ids), optional(texts), optional(ids), raws
+) | st.builds(ev.PlanRemoved, ids)
+options = st.builds(rec.Option, ids, texts, st.sampled_from(["allow_once", "reject_once", "strange"]))
+questions = st.builds(ev.QuestionAsked, ids, ids, several(options), raws) | st.builds(
+    ev.QuestionSettled, ids, optional(ids), st.sampled_from(["user", "policy"]), optional(texts)
+)
+compactions = st.builds(
+    ev.CompactionChanged, ids, statuses, maybe(several(contents)), optional(texts), raws
+) | st.builds(ev.CompactionChunk, ids, chunk_contents, raws)
+choices = st.builds(rec.Choice, ids, texts, optional(texts), optional(ids))
+costs = st.builds(rec.Cost, st.floats(0, 9), st.just("EUR"))
+headers = st.one_of(
+    st.builds(ev.CommandsReplaced, several(st.builds(rec.Command, ids, texts, optional(texts))), raws),
+    st.builds(
+        ev.ModesReplaced, several(st.builds(rec.Mode, ids, texts, optional(texts))), optional(ids), raws
+    ),
+    st.builds(ev.ModeChanged, ids, raws),
+    st.builds(
+        ev.ConfigReplaced,
+        several(
+            st.builds(rec.ConfigOption, ids, texts, st.just("select"), ids, several(choices), optional(texts))
+            | st.builds(rec.ConfigOption, ids, texts, st.just("boolean"), st.booleans())
+        ),
+        raws,
+    ),
+    st.builds(ev.InfoChanged, maybe(optional(texts)), maybe(optional(texts)), raws),
+    st.builds(
+        ev.UsageChanged,
+        st.builds(rec.Usage, optional(st.integers(0)), optional(st.integers(0)), optional(costs)),
+        raws,
+    ),
+    st.builds(ev.StatusChanged, statuses, optional(texts)),
+    st.builds(ev.AgentKnown, ids, optional(texts), optional(ids), optional(ids)),
+)
+others = st.one_of(
+    st.builds(ev.NoticeGiven, ids, texts, optional(texts), st.sampled_from(["agent", "client"]), raws),
+    st.builds(ev.UnknownReceived, ids, json_values),
+    st.builds(ev.TurnCancelling),
+)
+kept_events: st.SearchStrategy[ev.Event] = st.one_of(
+    chunks,
+    chunks,
+    chunks,
+    tools,
+    tools,
+    turn_starts,
+    turn_ends,
+    plans,
+    questions,
+    compactions,
+    headers,
+    others,
+)
+"""Every event but the one that clears the history."""
+
+events: st.SearchStrategy[ev.Event] = st.one_of(*[kept_events] * 12, st.builds(ev.HistoryCleared))
+
+
+def runs_of(some: st.SearchStrategy[ev.Event], longest: int = 25) -> st.SearchStrategy[list[ev.Event]]:
+    """Runs of any length alike; plain lists would be short most of the time."""
+    return st.integers(0, longest).flatmap(lambda size: st.lists(some, min_size=size, max_size=size))
+
+
+event_runs = runs_of(events)
+
+
+@st.composite
+def event_runs_with_marked_raw(draw: st.DrawFn) -> tuple[list[ev.Event], list[Json]]:
+    """A run in which some events carry a raw message of their own, and those raw messages.
+
+    A turn is there from the start, and nothing is cleared or removed: so each raw has a place to be.
+    """
+    run: list[ev.Event] = [ev.TurnStarted((rec.Text(PROMPT),))]
+    marks: list[Json] = []
+    for event in draw(runs_of(kept_events)):
+        if isinstance(event, ev.PlanRemoved):
+            continue
+        if getattr(event, "raw", None) is not None:
+            marks.append({"mark": len(marks)})
+            event = replace(event, raw=marks[-1])
+        run.append(event)
+    return run, marks
+
+
+def splits(text: str) -> st.SearchStrategy[list[str]]:
+    """The text in any chunking, empty chunks too."""
+    cuts = st.lists(st.integers(0, len(text)), max_size=5).map(sorted)
+    return cuts.map(lambda at: [text[a:b] for a, b in zip([0, *at], [*at, len(text)], strict=True)])
+
+
+def reference_apply(state: Json, wire: list[Json]) -> Json:
+    """What a patch means, said as simply as possible: a new plain state for a patch as it travels."""
+    state, wire = json.loads(json.dumps([state, wire]))
+    items: list[Json] = state["items"]
+    match wire:
+        case ["add", item] if item["key"] == "session":
+            state["session"] = item
+        case ["add", item]:
+            items.append(item)
+        case ["remove", key]:
+            state["items"] = [item for item in items if item["key"] != key]
+        case [word, key, [*steps, last], value]:
+            place = next(item for item in [state["session"], *items] if item["key"] == key)
+            for step in steps:
+                place = place[step]
+            place[last] = place[last] + value if word == "append" else value
+    return state
+
+
+def _places(value: Json, path: Path = ()) -> list[tuple[Path, Json]]:
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    below = [place for step, item in inner if path or step != "key" for place in _places(item, (*path, step))]
+    return [(path, value), *below] if path else below
+
+
+@st.composite
+def patch_runs(draw: st.DrawFn) -> tuple[Json, list[Patch]]:
+    """A plain state, and a run of any patches that fit it one after the other."""
+    start: Json = {"session": {"key": "session", "x": []}, "items": [{"key": "k0", "x": "t"}]}
+    state, run, added = start, list[Patch](), 0
+    for _ in range(draw(st.integers(0, 12))):
+        keys: list[str] = [item["key"] for item in state["items"]]
+        key = draw(st.sampled_from(["session", *keys, *keys]))
+        item: Json = next(item for item in [state["session"], *state["items"]] if item["key"] == key)
+        patch: Patch
+        match draw(st.sampled_from(["add", "remove", "set", "set", "append", "append", "append"])):
+            case "add":
+                added += 1
+                patch = Add({"key": f"k{added}", "x": draw(json_values), "y": draw(texts)})
+            case "remove" if key != "session":
+                patch = Remove(key)
+            case "append" if grows := [place for place in _places(item) if isinstance(place[1], str | list)]:
+                path, value = draw(st.sampled_from(grows))
+                more: st.SearchStrategy[Any] = (
+                    texts if isinstance(value, str) else st.lists(json_values, max_size=2)
+                )
+                patch = Append(key, path, draw(more))
+            case _:
+                inside = [path for path, _ in _places(item)]
+                patch = Set(key, draw(st.sampled_from([("x",), ("new",), *inside])), draw(json_values))
+        run.append(patch)
+        state = reference_apply(state, to_wire(patch))
+    return start, run

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+
+from acp_notebook.core.records import (
+    Choice,
+    ConfigOption,
+    Content,
+    Json,
+    Location,
+    Terminal,
+    Text,
+    UnknownContent,
+    Usage,
+    content_from_plain,
+    plain,
+)
+from tests.core.strategies import contents
+
+
+@given(contents)
+def test_content_comes_back_from_its_plain_form(content: Content) -> None:
+    assert content_from_plain(json.loads(json.dumps(plain(content)))) == content
+
+
+@given(contents)
+def test_the_plain_form_of_content_names_its_type_and_holds_no_none_of_its_own(content: Content) -> None:
+    made = plain(content)
+    assert made["type"] == content.type
+    assert None not in made.values()
+
+
+def test_records_are_plain_at_any_depth() -> None:
+    option = ConfigOption("m", "Model", "select", "x", (Choice("x", "X"), Choice("y", "Y", group="g")))
+    assert plain((option,)) == [
+        {
+            "id": "m",
+            "name": "Model",
+            "type": "select",
+            "value": "x",
+            "choices": [{"value": "x", "name": "X"}, {"value": "y", "name": "Y", "group": "g"}],
+        }
+    ]
+
+
+@pytest.mark.parametrize(
+    ("value", "made"),
+    [
+        (Text(""), {"type": "text", "text": ""}),
+        (Terminal("t1"), {"type": "terminal", "terminal_id": "t1"}),
+        (Location("a.py"), {"path": "a.py"}),
+        (Location("a.py", 0), {"path": "a.py", "line": 0}),
+        (Usage(None, None), {}),
+        ((), []),
+        (None, None),
+        ({"x": None}, {"x": None}),
+    ],
+)
+def test_only_none_is_left_out(value: object, made: Json) -> None:
+    assert plain(value) == made
+
+
+@pytest.mark.parametrize("block", [{}, {"type": "hologram", "x": 1}, {"type": None}, {"type": ["text"]}])
+def test_content_of_another_type_is_kept_as_it_came(block: dict[str, Json]) -> None:
+    assert content_from_plain(block) == UnknownContent(block)
+
+
+def test_unknown_content_can_be_nothing_at_all() -> None:
+    assert content_from_plain(plain(UnknownContent(None))) == UnknownContent(None)
+
+
+def test_a_field_that_a_later_version_adds_does_no_harm() -> None:
+    assert content_from_plain({"type": "text", "text": "a", "colour": "red"}) == Text("a")
