@@ -1,0 +1,98 @@
+"""The agent's answers to what we asked -> our records.
+
+Knows the answers of every method that we call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from msgspec import Raw
+
+from ...core import events as ev
+from ...core import records as rec
+from ...core.facts import AgentFacts, AuthMethod, Capabilities, PromptAnswer, SessionFacts, SessionInfo
+from .. import schema as s
+from .parts import config_options
+from .reading import read
+
+
+def read_initialize(result: Raw) -> AgentFacts:
+    answer, raw = read(s.InitializeResponse, result)
+    can, session = answer.agent_capabilities, answer.agent_capabilities.session_capabilities
+    prompt, mcp = can.prompt_capabilities, can.mcp_capabilities
+    return AgentFacts(
+        protocol_version=answer.protocol_version,
+        name=answer.agent_info.name if answer.agent_info else None,
+        title=answer.agent_info.title if answer.agent_info else None,
+        version=answer.agent_info.version if answer.agent_info else None,
+        capabilities=Capabilities(
+            load=can.load_session,
+            resume=session.get("resume") is not None,
+            list=session.get("list") is not None,
+            fork=session.get("fork") is not None,
+            close=session.get("close") is not None,
+            delete=session.get("delete") is not None,
+            additional_directories=session.get("additionalDirectories") is not None,
+            image=prompt.image,
+            audio=prompt.audio,
+            embedded_context=prompt.embedded_context,
+            mcp_http=mcp.http,
+            mcp_sse=mcp.sse,
+            logout=can.auth.get("logout") is not None,
+        ),
+        auth_methods=tuple(
+            AuthMethod(it.id, it.name, it.description, it.type, tuple(it.args), it.env)
+            for it in answer.auth_methods
+        ),
+        raw=raw,
+    )
+
+
+def read_new_session(result: Raw) -> SessionFacts:
+    answer, raw = read(s.NewSessionResponse, result)
+    return SessionFacts(answer.session_id, tuple(_session_events(answer, raw)))
+
+
+def read_session(result: Raw) -> SessionFacts:
+    """The answer to load and resume; null is an answer too."""
+    if bytes(result) == b"null":
+        return SessionFacts(None)
+    answer, raw = read(s.SessionResponse, result)
+    return SessionFacts(None, tuple(_session_events(answer, raw)))
+
+
+def _session_events(answer: s.SessionResponse, raw: Any) -> Iterable[ev.Event]:
+    # Where config options are given they win, and modes are ignored (they say the same once more).
+    if answer.config_options:
+        yield ev.ConfigReplaced(config_options(answer.config_options), raw)
+    elif answer.modes is not None:
+        modes = tuple(rec.Mode(mode.id, mode.name, mode.description) for mode in answer.modes.available_modes)
+        yield ev.ModesReplaced(modes, answer.modes.current_mode_id, raw)
+
+
+def read_sessions(result: Raw) -> tuple[tuple[SessionInfo, ...], str | None]:
+    """One page of the agent's sessions, and where the next begins."""
+    answer, _ = read(s.ListSessionsResponse, result)
+    found = tuple(SessionInfo(it.session_id, it.cwd, it.title, it.updated_at) for it in answer.sessions)
+    return found, answer.next_cursor
+
+
+def read_config(result: Raw) -> ev.ConfigReplaced:
+    answer, raw = read(s.SetConfigResponse, result)
+    return ev.ConfigReplaced(config_options(answer.config_options), raw)
+
+
+def read_prompt_answer(result: Raw) -> PromptAnswer:
+    answer, raw = read(s.PromptResponse, result)
+    usage = answer.usage
+    tokens = usage and rec.TokenUsage(
+        usage.total_tokens,
+        usage.input_tokens,
+        usage.output_tokens,
+        usage.thought_tokens,
+        usage.cached_read_tokens,
+        usage.cached_write_tokens,
+    )
+    return PromptAnswer(answer.stop_reason, tokens or None, raw)

@@ -1,0 +1,97 @@
+"""The parts that updates, answers and requests share: content, tool calls, config options.
+
+Knows no message as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+from msgspec import UNSET
+
+from ...core import events as ev
+from ...core import records as rec
+from .. import lenient
+from .. import schema as s
+
+
+def _given(value: Any) -> Any:
+    """None and missing both mean "unchanged" in a tool call."""
+    return ev.UNSET if value is None or value is UNSET else value
+
+
+def content_record(block: Any) -> rec.Content:
+    match block:
+        case s.TextContent(text=text, annotations=None):
+            return rec.Text(text)
+        case s.TextContent(text=text):
+            return rec.Text(text, _annotations(block))
+        case s.ImageContent(data=data, mime_type=mime_type, uri=uri):
+            return rec.Image(data, mime_type, uri, _annotations(block))
+        case s.AudioContent(data=data, mime_type=mime_type):
+            return rec.Audio(data, mime_type, _annotations(block))
+        case s.ResourceLink(
+            uri=uri, name=name, title=title, description=description, mime_type=mime, size=size
+        ):
+            return rec.ResourceLink(uri, name, title, description, mime, size, _annotations(block))
+        case s.EmbeddedResource(resource=it):
+            return rec.Resource(it.uri, it.text, it.blob, it.mime_type, _annotations(block))
+        case s.ContentItem(content=content):
+            return content_record(content)
+        case s.DiffItem(path=path, new_text=new, old_text=old):
+            return rec.Diff(path, new, old)
+        case s.TerminalItem(terminal_id=id):
+            return rec.Terminal(id)
+        case lenient.Opaque(raw=raw):
+            return rec.UnknownContent(raw)
+    return rec.UnknownContent(msgspec.to_builtins(block))
+
+
+def _annotations(block: Any) -> Mapping[str, Any] | None:
+    annotations = block.annotations
+    return None if annotations is None else msgspec.to_builtins(annotations)
+
+
+def tool_event(fields: s.ToolFields, *, created: bool = False) -> ev.ToolChanged:
+    content, locations = fields.content, fields.locations
+    return ev.ToolChanged(
+        id=fields.tool_call_id,
+        title=_given(fields.title),
+        kind=_given(fields.kind),
+        status=_given(fields.status),
+        content=ev.UNSET if content is None else tuple(map(content_record, content)),
+        locations=ev.UNSET
+        if locations is None
+        else tuple(rec.Location(at.path, at.line) for at in locations),
+        raw_input=_given(fields.raw_input),
+        raw_output=_given(fields.raw_output),
+        name=_given(fields.name),
+        meta=_given(fields.meta),
+        created=created,
+    )
+
+
+def config_options(options: Iterable[Any]) -> tuple[rec.ConfigOption, ...]:
+    return tuple(read for option in options if (read := _config_option(option)) is not None)
+
+
+def _config_option(option: Any) -> rec.ConfigOption | None:
+    match option:
+        case s.ConfigSelect(id=id, name=name, current_value=value, description=text, category=category):
+            return rec.ConfigOption(
+                id, name, "select", value, tuple(_choices(option.options)), text, category
+            )
+        case s.ConfigBoolean(id=id, name=name, current_value=value, description=text, category=category):
+            return rec.ConfigOption(id, name, "boolean", value, (), text, category)
+    return None
+
+
+def _choices(options: Iterable[Any], group: str | None = None) -> Iterable[rec.Choice]:
+    for option in options:
+        match option:
+            case {"group": str(), "options": list(inner)}:
+                yield from _choices(inner, str(option.get("name") or option["group"]))
+            case {"value": str(value)}:
+                yield rec.Choice(value, str(option.get("name") or value), option.get("description"), group)

@@ -1,0 +1,119 @@
+"""session/update -> our events.
+
+Knows every kind of update; keeps no state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, Raw
+from msgspec.structs import replace
+
+from ...core import events as ev
+from ...core import records as rec
+from .. import lenient, tolerant
+from .. import schema as s
+from .parts import config_options, content_record, tool_event
+from .reading import REFUSED
+
+_update = msgspec.json.Decoder(s.SessionNotification)
+
+
+def read_update(params: Raw) -> tuple[str | None, ev.Event]:
+    """The session it is for (None if that cannot be read), and the event."""
+    try:
+        message = _update.decode(params)
+    except REFUSED:
+        return _read_odd_update(params)
+    return message.session_id, _event(message.update)
+
+
+def _read_odd_update(params: Raw) -> tuple[str | None, ev.Event]:
+    try:
+        value = tolerant.loads(bytes(params))
+    except tolerant.Unreadable as error:
+        return None, ev.UnknownReceived(
+            f"session/update ({error})", bytes(params[:400]).decode("utf-8", "replace")
+        )
+    body = value if isinstance(value, dict) else {}
+    session_id, update = body.get("sessionId"), body.get("update")
+    if not isinstance(session_id, str):
+        return None, ev.UnknownReceived("session/update without a session", value)
+    name = update.get("sessionUpdate") if isinstance(update, dict) else None
+    try:
+        read = lenient.read(s.SessionNotification, value).update
+        if isinstance(read, lenient.Opaque):
+            return session_id, ev.UnknownReceived(str(name), update)
+        return session_id, with_raw(_event(read), update)
+    except msgspec.ValidationError:
+        return session_id, ev.UnknownReceived(str(name or "session/update"), update)
+
+
+def _event(update: s.SessionUpdate) -> ev.Event:
+    match update:
+        case s.AgentMessageChunk(content=content, message_id=id):
+            return ev.MessageChunk("agent", content_record(content), id)
+        case s.AgentThoughtChunk(content=content, message_id=id):
+            return ev.MessageChunk("thought", content_record(content), id)
+        case s.UserMessageChunk(content=content, message_id=id):
+            return ev.MessageChunk("user", content_record(content), id)
+        case s.ToolCall():
+            return tool_event(update, created=True)
+        case s.ToolCallUpdate():
+            return tool_event(update)
+        case s.Plan(entries=entries):
+            return ev.PlanReplaced(_plan_entries(entries))
+        case s.PlanUpdate(plan=plan):
+            return _plan(plan)
+        case s.PlanRemoved(plan_id=id):
+            return ev.PlanRemoved(id)
+        case s.UsageUpdate(used=used, size=size, cost=cost):
+            money = rec.Cost(cost.amount, cost.currency) if cost else None
+            return ev.UsageChanged(rec.Usage(used, size, money))
+        case s.AvailableCommandsUpdate(available_commands=commands):
+            return ev.CommandsReplaced(tuple(_command(command) for command in commands))
+        case s.CurrentModeUpdate(current_mode_id=id):
+            return ev.ModeChanged(id)
+        case s.ConfigOptionUpdate(config_options=options):
+            return ev.ConfigReplaced(config_options(options))
+        case s.SessionInfoUpdate(title=title, updated_at=updated_at):
+            return ev.InfoChanged(_or_unset(title), _or_unset(updated_at))
+        case s.Notice(severity=severity, title=title, description=description):
+            return ev.NoticeGiven(severity, title, description)
+        case s.CompactionUpdate(compaction_id=id, status=status, summary=summary, error=error):
+            blocks = ev.UNSET if summary is None else tuple(map(content_record, summary))
+            return ev.CompactionChanged(id, status, blocks, error)
+        case s.CompactionSummaryChunk(compaction_id=id, content=content):
+            return ev.CompactionChunk(id, content_record(content))
+
+
+def with_raw(event: ev.Event, raw: Any) -> ev.Event:
+    """The event with the message it came from."""
+    changed: ev.Event = replace(event, raw=raw)  # every event of an update has the field
+    return changed
+
+
+def _or_unset(value: Any) -> Any:
+    return ev.UNSET if value is UNSET else value
+
+
+def _plan_entries(entries: Iterable[s.PlanEntry]) -> tuple[rec.PlanEntry, ...]:
+    return tuple(rec.PlanEntry(entry.content, entry.priority, entry.status) for entry in entries)
+
+
+def _plan(plan: Any) -> ev.Event:
+    match plan:
+        case s.PlanItems(plan_id=id, entries=entries):
+            return ev.PlanReplaced(_plan_entries(entries), id)
+        case s.PlanMarkdown(plan_id=id, content=text):
+            return ev.PlanReplaced((), id, text=text)
+        case s.PlanFile(plan_id=id, uri=uri):
+            return ev.PlanReplaced((), id, uri=uri)
+    return ev.UnknownReceived("plan_update", plan.raw if isinstance(plan, lenient.Opaque) else None)
+
+
+def _command(command: s.AvailableCommand) -> rec.Command:
+    return rec.Command(command.name, command.description, command.input.hint if command.input else None)
