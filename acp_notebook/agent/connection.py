@@ -1,0 +1,256 @@
+"""A conversation in JSON-RPC over a transport: ordered in, concurrent requests, cancellation.
+
+Knows no method's meaning: a handler takes what comes in. Everything that arrives is handled strictly
+in its order, in the call that brought it, answers to us included; only the agent's requests run
+beside each other, as tasks. Lives on the loop thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from msgspec import UNSET, Raw
+
+from ..errors import AgentDied, AgentError, ProtocolError, RecordingError
+from ..wire import jsonrpc, v1
+from ..wire.jsonrpc import Answer, Garbage, Id, Notification, Request, RpcError
+from .transport import Ending, Transport
+
+MAX_OPEN_REQUESTS = 1000
+"""Requests of the agent's that may be open at once; a flood beyond that is refused, one by one."""
+
+STDERR_LINES = 10
+"""How much of an agent's stderr an error shows; `agent.stderr` has more."""
+
+MAX_UNSENT = 256 * 1024 * 1024
+"""Bytes that an agent may leave unread before we give it up: it will not read them any more."""
+
+
+class Refused(Exception):
+    """A request of the agent's is answered with this error."""
+
+    def __init__(self, code: int, message: str, data: Any = None) -> None:
+        super().__init__(message)
+        self.error = RpcError(code, message, data)
+
+
+class Handler(Protocol):
+    """Takes what the agent sends."""
+
+    def notified(self, method: str, params: Raw) -> None: ...
+
+    async def requested(self, method: str, params: Raw) -> Any:
+        """The result; raises Refused."""
+
+    def unreadable(self, line: Garbage) -> None: ...
+
+    def ended(self, error: Exception) -> None:
+        """The connection is over; called once, after all pending requests have failed with that error."""
+
+
+class Tap(Protocol):
+    """Sees every byte of a connection, and of those that follow it, as a recorder does."""
+
+    def sent(self, data: bytes) -> None: ...
+
+    def received(self, data: bytes) -> None: ...
+
+    def ended(self) -> None:
+        """The connection is over; another one may follow."""
+
+    def close(self) -> None:
+        """No other one follows."""
+
+
+Answered = Callable[[Raw | None, Exception | None], None]
+
+
+class Connection:
+    def __init__(self, transport: Transport, handler: Handler, tap: Tap | None = None) -> None:
+        self._transport = transport
+        self._handler = handler
+        self._tap = tap
+        self._peer = jsonrpc.Peer()
+        self._waiting: dict[int, Answered] = {}
+        self._tasks: dict[Id, asyncio.Task[None]] = {}
+        self._error: Exception | None = None
+
+    def start(self) -> None:
+        """Start the transport; raises OSError if that fails."""
+        self._transport.start(self._receive, self._ended)
+
+    @property
+    def error(self) -> Exception | None:
+        """Why the connection is over; None while it lives."""
+        return self._error
+
+    # ---- out -----------------------------------------------------------------------------
+
+    def ask(self, call: v1.Call, answered: Answered) -> int:
+        """Send a request; `answered` gets the result or the error, in order with all that arrives."""
+        id, data = self._peer.request(*call)
+        if self._error is not None:
+            answered(None, self._error)
+            return id
+        self._waiting[id] = answered
+        self._write(data)
+        return id
+
+    async def request(self, call: v1.Call, timeout: float | None = None) -> Raw:
+        """Send a request and wait. Cancelling the wait, or its timeout, tells the agent too."""
+        future: asyncio.Future[Raw] = asyncio.get_running_loop().create_future()
+
+        def answered(result: Raw | None, error: Exception | None) -> None:
+            if future.done():
+                return
+            if error is not None:
+                future.set_exception(error)
+            else:
+                future.set_result(result if result is not None else Raw(b"null"))
+
+        id = self.ask(call, answered)
+        try:
+            async with asyncio.timeout(timeout):
+                return await future
+        except (asyncio.CancelledError, TimeoutError):
+            self.withdraw(id)
+            raise
+
+    def withdraw(self, id: int) -> None:
+        """Stop waiting for an answer, and tell the agent so."""
+        if self._waiting.pop(id, None) is not None:
+            self._peer.forget(id)
+            self.notify(v1.cancel_request(id))
+
+    def notify(self, call: v1.Call) -> None:
+        self._write(self._peer.notification(*call))
+
+    def _write(self, data: bytes) -> None:
+        if self._error is not None:
+            return
+        if self._tap is not None:
+            self._tap.sent(data)
+        self._transport.write(data)
+        if self._transport.unsent > MAX_UNSENT:
+            self._fail(AgentDied("the agent does not read its input any more, and was given up"))
+
+    async def close(self) -> None:
+        """End the connection and what it runs on."""
+        await self._transport.close()
+
+    # ---- in ------------------------------------------------------------------------------
+
+    def _receive(self, data: bytes) -> None:
+        if self._tap is not None:
+            self._tap.received(data)
+        for message in self._peer.receive(data):
+            try:
+                self._take(message)
+            except Exception as error:  # a fault of ours in one message must not cost the next ones
+                self._handler.unreadable(Garbage(repr(message)[:400], f"the client failed on it: {error!r}"))
+
+    def _take(self, message: jsonrpc.Incoming) -> None:
+        match message:
+            case Notification(method, params):
+                if method == "$/cancel_request":
+                    self._withdrawn(params)
+                else:
+                    self._handler.notified(method, params)
+            case Answer():
+                self._answer(message)
+            case Request():
+                self._request(message)
+            case Garbage():
+                self._unreadable(message)
+
+    def _answer(self, answer: Answer) -> None:
+        answered = self._waiting.pop(answer.id, None)
+        if answered is None:
+            return
+        if answer.unreadable is not None:
+            what = f"{answer.method}: the agent's answer cannot be read ({answer.unreadable})"
+            answered(None, ProtocolError(what))
+        elif answer.error is not None:
+            answered(None, _error_of(answer.error, answer.method))
+        else:
+            answered(answer.result, None)
+
+    def _request(self, request: Request) -> None:
+        if len(self._tasks) >= MAX_OPEN_REQUESTS:
+            refusal = RpcError(jsonrpc.INTERNAL_ERROR, f"more than {MAX_OPEN_REQUESTS} requests at once")
+            self._write(self._peer.error(request.id, refusal))
+            return
+        task = asyncio.get_running_loop().create_task(self._serve(request))
+        self._tasks[request.id] = task
+
+        def done(_: asyncio.Task[None]) -> None:
+            if self._tasks.get(request.id) is task:
+                del self._tasks[request.id]
+
+        task.add_done_callback(done)
+
+    async def _serve(self, request: Request) -> None:
+        """Every request gets exactly one answer, whatever happens."""
+        error = RpcError(jsonrpc.CANCELLED, "cancelled")
+        try:
+            result = await self._handler.requested(request.method, request.params)
+        except Refused as refused:
+            error = refused.error
+        except asyncio.CancelledError:
+            pass
+        except Exception as unexpected:
+            error = RpcError(jsonrpc.INTERNAL_ERROR, f"the client failed: {unexpected!r}")
+        else:
+            self._write(self._peer.result(request.id, result))
+            return
+        self._write(self._peer.error(request.id, error))
+
+    def _withdrawn(self, params: Raw) -> None:
+        try:
+            task = self._tasks.get(v1.read_cancel_request(params))
+        except v1.Malformed:
+            return
+        if task is not None:
+            task.cancel()
+
+    def _unreadable(self, line: Garbage) -> None:
+        if line.id is not UNSET:
+            self._write(self._peer.error(line.id, RpcError(jsonrpc.PARSE_ERROR, line.why)))
+        self._handler.unreadable(line)
+
+    # ---- end -----------------------------------------------------------------------------
+
+    def _ended(self, ending: Ending) -> None:
+        self._fail(_error_of_ending(ending))
+
+    def _fail(self, error: Exception) -> None:
+        if self._error is not None:
+            return
+        self._error = error
+        waiting, self._waiting = self._waiting, {}
+        for answered in waiting.values():
+            answered(None, error)
+        for task in list(self._tasks.values()):
+            task.cancel()
+        if self._tap is not None:
+            self._tap.ended()
+        self._handler.ended(error)
+
+
+def _error_of(error: RpcError, method: str) -> Exception:
+    # Agents on the TypeScript SDK say what happened in `details`; their message is "Internal error".
+    data = error.data.get("details") if isinstance(error.data, dict) else error.data
+    detail = f" ({data})" if isinstance(data, str) and data else ""
+    return AgentError(f"{method}: {error.message}{detail}", code=error.code, data=error.data)
+
+
+def _error_of_ending(ending: Ending) -> Exception:
+    if ending.mismatch:
+        return RecordingError(ending.reason)
+    lines = [ending.reason]
+    if ending.stderr.strip():
+        last = ending.stderr.strip().splitlines()[-STDERR_LINES:]
+        lines += ["its last words on stderr:", *(f"  {line}" for line in last)]
+    return AgentDied("\n".join(lines), exit_code=ending.exit_code, stderr=ending.stderr)

@@ -1,0 +1,331 @@
+"""One session on an agent, as the loop thread sees it: its transcript, its turns, its questions.
+
+Knows how a turn goes: started, answered, cancelled, abandoned; and how a session comes back after its
+agent was started again. Knows no process (`host`) and no user's thread (`session`, above).
+
+A turn always ends. It ends by the agent's answer, by the agent's death, or, if it was cancelled and
+the agent does not care, by being abandoned after CANCEL_GRACE_S. Updates that come late stay with it.
+Then the session is stuck until the late answer arrives or, after RESTART_GRACE_S more, the agent is
+started again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from msgspec import Raw
+
+from ..core import events as ev
+from ..core.facts import PermissionAsked, SessionFacts
+from ..core.patches import Patch
+from ..core.policy import PermissionRequest, Policy
+from ..core.records import Content
+from ..core.transcript import Transcript
+from ..errors import AgentDied, AgentError, Error, ProtocolError, SessionClosed
+from ..wire import v1
+from .permission import Questions
+
+if TYPE_CHECKING:
+    from .host import AgentHost
+
+T = TypeVar("T")
+
+CANCEL_GRACE_S = 5.0
+"""A cancelled turn is abandoned after this: agents that obey need far less, and people wait no longer."""
+
+RESTART_GRACE_S = 5.0
+"""What an agent gets after that to answer late, before it is started again."""
+
+QUIET_S = 0.25
+"""History counts as told when nothing has come for this long: some agents tell it after their answer."""
+
+QUIET_AT_MOST_S = 5.0
+"""… but nobody waits longer than this for it."""
+
+Listener = Callable[[ev.Event, Sequence[Patch]], None]
+
+HISTORY_EVENTS = (
+    ev.MessageChunk,
+    ev.ToolChanged,
+    ev.PlanReplaced,
+    ev.PlanRemoved,
+    ev.CompactionChanged,
+    ev.CompactionChunk,
+    ev.NoticeGiven,
+    ev.UnknownReceived,
+)
+"""What belongs to the conversation itself, and would be told twice when a session is loaded again."""
+
+
+class TurnRun:
+    """A turn on its way. `key` is its item in the transcript; `done` is resolved when it is over, with
+    the error that it failed with, if any."""
+
+    def __init__(self, content: tuple[Content, ...]) -> None:
+        self.content = content
+        self.key: str | None = None
+        self.cancelling = False
+        self.done: Future[Exception | None] = Future()
+        self.done.set_running_or_notify_cancel()  # whoever waits for it may give up, and not end it
+        self.task: asyncio.Task[None] | None = None
+
+    def finish(self, error: Exception | None = None) -> None:
+        if not self.done.done():
+            self.done.set_result(error)
+
+
+class Conversation:
+    def __init__(
+        self,
+        host: AgentHost,
+        *,
+        cwd: str,
+        policy: Policy = "ask",
+        mcp_servers: Iterable[Mapping[str, Any]] = (),
+        directories: Iterable[str] = (),
+    ) -> None:
+        self.host = host
+        self.id = ""
+        self.cwd = cwd
+        self.mcp_servers = tuple(mcp_servers)
+        self.directories = tuple(directories)
+        self.questions = Questions(policy)
+        self.listeners: tuple[Listener, ...] = ()
+        self.closed = False
+        self.running: TurnRun | None = None
+        self.queued: deque[TurnRun] = deque()
+        self._transcript = Transcript()
+        self._mutex = threading.Lock()
+        self._turn_lock = asyncio.Lock()
+        self._unstuck = asyncio.Event()
+        self._unstuck.set()
+        self._retelling = False
+        self._received = 0
+        self._asked = 0
+
+    # ---- the transcript: changed here only, read from any thread ------------------------------
+
+    def apply(self, event: ev.Event) -> None:
+        with self._mutex:
+            patches = self._transcript.apply(event)
+        for listener in self.listeners:
+            listener(event, patches)
+
+    def listen(self, listener: Listener) -> Callable[[], None]:
+        """From now on the listener gets every event with its patches; the function returned ends that."""
+        self.listeners += (listener,)
+
+        def stop() -> None:
+            self.listeners = tuple(it for it in self.listeners if it is not listener)
+
+        return stop
+
+    def receive(self, event: ev.Event) -> None:
+        """An event of the agent's."""
+        self._received += 1
+        if not (self._retelling and isinstance(event, HISTORY_EVENTS)):
+            self.apply(event)
+
+    def read(self, reader: Callable[[Transcript], T]) -> T:
+        """What the reader takes from the transcript, at one moment; from any thread."""
+        with self._mutex:
+            return reader(self._transcript)
+
+    # ---- turns ---------------------------------------------------------------------------
+
+    def start_turn(self, run: TurnRun) -> None:
+        """Turns go one after the other, in the order in which they were started."""
+        self.queued.append(run)
+        run.task = asyncio.get_running_loop().create_task(self._run_turn(run))
+        run.task.add_done_callback(lambda _: self._left_queue(run))
+
+    def _left_queue(self, run: TurnRun) -> None:
+        """Not in the task itself: of one that is cancelled before its first step, nothing ever runs."""
+        if run in self.queued:
+            self.queued.remove(run)
+        run.finish(SessionClosed("the session was closed") if self.closed else None)
+
+    async def _run_turn(self, run: TurnRun) -> None:
+        try:
+            async with self._turn_lock:
+                await self._ready()
+                self.queued.remove(run)
+                self._begin(run)
+                await asyncio.wait({asyncio.wrap_future(run.done)})
+        except Error as error:
+            run.finish(error)
+
+    async def _ready(self) -> None:
+        """The session can take a prompt: not stuck, its agent alive; started again if need be."""
+        await self._unstuck.wait()
+        if not self.closed:
+            await self.host.revive()
+        if self.closed:
+            raise SessionClosed("the session was closed; acp.connect(...) opens another")
+
+    def _begin(self, run: TurnRun) -> None:
+        self.running = run
+        self.apply(ev.TurnStarted(run.content))
+        run.key = self._transcript.current_turn
+        self.apply(ev.StatusChanged("working"))
+        self.host.connection.ask(
+            v1.prompt(self.id, run.content), lambda result, error: self._answered(run, result, error)
+        )
+
+    def _answered(self, run: TurnRun, result: Raw | None, error: Exception | None) -> None:
+        if self.running is not run:
+            self._answered_late(error)
+            return
+        end, failure = _turn_end(run, result, error)
+        self.questions.settle_all("the turn is over")
+        died = isinstance(failure, AgentDied)
+        status = ev.StatusChanged("dead", end.error) if died else ev.StatusChanged("idle")
+        self._end(run, end, status, failure)
+
+    def _end(
+        self,
+        run: TurnRun,
+        end: ev.TurnEnded,
+        status: ev.StatusChanged | None,
+        error: Exception | None = None,
+    ) -> None:
+        self.apply(end)
+        self.running = None
+        if status is not None:
+            self.apply(status)
+        run.finish(error)
+
+    # ---- cancel, abandonment ----------------------------------------------------------------
+
+    def cancel(self, run: TurnRun | None = None) -> None:
+        """Cancel this turn; without one, the running turn."""
+        run = run or self.running
+        if run is None or run.cancelling or run.done.done():
+            return
+        run.cancelling = True
+        if run is not self.running:
+            if run.task is not None:
+                run.task.cancel()
+            return
+        self.host.notify(v1.cancel(self.id))
+        self.apply(ev.TurnCancelling())
+        self.questions.settle_all("the turn was cancelled")
+        asyncio.get_running_loop().call_later(CANCEL_GRACE_S, self._abandon, run)
+
+    def _abandon(self, run: TurnRun) -> None:
+        if self.running is not run:
+            return
+        self._unstuck.clear()
+        stuck = ev.StatusChanged("stuck", "the agent ignores the cancel; it will be started again")
+        self._end(run, ev.TurnEnded("abandoned", "cancelled"), stuck)
+        self.host.background(self._restart_unless_answered())
+
+    def _answered_late(self, error: Exception | None) -> None:
+        """The abandoned turn was answered after all."""
+        if not self._unstuck.is_set() and not isinstance(error, AgentDied):
+            self._unstuck.set()
+            self.apply(ev.StatusChanged("idle"))
+
+    async def _restart_unless_answered(self) -> None:
+        try:
+            async with asyncio.timeout(RESTART_GRACE_S):
+                await self._unstuck.wait()
+        except TimeoutError:
+            try:
+                await self.host.restart("it did not end a cancelled turn", stuck=self)
+            except Error as error:
+                self.apply(ev.StatusChanged("dead", str(error)))
+            self._unstuck.set()
+
+    # ---- what the agent asks ------------------------------------------------------------------
+
+    async def permission(self, asked: PermissionAsked) -> str | None:
+        """The id of the option that was chosen; None: cancelled."""
+        self.apply(asked.tool)
+        self._asked += 1
+        id = f"q{self._asked}"
+        self.apply(ev.QuestionAsked(id, asked.tool.id, asked.options, asked.raw))
+        if self.running is None or self.running.cancelling:
+            self.apply(ev.QuestionSettled(id, None, "client", "no turn is running"))
+            return None
+        tool = self.read(lambda transcript: transcript.tool(asked.tool.id))
+        try:
+            decision = await self.questions.ask(id, PermissionRequest(tool, asked.options))
+        except asyncio.CancelledError:
+            self.apply(ev.QuestionSettled(id, None, "agent", "the agent took the question back"))
+            raise
+        self.apply(ev.QuestionSettled(id, decision.option, decision.by, decision.reason))
+        return decision.option
+
+    # ---- coming and going ---------------------------------------------------------------------
+
+    def opened(self, facts: SessionFacts) -> None:
+        """The session is there: what its answer said, and who answers."""
+        agent = self.host.facts
+        self.apply(ev.AgentKnown(self.host.name, agent.title, agent.version, self.cwd))
+        for event in facts.events:
+            self.apply(event)
+        self.apply(ev.StatusChanged("idle"))
+
+    async def told(self) -> None:
+        """Wait until the agent has finished telling the history: nothing has come for a while."""
+        for _ in range(int(QUIET_AT_MOST_S / QUIET_S)):
+            received = self._received
+            await asyncio.sleep(QUIET_S)
+            if self._received == received:
+                return
+
+    def retell(self, retelling: bool) -> None:
+        """While this is on, history that the agent tells is known already.
+
+        Our transcript holds more than the agent tells (questions, notices, late updates), so what
+        load tells again is not taken: everything stays there once, as it was.
+        """
+        self._retelling = retelling
+
+    def rejoined(self, why: str, facts: SessionFacts) -> None:
+        """The agent was started again, and the session is open on it."""
+        self.apply(ev.NoticeGiven("warning", "The agent was started again", why, "client"))
+        self.opened(facts)
+
+    def agent_ended(self, error: Exception) -> None:
+        """The connection is over; running turns have failed with it."""
+        self.questions.settle_all("the agent ended")
+        if not self.closed:
+            self.apply(ev.StatusChanged("dead", str(error)))
+
+    async def close(self) -> None:
+        if self.closed:
+            return
+        self.closed = True
+        if (run := self.running) is not None:
+            self.host.notify(v1.cancel(self.id))
+            self.questions.settle_all("the session was closed")
+            self._end(run, ev.TurnEnded("done", "cancelled"), None)
+        for waiting in tuple(self.queued):
+            if waiting.task is not None:
+                waiting.task.cancel()
+        self._unstuck.set()
+        self.apply(ev.StatusChanged("closed"))
+        await self.host.left(self)
+
+
+def _turn_end(
+    run: TurnRun, result: Raw | None, error: Exception | None
+) -> tuple[ev.TurnEnded, Exception | None]:
+    """How a turn ended by the agent's answer, and the error to raise for it."""
+    if result is not None:
+        try:
+            answer = v1.read_prompt_answer(result)
+            return ev.TurnEnded("done", answer.stop_reason, usage=answer.usage, raw=answer.raw), None
+        except v1.Malformed as malformed:
+            error = ProtocolError(f"session/prompt: the agent's answer cannot be used ({malformed})")
+    if run.cancelling and isinstance(error, AgentError):
+        # Agents that answer a cancel with an error mean what they should have said: cancelled.
+        return ev.TurnEnded("done", "cancelled"), None
+    return ev.TurnEnded("failed", error=str(error)), error

@@ -1,0 +1,121 @@
+"""Questions: the user's policy first, then whoever can be asked; the first answer wins.
+
+Knows no protocol. A function of the user's runs on a thread of its own, for a bounded time; what it
+raises, and what it forgets to answer, is a reject with that reason.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import inspect
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from ..core.policy import Decision, PermissionRequest, Policy, PolicyFunction, decide, word_for
+
+POLICY_S = 60.0
+"""How long a policy function of the user's may think: longer than any rule needs, and a turn still ends."""
+
+NOBODY = 'nobody can be asked here; pass permissions="allow", a mapping or a function to decide'
+
+
+class Questions:
+    """The open questions of one session. Lives on the loop thread."""
+
+    def __init__(self, policy: Policy) -> None:
+        self.policy = policy
+        self.can_ask = False
+        """Whether somebody sees the questions and can answer: no, without a front end."""
+        self._open: dict[str, asyncio.Future[Decision]] = {}
+
+    async def ask(self, id: str, request: PermissionRequest) -> Decision:
+        """The decision; ends at the latest when `settle` or `settle_all` is called."""
+        answer: asyncio.Future[Decision] = asyncio.get_running_loop().create_future()
+        self._open[id] = answer
+        policy = asyncio.ensure_future(self._by_policy(request))
+        try:
+            waits: set[asyncio.Future[Any]] = {answer, policy}
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+            if answer.done():
+                return answer.result()
+            decision = policy.result()
+            return decision if decision is not None else await self._by_user(answer, request)
+        finally:
+            policy.cancel()
+            del self._open[id]
+
+    def settle(self, id: str, said: str, options: tuple[Any, ...], *, by: str) -> bool:
+        """An answer from a person; False if the question was settled before."""
+        answer = self._open.get(id)
+        if answer is None or answer.done():
+            return False
+        answer.set_result(decide(said, options, by=by))
+        return True
+
+    def settle_all(self, reason: str) -> None:
+        """Every open question is answered "cancelled"."""
+        for answer in self._open.values():
+            if not answer.done():
+                answer.set_result(Decision(None, "client", reason))
+
+    async def _by_policy(self, request: PermissionRequest) -> Decision | None:
+        """None: the policy says to ask."""
+        if callable(self.policy):
+            said, reason = await _call(self.policy, request)
+        else:
+            said, reason = word_for(self.policy, request), None
+        if said == "ask":
+            return None
+        return decide(said, request.options, by="policy", reason=reason)
+
+    async def _by_user(self, answer: asyncio.Future[Decision], request: PermissionRequest) -> Decision:
+        if not self.can_ask:
+            return decide("reject", request.options, by="policy", reason=NOBODY)
+        return await answer
+
+
+async def _call(function: PolicyFunction, request: PermissionRequest) -> tuple[Any, str | None]:
+    """What the function says, or "reject" and why."""
+    try:
+        async with asyncio.timeout(POLICY_S):
+            return await _on_a_thread(lambda: _run(function, request)), None
+    except TimeoutError:
+        return "reject", f"the policy function did not answer within {POLICY_S:g} s"
+    except Exception as error:
+        return "reject", f"the policy function raised {error!r}"
+
+
+def _run(function: PolicyFunction, request: PermissionRequest) -> Any:
+    said = function(request)
+    return asyncio.run(_awaited(said)) if inspect.isawaitable(said) else said
+
+
+async def _awaited(said: Any) -> Any:
+    return await said
+
+
+async def _on_a_thread(work: Callable[[], Any]) -> Any:
+    """Like asyncio.to_thread, on a daemon thread: one that hangs must not hold up the interpreter's end."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[Any] = loop.create_future()
+
+    def finish(result: Any, error: Exception | None) -> None:
+        if future.done():
+            return
+        if error is not None:
+            future.set_exception(error)
+        else:
+            future.set_result(result)
+
+    def run() -> None:
+        try:
+            outcome: tuple[Any, Exception | None] = (work(), None)
+        except Exception as error:
+            outcome = (None, error)
+        with contextlib.suppress(RuntimeError):  # the loop has ended, and with it whoever asked
+            loop.call_soon_threadsafe(finish, *outcome)
+
+    threading.Thread(target=run, name="acp-policy", daemon=True).start()
+    return await future

@@ -1,0 +1,161 @@
+"""Recordings: every message of a connection, one JSON object a line, with the secrets taken out.
+
+Knows no method's meaning. The first line says what the file is: `{"acp_recording": 1, "agent": …}`;
+every other is `{"t": seconds, "dir": "c2a" | "a2c" | "note", "msg": …}`. A line of the agent's that is
+no JSON is kept as `"line"`. A file without the first line is read too.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from ..errors import RecordingError
+from ..wire import tolerant
+
+FORMAT = 1
+REDACTED = "[redacted]"
+
+SHORTEST_SECRET = 4
+"""Values of `env=` that are shorter would be found in any text, and hide nothing."""
+
+_NO_SECRETS = frozenset({"true", "false", "none", "null"})
+
+_SECRET_NAME = re.compile(
+    r"token|secret|password|passwd|credential|api[-_]?key|authorization|cookie", re.IGNORECASE
+)
+
+_CREDENTIAL_LISTS = ("env", "headers")
+"""Fields of MCP servers, terminals and sign-in methods: names are kept, values are not."""
+
+Direction = Literal["c2a", "a2c", "note"]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A message of a recording; `message` is None for a line that was none."""
+
+    direction: Direction
+    message: Any
+    at: float = 0.0
+    line: str | None = None
+
+
+class Redactor:
+    """Takes secrets out of messages: the values of `env=`, and the fields that carry credentials."""
+
+    def __init__(self, env: Mapping[str, str] | None = None) -> None:
+        values = {value for value in (env or {}).values() if _is_secret(value)}
+        # Longest first, so that a secret inside another one does not leave the rest of it standing.
+        longest_first = sorted(values, key=lambda value: (-len(value), value))
+        self._pattern = re.compile("|".join(map(re.escape, longest_first))) if values else None
+
+    def clean(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, list):
+            return [self.clean(item) for item in value]
+        if isinstance(value, dict):
+            return {self.text(name): self._field(name, item) for name, item in value.items()}
+        return value
+
+    def text(self, text: str) -> str:
+        return self._pattern.sub(REDACTED, text) if self._pattern is not None else text
+
+    def _field(self, name: str, value: Any) -> Any:
+        if isinstance(value, str) and _SECRET_NAME.search(name):
+            return REDACTED
+        if name in _CREDENTIAL_LISTS and isinstance(value, list):
+            return [{**it, "value": REDACTED} if isinstance(it, dict) else it for it in value]
+        if name in _CREDENTIAL_LISTS and isinstance(value, dict):
+            return dict.fromkeys(value, REDACTED)
+        return self.clean(value)
+
+
+def _is_secret(value: str) -> bool:
+    return len(value) >= SHORTEST_SECRET and value.lower() not in _NO_SECRETS
+
+
+class Recorder:
+    """Sees the bytes of a connection and writes them down, message by message (a `connection.Tap`)."""
+
+    def __init__(self, path: str | Path, *, agent: str, redactor: Redactor) -> None:
+        self._redactor = redactor
+        self._began = time.monotonic()
+        self._half: list[bytes] = []
+        try:
+            self._file = Path(path).open("wb", buffering=0)  # noqa: SIM115  # open as long as the connection
+        except OSError as error:
+            raise RecordingError(f"cannot record to {path}: {error.strerror}") from None
+        self._write({"acp_recording": FORMAT, "agent": redactor.text(agent)})
+
+    def sent(self, data: bytes) -> None:
+        self._message("c2a", data)
+
+    def received(self, data: bytes) -> None:
+        *lines, rest = data.split(b"\n")
+        for line in lines:
+            self._message("a2c", b"".join([*self._half, line]))
+            self._half.clear()
+        if rest:
+            self._half.append(rest)
+
+    def ended(self) -> None:
+        """What the agent left unfinished is a line of its own, not the beginning of the next agent's."""
+        self._message("a2c", b"".join(self._half))
+        self._half.clear()
+
+    def close(self) -> None:
+        self._file.close()
+
+    def _message(self, direction: Direction, line: bytes) -> None:
+        if not line.strip():
+            return
+        entry: dict[str, Any] = {"t": round(time.monotonic() - self._began, 3), "dir": direction}
+        try:
+            entry["msg"] = self._redactor.clean(tolerant.loads(line))
+        except tolerant.Unreadable:
+            entry["line"] = self._redactor.text(line.decode("utf-8", "replace").rstrip())
+        self._write(entry)
+
+    def _write(self, entry: dict[str, Any]) -> None:
+        if not self._file.closed:
+            self._file.write(msgspec.json.encode(entry) + b"\n")
+
+
+def load(path: str | Path) -> list[Entry]:
+    """The entries of a recording; raises RecordingError that says which line is wrong."""
+    try:
+        lines = Path(path).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise RecordingError(f"cannot read the recording {path}: {error}") from None
+    return list(_entries(lines, str(path)))
+
+
+def _entries(lines: Iterable[str], name: str) -> Iterable[Entry]:
+    for number, line in enumerate(lines, 1):
+        try:
+            entry = json.loads(line)
+        except ValueError:
+            raise RecordingError(f"{name}, line {number}: not JSON") from None
+        match entry:
+            case {"acp_recording": int(version)}:
+                if version != FORMAT:
+                    raise RecordingError(
+                        f"{name} is a recording of format {version}; this reads format {FORMAT}"
+                    )
+            case {"dir": "c2a" | "a2c" as direction, "msg": message}:
+                yield Entry(direction, message, float(entry.get("t", 0)))
+            case {"dir": "a2c", "line": str(text)}:
+                yield Entry("a2c", None, float(entry.get("t", 0)), text)
+            case {"dir": str()}:
+                pass  # notes, stderr: for people
+            case _:
+                raise RecordingError(f"{name}, line {number}: not a line of a recording")
