@@ -1,0 +1,160 @@
+"""The agent's methods: who the client is, its login, its prompts, and what it chooses.
+
+How sessions come and go is in sessions.py; what a command does is in the scenes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from . import params as read
+from .client import Client
+from .commands import COMMANDS, Misuse, split
+from .describe import describe_prompt
+from .outbox import Outbox
+from .rpc import AUTH_REQUIRED, INVALID_REQUEST, Answer, Json, Peer, RpcError
+from .scenes import load_all
+from .sessions import Sessions
+from .settings import Settings
+from .turn import Turn, TurnCancelled
+
+load_all()
+
+VERSION = 1
+LOGIN: Json = {
+    "id": "demo-login",
+    "name": "Demo login",
+    "description": "Always succeeds, and asks for nothing",
+}
+
+
+class Agent:
+    """One connection's agent."""
+
+    def __init__(self, settings: Settings, stdout: Outbox, stderr: Outbox) -> None:
+        self._settings = settings
+        self._stderr = stderr
+        self._client: Client | None = None
+        self._logged_in = not settings.needs_login
+        self.peer = Peer(stdout)
+        self._sessions = Sessions(self.peer, settings, self._entering)
+        self.peer.listeners["session/cancel"] = self.cancel
+        self.peer.handlers.update(self._sessions.handlers())
+        self.peer.handlers.update(
+            {
+                "initialize": self.initialize,
+                "authenticate": self.authenticate,
+                "session/prompt": self.prompt,
+                "session/set_mode": self.set_mode,
+                "session/set_config_option": self.set_config_option,
+            }
+        )
+        if settings.needs_login:
+            self.peer.handlers["logout"] = self.logout
+
+    async def initialize(self, params: Json) -> Answer:
+        if not isinstance(params.get("protocolVersion"), int):
+            raise read.bad("protocolVersion must be a number")
+        self._client = Client(params.get("clientCapabilities"))
+        enabled = self._settings.capabilities
+        capabilities: Json = {
+            "loadSession": "load" in enabled,
+            "promptCapabilities": {"image": True, "audio": True, "embeddedContext": True},
+            "mcpCapabilities": {"http": True, "sse": True},
+            "sessionCapabilities": {name: {} for name in sorted(enabled - {"load"})},
+        }
+        if self._settings.needs_login:
+            capabilities["auth"] = {"logout": {}}
+        return Answer(
+            {
+                "protocolVersion": VERSION,
+                "agentInfo": {"name": "acp-demo", "title": "Demo agent", "version": "1.0"},
+                "agentCapabilities": capabilities,
+                "authMethods": [LOGIN] if self._settings.needs_login else [],
+            }
+        )
+
+    async def authenticate(self, params: Json) -> Answer:
+        if not self._settings.needs_login or read.text(params, "methodId") != LOGIN["id"]:
+            raise read.bad("there is no such authentication method")
+        self._logged_in = True
+        return Answer({})
+
+    async def logout(self, params: Json) -> Answer:
+        self._logged_in = False
+        return Answer({})
+
+    def _entering(self) -> Client:
+        """Who wants a session; raises where the door is closed."""
+        if self._client is None:
+            raise RpcError(INVALID_REQUEST, "initialize comes first")
+        if not self._logged_in:
+            raise RpcError(AUTH_REQUIRED, "authentication required: call authenticate with demo-login")
+        return self._client
+
+    async def prompt(self, params: Json) -> Answer:
+        session, blocks = self._sessions.find(params), read.blocks(params)
+        if session.turn:
+            raise RpcError(INVALID_REQUEST, "a turn of this session is running: wait for it, or cancel it")
+        turn = Turn(session, self.peer, self._client or Client(), self._stderr, self._settings.pace_s)
+        session.turn = turn
+        try:
+            session.remember_prompt(blocks)
+            stop = await _play(turn, blocks)
+        except TurnCancelled:
+            stop = "cancelled"
+        except asyncio.CancelledError:
+            if not turn.cancelled.is_set():  # withdrawn by $/cancel_request, or the process ends
+                raise
+            stop = "cancelled"
+        finally:
+            session.turn = None
+            turn.ended.set()
+            session.save()
+        return Answer({"stopReason": stop}, turn.afterwards)
+
+    def cancel(self, params: Json) -> None:
+        turn = self._sessions.find(params).turn
+        if turn:
+            turn.cancel()
+
+    async def set_mode(self, params: Json) -> Answer:
+        session = self._sessions.find(params)
+        _choose(session.options.choose, "mode", read.text(params, "modeId"))
+        session.save()
+        update = {"sessionUpdate": "config_option_update", "configOptions": session.options.config()}
+        return Answer({}, (lambda: session.send(update)) if session.options.has_config else None)
+
+    async def set_config_option(self, params: Json) -> Answer:
+        session, option = self._sessions.find(params), read.text(params, "configId")
+        if not session.options.has_config:
+            raise read.bad(f"there is no option {option!r}")
+        _choose(session.options.choose, option, params.get("value"))
+        session.save()
+        update = {"sessionUpdate": "current_mode_update", "currentModeId": session.options.values["mode"]}
+        return Answer(
+            {"configOptions": session.options.config()},
+            (lambda: session.send(update)) if option == "mode" else None,
+        )
+
+
+def _choose(choose: Callable[[str, object], None], option: str, value: object) -> None:
+    try:
+        choose(option, value)
+    except ValueError as error:
+        raise read.bad(str(error)) from error
+
+
+async def _play(turn: Turn, blocks: list[Json]) -> str:
+    """Play the scene that the prompt names, or describe the prompt; the stop reason."""
+    name, args = split(blocks) or ("", "")
+    command = COMMANDS.get(name)
+    if command is None:
+        await turn.say(describe_prompt(blocks, turn.session.options))
+        return "end_turn"
+    try:
+        return await command.scene(turn, args) or "end_turn"
+    except Misuse:
+        await turn.say(f"Usage: `{command.usage}`")
+        return "end_turn"

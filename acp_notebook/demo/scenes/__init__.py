@@ -1,0 +1,16 @@
+"""What each slash command does, by theme.
+
+A scene works through its Turn: it knows no stdin or stdout, and no session but its own.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+THEMES = ("content", "ending", "probe", "progress", "state", "tools", "tour", "trouble", "work")
+
+
+def load_all() -> None:
+    """Import the themes, whose scenes then stand in the registry."""
+    for theme in THEMES:
+        import_module(f"{__name__}.{theme}")

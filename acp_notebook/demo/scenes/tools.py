@@ -1,0 +1,79 @@
+"""Scenes about tool calls and questions that touch nothing: no file, no process.
+
+Those that really write and run are in work.py.
+"""
+
+from __future__ import annotations
+
+from ..blocks import text_block
+from ..commands import command, number
+from ..rpc import ClientError, Json
+from ..turn import OPTIONS, Turn
+
+
+def said(text: str) -> list[Json]:
+    """Tool content that is one text."""
+    return [{"type": "content", "content": text_block(text)}]
+
+
+@command("tools", "N tool calls, one after the other", "[N]")
+async def tools(turn: Turn, args: str) -> None:
+    count = number(args, 3)
+    for index in range(1, count + 1):
+        tool = await turn.tool(f"Read part {index}", "read", rawInput={"part": index})
+        await tool.complete(content=said(f"The text of part {index}."), rawOutput={"lines": index})
+    await turn.say(f"Made {count} tool calls.")
+
+
+@command("parallel", "Three tool calls at the same time")
+async def parallel(turn: Turn, args: str) -> None:
+    names = ("alpha", "beta", "gamma")
+    calls = [await turn.tool(f"Search for {name}", "search", rawInput={"query": name}) for name in names]
+    for tool in calls:
+        await tool.start()
+    for name, tool in reversed(
+        list(zip(names, calls, strict=True))
+    ):  # they end in another order than they began
+        await tool.complete(content=said(f"Found {name}."))
+    await turn.say("Made three tool calls at once.")
+
+
+@command("fail", "A tool call that fails")
+async def fail(turn: Turn, args: str) -> None:
+    tool = await turn.tool("Fetch what is not there", "fetch", rawInput={"url": "https://example.org/none"})
+    await tool.start()
+    await tool.fail("404: not found", rawOutput={"status": 404})
+    await turn.say("The tool failed.")
+
+
+@command("unfinished", "Leave a tool call in progress at the turn's end")
+async def unfinished(turn: Turn, args: str) -> None:
+    tool = await turn.tool("Work without an end", "other")
+    await tool.start()
+    await turn.say("I leave a tool call behind.")
+
+
+@command("ask", "Ask for permission, with every kind of option")
+async def ask(turn: Turn, args: str) -> None:
+    tool = await turn.tool("Do something", "other", rawInput={"nothing": "really"})
+    kind = await turn.ask(tool, *OPTIONS)
+    if kind.startswith("allow"):
+        await tool.complete()
+    else:
+        await tool.fail("rejected")
+    await turn.say(f"You answered {kind}.")
+
+
+@command("withdraw", "Ask for permission, and withdraw the question at once")
+async def withdraw(turn: Turn, args: str) -> None:
+    tool = await turn.tool("Ask and take it back", "other")
+    request_id, answer = turn.peer.start_request("session/request_permission", turn.question(tool, *OPTIONS))
+    turn.peer.notify("$/cancel_request", {"requestId": request_id})
+    try:
+        await answer
+    except ClientError as error:
+        text = f"I withdrew my question, and got the error {error.code}."
+    else:
+        text = "I withdrew my question, and got an answer all the same."
+    await tool.fail("withdrawn")
+    await turn.say(text)
