@@ -1,0 +1,97 @@
+"""Any ACP coding agent, inside the notebook: the public names, and nothing else.
+
+Each is imported when it is first used, so that `import acp_notebook` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from ._version import __version__
+
+if TYPE_CHECKING:
+    from .connecting import connect
+    from .core import events
+    from .core.policy import PermissionRequest
+    from .core.records import Audio, Image, Resource, ResourceLink, Text
+    from .core.snapshot import Snapshot
+    from .errors import (
+        AgentDied,
+        AgentError,
+        AgentNotFound,
+        AuthenticationRequired,
+        Error,
+        ProtocolError,
+        RecordingError,
+        SessionClosed,
+        Timeout,
+        UsageError,
+    )
+    from .running_agent import Agent
+    from .session import Session
+    from .turn import Turn
+
+__all__ = [
+    "Agent",
+    "AgentDied",
+    "AgentError",
+    "AgentNotFound",
+    "Audio",
+    "AuthenticationRequired",
+    "Error",
+    "Image",
+    "PermissionRequest",
+    "ProtocolError",
+    "RecordingError",
+    "Resource",
+    "ResourceLink",
+    "Session",
+    "SessionClosed",
+    "Snapshot",
+    "Text",
+    "Timeout",
+    "Turn",
+    "UsageError",
+    "__version__",
+    "connect",
+    "events",
+]
+
+_HOMES = {
+    "connecting": ("connect",),
+    "core": ("events",),
+    "core.policy": ("PermissionRequest",),
+    "core.records": ("Audio", "Image", "Resource", "ResourceLink", "Text"),
+    "core.snapshot": ("Snapshot",),
+    "errors": (
+        "AgentDied",
+        "AgentError",
+        "AgentNotFound",
+        "AuthenticationRequired",
+        "Error",
+        "ProtocolError",
+        "RecordingError",
+        "SessionClosed",
+        "Timeout",
+        "UsageError",
+    ),
+    "running_agent": ("Agent",),
+    "session": ("Session",),
+    "turn": ("Turn",),
+}
+_HOME = {name: home for home, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOME.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = import_module(f".{home}", __name__)
+    value = getattr(module, name) if hasattr(module, name) else import_module(f".{home}.{name}", __name__)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

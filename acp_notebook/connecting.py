@@ -1,0 +1,100 @@
+"""connect(): from an agent's name to a session on it.
+
+Chooses what to start and how; the work is done on the loop thread.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from .agent import catalog, loop, recording
+from .agent.environment import agent_environment
+from .agent.host import AgentHost, Launch
+from .agent.process import Command, ProcessTransport
+from .agent.replay import ReplayTransport
+from .core.policy import Policy
+from .errors import UsageError
+from .running_agent import Agent, folder, policy_of
+from .session import Session
+
+START_TIMEOUT_S = 60.0
+"""For an agent to introduce itself: npx and uvx may have to install it first."""
+
+
+def connect(
+    agent: str | Sequence[str] | None = None,
+    *,
+    cwd: str | Path | None = None,
+    env: Mapping[str, str] | None = None,
+    inherit_env: bool | Iterable[str] = True,
+    permissions: Policy = "ask",
+    roots: Iterable[str | Path] = (),
+    mcp_servers: Iterable[Mapping[str, Any]] = (),
+    record: str | Path | None = None,
+    cassette: str | Path | None = None,
+    start_timeout: float = START_TIMEOUT_S,
+) -> Session:
+    """Start an agent and open a session on it.
+
+    `agent` is a known name ("demo"), a command line ("gemini --acp") or a list of words. It runs in
+    `cwd` (by default here), with this process's environment less Jupyter's own secrets, plus `env`;
+    `inherit_env` may be False, or the names to pass on. `permissions` is "ask", "allow", "reject", a
+    mapping from tool kind to one of these, or a function of the request. `record` writes every
+    message to a file; `cassette` plays such a file back instead of starting an agent.
+    """
+    where = folder(cwd if cwd is not None else os.getcwd())
+    policy = policy_of(permissions)
+    launch = (
+        _recorded(cassette, start_timeout)
+        if cassette is not None
+        else _process(agent, where, env, inherit_env, record, start_timeout)
+    )
+    return loop.call(_opened(launch, where, policy, tuple(mcp_servers), tuple(roots)))
+
+
+async def _opened(
+    launch: Launch,
+    cwd: str,
+    policy: Policy,
+    mcp_servers: tuple[Mapping[str, Any], ...],
+    roots: tuple[str | Path, ...],
+) -> Session:
+    host = AgentHost(launch)
+    await host.start()
+    try:
+        agent = Agent(host, cwd=cwd, policy=policy)
+        return await agent._open("new", None, None, None, mcp_servers, roots)
+    except BaseException:
+        await host.close()
+        raise
+
+
+def _recorded(cassette: str | Path, start_timeout: float) -> Launch:
+    entries = recording.load(cassette)
+    return Launch(Path(cassette).stem, lambda: ReplayTransport(entries), None, start_timeout)
+
+
+def _process(
+    agent: str | Sequence[str] | None,
+    cwd: str,
+    env: Mapping[str, str] | None,
+    inherit_env: bool | Iterable[str],
+    record: str | Path | None,
+    start_timeout: float,
+) -> Launch:
+    if agent is None:
+        raise UsageError('name an agent: acp.connect("demo"), or a recording: acp.connect(cassette=…)')
+    try:
+        environment = agent_environment(os.environ, env, inherit_env)
+    except TypeError as error:
+        raise UsageError(str(error)) from None
+    name, argv = catalog.resolve(agent, environment.get("PATH"))
+    if name in catalog.BUILT_IN:
+        environment |= catalog.demo_environment(environment)
+    redactor = recording.Redactor(env)
+    tap = None if record is None else recording.Recorder(record, agent=name, redactor=redactor)
+    command = Command(argv=argv, cwd=cwd, env=environment)
+    return Launch(name, lambda: ProcessTransport(command), tap, start_timeout)

@@ -1,0 +1,274 @@
+"""Session: a conversation with an agent, as the user scripts it, from any thread.
+
+Joins the layers below; keeps no state of its own. All work is done on the loop thread; these methods
+post it there and, where they say so, wait.
+"""
+
+from __future__ import annotations
+
+import queue
+from collections.abc import Iterator, MutableMapping
+from typing import TYPE_CHECKING, Any
+
+from .agent import loop
+from .agent.conversation import Conversation, TurnRun
+from .core import events as ev
+from .core.prompt import content_of, fitted
+from .core.records import Command, ConfigOption, Content, Mode, Usage
+from .core.snapshot import Item, Snapshot
+from .errors import SessionClosed, UsageError
+from .showing import Shown
+from .turn import Turn
+from .wire import v1
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from .running_agent import Agent
+
+INTERRUPT_S = 5.0
+"""How long an interrupted prompt waits for the turn's end: as long as a turn may take to be abandoned."""
+
+
+class Session(Shown):
+    """A conversation with an agent. `prompt` asks and waits, `start` asks and returns, `stream` iterates."""
+
+    def __init__(self, conversation: Conversation, agent: Agent) -> None:
+        self._conversation = conversation
+        self._agent = agent
+        self._turns: list[Turn] = []
+
+    # ---- asking ---------------------------------------------------------------------------
+
+    def prompt(self, *parts: Any, timeout: float | None = None) -> Turn:
+        """Ask, wait for the end of the turn, and return it.
+
+        Parts are text, `Path`s (sent as links) and content such as `acp.Image`. Raises what the turn
+        failed with: `acp.AgentError`, `acp.AgentDied`; after `timeout` seconds the turn is cancelled
+        and `acp.Timeout` raised. Ctrl-C cancels the turn and leaves the session usable.
+        """
+        turn = self.start(*parts)
+        try:
+            return turn.wait(timeout)
+        except (KeyboardInterrupt, TimeoutError):
+            turn.cancel()
+            turn._run.done.exception(INTERRUPT_S + 1)
+            raise
+
+    def start(self, *parts: Any) -> Turn:
+        """Ask and return at once; `turn.wait()` or `await turn` waits. Turns run one after the other."""
+        run = TurnRun(self._content(parts))
+        turn = Turn(self._conversation, run)
+        self._turns.append(turn)
+        loop.post(self._conversation.start_turn, run)
+        return turn
+
+    def stream(self, *parts: Any) -> Iterator[ev.Event]:
+        """Ask, and iterate over the turn's events as they come. Leaving the loop early cancels the turn."""
+        run = TurnRun(self._content(parts))
+        turn = Turn(self._conversation, run)
+        self._turns.append(turn)
+        return self._streamed(turn, run)
+
+    def _streamed(self, turn: Turn, run: TurnRun) -> Iterator[ev.Event]:
+        arrived: queue.SimpleQueue[ev.Event | None] = queue.SimpleQueue()
+        conversation = self._conversation
+
+        def listener(event: ev.Event, _: object) -> None:
+            if conversation.running is run:
+                arrived.put(event)
+
+        def begin() -> None:
+            stop = conversation.listen(listener)
+            conversation.start_turn(run)
+
+            def ended(_: object) -> None:
+                stop()
+                arrived.put(None)
+
+            run.done.add_done_callback(ended)
+
+        loop.post(begin)
+        try:
+            while (event := arrived.get()) is not None:
+                yield event
+            turn.wait()
+        finally:
+            if not turn.done:
+                turn.cancel()
+
+    def _content(self, parts: tuple[Any, ...]) -> tuple[Content, ...]:
+        if self._conversation.closed:
+            raise SessionClosed("the session was closed; acp.connect(...) opens another")
+        try:
+            content = content_of(parts, self.cwd)
+        except ValueError as error:
+            raise UsageError(str(error)) from None
+        content, notes = fitted(content, self._conversation.host.facts.capabilities)
+        for note in notes:
+            loop.post(self._conversation.apply, ev.NoticeGiven("warning", note, source="client"))
+        return content
+
+    def cancel(self) -> None:
+        """Stop the running turn; does nothing if none runs. Returns at once."""
+        loop.post(self._conversation.cancel)
+
+    def close(self) -> None:
+        """End the session; the last session on an agent ends the agent, and all that it started."""
+        loop.call(self._conversation.close())
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # ---- reading --------------------------------------------------------------------------
+
+    @property
+    def id(self) -> str:
+        return self._conversation.id
+
+    @property
+    def cwd(self) -> str:
+        return self._conversation.cwd
+
+    @property
+    def agent(self) -> Agent:
+        """The running agent, which several sessions can share."""
+        return self._agent
+
+    @property
+    def transcript(self) -> Snapshot:
+        """The whole conversation now: immutable, and yours to keep."""
+        return self._conversation.read(lambda transcript: transcript.snapshot())
+
+    @property
+    def turns(self) -> tuple[Turn, ...]:
+        """The turns that were started here, oldest first."""
+        return tuple(self._turns)
+
+    @property
+    def status(self) -> str:
+        """idle, working, stuck, restarting, dead, closed."""
+        return self.transcript.status
+
+    @property
+    def title(self) -> str | None:
+        return self.transcript.title
+
+    @property
+    def commands(self) -> tuple[Command, ...]:
+        """The agent's slash commands."""
+        return self.transcript.commands
+
+    @property
+    def usage(self) -> Usage | None:
+        """How full the context is and what it has cost, where the agent tells."""
+        return self.transcript.usage
+
+    # ---- settings -------------------------------------------------------------------------
+
+    @property
+    def config(self) -> Config:
+        """The agent's options: `session.config["model"]`; assign to change one."""
+        return Config(self._conversation)
+
+    @property
+    def modes(self) -> tuple[Mode, ...]:
+        option = _mode_option(self.transcript)
+        if option is None:
+            return self.transcript.modes
+        return tuple(Mode(choice.value, choice.name, choice.description) for choice in option.choices)
+
+    @property
+    def mode(self) -> str | None:
+        """The agent's mode, such as "plan"; assign to change it."""
+        snapshot = self.transcript
+        option = _mode_option(snapshot)
+        return str(option.value) if option is not None else snapshot.mode
+
+    @mode.setter
+    def mode(self, mode: str) -> None:
+        option = _mode_option(self.transcript)
+        if option is not None:
+            self.config[option.id] = mode
+            return
+        known = [it.id for it in self.transcript.modes]
+        if mode not in known:
+            raise UsageError(f"no mode {mode!r}; this agent has {', '.join(known) or 'no modes'}")
+        loop.call(_set_mode(self._conversation, mode))
+
+    # ---- looks ----------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        snapshot = self.transcript
+        count = len(self._turns)
+        parts = [snapshot.title, f"{snapshot.status}", f"{count} turn{'s' * (count != 1)}", self.cwd]
+        return f"<Session {self._agent.name} · {' · '.join(filter(None, parts))}>"
+
+    def _shown(self) -> tuple[tuple[Item, ...], str | None]:
+        return self.transcript.items, self.cwd
+
+
+class Config(MutableMapping[str, "str | bool"]):
+    """The agent's options by id. Setting one asks the agent, and waits for its answer."""
+
+    def __init__(self, conversation: Conversation) -> None:
+        self._conversation = conversation
+
+    @property
+    def options(self) -> tuple[ConfigOption, ...]:
+        """The options themselves, with their choices."""
+        return self._conversation.read(lambda transcript: transcript.snapshot()).config
+
+    def __getitem__(self, id: str) -> str | bool:
+        return self._option(id).value
+
+    def __setitem__(self, id: str, value: str | bool) -> None:
+        option = self._option(id)
+        allowed: list[Any] = [choice.value for choice in option.choices]
+        if option.type == "boolean":
+            allowed = [True, False]
+        if value not in allowed:
+            raise UsageError(f"{id!r} cannot be {value!r}; it may be {', '.join(map(repr, allowed))}")
+        loop.call(_set_config(self._conversation, id, value))
+
+    def __delitem__(self, id: str) -> None:
+        raise UsageError("an agent's option can be set, not removed")
+
+    def __iter__(self) -> Iterator[str]:
+        return (option.id for option in self.options)
+
+    def __len__(self) -> int:
+        return len(self.options)
+
+    def __repr__(self) -> str:
+        return repr({option.id: option.value for option in self.options})
+
+    def _option(self, id: str) -> ConfigOption:
+        for option in self.options:
+            if option.id == id:
+                return option
+        known = ", ".join(self) or "none"
+        raise UsageError(f"no option {id!r}; this agent has {known}")
+
+
+def _mode_option(snapshot: Snapshot) -> ConfigOption | None:
+    """Where an agent has config options, its modes are one of them."""
+    for option in snapshot.config:
+        if option.category == "mode" and option.type == "select":
+            return option
+    return None
+
+
+async def _set_mode(conversation: Conversation, mode: str) -> None:
+    await conversation.host.request(v1.set_mode(conversation.id, mode))
+    conversation.apply(ev.ModeChanged(mode))
+
+
+async def _set_config(conversation: Conversation, id: str, value: str | bool) -> None:
+    result = await conversation.host.request(v1.set_config(conversation.id, id, value))
+    conversation.apply(v1.read_config(result))

@@ -1,0 +1,170 @@
+"""Turn: one prompt and all that came of it, as the user scripts it.
+
+Reads from the session's transcript; changes nothing itself. Usable from any thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Generator, Iterable
+from typing import Any, TypeVar
+
+from .agent import loop
+from .agent.conversation import Conversation, TurnRun
+from .core.records import Diff, TokenUsage
+from .core.snapshot import Item, Message, Plan, ToolCall, TurnStart
+from .errors import Timeout
+from .showing import Shown
+
+HEARTBEAT_S = 0.1
+"""An awaiting cell notices the kernel's interrupt only when its loop wakes."""
+
+CHANGING_KINDS = frozenset({"edit", "delete", "move"})
+"""Kinds of tool calls whose locations are files that the agent changes."""
+
+I = TypeVar("I", bound=Item)  # noqa: E741
+
+
+class Turn(Shown):
+    """One prompt and its answer. It fills up while it runs; `wait()`, `await` and `done` tell its end."""
+
+    def __init__(self, conversation: Conversation, run: TurnRun) -> None:
+        self._conversation = conversation
+        self._run = run
+
+    # ---- what came of it ------------------------------------------------------------------
+
+    @property
+    def text(self) -> str:
+        """The agent's messages."""
+        return "".join(item.text for item in self._messages("agent"))
+
+    @property
+    def thoughts(self) -> str:
+        return "".join(item.text for item in self._messages("thought"))
+
+    @property
+    def tool_calls(self) -> tuple[ToolCall, ...]:
+        return self._of(ToolCall)
+
+    @property
+    def plan(self) -> Plan | None:
+        """The newest plan."""
+        plans = self._of(Plan)
+        return plans[-1] if plans else None
+
+    @property
+    def diffs(self) -> tuple[Diff, ...]:
+        """The changes that tool calls showed."""
+        return tuple(diff for call in self.tool_calls for diff in call.diffs)
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The paths that the agent changed, as far as its tool calls say."""
+        return tuple(dict.fromkeys(_changed_paths(self.tool_calls)))
+
+    @property
+    def usage(self) -> TokenUsage | None:
+        """The tokens of this turn, where the agent tells."""
+        start = self._start
+        return start.usage if start is not None else None
+
+    @property
+    def stop_reason(self) -> str | None:
+        """end_turn, cancelled, refusal, max_tokens, …; None while it runs, or if it failed."""
+        if self._start is not None:
+            return self._start.stop_reason
+        return "cancelled" if self.done and self._run.done.result() is None else None
+
+    @property
+    def status(self) -> str:
+        """queued, running, done, failed, abandoned."""
+        if self._start is not None:
+            return self._start.status
+        return "queued" if not self.done else "failed" if self._run.done.result() else "done"
+
+    @property
+    def error(self) -> Exception | None:
+        """What it failed with."""
+        return self._run.done.result() if self.done else None
+
+    @property
+    def items(self) -> tuple[Item, ...]:
+        """Everything in the turn, in order."""
+        key = self._run.key
+        if key is None:
+            return ()
+        return self._conversation.read(lambda transcript: transcript.turn_items(key))
+
+    # ---- its end --------------------------------------------------------------------------
+
+    @property
+    def done(self) -> bool:
+        return self._run.done.done()
+
+    def wait(self, timeout: float | None = None) -> Turn:
+        """Wait for the end and give the turn back; raises what it failed with, or acp.Timeout."""
+        try:
+            error = self._run.done.result(timeout)
+        except TimeoutError:
+            raise Timeout(f"the turn is still running after {timeout:g} s; turn.cancel() ends it") from None
+        if error is not None:
+            raise error
+        return self
+
+    def cancel(self) -> None:
+        """Ask the agent to stop. The turn ends soon, even if the agent does not listen."""
+        loop.post(self._conversation.cancel, self._run)
+
+    def __await__(self) -> Generator[Any, None, Turn]:
+        return self._awaited().__await__()
+
+    async def _awaited(self) -> Turn:
+        done = asyncio.wrap_future(self._run.done)
+        try:
+            while not done.done():
+                await asyncio.wait({done}, timeout=HEARTBEAT_S)
+        except asyncio.CancelledError:
+            self.cancel()
+            raise
+        return self.wait()
+
+    # ---- looks ----------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        calls = len(self.tool_calls)
+        parts = [
+            f"{self.status}" + (f": {self.stop_reason}" if self.stop_reason else ""),
+            f"{calls} tool call{'s' * (calls != 1)}" if calls else "",
+            _shortened(self.text),
+        ]
+        return f"<Turn {' · '.join(filter(None, parts))}>"
+
+    def _shown(self) -> tuple[tuple[Item, ...], str | None]:
+        return self.items, self._conversation.cwd
+
+    @property
+    def _start(self) -> TurnStart | None:
+        key = self._run.key
+        if key is None:
+            return None
+        item = self._conversation.read(lambda transcript: transcript.item(key))
+        return item if isinstance(item, TurnStart) else None
+
+    def _messages(self, role: str) -> Iterable[Message]:
+        return (item for item in self._of(Message) if item.role == role)
+
+    def _of(self, kind: type[I]) -> tuple[I, ...]:
+        return tuple(item for item in self.items if isinstance(item, kind))
+
+
+def _changed_paths(calls: Iterable[ToolCall]) -> Iterable[str]:
+    for call in calls:
+        yield from (diff.path for diff in call.diffs)
+        if call.kind in CHANGING_KINDS:
+            yield from (location.path for location in call.locations)
+
+
+def _shortened(text: str, width: int = 60) -> str:
+    line = " ".join(text.split())
+    return repr(line if len(line) <= width else line[: width - 1] + "…") if line else ""
