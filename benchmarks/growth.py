@@ -1,0 +1,64 @@
+"""How the cost of a chunk grows with the conversation: batches at the beginning and at the end.
+
+In this process, without a pipe: from the message's bytes to the patches.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+
+from acp_notebook.core import events as ev
+from acp_notebook.core.records import Text
+from acp_notebook.core.transcript import Transcript
+from acp_notebook.wire import v1
+from acp_notebook.wire.jsonrpc import Notification, Peer
+
+from .source import chunk, tool
+
+BATCH = 2_000
+BATCHES = 9
+
+
+def _feeder(transcript: Transcript) -> Callable[[bytes], None]:
+    peer = Peer()
+
+    def feed(data: bytes) -> None:
+        for message in peer.receive(data):
+            assert isinstance(message, Notification)
+            transcript.apply(v1.read_update(message.params)[1])
+
+    return feed
+
+
+def _cost(feed: Callable[[bytes], None]) -> float:
+    """CPU seconds a chunk: the median of several batches."""
+    data = b"".join(chunk(f"word{n} ") for n in range(BATCH))
+    times = []
+    for _ in range(BATCHES):
+        began = time.process_time()
+        feed(data)
+        times.append((time.process_time() - began) / BATCH)
+    return statistics.median(times)
+
+
+def growth(filler: bytes) -> float:
+    """The cost of a chunk after the filler, as a ratio to that in a short conversation."""
+    ratios = []
+    for _ in range(3):
+        short, long = Transcript(), Transcript()
+        feed_short, feed_long = _feeder(short), _feeder(long)
+        for transcript in (short, long):
+            transcript.apply(ev.TurnStarted((Text("go"),)))
+        feed_long(filler)
+        ratios.append(_cost(feed_long) / _cost(feed_short))
+    return statistics.median(ratios)
+
+
+def after_chunks(count: int) -> float:
+    return growth(b"".join(chunk(f"word{n} ") for n in range(count)))
+
+
+def after_tools(count: int) -> float:
+    return growth(b"".join(tool(n) for n in range(count)))
