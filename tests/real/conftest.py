@@ -1,0 +1,130 @@
+"""Real agents for the tests: found, not installed; each with a home of its own and a fresh repository.
+
+`dev.py test --agents` installs them. Without them these tests are skipped, with ACP_TEST_REQUIRE_AGENTS=1
+they fail. Every connection is recorded, and all that we sent is validated against the official schema.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pytest
+
+import acp_notebook as acp
+from acp_notebook.agent import recording
+from tests.agents import mock_model
+from tests.schema import validate_all
+
+ROOT = Path(__file__).parents[2]
+EXAMPLE = Path("@agentclientprotocol", "sdk", "dist", "examples", "agent.js")
+
+_CLAUDE = {
+    "ANTHROPIC_API_KEY": "no-real-key",
+    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+    "DISABLE_AUTOUPDATER": "1",
+    "DISABLE_TELEMETRY": "1",
+    "MAX_THINKING_TOKENS": "1024",
+    "NO_PROXY": "127.0.0.1",
+}
+
+
+class Starter:
+    """Connects to one agent, as often as a test wants; everything is closed and checked after the test."""
+
+    def __init__(self, command: list[str], env: dict[str, str], folder: Path) -> None:
+        self.cwd = folder / "repository"
+        self._command = command
+        self._env = env
+        self._folder = folder
+        self._opened: list[acp.Session] = []
+        self.recordings: list[Path] = []
+        subprocess.run(["git", "init", "--quiet", str(self.cwd)], check=True)
+
+    def __call__(self, permissions: Any = "allow") -> acp.Session:
+        self.recordings.append(self._folder / f"recording{len(self.recordings)}.jsonl")
+        # The basics only: keys, proxies and settings of whoever runs the tests are not the agent's.
+        session = acp.connect(
+            self._command,
+            cwd=self.cwd,
+            env=self._env,
+            inherit_env=False,
+            permissions=permissions,
+            record=self.recordings[-1],
+        )
+        self._opened.append(session)
+        return session
+
+    def close(self) -> None:
+        for session in self._opened:
+            session.agent.close()
+
+    def sent(self) -> list[str]:
+        """The methods that we called and answered, all of it valid."""
+        return [it for path in self.recordings for it in validate_all(recording.load(path), "c2a")]
+
+
+@pytest.fixture(scope="session")
+def model() -> Iterator[str]:
+    with mock_model.serving() as url:
+        yield url
+
+
+@pytest.fixture
+def claude(model: str, tmp_path: Path) -> Iterator[Starter]:
+    """claude-code-acp, with our model behind it."""
+    env = _env(tmp_path) | _CLAUDE | {"ANTHROPIC_BASE_URL": model}
+    env["CLAUDE_CONFIG_DIR"] = str(tmp_path / "home" / "claude")
+    yield from _started([str(_module(Path(".bin", "claude-code-acp")))], env, tmp_path)
+
+
+@pytest.fixture
+def example(tmp_path: Path) -> Iterator[Starter]:
+    """The TypeScript SDK's example agent: a canned turn, no model."""
+    node = shutil.which("node", path=_path())
+    assert node is not None, "_module has looked for it"
+    yield from _started([node, str(_module(EXAMPLE))], _env(tmp_path), tmp_path)
+
+
+def _started(command: list[str], env: dict[str, str], folder: Path) -> Iterator[Starter]:
+    starter = Starter(command, env, folder)
+    try:
+        yield starter
+    finally:
+        starter.close()
+    assert "initialize" in starter.sent()
+
+
+def _module(path: Path) -> Path:
+    """A file of an installed agent; its absence is a skip or a failure."""
+    folder = os.environ.get("ACP_TEST_AGENTS") or str(ROOT / ".cache" / "agents")
+    found = Path(folder, "node_modules", path)
+    if not found.exists():
+        _absent(f"no {path} in {folder}: `dev.py test --agents` installs the real agents")
+    if shutil.which("node", path=_path()) is None:
+        _absent("no node on the PATH: `dev.py test --agents` provides one")
+    return found
+
+
+def _absent(reason: str) -> NoReturn:
+    if os.environ.get("ACP_TEST_REQUIRE_AGENTS") == "1":
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+def _path() -> str:
+    return os.pathsep.join([str(ROOT / ".cache" / "node" / "bin"), os.environ.get("PATH", os.defpath)])
+
+
+def _env(folder: Path) -> dict[str, str]:
+    """A home of its own: nothing is read from the user's, nothing is written there."""
+    home = folder / "home"
+    names = {"HOME": "", "XDG_CONFIG_HOME": "config", "XDG_DATA_HOME": "data", "XDG_CACHE_HOME": "cache"}
+    names |= {"XDG_STATE_HOME": "state", "XDG_RUNTIME_DIR": "runtime", "TMPDIR": "tmp"}
+    for name in names.values():
+        (home / name).mkdir(parents=True, exist_ok=True)
+    return {"PATH": _path()} | {variable: str(home / name) for variable, name in names.items()}
