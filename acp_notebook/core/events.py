@@ -43,7 +43,10 @@ Role = Literal["user", "agent", "thought"]
 
 
 class TurnStarted(Struct, frozen=True):
+    """`id` is what the client calls the turn, from before it started."""
+
     prompt: tuple[Content, ...]
+    id: str | None = None
 
 
 class TurnCancelling(Struct, frozen=True):

@@ -68,6 +68,8 @@ def word_for(policy: Word | Mapping[str, Word], request: PermissionRequest) -> W
 
 def decide(said: Any, options: tuple[Option, ...], *, by: str, reason: str | None = None) -> Decision:
     """ "allow", "reject" or an option's id, made into an answer; anything else is a reject that says so."""
+    if not isinstance(said, str):  # its == may be anything: of an array, say
+        return Decision(_reject(options), by, f"the policy answered {said!r}, which is no text: rejected")
     if said == "allow":
         option = _first(options, "allow_once", "allow_always")
         if option is not None:
@@ -75,7 +77,7 @@ def decide(said: Any, options: tuple[Option, ...], *, by: str, reason: str | Non
         return Decision(_reject(options), by, "the agent offers no option to allow it")
     if said == "reject":
         return Decision(_reject(options), by, reason)
-    if isinstance(said, str) and any(option.id == said for option in options):
+    if any(option.id == said for option in options):
         return Decision(said, by, reason)
     return Decision(_reject(options), by, f"the policy answered {said!r}, which is no option: rejected")
 

@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from .facts import Capabilities
 from .records import Audio, Content, Image, Resource, ResourceLink, Text
 
@@ -29,9 +31,12 @@ def _block(part: Any, cwd: str) -> Content:
             return Text(_sendable(part))
         case Path():
             path = part if part.is_absolute() else Path(cwd) / part
-            return ResourceLink(path.as_uri(), path.name or str(path))
+            return ResourceLink(path.as_uri(), _sendable(path.name or str(path)))
+        case Resource(text=None, blob=None):
+            raise ValueError(f"{part.uri} has neither text nor blob; a ResourceLink sends the link alone")
         case Text() | Image() | Audio() | ResourceLink() | Resource():
-            return part
+            texts = {name: getattr(part, name) for name in part.__struct_fields__}
+            return replace(part, **{n: _sendable(it) for n, it in texts.items() if isinstance(it, str)})
     raise ValueError(
         f"a {type(part).__name__} cannot be sent; pass text, a Path, or content such as acp.Image(...)"
     )

@@ -48,6 +48,8 @@ class TurnStart:
     error: str | None = None
     usage: TokenUsage | None = None
     raw: tuple[Json, ...] = ()
+    id: str = ""
+    """What the client calls it: "t1", "t2", …; "h1", … for history."""
 
     @property
     def text(self) -> str:

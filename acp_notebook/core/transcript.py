@@ -6,7 +6,8 @@ It works in place (a copy of the whole per event would be quadratic) and is owne
 The rules:
 - Everything is an item with a key of ours ("k1", "k2", …), in the order in which it first appeared.
   A turn is an item too (it shows the prompt); every later item belongs to the newest turn, until
-  another starts, so that an update that comes late stays with the turn it was late for.
+  another starts, so that an update that comes late stays with the turn it was late for. What the
+  client itself says between turns belongs to none.
 - A chunk continues the newest item if that is a message of the same role and the message id has not
   changed; otherwise it starts a new message. So the order between messages, thoughts and tool
   calls is kept.
@@ -141,7 +142,7 @@ class Transcript:
             case ev.QuestionSettled():
                 return self._settle(event)
             case ev.NoticeGiven(raw=raw):
-                return [self._add("notice", plain_fields(event), raw)]
+                return [self._add("notice", plain_fields(event), raw, between=event.source == "client")]
             case ev.CompactionChanged():
                 return self._compaction(event)
             case ev.CompactionChunk():
@@ -156,12 +157,14 @@ class Transcript:
 
     def _turn_started(self, event: ev.TurnStarted) -> list[Patch]:
         self._echo = Echo(event.prompt)
-        return [self._add_turn("running", plain(event.prompt))]
+        return [self._add_turn("running", plain(event.prompt), id=event.id)]
 
-    def _add_turn(self, status: str, prompt: list[Json], raw: Json = None) -> Add:
+    def _add_turn(self, status: str, prompt: list[Json], raw: Json = None, id: str | None = None) -> Add:
         self._turns += 1
         self._plans.clear()
-        patch = self._add("turn", {"number": self._turns, "status": status, "prompt": prompt}, raw)
+        default = f"{'h' if status == 'history' else 't'}{self._turns}"
+        fields = {"id": id or default, "number": self._turns, "status": status, "prompt": prompt}
+        patch = self._add("turn", fields, raw)
         self._turn = patch.item["key"]
         return patch
 
@@ -353,10 +356,12 @@ class Transcript:
 
     # ---- items ---------------------------------------------------------------------------
 
-    def _add(self, type: str, fields: dict[str, Json], raw: Json = None) -> Add:
+    def _add(self, type: str, fields: dict[str, Json], raw: Json = None, *, between: bool = False) -> Add:
+        """A new item, of the newest turn; if it stands `between` turns, of none unless one runs."""
         self._count += 1
         key = f"k{self._count}"
-        turn = key if type == "turn" else self._turn
+        turn = None if between and self._turn_status() != "running" else self._turn
+        turn = key if type == "turn" else turn
         item: dict[str, Json] = {"key": key, "type": type, "turn": turn, **fields}
         if raw is not None:
             item["raw"] = [raw]

@@ -6,10 +6,10 @@ Few ids and few texts, so that collisions, reuse and echoes happen.
 from __future__ import annotations
 
 import json
-from msgspec.structs import replace
 from typing import Any
 
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from acp_notebook.core import events as ev
 from acp_notebook.core import records as rec

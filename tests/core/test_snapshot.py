@@ -184,7 +184,7 @@ def test_the_header_is_read_into_records() -> None:
                 {},
             ),
         ),
-        (ev.TurnStarted(()), TurnStart("k1", "k1", 1, "running", ())),
+        (ev.TurnStarted(()), TurnStart("k1", "k1", 1, "running", (), id="t1")),
     ],
 )
 def test_each_kind_of_item_is_read_into_its_record(event: ev.Event, item: Item) -> None:

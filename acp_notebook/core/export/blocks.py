@@ -94,7 +94,6 @@ class Fold:
 class Tool:
     """A tool call. `open`: what it holds should be seen at once."""
 
-    icon: str
     kind: str
     title: str
     status: str

@@ -15,11 +15,13 @@ from .blocks import Block, Check, Checklist, Code, Fold, Line, Link, Media, Pros
 from .cut import Piece, fitted
 from .links import is_link
 from .outline import outline
-from .prose import pre, render
+from .prose import PRE, pre, render
 from .words import Words
 
 _QUOTE = "border-left:3px solid currentColor;padding-left:.8em;margin:.8em 0"
 _QUIET = "opacity:.75"
+_DETAILS = "margin:.5em 0;padding-left:.8em;border-left:3px solid rgba(127,127,127,.3)"
+_STATUS_STYLES = {"failed": "color:#d1242f", "cancelled": "color:#9a6700", "unfinished": "color:#9a6700"}
 _DIFF_STYLES = {"+": "background:rgba(46,160,67,.18)", "-": "background:rgba(248,81,73,.18)"}
 _MARKS = {"completed": "☑", "in_progress": "◐", "pending": "☐"}
 _OTHER_MARK = "▫"
@@ -65,7 +67,7 @@ def _markup(block: Block) -> str:
             body = _joined(blocks) or "<p>(empty)</p>\n"
             return f'<blockquote style="{_QUOTE}">\n<p>{_labelled(label)}</p>\n{body}</blockquote>'
         case Fold(label, blocks, quiet):
-            return _details(escape(label), blocks, style=_QUIET if quiet else "")
+            return _details(escape(label), blocks, style=f";{_QUIET}" if quiet else "")
         case Tool():
             return _details(_tool_head(block), block.blocks, opened=block.open)
 
@@ -76,19 +78,21 @@ def _labelled(label: str, text: str = "") -> str:
 
 
 def _tool_head(tool: Tool) -> str:
-    return f"{tool.icon} {escape(tool.kind)} <code>{escape(tool.title)}</code> — {escape(tool.status)}"
+    status = f'<span style="{_STATUS_STYLES.get(tool.status, _QUIET)}">{escape(tool.status)}</span>'
+    return f"<strong>{escape(tool.kind)}</strong> <code>{escape(tool.title)}</code> — {status}"
 
 
 def _details(summary: str, blocks: Sequence[Block], *, opened: bool = False, style: str = "") -> str:
     if not blocks:
-        return f"<p>{summary}</p>"
-    attributes = (' open=""' if opened else "") + (f' style="{style}"' if style else "")
+        return f'<p style="{_DETAILS}">{summary}</p>'
+    attributes = (' open=""' if opened else "") + f' style="{_DETAILS}{style}"'
     return f"<details{attributes}><summary>{summary}</summary>\n{_joined(blocks)}</details>"
 
 
 def _diff(text: str) -> str:
     runs = groupby(text.split("\n"), lambda line: line[:1])
-    return "<pre>\n" + "\n".join(_diff_run(sign, "\n".join(lines)) for sign, lines in runs) + "</pre>"
+    lines = "\n".join(_diff_run(sign, "\n".join(run)) for sign, run in runs)
+    return f'<pre style="{PRE}">\n{lines}</pre>'
 
 
 def _diff_run(sign: str, text: str) -> str:

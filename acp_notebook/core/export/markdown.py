@@ -80,7 +80,7 @@ def _quoted(head: str, body: str) -> str:
 
 
 def _tool_head(tool: Tool) -> str:
-    return f"{tool.icon} **{_plain(tool.kind)}** {_code(tool.title)} — {_plain(tool.status)}"
+    return f"**{_plain(tool.kind)}** {_code(tool.title)} — {_plain(tool.status)}"
 
 
 def _link(link: Link) -> str:

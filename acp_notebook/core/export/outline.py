@@ -18,19 +18,6 @@ from .words import Words
 TITLE_CHARS = 160
 """Of a tool call's title in its heading, about two lines; a longer one follows in full."""
 
-ICONS = {
-    "read": "\U0001f4c4",
-    "edit": "✏️",
-    "delete": "\U0001f5d1️",
-    "move": "➜",
-    "search": "\U0001f50d",
-    "execute": "▶",
-    "think": "\U0001f4ad",
-    "fetch": "\U0001f310",
-    "switch_mode": "⇄",
-}
-OTHER_ICON = "\U0001f527"
-
 _STOPPED = {
     "cancelled": "The turn was cancelled.",
     "refusal": "The agent refused to go on.",
@@ -44,8 +31,10 @@ def outline(items: Sequence[Item], words: Words) -> Iterator[Block]:
     titles = {item.key: _title(item, words) for item in items if isinstance(item, ToolCall)}
     turn: TurnStart | None = None
     for item in items:
-        if isinstance(item, TurnStart):
+        if turn is not None and (isinstance(item, TurnStart) or item.turn != turn.key):
             yield from _ending(turn, words)
+            turn = None
+        if isinstance(item, TurnStart):
             turn = item
         yield from _item(item, titles, words)
     yield from _ending(turn, words)
@@ -110,8 +99,7 @@ def _tool(tool: ToolCall, words: Words) -> Tool:
         blocks += (Line("Where:", _places(tool.locations, words)),)
     blocks += tool_blocks(tool.content, words)
     seen = bool(tool.diffs) or tool.status == "failed"
-    icon = ICONS.get(tool.kind, OTHER_ICON)
-    return Tool(icon, _word(tool.kind, words), _cut(title), _word(tool.status, words), blocks, seen)
+    return Tool(_word(tool.kind, words), _cut(title), _word(tool.status, words), blocks, seen)
 
 
 def _cut(title: str) -> str:

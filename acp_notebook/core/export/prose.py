@@ -18,6 +18,9 @@ MAX_NESTING = 40
 """Block levels that are rendered; markdown-it drops what is deeper, so such a text is shown as it is."""
 MAX_CHARS = 100_000
 """A message beyond is data, not prose: it is shown as it is."""
+PRE = "margin:.4em 0;padding:.5em .8em;overflow-x:auto;background:rgba(127,127,127,.1)"
+"""Verbatim text: set off by a faint ground that suits light and dark pages."""
+_FENCED = f"display:block;{PRE}"
 HEADING_SHIFT = 2
 """An agent's heading stands below those of the notebook."""
 
@@ -45,7 +48,7 @@ def render(text: str, *, breaks: bool = False) -> str:
 
 def pre(text: str) -> str:
     # HTML drops a newline right after <pre>: one more keeps the text as it is.
-    return f"<pre>\n{escape(text)}</pre>"
+    return f'<pre style="{PRE}">\n{escape(text)}</pre>'
 
 
 def too_deep(tokens: Sequence[Token]) -> bool:
@@ -69,8 +72,9 @@ def _make_safe(state: StateCore) -> None:
     for token in state.tokens:
         if token.type in ("heading_open", "heading_close"):
             token.tag = f"h{min(int(token.tag[1:]) + HEADING_SHIFT, 6)}"
-        elif token.type == "fence":
+        elif token.type in ("fence", "code_block"):
             token.info = ""  # it would become a class, and a page's CSS may know that class
+            token.attrSet("style", _FENCED)
         elif token.children:
             token.children = list(_safe_inline(token.children))
 
