@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from .agent import loop
 from .agent.conversation import Conversation
 from .agent.host import AgentHost
 from .core.facts import AuthMethod, Capabilities, SessionInfo
@@ -71,7 +70,7 @@ class Agent:
         roots: Iterable[str | Path] = (),
     ) -> Session:
         """Another conversation on this agent; by default in the same folder, by the same policy."""
-        return loop.call(self._open("new", None, cwd, permissions, mcp_servers, roots))
+        return self._host.home.call(self._open("new", None, cwd, permissions, mcp_servers, roots))
 
     def load(
         self,
@@ -83,7 +82,7 @@ class Agent:
         roots: Iterable[str | Path] = (),
     ) -> Session:
         """A session that the agent keeps, with its history told anew."""
-        return loop.call(self._open("load", id, cwd, permissions, mcp_servers, roots))
+        return self._host.home.call(self._open("load", id, cwd, permissions, mcp_servers, roots))
 
     def resume(
         self,
@@ -95,15 +94,16 @@ class Agent:
         roots: Iterable[str | Path] = (),
     ) -> Session:
         """A session that the agent keeps, without its history."""
-        return loop.call(self._open("resume", id, cwd, permissions, mcp_servers, roots))
+        return self._host.home.call(self._open("resume", id, cwd, permissions, mcp_servers, roots))
 
     def sessions(self, *, cwd: str | Path | None = None) -> list[SessionInfo]:
         """The sessions that the agent keeps; with `cwd`, those of that folder."""
-        return loop.call(self._host.list_sessions(None if cwd is None else folder(cwd)))
+        return self._host.home.call(self._host.list_sessions(None if cwd is None else folder(cwd)))
 
     def close(self) -> None:
-        """End the agent, its sessions, and all that it started."""
-        loop.call(self._host.close())
+        """End the agent, its sessions, and all that it started; in a forked copy it does nothing."""
+        if self._host.home.reachable:
+            self._host.home.call(self._host.close())
 
     async def _open(
         self,
@@ -121,6 +121,7 @@ class Agent:
             mcp_servers=mcp_servers,
             directories=[folder(root) for root in roots],
         )
+        await self._host.revive()
         if how == "new":
             await self._host.new_session(conversation)
         elif how == "load":
@@ -130,7 +131,7 @@ class Agent:
         return Session(conversation, self)
 
     def __repr__(self) -> str:
-        state = "closed" if self._host.closed else f"{len(self._host.sessions)} open"
+        state = "closed" if self._host.closed else f"{len(self._host.conversations)} open"
         return f"<Agent {' '.join(filter(None, [self.name, self.version]))} · pid {self.pid} · {state}>"
 
 

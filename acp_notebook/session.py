@@ -6,24 +6,25 @@ post it there and, where they say so, wait.
 
 from __future__ import annotations
 
+import contextlib
 import queue
-from collections.abc import Iterator, MutableMapping
+import threading
+from collections.abc import Callable, Iterator, MutableMapping
 from typing import TYPE_CHECKING, Any
 
-from .agent import loop
 from .agent.conversation import Conversation, TurnRun
 from .core import events as ev
 from .core.prompt import content_of, fitted
 from .core.records import Command, ConfigOption, Content, Mode, Usage
 from .core.snapshot import Item, Snapshot
-from .errors import SessionClosed, UsageError
+from .errors import SessionClosed, Timeout, UsageError
 from .showing import Shown
 from .turn import Turn
-from .wire import v1
 
 if TYPE_CHECKING:
     from types import TracebackType
 
+    from .agent.loop import Home
     from .running_agent import Agent
 
 INTERRUPT_S = 5.0
@@ -37,6 +38,7 @@ class Session(Shown):
         self._conversation = conversation
         self._agent = agent
         self._turns: list[Turn] = []
+        self._starting = threading.Lock()
 
     # ---- asking ---------------------------------------------------------------------------
 
@@ -50,52 +52,48 @@ class Session(Shown):
         turn = self.start(*parts)
         try:
             return turn.wait(timeout)
-        except (KeyboardInterrupt, TimeoutError):
-            turn.cancel()
-            turn._run.done.exception(INTERRUPT_S + 1)
+        except KeyboardInterrupt:
+            _stop(turn)
             raise
+        except Timeout:
+            if turn.done:  # it is what the turn failed with
+                raise
+            _stop(turn)
+            raise Timeout(f"the turn took longer than {timeout:g} s and was cancelled") from None
 
     def start(self, *parts: Any) -> Turn:
         """Ask and return at once; `turn.wait()` or `await turn` waits. Turns run one after the other."""
         run = TurnRun(self._content(parts))
-        turn = Turn(self._conversation, run)
-        self._turns.append(turn)
-        loop.post(self._conversation.start_turn, run)
-        return turn
+        return self._begun(run, self._conversation.start_turn, run)
 
     def stream(self, *parts: Any) -> Iterator[ev.Event]:
-        """Ask, and iterate over the turn's events as they come. Leaving the loop early cancels the turn."""
+        """Ask at once, and iterate over the turn's events. Leaving the loop early cancels the turn."""
         run = TurnRun(self._content(parts))
-        turn = Turn(self._conversation, run)
-        self._turns.append(turn)
-        return self._streamed(turn, run)
-
-    def _streamed(self, turn: Turn, run: TurnRun) -> Iterator[ev.Event]:
         arrived: queue.SimpleQueue[ev.Event | None] = queue.SimpleQueue()
+        turn = self._begun(run, self._begin_stream, run, arrived)
+        return _streamed(turn, arrived)
+
+    def _begun(self, run: TurnRun, begin: Callable[..., object], *args: object) -> Turn:
+        turn = Turn(self._conversation, run)
+        with self._starting:  # several threads: the turns stand here in the order in which they run
+            self._home.post(begin, *args)
+            self._turns.append(turn)
+        return turn
+
+    def _begin_stream(self, run: TurnRun, arrived: queue.SimpleQueue[ev.Event | None]) -> None:
         conversation = self._conversation
 
         def listener(event: ev.Event, _: object) -> None:
             if conversation.running is run:
                 arrived.put(event)
 
-        def begin() -> None:
-            stop = conversation.listen(listener)
-            conversation.start_turn(run)
+        def ended(_: object) -> None:
+            stop()
+            arrived.put(None)
 
-            def ended(_: object) -> None:
-                stop()
-                arrived.put(None)
-
-            run.done.add_done_callback(ended)
-
-        loop.post(begin)
-        try:
-            while (event := arrived.get()) is not None:
-                yield event
-            turn.wait()
-        finally:
-            if not turn.done:
-                turn.cancel()
+        stop = conversation.listen(listener)
+        conversation.start_turn(run)
+        run.done.add_done_callback(ended)
 
     def _content(self, parts: tuple[Any, ...]) -> tuple[Content, ...]:
         if self._conversation.closed:
@@ -106,16 +104,24 @@ class Session(Shown):
             raise UsageError(str(error)) from None
         content, notes = fitted(content, self._conversation.host.facts.capabilities)
         for note in notes:
-            loop.post(self._conversation.apply, ev.NoticeGiven("warning", note, source="client"))
+            self._home.post(self._conversation.apply, ev.NoticeGiven("warning", note, source="client"))
         return content
 
     def cancel(self) -> None:
-        """Stop the running turn; does nothing if none runs. Returns at once."""
-        loop.post(self._conversation.cancel)
+        """Stop the turn that runs, or is about to; does nothing if there is none. Returns at once."""
+        self._home.post(self._conversation.cancel)
 
     def close(self) -> None:
-        """End the session; the last session on an agent ends the agent, and all that it started."""
-        loop.call(self._conversation.close())
+        """End the session; the last session on an agent ends the agent, and all that it started.
+
+        In a forked copy of the process it does nothing: the agent is the other's.
+        """
+        if self._home.reachable:
+            self._home.call(self._conversation.close())
+
+    @property
+    def _home(self) -> Home:
+        return self._conversation.host.home
 
     def __enter__(self) -> Session:
         return self
@@ -199,7 +205,7 @@ class Session(Shown):
         known = [it.id for it in self.transcript.modes]
         if mode not in known:
             raise UsageError(f"no mode {mode!r}; this agent has {', '.join(known) or 'no modes'}")
-        loop.call(_set_mode(self._conversation, mode))
+        self._home.call(self._conversation.set_mode(mode))
 
     # ---- looks ----------------------------------------------------------------------------
 
@@ -229,12 +235,11 @@ class Config(MutableMapping[str, "str | bool"]):
 
     def __setitem__(self, id: str, value: str | bool) -> None:
         option = self._option(id)
-        allowed: list[Any] = [choice.value for choice in option.choices]
-        if option.type == "boolean":
-            allowed = [True, False]
-        if value not in allowed:
+        boolean = option.type == "boolean"
+        allowed: list[Any] = [True, False] if boolean else [choice.value for choice in option.choices]
+        if value not in allowed or (boolean and not isinstance(value, bool)):  # 1 == True
             raise UsageError(f"{id!r} cannot be {value!r}; it may be {', '.join(map(repr, allowed))}")
-        loop.call(_set_config(self._conversation, id, value))
+        self._conversation.host.home.call(self._conversation.set_config(id, value))
 
     def __delitem__(self, id: str) -> None:
         raise UsageError("an agent's option can be set, not removed")
@@ -264,11 +269,18 @@ def _mode_option(snapshot: Snapshot) -> ConfigOption | None:
     return None
 
 
-async def _set_mode(conversation: Conversation, mode: str) -> None:
-    await conversation.host.request(v1.set_mode(conversation.id, mode))
-    conversation.apply(ev.ModeChanged(mode))
+def _stop(turn: Turn) -> None:
+    """Cancel it and wait for its end; it comes soon, even if the agent does not listen."""
+    turn.cancel()
+    with contextlib.suppress(TimeoutError):
+        turn._run.done.exception(INTERRUPT_S + 1)
 
 
-async def _set_config(conversation: Conversation, id: str, value: str | bool) -> None:
-    result = await conversation.host.request(v1.set_config(conversation.id, id, value))
-    conversation.apply(v1.read_config(result))
+def _streamed(turn: Turn, arrived: queue.SimpleQueue[ev.Event | None]) -> Iterator[ev.Event]:
+    try:
+        while (event := arrived.get()) is not None:
+            yield event
+        turn.wait()
+    finally:
+        if not turn.done:
+            turn.cancel()

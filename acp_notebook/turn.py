@@ -9,8 +9,8 @@ import asyncio
 from collections.abc import Generator, Iterable
 from typing import Any, TypeVar
 
-from .agent import loop
 from .agent.conversation import Conversation, TurnRun
+from .agent.loop import check_waiting
 from .core.records import Diff, TokenUsage
 from .core.snapshot import Item, Message, Plan, ToolCall, TurnStart
 from .errors import Timeout
@@ -104,6 +104,9 @@ class Turn(Shown):
 
     def wait(self, timeout: float | None = None) -> Turn:
         """Wait for the end and give the turn back; raises what it failed with, or acp.Timeout."""
+        if not self.done:
+            self._conversation.host.home.check()
+            check_waiting()
         try:
             error = self._run.done.result(timeout)
         except TimeoutError:
@@ -114,17 +117,20 @@ class Turn(Shown):
 
     def cancel(self) -> None:
         """Ask the agent to stop. The turn ends soon, even if the agent does not listen."""
-        loop.post(self._conversation.cancel, self._run)
+        self._conversation.host.home.post(self._conversation.cancel, self._run)
 
     def __await__(self) -> Generator[Any, None, Turn]:
         return self._awaited().__await__()
 
     async def _awaited(self) -> Turn:
+        if not self.done:
+            self._conversation.host.home.check()
         done = asyncio.wrap_future(self._run.done)
         try:
             while not done.done():
                 await asyncio.wait({done}, timeout=HEARTBEAT_S)
         except asyncio.CancelledError:
+            done.cancel()  # only the wait; else the turn's end would be told to a loop that has closed
             self.cancel()
             raise
         return self.wait()

@@ -8,6 +8,7 @@ beside each other, as tasks. Lives on the loop thread.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -26,6 +27,9 @@ STDERR_LINES = 10
 
 MAX_UNSENT = 256 * 1024 * 1024
 """Bytes that an agent may leave unread before we give it up: it will not read them any more."""
+
+
+_CANCELLED = RpcError(jsonrpc.CANCELLED, "cancelled")
 
 
 class Refused(Exception):
@@ -74,7 +78,8 @@ class Connection:
         self._tap = tap
         self._peer = jsonrpc.Peer()
         self._waiting: dict[int, Answered] = {}
-        self._tasks: dict[Id, asyncio.Task[None]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._by_id: dict[Id, asyncio.Task[None]] = {}
         self._error: Exception | None = None
 
     def start(self) -> None:
@@ -143,13 +148,19 @@ class Connection:
     # ---- in ------------------------------------------------------------------------------
 
     def _receive(self, data: bytes) -> None:
+        if self._error is not None:
+            return
         if self._tap is not None:
             self._tap.received(data)
         for message in self._peer.receive(data):
+            if self._error is not None:
+                return
             try:
                 self._take(message)
             except Exception as error:  # a fault of ours in one message must not cost the next ones
-                self._handler.unreadable(Garbage(repr(message)[:400], f"the client failed on it: {error!r}"))
+                what = Garbage(repr(message)[:400], f"the client failed on it: {error!r}")
+                with contextlib.suppress(Exception):  # whatever failed may fail once more
+                    self._handler.unreadable(what)
 
     def _take(self, message: jsonrpc.Incoming) -> None:
         match message:
@@ -183,19 +194,25 @@ class Connection:
             self._write(self._peer.error(request.id, refusal))
             return
         task = asyncio.get_running_loop().create_task(self._serve(request))
-        self._tasks[request.id] = task
+        self._tasks.add(task)
+        self._by_id[request.id] = task
 
         def done(_: asyncio.Task[None]) -> None:
-            if self._tasks.get(request.id) is task:
-                del self._tasks[request.id]
+            self._tasks.discard(task)
+            if self._by_id.get(request.id) is task:
+                del self._by_id[request.id]
+            if task.cancelled():  # before its first step: nothing of `_serve` has run
+                self._write(self._peer.error(request.id, _CANCELLED))
 
         task.add_done_callback(done)
 
     async def _serve(self, request: Request) -> None:
         """Every request gets exactly one answer, whatever happens."""
-        error = RpcError(jsonrpc.CANCELLED, "cancelled")
+        error = _CANCELLED
         try:
-            result = await self._handler.requested(request.method, request.params)
+            answer = self._peer.result(
+                request.id, await self._handler.requested(request.method, request.params)
+            )
         except Refused as refused:
             error = refused.error
         except asyncio.CancelledError:
@@ -203,13 +220,13 @@ class Connection:
         except Exception as unexpected:
             error = RpcError(jsonrpc.INTERNAL_ERROR, f"the client failed: {unexpected!r}")
         else:
-            self._write(self._peer.result(request.id, result))
+            self._write(answer)
             return
         self._write(self._peer.error(request.id, error))
 
     def _withdrawn(self, params: Raw) -> None:
         try:
-            task = self._tasks.get(v1.read_cancel_request(params))
+            task = self._by_id.get(v1.read_cancel_request(params))
         except v1.Malformed:
             return
         if task is not None:
@@ -232,7 +249,7 @@ class Connection:
         waiting, self._waiting = self._waiting, {}
         for answered in waiting.values():
             answered(None, error)
-        for task in list(self._tasks.values()):
+        for task in list(self._tasks):
             task.cancel()
         if self._tap is not None:
             self._tap.ended()

@@ -12,6 +12,8 @@ started again.
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -26,7 +28,7 @@ from ..core.patches import Patch
 from ..core.policy import PermissionRequest, Policy
 from ..core.records import Content
 from ..core.transcript import Transcript
-from ..errors import AgentDied, AgentError, Error, ProtocolError, SessionClosed
+from ..errors import AgentDied, AgentError, Error, ProtocolError, SessionClosed, UsageError
 from ..wire import v1
 from .permission import Questions
 
@@ -46,6 +48,12 @@ QUIET_S = 0.25
 
 QUIET_AT_MOST_S = 5.0
 """… but nobody waits longer than this for it."""
+
+_mutex = threading.RLock()
+"""Of all transcripts: they change on one thread anyway. A fork waits for it, so that the copies are whole."""
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_mutex.acquire, after_in_parent=_mutex.release, after_in_child=_mutex.release)
 
 Listener = Callable[[ev.Event, Sequence[Patch]], None]
 
@@ -100,18 +108,18 @@ class Conversation:
         self.running: TurnRun | None = None
         self.queued: deque[TurnRun] = deque()
         self._transcript = Transcript()
-        self._mutex = threading.Lock()
         self._turn_lock = asyncio.Lock()
         self._unstuck = asyncio.Event()
         self._unstuck.set()
         self._retelling = False
         self._received = 0
         self._asked = 0
+        self._closing: asyncio.Task[None] | None = None
 
     # ---- the transcript: changed here only, read from any thread ------------------------------
 
     def apply(self, event: ev.Event) -> None:
-        with self._mutex:
+        with _mutex:
             patches = self._transcript.apply(event)
         for listener in self.listeners:
             listener(event, patches)
@@ -133,7 +141,7 @@ class Conversation:
 
     def read(self, reader: Callable[[Transcript], T]) -> T:
         """What the reader takes from the transcript, at one moment; from any thread."""
-        with self._mutex:
+        with _mutex:
             return reader(self._transcript)
 
     # ---- turns ---------------------------------------------------------------------------
@@ -153,18 +161,18 @@ class Conversation:
     async def _run_turn(self, run: TurnRun) -> None:
         try:
             async with self._turn_lock:
-                await self._ready()
+                await self.ready()
                 self.queued.remove(run)
                 self._begin(run)
                 await asyncio.wait({asyncio.wrap_future(run.done)})
         except Error as error:
             run.finish(error)
 
-    async def _ready(self) -> None:
-        """The session can take a prompt: not stuck, its agent alive; started again if need be."""
+    async def ready(self) -> None:
+        """The session can take a request: not stuck, its agent alive; started again if need be."""
         await self._unstuck.wait()
         if not self.closed:
-            await self.host.revive()
+            await self.host.revive(self)
         if self.closed:
             raise SessionClosed("the session was closed; acp.connect(...) opens another")
 
@@ -173,16 +181,19 @@ class Conversation:
         self.apply(ev.TurnStarted(run.content))
         run.key = self._transcript.current_turn
         self.apply(ev.StatusChanged("working"))
-        self.host.connection.ask(
-            v1.prompt(self.id, run.content), lambda result, error: self._answered(run, result, error)
-        )
+        try:
+            self.host.connection.ask(
+                v1.prompt(self.id, run.content), lambda result, error: self._answered(run, result, error)
+            )
+        except (TypeError, ValueError) as error:  # content made by hand, of which no JSON can be made
+            self._answered(run, None, UsageError(f"the prompt cannot be sent: {error}"))
 
     def _answered(self, run: TurnRun, result: Raw | None, error: Exception | None) -> None:
         if self.running is not run:
             self._answered_late(error)
             return
         end, failure = _turn_end(run, result, error)
-        self.questions.settle_all("the turn is over")
+        self._settle_all("the turn is over")
         died = isinstance(failure, AgentDied)
         status = ev.StatusChanged("dead", end.error) if died else ev.StatusChanged("idle")
         self._end(run, end, status, failure)
@@ -203,8 +214,8 @@ class Conversation:
     # ---- cancel, abandonment ----------------------------------------------------------------
 
     def cancel(self, run: TurnRun | None = None) -> None:
-        """Cancel this turn; without one, the running turn."""
-        run = run or self.running
+        """Cancel this turn; without one, the turn that runs or is about to."""
+        run = run or self.running or next(iter(self.queued), None)
         if run is None or run.cancelling or run.done.done():
             return
         run.cancelling = True
@@ -214,8 +225,13 @@ class Conversation:
             return
         self.host.notify(v1.cancel(self.id))
         self.apply(ev.TurnCancelling())
-        self.questions.settle_all("the turn was cancelled")
+        self._settle_all("the turn was cancelled")
         asyncio.get_running_loop().call_later(CANCEL_GRACE_S, self._abandon, run)
+
+    @property
+    def stuck(self) -> bool:
+        """A turn was abandoned, and the agent may still be at it."""
+        return not self._unstuck.is_set()
 
     def _abandon(self, run: TurnRun) -> None:
         if self.running is not run:
@@ -227,7 +243,7 @@ class Conversation:
 
     def _answered_late(self, error: Exception | None) -> None:
         """The abandoned turn was answered after all."""
-        if not self._unstuck.is_set() and not isinstance(error, AgentDied):
+        if self.stuck and not isinstance(error, AgentDied):
             self._unstuck.set()
             self.apply(ev.StatusChanged("idle"))
 
@@ -236,11 +252,27 @@ class Conversation:
             async with asyncio.timeout(RESTART_GRACE_S):
                 await self._unstuck.wait()
         except TimeoutError:
-            try:
+            with contextlib.suppress(Error):  # told in the session's status; the next prompt tries again
                 await self.host.restart("it did not end a cancelled turn", stuck=self)
-            except Error as error:
-                self.apply(ev.StatusChanged("dead", str(error)))
+        finally:
             self._unstuck.set()
+
+    # ---- settings -----------------------------------------------------------------------------
+
+    async def set_mode(self, mode: str) -> None:
+        await self.ready()
+        await self.host.request(v1.set_mode(self.id, mode))
+        self.apply(ev.ModeChanged(mode))
+
+    async def set_config(self, id: str, value: str | bool) -> None:
+        await self.ready()
+        result = await self.host.request(v1.set_config(self.id, id, value))
+        try:
+            self.apply(v1.read_config(result))
+        except v1.Malformed as error:
+            raise ProtocolError(
+                f"session/set_config_option: the agent's answer cannot be used ({error})"
+            ) from None
 
     # ---- what the agent asks ------------------------------------------------------------------
 
@@ -259,8 +291,14 @@ class Conversation:
         except asyncio.CancelledError:
             self.apply(ev.QuestionSettled(id, None, "agent", "the agent took the question back"))
             raise
-        self.apply(ev.QuestionSettled(id, decision.option, decision.by, decision.reason))
+        if decision.by != "client":  # else it was told by `_settle_all`
+            self.apply(ev.QuestionSettled(id, decision.option, decision.by, decision.reason))
         return decision.option
+
+    def _settle_all(self, reason: str) -> None:
+        """Told at once, not when `permission` comes to it: a turn that is over has no open question."""
+        for id in self.questions.settle_all(reason):
+            self.apply(ev.QuestionSettled(id, None, "client", reason))
 
     # ---- coming and going ---------------------------------------------------------------------
 
@@ -292,20 +330,31 @@ class Conversation:
         """The agent was started again, and the session is open on it."""
         self.apply(ev.NoticeGiven("warning", "The agent was started again", why, "client"))
         self.opened(facts)
+        self._unstuck.set()
+
+    def interrupted(self, error: Exception) -> None:
+        """The agent is started again for another session's sake; a running turn fails with the reason."""
+        if self.running is not None:
+            self._settle_all("the agent is started again")
+            self._end(self.running, ev.TurnEnded("failed", error=str(error)), None, error)
 
     def agent_ended(self, error: Exception) -> None:
         """The connection is over; running turns have failed with it."""
-        self.questions.settle_all("the agent ended")
+        self._settle_all("the agent ended")
         if not self.closed:
             self.apply(ev.StatusChanged("dead", str(error)))
 
     async def close(self) -> None:
-        if self.closed:
-            return
+        """Calls share one ending, and a cancelled call does not stop it."""
         self.closed = True
+        if self._closing is None:
+            self._closing = asyncio.get_running_loop().create_task(self._close())
+        await asyncio.shield(self._closing)
+
+    async def _close(self) -> None:
         if (run := self.running) is not None:
             self.host.notify(v1.cancel(self.id))
-            self.questions.settle_all("the session was closed")
+            self._settle_all("the session was closed")
             self._end(run, ev.TurnEnded("done", "cancelled"), None)
         for waiting in tuple(self.queued):
             if waiting.task is not None:

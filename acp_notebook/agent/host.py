@@ -10,7 +10,7 @@ import contextlib
 from collections import deque
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec import Raw
 
@@ -18,6 +18,7 @@ from .._version import __version__
 from ..core import events as ev
 from ..core.facts import AgentFacts, SessionFacts, SessionInfo
 from ..errors import (
+    AgentDied,
     AgentError,
     AgentNotFound,
     AuthenticationRequired,
@@ -35,8 +36,10 @@ from .connection import Connection, Tap
 from .conversation import Conversation
 from .transport import Transport
 
+T = TypeVar("T")
+
 EARLY_KEPT = 10_000
-"""Updates kept for sessions not heard of yet: they may come before the answer that names the session."""
+"""Updates kept while a session is being opened: they may come before the answer that names the session."""
 
 STRAY_KEPT = 200
 """Lines on stdout that are no messages, kept for people to read."""
@@ -67,16 +70,21 @@ class AgentHost:
     def __init__(self, launch: Launch) -> None:
         self.name = launch.name
         self.facts = AgentFacts(v1.VERSION)
+        self.home = loop.Home()
+        self.conversations: list[Conversation] = []
+        """The open ones."""
         self.sessions: dict[str, Conversation] = {}
+        """Those that the agent knows, by its id for them; after a restart, not all at once."""
         self.stray: deque[str] = deque(maxlen=STRAY_KEPT)
         self.closed = False
         self._launch = launch
         self._transport: Transport | None = None
         self._connection: Connection | None = None
         self._starting = asyncio.Lock()
-        self._early: dict[str, list[ev.Event]] = {}
-        self._early_count = 0
-        self._background: set[asyncio.Task[None]] = set()
+        self._why = ""
+        self._opening = 0
+        self._early: deque[tuple[str, ev.Event]] = deque(maxlen=EARLY_KEPT)
+        self._background: set[asyncio.Task[Any]] = set()
 
     @property
     def pid(self) -> int | None:
@@ -98,12 +106,13 @@ class AgentHost:
                 raise
 
     async def _connect(self) -> None:
-        transport = self._transport = self._launch.transport()
-        connection = self._connection = Connection(transport, Client(self), self._launch.tap)
+        transport = self._launch.transport()
+        connection = Connection(transport, Client(self), self._launch.tap)
         try:
             connection.start()
         except OSError as error:
             raise AgentNotFound(f"{self.name} cannot be started: {error}") from None
+        self._transport, self._connection = transport, connection
         try:
             call = v1.initialize(CAPABILITIES, name="acp_notebook", title="acp_notebook", version=__version__)
             self.facts = v1.read_initialize(await self.request(call))
@@ -119,63 +128,92 @@ class AgentHost:
             await connection.close()
             raise
 
-    async def revive(self) -> None:
-        """Start the agent again if it is gone.
-
-        A turn that is cancelled while it waits for this does not stop it half-way: every session needs it.
-        """
+    async def revive(self, conversation: Conversation | None = None) -> None:
+        """Start the agent again if it is gone, and open the session on it if it does not know it yet."""
         if self.connection.error is not None:
-            await asyncio.shield(self.background(self.restart("it had ended")))
+            failed = await self.restart("it had ended")
+            if conversation in failed:
+                raise failed[conversation]
+        async with self._starting:  # whoever restarts it just now has to be done
+            if conversation is not None:
+                await self._rejoin(conversation)
 
-    async def restart(self, why: str, stuck: Conversation | None = None) -> None:
-        """End the agent and start it again, once; every session on it is taken along.
+    async def restart(self, why: str, stuck: Conversation | None = None) -> dict[Conversation | None, Error]:
+        """End the agent and start it again; every session on it is taken along, as far as they can be.
 
-        Without `stuck`, only if it is gone: whoever comes second finds it alive again.
+        Only if it is gone or `stuck` still is: whoever comes second finds all well again. Cancelling
+        one who waits for it does not stop it: others depend on it.
         """
+        return await asyncio.shield(self.background(self._restart(why, stuck)))
+
+    async def _restart(self, why: str, stuck: Conversation | None) -> dict[Conversation | None, Error]:
         if stuck is not None:
             await self._others_done(stuck)
         async with self._starting:
-            if self.closed or (stuck is None and self.connection.error is None):
-                return
+            if self.connection.error is None and (stuck is None or not stuck.stuck):
+                return {}
+            for conversation in self.conversations:
+                conversation.interrupted(AgentDied(f"{self.name} was started again, because {why}"))
             await self.connection.close()
-            for conversation in self.sessions.values():
-                conversation.apply(ev.StatusChanged("restarting"))
-            await self._connect()
-            for conversation in list(self.sessions.values()):
-                await self._rejoin(conversation, why)
+            self.sessions.clear()
+            self._why = why
+            self._tell(ev.StatusChanged("restarting"))
+            try:
+                await self._connect()
+            except Error as error:
+                self._tell(ev.StatusChanged("dead", str(error)))
+                raise
+            return await self._rejoin_all()
+
+    def _tell(self, event: ev.Event) -> None:
+        for conversation in self.conversations:
+            conversation.apply(event)
+
+    async def _rejoin_all(self) -> dict[Conversation | None, Error]:
+        """Those whose session could not be opened again, and why; their next prompt tries once more."""
+        failed: dict[Conversation | None, Error] = {}
+        for conversation in tuple(self.conversations):
+            try:
+                await self._rejoin(conversation)
+            except Error as error:
+                failed[conversation] = error
+                conversation.apply(ev.StatusChanged("dead", str(error)))
+        return failed
 
     async def _others_done(self, stuck: Conversation) -> None:
-        runs = [other.running for other in self.sessions.values() if other is not stuck]
+        runs = [other.running for other in self.conversations if other is not stuck]
         waits = {asyncio.wrap_future(run.done) for run in runs if run is not None}
         if waits:
             await asyncio.wait(waits, timeout=DEFER_S)
 
-    async def _rejoin(self, conversation: Conversation, why: str) -> None:
+    async def _rejoin(self, conversation: Conversation) -> None:
         """Resume the session on the fresh agent, else load it, else begin a new one."""
+        if conversation.closed or self.sessions.get(conversation.id) is conversation:
+            return
         conversation.retell(True)
         try:
             facts, memory = await self._reopen(conversation)
         finally:
             conversation.retell(False)
-        conversation.rejoined(f"{self.name} was started again, because {why}. {memory}", facts)
+        if conversation.closed:  # meanwhile
+            return
+        conversation.rejoined(f"{self.name} was started again, because {self._why}. {memory}", facts)
 
     async def _reopen(self, conversation: Conversation) -> tuple[SessionFacts, str]:
         can, id = self.facts.capabilities, conversation.id
         if can.resume:
             try:
                 facts = await self._open(v1.resume_session, v1.read_session, conversation, id)
+                self._adopt(conversation, id)
                 return facts, "The session was resumed."
             except (AgentError, ProtocolError):
                 pass  # it does not know the session any more; the next way may do
         if can.load:
             try:
-                facts = await self._open(v1.load_session, v1.read_session, conversation, id)
-                await conversation.told()
-                return facts, "The session was loaded."
+                return await self._load(conversation, id), "The session was loaded."
             except (AgentError, ProtocolError):
                 pass
         facts = await self._open(v1.new_session, v1.read_new_session, conversation)
-        del self.sessions[id]
         self._adopt(conversation, facts.id or "")
         return facts, "It does not remember this conversation."
 
@@ -189,29 +227,42 @@ class AgentHost:
     async def load(self, conversation: Conversation, id: str) -> None:
         """The history is told by the agent, before its answer or after it."""
         self._offered("load", self.facts.capabilities.load)
+        self._not_open(id)
+        conversation.opened(await self._load(conversation, id))
+
+    async def _load(self, conversation: Conversation, id: str) -> SessionFacts:
+        known = conversation in self.conversations
         self._adopt(conversation, id)
         try:
             facts = await self._open(v1.load_session, v1.read_session, conversation, id)
+            await conversation.told()
+            return facts
         except BaseException:
             self.sessions.pop(id, None)
+            if not known:
+                self.conversations.remove(conversation)
             raise
-        await conversation.told()
-        conversation.opened(facts)
 
     async def resume(self, conversation: Conversation, id: str) -> None:
         self._offered("resume", self.facts.capabilities.resume)
+        self._not_open(id)
         facts = await self._open(v1.resume_session, v1.read_session, conversation, id)
         conversation.opened(facts)
         self._adopt(conversation, id)
 
     async def list_sessions(self, cwd: str | None) -> list[SessionInfo]:
+        await self.revive()
         self._offered("list", self.facts.capabilities.list)
         found: list[SessionInfo] = []
         cursor: str | None = None
         seen: set[str | None] = set()
         while cursor not in seen:
             seen.add(cursor)
-            page, cursor = v1.read_sessions(await self.request(v1.list_sessions(cwd, cursor)))
+            answer = await self.request(v1.list_sessions(cwd, cursor))
+            try:
+                page, cursor = v1.read_sessions(answer)
+            except v1.Malformed as error:
+                raise ProtocolError(f"session/list: the agent's answer cannot be used ({error})") from None
             found += page
             if cursor is None:
                 break
@@ -226,12 +277,17 @@ class AgentHost:
     ) -> SessionFacts:
         directories = conversation.directories if self.facts.capabilities.additional_directories else ()
         asked = call(*id, conversation.cwd, conversation.mcp_servers, directories)
+        if not self._opening:
+            self._early.clear()
+        self._opening += 1
         try:
             return read(await self.request(asked))
         except AgentError as error:
             raise self._explained(error) from None
         except v1.Malformed as error:
             raise ProtocolError(f"{asked[0]}: the agent's answer cannot be used ({error})") from None
+        finally:
+            self._opening -= 1
 
     def _explained(self, error: AgentError) -> AgentError:
         if error.code != AUTH_REQUIRED:
@@ -245,15 +301,21 @@ class AgentHost:
         if not is_offered:
             raise UsageError(f"{self.name} does not offer to {what} sessions")
 
+    def _not_open(self, id: str) -> None:
+        if any(conversation.id == id for conversation in self.conversations):
+            raise UsageError(f"session {id!r} is open already")
+
     def _adopt(self, conversation: Conversation, id: str) -> None:
         """From now on updates for this id go to this session; those that came before it, too."""
+        if conversation.closed:  # meanwhile
+            return
         if id in self.sessions:
-            raise UsageError(f"session {id!r} is open already")
+            raise ProtocolError(f"{self.name} opened {id!r} a second time: each session needs its own id")
         conversation.id = id
         self.sessions[id] = conversation
-        early = self._early.pop(id, [])
-        self._early_count -= len(early)
-        for event in early:
+        if conversation not in self.conversations:
+            self.conversations.append(conversation)
+        for event in [event for early, event in self._early if early == id]:
             conversation.receive(event)
 
     def update(self, session_id: str | None, event: ev.Event) -> None:
@@ -264,18 +326,19 @@ class AgentHost:
         elif session_id is None:
             for each in self.sessions.values():
                 each.receive(event)
-        elif self._early_count < EARLY_KEPT:
-            self._early.setdefault(session_id, []).append(event)
-            self._early_count += 1
+        elif self._opening:
+            self._early.append((session_id, event))
 
     async def left(self, conversation: Conversation) -> None:
         """The session was closed; the last one takes the agent along."""
-        if self.sessions.pop(conversation.id, None) is None:
+        if conversation not in self.conversations:
             return
-        if self.facts.capabilities.close and not self.closed:
+        self.conversations.remove(conversation)
+        known = self.sessions.pop(conversation.id, None) is not None
+        if known and self.facts.capabilities.close and not self.closed:
             with contextlib.suppress(Error, TimeoutError):  # for us it is gone either way
                 await self.connection.request(v1.close_session(conversation.id), CLOSE_S)
-        if not self.sessions:
+        if not self.conversations:
             await self.close()
 
     # ---- talk -------------------------------------------------------------------------------
@@ -300,25 +363,35 @@ class AgentHost:
         if self._connection is not None:
             self._connection.notify(call)
 
-    def background(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+    def background(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        """Run it, also if whoever wants its result gives up; `close` cancels it."""
         task = asyncio.get_running_loop().create_task(work)
         self._background.add(task)
-        task.add_done_callback(self._background.discard)
+
+        def done(_: object) -> None:
+            self._background.discard(task)
+            if not task.cancelled():
+                task.exception()  # or asyncio complains where nobody is left to take it
+
+        task.add_done_callback(done)
         return task
+
+    def _cancel_background(self) -> None:
+        for task in self._background:
+            task.cancel()
 
     # ---- end --------------------------------------------------------------------------------
 
     def ended(self, error: Exception) -> None:
-        for conversation in list(self.sessions.values()):
+        for conversation in tuple(self.conversations):
             conversation.agent_ended(error)
 
     async def close(self) -> None:
         """End every session and the agent; nothing is left running."""
         self.closed = True
-        for conversation in list(self.sessions.values()):
+        for conversation in tuple(self.conversations):
             await conversation.close()
-        for task in list(self._background):
-            task.cancel()
+        self._cancel_background()
         if self._connection is not None:
             await self._connection.close()
         self._close_tap()
@@ -327,8 +400,12 @@ class AgentHost:
     async def end_now(self) -> None:
         """The interpreter ends: no goodbyes."""
         self.closed = True
+        for conversation in self.conversations:
+            conversation.closed = True
+        self._cancel_background()
         if self._connection is not None:
             await self._connection.close()
+        self._tell(ev.StatusChanged("closed"))
         self._close_tap()
 
     def _close_tap(self) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import atexit
 import contextlib
+import math
 import os
 import threading
 from collections.abc import Callable, Coroutine
@@ -24,9 +25,13 @@ THREAD_NAME = "acp-io"
 EXIT_S = 4.0
 """How long the interpreter's end may wait for agents to be ended: their own graces are shorter."""
 
+OVER = "Python is exiting, and its agents were ended"
+FORKED = "this belongs to the process that opened it; in a forked copy, acp.connect(...) opens another"
+
 _loop: asyncio.AbstractEventLoop | None = None
 _thread: threading.Thread | None = None
 _lock = threading.Lock()
+_over = False
 _closers: dict[object, Callable[[], Coroutine[Any, Any, None]]] = {}
 _last_resorts: dict[object, Callable[[], None]] = {}
 
@@ -35,8 +40,11 @@ def get() -> asyncio.AbstractEventLoop:
     """The loop; its thread is started when it is first needed."""
     global _loop, _thread
     with _lock:
+        if _over:
+            raise UsageError(OVER)
         if _loop is None:
             _loop = asyncio.new_event_loop()
+            _loop.slow_callback_duration = math.inf  # with -X dev: starting a process takes its time
             _thread = threading.Thread(target=_run, args=(_loop,), name=THREAD_NAME, daemon=True)
             _thread.start()
         return _loop
@@ -49,10 +57,12 @@ def submit(coroutine: Coroutine[Any, Any, T]) -> Future[T]:
 
 def call(coroutine: Coroutine[Any, Any, T]) -> T:
     """Run it on the loop thread and wait for its result. An interrupt cancels it."""
-    if threading.current_thread() is _thread:
+    try:
+        check_waiting()
+        future = submit(coroutine)
+    except BaseException:
         coroutine.close()
-        raise UsageError("this call would wait for its own thread; use it from another one")
-    future = submit(coroutine)
+        raise
     try:
         return future.result()
     except BaseException:
@@ -60,9 +70,38 @@ def call(coroutine: Coroutine[Any, Any, T]) -> T:
         raise
 
 
-def post(function: Callable[..., object], *args: object) -> None:
-    """Call it on the loop thread, soon; from any thread."""
-    get().call_soon_threadsafe(function, *args)
+def check_waiting() -> None:
+    """Raises UsageError on the loop thread, which cannot wait for itself."""
+    if threading.current_thread() is _thread:
+        raise UsageError("this call would wait for its own thread; use it from another one")
+
+
+class Home:
+    """The loop that something lives on, as others reach it: from any thread of its process, not from a
+    forked copy of that, and not once the interpreter has ended the agents."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+
+    @property
+    def reachable(self) -> bool:
+        return self._loop is _loop
+
+    def check(self) -> None:
+        if not self.reachable:
+            raise UsageError(OVER if _over else FORKED)
+
+    def call(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Run it there and wait for its result."""
+        if not self.reachable:
+            coroutine.close()
+        self.check()
+        return call(coroutine)
+
+    def post(self, function: Callable[..., object], *args: object) -> None:
+        """Call it there, soon."""
+        self.check()
+        self._loop.call_soon_threadsafe(function, *args)
 
 
 def at_exit(
@@ -97,13 +136,15 @@ async def _close_all() -> None:
 
 
 def _shutdown() -> None:
+    global _loop, _over
     if _loop is None or _thread is None or not _thread.is_alive():
         return
     with contextlib.suppress(BaseException):  # too slow, or a second Ctrl-C: the last resort follows
         submit(_close_all()).result(EXIT_S)
     for last_resort in list(_last_resorts.values()):
         last_resort()
-    _loop.call_soon_threadsafe(_loop.stop)
+    ending, _loop, _over = _loop, None, True
+    ending.call_soon_threadsafe(ending.stop)
     _thread.join(1.0)
 
 

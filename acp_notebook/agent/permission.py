@@ -11,9 +11,11 @@ import contextlib
 import inspect
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from ..core.policy import Decision, PermissionRequest, Policy, PolicyFunction, decide, word_for
+
+T = TypeVar("T")
 
 POLICY_S = 60.0
 """How long a policy function of the user's may think: longer than any rule needs, and a turn still ends."""
@@ -54,11 +56,12 @@ class Questions:
         answer.set_result(decide(said, options, by=by))
         return True
 
-    def settle_all(self, reason: str) -> None:
-        """Every open question is answered "cancelled"."""
-        for answer in self._open.values():
-            if not answer.done():
-                answer.set_result(Decision(None, "client", reason))
+    def settle_all(self, reason: str) -> list[str]:
+        """Every open question is answered "cancelled"; their ids."""
+        settled = [id for id, answer in self._open.items() if not answer.done()]
+        for id in settled:
+            self._open[id].set_result(Decision(None, "client", reason))
+        return settled
 
     async def _by_policy(self, request: PermissionRequest) -> Decision | None:
         """None: the policy says to ask."""
@@ -66,7 +69,7 @@ class Questions:
             said, reason = await _call(self.policy, request)
         else:
             said, reason = word_for(self.policy, request), None
-        if said == "ask":
+        if isinstance(said, str) and said == "ask":
             return None
         return decide(said, request.options, by="policy", reason=reason)
 
@@ -80,42 +83,36 @@ async def _call(function: PolicyFunction, request: PermissionRequest) -> tuple[A
     """What the function says, or "reject" and why."""
     try:
         async with asyncio.timeout(POLICY_S):
-            return await _on_a_thread(lambda: _run(function, request)), None
+            return await _on_a_thread(lambda: _run(function, request))
     except TimeoutError:
         return "reject", f"the policy function did not answer within {POLICY_S:g} s"
-    except Exception as error:
+
+
+def _run(function: PolicyFunction, request: PermissionRequest) -> tuple[Any, str | None]:
+    try:
+        said = function(request)
+        return (asyncio.run(_awaited(said)) if inspect.isawaitable(said) else said), None
+    except BaseException as error:  # also sys.exit(): it would end this thread, and the question stay open
         return "reject", f"the policy function raised {error!r}"
-
-
-def _run(function: PolicyFunction, request: PermissionRequest) -> Any:
-    said = function(request)
-    return asyncio.run(_awaited(said)) if inspect.isawaitable(said) else said
 
 
 async def _awaited(said: Any) -> Any:
     return await said
 
 
-async def _on_a_thread(work: Callable[[], Any]) -> Any:
+async def _on_a_thread(work: Callable[[], T]) -> T:
     """Like asyncio.to_thread, on a daemon thread: one that hangs must not hold up the interpreter's end."""
     loop = asyncio.get_running_loop()
-    future: asyncio.Future[Any] = loop.create_future()
+    future: asyncio.Future[T] = loop.create_future()
 
-    def finish(result: Any, error: Exception | None) -> None:
-        if future.done():
-            return
-        if error is not None:
-            future.set_exception(error)
-        else:
+    def finish(result: T) -> None:
+        if not future.done():
             future.set_result(result)
 
     def run() -> None:
-        try:
-            outcome: tuple[Any, Exception | None] = (work(), None)
-        except Exception as error:
-            outcome = (None, error)
+        result = work()
         with contextlib.suppress(RuntimeError):  # the loop has ended, and with it whoever asked
-            loop.call_soon_threadsafe(finish, *outcome)
+            loop.call_soon_threadsafe(finish, result)
 
     threading.Thread(target=run, name="acp-policy", daemon=True).start()
     return await future

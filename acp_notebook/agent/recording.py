@@ -7,9 +7,11 @@ no JSON is kept as `"line"`. A file without the first line is read too.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import time
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +20,7 @@ from typing import Any, Literal
 import msgspec
 
 from ..errors import RecordingError
-from ..wire import tolerant
+from ..wire import jsonrpc, tolerant
 
 FORMAT = 1
 REDACTED = "[redacted]"
@@ -34,6 +36,11 @@ _SECRET_NAME = re.compile(
 
 _CREDENTIAL_LISTS = ("env", "headers")
 """Fields of MCP servers, terminals and sign-in methods: names are kept, values are not."""
+
+_PROTOCOL_FIELDS = frozenset(
+    {"jsonrpc", "method", "type", "sessionUpdate", "kind", "status", "stopReason", "outcome"}
+)
+"""Words of the protocol itself: a value of `env=` that happens to be one, such as "text", is no secret there."""
 
 Direction = Literal["c2a", "a2c", "note"]
 
@@ -53,6 +60,8 @@ class Redactor:
 
     def __init__(self, env: Mapping[str, str] | None = None) -> None:
         values = {value for value in (env or {}).values() if _is_secret(value)}
+        for _ in range(2):  # also as JSON in a text has them, and as a broken line has that text
+            values |= {_escaped(value, ascii=ascii) for value in values for ascii in (False, True)}
         # Longest first, so that a secret inside another one does not leave the rest of it standing.
         longest_first = sorted(values, key=lambda value: (-len(value), value))
         self._pattern = re.compile("|".join(map(re.escape, longest_first))) if values else None
@@ -63,20 +72,31 @@ class Redactor:
         if isinstance(value, list):
             return [self.clean(item) for item in value]
         if isinstance(value, dict):
-            return {self.text(name): self._field(name, item) for name, item in value.items()}
+            return {self._name(name): self._field(name, item) for name, item in value.items()}
         return value
 
     def text(self, text: str) -> str:
         return self._pattern.sub(REDACTED, text) if self._pattern is not None else text
 
+    def _name(self, name: str) -> str:
+        return name if name.isalpha() and len(name) < 25 else self.text(name)  # a field, not a secret
+
     def _field(self, name: str, value: Any) -> Any:
+        if name in _PROTOCOL_FIELDS and isinstance(value, str) and value.isascii() and len(value) < 40:
+            return value
         if isinstance(value, str) and _SECRET_NAME.search(name):
             return REDACTED
         if name in _CREDENTIAL_LISTS and isinstance(value, list):
-            return [{**it, "value": REDACTED} if isinstance(it, dict) else it for it in value]
+            return [
+                {**self.clean(it), "value": REDACTED} if isinstance(it, dict) else REDACTED for it in value
+            ]
         if name in _CREDENTIAL_LISTS and isinstance(value, dict):
-            return dict.fromkeys(value, REDACTED)
+            return dict.fromkeys(map(self.text, value), REDACTED)
         return self.clean(value)
+
+
+def _escaped(value: str, *, ascii: bool) -> str:
+    return json.dumps(value, ensure_ascii=ascii)[1:-1]
 
 
 def _is_secret(value: str) -> bool:
@@ -90,11 +110,14 @@ class Recorder:
         self._redactor = redactor
         self._began = time.monotonic()
         self._half: list[bytes] = []
-        try:
-            self._file = Path(path).open("wb", buffering=0)  # noqa: SIM115  # open as long as the connection
-        except OSError as error:
-            raise RecordingError(f"cannot record to {path}: {error.strerror}") from None
-        self._write({"acp_recording": FORMAT, "agent": redactor.text(agent)})
+        self._half_size = 0
+        with contextlib.ExitStack() as opening:
+            try:
+                self._file = opening.enter_context(Path(path).open("wb", buffering=0))
+                self._put({"acp_recording": FORMAT, "agent": redactor.text(agent)})
+            except OSError as error:
+                raise RecordingError(f"cannot record to {path}: {error.strerror}") from None
+            opening.pop_all()  # it stays open as long as the connection
 
     def sent(self, data: bytes) -> None:
         self._message("c2a", data)
@@ -102,15 +125,18 @@ class Recorder:
     def received(self, data: bytes) -> None:
         *lines, rest = data.split(b"\n")
         for line in lines:
-            self._message("a2c", b"".join([*self._half, line]))
-            self._half.clear()
+            self._half.append(line)
+            self.ended()
         if rest:
             self._half.append(rest)
+            self._half_size += len(rest)
+            if self._half_size > jsonrpc.MAX_LINE:
+                self.ended()
 
     def ended(self) -> None:
         """What the agent left unfinished is a line of its own, not the beginning of the next agent's."""
         self._message("a2c", b"".join(self._half))
-        self._half.clear()
+        self._half, self._half_size = [], 0
 
     def close(self) -> None:
         self._file.close()
@@ -126,14 +152,26 @@ class Recorder:
         self._write(entry)
 
     def _write(self, entry: dict[str, Any]) -> None:
-        if not self._file.closed:
-            self._file.write(msgspec.json.encode(entry) + b"\n")
+        """A full disk ends the recording, not the conversation."""
+        if self._file.closed:
+            return
+        try:
+            self._put(entry)
+        except OSError as error:
+            self._file.close()
+            warnings.warn(f"the recording {self._file.name} ends here: {error.strerror}", stacklevel=2)
+
+    def _put(self, entry: dict[str, Any]) -> None:
+        left = memoryview(msgspec.json.encode(entry) + b"\n")
+        while left:  # an unbuffered file may take a part only
+            left = left[self._file.write(left) :]
 
 
 def load(path: str | Path) -> list[Entry]:
     """The entries of a recording; raises RecordingError that says which line is wrong."""
     try:
-        lines = Path(path).read_text(encoding="utf-8").splitlines()
+        # Not splitlines: U+2028 and its like are no line ends in JSON.
+        lines = Path(path).read_text(encoding="utf-8").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise RecordingError(f"cannot read the recording {path}: {error}") from None
     return list(_entries(lines, str(path)))
@@ -141,9 +179,11 @@ def load(path: str | Path) -> list[Entry]:
 
 def _entries(lines: Iterable[str], name: str) -> Iterable[Entry]:
     for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
         try:
             entry = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             raise RecordingError(f"{name}, line {number}: not JSON") from None
         match entry:
             case {"acp_recording": int(version)}:
@@ -152,10 +192,15 @@ def _entries(lines: Iterable[str], name: str) -> Iterable[Entry]:
                         f"{name} is a recording of format {version}; this reads format {FORMAT}"
                     )
             case {"dir": "c2a" | "a2c" as direction, "msg": message}:
-                yield Entry(direction, message, float(entry.get("t", 0)))
+                yield Entry(direction, message, _seconds(entry))
             case {"dir": "a2c", "line": str(text)}:
-                yield Entry("a2c", None, float(entry.get("t", 0)), text)
+                yield Entry("a2c", None, _seconds(entry), text)
             case {"dir": str()}:
                 pass  # notes, stderr: for people
             case _:
                 raise RecordingError(f"{name}, line {number}: not a line of a recording")
+
+
+def _seconds(entry: dict[str, Any]) -> float:
+    at = entry.get("t")
+    return float(at) if isinstance(at, int | float) else 0.0

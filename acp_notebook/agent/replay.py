@@ -27,6 +27,7 @@ class ReplayTransport:
         self._left = deque(entries)
         self._inbox: list[dict[str, Any]] = []
         self._ids: dict[Any, Any] = {}
+        self._unanswered: list[str] = []
         self._receive: Receive | None = None
         self._ended: Ended | None = None
         self._over = False
@@ -66,8 +67,9 @@ class ReplayTransport:
     def _say(self, entry: Entry) -> None:
         assert self._receive is not None
         message = entry.message
-        if isinstance(message, dict) and "method" not in message and message.get("id") in self._ids:
-            message = {**message, "id": self._ids.pop(message["id"])}
+        if isinstance(message, dict) and "method" not in message:
+            message = {**message, "id": self._ids.pop(_key(message), message.get("id"))}
+            del self._unanswered[:1]
         data = entry.line.encode() if entry.line is not None else msgspec.json.encode(message)
         self._receive(data + b"\n")
 
@@ -79,7 +81,8 @@ class ReplayTransport:
             if "method" in expected:
                 if message.get("method") == expected["method"] and _session(message) == _session(expected):
                     self._compare(expected, message)
-                    self._ids[expected["id"]] = message.get("id")
+                    self._ids[_key(expected)] = message.get("id")
+                    self._unanswered.append(expected["method"])
                     del self._inbox[index]
                     return True
             elif "method" not in message and message.get("id") == expected.get("id"):
@@ -100,6 +103,8 @@ class ReplayTransport:
             if "method" in message and "id" in message:
                 self._mismatch("nothing more", _what(message))
                 return
+        if self._unanswered:
+            self._mismatch("nothing more", f"an answer to {self._unanswered[-1]}")
 
     def _compare(self, expected: dict[str, Any], message: dict[str, Any]) -> None:
         if expected["method"] == "session/prompt" and _prompt(expected) != _prompt(message):
@@ -118,6 +123,11 @@ class ReplayTransport:
             self._over = True
             if self._ended is not None:
                 self._ended(ending)
+
+
+def _key(message: dict[str, Any]) -> str:
+    """An id as something to look up by: it may be of any type."""
+    return repr(message.get("id"))
 
 
 def _session(message: dict[str, Any]) -> Any:

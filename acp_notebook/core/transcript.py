@@ -86,6 +86,10 @@ class Transcript:
         """The items of one turn (None: those before the first), at a cost of that turn alone."""
         return tuple(self._view(key) for key in self._by_turn.get(turn, ()))
 
+    def turn_plain(self, turn: str | None) -> list[dict[str, Json]]:
+        """The same as JSON."""
+        return [settled(self._state.items[key]) for key in self._by_turn.get(turn, ())]
+
     def item(self, key: str) -> Item:
         return self._view(key)
 

@@ -141,7 +141,7 @@ class Peer:
             try:
                 tolerant.check_nesting(line)
                 envelope = _envelope.decode(line)
-            except (msgspec.DecodeError, tolerant.Unreadable, RecursionError, UnicodeDecodeError):
+            except (msgspec.DecodeError, RecursionError, ValueError):  # ValueError: Unreadable, UTF-8, digits
                 if line and not line.isspace():
                     yield from self._repaired(line)
             else:
@@ -176,8 +176,8 @@ class Peer:
 
     def _ours(self, id: Id, error: RpcError | None) -> int | None:
         """Which open request an id means: ours are numbers, and some agents answer with a string."""
-        if isinstance(id, str) and id.isdecimal():
-            id = int(id)
+        if isinstance(id, str):
+            id = int(id) if _OUR_ID.fullmatch(id) else None
         if id is None and error is not None and len(self._pending) == 1:
             return next(iter(self._pending))  # "could not read your request": it can only be this one
         return id if isinstance(id, int) and id in self._pending else None
@@ -187,15 +187,20 @@ class Peer:
         found, sort = _SALVAGE_ID.search(line.head), _SALVAGE_SORT.search(line.head)
         if found is None or sort is None or '"jsonrpc"' not in line.head:
             return line
-        id: Id = msgspec.json.decode(found[1])
+        try:
+            id: Id = msgspec.json.decode(found[1])
+        except msgspec.DecodeError:
+            return line
         if sort[1] == "method":
-            return Garbage(line.head, line.why, id)
+            inside = '"params"' in line.head[: found.start()]  # then it is the id of something else
+            return line if inside else Garbage(line.head, line.why, id)
         ours = self._ours(id, None)
         if ours is None:
             return line
         return Answer(ours, self._pending.pop(ours), _NULL, unreadable=line.why)
 
 
+_OUR_ID = re.compile(r"[0-9]{1,18}")
 _SALVAGE_ID = re.compile(r'"id"\s*:\s*(-?\d{1,18}|"[^"\\]{0,200}"|null)\s*[,}]')
 _SALVAGE_SORT = re.compile(r'"(method|result|error)"\s*:')
 
@@ -218,17 +223,24 @@ class _Lines:
                 self._parts.append(line)
                 line = b"".join(self._parts)
                 self._parts, self._size = [], 0
-            yield line
+            yield line if len(line) <= MAX_LINE else _too_long(line)
         if rest and not self._skipping:
             self._parts.append(rest)
             self._size += len(rest)
             if self._size > MAX_LINE:
-                yield _garbage(self._parts[0], f"a line of more than {MAX_LINE} bytes")
+                yield _too_long(b"".join(self._parts))
                 self._parts, self._size, self._skipping = [], 0, True
 
 
 def _line(message: dict[str, Any]) -> bytes:
-    return _encode(message) + b"\n"
+    try:
+        return _encode(message) + b"\n"
+    except UnicodeEncodeError:
+        return _encode(tolerant.repaired(msgspec.to_builtins(message))) + b"\n"
+
+
+def _too_long(line: bytes) -> Garbage:
+    return _garbage(line, f"a line of more than {MAX_LINE} bytes")
 
 
 def _garbage(line: bytes, why: str) -> Garbage:
@@ -241,7 +253,7 @@ def _envelope_of(message: dict[str, Any]) -> _Envelope:
     if isinstance(id, float) and id.is_integer():
         id = int(id)
     return _Envelope(
-        id=id if id is None or isinstance(id, int | str) else UNSET,
+        id=id if id is None or (isinstance(id, int | str) and not isinstance(id, bool)) else UNSET,
         method=method if isinstance(method, str) else UNSET,
         params=_raw(message, "params") or _NULL,
         result=_raw(message, "result") or UNSET,
@@ -273,7 +285,7 @@ def _odd_error(value: Any) -> RpcError:
         return RpcError(INTERNAL_ERROR, value if isinstance(value, str) else _encode(value).decode())
     code, message = value.get("code"), value.get("message")
     return RpcError(
-        code if isinstance(code, int) else INTERNAL_ERROR,
+        code if isinstance(code, int) and not isinstance(code, bool) else INTERNAL_ERROR,
         message if isinstance(message, str) else _encode(value).decode(),
         value.get("data"),
     )

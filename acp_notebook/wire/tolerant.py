@@ -1,20 +1,23 @@
 """JSON as agents really write it, read into plain Python objects that are safe everywhere.
 
-Knows no message types. The fast path is msgspec's; this is what happens when that refuses: NaN and
-infinities become null, lone surrogates and broken UTF-8 become U+FFFD (they would kill Jupyter's own
-packer later), and what is nested too deeply is refused instead of exhausting the stack.
+Knows no message types. The fast path is msgspec's; this is what happens when that refuses: NaN,
+infinities and numbers that are too large become null, lone surrogates and broken UTF-8 become U+FFFD
+(they would kill Jupyter's own packer later), and what is nested too deeply is refused instead of
+exhausting the stack.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import re
 from typing import Any
 
 MAX_NESTING = 100
 """Deeper values are refused: our own recursion over them must never exhaust the stack."""
 
-_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]', re.DOTALL)
+# Possessive, and content with a string that never ends: so a long line costs its length, in time and memory.
+_TOKEN = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[\[{]|[\]}]', re.DOTALL)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -27,10 +30,10 @@ def loads(data: bytes) -> Any:
     check_nesting(data)
     text = data.decode("utf-8", "replace")
     try:
-        value = json.loads(text, parse_constant=_no_constant)
+        value = json.loads(text, parse_constant=_no_constant, parse_float=_float, parse_int=_int)
     except (ValueError, RecursionError) as error:
         raise Unreadable(f"not JSON: {error}") from None
-    return _repaired(value) if "\\u" in text else value
+    return repaired(value) if "\\u" in text else value
 
 
 def check_nesting(data: bytes) -> None:
@@ -52,11 +55,24 @@ def _no_constant(_: str) -> None:
     """NaN, Infinity and -Infinity are not JSON: null is the honest reading."""
 
 
-def _repaired(value: Any) -> Any:
+def _float(text: str) -> float | None:
+    number = float(text)
+    return number if math.isfinite(number) else None
+
+
+def _int(text: str) -> int | None:
+    try:
+        return int(text)
+    except ValueError:  # more digits than Python converts
+        return None
+
+
+def repaired(value: Any) -> Any:
+    """Plain objects with U+FFFD for lone surrogates, which cannot be written as UTF-8."""
     if isinstance(value, str):
         return _SURROGATE.sub("\ufffd", value)
     if isinstance(value, list):
-        return [_repaired(item) for item in value]
+        return [repaired(item) for item in value]
     if isinstance(value, dict):
-        return {_repaired(name): _repaired(item) for name, item in value.items()}
+        return {repaired(name): repaired(item) for name, item in value.items()}
     return value

@@ -6,6 +6,7 @@ Standard library only. After each fault it says "after" and ends the turn, where
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -81,6 +82,13 @@ def grandchild(*, own_session: bool) -> int:
     return subprocess.Popen(["sleep", "600"], start_new_session=own_session).pid
 
 
+def flood(count: int) -> None:
+    for number in range(count):
+        send(method="nope", id=number, params={})
+    for _ in range(count):
+        read()
+
+
 def in_a_batch(session: str) -> str:
     return "[" + chunk(session, '"one "') + ",42," + chunk(session, '"two "') + "]"
 
@@ -93,10 +101,7 @@ FAULTS: dict[str, Fault] = {
     "null": lambda s, _: raw("null"),
     "batch": lambda s, _: raw(in_a_batch(s)),
     "broken JSON": lambda s, _: raw('{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":'),
-    "NaN": lambda s, _: raw(
-        '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"%s","update":{"sessionUpdate":'
-        '"tool_call","toolCallId":"t1","title":"a tool","rawInput":{"x":NaN,"y":-Infinity}}}}' % s
-    ),
+    "NaN": lambda s, _: tool(s, rawInput={"x": math.nan, "y": -math.inf}),
     "lone surrogate": lambda s, _: raw(chunk(s, '"\\ud83d "')),
     "broken UTF-8": lambda s, _: (
         sys.stdout.flush(),
@@ -132,9 +137,7 @@ FAULTS: dict[str, Fault] = {
     "extra fields": lambda s, _: say(s, "extra ", timestamp=12, sessionUpdateX="y"),
     "1 MB of stderr": lambda s, _: sys.stderr.write(("e" * 99 + "\n") * 10_000),
     "20 MB line": lambda s, _: say(s, "x" * 20_000_000),
-    "10,000 requests": lambda s, _: (
-        [send(method="nope", id=n, params={}) for n in range(10_000)] and [read() for _ in range(10_000)]
-    ),
+    "10,000 requests": lambda s, _: flood(10_000),
 }
 
 
@@ -150,9 +153,9 @@ def prompt(id: Any, session: str, text: str) -> None:
         case "answer with a string id":
             send(id=str(id), result={"stopReason": "end_turn"})
         case "unreadable answer":
-            raw('{"jsonrpc":"2.0","id":%s,"result":{"stopReason":"end_' % id)
+            raw(f'{{"jsonrpc":"2.0","id":{id},"result":{{"stopReason":"end_')
         case "answer too deep":
-            raw('{"jsonrpc":"2.0","id":%s,"result":%s}' % (id, nested(5000)))
+            raw(f'{{"jsonrpc":"2.0","id":{id},"result":{nested(5000)}}}')
         case "answer without a stop reason":
             send(id=id, result={})
         case "unknown stop reason":

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))  # so that demo_client is found in every import mode
-
-from demo_client import FULL, Demo, Json
-
-Starter = Callable[..., Demo]
+from tests.demo.demo_client import FULL, Demo, Json, Starter
 
 
 @pytest.fixture

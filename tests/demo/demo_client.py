@@ -281,3 +281,10 @@ class Demo:
         for pipe in (self.process.stdout, self.process.stderr):
             assert pipe
             pipe.close()
+
+
+Starter = Callable[..., Demo]
+"""What the fixture `start` gives: it starts a demo agent."""
+
+Play = Callable[..., Any]
+"""What the fixture `play` gives: it plays one command and returns its turn."""

@@ -9,23 +9,26 @@ import signal
 import struct
 import wave
 import zlib
+from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
-from demo_client import FULL, WAIT_S, Ended, choosing, of_kind, text_of
+
+from tests.demo.demo_client import FULL, WAIT_S, Demo, Ended, Play, Starter, choosing, of_kind, text_of
 
 
 @pytest.fixture
-def play(shared, tmp_path):
+def play(shared: Demo, tmp_path: Path) -> Any:
     """Play one command in a session of its own."""
     return lambda text, answer=None: shared.prompt(shared.new(tmp_path), text, answer)
 
 
-def kinds(turn):
+def kinds(turn: Any) -> Any:
     return [update["sessionUpdate"] for update in turn.updates]
 
 
-def block(turn):
+def block(turn: Any) -> Any:
     (update,) = turn.updates
     return update["content"]
 
@@ -33,7 +36,7 @@ def block(turn):
 # -- content
 
 
-def test_help_lists_every_advertised_command(shared, tmp_path):
+def test_help_lists_every_advertised_command(shared: Demo, tmp_path: Path) -> None:
     shared.call("session/new", {"cwd": str(tmp_path), "mcpServers": []})
     commands = shared.update()["availableCommands"]
     text = shared.prompt(shared.new(tmp_path), "/help").text
@@ -42,13 +45,13 @@ def test_help_lists_every_advertised_command(shared, tmp_path):
         assert command["description"] in text
 
 
-def test_markdown_is_rich(play):
+def test_markdown_is_rich(play: Play) -> None:
     text = play("/markdown").text
     for sign in ("# ", "```python", "|:--", "- [x]", "$$", "> ", "<script>", "日本語"):
         assert sign in text
 
 
-def test_image_is_a_png_of_64_by_64(play):
+def test_image_is_a_png_of_64_by_64(play: Play) -> None:
     content = block(play("/image"))
     data = base64.b64decode(content["data"], validate=True)
     assert (content["type"], content["mimeType"]) == ("image", "image/png")
@@ -58,34 +61,34 @@ def test_image_is_a_png_of_64_by_64(play):
     assert len(zlib.decompress(data[start:-16])) == 64 * (1 + 64 * 3)
 
 
-def test_audio_is_a_wav(play):
+def test_audio_is_a_wav(play: Play) -> None:
     content = block(play("/audio"))
     assert (content["type"], content["mimeType"]) == ("audio", "audio/wav")
     with wave.open(io.BytesIO(base64.b64decode(content["data"], validate=True))) as sound:
         assert (sound.getframerate(), sound.getnframes(), sound.getnchannels()) == (8000, 800, 1)
 
 
-def test_link_is_a_resource_link(play):
+def test_link_is_a_resource_link(play: Play) -> None:
     assert block(play("/link"))["type"] == "resource_link"
 
 
-def test_resource_is_an_embedded_text(play):
+def test_resource_is_an_embedded_text(play: Play) -> None:
     content = block(play("/resource"))
     assert content["type"] == "resource"
     assert content["resource"]["text"].startswith("# Notes")
 
 
-def test_stream_sends_exactly_so_many_chunks_of_one_message(play):
+def test_stream_sends_exactly_so_many_chunks_of_one_message(play: Play) -> None:
     turn = play("/stream 1000")
     assert [update["content"]["text"] for update in turn.updates] == [f"word{n} " for n in range(1, 1001)]
     assert len({update["messageId"] for update in turn.updates}) == 1
 
 
-def test_stream_pads_its_chunks(play):
+def test_stream_pads_its_chunks(play: Play) -> None:
     assert {len(update["content"]["text"]) for update in play("/stream 20 50").updates} == {50}
 
 
-def test_stream_can_be_cancelled(shared, tmp_path):
+def test_stream_can_be_cancelled(shared: Demo, tmp_path: Path) -> None:
     session = shared.new(tmp_path)
     shared.start_prompt(session, "/stream 100000000", "streaming")
     shared.update()
@@ -97,7 +100,7 @@ def test_stream_can_be_cancelled(shared, tmp_path):
 # -- progress
 
 
-def test_plan_progresses_to_its_end(play):
+def test_plan_progresses_to_its_end(play: Play) -> None:
     turn = play("/plan")
     plans = of_kind(turn.updates, "plan")
     assert [[entry["status"] for entry in plan["entries"]] for plan in plans] == [
@@ -109,18 +112,18 @@ def test_plan_progresses_to_its_end(play):
 
 
 @pytest.mark.parametrize("thought", ["", "about the weather"])
-def test_think_thinks_before_it_answers(play, thought):
+def test_think_thinks_before_it_answers(play: Play, thought: Any) -> None:
     turn = play(f"/think {thought}")
     assert thought in text_of(turn.updates, "agent_thought_chunk") != ""
     assert turn.text == "I have thought about it."
     assert kinds(turn)[0] == "agent_thought_chunk"
 
 
-def test_slow_ticks_as_long_as_it_is_told(play):
+def test_slow_ticks_as_long_as_it_is_told(play: Play) -> None:
     assert play("/slow 0.2").text == "tick1 tick2 tick3 tick4 "
 
 
-def test_hang_obeys_no_cancel_and_lets_other_sessions_work(shared, tmp_path):
+def test_hang_obeys_no_cancel_and_lets_other_sessions_work(shared: Demo, tmp_path: Path) -> None:
     session = shared.new(tmp_path)
     shared.start_prompt(session, "/hang", "hang")
     assert shared.update()["content"]["text"] == "I hang."
@@ -130,7 +133,7 @@ def test_hang_obeys_no_cancel_and_lets_other_sessions_work(shared, tmp_path):
     assert shared.prompt(session, "hello").response["error"]["code"] == -32600  # it still runs
 
 
-def test_deaf_sends_late_chunks_once_it_is_cancelled(start, tmp_path):
+def test_deaf_sends_late_chunks_once_it_is_cancelled(start: Starter, tmp_path: Path) -> None:
     demo = start()
     session = demo.new(tmp_path)
     demo.start_prompt(session, "/deaf", "deaf")
@@ -143,7 +146,7 @@ def test_deaf_sends_late_chunks_once_it_is_cancelled(start, tmp_path):
     assert demo.close_stdin() == 0
 
 
-def test_late_sends_one_chunk_after_the_answer(shared, tmp_path):
+def test_late_sends_one_chunk_after_the_answer(shared: Demo, tmp_path: Path) -> None:
     assert shared.prompt(shared.new(tmp_path), "/late").text == "On time."
     assert shared.update()["content"]["text"] == "This came late."
 
@@ -151,7 +154,7 @@ def test_late_sends_one_chunk_after_the_answer(shared, tmp_path):
 # -- tools
 
 
-def test_tools_go_from_pending_to_completed(play):
+def test_tools_go_from_pending_to_completed(play: Play) -> None:
     turn = play("/tools 3")
     calls = of_kind(turn.updates, "tool_call", "tool_call_update")
     assert [(call["toolCallId"], call["status"]) for call in calls] == [
@@ -160,7 +163,7 @@ def test_tools_go_from_pending_to_completed(play):
     assert calls[0]["kind"] == "read"
 
 
-def test_parallel_calls_are_interleaved(play):
+def test_parallel_calls_are_interleaved(play: Play) -> None:
     calls = of_kind(play("/parallel").updates, "tool_call", "tool_call_update")
     assert [call["toolCallId"][-1] + call["status"][0] for call in calls] == [
         *("1p", "2p", "3p"),
@@ -169,20 +172,20 @@ def test_parallel_calls_are_interleaved(play):
     ]
 
 
-def test_fail_fails_with_a_reason(play):
+def test_fail_fails_with_a_reason(play: Play) -> None:
     last = of_kind(play("/fail").updates, "tool_call_update")[-1]
     assert last["status"] == "failed"
     assert last["content"][0]["content"]["text"] == "404: not found"
 
 
-def test_unfinished_leaves_a_tool_in_progress(play):
+def test_unfinished_leaves_a_tool_in_progress(play: Play) -> None:
     turn = play("/unfinished")
     assert turn.stop == "end_turn"
     assert of_kind(turn.updates, "tool_call_update")[-1]["status"] == "in_progress"
 
 
 @pytest.mark.parametrize("kind", ["allow_once", "allow_always", "reject_once", "reject_always"])
-def test_ask_offers_every_kind_and_says_what_was_answered(play, kind):
+def test_ask_offers_every_kind_and_says_what_was_answered(play: Play, kind: Any) -> None:
     turn = play("/ask", choosing(kind))
     (request,) = turn.requests
     assert [option["kind"] for option in request["params"]["options"]] == [
@@ -194,22 +197,24 @@ def test_ask_offers_every_kind_and_says_what_was_answered(play, kind):
     assert status == ("completed" if kind.startswith("allow") else "failed")
 
 
-def test_an_option_that_was_not_offered_is_a_reject(play):
+def test_an_option_that_was_not_offered_is_a_reject(play: Play) -> None:
     answer = {"result": {"outcome": {"outcome": "selected", "optionId": "invented"}}}
     assert play("/ask", lambda request: answer).text == "You answered reject_once."
 
 
-def test_a_cancelled_question_ends_the_turn(play):
+def test_a_cancelled_question_ends_the_turn(play: Play) -> None:
     turn = play("/ask", choosing("cancelled"))
     assert (turn.stop, turn.text) == ("cancelled", "")
 
 
-def test_a_question_that_the_client_refuses_is_an_error_of_the_prompt(play):
+def test_a_question_that_the_client_refuses_is_an_error_of_the_prompt(play: Play) -> None:
     turn = play("/ask", lambda request: {"error": {"code": -32601, "message": "no questions"}})
     assert turn.response["error"] == {"code": -32603, "message": "the client answered -32601: no questions"}
 
 
-def test_a_cancel_while_a_question_is_open_ends_the_turn_without_more_updates(shared, tmp_path):
+def test_a_cancel_while_a_question_is_open_ends_the_turn_without_more_updates(
+    shared: Demo, tmp_path: Path
+) -> None:
     session = shared.new(tmp_path)
     shared.start_prompt(session, "/ask", "asking")
     while shared.read().get("method") != "session/request_permission":
@@ -219,7 +224,7 @@ def test_a_cancel_while_a_question_is_open_ends_the_turn_without_more_updates(sh
     assert (turn.stop, turn.updates) == ("cancelled", [])
 
 
-def test_withdraw_takes_its_question_back(shared, tmp_path):
+def test_withdraw_takes_its_question_back(shared: Demo, tmp_path: Path) -> None:
     shared.start_prompt(shared.new(tmp_path), "/withdraw", "withdrawing")
     while (asked := shared.read()).get("method") != "session/request_permission":
         pass
@@ -232,7 +237,7 @@ def test_withdraw_takes_its_question_back(shared, tmp_path):
 # -- endings
 
 
-def test_refuse_and_max_end_with_their_stop_reasons(play):
+def test_refuse_and_max_end_with_their_stop_reasons(play: Play) -> None:
     assert play("/refuse").stop == "refusal"
     assert play("/max").stop == "max_tokens"
 
@@ -245,12 +250,14 @@ def test_refuse_and_max_end_with_their_stop_reasons(play):
         ("/error -32000 please log in", -32000, "please log in"),
     ],
 )
-def test_error_answers_with_a_json_rpc_error(play, command, code, message):
+def test_error_answers_with_a_json_rpc_error(play: Play, command: Any, code: Any, message: Any) -> None:
     assert play(command).response["error"] == {"code": code, "message": message}
 
 
 @pytest.mark.parametrize(("command", "code"), [("/die", 3), ("/die 42", 42)])
-def test_die_leaves_some_text_three_lines_on_stderr_and_its_exit_code(start, tmp_path, command, code):
+def test_die_leaves_some_text_three_lines_on_stderr_and_its_exit_code(
+    start: Starter, tmp_path: Path, command: Any, code: Any
+) -> None:
     demo = start()
     demo.start_prompt(demo.new(tmp_path), command, "dying")
     assert demo.update()["content"]["text"] == "I am about to die."
@@ -263,7 +270,7 @@ def test_die_leaves_some_text_three_lines_on_stderr_and_its_exit_code(start, tmp
     assert demo.stderr.endswith(b"demo: giving up\n")
 
 
-def test_stderr_writes_exactly_so_many_bytes_then_answers(start, tmp_path):
+def test_stderr_writes_exactly_so_many_bytes_then_answers(start: Starter, tmp_path: Path) -> None:
     demo = start()
     assert demo.prompt(demo.new(tmp_path), "/stderr 1000003").text == "Wrote 1000003 bytes to stderr."
     assert demo.close_stdin() == 0
@@ -274,35 +281,37 @@ def test_stderr_writes_exactly_so_many_bytes_then_answers(start, tmp_path):
 # -- state
 
 
-def test_usage_has_a_cost(play):
+def test_usage_has_a_cost(play: Play) -> None:
     update = of_kind(play("/usage").updates, "usage_update")[0]
     assert (update["used"], update["size"], update["cost"]["currency"]) == (12_345, 200_000, "USD")
 
 
-def test_notice_comes_in_each_severity(play):
+def test_notice_comes_in_each_severity(play: Play) -> None:
     notices = of_kind(play("/notice").updates, "notice")
     assert [notice["severity"] for notice in notices] == ["info", "warning", "error"]
 
 
-def test_compact_streams_a_summary(play):
+def test_compact_streams_a_summary(play: Play) -> None:
     updates = of_kind(play("/compact").updates, "compaction_update", "compaction_summary_chunk")
     assert [update.get("status") for update in updates] == ["in_progress", None, None, "completed"]
     assert {update["compactionId"] for update in updates} == {"compact_1"}
 
 
 @pytest.mark.parametrize("command", ["/notice", "/compact"])
-def test_what_the_client_did_not_advertise_is_said_and_not_sent(start, tmp_path, command):
+def test_what_the_client_did_not_advertise_is_said_and_not_sent(
+    start: Starter, tmp_path: Path, command: Any
+) -> None:
     demo = start()
     turn = demo.prompt(demo.new(tmp_path), command)
     assert set(kinds(turn)) == {"agent_message_chunk"}
     assert turn.text.startswith("Your client takes no ")
 
 
-def test_title_names_the_session(play):
+def test_title_names_the_session(play: Play) -> None:
     assert of_kind(play("/title A  good name").updates, "session_info_update")[0]["title"] == "A  good name"
 
 
-def test_mode_is_told_both_ways(play):
+def test_mode_is_told_both_ways(play: Play) -> None:
     turn = play("/mode plan")
     assert of_kind(turn.updates, "current_mode_update")[0]["currentModeId"] == "plan"
     options = {o["id"]: o for o in of_kind(turn.updates, "config_option_update")[0]["configOptions"]}
@@ -312,14 +321,14 @@ def test_mode_is_told_both_ways(play):
 @pytest.mark.parametrize(
     ("option", "value", "expected"), [("model", "demo-max", "demo-max"), ("verbose", "true", True)]
 )
-def test_config_changes_an_option(play, option, value, expected):
+def test_config_changes_an_option(play: Play, option: Any, value: Any, expected: Any) -> None:
     (update,) = of_kind(play(f"/config {option} {value}").updates, "config_option_update")
     options = {o["id"]: o for o in update["configOptions"]}
     assert options[option]["currentValue"] == expected
 
 
 @pytest.mark.parametrize("command", ["/mode sleep", "/config none x", "/config model none"])
-def test_a_choice_that_is_not_there_is_said_and_changes_nothing(play, command):
+def test_a_choice_that_is_not_there_is_said_and_changes_nothing(play: Play, command: Any) -> None:
     turn = play(command)
     assert turn.text.startswith("No: ")
     assert set(kinds(turn)) == {"agent_message_chunk"}
@@ -340,7 +349,7 @@ def test_a_choice_that_is_not_there_is_said_and_changes_nothing(play, command):
         *("/env", "/error bad", "/stderr", "/tools x", "/die x"),
     ],
 )
-def test_misuse_is_answered_with_the_usage(play, command):
+def test_misuse_is_answered_with_the_usage(play: Play, command: Any) -> None:
     turn = play(command)
     assert turn.text.startswith(f"Usage: `{command.split()[0]} ")
     assert turn.stop == "end_turn"
@@ -349,7 +358,7 @@ def test_misuse_is_answered_with_the_usage(play, command):
 # -- trouble and probes
 
 
-def test_unknown_sends_what_no_schema_knows(start, tmp_path):
+def test_unknown_sends_what_no_schema_knows(start: Starter, tmp_path: Path) -> None:
     demo = start(FULL)
     session = demo.new(tmp_path)
     with demo.unchecked():
@@ -360,7 +369,7 @@ def test_unknown_sends_what_no_schema_knows(start, tmp_path):
     assert updates[3]["status"] == "beamed"
 
 
-def test_our_check_against_the_schema_does_find_what_is_not_in_it(start, tmp_path):
+def test_our_check_against_the_schema_does_find_what_is_not_in_it(start: Starter, tmp_path: Path) -> None:
     demo = start(FULL)
     session = demo.new(tmp_path)
     demo.start_prompt(session, "/unknown", "unknown")
@@ -370,17 +379,19 @@ def test_our_check_against_the_schema_does_find_what_is_not_in_it(start, tmp_pat
     assert demo.until("unknown").stop == "end_turn"
 
 
-def test_env_tells_a_variable_of_its_process(play):
+def test_env_tells_a_variable_of_its_process(play: Play) -> None:
     assert play("/env ACP_DEMO_PROBE").text == "a value"
     assert play("/env ACP_DEMO_NO_SUCH").text == "not set"
 
 
-def test_pid_is_its_own(shared, play):
+def test_pid_is_its_own(shared: Demo, play: Play) -> None:
     assert play("/pid").text == f"pid {shared.process.pid}"
 
 
 @pytest.mark.parametrize("command", ["/spawn", "/spawn hold"])
-def test_spawn_starts_two_children_one_in_a_session_of_its_own(start, tmp_path, command):
+def test_spawn_starts_two_children_one_in_a_session_of_its_own(
+    start: Starter, tmp_path: Path, command: Any
+) -> None:
     demo = start()
     word, *pids = demo.prompt(demo.new(tmp_path), command).text.split()
     near, far = map(int, pids)
@@ -399,7 +410,7 @@ def test_spawn_starts_two_children_one_in_a_session_of_its_own(start, tmp_path, 
 # -- the tour
 
 
-def test_the_tour_shows_everything_in_one_turn(play, tmp_path):
+def test_the_tour_shows_everything_in_one_turn(play: Play, tmp_path: Path) -> None:
     turn = play("/tour", choosing("allow_once"))
     assert turn.stop == "end_turn"
     assert turn.asked == ["session/request_permission"]
@@ -421,18 +432,18 @@ def test_the_tour_shows_everything_in_one_turn(play, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_tour_goes_on_after_a_reject(play):
+def test_the_tour_goes_on_after_a_reject(play: Play) -> None:
     turn = play("/tour", choosing("reject_once"))
     assert "You rejected the change" in turn.text
     assert turn.text.endswith("`/help` lists the single commands.")
 
 
-def test_the_tour_sends_no_notice_to_a_client_that_takes_none(start, tmp_path):
+def test_the_tour_sends_no_notice_to_a_client_that_takes_none(start: Starter, tmp_path: Path) -> None:
     demo = start()
     assert not of_kind(demo.prompt(demo.new(tmp_path), "/tour", choosing("allow_once")).updates, "notice")
 
 
-def test_the_tour_is_the_same_every_time(start, tmp_path):
+def test_the_tour_is_the_same_every_time(start: Starter, tmp_path: Path) -> None:
     first, second = (
         demo.prompt(demo.new(tmp_path), "/tour", choosing("allow_once"))
         for demo in (start(FULL), start(FULL))
@@ -440,6 +451,6 @@ def test_the_tour_is_the_same_every_time(start, tmp_path):
     assert first.updates == second.updates
 
 
-def test_a_pace_changes_nothing_but_the_speed(start, tmp_path):
+def test_a_pace_changes_nothing_but_the_speed(start: Starter, tmp_path: Path) -> None:
     demo = start(ACP_DEMO_PACE="0.001")
     assert demo.prompt(demo.new(tmp_path), "/refuse").text == "I refuse."

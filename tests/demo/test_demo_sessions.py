@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
+from typing import Any
 
 import pytest
-from demo_client import FULL, WAIT_S, choosing, of_kind, text_of
+
+from tests.demo.demo_client import FULL, WAIT_S, Demo, Starter, choosing, of_kind, text_of
 
 COMMANDS = [
     *("ask", "audio", "compact", "config", "cwd", "deaf", "die", "edit", "env", "error"),
@@ -15,11 +18,11 @@ COMMANDS = [
 ]
 
 
-def options_of(result):
+def options_of(result: Any) -> Any:
     return {option["id"]: option for option in result["configOptions"]}
 
 
-def test_a_new_session_announces_all_commands_after_its_answer(shared, tmp_path):
+def test_a_new_session_announces_all_commands_after_its_answer(shared: Demo, tmp_path: Path) -> None:
     shared.call("session/new", {"cwd": str(tmp_path), "mcpServers": []})
     commands = {command["name"]: command for command in shared.update()["availableCommands"]}
     assert list(commands) == COMMANDS
@@ -28,7 +31,7 @@ def test_a_new_session_announces_all_commands_after_its_answer(shared, tmp_path)
     assert all(command["description"] for command in commands.values())
 
 
-def test_a_new_session_offers_modes_and_options(start, tmp_path):
+def test_a_new_session_offers_modes_and_options(start: Starter, tmp_path: Path) -> None:
     demo = start(FULL)
     result = demo.call("session/new", {"cwd": str(tmp_path), "mcpServers": []}).response["result"]
     assert [mode["id"] for mode in result["modes"]["availableModes"]] == ["ask", "code", "plan"]
@@ -38,12 +41,12 @@ def test_a_new_session_offers_modes_and_options(start, tmp_path):
     assert options["verbose"]["type"] == "boolean"
 
 
-def test_a_boolean_option_is_only_for_clients_that_know_them(start, tmp_path):
+def test_a_boolean_option_is_only_for_clients_that_know_them(start: Starter, tmp_path: Path) -> None:
     result = start().call("session/new", {"cwd": str(tmp_path), "mcpServers": []}).response["result"]
     assert "verbose" not in options_of(result)
 
 
-def test_without_config_there_are_only_modes(start, tmp_path):
+def test_without_config_there_are_only_modes(start: Starter, tmp_path: Path) -> None:
     demo = start(FULL, ACP_DEMO_CONFIG="0")
     result = demo.call("session/new", {"cwd": str(tmp_path), "mcpServers": []}).response["result"]
     assert "configOptions" not in result
@@ -60,15 +63,15 @@ def test_without_config_there_are_only_modes(start, tmp_path):
     assert demo.prompt(session, "/config model demo-max").text == "I have no config options."
 
 
-def test_the_client_sets_a_mode_and_the_option_follows(shared, tmp_path):
+def test_the_client_sets_a_mode_and_the_option_follows(shared: Demo, tmp_path: Path) -> None:
     session = shared.new(tmp_path)
     assert shared.call("session/set_mode", {"sessionId": session, "modeId": "plan"}).response["result"] == {}
     assert options_of(shared.update())["mode"]["currentValue"] == "plan"
 
 
-def test_the_client_sets_an_option_and_gets_the_whole_list(shared, tmp_path):
+def test_the_client_sets_an_option_and_gets_the_whole_list(shared: Demo, tmp_path: Path) -> None:
     session = shared.new(tmp_path)
-    params = {"sessionId": session, "configId": "model", "value": "demo-max"}
+    params: Any = {"sessionId": session, "configId": "model", "value": "demo-max"}
     options = options_of(shared.call("session/set_config_option", params).response["result"])
     assert options["model"]["currentValue"] == "demo-max"
     params = {"sessionId": session, "configId": "verbose", "type": "boolean", "value": True}
@@ -78,7 +81,7 @@ def test_the_client_sets_an_option_and_gets_the_whole_list(shared, tmp_path):
     assert "model demo-max" in shared.prompt(session, "hello").text
 
 
-def test_the_mode_can_be_set_as_an_option_too(shared, tmp_path):
+def test_the_mode_can_be_set_as_an_option_too(shared: Demo, tmp_path: Path) -> None:
     params = {"sessionId": shared.new(tmp_path), "configId": "mode", "value": "code"}
     shared.call("session/set_config_option", params)
     assert shared.update() == {"sessionUpdate": "current_mode_update", "currentModeId": "code"}
@@ -88,12 +91,14 @@ def test_the_mode_can_be_set_as_an_option_too(shared, tmp_path):
     ("option", "value"),
     [("model", "other"), ("none", "x"), ("verbose", 1), ("model", True), ("mode", None), ("model", ["a"])],
 )
-def test_a_choice_that_is_not_offered_is_bad_params(shared, tmp_path, option, value):
+def test_a_choice_that_is_not_offered_is_bad_params(
+    shared: Demo, tmp_path: Path, option: Any, value: Any
+) -> None:
     params = {"sessionId": shared.new(tmp_path), "configId": option, "value": value}
     assert shared.call("session/set_config_option", params).response["error"]["code"] == -32602
 
 
-def test_turns_of_two_sessions_run_at_the_same_time(shared, tmp_path):
+def test_turns_of_two_sessions_run_at_the_same_time(shared: Demo, tmp_path: Path) -> None:
     slow, quick = shared.new(tmp_path), shared.new(tmp_path)
     shared.start_prompt(slow, "/slow 600", "slow")
     shared.update()
@@ -102,7 +107,7 @@ def test_turns_of_two_sessions_run_at_the_same_time(shared, tmp_path):
     assert shared.until("slow").stop == "cancelled"
 
 
-def test_a_second_prompt_in_a_running_turn_is_an_invalid_request(shared, tmp_path):
+def test_a_second_prompt_in_a_running_turn_is_an_invalid_request(shared: Demo, tmp_path: Path) -> None:
     session = shared.new(tmp_path)
     shared.start_prompt(session, "/slow 600", "first")
     error = shared.prompt(session, "too early").response["error"]
@@ -112,26 +117,26 @@ def test_a_second_prompt_in_a_running_turn_is_an_invalid_request(shared, tmp_pat
     assert shared.until("first").stop == "cancelled"
 
 
-def test_a_cancel_right_behind_its_prompt_is_not_lost(shared, tmp_path):
+def test_a_cancel_right_behind_its_prompt_is_not_lost(shared: Demo, tmp_path: Path) -> None:
     session = shared.new(tmp_path)
     shared.start_prompt(session, "/slow 600", "cancelled-at-once")
     shared.send("session/cancel", {"sessionId": session})
     assert shared.until("cancelled-at-once").stop == "cancelled"
 
 
-def test_tool_and_message_ids_count_up_over_turns(shared, tmp_path):
+def test_tool_and_message_ids_count_up_over_turns(shared: Demo, tmp_path: Path) -> None:
     session = shared.new(tmp_path)
     first, second = shared.prompt(session, "/tools 2"), shared.prompt(session, "/tools 1")
     calls = of_kind([*first.updates, *second.updates], "tool_call")
     assert [call["toolCallId"] for call in calls] == ["call_1", "call_2", "call_3"]
 
 
-def test_a_closed_session_ends_its_turn_and_is_gone(shared, tmp_path):
+def test_a_closed_session_ends_its_turn_and_is_gone(shared: Demo, tmp_path: Path) -> None:
     session = shared.new(tmp_path)
     shared.start_prompt(session, "/slow 600", "closing")
     shared.update()
     shared.send("session/close", {"sessionId": session}, "close")
-    answers = {}
+    answers: dict[str, Any] = {}
     while len(answers) < 2:
         message = shared.read()
         if "id" in message:
@@ -140,7 +145,7 @@ def test_a_closed_session_ends_its_turn_and_is_gone(shared, tmp_path):
     assert shared.prompt(session, "hello").response["error"]["code"] == -32002
 
 
-def test_a_session_that_hangs_can_be_closed(shared, tmp_path):
+def test_a_session_that_hangs_can_be_closed(shared: Demo, tmp_path: Path) -> None:
     session = shared.new(tmp_path)
     shared.start_prompt(session, "/hang", "hangs-on")
     shared.update()
@@ -150,13 +155,13 @@ def test_a_session_that_hangs_can_be_closed(shared, tmp_path):
 # -- with a store
 
 
-def test_a_store_brings_its_capabilities(start, tmp_path):
+def test_a_store_brings_its_capabilities(start: Starter, tmp_path: Path) -> None:
     capabilities = start(initialize=False, ACP_DEMO_HOME=str(tmp_path)).initialize()["agentCapabilities"]
     assert capabilities["loadSession"] is True
     assert set(capabilities["sessionCapabilities"]) == {"list", "resume", "close", "delete"}
 
 
-def test_capabilities_can_be_restricted_and_the_rest_is_not_served(start, tmp_path):
+def test_capabilities_can_be_restricted_and_the_rest_is_not_served(start: Starter, tmp_path: Path) -> None:
     demo = start(initialize=False, ACP_DEMO_HOME=str(tmp_path), ACP_DEMO_CAPS="resume,list")
     capabilities = demo.initialize()["agentCapabilities"]
     assert capabilities["loadSession"] is False
@@ -165,14 +170,14 @@ def test_capabilities_can_be_restricted_and_the_rest_is_not_served(start, tmp_pa
     assert demo.call("session/load", {"sessionId": "x"}).response["error"]["code"] == -32601
 
 
-def reopened(demo, method, session, cwd):
+def reopened(demo: Any, method: Any, session: Any, cwd: Any) -> Any:
     turn = demo.call(method, {"sessionId": session, "cwd": str(cwd), "mcpServers": []})
     assert demo.update()["sessionUpdate"] == "available_commands_update"
     return turn
 
 
 @pytest.fixture
-def told(start, tmp_path):
+def told(start: Starter, tmp_path: Path) -> Any:
     """A store with one session in it, of a process that has ended."""
     home, cwd = tmp_path / "home", tmp_path / "work"
     cwd.mkdir()
@@ -184,7 +189,7 @@ def told(start, tmp_path):
     return home, cwd, session, turns
 
 
-def test_load_replays_the_history_before_its_answer(start, told):
+def test_load_replays_the_history_before_its_answer(start: Starter, told: Any) -> None:
     home, cwd, session, turns = told
     turn = reopened(start(FULL, ACP_DEMO_HOME=str(home)), "session/load", session, cwd)
     sent = [update for past in turns for update in past.updates]
@@ -195,7 +200,7 @@ def test_load_replays_the_history_before_its_answer(start, told):
     assert turn.response["result"]["modes"]["currentModeId"] == "code"
 
 
-def test_resume_replays_nothing_and_goes_on(start, told):
+def test_resume_replays_nothing_and_goes_on(start: Starter, told: Any) -> None:
     home, cwd, session, _ = told
     demo = start(FULL, ACP_DEMO_HOME=str(home))
     assert reopened(demo, "session/resume", session, cwd).updates == []
@@ -204,7 +209,7 @@ def test_resume_replays_nothing_and_goes_on(start, told):
     assert len(of_kind(reopened(demo, "session/load", session, cwd).updates, "tool_call")) == 2
 
 
-def test_what_was_said_survives_a_death_in_mid_turn(start, tmp_path):
+def test_what_was_said_survives_a_death_in_mid_turn(start: Starter, tmp_path: Path) -> None:
     demo = start(ACP_DEMO_HOME=str(tmp_path))
     session = demo.new(tmp_path)
     demo.start_prompt(session, "/die", "dying")
@@ -213,7 +218,7 @@ def test_what_was_said_survives_a_death_in_mid_turn(start, tmp_path):
     assert text_of(turn.updates, "user_message_chunk") == "/die"
 
 
-def test_a_streamed_message_and_a_late_chunk_are_in_the_history(start, tmp_path):
+def test_a_streamed_message_and_a_late_chunk_are_in_the_history(start: Starter, tmp_path: Path) -> None:
     demo = start(ACP_DEMO_HOME=str(tmp_path))
     session = demo.new(tmp_path)
     demo.prompt(session, "/stream 3")
@@ -223,7 +228,7 @@ def test_a_streamed_message_and_a_late_chunk_are_in_the_history(start, tmp_path)
     assert text_of(turn.updates) == "word1 word2 word3 On time.This came late."
 
 
-def test_a_running_session_is_not_loaded(start, tmp_path):
+def test_a_running_session_is_not_loaded(start: Starter, tmp_path: Path) -> None:
     demo = start(ACP_DEMO_HOME=str(tmp_path))
     session = demo.new(tmp_path)
     demo.start_prompt(session, "/slow 600", "slow")
@@ -233,19 +238,21 @@ def test_a_running_session_is_not_loaded(start, tmp_path):
 
 @pytest.mark.parametrize("session", ["demo-99", "../demo-1", "demo-1/../demo-1", "", "demo-٣"])
 @pytest.mark.parametrize("method", ["session/load", "session/resume", "session/delete"])
-def test_a_session_that_is_not_stored_is_not_found(start, told, method, session):
+def test_a_session_that_is_not_stored_is_not_found(
+    start: Starter, told: Any, method: Any, session: Any
+) -> None:
     home, cwd, _, _ = told
     params = {"sessionId": session, "cwd": str(cwd), "mcpServers": []}
     demo = start(ACP_DEMO_HOME=str(home))
     assert demo.call(method, params).response["error"]["code"] == -32002
 
 
-def test_sessions_are_listed_in_pages_newest_first(start, tmp_path):
+def test_sessions_are_listed_in_pages_newest_first(start: Starter, tmp_path: Path) -> None:
     demo = start(ACP_DEMO_HOME=str(tmp_path / "home"))
     made = [demo.new(tmp_path) for _ in range(23)]
     pages, cursor = [], None
     while True:
-        params = {"cursor": cursor} if cursor else {}
+        params: Any = {"cursor": cursor} if cursor else {}
         result = demo.call("session/list", params).response["result"]
         pages.append([info["sessionId"] for info in result["sessions"]])
         cursor = result.get("nextCursor")
@@ -256,7 +263,7 @@ def test_sessions_are_listed_in_pages_newest_first(start, tmp_path):
     assert demo.call("session/list", {"cursor": "foreign"}).response["error"]["code"] == -32602
 
 
-def test_a_full_last_page_has_no_cursor(start, tmp_path):
+def test_a_full_last_page_has_no_cursor(start: Starter, tmp_path: Path) -> None:
     demo = start(ACP_DEMO_HOME=str(tmp_path / "home"))
     for _ in range(10):
         demo.new(tmp_path)
@@ -265,7 +272,7 @@ def test_a_full_last_page_has_no_cursor(start, tmp_path):
     assert "nextCursor" not in result
 
 
-def test_sessions_are_listed_with_title_and_by_cwd(start, tmp_path):
+def test_sessions_are_listed_with_title_and_by_cwd(start: Starter, tmp_path: Path) -> None:
     demo = start(ACP_DEMO_HOME=str(tmp_path / "home"))
     one, two, three = demo.new("/one"), demo.new("/two"), demo.new("/two")
     demo.prompt(two, "first   words")
@@ -279,7 +286,7 @@ def test_sessions_are_listed_with_title_and_by_cwd(start, tmp_path):
     assert everything[-1] == {"sessionId": one, "cwd": "/one", "title": None}
 
 
-def test_a_broken_file_is_not_listed(start, told):
+def test_a_broken_file_is_not_listed(start: Starter, told: Any) -> None:
     home, _, session, _ = told
     (home / "demo-7.json").write_text("{broken")
     (home / "demo-8.json").write_text(json.dumps([1]))
@@ -288,7 +295,7 @@ def test_a_broken_file_is_not_listed(start, told):
     assert [info["sessionId"] for info in sessions] == [session]
 
 
-def test_a_deleted_session_is_gone_even_if_its_turn_ends_later(start, tmp_path):
+def test_a_deleted_session_is_gone_even_if_its_turn_ends_later(start: Starter, tmp_path: Path) -> None:
     home = tmp_path / "home"
     demo = start(ACP_DEMO_HOME=str(home))
     session = demo.new(tmp_path)
@@ -299,7 +306,7 @@ def test_a_deleted_session_is_gone_even_if_its_turn_ends_later(start, tmp_path):
     assert demo.call("session/delete", {"sessionId": session}).response["error"]["code"] == -32002
 
 
-def test_a_closed_session_can_be_loaded_again(start, tmp_path):
+def test_a_closed_session_can_be_loaded_again(start: Starter, tmp_path: Path) -> None:
     demo = start(ACP_DEMO_HOME=str(tmp_path))
     session = demo.new(tmp_path)
     demo.prompt(session, "/ask", choosing("allow_once"))
@@ -308,7 +315,7 @@ def test_a_closed_session_can_be_loaded_again(start, tmp_path):
     assert text_of(turn.updates) == "You answered allow_once."
 
 
-def test_two_agents_that_share_a_store_never_share_an_id(start, tmp_path):
+def test_two_agents_that_share_a_store_never_share_an_id(start: Starter, tmp_path: Path) -> None:
     demos = [start(ACP_DEMO_HOME=str(tmp_path)) for _ in range(2)]
     made = [demo.new(tmp_path) for demo in demos * 3]
     assert len(set(made)) == 6

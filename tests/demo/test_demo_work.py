@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
+from typing import Any
 
 import pytest
-from demo_client import FULL, Alive, choosing, of_kind
+
+from tests.demo.demo_client import FULL, Alive, Starter, choosing, of_kind
 
 FS = {"fs": {"readTextFile": True, "writeTextFile": True}}
 MISSING = {"error": {"code": -32002, "message": "no such file"}}
 
 
-def last_tool(turn):
+def last_tool(turn: Any) -> Any:
     return of_kind(turn.updates, "tool_call_update")[-1]
 
 
-def reason(turn):
+def reason(turn: Any) -> Any:
     return last_tool(turn)["content"][0]["content"]["text"]
 
 
 # -- /edit by itself
 
 
-def test_an_allowed_edit_writes_the_file_and_shows_its_diff(start, tmp_path):
+def test_an_allowed_edit_writes_the_file_and_shows_its_diff(start: Starter, tmp_path: Path) -> None:
     demo, path = start(), tmp_path / "notes.txt"
     path.write_text("old\n")
     turn = demo.prompt(demo.new(tmp_path), "/edit notes.txt two words", choosing("allow_once"))
@@ -39,14 +42,14 @@ def test_an_allowed_edit_writes_the_file_and_shows_its_diff(start, tmp_path):
     assert turn.text == "Wrote `notes.txt`."
 
 
-def test_a_new_file_has_no_old_text_and_gets_its_directories(start, tmp_path):
+def test_a_new_file_has_no_old_text_and_gets_its_directories(start: Starter, tmp_path: Path) -> None:
     demo = start()
     turn = demo.prompt(demo.new(tmp_path), "/edit a/b.txt", choosing("allow_once"))
     assert of_kind(turn.updates, "tool_call")[0]["content"][0]["oldText"] is None
     assert (tmp_path / "a/b.txt").read_text() == "Written by the demo agent.\n"
 
 
-def test_a_rejected_edit_writes_nothing(start, tmp_path):
+def test_a_rejected_edit_writes_nothing(start: Starter, tmp_path: Path) -> None:
     demo = start()
     turn = demo.prompt(demo.new(tmp_path), "/edit notes.txt", choosing("reject_once"))
     assert (last_tool(turn)["status"], reason(turn)) == ("failed", "rejected")
@@ -54,7 +57,7 @@ def test_a_rejected_edit_writes_nothing(start, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_cancelled_question_about_an_edit_ends_the_turn(start, tmp_path):
+def test_a_cancelled_question_about_an_edit_ends_the_turn(start: Starter, tmp_path: Path) -> None:
     demo = start()
     turn = demo.prompt(demo.new(tmp_path), "/edit notes.txt", choosing("cancelled"))
     assert turn.stop == "cancelled"
@@ -62,7 +65,9 @@ def test_a_cancelled_question_about_an_edit_ends_the_turn(start, tmp_path):
 
 
 @pytest.mark.parametrize("path", ["../out.txt", "/out.txt", "a/../../out.txt", ".", "link/out.txt"])
-def test_a_path_that_leaves_the_cwd_is_refused_without_a_question(start, tmp_path, path):
+def test_a_path_that_leaves_the_cwd_is_refused_without_a_question(
+    start: Starter, tmp_path: Path, path: Any
+) -> None:
     work, outside = tmp_path / "work", tmp_path / "outside"
     work.mkdir()
     outside.mkdir()
@@ -74,13 +79,13 @@ def test_a_path_that_leaves_the_cwd_is_refused_without_a_question(start, tmp_pat
     assert list(outside.iterdir()) == []
 
 
-def test_an_absolute_path_inside_the_cwd_is_fine(start, tmp_path):
+def test_an_absolute_path_inside_the_cwd_is_fine(start: Starter, tmp_path: Path) -> None:
     demo = start()
     demo.prompt(demo.new(tmp_path), f"/edit {tmp_path}/a.txt x", choosing("allow_once"))
     assert (tmp_path / "a.txt").read_text() == "x\n"
 
 
-def test_a_file_that_is_no_text_is_left_alone(start, tmp_path):
+def test_a_file_that_is_no_text_is_left_alone(start: Starter, tmp_path: Path) -> None:
     demo, path = start(), tmp_path / "a.bin"
     path.write_bytes(b"\xff\xfe")
     turn = demo.prompt(demo.new(tmp_path), "/edit a.bin")
@@ -88,7 +93,7 @@ def test_a_file_that_is_no_text_is_left_alone(start, tmp_path):
     assert path.read_bytes() == b"\xff\xfe"
 
 
-def test_always_is_remembered_for_that_session_and_that_kind(start, tmp_path):
+def test_always_is_remembered_for_that_session_and_that_kind(start: Starter, tmp_path: Path) -> None:
     demo = start()
     session, other = demo.new(tmp_path), demo.new(tmp_path)
     assert demo.prompt(session, "/edit a.txt 1", choosing("allow_always")).asked
@@ -101,10 +106,10 @@ def test_always_is_remembered_for_that_session_and_that_kind(start, tmp_path):
 # -- /edit through the client
 
 
-def test_with_a_client_that_has_files_nothing_is_touched_on_disk(start, tmp_path):
+def test_with_a_client_that_has_files_nothing_is_touched_on_disk(start: Starter, tmp_path: Path) -> None:
     written = {}
 
-    def write(params):
+    def write(params: Any) -> Any:
         written[params["path"]] = params["content"]
         return {"result": {}}
 
@@ -120,7 +125,7 @@ def test_with_a_client_that_has_files_nothing_is_touched_on_disk(start, tmp_path
     assert path.read_text() == "on disk"
 
 
-def test_a_file_that_the_client_does_not_find_is_new(start, tmp_path):
+def test_a_file_that_the_client_does_not_find_is_new(start: Starter, tmp_path: Path) -> None:
     demo = start(FS)
     answer = choosing("allow_once", fs_read_text_file=MISSING, fs_write_text_file={"result": {}})
     turn = demo.prompt(demo.new(tmp_path), "/edit a.txt new", answer)
@@ -128,7 +133,7 @@ def test_a_file_that_the_client_does_not_find_is_new(start, tmp_path):
     assert turn.text == "Wrote `a.txt`."
 
 
-def test_a_client_that_cannot_read_or_write_fails_the_tool(start, tmp_path):
+def test_a_client_that_cannot_read_or_write_fails_the_tool(start: Starter, tmp_path: Path) -> None:
     demo, broken = start(FS), {"error": {"code": -32603, "message": "disk on fire"}}
     session = demo.new(tmp_path)
     turn = demo.prompt(session, "/edit a.txt", choosing("allow_once", fs_read_text_file=broken))
@@ -137,7 +142,7 @@ def test_a_client_that_cannot_read_or_write_fails_the_tool(start, tmp_path):
     assert reason(demo.prompt(session, "/edit a.txt", answer)) == "the client cannot write it: disk on fire"
 
 
-def test_a_client_that_only_reads_lets_the_agent_write(start, tmp_path):
+def test_a_client_that_only_reads_lets_the_agent_write(start: Starter, tmp_path: Path) -> None:
     demo = start({"fs": {"readTextFile": True}})
     answer = choosing("allow_once", fs_read_text_file=MISSING)
     turn = demo.prompt(demo.new(tmp_path), "/edit a.txt new", answer)
@@ -148,7 +153,7 @@ def test_a_client_that_only_reads_lets_the_agent_write(start, tmp_path):
 # -- /run by itself
 
 
-def test_an_allowed_command_runs_in_the_cwd_and_shows_its_output(start, tmp_path):
+def test_an_allowed_command_runs_in_the_cwd_and_shows_its_output(start: Starter, tmp_path: Path) -> None:
     (tmp_path / "here.txt").touch()
     demo = start()
     turn = demo.prompt(demo.new(tmp_path), "/run ls; echo oops >&2", choosing("allow_once"))
@@ -160,13 +165,13 @@ def test_an_allowed_command_runs_in_the_cwd_and_shows_its_output(start, tmp_path
     assert turn.text == "The command ended with exit code 0."
 
 
-def test_output_cannot_close_its_fence(start, tmp_path):
+def test_output_cannot_close_its_fence(start: Starter, tmp_path: Path) -> None:
     demo = start()
     turn = demo.prompt(demo.new(tmp_path), "/run echo '```'", choosing("allow_once"))
     assert reason(turn) == "````\n```\n````"
 
 
-def test_a_long_output_is_cut_at_its_beginning(start, tmp_path):
+def test_a_long_output_is_cut_at_its_beginning(start: Starter, tmp_path: Path) -> None:
     demo = start()
     turn = demo.prompt(demo.new(tmp_path), "/run seq 100000", choosing("allow_once"))
     raw = last_tool(turn)["rawOutput"]
@@ -178,27 +183,29 @@ def test_a_long_output_is_cut_at_its_beginning(start, tmp_path):
     ("command", "code", "ending"),
     [("exit 7", 7, "with exit code 7"), ("kill -9 $$", None, "by the signal SIGKILL")],
 )
-def test_a_command_that_fails_is_a_failed_tool(start, tmp_path, command, code, ending):
+def test_a_command_that_fails_is_a_failed_tool(
+    start: Starter, tmp_path: Path, command: Any, code: Any, ending: Any
+) -> None:
     demo = start()
     turn = demo.prompt(demo.new(tmp_path), f"/run {command}", choosing("allow_once"))
     assert (last_tool(turn)["status"], last_tool(turn)["rawOutput"]["exitCode"]) == ("failed", code)
     assert turn.text == f"The command ended {ending}."
 
 
-def test_a_rejected_command_does_not_run(start, tmp_path):
+def test_a_rejected_command_does_not_run(start: Starter, tmp_path: Path) -> None:
     demo = start()
     turn = demo.prompt(demo.new(tmp_path), "/run touch ran", choosing("reject_once"))
     assert reason(turn) == "rejected"
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_cwd_that_is_not_there_fails_the_tool(start, tmp_path):
+def test_a_cwd_that_is_not_there_fails_the_tool(start: Starter, tmp_path: Path) -> None:
     demo = start()
     turn = demo.prompt(demo.new(tmp_path / "gone"), "/run ls", choosing("allow_once"))
     assert reason(turn) == "cannot run it: No such file or directory"
 
 
-def test_a_cancel_kills_the_command_and_all_it_started(start, tmp_path):
+def test_a_cancel_kills_the_command_and_all_it_started(start: Starter, tmp_path: Path) -> None:
     demo, alive = start(), Alive(tmp_path)
     session = demo.new(tmp_path)
     demo.start_prompt(session, f"/run {alive.line('sleep 300 & sleep 300')}", "running")
@@ -212,7 +219,7 @@ def test_a_cancel_kills_the_command_and_all_it_started(start, tmp_path):
 # -- /run in the client's terminal
 
 
-def terminal(**more):
+def terminal(**more: Any) -> Any:
     return choosing(
         "allow_once",
         terminal_create={"result": {"terminalId": "t-1"}},
@@ -223,7 +230,7 @@ def terminal(**more):
     )
 
 
-def test_with_a_terminal_the_client_runs_the_command(start, tmp_path):
+def test_with_a_terminal_the_client_runs_the_command(start: Starter, tmp_path: Path) -> None:
     demo = start(FULL)
     turn = demo.prompt(demo.new(tmp_path), "/run echo hello", terminal())
     assert turn.asked == [
@@ -243,7 +250,7 @@ def test_with_a_terminal_the_client_runs_the_command(start, tmp_path):
     assert ended["rawOutput"]["output"] == "hello\n"
 
 
-def test_a_cancelled_turn_releases_its_terminal(start, tmp_path):
+def test_a_cancelled_turn_releases_its_terminal(start: Starter, tmp_path: Path) -> None:
     demo = start(FULL)
     session = demo.new(tmp_path)
     answers, asked = terminal(), []
@@ -260,8 +267,8 @@ def test_a_cancelled_turn_releases_its_terminal(start, tmp_path):
     assert (turn.asked, turn.stop) == (["terminal/release"], "cancelled")
 
 
-def test_a_client_that_gives_no_terminal_fails_the_tool(start, tmp_path):
-    def answer(request):
+def test_a_client_that_gives_no_terminal_fails_the_tool(start: Starter, tmp_path: Path) -> None:
+    def answer(request: Any) -> Any:
         if request["method"] == "terminal/create":
             return {"error": {"code": -32603, "message": "too many terminals"}}
         return choosing("allow_once")(request)

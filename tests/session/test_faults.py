@@ -248,7 +248,7 @@ def test_closing_leaves_no_grandchild_also_behind_a_shell(wrapped: bool) -> None
 
 
 def test_a_version_that_we_do_not_speak_is_refused_with_both_versions() -> None:
-    with pytest.raises(acp.ProtocolError, match="version 99 .* version 1"):
+    with pytest.raises(acp.ProtocolError, match=r"version 99 .* version 1"):
         faulty("version")
 
 

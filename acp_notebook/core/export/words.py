@@ -58,10 +58,14 @@ class Words:
 
     def prose(self, text: str) -> str:
         """A message: untouched, but for control characters and the working directory itself."""
-        if self._pattern is not None:
-            text = self._pattern.sub(lambda match: "." + (match["inside"] or ""), text)
         # Direction marks and joiners belong to the prose of many languages, so they stay.
-        return self._visible(_newlines(_ESCAPES.sub("", text)), _CONTROL)
+        return self._visible(_newlines(_ESCAPES.sub("", self.without_cwd(text))), _CONTROL)
+
+    def without_cwd(self, text: str) -> str:
+        """The text as it is, but for the working directory: that becomes "."."""
+        if self._pattern is None:
+            return text
+        return self._pattern.sub(lambda match: "." + (match["inside"] or ""), text)
 
     def path(self, path: str) -> str:
         """A path or a file's URI, relative to the working directory if it is inside."""

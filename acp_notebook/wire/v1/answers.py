@@ -29,18 +29,18 @@ def read_initialize(result: Raw) -> AgentFacts:
         version=answer.agent_info.version if answer.agent_info else None,
         capabilities=Capabilities(
             load=can.load_session,
-            resume=session.get("resume") is not None,
-            list=session.get("list") is not None,
-            fork=session.get("fork") is not None,
-            close=session.get("close") is not None,
-            delete=session.get("delete") is not None,
-            additional_directories=session.get("additionalDirectories") is not None,
+            resume=_offered(session.get("resume")),
+            list=_offered(session.get("list")),
+            fork=_offered(session.get("fork")),
+            close=_offered(session.get("close")),
+            delete=_offered(session.get("delete")),
+            additional_directories=_offered(session.get("additionalDirectories")),
             image=prompt.image,
             audio=prompt.audio,
             embedded_context=prompt.embedded_context,
             mcp_http=mcp.http,
             mcp_sse=mcp.sse,
-            logout=can.auth.get("logout") is not None,
+            logout=_offered(can.auth.get("logout")),
         ),
         auth_methods=tuple(
             AuthMethod(it.id, it.name, it.description, it.type, tuple(it.args), it.env)
@@ -48,6 +48,11 @@ def read_initialize(result: Raw) -> AgentFacts:
         ),
         raw=raw,
     )
+
+
+def _offered(capability: Any) -> bool:
+    """An object, mostly empty, says yes; null and false say no."""
+    return capability is not None and capability is not False
 
 
 def read_new_session(result: Raw) -> SessionFacts:

@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import msgspec
-
 from ...core import records as rec
+from .. import lenient
 from .. import schema as s
 
 VERSION = 1
@@ -121,4 +120,4 @@ def _block(content: rec.Content) -> s.ContentBlock:
 
 
 def _annotations_out(annotations: Mapping[str, Any] | None) -> s.Annotations | None:
-    return None if annotations is None else msgspec.convert(annotations, s.Annotations)
+    return None if annotations is None else lenient.read(s.Annotations, dict(annotations))

@@ -94,4 +94,6 @@ def _choices(options: Iterable[Any], group: str | None = None) -> Iterable[rec.C
             case {"group": str(), "options": list(inner)}:
                 yield from _choices(inner, str(option.get("name") or option["group"]))
             case {"value": str(value)}:
-                yield rec.Choice(value, str(option.get("name") or value), option.get("description"), group)
+                text = option.get("description")
+                name = str(option.get("name") or value)
+                yield rec.Choice(value, name, text if isinstance(text, str) else None, group)

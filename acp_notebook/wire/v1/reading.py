@@ -14,7 +14,7 @@ from .. import lenient, tolerant
 
 T = TypeVar("T")
 
-REFUSED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+REFUSED = (msgspec.DecodeError, ValueError, RecursionError)
 """What the fast path raises on a message that the tolerant path may still read."""
 
 

@@ -36,7 +36,7 @@ def _read_odd_update(params: Raw) -> tuple[str | None, ev.Event]:
         value = tolerant.loads(bytes(params))
     except tolerant.Unreadable as error:
         return None, ev.UnknownReceived(
-            f"session/update ({error})", bytes(params[:400]).decode("utf-8", "replace")
+            f"session/update ({error})", bytes(params)[:400].decode("utf-8", "replace")
         )
     body = value if isinstance(value, dict) else {}
     session_id, update = body.get("sessionId"), body.get("update")

@@ -1,0 +1,88 @@
+"""Transcripts as a file keeps them: structured, and the same for the same conversation wherever it ran.
+
+Pure. Ids are numbered anew (agents make them up), the working directory becomes ".", and what is
+of no use later (raw messages, the agent's private notes) is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from .export.words import Words
+from .records import Json
+from .snapshot import Item, Snapshot, item_from_plain
+
+FORMAT = 1
+
+_LEFT_OUT = ("raw", "meta", "cancelling")
+
+
+def saved(items: Iterable[Mapping[str, Json]], *, cwd: str | None = None) -> dict[str, Json]:
+    """Items of the state, as the file keeps them."""
+    keys, ids = _Numbers("k"), _Numbers("id")
+    words = Words(cwd)
+    return {"acp_transcript": FORMAT, "items": [_item(item, keys, ids, words) for item in items]}
+
+
+def _item(item: Mapping[str, Json], keys: _Numbers, ids: _Numbers, words: Words) -> dict[str, Json]:
+    kept = {name: _mapped(value, words.without_cwd) for name, value in item.items() if name not in _LEFT_OUT}
+    for name in ("key", "turn", "tool"):
+        if kept.get(name) is not None:
+            kept[name] = keys.of(kept[name])
+    if kept.get("id") is not None and kept["type"] != "turn":
+        kept["id"] = ids.of(f"{kept['type']} {item['id']}")
+    for block in kept.get("content", ()) if kept["type"] == "tool" else ():
+        if isinstance(block, dict) and "terminal_id" in block:
+            block["terminal_id"] = ids.of(f"terminal {block['terminal_id']}")
+    return kept
+
+
+class _Numbers:
+    """Names by the order in which they are first asked for."""
+
+    def __init__(self, prefix: str) -> None:
+        self._prefix = prefix
+        self._known: dict[str, str] = {}
+
+    def of(self, name: str) -> str:
+        return self._known.setdefault(name, f"{self._prefix}{len(self._known) + 1}")
+
+
+def _mapped(value: Json, function: Callable[[str], str]) -> Json:
+    """A copy with the function applied to every text."""
+    if isinstance(value, str):
+        return function(value)
+    if isinstance(value, list):
+        return [_mapped(item, function) for item in value]
+    if isinstance(value, dict):
+        return {name: _mapped(item, function) for name, item in value.items()}
+    return value
+
+
+def redacted(value: Json, function: Callable[[str], str]) -> Json:
+    """A copy in which the user's function has seen every text."""
+    return _mapped(value, function)
+
+
+def loaded(parts: Iterable[Any]) -> Snapshot:
+    """Saved transcripts, in order, as one snapshot; raises ValueError for what is none."""
+    items: list[Item] = []
+    for number, part in enumerate(parts):
+        match part:
+            case {"acp_transcript": 1, "items": list(saved_items)}:
+                items += [_read(item, number) for item in saved_items]
+            case {"acp_transcript": version}:
+                raise ValueError(f"a saved transcript of format {version}; this reads format {FORMAT}")
+            case _:
+                raise ValueError("not a saved transcript")
+    return Snapshot(tuple(items), len(items), status="closed")
+
+
+def _read(item: Any, part: int) -> Item:
+    """Keys of several parts must not meet in one snapshot: each part has its own space of names."""
+    try:
+        named = {name: f"{part}.{item[name]}" for name in ("key", "turn", "tool") if item.get(name)}
+        return item_from_plain({**item, **named})
+    except (AttributeError, KeyError, TypeError) as error:
+        raise ValueError(f"an item of a saved transcript cannot be read: {error!r}") from None

@@ -1,0 +1,209 @@
+"""Questions end: by the policy, by the first who answers, or because the turn is over."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import threading
+from collections.abc import Coroutine
+from typing import Any
+
+import pytest
+
+from acp_notebook.agent import permission
+from acp_notebook.agent.permission import NOBODY, Questions
+from acp_notebook.core.policy import Decision, PermissionRequest
+from acp_notebook.core.records import Option
+from acp_notebook.core.snapshot import ToolCall
+
+LIMIT_S = 5.0
+
+OPTIONS = (
+    Option("always", "Always", "allow_always"),
+    Option("yes", "Yes", "allow_once"),
+    Option("no", "No", "reject_once"),
+    Option("odd", "Odd", "allow_maybe"),
+)
+
+
+def request(kind: str = "edit", options: tuple[Option, ...] = OPTIONS) -> PermissionRequest:
+    return PermissionRequest(ToolCall("k1", None, "t1", "Edit", kind, "pending"), options)
+
+
+def run(work: Coroutine[Any, Any, Decision]) -> Decision:
+    return asyncio.run(asyncio.wait_for(work, LIMIT_S))
+
+
+def decided(policy: Any, kind: str = "edit", *, can_ask: bool = False) -> Decision:
+    questions = Questions(policy)
+    questions.can_ask = can_ask
+    decision = run(questions.ask("q1", request(kind)))
+    assert questions._open == {}
+    return decision
+
+
+def waits_for_ever(_: object) -> str:
+    threading.Event().wait(LIMIT_S)
+    return "allow"
+
+
+async def sleeps_for_ever(_: object) -> str:
+    await asyncio.sleep(LIMIT_S)
+    return "allow"
+
+
+@pytest.mark.parametrize(
+    ("policy", "kind", "option"),
+    [
+        ("allow", "edit", "yes"),
+        ("reject", "edit", "no"),
+        ({"edit": "allow"}, "edit", "yes"),
+        ({"edit": "reject", "read": "allow"}, "edit", "no"),
+    ],
+)
+def test_words_and_mappings_decide_by_themselves(policy: Any, kind: str, option: str) -> None:
+    assert decided(policy, kind, can_ask=True) == Decision(option, "policy")
+
+
+@pytest.mark.parametrize("policy", ["ask", {}, {"read": "allow"}, lambda request: "ask"])
+def test_where_nobody_can_be_asked_the_answer_is_no_and_says_why(policy: Any) -> None:
+    assert decided(policy) == Decision("no", "policy", NOBODY)
+
+
+@pytest.mark.parametrize(
+    ("said", "option"), [("allow", "yes"), ("reject", "no"), ("always", "always"), ("odd", "odd")]
+)
+def test_a_function_says_a_word_or_an_option(said: str, option: str) -> None:
+    async def later(request: PermissionRequest) -> str:
+        await asyncio.sleep(0)
+        return said
+
+    assert decided(lambda request: said) == Decision(option, "policy")
+    assert decided(later) == Decision(option, "policy")
+
+
+def test_a_function_gets_the_request_on_a_thread_of_its_own() -> None:
+    seen: list[Any] = []
+
+    def policy(request: PermissionRequest) -> str:
+        seen.extend([request, threading.current_thread()])
+        return "allow" if request.kind == "edit" and request.tool.title == "Edit" else "reject"
+
+    assert decided(policy).option == "yes"
+    assert seen[0] == request()
+    assert seen[1] is not threading.current_thread()
+    assert seen[1].daemon
+
+
+async def raises_later(_: object) -> str:
+    raise KeyError("later")
+
+
+@pytest.mark.parametrize(
+    ("policy", "reason"),
+    [
+        (lambda request: 1 / 0, "ZeroDivisionError"),
+        (lambda request: next(iter(())), "StopIteration"),
+        (lambda request: sys.exit(3), "SystemExit"),
+        (lambda: "allow", "TypeError"),
+        (raises_later, "KeyError"),
+    ],
+)
+def test_a_function_that_raises_is_a_no_that_says_what(policy: Any, reason: str) -> None:
+    decision = decided(policy, can_ask=True)
+    assert decision.option == "no"
+    assert reason in str(decision.reason)
+
+
+class Odd:
+    """Compares to nothing, as arrays and data frames do."""
+
+    def __eq__(self, other: object) -> bool:
+        raise ValueError("ambiguous")
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+@pytest.mark.parametrize("said", [None, True, 1, [], "", "maybe", Odd()])
+def test_a_function_that_says_nonsense_is_a_no_that_says_so(said: Any) -> None:
+    decision = decided(lambda request: said, can_ask=True)
+    assert decision.option == "no"
+    assert "rejected" in str(decision.reason)
+
+
+@pytest.mark.parametrize("policy", [waits_for_ever, sleeps_for_ever])
+def test_a_function_that_does_not_answer_is_a_no_after_a_while(
+    monkeypatch: pytest.MonkeyPatch, policy: Any
+) -> None:
+    monkeypatch.setattr(permission, "POLICY_S", 0.02)
+    decision = decided(policy, can_ask=True)
+    assert decision.option == "no"
+    assert "within 0.02 s" in str(decision.reason)
+
+
+def test_an_allow_without_an_option_to_allow_is_a_no() -> None:
+    questions = Questions("allow")
+    only_odd = request(options=OPTIONS[3:])
+    assert run(questions.ask("q1", only_odd)).option is None
+    assert run(questions.ask("q2", request(options=OPTIONS[2:]))).option == "no"
+
+
+async def asked(questions: Questions, *ids: str) -> list[asyncio.Task[Decision]]:
+    """Questions that somebody can answer, open by now."""
+    questions.can_ask = True
+    tasks = [asyncio.ensure_future(questions.ask(id, request())) for id in ids]
+    for _ in range(5):
+        await asyncio.sleep(0)
+    return tasks
+
+
+def test_the_first_answer_wins() -> None:
+    async def main() -> Decision:
+        questions = Questions("ask")
+        (question,) = await asked(questions, "q1")
+        assert not question.done()
+        assert questions.settle("q1", "always", OPTIONS, by="user")
+        assert not questions.settle("q1", "reject", OPTIONS, by="user")
+        decision = await question
+        assert not questions.settle("q1", "reject", OPTIONS, by="user")
+        assert not questions.settle("q2", "allow", OPTIONS, by="user")
+        return decision
+
+    assert run(main()) == Decision("always", "user")
+
+
+def test_a_person_can_answer_while_the_function_still_thinks() -> None:
+    async def main() -> Decision:
+        questions = Questions(sleeps_for_ever)
+        (question,) = await asked(questions, "q1")
+        assert questions.settle("q1", "allow", OPTIONS, by="user")
+        return await question
+
+    assert run(main()) == Decision("yes", "user")
+
+
+def test_all_open_questions_are_settled_at_once() -> None:
+    async def main() -> Decision:
+        questions = Questions("ask")
+        first, second, third = await asked(questions, "q1", "q2", "q3")
+        questions.settle("q1", "allow", OPTIONS, by="user")
+        questions.settle_all("the turn is over")
+        questions.settle_all("once more")
+        assert (await first).option == "yes"
+        assert await second == Decision(None, "client", "the turn is over")
+        return await third
+
+    assert run(main()) == Decision(None, "client", "the turn is over")
+
+
+def test_a_question_that_is_taken_back_leaves_nothing_open() -> None:
+    async def main() -> Decision:
+        questions = Questions("ask")
+        (question,) = await asked(questions, "q1")
+        question.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await question
+        assert questions._open == {}
+        return Decision(None, "nobody")
+
+    run(main())

@@ -1,0 +1,194 @@
+"""A recording plays like the agent it was made of; where the client does something else, it says so."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import acp_notebook as acp
+from acp_notebook.agent.recording import Entry, load
+from acp_notebook.agent.replay import ReplayTransport
+from acp_notebook.agent.transport import Ending
+from acp_notebook.core.snapshot import Question
+
+TS_EXAMPLE = Path(__file__).parents[1] / "data" / "transcripts" / "ts-sdk-example.jsonl"
+LIMIT_S = 5.0
+
+
+def asks(id: Any, method: str, **params: Any) -> Entry:
+    return Entry("c2a", {"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+
+
+def answers(id: Any, result: Any = None) -> Entry:
+    return Entry("a2c", {"jsonrpc": "2.0", "id": id, "result": result})
+
+
+def says(method: str) -> Entry:
+    return Entry("a2c", {"jsonrpc": "2.0", "method": method})
+
+
+class Played:
+    """A transport that plays, and what comes out of it."""
+
+    def __init__(self, *entries: Entry) -> None:
+        self.transport = ReplayTransport(entries)
+        self.heard: list[Any] = []
+        self.endings: list[Ending] = []
+        self.transport.start(self._receive, self.endings.append)
+
+    def _receive(self, data: bytes) -> None:
+        assert data.endswith(b"\n")
+        try:
+            self.heard.append(json.loads(data))
+        except ValueError:
+            self.heard.append(data.decode())
+
+    async def send(self, *entries: Entry) -> None:
+        for entry in entries:
+            self.transport.write(json.dumps(entry.message).encode() + b"\n")
+        for _ in range(10):
+            await asyncio.sleep(0)
+
+
+def test_the_agent_speaks_until_the_recording_has_the_client_ask() -> None:
+    async def main() -> None:
+        played = Played(says("hello"), Entry("a2c", None, 0.0, "a log line"), asks(1, "x"), answers(1))
+        await played.send()
+        assert played.heard == [says("hello").message, "a log line\n"]
+        await played.send(asks(1, "x"))
+        assert played.heard[2:] == [answers(1).message]
+        assert played.endings == []
+
+    asyncio.run(main())
+
+
+def test_answers_carry_the_ids_that_the_client_chose_this_time() -> None:
+    async def main() -> None:
+        played = Played(asks(7, "x"), asks(8, "y"), answers(8, "y"), answers(7, "x"))
+        await played.send(asks(1, "x"), asks("two", "y"))
+        assert played.heard == [answers("two", "y").message, answers(1, "x").message]
+
+    asyncio.run(main())
+
+
+def test_an_answer_with_an_id_of_an_impossible_type_is_played_too() -> None:
+    async def main() -> None:
+        played = Played(asks(1, "x"), answers([1]), says("after"))
+        await played.send(asks(1, "x"))
+        assert played.heard == [answers([1]).message, says("after").message]
+
+    asyncio.run(main())
+
+
+def test_sessions_are_told_apart() -> None:
+    async def main() -> None:
+        entries = [asks(1, "x", sessionId="a"), asks(2, "x", sessionId="b"), answers(2), answers(1)]
+        played = Played(*entries)
+        await played.send(asks(1, "x", sessionId="a"))
+        await played.send(asks(2, "x", sessionId="b"))
+        assert [message["id"] for message in played.heard] == [2, 1]
+
+    asyncio.run(main())
+
+
+def test_the_agent_waits_for_the_answer_to_its_own_request() -> None:
+    async def main() -> None:
+        question = Entry("a2c", {"jsonrpc": "2.0", "id": 0, "method": "q"})
+        played = Played(question, Entry("c2a", {"id": 0, "result": {}}), says("after"))
+        await played.send(Entry("c2a", {"id": 1, "result": {}}))
+        assert played.heard == [question.message]
+        await played.send(Entry("c2a", {"id": 0, "result": {}}))
+        assert played.heard[1:] == [says("after").message]
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("recorded", "asked", "shown"),
+    [
+        (asks(1, "x"), asks(1, "y"), ("x", "y")),
+        (asks(1, "x", sessionId="a"), asks(1, "x", sessionId="b"), ("x", "x")),
+        (
+            asks(1, "session/prompt", prompt=[{"type": "text", "text": "old"}]),
+            asks(1, "session/prompt", prompt=[{"type": "text", "text": "new"}]),
+            ("session/prompt 'old'", "session/prompt 'new'"),
+        ),
+        (None, asks(1, "x"), ("nothing more", "x")),
+    ],
+)
+def test_what_does_not_match_ends_it_and_both_are_shown(
+    recorded: Entry | None, asked: Entry, shown: tuple[str, str]
+) -> None:
+    async def main() -> None:
+        played = Played(*filter(None, [recorded]))
+        await played.send(asked)
+        (ending,) = played.endings
+        assert ending.mismatch
+        assert f"recorded: {shown[0]}\n" in ending.reason
+        assert ending.reason.endswith(f"asked:    {shown[1]}")
+        await played.send(asked)
+        await played.transport.close()
+        assert len(played.endings) == 1
+
+    asyncio.run(main())
+
+
+def test_a_recording_that_ends_before_an_answer_does_not_hang() -> None:
+    async def main() -> None:
+        played = Played(asks(1, "x"), says("working"))
+        await played.send(asks(1, "x"))
+        (ending,) = played.endings
+        assert ending.mismatch
+        assert "x" in ending.reason
+
+    asyncio.run(main())
+
+
+# ---- whole sessions ----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, list[str], str]]:
+    """A recording of the demo agent, its prompts, and what came of them."""
+    folder = tmp_path_factory.mktemp("recorded")
+    prompts = ["hello", "/tools", "/ask", "/plan", "/unfinished", "/think"]
+    with acp.connect("demo", cwd=folder, permissions="allow", record=folder / "r.jsonl") as session:
+        for prompt in prompts:
+            session.prompt(prompt, timeout=LIMIT_S * 4)
+        text = session.to_text()
+        assert any(isinstance(item, Question) for item in session.transcript.items)
+    yield folder / "r.jsonl", prompts, text
+
+
+def test_a_replay_gives_the_same_transcript(recorded: tuple[Path, list[str], str]) -> None:
+    path, prompts, text = recorded
+    with acp.connect(cassette=path, cwd=path.parent, permissions="allow") as session:
+        assert session.agent.pid is None
+        for prompt in prompts:
+            session.prompt(prompt, timeout=LIMIT_S)
+        assert session.to_text() == text
+
+
+def test_a_changed_prompt_is_an_error_that_shows_both(recorded: tuple[Path, list[str], str]) -> None:
+    path, prompts, _ = recorded
+    with (
+        acp.connect(cassette=path, cwd=path.parent, permissions="allow") as session,
+        pytest.raises(acp.RecordingError) as raised,
+    ):
+        session.prompt("something else", timeout=LIMIT_S)
+    assert repr(prompts[0]) in str(raised.value)
+    assert "'something else'" in str(raised.value)
+
+
+def test_a_recording_of_another_client_plays_too(tmp_path: Path) -> None:
+    sent = [entry.message for entry in load(TS_EXAMPLE) if entry.direction == "c2a"]
+    prompts = [it["params"]["prompt"][0]["text"] for it in sent if it.get("method") == "session/prompt"]
+    with acp.connect(cassette=TS_EXAMPLE, cwd=tmp_path, permissions="allow") as session:
+        turns = [session.prompt(prompt, timeout=LIMIT_S) for prompt in prompts]
+    assert [turn.stop_reason for turn in turns] == ["end_turn", "end_turn"]
+    assert all(turn.text and turn.tool_calls for turn in turns)

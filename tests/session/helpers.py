@@ -1,0 +1,31 @@
+"""What the tests of sessions share: bounded waits for a turn's text, and names of the demo's pids."""
+
+from __future__ import annotations
+
+import acp_notebook as acp
+from acp_notebook.core.snapshot import Notice
+from tests.waiting import wait_until
+
+LIMIT_S = 20.0
+"""For every wait: much longer than any of them takes, also on a busy machine."""
+
+
+def begun(turn: acp.Turn) -> acp.Turn:
+    """The turn, once the agent has said something in it."""
+    wait_until(lambda: turn.text != "", "the agent says something", LIMIT_S)
+    return turn
+
+
+def pids_of(turn: acp.Turn) -> list[int]:
+    """What /pid and /spawn say."""
+    return [int(word) for word in turn.text.split()[1:]]
+
+
+def notices(session: acp.Session) -> list[str]:
+    """What the client itself told in the session."""
+    items = session.transcript.items
+    return [
+        f"{item.title}: {item.description}"
+        for item in items
+        if isinstance(item, Notice) and item.source == "client"
+    ]

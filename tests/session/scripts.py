@@ -1,0 +1,76 @@
+"""Scripts of users, run as processes of their own: what they print, how they end, what they leave behind."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+LIMIT_S = 30.0
+"""A script that takes longer hangs."""
+
+NOISE = ("asyncio", "Task was destroyed", "never awaited", "never retrieved", "ResourceWarning", "ignored in")
+
+BEGIN = """
+import os, signal, sys, threading
+import acp_notebook as acp
+
+def say(*words):
+    print(*words, flush=True)
+
+def begun(turn):
+    while not turn.text:
+        threading.Event().wait(0.01)
+    return turn
+
+def children(session):
+    "The agent and two that it started; printed for the test to look for."
+    say(session.agent.pid, *session.prompt("/spawn").text.split()[1:])
+"""
+
+
+class Script:
+    """A running script. Its first line of output are the pids that must not outlive it."""
+
+    def __init__(self, body: str, *options: str) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-X", "dev", *options, "-c", BEGIN + body],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            bufsize=0,  # a line read ahead would be lost to `communicate`
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            start_new_session=True,
+        )
+
+    def pids(self) -> list[int]:
+        return [int(word) for word in self.line().split()]
+
+    def line(self) -> str:
+        assert self.process.stdout is not None
+        return self.process.stdout.readline().decode().rstrip("\n")
+
+    def end(self) -> tuple[int, str, str]:
+        """Wait for it: its exit code, the rest of its output, and its stderr."""
+        out, errors = self.process.communicate(timeout=LIMIT_S)
+        return self.process.returncode, out.decode(), errors.decode()
+
+
+@contextmanager
+def script(body: str, *options: str) -> Iterator[Script]:
+    running = Script(body, *options)
+    try:
+        yield running
+    finally:
+        running.process.kill()
+        running.process.communicate()
+
+
+def noise(errors: str) -> list[str]:
+    """What nobody wants to read on a script's stderr."""
+    return [word for word in NOISE if word in errors]

@@ -1,0 +1,97 @@
+"""Modes and options of the agent, changed from both sides."""
+
+from __future__ import annotations
+
+import pytest
+
+import acp_notebook as acp
+from tests.session.conftest import Demo
+from tests.session.helpers import LIMIT_S, begun
+
+
+@pytest.fixture(params=["1", "0"])
+def either(demo: Demo, request: pytest.FixtureRequest) -> acp.Session:
+    """An agent whose mode is a config option, and one that has only modes."""
+    return demo(env={"ACP_DEMO_CONFIG": request.param})
+
+
+def test_the_mode_is_changed_by_assignment(either: acp.Session) -> None:
+    assert (either.mode, [mode.id for mode in either.modes]) == ("ask", ["ask", "code", "plan"])
+    either.mode = "plan"
+    assert either.mode == "plan"
+
+
+def test_the_agent_may_change_its_mode_itself(either: acp.Session) -> None:
+    either.prompt("/mode code", timeout=LIMIT_S)
+    assert either.mode == "code"
+
+
+def test_an_unknown_mode_is_refused_with_those_that_there_are(either: acp.Session) -> None:
+    with pytest.raises(acp.UsageError, match=r"ask.*code.*plan"):
+        either.mode = "yolo"
+    assert either.mode == "ask"
+
+
+def test_the_mode_can_be_changed_while_a_turn_runs(either: acp.Session) -> None:
+    turn = begun(either.start("/slow 60"))
+    either.mode = "code"
+    assert either.mode == "code"
+    assert not turn.done
+
+
+def test_options_are_a_mapping_that_the_agent_answers_for(session: acp.Session) -> None:
+    config = session.config
+    assert dict(config) == {"mode": "ask", "model": "demo-mini", "thought_level": "medium", "verbose": False}
+    config["model"] = "demo-max"
+    config["verbose"] = True
+    assert (config["model"], session.config["verbose"]) == ("demo-max", True)
+    assert "model demo-max" in session.prompt("what?", timeout=LIMIT_S).text
+    assert len(config) == 4
+    assert repr(config) == repr(dict(config))
+
+
+def test_the_agent_may_change_an_option_itself(session: acp.Session) -> None:
+    config = session.config
+    session.prompt("/config thought_level high", timeout=LIMIT_S)
+    assert config["thought_level"] == "high"
+
+
+def test_options_tell_their_choices(session: acp.Session) -> None:
+    (model,) = (option for option in session.config.options if option.id == "model")
+    assert [(it.value, it.group) for it in model.choices] == [
+        ("demo-mini", "Small"),
+        ("demo-fast", "Small"),
+        ("demo-max", "Large"),
+    ]
+
+
+def test_unknown_options_and_values_are_refused_with_what_there_is(session: acp.Session) -> None:
+    with pytest.raises(acp.UsageError, match=r"no option 'colour'; .*mode, model"):
+        session.config["colour"]
+    with pytest.raises(acp.UsageError, match="no option"):
+        session.config["colour"] = "red"
+    with pytest.raises(acp.UsageError, match=r"'gpt'; it may be 'demo-mini', 'demo-fast', 'demo-max'"):
+        session.config["model"] = "gpt"
+    with pytest.raises(acp.UsageError, match="set, not removed"):
+        del session.config["model"]
+    assert session.config["model"] == "demo-mini"
+
+
+@pytest.mark.parametrize("value", ["true", 1, None])
+def test_a_boolean_option_takes_only_booleans(session: acp.Session, value: object) -> None:
+    with pytest.raises(acp.UsageError, match="True, False"):
+        session.config["verbose"] = value  # type: ignore[assignment]
+
+
+def test_an_agent_without_options_has_an_empty_mapping(demo: Demo) -> None:
+    session = demo(env={"ACP_DEMO_CONFIG": "0"})
+    assert dict(session.config) == {}
+    with pytest.raises(acp.UsageError, match="this agent has none"):
+        session.config["model"] = "demo-max"
+
+
+def test_settings_of_a_closed_session_on_a_living_agent_are_refused(session: acp.Session) -> None:
+    session.agent.new_session()
+    session.close()
+    with pytest.raises(acp.SessionClosed):
+        session.config["model"] = "demo-max"

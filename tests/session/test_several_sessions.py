@@ -1,0 +1,188 @@
+"""Several conversations with one agent: at the same time, kept and opened again, closed one by one."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+import acp_notebook as acp
+from acp_notebook.core.snapshot import TurnStart
+from tests.session.conftest import Demo
+from tests.session.helpers import LIMIT_S, begun, pids_of
+from tests.waiting import gone
+
+STUBBORN = Path(__file__).parents[1] / "agents" / "stubborn.py"
+
+
+@pytest.fixture
+def keeping(demo: Demo, tmp_path: Path) -> acp.Session:
+    """A session on an agent that keeps its sessions."""
+    return demo(env={"ACP_DEMO_HOME": str(tmp_path / "kept")}, cwd=tmp_path)
+
+
+# ---- at the same time -----------------------------------------------------------------------------
+
+
+def test_sessions_on_one_agent_work_at_the_same_time_and_are_not_mixed_up(session: acp.Session) -> None:
+    sessions = [session, *(session.agent.new_session() for _ in range(3))]
+    assert len({it.id for it in sessions}) == 4
+
+    def ask(number: int) -> str:
+        return sessions[number].prompt(f"/think I am {number}", timeout=LIMIT_S).thoughts
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(ask, range(4))) == [f"I am {number}" for number in range(4)]
+    assert {pids_of(it.prompt("/pid", timeout=LIMIT_S))[0] for it in sessions} == {session.agent.pid}
+
+
+def test_a_slow_turn_in_one_session_does_not_hold_up_another(session: acp.Session) -> None:
+    slow = begun(session.start("/slow 60"))
+    assert session.agent.new_session().prompt("quick", timeout=LIMIT_S).stop_reason == "end_turn"
+    assert not slow.done
+
+
+def test_a_new_session_may_have_its_own_folder_and_policy(session: acp.Session, tmp_path: Path) -> None:
+    other = session.agent.new_session(cwd=tmp_path, permissions="reject")
+    assert other.cwd == str(tmp_path)
+    assert "rejected" in other.prompt("/run true", timeout=LIMIT_S).text
+    assert "exit code 0" in session.prompt("/run true", timeout=LIMIT_S).text
+    with pytest.raises(acp.UsageError, match="is not a folder"):
+        session.agent.new_session(cwd=tmp_path / "nowhere")
+    with pytest.raises(acp.UsageError, match="permissions is"):
+        session.agent.new_session(permissions="maybe")  # type: ignore[arg-type]
+
+
+# ---- closing --------------------------------------------------------------------------------------
+
+
+def test_closing_one_session_keeps_the_agent_and_closing_the_last_ends_it(session: acp.Session) -> None:
+    agent, other = session.agent, session.agent.new_session()
+    session.close()
+    assert session.status == "closed"
+    assert pids_of(other.prompt("/pid", timeout=LIMIT_S)) == [agent.pid]
+    other.close()
+    assert agent.pid is not None
+    assert gone(agent.pid)
+    with pytest.raises(acp.SessionClosed):
+        agent.new_session()
+
+
+def test_closing_the_agent_ends_all_its_sessions(session: acp.Session) -> None:
+    agent, other = session.agent, session.agent.new_session()
+    turn = begun(other.start("/hang"))
+    agent.close()
+    agent.close()
+    assert agent.pid is not None
+    assert gone(agent.pid)
+    assert (session.status, other.status) == ("closed", "closed")
+    assert turn.wait(LIMIT_S).stop_reason == "cancelled"
+    for closed in (session, other):
+        with pytest.raises(acp.SessionClosed):
+            closed.prompt("too late")
+        with pytest.raises(acp.SessionClosed):
+            closed.mode = "plan"
+
+
+def test_closing_twice_and_from_several_threads_is_closing_once(session: acp.Session) -> None:
+    pid = session.agent.pid
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda _: session.close(), range(4)))
+    session.close()
+    assert pid is not None
+    assert gone(pid)
+
+
+def test_updates_for_a_session_that_nobody_has_asked_for_are_not_those_of_the_next_one(
+    tmp_path: Path,
+) -> None:
+    with acp.connect([sys.executable, str(STUBBORN), str(tmp_path)]) as session:
+        session.prompt("s98", timeout=LIMIT_S)
+        other = session.agent.new_session()
+        assert other.id == "s98"
+        assert "too early" not in other.to_text()
+        assert "too early" not in session.to_text()
+
+
+def test_what_a_closed_session_held_can_still_be_read(session: acp.Session) -> None:
+    turn = session.prompt("remember me", timeout=LIMIT_S)
+    session.close()
+    assert "remember me" in turn.text
+    assert "remember me" in session.to_html()
+    assert session.turns == (turn,)
+
+
+# ---- kept sessions --------------------------------------------------------------------------------
+
+
+def test_a_kept_session_is_loaded_with_its_history_or_resumed_without(keeping: acp.Session) -> None:
+    agent, id = keeping.agent, keeping.id
+    keeping.prompt("/think about it", timeout=LIMIT_S)
+    other = agent.new_session()
+    keeping.close()
+
+    loaded = agent.load(id)
+    (told,) = (item for item in loaded.transcript.items if isinstance(item, TurnStart))
+    assert (loaded.id, told.text, told.status) == (id, "/think about it", "history")
+    assert "I have thought about it." in loaded.to_text()
+    assert loaded.turns == ()
+    loaded.close()
+
+    resumed = agent.resume(id)
+    assert not any(isinstance(item, TurnStart) for item in resumed.transcript.items)
+    assert resumed.prompt("go on", timeout=LIMIT_S).stop_reason == "end_turn"
+    assert resumed.status == "idle"
+    other.close()
+
+
+def test_a_session_that_is_open_cannot_be_opened_again_and_stays_as_it_is(keeping: acp.Session) -> None:
+    keeping.prompt("one", timeout=LIMIT_S)
+    before = keeping.transcript.items
+    for again in (keeping.agent.load, keeping.agent.resume):
+        with pytest.raises(acp.UsageError, match="open already"):
+            again(keeping.id)
+    assert keeping.transcript.items == before
+    assert keeping.prompt("two", timeout=LIMIT_S).stop_reason == "end_turn"
+
+
+def test_a_session_that_the_agent_does_not_know_is_its_error_and_leaves_nothing_behind(
+    keeping: acp.Session,
+) -> None:
+    for open in (keeping.agent.load, keeping.agent.resume):
+        for _ in range(2):
+            with pytest.raises(acp.AgentError, match="there is no session"):
+                open("demo-4711")
+    assert repr(keeping.agent).endswith("1 open>")
+
+
+def test_all_pages_of_the_kept_sessions_are_listed(keeping: acp.Session, tmp_path: Path) -> None:
+    here, elsewhere = keeping.agent, tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    for _ in range(12):
+        here.new_session(cwd=elsewhere)
+    keeping.prompt("The first words", timeout=LIMIT_S)
+    found = here.sessions()
+    assert sorted(it.id for it in found) == sorted(f"demo-{number}" for number in range(1, 14))
+    assert len(here.sessions(cwd=elsewhere)) == 12
+    (first,) = here.sessions(cwd=tmp_path)
+    assert (first.id, first.title, first.cwd) == (keeping.id, "The first words", str(tmp_path))
+
+
+def test_what_the_agent_does_not_offer_is_a_usage_error_that_says_so(session: acp.Session) -> None:
+    calls: dict[str, Callable[[], object]] = {
+        "load": lambda: session.agent.load("x"),
+        "resume": lambda: session.agent.resume("x"),
+        "list": session.agent.sessions,
+    }
+    for what, call in calls.items():
+        with pytest.raises(acp.UsageError, match=f"demo does not offer to {what} sessions"):
+            call()
+
+
+def test_a_sign_in_that_is_wanted_first_is_an_error_with_the_ways_to_do_it(demo: Demo) -> None:
+    with pytest.raises(acp.AuthenticationRequired, match="Demo login") as caught:
+        demo(env={"ACP_DEMO_AUTH": "1"})
+    assert [method.id for method in caught.value.methods] == ["demo-login"]

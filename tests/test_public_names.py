@@ -1,0 +1,143 @@
+"""The names that others script against: a change here is a change for every user."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+import acp_notebook as acp
+
+NAMES = [
+    "Agent",
+    "AgentDied",
+    "AgentError",
+    "AgentNotFound",
+    "Audio",
+    "AuthenticationRequired",
+    "Error",
+    "Image",
+    "PermissionRequest",
+    "ProtocolError",
+    "RecordingError",
+    "Resource",
+    "ResourceLink",
+    "Session",
+    "SessionClosed",
+    "Snapshot",
+    "Text",
+    "Timeout",
+    "Turn",
+    "UsageError",
+    "__version__",
+    "connect",
+    "events",
+]
+
+SHOWN = "to_html to_markdown to_text"
+
+PUBLIC: dict[type, str] = {
+    acp.Session: f"""
+        agent cancel close commands config cwd id mode modes prompt start status stream title transcript
+        turns usage {SHOWN}
+    """,
+    acp.Turn: f"""
+        cancel diffs done error files items plan status stop_reason text thoughts tool_calls usage wait
+        {SHOWN}
+    """,
+    acp.Agent: """
+        auth_methods capabilities close load name new_session pid resume sessions stderr stray title version
+    """,
+}
+
+PARENTS = {
+    acp.Error: (Exception,),
+    acp.UsageError: (acp.Error, ValueError),
+    acp.SessionClosed: (acp.UsageError,),
+    acp.AgentNotFound: (acp.Error,),
+    acp.AgentError: (acp.Error,),
+    acp.AuthenticationRequired: (acp.AgentError,),
+    acp.AgentDied: (acp.Error,),
+    acp.ProtocolError: (acp.Error,),
+    acp.Timeout: (acp.Error, TimeoutError),
+    acp.RecordingError: (acp.Error,),
+}
+
+
+def public(cls: type) -> set[str]:
+    return {name for name in dir(cls) if not name.startswith("_")}
+
+
+def test_the_names_of_the_package() -> None:
+    assert acp.__all__ == NAMES
+    assert dir(acp) == sorted(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_name_is_there(name: str) -> None:
+    assert getattr(acp, name) is not None
+
+
+def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'conect'"):
+        acp.conect  # noqa: B018
+
+
+def test_the_signature_of_connect() -> None:
+    parameters = inspect.signature(acp.connect).parameters.values()
+    assert [(it.name, it.default) for it in parameters] == [
+        ("agent", None),
+        ("cwd", None),
+        ("env", None),
+        ("inherit_env", True),
+        ("permissions", "ask"),
+        ("roots", ()),
+        ("mcp_servers", ()),
+        ("record", None),
+        ("cassette", None),
+        ("start_timeout", 60.0),
+    ]
+    first, *rest = parameters
+    assert first.kind is first.POSITIONAL_OR_KEYWORD
+    assert all(it.kind is it.KEYWORD_ONLY for it in rest)
+
+
+@pytest.mark.parametrize("cls", PUBLIC, ids=lambda cls: cls.__name__)
+def test_the_public_attributes(cls: type) -> None:
+    assert public(cls) == set(PUBLIC[cls].split())
+
+
+@pytest.mark.parametrize("cls", PUBLIC, ids=lambda cls: cls.__name__)
+def test_every_public_method_takes_options_by_name_only(cls: type) -> None:
+    for name in public(cls):
+        member = inspect.getattr_static(cls, name)
+        if inspect.isfunction(member):
+            _, *parameters = inspect.signature(member).parameters.values()
+            assert [it for it in parameters if it.kind is it.POSITIONAL_OR_KEYWORD][1:] == [], name
+
+
+def test_a_turn_can_be_awaited_and_a_session_is_a_context() -> None:
+    assert hasattr(acp.Turn, "__await__")
+    assert hasattr(acp.Session, "__enter__")
+    assert hasattr(acp.Session, "__exit__")
+
+
+@pytest.mark.parametrize("error", PARENTS, ids=lambda error: error.__name__)
+def test_the_tree_of_errors(error: type[acp.Error]) -> None:
+    assert error.__bases__ == PARENTS[error]
+
+
+def test_every_error_of_the_package_is_in_the_tree_and_public() -> None:
+    errors = {
+        name
+        for name in acp.__all__
+        if inspect.isclass(it := getattr(acp, name)) and issubclass(it, Exception)
+    }
+    assert errors == {error.__name__ for error in PARENTS}
+
+
+def test_what_errors_carry() -> None:
+    died = acp.AgentDied("gone", exit_code=3, stderr="words")
+    assert (died.exit_code, died.stderr, str(died)) == (3, "words", "gone")
+    wants = acp.AuthenticationRequired("sign in", code=-32000, data={"x": 1}, methods=("key",))
+    assert (wants.code, wants.data, wants.methods) == (-32000, {"x": 1}, ("key",))
