@@ -121,7 +121,7 @@ class Agent:
             mcp_servers=mcp_servers,
             directories=[folder(root) for root in roots],
         )
-        await self._host.revive()
+        await self._host.recovery.revive()
         if how == "new":
             await self._host.new_session(conversation)
         elif how == "load":

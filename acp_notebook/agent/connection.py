@@ -81,6 +81,7 @@ class Connection:
         self._tasks: set[asyncio.Task[None]] = set()
         self._by_id: dict[Id, asyncio.Task[None]] = {}
         self._error: Exception | None = None
+        self._closing: asyncio.Task[None] | None = None
 
     def start(self) -> None:
         """Start the transport; raises OSError if that fails."""
@@ -126,7 +127,6 @@ class Connection:
     def withdraw(self, id: int) -> None:
         """Stop waiting for an answer, and tell the agent so."""
         if self._waiting.pop(id, None) is not None:
-            self._peer.forget(id)
             self.notify(v1.cancel_request(id))
 
     def notify(self, call: v1.Call) -> None:
@@ -140,6 +140,7 @@ class Connection:
         self._transport.write(data)
         if self._transport.unsent > MAX_UNSENT:
             self._fail(AgentDied("the agent does not read its input any more, and was given up"))
+            self._closing = asyncio.get_running_loop().create_task(self._transport.close())
 
     async def close(self) -> None:
         """End the connection and what it runs on."""

@@ -165,14 +165,14 @@ class Conversation:
                 self.queued.remove(run)
                 self._begin(run)
                 await asyncio.wait({asyncio.wrap_future(run.done)})
-        except Error as error:
+        except Exception as error:  # also a fault of ours: whoever waits must see it
             run.finish(error)
 
     async def ready(self) -> None:
         """The session can take a request: not stuck, its agent alive; started again if need be."""
         await self._unstuck.wait()
         if not self.closed:
-            await self.host.revive(self)
+            await self.host.recovery.revive(self)
         if self.closed:
             raise SessionClosed("the session was closed; acp.connect(...) opens another")
 
@@ -253,7 +253,7 @@ class Conversation:
                 await self._unstuck.wait()
         except TimeoutError:
             with contextlib.suppress(Error):  # told in the session's status; the next prompt tries again
-                await self.host.restart("it did not end a cancelled turn", stuck=self)
+                await self.host.recovery.restart("it did not end a cancelled turn", stuck=self)
         finally:
             self._unstuck.set()
 
@@ -326,10 +326,10 @@ class Conversation:
         """
         self._retelling = retelling
 
-    def rejoined(self, why: str, facts: SessionFacts) -> None:
+    def rejoined(self) -> None:
         """The agent was started again, and the session is open on it."""
-        self.apply(ev.NoticeGiven("warning", "The agent was started again", why, "client"))
-        self.opened(facts)
+        if not self.closed:
+            self.opened(SessionFacts(self.id))
         self._unstuck.set()
 
     def interrupted(self, error: Exception) -> None:

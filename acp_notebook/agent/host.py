@@ -18,7 +18,6 @@ from .._version import __version__
 from ..core import events as ev
 from ..core.facts import AgentFacts, SessionFacts, SessionInfo
 from ..errors import (
-    AgentDied,
     AgentError,
     AgentNotFound,
     AuthenticationRequired,
@@ -34,6 +33,7 @@ from . import loop
 from .client import Client
 from .connection import Connection, Tap
 from .conversation import Conversation
+from .recovery import Recovery
 from .transport import Transport
 
 T = TypeVar("T")
@@ -43,9 +43,6 @@ EARLY_KEPT = 10_000
 
 STRAY_KEPT = 200
 """Lines on stdout that are no messages, kept for people to read."""
-
-DEFER_S = 30.0
-"""A restart for a stuck session waits this long for other sessions' turns on the same agent."""
 
 CLOSE_S = 2.0
 """How long the agent may take to say goodbye to a session."""
@@ -80,8 +77,9 @@ class AgentHost:
         self._launch = launch
         self._transport: Transport | None = None
         self._connection: Connection | None = None
-        self._starting = asyncio.Lock()
-        self._why = ""
+        self.starting = asyncio.Lock()
+        """Held while the agent is started, and its sessions are opened on it."""
+        self.recovery = Recovery(self)
         self._opening = 0
         self._early: deque[tuple[str, ev.Event]] = deque(maxlen=EARLY_KEPT)
         self._background: set[asyncio.Task[Any]] = set()
@@ -97,15 +95,15 @@ class AgentHost:
 
     async def start(self) -> None:
         loop.at_exit(self, self.end_now, self.kill)
-        async with self._starting:
+        async with self.starting:
             try:
-                await self._connect()
+                await self.connect()
             except BaseException:
                 self._close_tap()
                 loop.forget(self)
                 raise
 
-    async def _connect(self) -> None:
+    async def connect(self) -> None:
         transport = self._launch.transport()
         connection = Connection(transport, Client(self), self._launch.tap)
         try:
@@ -128,113 +126,24 @@ class AgentHost:
             await connection.close()
             raise
 
-    async def revive(self, conversation: Conversation | None = None) -> None:
-        """Start the agent again if it is gone, and open the session on it if it does not know it yet."""
-        if self.connection.error is not None:
-            failed = await self.restart("it had ended")
-            if conversation in failed:
-                raise failed[conversation]
-        async with self._starting:  # whoever restarts it just now has to be done
-            if conversation is not None:
-                await self._rejoin(conversation)
-
-    async def restart(self, why: str, stuck: Conversation | None = None) -> dict[Conversation | None, Error]:
-        """End the agent and start it again; every session on it is taken along, as far as they can be.
-
-        Only if it is gone or `stuck` still is: whoever comes second finds all well again. Cancelling
-        one who waits for it does not stop it: others depend on it.
-        """
-        return await asyncio.shield(self.background(self._restart(why, stuck)))
-
-    async def _restart(self, why: str, stuck: Conversation | None) -> dict[Conversation | None, Error]:
-        if stuck is not None:
-            await self._others_done(stuck)
-        async with self._starting:
-            if self.connection.error is None and (stuck is None or not stuck.stuck):
-                return {}
-            for conversation in self.conversations:
-                conversation.interrupted(AgentDied(f"{self.name} was started again, because {why}"))
-            await self.connection.close()
-            self.sessions.clear()
-            self._why = why
-            self._tell(ev.StatusChanged("restarting"))
-            try:
-                await self._connect()
-            except Error as error:
-                self._tell(ev.StatusChanged("dead", str(error)))
-                raise
-            return await self._rejoin_all()
-
-    def _tell(self, event: ev.Event) -> None:
-        for conversation in self.conversations:
-            conversation.apply(event)
-
-    async def _rejoin_all(self) -> dict[Conversation | None, Error]:
-        """Those whose session could not be opened again, and why; their next prompt tries once more."""
-        failed: dict[Conversation | None, Error] = {}
-        for conversation in tuple(self.conversations):
-            try:
-                await self._rejoin(conversation)
-            except Error as error:
-                failed[conversation] = error
-                conversation.apply(ev.StatusChanged("dead", str(error)))
-        return failed
-
-    async def _others_done(self, stuck: Conversation) -> None:
-        runs = [other.running for other in self.conversations if other is not stuck]
-        waits = {asyncio.wrap_future(run.done) for run in runs if run is not None}
-        if waits:
-            await asyncio.wait(waits, timeout=DEFER_S)
-
-    async def _rejoin(self, conversation: Conversation) -> None:
-        """Resume the session on the fresh agent, else load it, else begin a new one."""
-        if conversation.closed or self.sessions.get(conversation.id) is conversation:
-            return
-        conversation.retell(True)
-        try:
-            facts, memory = await self._reopen(conversation)
-        finally:
-            conversation.retell(False)
-        if conversation.closed:  # meanwhile
-            return
-        conversation.rejoined(f"{self.name} was started again, because {self._why}. {memory}", facts)
-
-    async def _reopen(self, conversation: Conversation) -> tuple[SessionFacts, str]:
-        can, id = self.facts.capabilities, conversation.id
-        if can.resume:
-            try:
-                facts = await self._open(v1.resume_session, v1.read_session, conversation, id)
-                self._adopt(conversation, id)
-                return facts, "The session was resumed."
-            except (AgentError, ProtocolError):
-                pass  # it does not know the session any more; the next way may do
-        if can.load:
-            try:
-                return await self._load(conversation, id), "The session was loaded."
-            except (AgentError, ProtocolError):
-                pass
-        facts = await self._open(v1.new_session, v1.read_new_session, conversation)
-        self._adopt(conversation, facts.id or "")
-        return facts, "It does not remember this conversation."
-
     # ---- sessions ---------------------------------------------------------------------------
 
     async def new_session(self, conversation: Conversation) -> None:
-        facts = await self._open(v1.new_session, v1.read_new_session, conversation)
+        facts = await self.open(v1.new_session, v1.read_new_session, conversation)
         conversation.opened(facts)
-        self._adopt(conversation, facts.id or "")
+        self.adopt(conversation, facts.id or "")
 
     async def load(self, conversation: Conversation, id: str) -> None:
         """The history is told by the agent, before its answer or after it."""
         self._offered("load", self.facts.capabilities.load)
         self._not_open(id)
-        conversation.opened(await self._load(conversation, id))
+        conversation.opened(await self.load_history(conversation, id))
 
-    async def _load(self, conversation: Conversation, id: str) -> SessionFacts:
+    async def load_history(self, conversation: Conversation, id: str) -> SessionFacts:
         known = conversation in self.conversations
-        self._adopt(conversation, id)
+        self.adopt(conversation, id)
         try:
-            facts = await self._open(v1.load_session, v1.read_session, conversation, id)
+            facts = await self.open(v1.load_session, v1.read_session, conversation, id)
             await conversation.told()
             return facts
         except BaseException:
@@ -246,12 +155,12 @@ class AgentHost:
     async def resume(self, conversation: Conversation, id: str) -> None:
         self._offered("resume", self.facts.capabilities.resume)
         self._not_open(id)
-        facts = await self._open(v1.resume_session, v1.read_session, conversation, id)
+        facts = await self.open(v1.resume_session, v1.read_session, conversation, id)
         conversation.opened(facts)
-        self._adopt(conversation, id)
+        self.adopt(conversation, id)
 
     async def list_sessions(self, cwd: str | None) -> list[SessionInfo]:
-        await self.revive()
+        await self.recovery.revive()
         self._offered("list", self.facts.capabilities.list)
         found: list[SessionInfo] = []
         cursor: str | None = None
@@ -268,7 +177,7 @@ class AgentHost:
                 break
         return found
 
-    async def _open(
+    async def open(
         self,
         call: Callable[..., v1.Call],
         read: Callable[[Raw], SessionFacts],
@@ -305,7 +214,7 @@ class AgentHost:
         if any(conversation.id == id for conversation in self.conversations):
             raise UsageError(f"session {id!r} is open already")
 
-    def _adopt(self, conversation: Conversation, id: str) -> None:
+    def adopt(self, conversation: Conversation, id: str) -> None:
         """From now on updates for this id go to this session; those that came before it, too."""
         if conversation.closed:  # meanwhile
             return
@@ -359,6 +268,11 @@ class AgentHost:
                 f"{self.name} did not answer {call[0]} within {limit:g} s; start_timeout= allows it more"
             ) from None
 
+    def tell(self, event: ev.Event) -> None:
+        """An event for every session."""
+        for conversation in self.conversations:
+            conversation.apply(event)
+
     def notify(self, call: v1.Call) -> None:
         if self._connection is not None:
             self._connection.notify(call)
@@ -405,7 +319,7 @@ class AgentHost:
         self._cancel_background()
         if self._connection is not None:
             await self._connection.close()
-        self._tell(ev.StatusChanged("closed"))
+        self.tell(ev.StatusChanged("closed"))
         self._close_tap()
 
     def _close_tap(self) -> None:

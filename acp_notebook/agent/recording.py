@@ -40,7 +40,7 @@ _CREDENTIAL_LISTS = ("env", "headers")
 _PROTOCOL_FIELDS = frozenset(
     {"jsonrpc", "method", "type", "sessionUpdate", "kind", "status", "stopReason", "outcome"}
 )
-"""Words of the protocol itself: a value of `env=` that happens to be one, such as "text", is no secret there."""
+"""Words of the protocol itself: a value of `env=` that happens to be one ("text") is no secret there."""
 
 Direction = Literal["c2a", "a2c", "note"]
 

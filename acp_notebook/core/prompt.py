@@ -44,7 +44,7 @@ def _block(part: Any, cwd: str) -> Content:
 
 def _sendable(text: str) -> str:
     """Lone surrogates (from undecodable file names, mostly) cannot be written as UTF-8."""
-    return text.encode("utf-8", "replace").decode("utf-8")
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def fitted(content: Iterable[Content], can: Capabilities) -> tuple[tuple[Content, ...], tuple[str, ...]]:

@@ -111,10 +111,6 @@ class Peer:
             {"jsonrpc": "2.0", "id": self._last_id, "method": method, "params": params}
         )
 
-    def forget(self, id: int) -> None:
-        """Nobody waits for this answer any more; it is dropped when it comes."""
-        self._pending.pop(id, None)
-
     @staticmethod
     def notification(method: str, params: Any) -> bytes:
         return _line({"jsonrpc": "2.0", "method": method, "params": params})

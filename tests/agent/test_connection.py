@@ -308,9 +308,7 @@ def test_a_request_that_we_give_up_is_taken_back_and_its_late_answer_is_dropped(
         schema.validate(withdrawal, "c2a")
         agent.say(result(id), notification("later"))
         await settle()
-        late, later = handler.log
-        assert isinstance(late, Garbage)
-        assert later == "later"
+        assert handler.log == ["later"]
         connection.withdraw(id)
         await settle()
         assert agent.heard.empty()

@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
 import acp_notebook as acp
 from acp_notebook.core.snapshot import Notice
 from tests.waiting import wait_until
 
 LIMIT_S = 20.0
 """For every wait: much longer than any of them takes, also on a busy machine."""
+
+
+@contextmanager
+def agent(*command: object, **options: Any) -> Iterator[acp.Session]:
+    """A session on an agent that ends with the block, whatever other sessions are open on it."""
+    session = acp.connect([str(word) for word in command], **options)
+    try:
+        yield session
+    finally:
+        session.agent.close()
 
 
 def begun(turn: acp.Turn) -> acp.Turn:

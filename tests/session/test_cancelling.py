@@ -13,7 +13,7 @@ import acp_notebook as acp
 from acp_notebook.agent import conversation
 from acp_notebook.core.snapshot import Question
 from tests.session.conftest import Demo
-from tests.session.helpers import LIMIT_S, begun, notices, pids_of
+from tests.session.helpers import LIMIT_S, agent, begun, notices, pids_of
 from tests.waiting import wait_until
 
 STUBBORN = Path(__file__).parents[1] / "agents" / "stubborn.py"
@@ -134,7 +134,7 @@ def test_a_turn_that_the_agent_will_not_end_is_abandoned_and_late_updates_stay_w
 
 @pytest.mark.usefixtures("never_restarted")
 def test_a_late_answer_frees_the_session_without_a_restart(tmp_path: Path) -> None:
-    with acp.connect([sys.executable, str(STUBBORN), str(tmp_path)]) as session:
+    with agent(sys.executable, STUBBORN, tmp_path) as session:
         pid = session.agent.pid
         turn = begun(session.start("wait"))
         turn.cancel()

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 import acp_notebook as acp
-from acp_notebook.agent import conversation, host
+from acp_notebook.agent import conversation, recovery
 from acp_notebook.core.snapshot import TurnStart
 from tests.session.conftest import Demo
-from tests.session.helpers import LIMIT_S, begun, notices, pids_of
+from tests.session.helpers import LIMIT_S, agent, begun, notices, pids_of
 from tests.waiting import gone, wait_until
 
 STUBBORN = Path(__file__).parents[1] / "agents" / "stubborn.py"
@@ -158,7 +158,7 @@ def test_an_agent_that_cannot_be_started_again_is_an_error_until_it_can(
 def test_a_session_that_cannot_be_opened_again_does_not_hold_up_the_others(tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
-    with acp.connect([sys.executable, str(STUBBORN), str(tmp_path)], cwd=elsewhere) as refused:
+    with agent(sys.executable, STUBBORN, tmp_path, cwd=elsewhere) as refused:
         other = refused.agent.new_session(cwd=tmp_path)
         kill(refused)
         (tmp_path / "full").write_text(str(elsewhere))
@@ -271,7 +271,7 @@ def test_it_does_not_wait_for_ever_and_tells_the_turn_that_it_cuts_off(
 ) -> None:
     monkeypatch.setattr(conversation, "CANCEL_GRACE_S", 0.1)
     monkeypatch.setattr(conversation, "RESTART_GRACE_S", 0.1)
-    monkeypatch.setattr(host, "DEFER_S", 0.1)
+    monkeypatch.setattr(recovery, "DEFER_S", 0.1)
     stuck = demo()
     other = stuck.agent.new_session()
     hanging, working = begun(stuck.start("/hang")), begun(other.start("/slow 60"))

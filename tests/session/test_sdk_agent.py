@@ -13,7 +13,7 @@ import pytest
 import acp_notebook as acp
 from acp_notebook.core.records import Diff, TokenUsage
 from acp_notebook.core.snapshot import Question
-from tests.session.helpers import LIMIT_S, begun, notices
+from tests.session.helpers import LIMIT_S, agent, begun, notices
 from tests.waiting import gone
 
 SDK_AGENT = Path(__file__).parents[1] / "agents" / "sdk_agent.py"
@@ -25,20 +25,20 @@ def connect(**options: Any) -> acp.Session:
 
 @pytest.fixture
 def session() -> Iterator[acp.Session]:
-    with connect(permissions="allow") as session:
+    with agent(sys.executable, SDK_AGENT, permissions="allow") as session:
         yield session
 
 
 def test_it_introduces_itself_answers_and_ends_with_the_session(session: acp.Session) -> None:
-    agent = session.agent
-    assert (agent.title, agent.version, session.id) == ("An SDK agent", "0.1", "sdk-1")
+    running = session.agent
+    assert (running.title, running.version, session.id) == ("An SDK agent", "0.1", "sdk-1")
     turn = session.prompt("Hello, SDK", Path("/data.csv"), timeout=LIMIT_S)
     assert turn.text == "I got text Hello, SDK, resource_link file:///data.csv"
     assert (turn.stop_reason, turn.usage) == ("end_turn", TokenUsage(total=7, input=4, output=3))
     session.close()
-    assert agent.pid is not None
-    assert gone(agent.pid)
-    assert agent.stderr == ""
+    assert running.pid is not None
+    assert gone(running.pid)
+    assert running.stderr == ""
 
 
 def test_what_it_does_not_take_falls_back_visibly(session: acp.Session) -> None:

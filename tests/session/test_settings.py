@@ -95,3 +95,17 @@ def test_settings_of_a_closed_session_on_a_living_agent_are_refused(session: acp
     session.close()
     with pytest.raises(acp.SessionClosed):
         session.config["model"] = "demo-max"
+
+
+def test_a_restarted_agent_gets_the_settings_again_that_it_has_forgotten(either: acp.Session) -> None:
+    either.mode = "plan"
+    if either.config:
+        either.config["model"] = "demo-max"
+        either.config["verbose"] = True  # it then says by which model it answers
+    with pytest.raises(acp.AgentDied):
+        either.prompt("/die", timeout=LIMIT_S)
+    assert either.prompt("hello", timeout=LIMIT_S).stop_reason == "end_turn"
+    assert either.mode == "plan"
+    if either.config:
+        assert either.config["model"] == "demo-max"
+        assert "model demo-max" in either.prompt("what?", timeout=LIMIT_S).text

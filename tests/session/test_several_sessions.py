@@ -12,7 +12,7 @@ import pytest
 import acp_notebook as acp
 from acp_notebook.core.snapshot import TurnStart
 from tests.session.conftest import Demo
-from tests.session.helpers import LIMIT_S, begun, pids_of
+from tests.session.helpers import LIMIT_S, agent, begun, pids_of
 from tests.waiting import gone
 
 STUBBORN = Path(__file__).parents[1] / "agents" / "stubborn.py"
@@ -60,24 +60,24 @@ def test_a_new_session_may_have_its_own_folder_and_policy(session: acp.Session, 
 
 
 def test_closing_one_session_keeps_the_agent_and_closing_the_last_ends_it(session: acp.Session) -> None:
-    agent, other = session.agent, session.agent.new_session()
+    running, other = session.agent, session.agent.new_session()
     session.close()
     assert session.status == "closed"
-    assert pids_of(other.prompt("/pid", timeout=LIMIT_S)) == [agent.pid]
+    assert pids_of(other.prompt("/pid", timeout=LIMIT_S)) == [running.pid]
     other.close()
-    assert agent.pid is not None
-    assert gone(agent.pid)
+    assert running.pid is not None
+    assert gone(running.pid)
     with pytest.raises(acp.SessionClosed):
-        agent.new_session()
+        running.new_session()
 
 
 def test_closing_the_agent_ends_all_its_sessions(session: acp.Session) -> None:
-    agent, other = session.agent, session.agent.new_session()
+    running, other = session.agent, session.agent.new_session()
     turn = begun(other.start("/hang"))
-    agent.close()
-    agent.close()
-    assert agent.pid is not None
-    assert gone(agent.pid)
+    running.close()
+    running.close()
+    assert running.pid is not None
+    assert gone(running.pid)
     assert (session.status, other.status) == ("closed", "closed")
     assert turn.wait(LIMIT_S).stop_reason == "cancelled"
     for closed in (session, other):
@@ -99,7 +99,7 @@ def test_closing_twice_and_from_several_threads_is_closing_once(session: acp.Ses
 def test_updates_for_a_session_that_nobody_has_asked_for_are_not_those_of_the_next_one(
     tmp_path: Path,
 ) -> None:
-    with acp.connect([sys.executable, str(STUBBORN), str(tmp_path)]) as session:
+    with agent(sys.executable, STUBBORN, tmp_path) as session:
         session.prompt("s98", timeout=LIMIT_S)
         other = session.agent.new_session()
         assert other.id == "s98"
@@ -119,19 +119,19 @@ def test_what_a_closed_session_held_can_still_be_read(session: acp.Session) -> N
 
 
 def test_a_kept_session_is_loaded_with_its_history_or_resumed_without(keeping: acp.Session) -> None:
-    agent, id = keeping.agent, keeping.id
+    running, id = keeping.agent, keeping.id
     keeping.prompt("/think about it", timeout=LIMIT_S)
-    other = agent.new_session()
+    other = running.new_session()
     keeping.close()
 
-    loaded = agent.load(id)
+    loaded = running.load(id)
     (told,) = (item for item in loaded.transcript.items if isinstance(item, TurnStart))
     assert (loaded.id, told.text, told.status) == (id, "/think about it", "history")
     assert "I have thought about it." in loaded.to_text()
     assert loaded.turns == ()
     loaded.close()
 
-    resumed = agent.resume(id)
+    resumed = running.resume(id)
     assert not any(isinstance(item, TurnStart) for item in resumed.transcript.items)
     assert resumed.prompt("go on", timeout=LIMIT_S).stop_reason == "end_turn"
     assert resumed.status == "idle"

@@ -174,14 +174,6 @@ def test_an_answer_to_nothing_is_garbage(id: Any) -> None:
     assert isinstance(only({"jsonrpc": "2.0", "id": id, "result": 1}, open_requests=3), Garbage)
 
 
-def test_a_forgotten_request_has_no_answer() -> None:
-    peer = asked(1)
-    peer.forget(1)
-    peer.forget(1)
-    (message,) = peer.receive(b'{"id":1,"result":1}\n')
-    assert isinstance(message, Garbage)
-
-
 @pytest.mark.parametrize(
     ("fields", "error"),
     [

@@ -1,0 +1,145 @@
+"""An agent that is gone or stuck is started again, and every session on it is taken along.
+
+Knows the order of things, not how they are done: the host starts the agent and opens sessions. A
+session is resumed, else loaded, else begun anew, and gets the settings it had.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from ..core import events as ev
+from ..core.facts import SessionFacts
+from ..core.snapshot import Snapshot
+from ..errors import AgentDied, AgentError, Error, ProtocolError
+from ..wire import v1
+
+if TYPE_CHECKING:
+    from .conversation import Conversation
+    from .host import AgentHost
+
+DEFER_S = 30.0
+"""A restart for a stuck session waits this long for other sessions' turns on the same agent."""
+
+
+class Recovery:
+    """Brings one agent back."""
+
+    def __init__(self, host: AgentHost) -> None:
+        self._host = host
+        self._why = ""
+
+    async def revive(self, conversation: Conversation | None = None) -> None:
+        """Start the agent again if it is gone, and open the session on it if it does not know it yet."""
+        if self._host.connection.error is not None:
+            failed = await self.restart("it had ended")
+            if conversation in failed:
+                raise failed[conversation]
+        async with self._host.starting:  # whoever restarts it just now has to be done
+            if conversation is not None:
+                await self._rejoin(conversation)
+
+    async def restart(self, why: str, stuck: Conversation | None = None) -> dict[Conversation | None, Error]:
+        """End the agent and start it again; every session on it is taken along, as far as they can be.
+
+        Only if it is gone or `stuck` still is: whoever comes second finds all well again. Cancelling
+        one who waits for it does not stop it: others depend on it.
+        """
+        return await asyncio.shield(self._host.background(self._restart(why, stuck)))
+
+    async def _restart(self, why: str, stuck: Conversation | None) -> dict[Conversation | None, Error]:
+        if stuck is not None:
+            await self._others_done(stuck)
+        async with self._host.starting:
+            if self._host.connection.error is None and (stuck is None or not stuck.stuck):
+                return {}
+            for conversation in self._host.conversations:
+                conversation.interrupted(AgentDied(f"{self._host.name} was started again, because {why}"))
+            await self._host.connection.close()
+            self._host.sessions.clear()
+            self._why = why
+            self._host.tell(ev.StatusChanged("restarting"))
+            try:
+                await self._host.connect()
+            except Error as error:
+                self._host.tell(ev.StatusChanged("dead", str(error)))
+                raise
+            return await self._rejoin_all()
+
+    async def _rejoin_all(self) -> dict[Conversation | None, Error]:
+        """Those whose session could not be opened again, and why; their next prompt tries once more."""
+        failed: dict[Conversation | None, Error] = {}
+        for conversation in tuple(self._host.conversations):
+            try:
+                await self._rejoin(conversation)
+            except Error as error:
+                failed[conversation] = error
+                conversation.apply(ev.StatusChanged("dead", str(error)))
+        return failed
+
+    async def _others_done(self, stuck: Conversation) -> None:
+        runs = [other.running for other in self._host.conversations if other is not stuck]
+        waits = {asyncio.wrap_future(run.done) for run in runs if run is not None}
+        if waits:
+            await asyncio.wait(waits, timeout=DEFER_S)
+
+    async def _rejoin(self, conversation: Conversation) -> None:
+        """Resume the session on the fresh agent, else load it, else begin a new one."""
+        if conversation.closed or self._host.sessions.get(conversation.id) is conversation:
+            return
+        before = conversation.read(lambda transcript: transcript.snapshot())
+        conversation.retell(True)
+        try:
+            facts, memory = await self._reopen(conversation)
+        finally:
+            conversation.retell(False)
+        if conversation.closed:  # meanwhile
+            return
+        why = f"{self._host.name} was started again, because {self._why}. {memory}"
+        conversation.apply(ev.NoticeGiven("warning", "The agent was started again", why, "client"))
+        for event in facts.events:
+            conversation.apply(event)
+        for lost in await self._restore(conversation, before, told=bool(facts.events)):
+            conversation.apply(ev.NoticeGiven("warning", "A setting was lost", lost, "client"))
+        conversation.rejoined()
+
+    async def _reopen(self, conversation: Conversation) -> tuple[SessionFacts, str]:
+        can, id = self._host.facts.capabilities, conversation.id
+        if can.resume:
+            try:
+                facts = await self._host.open(v1.resume_session, v1.read_session, conversation, id)
+                self._host.adopt(conversation, id)
+                return facts, "The session was resumed."
+            except (AgentError, ProtocolError):
+                pass  # it does not know the session any more; the next way may do
+        if can.load:
+            try:
+                return await self._host.load_history(conversation, id), "The session was loaded."
+            except (AgentError, ProtocolError):
+                pass
+        facts = await self._host.open(v1.new_session, v1.read_new_session, conversation)
+        self._host.adopt(conversation, facts.id or "")
+        return facts, "It does not remember this conversation."
+
+    async def _restore(self, conversation: Conversation, before: Snapshot, *, told: bool) -> list[str]:
+        """Set again what the fresh agent has forgotten: a mode that forbids must not be loosened unseen."""
+        now = conversation.read(lambda transcript: transcript.snapshot())
+        values = {option.id: option.value for option in now.config}
+        calls = [
+            (f"{option.name}: {option.value}", v1.set_config(conversation.id, option.id, option.value))
+            for option in before.config
+            if not told or values.get(option.id, option.value) != option.value
+        ]
+        if not before.config and before.mode is not None and (not told or now.mode != before.mode):
+            calls.append((f"mode: {before.mode}", v1.set_mode(conversation.id, before.mode)))
+        lost = []
+        for what, call in calls:
+            try:
+                result = await self._host.request(call)
+                conversation.apply(
+                    v1.read_config(result) if before.config else ev.ModeChanged(str(before.mode))
+                )
+            except (Error, v1.Malformed) as error:
+                lost.append(f"{what} could not be set again ({error})")
+        return lost
