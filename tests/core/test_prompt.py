@@ -86,7 +86,7 @@ def test_whatever_is_sent_is_utf_8(text: str) -> None:
 
 def test_a_file_name_that_is_no_utf_8_keeps_its_uri() -> None:
     (link,) = content_of([Path(os.fsdecode(b"/a\xff.py"))], "/w")
-    assert link == ResourceLink("file:///a%FF.py", "a?.py")
+    assert link == ResourceLink("file:///a%FF.py", "a\ufffd.py")
 
 
 EVERYTHING: tuple[Content, ...] = (
