@@ -1,0 +1,55 @@
+"""Work that must be done on the main thread, such as asking with `input()`.
+
+Knows nothing of what the work is. It is done by waits of ours on the main thread, and only by them: they
+run as part of a cell, and `input()` outside of one reaches nobody.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future, InvalidStateError
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from .interrupts import Gate
+
+
+@dataclass(frozen=True)
+class Job:
+    function: Callable[[], Any]
+    done: Future[Any] = field(default_factory=Future)
+
+    def run(self) -> None:
+        with suppress(InvalidStateError):  # the asker cancelled it meanwhile: nobody waits for the result
+            try:
+                self.done.set_result(self.function())
+            except Exception as error:
+                self.done.set_exception(error)
+            except BaseException:  # an interrupt is for the main thread, not for the one that awaits this
+                self.done.cancel()
+                raise
+
+
+_jobs: deque[Job] = deque()
+
+
+def add(function: Callable[[], Any]) -> Future[Any]:
+    """From any thread. The future is cancelled when an interrupt ends the work."""
+    job = Job(function)
+    _jobs.append(job)
+    return job.done
+
+
+def run_all() -> None:
+    """Do what there is, if this is the main thread. An interrupt ends the job that it strikes, and then goes
+    to whoever dealt with interrupts before."""
+    if threading.current_thread() is not threading.main_thread():
+        return
+    while _jobs:
+        job = _jobs.popleft()
+        if not job.done.cancelled():
+            with Gate() as gate:
+                gate.run(job.run)

@@ -1,0 +1,87 @@
+"""One kernel for each version and module, shared by its tests: each leaves it as it was."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from tests.notebook.kernels import VERSIONS, CannotMake, Front, kernel_python, started
+
+TOOLS = """
+import asyncio, os, signal, sys, threading
+from concurrent.futures import Future
+import comm
+from acp_notebook.notebook import kernel as nb
+from acp_notebook.notebook.kernel import attend, run_on_main, wait, wait_async, where
+
+class Announced(Future):
+    "Says when a wait first looks at it: from then on an interrupt is the wait's."
+    def __init__(self, say):
+        super().__init__()
+        self.say = say
+    def done(self):
+        say, self.say = self.say, lambda: None
+        say()
+        return super().done()
+
+class Widget:
+    "Keeps what the page sends, and gives futures for it."
+    def __init__(self):
+        self.comm = comm.create_comm(target_name="test")
+        self.comm.on_msg(self.on_msg)
+        self.got, self.threads, self.futures, self.react = [], [], {}, None
+    def on_msg(self, msg):
+        data = msg["content"]["data"]
+        self.got.append(data)
+        self.threads.append(threading.current_thread() is threading.main_thread())
+        if self.react is not None:
+            self.react(data)
+        self.future(data).set_result(data)
+    def future(self, data):
+        return self.futures.setdefault(data, Future())
+    def announce(self, data):
+        self.futures[data] = Announced(lambda: print("waiting"))
+
+def callback():
+    "The kernel's receive callback, to see whether the pump is off."
+    from acp_notebook.notebook.streams import probe, running_kernel
+    return probe(running_kernel()).stream._recv_callback
+
+KERNELS_OWN = callback()
+
+def pump_is_off():
+    return callback() is KERNELS_OWN
+"""
+
+
+@pytest.fixture(scope="module", params=list(VERSIONS))
+def version(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def shared_kernel(version: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Front]:
+    try:
+        python = kernel_python(version)
+    except CannotMake as error:
+        if os.environ.get("CI") == "true":
+            raise
+        pytest.skip(f"no kernel to test with: {error}")
+    with started(python, tmp_path_factory.mktemp("kernel")) as front:
+        assert front.run(TOOLS).content["status"] == "ok"
+        yield front
+
+
+@pytest.fixture
+def kernel(shared_kernel: Front) -> Iterator[Front]:
+    yield shared_kernel
+    after = shared_kernel.run("print(pump_is_off())")
+    assert after.text == "True\n", f"the kernel was not left as it was: {after}"
+
+
+@pytest.fixture
+def widget(kernel: Front) -> str:
+    """The id of a new comm, whose Widget is `w` in the kernel."""
+    return kernel.run("w = Widget(); print(w.comm.comm_id)").text.strip()
