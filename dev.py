@@ -58,6 +58,7 @@ class Project:
         self.agents = root / ".cache" / "agents"
         self.node_bin = root / ".cache" / "node" / "bin"
         self.notebooks = root / "notebooks"
+        self.js = root / "js"
 
 
 def say(text: str) -> None:
@@ -210,15 +211,45 @@ def install_agents(project: Project) -> None:
     stamp.write_text(wanted)
 
 
+# ---- the browser part
+
+
+def npm(project: Project, *arguments: str) -> int:
+    """Run npm in js/ and return its exit code."""
+    env = environment(project)
+    command = [shutil.which("npm", path=env["PATH"]) or "npm", "--loglevel=error", *arguments]
+    return call(command, cwd=project.js, env=env)
+
+
+def install_js(project: Project) -> bool:
+    """Install what js/ is built and tested with, once for each lock file; False where there is no js/."""
+    if not (project.js / "package-lock.json").is_file():
+        return False
+    provide_node(project)
+    stamp = project.js / "node_modules" / "installed-by-dev.py"
+    wanted = digest((project.js / "package-lock.json").read_text())
+    if not (stamp.exists() and stamp.read_text() == wanted):
+        say("installing the packages of js/ (the first time: about half a minute)")
+        require(npm(project, "ci"), "npm ci in js/")
+        stamp.write_text(wanted)
+    return True
+
+
 # ---- the verbs
 
 
 def run_steps(project: Project, steps: dict[str, list[str]], env: Env) -> int:
-    """Run every step, each `python -m …`, and return the exit code of the first that failed."""
+    """Run every step and return the exit code of the first that failed.
+
+    A step is `python -m …`, or `npm …` in js/.
+    """
     failed: dict[str, int] = {}
     for name, command in steps.items():
         say(name)
-        code = call([project.python, "-m", *command], cwd=project.root, env=env)
+        if command[0] == "npm":
+            code = npm(project, *command[1:])
+        else:
+            code = call([project.python, "-m", *command], cwd=project.root, env=env)
         if code:
             failed[name] = code
     if failed:
@@ -231,12 +262,18 @@ CHECKS = {
     "format (ruff format --check)": ["ruff", "format", "--check", "."],
     "types (mypy --strict)": ["mypy"],
 }
+JS_CHECKS = {"js: types and format (tsc, prettier)": ["npm", "run", "-s", "check"]}
+JS_TESTS = {
+    "js: bundle (esbuild)": ["npm", "run", "-s", "build"],  # what the tests in a browser load
+    "js: tests (vitest)": ["npm", "run", "-s", "test"],
+}
 
 
 def check(project: Project, _: argparse.Namespace) -> int:
     """Lint, format and types."""
     install(project, "test", "bench")  # bench as well: mypy reads what the benchmarks import
-    return run_steps(project, CHECKS, environment(project))
+    steps = CHECKS | (JS_CHECKS if install_js(project) else {})
+    return run_steps(project, steps, environment(project))
 
 
 def test_environment(project: Project, agents: bool) -> Env:
@@ -267,7 +304,7 @@ def test(project: Project, args: argparse.Namespace) -> int:
     install(project, "test", "bench")
     if agents:
         install_agents(project)
-    steps = dict(CHECKS)
+    steps = CHECKS | (JS_CHECKS | JS_TESTS if install_js(project) else {})
     if not chosen and any(project.notebooks.rglob("*.ipynb")):  # who chooses tests does not mean tutorials
         steps["notebooks (nbval)"] = notebook_step()
     steps["tests (pytest)"] = test_step(args.full, chosen)

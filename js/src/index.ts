@@ -1,0 +1,102 @@
+// The session's widget (anywidget, factory form): one closure per model, shared by all its views.
+// `initialize` listens, so that nothing sent before the display is lost, and gives `mount` to the
+// widgets of the session's turns.
+
+import type { AnyModel, InitializeProps, RenderProps } from "@anywidget/types";
+import { attach, hostOf, registerWidget, watchKernel } from "./document";
+import type { OpenDocument } from "./document";
+import { perFrame } from "./frame";
+import { connect } from "./link";
+import type { Connection } from "./link";
+import { minimalBundle } from "./static";
+import { Store } from "./store";
+import type { Snapshot } from "./store";
+import { isRunning, turnId } from "./turns";
+import type { Bundle } from "./types";
+import { mountView } from "./view/mount";
+
+export type Mount = (
+  turn: string | null,
+  el: HTMLElement,
+  signal: AbortSignal,
+  modelId: string,
+) => void;
+
+/** How a turn of this kernel's ends; a turn that is only told as history was saved before. */
+const OVER: ReadonlySet<string> = new Set(["done", "failed", "abandoned"]);
+
+export default () => {
+  let mount: Mount | undefined;
+  return {
+    initialize({ model, signal }: InitializeProps): { mount: Mount } {
+      mount = open(model, signal);
+      return { mount };
+    },
+    render({ model, el, signal }: RenderProps): void {
+      mount?.(null, el, signal, idOf(model));
+    },
+  };
+};
+
+/** anywidget's model does not tell its id: the kernel puts it into a trait. */
+function idOf(model: AnyModel): string {
+  return String(model.get("self_id"));
+}
+
+function open(model: AnyModel, signal: AbortSignal): Mount {
+  const manager: unknown = model.widget_manager;
+  const session = idOf(model);
+  const store = new Store(perFrame());
+  const page = attach(manager, session, (turn, present) => fileForm(store, turn, present));
+  if (page) markChanges(store, page, signal);
+  const introduction = { view: randomId(), document: page !== null, host: hostOf(manager) };
+  const connection: Connection = connect(model, store, introduction, signal);
+  watchKernel(
+    manager,
+    {
+      gone: () => store.setLink("gone"),
+      lost: () => store.setLink("offline"),
+      back: () => store.link !== "gone" && connection.hello(),
+    },
+    signal,
+  );
+  return (turn, el, viewSignal, modelId) => {
+    registerWidget(modelId, session, turn);
+    mountView(store, connection.emit, turn, el, viewSignal);
+  };
+}
+
+/** What the file holds: the kernel's form, else what the file had of a turn that is over, else ours. */
+function fileForm(store: Store, turn: string | null, present: Bundle): Bundle {
+  const made = store.bundle(turn ?? "session");
+  if (made) return made;
+  const { turns } = store.snapshot;
+  const running = turns.some(({ start }) => start && turnId(start) === turn && isRunning(start));
+  return !running && Object.keys(present).length > 0 ? present : minimalBundle(turns, turn);
+}
+
+/** A document that only streams is not "changed" for its host, so autosave would not write it. */
+function markChanges(store: Store, page: OpenDocument, signal: AbortSignal): void {
+  let before: Snapshot | null = null;
+  const leave = store.subscribe((now) => {
+    if (before?.link === "live") {
+      const was = new Map(before.turns.map((turn) => [turn.start?.key, turn]));
+      const changed = now.turns.filter((turn) => turn !== was.get(turn.start?.key));
+      const ended = changed.some(({ start }) => {
+        const then = was.get(start?.key)?.start; // none: it began and ended within one frame
+        return start && OVER.has(start.status) && (!then || isRunning(then));
+      });
+      if (ended || now.bundles !== before.bundles) page.touch(true);
+      else if (changed.some(({ start }) => start && isRunning(start))) page.touch(false);
+    }
+    before = now;
+  });
+  signal.addEventListener("abort", leave);
+}
+
+function randomId(): string {
+  // Not randomUUID(): a page that is served over plain http does not have it.
+  return Array.from(crypto.getRandomValues(new Uint8Array(8)), (byte) =>
+    byte.toString(16).padStart(2, "0"),
+  ).join("");
+}

@@ -1,0 +1,115 @@
+// The wire: the only code that touches the widget's model. Custom messages only, both ways: a trait
+// that is set from here can stall on ipykernel 7.4 while a cell waits.
+
+import type { AnyModel } from "@anywidget/types";
+import { systemClock } from "./store";
+import type { Clock, Store } from "./store";
+import type { Emit, FromKernel, Host, ToKernel } from "./types";
+
+/** Of acknowledgements: they only have to show a lost tail, not every message. */
+export const ACK_MS = 1000;
+
+export interface Introduction {
+  /** Tells this page from another one with the same session. */
+  readonly view: string;
+  /** Whether this page puts the static form into the file itself. */
+  readonly document: boolean;
+  readonly host: Host;
+}
+
+export interface Connection {
+  readonly emit: Emit;
+  /** Say hello (again): the kernel answers with the whole state. */
+  hello(): void;
+}
+
+const KNOWN: ReadonlySet<unknown> = new Set<FromKernel["t"]>([
+  "state",
+  "patches",
+  "beat",
+  "static",
+  "refused",
+]);
+
+export function connect(
+  model: AnyModel,
+  store: Store,
+  introduction: Introduction,
+  signal: AbortSignal,
+  clock: Clock = systemClock,
+): Connection {
+  const send = (message: ToKernel) => model.send(message);
+  const acknowledge = acknowledger(send, store, clock, signal);
+
+  const receive = (message: unknown) => {
+    if (!isFromKernel(message)) {
+      console.debug("acp_notebook: a message of an unknown kind", message);
+      return;
+    }
+    const answer = store.receive(message);
+    if (answer) send(answer);
+    acknowledge();
+  };
+  const watch = () => void isDead(model).then((dead) => dead && store.setLink("gone"));
+
+  model.on("msg:custom", receive);
+  model.on("comm_live_update", watch);
+  const hello = () => {
+    store.expectState();
+    send({ t: "hello", ...introduction });
+  };
+  signal.addEventListener("abort", () => {
+    model.off("msg:custom", receive);
+    model.off("comm_live_update", watch);
+    store.setLink("gone");
+    try {
+      send({ t: "bye", view: introduction.view });
+    } catch {
+      // The comm is closed already, so the kernel knows.
+    }
+  });
+  hello();
+
+  const emit: Emit = (intent) => {
+    if (intent.t === "fold" || intent.t === "dismiss") return store.local(intent);
+    if (store.link !== "live") return;
+    store.sending(intent);
+    send(intent);
+  };
+  return { emit, hello };
+}
+
+function isFromKernel(message: unknown): message is FromKernel {
+  return typeof message === "object" && message !== null && KNOWN.has((message as FromKernel).t);
+}
+
+/** At most one acknowledgement a second, and only of something new. */
+function acknowledger(
+  send: (message: ToKernel) => void,
+  store: Store,
+  clock: Clock,
+  signal: AbortSignal,
+): () => void {
+  let told = 0;
+  let waiting = false;
+  return () => {
+    if (waiting || store.have === told) return;
+    waiting = true;
+    clock.after(ACK_MS, () => {
+      waiting = false;
+      if (signal.aborted || store.link !== "live") return;
+      told = store.have;
+      send({ t: "ack", seq: told });
+    });
+  };
+}
+
+/** The widget manager marks a model whose kernel is gone; anywidget's model does not show the mark. */
+async function isDead(model: AnyModel): Promise<boolean> {
+  try {
+    const real: unknown = await model.widget_manager.get_model(String(model.get("self_id")));
+    return (real as { comm_live?: unknown }).comm_live === false;
+  } catch {
+    return true;
+  }
+}

@@ -1,0 +1,45 @@
+// The items grouped by turn, so that a view of one turn is untouched by what happens in the others.
+// Knows only which turn an item says it belongs to.
+
+import type { Item, TurnItem } from "./types";
+
+export interface Turn {
+  /** null: what came before the first turn. */
+  readonly start: TurnItem | null;
+  /** Everything of the turn but its start. */
+  readonly items: readonly Item[];
+}
+
+/** The turns, in order. A turn in which nothing changed is the same object as before. */
+export function groupTurns(items: readonly Item[], before: readonly Turn[] = []): readonly Turn[] {
+  const groups = new Map<string | null, { start: TurnItem | null; items: Item[] }>();
+  for (const item of items) {
+    let group = groups.get(item.turn);
+    if (!group) groups.set(item.turn, (group = { start: null, items: [] }));
+    if (item.type === "turn") group.start = item;
+    else group.items.push(item);
+  }
+  const turns = [...groups.values()];
+  const old = new Map(before.map((turn) => [turn.start?.key ?? null, turn]));
+  return turns.map((turn) => {
+    const was = old.get(turn.start?.key ?? null);
+    return was && same(was, turn) ? was : turn;
+  });
+}
+
+function same(a: Turn, b: Turn): boolean {
+  return (
+    a.start === b.start &&
+    a.items.length === b.items.length &&
+    a.items.every((item, at) => item === b.items[at])
+  );
+}
+
+/** What the kernel and the widgets call the turn. */
+export function turnId(start: TurnItem): string {
+  return start.id ?? start.key;
+}
+
+export function isRunning(start: TurnItem): boolean {
+  return start.status === "running";
+}

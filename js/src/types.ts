@@ -1,0 +1,194 @@
+// The state as the kernel keeps it, and the messages that go to and fro. The names are those of
+// core/records.py and core/transcript.py; nothing here runs.
+
+export type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
+
+// ---- content
+
+export type Content =
+  | { type: "text"; text: string }
+  | { type: "image"; data: string; mime_type: string; uri?: string }
+  | { type: "audio"; data: string; mime_type: string }
+  | {
+      type: "resource_link";
+      uri: string;
+      name: string;
+      title?: string;
+      description?: string;
+      mime_type?: string;
+      size?: number;
+    }
+  | { type: "resource"; uri: string; text?: string; blob?: string; mime_type?: string }
+  | { type: "diff"; path: string; new_text: string; old_text?: string }
+  | { type: "terminal"; terminal_id: string }
+  | { type: "unknown"; raw?: Json };
+
+export interface Location {
+  path: string;
+  line?: number;
+}
+
+export interface PlanEntry {
+  content: string;
+  priority: string;
+  status: string;
+}
+
+export interface Option {
+  id: string;
+  name: string;
+  kind: string;
+}
+
+// ---- items
+
+interface Base {
+  readonly key: string;
+  /** The key of the turn that the item belongs to; null before the first. */
+  readonly turn: string | null;
+  readonly raw?: Json[];
+}
+
+export interface TurnItem extends Base {
+  readonly type: "turn";
+  /** What the client calls the turn, from before it started; history that is told has none. */
+  readonly id?: string;
+  readonly number: number;
+  readonly status: string;
+  readonly prompt: readonly Content[];
+  readonly cancelling?: boolean;
+  readonly stop_reason?: string;
+  readonly error?: string;
+  readonly usage?: { readonly [name: string]: number };
+}
+
+export interface MessageItem extends Base {
+  readonly type: "message";
+  readonly role: string;
+  readonly content: readonly Content[];
+}
+
+export interface ToolItem extends Base {
+  readonly type: "tool";
+  readonly id: string;
+  readonly title: string;
+  readonly kind: string;
+  readonly status: string;
+  readonly content: readonly Content[];
+  readonly locations: readonly Location[];
+  readonly raw_input?: Json;
+  readonly raw_output?: Json;
+  readonly name?: string;
+}
+
+export interface PlanItem extends Base {
+  readonly type: "plan";
+  readonly entries?: readonly PlanEntry[];
+  readonly text?: string | null;
+  readonly uri?: string | null;
+}
+
+export interface QuestionItem extends Base {
+  readonly type: "question";
+  readonly id: string;
+  /** The key of the tool call that it is about. */
+  readonly tool: string | null;
+  readonly options: readonly Option[];
+  readonly status: string;
+  readonly answer?: string | null;
+  readonly by?: string | null;
+  readonly reason?: string | null;
+}
+
+export interface NoticeItem extends Base {
+  readonly type: "notice";
+  readonly severity: string;
+  readonly title: string;
+  readonly description?: string;
+  readonly source: string;
+}
+
+export interface CompactionItem extends Base {
+  readonly type: "compaction";
+  readonly status: string;
+  readonly summary: readonly Content[];
+  readonly error?: string;
+}
+
+export interface UnknownItem extends Base {
+  readonly type: "unknown";
+  readonly what: string;
+  readonly content: Json;
+}
+
+/** An item of a type that a newer kernel may know shows as JSON: see view/item.tsx. */
+export type Item =
+  | TurnItem
+  | MessageItem
+  | ToolItem
+  | PlanItem
+  | QuestionItem
+  | NoticeItem
+  | CompactionItem
+  | UnknownItem;
+
+export interface Header {
+  readonly key: "session";
+  readonly status?: string;
+  readonly detail?: string | null;
+  readonly title?: string | null;
+  readonly mode?: string | null;
+  readonly agent?: { name: string; title?: string; version?: string; cwd?: string };
+}
+
+export interface State {
+  readonly session: Header;
+  readonly items: readonly Item[];
+}
+
+// ---- patches
+
+export type Path = readonly (string | number)[];
+
+export type WirePatch =
+  | readonly ["add", Item | Header]
+  | readonly ["append", string, Path, string | Json[]]
+  | readonly ["set", string, Path, Json]
+  | readonly ["remove", string];
+
+// ---- messages
+
+/** What the file holds for an output: data by MIME type. */
+export type Bundle = { readonly [mime: string]: Json };
+
+export type FromKernel =
+  | { t: "state"; seq: number; state: State }
+  | { t: "patches"; seq: number; patches: readonly WirePatch[] }
+  | { t: "beat"; seq: number }
+  | { t: "static"; turn: string; bundle: Bundle }
+  | { t: "refused"; what: string };
+
+export type Host = "jupyterlab" | "notebook" | "other";
+
+/** What a user's hand can do; views emit these. */
+export type Intent =
+  | { t: "answer"; question: string; option: string }
+  | { t: "cancel"; turn: string }
+  | { t: "prompt"; text: string };
+
+export type ToKernel =
+  | Intent
+  | { t: "hello"; view: string; document: boolean; host: Host }
+  | { t: "resync"; have: number }
+  | { t: "ack"; seq: number }
+  | { t: "bye"; view: string };
+
+/** What stays in the browser. */
+export type LocalIntent = { t: "fold"; key: string; open: boolean } | { t: "dismiss" };
+
+export type Emit = (intent: Intent | LocalIntent) => void;
+
+/** For the end of a switch over a tagged union: the compiler proves that it is not reached. */
+export function never(value: never): never {
+  throw new Error(`not expected: ${JSON.stringify(value)}`);
+}

@@ -1,0 +1,23 @@
+// Puts a view of the session into an element, until the signal ends it.
+
+import { h, render } from "preact";
+import type { Store } from "../store";
+import type { Emit } from "../types";
+import { Root } from "./root";
+
+export function mountView(
+  store: Store,
+  emit: Emit,
+  turn: string | null,
+  el: HTMLElement,
+  signal: AbortSignal,
+): void {
+  if (signal.aborted) return;
+  const draw = () => render(h(Root, { turn, snapshot: store.snapshot, emit }), el);
+  const leave = store.subscribe(draw);
+  signal.addEventListener("abort", () => {
+    leave();
+    render(null, el);
+  });
+  draw();
+}

@@ -1,0 +1,236 @@
+import { beforeEach, expect, test, vi } from "vitest";
+import { attach, hostOf, NOTE, registerWidget, watchKernel, WIDGET_VIEW } from "../src/document";
+import type { Bundle, Json } from "../src/types";
+
+type Output = {
+  output_type: string;
+  data: { [mime: string]: Json };
+  metadata: { [k: string]: Json };
+};
+
+class FakeSignal<T> {
+  slots = new Set<(sender: unknown, value: T) => void>();
+  connect = (slot: (sender: unknown, value: T) => void) => void this.slots.add(slot);
+  disconnect = (slot: (sender: unknown, value: T) => void) => void this.slots.delete(slot);
+  emit = (value: T) => [...this.slots].forEach((slot) => slot(null, value));
+}
+
+class FakeOutputs {
+  sets = 0;
+  constructor(
+    readonly list: Output[],
+    readonly changed: () => void,
+  ) {}
+  get length() {
+    return this.list.length;
+  }
+  get = (at: number) => ({ toJSON: () => this.list[at] as unknown as Json });
+  set = (at: number, output: Json) => {
+    this.list[at] = output as unknown as Output;
+    this.sets++;
+    this.changed();
+  };
+}
+
+/** A notebook as JupyterLab has it: a markdown cell, and a code cell with these outputs. */
+function notebook(...list: Output[]) {
+  const outputs = new FakeOutputs(list, () => (model.dirty = true));
+  const cells = [{}, { outputs }];
+  const model = {
+    dirty: false,
+    collaborative: false,
+    cells: { length: 2, get: (at: number) => cells[at] },
+    toJSON: (): Json =>
+      structuredClone({ cells: [{ source: "text" }, { outputs: list }], nbformat: 4 }) as Json,
+  };
+  const sessionContext = {
+    statusChanged: new FakeSignal<string>(),
+    connectionStatusChanged: new FakeSignal<string>(),
+    kernelChanged: new FakeSignal<{ newValue: unknown }>(),
+    iopubMessage: new FakeSignal<object>(),
+  };
+  const context = { model, ready: Promise.resolve(), sessionContext };
+  const manager = {
+    context,
+    restoredStatus: true,
+    restored: new FakeSignal<void>(),
+    has_model: (id: string) => id !== "closed",
+  };
+  return { manager, model, outputs, sessionContext };
+}
+
+function widget(id: string, metadata: Output["metadata"] = {}): Output {
+  const view = { version_major: 2, version_minor: 0, model_id: id };
+  return {
+    output_type: "display_data",
+    data: { "text/plain": "Turn()", [WIDGET_VIEW]: view },
+    metadata,
+  };
+}
+
+function saved(model: { toJSON(): Json }): Output[] {
+  return (model.toJSON() as unknown as { cells: { outputs: Output[] }[] }).cells[1]?.outputs ?? [];
+}
+
+const give = (text: string) => (): Bundle => ({ "text/html": `<p>${text}</p>` });
+
+beforeEach(() => {
+  Reflect.deleteProperty(globalThis, Symbol.for("acp_notebook.widgets"));
+});
+
+test("the file holds the static form and a note; the page's own output is untouched", () => {
+  const { manager, model, outputs } = notebook(widget("m1"), widget("foreign"));
+  attach(manager, "s1", give("turn"));
+  registerWidget("m1", "s1", "t1");
+  const [mine, foreign] = saved(model);
+  expect(mine?.data).toEqual({ "text/html": "<p>turn</p>" });
+  expect(mine?.metadata).toEqual({ [NOTE]: { model_id: "m1", session: "s1", turn: "t1" } });
+  expect(foreign).toEqual(widget("foreign"));
+  expect(outputs.list[0]).toEqual(widget("m1"));
+  expect(model.dirty).toBe(false);
+});
+
+test("the session's own widget is known before it was ever drawn", () => {
+  const { manager, model } = notebook(widget("s1"));
+  attach(manager, "s1", (turn) => ({ "text/plain": String(turn) }));
+  expect(saved(model)[0]?.data).toEqual({ "text/plain": "null" });
+});
+
+test("several sessions share one shadow", () => {
+  const { manager, model } = notebook(widget("m1"), widget("m2"));
+  const original = model.toJSON;
+  attach(manager, "s1", give("one"));
+  const shadow = model.toJSON;
+  attach(manager, "s2", give("two"));
+  expect(shadow).not.toBe(original);
+  expect(model.toJSON).toBe(shadow);
+  registerWidget("m1", "s1", "t1");
+  registerWidget("m2", "s2", "t1");
+  expect(saved(model).map(({ data }) => data["text/html"])).toEqual(["<p>one</p>", "<p>two</p>"]);
+});
+
+test("an output is never left empty, and a save never fails", () => {
+  vi.spyOn(console, "error").mockImplementation(() => undefined);
+  const { manager, model } = notebook(widget("m1"), widget("m2"));
+  attach(manager, "s1", (turn) => {
+    if (turn === "t1") throw new Error("no");
+    return {};
+  });
+  registerWidget("m1", "s1", "t1");
+  registerWidget("m2", "s1", "t2");
+  for (const { data } of saved(model)) expect(data["text/plain"]).toMatch(/A turn of an agent/);
+});
+
+test("what the file had before is offered, but not anywidget's own text", () => {
+  const note = { [NOTE]: { model_id: "m2", session: "s1", turn: "t2" } };
+  const { manager, model } = notebook(widget("m1"), widget("m2", note));
+  const seen: Bundle[] = [];
+  attach(manager, "s1", (_, present) => (seen.push(present), { "text/plain": "x" }));
+  registerWidget("m1", "s1", "t1");
+  registerWidget("m2", "s1", "t2");
+  saved(model);
+  expect(seen).toEqual([{}, { "text/plain": "Turn()" }]);
+});
+
+test("a document changes at once at a turn's end, and every five seconds before it", () => {
+  vi.useFakeTimers();
+  const { manager, model } = notebook(widget("m1"));
+  const page = attach(manager, "s1", give("x"));
+  page?.touch(true);
+  expect(model.dirty, "not shown in this document").toBe(false);
+  registerWidget("m1", "s1", "t1");
+  const touched = (final: boolean) => {
+    model.dirty = false;
+    page?.touch(final);
+    return model.dirty;
+  };
+  expect([touched(false), touched(false), touched(true)]).toEqual([true, false, true]);
+  vi.advanceTimersByTime(5000);
+  expect(touched(false)).toBe(true);
+  vi.useRealTimers();
+});
+
+function stored(id: string, session = "s1"): Output {
+  const metadata = { [NOTE]: { model_id: id, session, turn: "t1" } };
+  return { output_type: "display_data", data: { "text/html": "<p>old</p>" }, metadata };
+}
+
+test("after a reload the widget is put back where it was, once, and the document stays clean", async () => {
+  const { manager, model, outputs } = notebook(stored("m1"), stored("closed"), stored("m2", "s9"));
+  attach(manager, "s1", (_, present) => present);
+  await vi.waitFor(() => expect(outputs.sets).toBe(1));
+  expect(outputs.list[0]?.data[WIDGET_VIEW]).toMatchObject({ model_id: "m1" });
+  expect(outputs.list[0]?.data["text/html"]).toBe("<p>old</p>");
+  expect(outputs.list.slice(1).some(({ data }) => WIDGET_VIEW in data)).toBe(false);
+  expect(model.dirty).toBe(false);
+  expect(saved(model)[0]).toEqual(stored("m1"));
+});
+
+test("the widgets are put back only when the kernel's models are there again", async () => {
+  const { manager, outputs } = notebook(stored("m1"));
+  manager.restoredStatus = false;
+  attach(manager, "s1", give("x"));
+  await vi.waitFor(() => expect(manager.restored.slots.size).toBe(1));
+  expect(outputs.sets).toBe(0);
+  manager.restored.emit();
+  await vi.waitFor(() => expect(outputs.sets).toBe(1));
+  expect(manager.restored.slots.size).toBe(0);
+});
+
+test("no document, or one that the server writes: declined", () => {
+  const { manager, model } = notebook(widget("m1"));
+  model.collaborative = true;
+  const original = model.toJSON;
+  expect(attach(manager, "s1", give("x"))).toBeNull();
+  expect(model.toJSON).toBe(original);
+  for (const none of [undefined, {}, { context: {} }, { context: { model: {} } }]) {
+    expect(attach(none, "s1", give("x"))).toBeNull();
+    expect(hostOf(none)).toBe("other");
+  }
+});
+
+test("the host's name", () => {
+  const { manager } = notebook();
+  expect(hostOf(manager)).toBe("jupyterlab");
+  document.body.dataset["notebook"] = "notebooks";
+  expect(hostOf(manager)).toBe("notebook");
+  delete document.body.dataset["notebook"];
+});
+
+test("a kernel that restarts or dies is gone; a lost connection may come back", () => {
+  const { manager, sessionContext } = notebook();
+  const watcher = { gone: vi.fn(), lost: vi.fn(), back: vi.fn() };
+  const controller = new AbortController();
+  watchKernel(manager, watcher, controller.signal);
+  for (const fine of ["idle", "busy", "unknown", "starting"])
+    sessionContext.statusChanged.emit(fine);
+  expect(watcher.gone).not.toHaveBeenCalled();
+  sessionContext.connectionStatusChanged.emit("connected");
+  expect(watcher.back).not.toHaveBeenCalled();
+  for (const value of ["connecting", "disconnected", "connected"])
+    sessionContext.connectionStatusChanged.emit(value);
+  expect(watcher.lost).toHaveBeenCalledTimes(1);
+  expect(watcher.back).toHaveBeenCalledTimes(1);
+  sessionContext.statusChanged.emit("restarting");
+  sessionContext.kernelChanged.emit({ newValue: null });
+  expect(watcher.gone).toHaveBeenCalledTimes(2);
+  controller.abort();
+  expect(sessionContext.statusChanged.slots.size).toBe(0);
+});
+
+test("a restart from elsewhere shows in the signature of what the kernel says", () => {
+  const { manager, sessionContext } = notebook();
+  const watcher = { gone: vi.fn(), lost: vi.fn(), back: vi.fn() };
+  watchKernel(manager, watcher, new AbortController().signal);
+  const say = (session: string, state: string) =>
+    sessionContext.iopubMessage.emit({
+      header: { session, msg_type: "status" },
+      content: { execution_state: state },
+    });
+  say("kernel", "busy");
+  say("server", "unknown");
+  say("kernel", "busy");
+  expect(watcher.gone).not.toHaveBeenCalled();
+  say("another kernel", "busy");
+  expect(watcher.gone).toHaveBeenCalledTimes(1);
+});

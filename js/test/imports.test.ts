@@ -1,0 +1,40 @@
+// @vitest-environment node
+
+import { readdirSync, readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+
+const SRC = new URL("../src/", import.meta.url);
+
+function imports(file: string): string[] {
+  const text = readFileSync(new URL(file, SRC), "utf-8");
+  return [...text.matchAll(/from "(\.[^"]+)"/g)].map((found) => found[1] ?? "");
+}
+
+const ALLOWED: Record<string, string[]> = {
+  "types.ts": [],
+  "frame.ts": [],
+  "patches.ts": ["./types"],
+  "turns.ts": ["./types"],
+  "static.ts": ["./turns", "./types"],
+  "document.ts": ["./types"],
+  "store.ts": ["./frame", "./patches", "./turns", "./types"],
+  "link.ts": ["./store", "./types"],
+};
+
+test.each(Object.entries(ALLOWED))("%s imports only what is below it", (file, allowed) => {
+  expect(allowed).toEqual(expect.arrayContaining([...new Set(imports(file))]));
+});
+
+const views = readdirSync(new URL("view/", SRC));
+
+test.each(views)("view/%s knows neither the model nor the document", (file) => {
+  for (const path of imports(`view/${file}`))
+    expect(path).toMatch(/^\.\/|^\.\.\/(types|store|turns)$/);
+});
+
+test("no view makes HTML of a text", () => {
+  for (const file of views) {
+    const text = readFileSync(new URL(`view/${file}`, SRC), "utf-8");
+    expect(text).not.toMatch(/innerHTML|outerHTML|insertAdjacentHTML/i);
+  }
+});

@@ -1,0 +1,148 @@
+import { expect, test, vi } from "vitest";
+import { ASK_AGAIN_MS, SLOW_MS } from "../src/store";
+import type { Snapshot } from "../src/store";
+import type { WirePatch } from "../src/types";
+import { makeStore, message, question, state, turn } from "./helpers";
+
+const GROW: WirePatch = ["append", "k2", ["content", 0, "text"], "!"];
+
+function live(...items: Parameters<typeof state>) {
+  const made = makeStore();
+  made.store.receive({ t: "state", seq: 5, state: state(...items) });
+  made.frames.draw();
+  return made;
+}
+
+test("patches in sequence change the state; the newest number is known", () => {
+  const { store } = live(turn(), message("k2", "Hi"));
+  expect(store.receive({ t: "patches", seq: 6, patches: [GROW] })).toBeNull();
+  expect(store.snapshot.state.items[1]).toMatchObject({ content: [{ text: "Hi!" }] });
+  expect(store.have).toBe(6);
+});
+
+test("a gap asks once, and patches are ignored until the state comes", () => {
+  const { store } = live(turn(), message("k2", "Hi"));
+  expect(store.receive({ t: "patches", seq: 7, patches: [GROW] })).toEqual({
+    t: "resync",
+    have: 5,
+  });
+  expect(store.receive({ t: "patches", seq: 8, patches: [GROW] })).toBeNull();
+  expect(store.receive({ t: "beat", seq: 8 })).toBeNull();
+  expect(store.snapshot.state.items[1]).toMatchObject({ content: [{ text: "Hi" }] });
+  store.receive({ t: "state", seq: 8, state: state(turn(), message("k2", "Hi!!")) });
+  expect(store.receive({ t: "patches", seq: 9, patches: [GROW] })).toBeNull();
+  expect(store.snapshot.state.items[1]).toMatchObject({ content: [{ text: "Hi!!!" }] });
+});
+
+test("a patch that does not fit is a gap, and nothing of its batch is taken", () => {
+  vi.spyOn(console, "warn").mockImplementation(() => undefined);
+  const { store } = live(turn(), message("k2", "Hi"));
+  const before = store.snapshot.state;
+  const answer = store.receive({ t: "patches", seq: 6, patches: [GROW, ["remove", "k9"]] });
+  expect(answer).toEqual({ t: "resync", have: 5 });
+  expect(store.snapshot.state).toBe(before);
+});
+
+test("a beat that is newer shows a lost tail; an equal one does not", () => {
+  const { store } = live(turn());
+  expect(store.receive({ t: "beat", seq: 5 })).toBeNull();
+  expect(store.receive({ t: "beat", seq: 6 })).toEqual({ t: "resync", have: 5 });
+});
+
+test("a state that never comes is asked for again, at a beat, after a while", () => {
+  const { store, clock } = makeStore();
+  store.expectState();
+  expect(store.receive({ t: "patches", seq: 1, patches: [] })).toBeNull();
+  expect(store.receive({ t: "beat", seq: 1 })).toBeNull();
+  clock.pass(ASK_AGAIN_MS + 1);
+  expect(store.receive({ t: "beat", seq: 1 })).toEqual({ t: "resync", have: 0 });
+  expect(store.receive({ t: "beat", seq: 1 })).toBeNull();
+});
+
+test("several listeners hear once per frame, until they leave", () => {
+  const { store, frames } = live(turn(), message("k2", ""));
+  const [one, two] = [vi.fn(), vi.fn()];
+  const leave = store.subscribe(one);
+  store.subscribe(two);
+  for (let seq = 6; seq < 16; seq++) store.receive({ t: "patches", seq, patches: [GROW] });
+  expect(one).not.toHaveBeenCalled();
+  frames.draw();
+  expect(one).toHaveBeenCalledTimes(1);
+  const seen = one.mock.calls[0]?.[0] as Snapshot;
+  expect(seen.state.items[1]).toMatchObject({ content: [{ text: "!".repeat(10) }] });
+  leave();
+  store.receive({ t: "patches", seq: 16, patches: [GROW] });
+  frames.draw();
+  expect(one).toHaveBeenCalledTimes(1);
+  expect(two).toHaveBeenCalledTimes(2);
+});
+
+test("a turn in which nothing happened is the same object in the next snapshot", () => {
+  const second = turn({ key: "k3", turn: "k3", id: "t2", number: 2 });
+  const { store } = live(
+    turn({ status: "done" }),
+    message("k2", "a"),
+    second,
+    message("k4", "b", "agent", "k3"),
+  );
+  const before = store.snapshot;
+  store.receive({
+    t: "patches",
+    seq: 6,
+    patches: [["append", "k4", ["content", 0, "text"], "c"]],
+  });
+  const after = store.snapshot;
+  expect(after.turns[0]).toBe(before.turns[0]);
+  expect(after.turns[1]).not.toBe(before.turns[1]);
+  expect(store.snapshot).toBe(after);
+});
+
+test("an answer is on its way until the question is settled; slow after two seconds", () => {
+  const { store, clock } = live(turn(), question());
+  store.sending({ t: "answer", question: "k7", option: "yes" });
+  expect(store.snapshot.sent.get("k7")).toMatchObject({ slow: false });
+  clock.pass(SLOW_MS);
+  expect(store.snapshot.sent.get("k7")).toMatchObject({ slow: true });
+  store.receive({ t: "patches", seq: 6, patches: [["set", "k7", ["status"], "answered"]] });
+  expect(store.snapshot.sent.size).toBe(0);
+});
+
+test("a cancel is settled by the turn that says it is cancelling, or that ended", () => {
+  for (const patch of [
+    ["set", "k1", ["cancelling"], true],
+    ["set", "k1", ["status"], "done"],
+  ] satisfies WirePatch[]) {
+    const { store, clock } = live(turn());
+    store.sending({ t: "cancel", turn: "t1" });
+    store.receive({ t: "patches", seq: 6, patches: [patch] });
+    expect(store.snapshot.sent.size).toBe(0);
+    clock.pass(SLOW_MS);
+    expect(store.snapshot.sent.size).toBe(0);
+  }
+});
+
+test("what is refused is told, and its button comes back", () => {
+  const { store } = live(turn(), question());
+  store.sending({ t: "answer", question: "k7", option: "yes" });
+  store.receive({ t: "refused", what: "too late" });
+  expect(store.snapshot).toMatchObject({ refused: "too late", sent: new Map() });
+  store.local({ t: "dismiss" });
+  expect(store.snapshot.refused).toBeNull();
+});
+
+test("a kernel that is gone stays gone, and the transcript stays", () => {
+  const { store } = live(turn());
+  store.setLink("gone");
+  store.setLink("live");
+  expect(store.snapshot).toMatchObject({ link: "gone", state: { items: [{ key: "k1" }] } });
+});
+
+test("the newest static form of a turn is kept; only another one counts as a change", () => {
+  const { store } = live(turn());
+  store.receive({ t: "static", turn: "t1", bundle: { "text/plain": "a" } });
+  store.receive({ t: "static", turn: "t1", bundle: { "text/plain": "a" } });
+  expect(store.snapshot.bundles).toBe(0);
+  store.receive({ t: "static", turn: "t1", bundle: { "text/plain": "b" } });
+  expect(store.bundle("t1")).toEqual({ "text/plain": "b" });
+  expect(store.snapshot.bundles).toBe(1);
+});
