@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .agent import catalog, loop, recording
 from .agent.environment import agent_environment
@@ -17,8 +17,14 @@ from .agent.process import Command, ProcessTransport
 from .agent.replay import ReplayTransport
 from .core.policy import Policy
 from .errors import UsageError
+from .notebook import kernel
 from .running_agent import Agent, folder, policy_of
 from .session import Session
+
+if TYPE_CHECKING:
+    from .notebook.static import Redact
+
+loop.wait_for = kernel.wait  # clicks are handled while a cell waits for an agent
 
 START_TIMEOUT_S = 60.0
 """For an agent to introduce itself: npx and uvx may have to install it first."""
@@ -35,6 +41,7 @@ def connect(
     mcp_servers: Iterable[Mapping[str, Any]] = (),
     record: str | Path | None = None,
     cassette: str | Path | None = None,
+    redact: Redact | None = None,
     start_timeout: float = START_TIMEOUT_S,
 ) -> Session:
     """Start an agent and open a session on it.
@@ -43,7 +50,8 @@ def connect(
     `cwd` (by default here), with this process's environment less Jupyter's own secrets, plus `env`;
     `inherit_env` may be False, or the names to pass on. `permissions` is "ask", "allow", "reject", a
     mapping from tool kind to one of these, or a function of the request. `record` writes every
-    message to a file; `cassette` plays such a file back instead of starting an agent.
+    message to a file; `cassette` plays such a file back instead of starting an agent. `redact` is a
+    function from text to text that sees all text before it is put into the notebook's file.
     """
     where = folder(cwd if cwd is not None else os.getcwd())
     policy = policy_of(permissions)
@@ -52,7 +60,9 @@ def connect(
         if cassette is not None
         else _process(agent, where, env, inherit_env, record, start_timeout)
     )
-    return loop.call(_opened(launch, where, policy, tuple(mcp_servers), tuple(roots)))
+    session = loop.call(_opened(launch, where, policy, tuple(mcp_servers), tuple(roots)))
+    session.redact = redact
+    return session
 
 
 async def _opened(

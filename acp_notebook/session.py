@@ -12,12 +12,15 @@ import threading
 from collections.abc import Callable, Iterator, MutableMapping
 from typing import TYPE_CHECKING, Any
 
+from .agent import loop
 from .agent.conversation import Conversation, TurnRun
 from .core import events as ev
 from .core.prompt import content_of, fitted
 from .core.records import Command, ConfigOption, Content, Mode, Usage
 from .core.snapshot import Item, Snapshot
 from .errors import SessionClosed, Timeout, UsageError
+from .notebook import kernel
+from .presenting import can_be_asked, display_session, present
 from .showing import Shown
 from .turn import Turn
 
@@ -25,6 +28,8 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from .agent.loop import Home
+    from .notebook.static import Redact
+    from .panel import Panel
     from .running_agent import Agent
 
 INTERRUPT_S = 5.0
@@ -38,6 +43,9 @@ class Session(Shown):
         self._conversation = conversation
         self._agent = agent
         self._turns: list[Turn] = []
+        self._panel: Panel | None = None
+        self.redact: Redact | None = None
+        """A function from text to text that sees all text before it goes into the notebook's file."""
         self._starting = threading.Lock()
 
     # ---- asking ---------------------------------------------------------------------------
@@ -49,32 +57,35 @@ class Session(Shown):
         failed with: `acp.AgentError`, `acp.AgentDied`; after `timeout` seconds the turn is cancelled
         and `acp.Timeout` raised. Ctrl-C cancels the turn and leaves the session usable.
         """
+        loop.check_waiting()
         turn = self.start(*parts)
+        finish = present(self, turn)
         try:
-            return turn.wait(timeout)
-        except KeyboardInterrupt:
-            _stop(turn)
-            raise
-        except Timeout:
-            if turn.done:  # it is what the turn failed with
-                raise
+            kernel.wait(turn._run.done, timeout, on_interrupt=turn.cancel, grace=INTERRUPT_S)
+        except TimeoutError:
             _stop(turn)
             raise Timeout(f"the turn took longer than {timeout:g} s and was cancelled") from None
+        finally:
+            finish()
+        return turn.wait()
 
     def start(self, *parts: Any) -> Turn:
         """Ask and return at once; `turn.wait()` or `await turn` waits. Turns run one after the other."""
-        run = TurnRun(self._content(parts))
+        run = self._conversation.new_run(self._content(parts))
         return self._begun(run, self._conversation.start_turn, run)
 
     def stream(self, *parts: Any) -> Iterator[ev.Event]:
         """Ask at once, and iterate over the turn's events. Leaving the loop early cancels the turn."""
-        run = TurnRun(self._content(parts))
+        run = self._conversation.new_run(self._content(parts))
         arrived: queue.SimpleQueue[ev.Event | None] = queue.SimpleQueue()
         turn = self._begun(run, self._begin_stream, run, arrived)
         return _streamed(turn, arrived)
 
     def _begun(self, run: TurnRun, begin: Callable[..., object], *args: object) -> Turn:
-        turn = Turn(self._conversation, run)
+        turn = Turn(self, self._conversation, run)
+        kernel.attend(run.done)
+        if can_be_asked():
+            self._home.post(setattr, self._conversation.questions, "can_ask", True)
         with self._starting:  # several threads: the turns stand here in the order in which they run
             self._home.post(begin, *args)
             self._turns.append(turn)
@@ -208,6 +219,31 @@ class Session(Shown):
         self._home.call(self._conversation.set_mode(mode))
 
     # ---- looks ----------------------------------------------------------------------------
+
+    def _live_panel(self) -> Panel:
+        """The session's widgets; made when they are first needed."""
+        from .panel import Panel
+
+        if self._panel is None:
+            self._panel = Panel(self._conversation, bundle=self._bundle)
+        return self._panel
+
+    def freeze(self) -> None:
+        """Replace what is shown live of this session by its static form."""
+        if self._panel is not None:
+            self._home.call(self._panel.freeze())
+
+    def _to_bundle(self) -> dict[str, Any]:
+        """What a notebook's file keeps of the session, by MIME type."""
+        return self._bundle(self._conversation.read(lambda transcript: transcript.plain()["items"]))
+
+    def _bundle(self, items: list[dict[str, Any]]) -> dict[str, Any]:
+        from .notebook.static import bundle
+
+        return bundle(items, cwd=self.cwd, redact=self.redact)
+
+    def _ipython_display_(self) -> None:
+        display_session(self)
 
     def __repr__(self) -> str:
         snapshot = self.transcript

@@ -5,19 +5,20 @@ Reads from the session's transcript; changes nothing itself. Usable from any thr
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Generator, Iterable
-from typing import Any, TypeVar
+from collections.abc import Callable, Generator, Iterable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from .agent.conversation import Conversation, TurnRun
 from .agent.loop import check_waiting
 from .core.records import Diff, TokenUsage
 from .core.snapshot import Item, Message, Plan, ToolCall, TurnStart
 from .errors import Timeout
+from .notebook import kernel
+from .presenting import display_turn, present
 from .showing import Shown
 
-HEARTBEAT_S = 0.1
-"""An awaiting cell notices the kernel's interrupt only when its loop wakes."""
+if TYPE_CHECKING:
+    from .session import Session
 
 CHANGING_KINDS = frozenset({"edit", "delete", "move"})
 """Kinds of tool calls whose locations are files that the agent changes."""
@@ -28,9 +29,11 @@ I = TypeVar("I", bound=Item)  # noqa: E741
 class Turn(Shown):
     """One prompt and its answer. It fills up while it runs; `wait()`, `await` and `done` tell its end."""
 
-    def __init__(self, conversation: Conversation, run: TurnRun) -> None:
+    def __init__(self, session: Session, conversation: Conversation, run: TurnRun) -> None:
+        self._session = session
         self._conversation = conversation
         self._run = run
+        self._shown_by: str | None = None
 
     # ---- what came of it ------------------------------------------------------------------
 
@@ -107,10 +110,13 @@ class Turn(Shown):
         if not self.done:
             self._conversation.host.home.check()
             check_waiting()
+        finish = self._present()
         try:
-            error = self._run.done.result(timeout)
+            error = kernel.wait(self._run.done, timeout)
         except TimeoutError:
             raise Timeout(f"the turn is still running after {timeout:g} s; turn.cancel() ends it") from None
+        finally:
+            finish()
         if error is not None:
             raise error
         return self
@@ -125,15 +131,20 @@ class Turn(Shown):
     async def _awaited(self) -> Turn:
         if not self.done:
             self._conversation.host.home.check()
-        done = asyncio.wrap_future(self._run.done)
+        finish = self._present()
         try:
-            while not done.done():
-                await asyncio.wait({done}, timeout=HEARTBEAT_S)
-        except asyncio.CancelledError:
-            done.cancel()  # only the wait; else the turn's end would be told to a loop that has closed
-            self.cancel()
-            raise
-        return self.wait()
+            error = await kernel.wait_async(self._run.done, on_interrupt=self.cancel)
+        finally:
+            finish()
+        if error is not None:
+            raise error
+        return self
+
+    def _present(self) -> Callable[[], None]:
+        """Show it below the cell that waits for it, unless it stands somewhere already or has ended."""
+        if self.done or self._shown_by is not None:
+            return lambda: None
+        return present(self._session, self)
 
     # ---- looks ----------------------------------------------------------------------------
 
@@ -145,6 +156,16 @@ class Turn(Shown):
             _shortened(self.text),
         ]
         return f"<Turn {' · '.join(filter(None, parts))}>"
+
+    def _to_bundle(self) -> dict[str, Any]:
+        """What a notebook's file keeps of the turn, by MIME type."""
+        key = self._run.key
+        if key is None:
+            return {"text/plain": repr(self)}
+        return self._session._bundle(self._conversation.read(lambda it: it.turn_plain(key)))
+
+    def _ipython_display_(self) -> None:
+        display_turn(self._session, self)
 
     def _shown(self) -> tuple[tuple[Item, ...], str | None]:
         return self.items, self._conversation.cwd

@@ -15,7 +15,17 @@ import acp_notebook
 PACKAGE = Path(acp_notebook.__file__).parent
 NAME = PACKAGE.name
 
-TOP = {"session", "turn", "connecting", "running_agent", "showing", "__init__"}
+TOP = {
+    "session",
+    "turn",
+    "connecting",
+    "running_agent",
+    "showing",
+    "presenting",
+    "panel",
+    "loading",
+    "__init__",
+}
 """What users script against: these may import anything below, and nothing below may import them."""
 
 BELOW = {"agent", "notebook", "wire", "core", "errors", "_version"}

@@ -38,8 +38,8 @@ SHOWN = "to_html to_markdown to_text"
 
 PUBLIC: dict[type, str] = {
     acp.Session: f"""
-        agent cancel close commands config cwd id mode modes prompt start status stream title transcript
-        turns usage {SHOWN}
+        agent cancel close commands config cwd freeze id mode modes prompt start status stream title
+        transcript turns usage {SHOWN}
     """,
     acp.Turn: f"""
         cancel diffs done error files items plan status stop_reason text thoughts tool_calls usage wait
@@ -95,6 +95,7 @@ def test_the_signature_of_connect() -> None:
         ("mcp_servers", ()),
         ("record", None),
         ("cassette", None),
+        ("redact", None),
         ("start_timeout", 60.0),
     ]
     first, *rest = parameters

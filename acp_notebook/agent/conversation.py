@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import os
 import threading
 from collections import deque
@@ -74,8 +75,10 @@ class TurnRun:
     """A turn on its way. `key` is its item in the transcript; `done` is resolved when it is over, with
     the error that it failed with, if any."""
 
-    def __init__(self, content: tuple[Content, ...]) -> None:
+    def __init__(self, content: tuple[Content, ...], id: str) -> None:
         self.content = content
+        self.id = id
+        """What we call it, from before it starts: "t1", "t2", …"""
         self.key: str | None = None
         self.cancelling = False
         self.done: Future[Exception | None] = Future()
@@ -107,6 +110,7 @@ class Conversation:
         self.closed = False
         self.running: TurnRun | None = None
         self.queued: deque[TurnRun] = deque()
+        self._turn_numbers = itertools.count(1)
         self._transcript = Transcript()
         self._turn_lock = asyncio.Lock()
         self._unstuck = asyncio.Event()
@@ -146,6 +150,15 @@ class Conversation:
 
     # ---- turns ---------------------------------------------------------------------------
 
+    def new_run(self, content: tuple[Content, ...]) -> TurnRun:
+        """A turn that can be started; from any thread."""
+        return TurnRun(content, f"t{next(self._turn_numbers)}")
+
+    def find_run(self, id: str) -> TurnRun | None:
+        """The turn of this id, if it is still on its way."""
+        runs = ([self.running] if self.running is not None else []) + list(self.queued)
+        return next((run for run in runs if run.id == id), None)
+
     def start_turn(self, run: TurnRun) -> None:
         """Turns go one after the other, in the order in which they were started."""
         self.queued.append(run)
@@ -178,7 +191,7 @@ class Conversation:
 
     def _begin(self, run: TurnRun) -> None:
         self.running = run
-        self.apply(ev.TurnStarted(run.content))
+        self.apply(ev.TurnStarted(run.content, run.id))
         run.key = self._transcript.current_turn
         self.apply(ev.StatusChanged("working"))
         try:

@@ -64,10 +64,19 @@ def call(coroutine: Coroutine[Any, Any, T]) -> T:
         coroutine.close()
         raise
     try:
-        return future.result()
+        result: T = wait_for(future)
+        return result
     except BaseException:
         future.cancel()
         raise
+
+
+def _plain_wait(future: Future[T]) -> T:
+    return future.result()
+
+
+wait_for: Callable[[Future[Any]], Any] = _plain_wait
+"""How a thread waits here; where there is a kernel, one that handles clicks meanwhile takes its place."""
 
 
 def check_waiting() -> None:

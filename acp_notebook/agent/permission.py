@@ -7,13 +7,11 @@ raises, and what it forgets to answer, is a reject with that reason.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import inspect
-import threading
-from collections.abc import Callable
 from typing import Any, TypeVar
 
 from ..core.policy import Decision, PermissionRequest, Policy, PolicyFunction, decide, word_for
+from .threads import on_a_thread
 
 T = TypeVar("T")
 
@@ -83,7 +81,7 @@ async def _call(function: PolicyFunction, request: PermissionRequest) -> tuple[A
     """What the function says, or "reject" and why."""
     try:
         async with asyncio.timeout(POLICY_S):
-            return await _on_a_thread(lambda: _run(function, request))
+            return await on_a_thread(lambda: _run(function, request), "acp-policy")
     except TimeoutError:
         return "reject", f"the policy function did not answer within {POLICY_S:g} s"
 
@@ -98,21 +96,3 @@ def _run(function: PolicyFunction, request: PermissionRequest) -> tuple[Any, str
 
 async def _awaited(said: Any) -> Any:
     return await said
-
-
-async def _on_a_thread(work: Callable[[], T]) -> T:
-    """Like asyncio.to_thread, on a daemon thread: one that hangs must not hold up the interpreter's end."""
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[T] = loop.create_future()
-
-    def finish(result: T) -> None:
-        if not future.done():
-            future.set_result(result)
-
-    def run() -> None:
-        result = work()
-        with contextlib.suppress(RuntimeError):  # the loop has ended, and with it whoever asked
-            loop.call_soon_threadsafe(finish, result)
-
-    threading.Thread(target=run, name="acp-policy", daemon=True).start()
-    return await future

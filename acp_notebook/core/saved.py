@@ -17,6 +17,12 @@ FORMAT = 1
 
 _LEFT_OUT = ("raw", "meta", "cancelling")
 
+_SHAPE = frozenset({"type", "key", "turn", "tool", "role", "status"})
+"""Fields of an item that are ours, not text: a function of the user's must not change them."""
+
+_RECORDS = frozenset({"content", "prompt", "summary", "options", "entries", "locations"})
+"""Fields that hold a list of records, whose fields have names of ours."""
+
 
 def saved(items: Iterable[Mapping[str, Json]], *, cwd: str | None = None) -> dict[str, Json]:
     """Items of the state, as the file keeps them."""
@@ -26,7 +32,7 @@ def saved(items: Iterable[Mapping[str, Json]], *, cwd: str | None = None) -> dic
 
 
 def _item(item: Mapping[str, Json], keys: _Numbers, ids: _Numbers, words: Words) -> dict[str, Json]:
-    kept = {name: _mapped(value, words.without_cwd) for name, value in item.items() if name not in _LEFT_OUT}
+    kept = redacted({name: it for name, it in item.items() if name not in _LEFT_OUT}, words.without_cwd)
     for name in ("key", "turn", "tool"):
         if kept.get(name) is not None:
             kept[name] = keys.of(kept[name])
@@ -49,20 +55,32 @@ class _Numbers:
         return self._known.setdefault(name, f"{self._prefix}{len(self._known) + 1}")
 
 
+def redacted(item: Mapping[str, Json], function: Callable[[str], str]) -> dict[str, Json]:
+    """A copy of the item in which the function has seen every text; what gives it its shape stays."""
+    return {name: it if name in _SHAPE else _field(name, it, function) for name, it in item.items()}
+
+
+def _field(name: str, value: Json, function: Callable[[str], str]) -> Json:
+    if name in _RECORDS and isinstance(value, list):
+        return [_record(entry, function) for entry in value]
+    return _mapped(value, function)
+
+
+def _record(entry: Json, function: Callable[[str], str]) -> Json:
+    if not isinstance(entry, dict):
+        return _mapped(entry, function)
+    return {name: it if name == "type" else _mapped(it, function) for name, it in entry.items()}
+
+
 def _mapped(value: Json, function: Callable[[str], str]) -> Json:
-    """A copy with the function applied to every text."""
+    """A copy with the function applied to every text, names too: some agents name fields by paths."""
     if isinstance(value, str):
         return function(value)
     if isinstance(value, list):
         return [_mapped(item, function) for item in value]
     if isinstance(value, dict):
-        return {name: _mapped(item, function) for name, item in value.items()}
+        return {function(name): _mapped(item, function) for name, item in value.items()}
     return value
-
-
-def redacted(value: Json, function: Callable[[str], str]) -> Json:
-    """A copy in which the user's function has seen every text."""
-    return _mapped(value, function)
 
 
 def loaded(parts: Iterable[Any]) -> Snapshot:

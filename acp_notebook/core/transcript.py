@@ -90,6 +90,10 @@ class Transcript:
         """The same as JSON."""
         return [settled(self._state.items[key]) for key in self._by_turn.get(turn, ())]
 
+    def find(self, key: str) -> Item | None:
+        """The item of this key, if there is one."""
+        return self._view(key) if key in self._state.items else None
+
     def item(self, key: str) -> Item:
         return self._view(key)
 

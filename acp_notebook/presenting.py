@@ -1,0 +1,61 @@
+"""How a turn is shown where it was asked for: live in a page, once and for good in a headless run.
+
+Decides by the place alone (`notebook.kernel.where`); the panel and the static forms do the rest. In a
+plain script nothing is shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from .notebook.kernel import where
+from .notebook.output import current_request, emit
+
+if TYPE_CHECKING:
+    from .session import Session
+    from .turn import Turn
+
+
+def can_be_asked() -> bool:
+    """Whether a page stands behind the calling code: then a question waits for a click."""
+    place = where()
+    return place.kernel and place.headless is False
+
+
+def present(session: Session, turn: Turn) -> Callable[[], None]:
+    """Show the turn below the cell that runs; the function returned is to be called when it is over."""
+    place = where()
+    if not place.kernel:
+        return lambda: None
+    turn._shown_by = current_request()
+    if place.headless is True or not place.main_thread:
+        return lambda: _emit(turn)
+    session._live_panel().show_turn(turn._run)
+    return lambda: None
+
+
+def display_turn(session: Session, turn: Turn) -> None:
+    """The turn as the value of a cell: nothing if that cell has shown it, live while it is on its way."""
+    place = where()
+    request = current_request() if place.kernel else None
+    if request is not None and request == turn._shown_by:
+        return
+    if place.kernel and place.headless is not True and not turn.done:
+        turn._shown_by = request
+        session._live_panel().show_turn(turn._run)
+    else:
+        _emit(turn)
+
+
+def display_session(session: Session) -> None:
+    """The session as the value of a cell: its panel in a page, its transcript elsewhere."""
+    place = where()
+    if place.kernel and place.headless is not True:
+        session._live_panel().show()
+    else:
+        emit({**session._to_bundle(), "text/plain": repr(session)})
+
+
+def _emit(turn: Turn) -> None:
+    emit(turn._to_bundle())
