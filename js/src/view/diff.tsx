@@ -1,7 +1,8 @@
 // A change of a file: the lines that went and the lines that came, without what is equal around them.
 
 import type { Content } from "../types";
-import { bounded, code, line } from "./words";
+import { Path } from "./path";
+import { bounded, code } from "./words";
 
 type Diff = Extract<Content, { type: "diff" }>;
 
@@ -13,7 +14,7 @@ export function DiffView({ diff }: { diff: Diff }) {
   return (
     <figure class="acp-diff">
       <figcaption class="acp-path">
-        {line(diff.path)} {created && <span class="acp-quiet">new file</span>}
+        <Path path={diff.path} /> {created && <span class="acp-quiet">new file</span>}
       </figcaption>
       <pre class="acp-code">
         {bounded(unified(diff.old_text ?? "", diff.new_text)).map((text, at) => (

@@ -5,6 +5,7 @@ import { turnId } from "../turns";
 import type { Emit } from "../types";
 import { Banner } from "./banner";
 import { HeaderView } from "./header";
+import { Folder } from "./path";
 import { TurnView } from "./turn";
 
 interface Props {
@@ -15,16 +16,18 @@ interface Props {
 }
 
 export function Root({ turn, snapshot, emit }: Props) {
-  const { link, refused } = snapshot;
+  const { link, refused, state } = snapshot;
   return (
-    <div class="acp" data-acp-link={link} data-acp-root={turn ?? "session"}>
-      <Banner link={link} refused={refused} emit={emit} />
-      {turn === null ? (
-        <SessionView snapshot={snapshot} emit={emit} />
-      ) : (
-        <OneTurn turn={turn} snapshot={snapshot} emit={emit} />
-      )}
-    </div>
+    <Folder.Provider value={state.session.agent?.cwd ?? ""}>
+      <div class="acp" data-acp-link={link} data-acp-root={turn ?? "session"}>
+        <Banner link={link} refused={refused} emit={emit} />
+        {turn === null ? (
+          <SessionView snapshot={snapshot} emit={emit} />
+        ) : (
+          <OneTurn turn={turn} snapshot={snapshot} emit={emit} />
+        )}
+      </div>
+    </Folder.Provider>
   );
 }
 

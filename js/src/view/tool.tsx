@@ -1,8 +1,10 @@
 // A tool call: what, where, how it stands, and what came of it.
 
-import type { Emit, Location, ToolItem } from "../types";
+import { Fragment } from "preact";
+import type { Emit, ToolItem } from "../types";
 import { ContentList } from "./content";
 import { Fold } from "./fold";
+import { Path } from "./path";
 import { line, spoken } from "./words";
 
 export function ToolView(props: { item: ToolItem; open?: boolean | undefined; emit: Emit }) {
@@ -17,7 +19,14 @@ export function ToolView(props: { item: ToolItem; open?: boolean | undefined; em
     </>
   );
   const locations = item.locations.length > 0 && (
-    <div class="acp-path">{item.locations.map(place).join(", ")}</div>
+    <div class="acp-path">
+      {item.locations.map(({ path, line: number }, at) => (
+        <Fragment key={at}>
+          {at > 0 && ", "}
+          <Path path={path} at={number} />
+        </Fragment>
+      ))}
+    </div>
   );
   if (item.content.length === 0) {
     return (
@@ -35,8 +44,4 @@ export function ToolView(props: { item: ToolItem; open?: boolean | undefined; em
       <ContentList blocks={item.content} exact />
     </Fold>
   );
-}
-
-function place({ path, line: number }: Location): string {
-  return number === undefined ? line(path) : `${line(path)}:${number}`;
 }
