@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         Timeout,
         UsageError,
     )
+    from .loading import load_transcript
     from .running_agent import Agent
     from .session import Session
     from .turn import Turn
@@ -56,6 +57,7 @@ __all__ = [
     "__version__",
     "connect",
     "events",
+    "load_transcript",
 ]
 
 _HOMES = {
@@ -76,6 +78,7 @@ _HOMES = {
         "Timeout",
         "UsageError",
     ),
+    "loading": ("load_transcript",),
     "running_agent": ("Agent",),
     "session": ("Session",),
     "turn": ("Turn",),

@@ -34,6 +34,12 @@ STATIC_S = 1.0
 STATIC_SHARE = 10
 """… so that it takes at most a tenth of the time."""
 
+HELLO_S = 10.0
+"""For a page to load the first widget: a turn may well be over before that, and is yet shown live."""
+
+SESSION = "session"
+"""What the static form of the whole session goes by, beside the turns' ids."""
+
 
 class Panel:
     """One session's widgets."""
@@ -48,6 +54,7 @@ class Panel:
         self._documents: set[str] = set()
         self._refreshing = False
         self._wake = asyncio.Event()
+        self._heard = asyncio.Event()
         self._home.post(conversation.listen, self._changed)
 
     # ---- on the thread that displays ----------------------------------------------------------
@@ -56,23 +63,31 @@ class Panel:
         """The turn, live, below the cell that asks for it."""
         widget = TurnWidget(self._widget, run.id)
         output = Output.display(view_bundle(widget, f"<turn {run.id}>"))
-        self._home.post(self._follow, run, output)
+        self._home.post(self._follow, run.id, run, output)
 
     def show(self) -> None:
         """The whole session, live."""
-        Output.display(view_bundle(self._widget, "<session>"))
+        output = Output.display(view_bundle(self._widget, "<session>"))
+        self._home.post(self._follow, SESSION, None, output)
 
     # ---- on the loop thread -------------------------------------------------------------------
 
-    def _follow(self, run: TurnRun, output: Output) -> None:
-        self._shown[run.id] = _Shown(run, output)
-        run.done.add_done_callback(lambda _: self._home.post(self._wake.set))
+    def _follow(self, name: str, run: TurnRun | None, output: Output) -> None:
+        shown = self._shown.setdefault(name, _Shown(name, run))
+        shown.outputs.append(output)
+        shown.final = False
+        if run is not None:
+            run.done.add_done_callback(lambda _: self._home.post(self._wake.set))
+        self._wake.set()
         self._refresh()
 
     def _changed(self, event: ev.Event, patches: Sequence[Patch]) -> None:
         self._channel.changed(patches)
         if isinstance(event, ev.TurnEnded | ev.QuestionAsked | ev.QuestionSettled):
             self._channel.flush()  # what people wait for does not wait for the next batch
+        if SESSION in self._shown:
+            self._shown[SESSION].final = False
+            self._refresh()
 
     def _received(self, message: Any) -> None:
         try:
@@ -84,7 +99,7 @@ class Panel:
             case intents.Hello():
                 self._hello(intent)
             case intents.Resync():
-                self._channel.hello()
+                self._tell_all()
             case intents.Ack(seq):
                 self._channel.acked(seq)
             case intents.Bye(view):
@@ -99,7 +114,11 @@ class Panel:
     def _hello(self, hello: intents.Hello) -> None:
         if hello.document:
             self._documents.add(hello.view)
+        self._heard.set()
         self._conversation.questions.can_ask = True
+        self._tell_all()
+
+    def _tell_all(self) -> None:
         self._channel.hello()
         for shown in self._shown.values():
             self._tell_static(shown)
@@ -139,48 +158,60 @@ class Panel:
         """As long as a shown turn is on its way; then once more, for good."""
         try:
             while stale := self._stale():
+                self._wake.clear()
                 began = time.monotonic()
                 for shown in stale:
                     await self._make(shown)
                 pause = max(STATIC_S, STATIC_SHARE * (time.monotonic() - began))
-                self._wake.clear()
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._wake.wait(), pause)
         finally:
             self._refreshing = False
 
     async def _make(self, shown: _Shown) -> None:
-        final = shown.run.done.done()
+        shown.final = shown.run is None or shown.run.done.done()
         items = self._items(shown.run)
         shown.bundle = await on_a_thread(lambda: self._bundle(items))
-        shown.final = final
         self._tell_static(shown)
-        if final and not self._documents:
-            # Nobody can put it into the file when that is saved: so it is put into the page.
-            shown.output.update(shown.bundle)
+        if shown.run is not None and shown.final and (shown.frozen or not await self._page_saves()):
+            # Nobody puts it into the file when that is saved: so it is put into the page.
+            shown.replace()
 
-    def _items(self, run: TurnRun) -> list[dict[str, Json]]:
-        if run.key is None:
+    async def _page_saves(self) -> bool:
+        """Whether a page puts the static forms into the file; one that is only just loading is waited for."""
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._heard.wait(), HELLO_S)
+        return bool(self._documents)
+
+    def _items(self, run: TurnRun | None) -> list[dict[str, Json]]:
+        key = None if run is None else run.key
+        if run is not None and key is None:
             return []
-        return self._conversation.read(lambda transcript: transcript.turn_plain(run.key))
+        return self._conversation.read(lambda it: it.plain()["items"] if key is None else it.turn_plain(key))
 
     def _tell_static(self, shown: _Shown) -> None:
         if shown.bundle is not None:
-            self._channel.tell({"t": "static", "turn": shown.run.id, "bundle": shown.bundle})
+            self._channel.tell({"t": "static", "turn": shown.name, "bundle": shown.bundle})
 
     async def freeze(self) -> None:
         """Replace what is shown live by its static form, in the page."""
-        for shown in self._shown.values():
+        for shown in [*self._shown.values()]:
+            shown.frozen = True
             await self._make(shown)
-            if shown.bundle is not None:
-                shown.output.update(shown.bundle)
+            shown.replace()
 
 
 class _Shown:
-    """A turn below a cell, and its static form."""
+    """A turn below a cell, or several, and its static form; without a run, the whole session."""
 
-    def __init__(self, run: TurnRun, output: Output) -> None:
+    def __init__(self, name: str, run: TurnRun | None) -> None:
+        self.name = name
         self.run = run
-        self.output = output
+        self.outputs: list[Output] = []
         self.bundle: dict[str, Any] | None = None
         self.final = False
+        self.frozen = False
+
+    def replace(self) -> None:
+        for output in self.outputs:
+            output.update(self.bundle or {})

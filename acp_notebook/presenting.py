@@ -26,10 +26,11 @@ def can_be_asked() -> bool:
 def present(session: Session, turn: Turn) -> Callable[[], None]:
     """Show the turn below the cell that runs; the function returned is to be called when it is over."""
     place = where()
-    if not place.kernel:
+    if not place.kernel or not (place.main_thread or place.subshell):
+        # From a thread of the user's it would land below any cell.
         return lambda: None
     turn._shown_by = current_request()
-    if place.headless is True or not place.main_thread:
+    if place.headless is True:
         return lambda: _emit(turn)
     session._live_panel().show_turn(turn._run)
     return lambda: None
@@ -54,7 +55,7 @@ def display_session(session: Session) -> None:
     if place.kernel and place.headless is not True:
         session._live_panel().show()
     else:
-        emit({**session._to_bundle(), "text/plain": repr(session)})
+        emit(session._to_bundle())
 
 
 def _emit(turn: Turn) -> None:

@@ -79,6 +79,7 @@ class Session(Shown):
         run = self._conversation.new_run(self._content(parts))
         arrived: queue.SimpleQueue[ev.Event | None] = queue.SimpleQueue()
         turn = self._begun(run, self._begin_stream, run, arrived)
+        turn._shown_by = "stream"  # whoever iterates shows what they like
         return _streamed(turn, arrived)
 
     def _begun(self, run: TurnRun, begin: Callable[..., object], *args: object) -> Turn:

@@ -141,8 +141,11 @@ class Turn(Shown):
         return self
 
     def _present(self) -> Callable[[], None]:
-        """Show it below the cell that waits for it, unless it stands somewhere already or has ended."""
-        if self.done or self._shown_by is not None:
+        """Show it below the cell that waits for it, unless it stands somewhere already.
+
+        Also if it has ended: what a cell shows must not depend on how fast the agent was.
+        """
+        if self._shown_by is not None:
             return lambda: None
         return present(self._session, self)
 

@@ -1,15 +1,20 @@
 """The agent that all contenders listen to: it answers a prompt with what the prompt says, at full speed.
 
-Standard library only. Prompts: "chunks N", "one N" (a message of N bytes).
+Standard library only. Prompts: "chunks N", "one N" (a message of N bytes), "paced N RATE" (N chunks, RATE a
+second; each says its number and when it was sent).
 """
 
 from __future__ import annotations
 
 import json
 import sys
+import time
+from collections.abc import Iterator
 from typing import Any
 
 SESSION = "bench-session"
+CLOCK_MS = 1_000_000
+"""Where the clock in paced chunks begins anew: they shall be about as long as an agent's."""
 
 
 def line(**message: Any) -> bytes:
@@ -35,11 +40,21 @@ def tool(number: int) -> bytes:
     return line(method="session/update", params={"sessionId": SESSION, "update": update})
 
 
-def answers(prompt: str) -> bytes:
-    what, number = prompt.split()
+def answers(prompt: str) -> Iterator[bytes]:
+    what, number, *more = prompt.split()
     if what == "one":
-        return chunk("x" * int(number))
-    return b"".join(chunk(f"word{n} ") for n in range(int(number)))
+        yield chunk("x" * int(number))
+    elif what == "paced":
+        yield from paced(int(number), float(more[0]))
+    else:
+        yield b"".join(chunk(f"word{n} ") for n in range(int(number)))
+
+
+def paced(count: int, rate: float) -> Iterator[bytes]:
+    began = time.monotonic()
+    for n in range(count):
+        time.sleep(max(0.0, began + n / rate - time.monotonic()))
+        yield chunk(f"{n}@{int(time.time() * 1000) % CLOCK_MS} ")
 
 
 def main() -> None:
@@ -50,7 +65,9 @@ def main() -> None:
             case "session/new":
                 result = {"sessionId": SESSION}
             case "session/prompt":
-                sys.stdout.buffer.write(answers(request["params"]["prompt"][0]["text"]))
+                for answer in answers(request["params"]["prompt"][0]["text"]):
+                    sys.stdout.buffer.write(answer)
+                    sys.stdout.buffer.flush()
                 result = {"stopReason": "end_turn"}
             case _:
                 continue

@@ -32,6 +32,7 @@ NAMES = [
     "__version__",
     "connect",
     "events",
+    "load_transcript",
 ]
 
 SHOWN = "to_html to_markdown to_text"

@@ -46,6 +46,7 @@ class Channel:
         self._seq = 0
         self._acked = 0
         self._beating = False
+        self._watched = 0
 
     @property
     def seq(self) -> int:
@@ -70,10 +71,14 @@ class Channel:
         self._number({"t": "state", "state": {"session": state["session"], "items": first}})
         for items in rest:
             self._number({"t": "patches", "patches": [["add", item] for item in items]})
-        self._expect_ack()
+        self._watch()
 
     def acked(self, seq: int) -> None:
-        self._acked = max(self._acked, seq)
+        """Everything up to this number has arrived somewhere."""
+        if self._acked < seq <= self._seq:
+            self._acked = seq
+            if self._beating:
+                self._watch()
 
     def flush(self) -> None:
         """Send what has changed."""
@@ -98,15 +103,23 @@ class Channel:
 
     def _expect_ack(self) -> None:
         if not self._beating:
-            self._beating = True
-            self._later(ACK_S, lambda: self._beat(1))
+            self._watch()
 
-    def _beat(self, count: int) -> None:
+    def _watch(self) -> None:
+        """Look in a while, from now on, whether everything has arrived: a page is known to listen."""
+        self._beating = True
+        self._watched += 1
+        watch = self._watched
+        self._later(ACK_S, lambda: self._beat(watch, 1))
+
+    def _beat(self, watch: int, count: int) -> None:
+        if watch != self._watched:
+            return  # it was begun anew since
         if self._acked >= self._seq or count > BEATS:
             self._beating = False
             return
         self._send({"t": "beat", "seq": self._seq})
-        self._later(ACK_S * 2**count, lambda: self._beat(count + 1))
+        self._later(ACK_S * 2**count, lambda: self._beat(watch, count + 1))
 
 
 def _split(entries: list[Any]) -> Iterable[list[Any]]:

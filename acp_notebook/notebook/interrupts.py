@@ -1,12 +1,13 @@
 """Ctrl-C and the stop button, kept from striking while a message is in hand.
 
 Knows nothing of kernels. Python raises KeyboardInterrupt between any two instructions of the main thread,
-so also between receiving a message and handing it on, which would lose it. Main thread only.
+so also between receiving a message and handing it on, which would lose it.
 """
 
 from __future__ import annotations
 
 import signal
+import threading
 from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import Any
@@ -15,7 +16,8 @@ from typing import Any
 class Gate:
     """While it is entered, an interrupt is noted instead of raised; `check` raises it where that is safe.
 
-    One that was never raised goes to whoever dealt with interrupts before.
+    One that was never raised goes to whoever dealt with interrupts before. On another thread than the main
+    one it does nothing: no interrupt strikes there.
     """
 
     def __init__(self) -> None:
@@ -24,7 +26,8 @@ class Gate:
         self._before: Any = None
 
     def __enter__(self) -> Gate:
-        self._before = signal.getsignal(signal.SIGINT)
+        if threading.current_thread() is threading.main_thread():
+            self._before = signal.getsignal(signal.SIGINT)
         if self._before is not None:  # None: set by C code, and Python could not put it back
             signal.signal(signal.SIGINT, self._strike)
         return self

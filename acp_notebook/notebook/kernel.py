@@ -45,7 +45,8 @@ LONGEST_PAUSE_S = 0.05
 GRACE_S = 5.0
 """How long an interrupted wait goes on, so that a cancelled turn can end in good order."""
 
-_pump: Pump | None = None
+_pumps: dict[str | None, Pump] = {}
+"""One for each shell, by its subshell's id."""
 
 
 def wait(
@@ -201,7 +202,7 @@ def _end_of(future: Future[Any]) -> asyncio.Future[None]:
     return end
 
 
-# ---- the kernel's one pump
+# ---- the kernel's pumps
 
 
 def _holding() -> AbstractContextManager[None]:
@@ -210,14 +211,14 @@ def _holding() -> AbstractContextManager[None]:
 
 
 def _pump_of(shell: Shell) -> Pump:
-    global _pump
-    if _pump is None or _pump.shell.stream is not shell.stream:
-        _pump = Pump(shell)
-    return _pump
+    pump = _pumps.get(shell.subshell)
+    if pump is None or pump.shell.stream is not shell.stream:
+        pump = _pumps[shell.subshell] = Pump(shell)
+    return pump
 
 
 def _shell_here() -> Shell | None:
-    """The main shell, if the calling code is run by it and it can be pumped."""
+    """The shell that runs the calling code, if it can be pumped."""
     shell = _shell()
     return shell if isinstance(shell, Shell) and shell.is_here else None
 

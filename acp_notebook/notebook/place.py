@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .streams import COMM_TYPES, request_of, running_kernel
+from .streams import COMM_TYPES, request_of, running_kernel, subshell_here
 
 HEADLESS_VARIABLE = "ACP_NOTEBOOK_HEADLESS"
 """0 or 1, for what cannot be seen from here: Voila runs notebooks as nbclient does, and yet has a page."""
@@ -31,6 +31,8 @@ class Place:
     cell_id: str | None
     can_input: bool
     """`input()` would reach the user through the front end, if called here."""
+    subshell: bool = False
+    """This is the thread of a subshell: a widget's callback, as a rule."""
 
 
 def where() -> Place:
@@ -46,6 +48,7 @@ def where() -> Place:
         headless=setting if setting is not None else kernel is None or _is_headless(request),
         cell_id=cell_id if isinstance(cell_id, str) else None,
         can_input=main_thread and _allows_input(request),
+        subshell=kernel is not None and subshell_here(kernel) is not None,
     )
 
 

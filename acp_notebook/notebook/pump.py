@@ -93,5 +93,7 @@ class Pump:
 
     def _handler_context(self) -> Context:
         """Where the parent is the request of the running cell, and can be changed for the handler only."""
-        shell_context: Context | None = getattr(self.shell.kernel, "_shell_context", None)  # since 7.1
+        shell_context: Context | None = None
+        if self.shell.subshell is None:
+            shell_context = getattr(self.shell.kernel, "_shell_context", None)  # since 7.1
         return (shell_context if shell_context is not None else self._context).copy()

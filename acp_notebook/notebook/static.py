@@ -6,7 +6,10 @@ Knows no widget and no page.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from html import escape
 from typing import Any
+
+import msgspec
 
 from ..core.export import to_html, to_markdown, to_text
 from ..core.records import Json
@@ -19,6 +22,9 @@ TRANSCRIPT_MIME = "application/vnd.acp-notebook.transcript+json"
 MAX_BYTES = 1_000_000
 """Of each form, per turn: a notebook stays a file that opens. What is cut says so."""
 
+NOTHING_YET = "Agent: nothing to show yet."
+"""What js/src/static.ts says, too: a cell that was run is not empty."""
+
 Redact = Callable[[str], str]
 
 
@@ -30,22 +36,44 @@ def bundle(
     max_bytes: int = MAX_BYTES,
 ) -> dict[str, Any]:
     """The items in every form that the file keeps."""
+    if not items:
+        return _note(NOTHING_YET)
     kept = saved(items, cwd=cwd)
     if redact is not None:
-        kept, items = redacted(kept, redact), redacted(list(items), redact)
+        try:
+            items = [redacted(item, _checked(redact)) for item in items]
+            kept["items"] = [redacted(item, _checked(redact)) for item in kept["items"]]
+        except Exception as error:  # the user's function: what it has not seen is not written
+            return _note(f"Agent: left out of the file, because the function `redact` failed: {error!r}")
     records = [item_from_plain(item) for item in items]
     forms: dict[str, Any] = {
         "text/html": to_html(records, cwd=cwd, max_bytes=max_bytes),
         "text/markdown": _capped(to_markdown(records, cwd=cwd), max_bytes),
         "text/plain": _capped(to_text(records, cwd=cwd), max_bytes),
     }
-    if len(repr(kept)) <= max_bytes:
+    if len(msgspec.json.encode(kept)) <= max_bytes:
         forms[TRANSCRIPT_MIME] = kept
     return forms
 
 
+def _checked(redact: Redact) -> Redact:
+    def function(text: str) -> str:
+        seen: object = redact(text)
+        if not isinstance(seen, str):
+            raise TypeError(f"it gave {type(seen).__name__}, not str")
+        return seen
+
+    return function
+
+
+def _note(text: str) -> dict[str, Any]:
+    return {"text/html": f"<p>{escape(text)}</p>", "text/markdown": text, "text/plain": text}
+
+
 def _capped(text: str, most: int) -> str:
-    if len(text) <= most:
+    """The end of a long text, by its size in a file, and how much of it is missing."""
+    data = text.encode()
+    if len(data) <= most:
         return text
-    cut = len(text) - most
-    return f"(the first {cut:,} characters are left out of the file)\n\n{text[cut:]}"
+    kept = data[len(data) - most :].decode(errors="ignore")
+    return f"(the first {len(text) - len(kept):,} characters are left out of the file)\n\n{kept}"

@@ -45,16 +45,18 @@ class Request:
 
 @dataclass(frozen=True)
 class Shell:
-    """The main shell of a kernel: the stream that its messages come from, and who handles them."""
+    """A shell of a kernel, the main one as a rule: the stream of its messages, and who handles them."""
 
     kernel: Any
     stream: Any
     handlers: Mapping[str, Callable[..., Any]]
+    subshell: str | None = None
+    """The id of a subshell, which has a thread of its own."""
 
     @property
     def is_here(self) -> bool:
-        """Whether the calling code is run by the main shell: its messages can be read here and now."""
-        if threading.current_thread() is not threading.main_thread():
+        """Whether the calling code is run by this shell: its messages can be read here and now."""
+        if self.subshell is None and threading.current_thread() is not threading.main_thread():
             return False  # signals, too, can be dealt with on the main thread only
         try:
             return asyncio.get_running_loop() is self.stream.io_loop.asyncio_loop
@@ -100,7 +102,7 @@ class Shell:
         """Where answers on the shell channel are sent to."""
         if not has_subshells(self.kernel):
             return self.stream
-        return self.kernel.shell_channel_thread.manager.get_subshell_to_shell_channel_socket(None)
+        return self.kernel.shell_channel_thread.manager.get_subshell_to_shell_channel_socket(self.subshell)
 
 
 def running_kernel() -> Any | None:
@@ -126,9 +128,13 @@ def request_of(kernel: Any) -> dict[str, Any]:
 
 
 def probe(kernel: Any) -> Shell:
-    """The kernel's main shell. Raises ProbeFailed if anything that the pump touches is not there."""
+    """The shell that runs the calling code, else the main one.
+
+    Raises ProbeFailed if anything that the pump touches is not there.
+    """
     _require(kernel, KERNEL_PARTS, "the kernel")
-    stream = _main_stream(kernel)
+    subshell = subshell_here(kernel)
+    stream = _main_stream(kernel) if subshell is None else _subshells_stream(kernel, subshell)
     _require(stream, STREAM_PARTS, "the shell's stream")
     _require(stream.io_loop, ("asyncio_loop", "add_callback"), "the shell's loop")
     if stream.closed() or not callable(stream._recv_callback):
@@ -137,11 +143,24 @@ def probe(kernel: Any) -> Shell:
     handlers = {kind: handler for kind, handler in known if _is_known(handler)}
     if "comm_msg" not in handlers:
         raise ProbeFailed("comm messages are not handled by ipykernel itself")
-    return Shell(kernel, stream, handlers)
+    return Shell(kernel, stream, handlers, subshell)
 
 
 def has_subshells(kernel: Any) -> bool:
     return bool(getattr(kernel, "_supports_kernel_subshells", False))
+
+
+def subshell_here(kernel: Any) -> str | None:
+    """The id of the subshell whose thread this is: up to 7.3, callbacks of widgets run in one."""
+    if not has_subshells(kernel) or threading.current_thread() is threading.main_thread():
+        return None
+    try:
+        found: str | None = kernel.shell_channel_thread.manager.subshell_id_from_thread_id(
+            threading.get_ident()
+        )
+    except Exception:  # RuntimeError: it is some other thread
+        return None
+    return found
 
 
 def keep_subshell(comm: Any) -> None:
@@ -167,6 +186,13 @@ def _main_stream(kernel: Any) -> Any:
         return kernel.shell_stream
     except AttributeError as error:
         raise ProbeFailed(f"the shell's stream is not where it was ({error})") from None
+
+
+def _subshells_stream(kernel: Any, id: str) -> Any:
+    try:
+        return kernel.shell_channel_thread.manager.get_shell_channel_to_subshell_pair(id).to_stream
+    except (AttributeError, KeyError) as error:
+        raise ProbeFailed(f"the subshell's stream is not where it was ({error})") from None
 
 
 def _require(thing: Any, parts: tuple[str, ...], what: str) -> None:

@@ -204,6 +204,17 @@ def test_a_cell_in_a_subshell_waits_there(kernel: Front, widget: str, subshell: 
     assert kernel.result(id).text == "waiting\ngo\n"
 
 
+def test_a_wait_in_a_subshell_takes_the_clicks_that_come_there(
+    kernel: Front, widget: str, subshell: str
+) -> None:
+    """The callback of a widget that asks: the answer's click goes to the subshell that the callback holds."""
+    content = {"code": BLOCK, "silent": False, "allow_stdin": False}
+    id = kernel.send("execute_request", content, subshell_id=subshell)
+    kernel.told(id, "waiting")
+    assert kernel.handled(kernel.click(widget, "go", subshell)).states == ["busy", "idle"]
+    assert kernel.result(id).text == "waiting\ngo\n"
+
+
 # ---- nothing is lost
 
 STRIKE = """

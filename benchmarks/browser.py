@@ -1,0 +1,112 @@
+"""From the agent to the screen: many chunks through a kernel, a server and a real browser into the page.
+
+`python -m benchmarks.browser`, where there is a Chromium. Every chunk says when it was sent; the page notes
+when it stands in the DOM. So the figures hold the way from the agent to the kernel, too.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import statistics
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .source import CLOCK_MS
+
+COUNT, RATE = 20_000, 2_000
+"""Twice as many a second as a server passes on one by one."""
+
+AIM_MS = 60.0
+"""Of the median: what is later is seen as late."""
+
+SOURCE = Path(__file__).with_name("source.py")
+CHROMIUMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+
+CELLS = [
+    f"import sys, acp_notebook as acp\nsession = acp.connect([sys.executable, {str(SOURCE)!r}])",
+    f"turn = session.prompt('paced {COUNT} {RATE}')",
+    "import hashlib\nprint(len(turn.text), hashlib.sha256(turn.text.encode()).hexdigest())",
+]
+
+WATCH = """() => {
+    const seen = (window.seen = []);
+    let length = 0;
+    new MutationObserver(() => {
+        const text = document.querySelector(".acp-message")?.textContent ?? "";
+        const end = text.lastIndexOf(" ") + 1;
+        const now = Date.now();
+        for (const word of text.slice(length, end).split(" ")) {
+            if (word) seen.push((now - Number(word.split("@")[1])) % CLOCK);
+        }
+        length = Math.max(length, end);
+    }).observe(document.body, { subtree: true, childList: true, characterData: true });
+}""".replace("CLOCK", str(CLOCK_MS))
+
+
+@dataclass(frozen=True)
+class Streamed:
+    """What came of a run."""
+
+    text: str
+    """Of the agent's message, in the page."""
+    kernel: str
+    """Length and hash of the text that the kernel has."""
+    delays_ms: list[float]
+
+    @property
+    def words(self) -> list[str]:
+        return [word.partition("@")[0] for word in self.text.split()]
+
+
+def streamed(notebook: Any) -> Streamed:
+    """Run the cells in an open notebook (tests.browser.pages.NotebookPage) and look at the page."""
+    notebook.page.evaluate(WATCH)
+    notebook.run_all()
+    notebook.has_status(1, "done")
+    notebook.says(2, "0")
+    message = notebook.turn(1).locator(".acp-message")
+    return Streamed(
+        text=message.evaluate("node => node.textContent"),
+        kernel=notebook.output(2).inner_text().strip(),
+        delays_ms=notebook.page.evaluate("() => window.seen"),
+    )
+
+
+def chromium() -> str | None:
+    return os.environ.get("ACP_TEST_CHROMIUM") or next(filter(None, map(shutil.which, CHROMIUMS)), None)
+
+
+def main() -> int:
+    found = chromium()
+    if found is None:
+        print("no Chromium on the PATH (ACP_TEST_CHROMIUM names one): not measured")
+        return 0
+    from playwright.sync_api import sync_playwright
+
+    from tests.browser.pages import NotebookPage, launched
+    from tests.browser.servers import started
+
+    with tempfile.TemporaryDirectory() as folder, started("lab", Path(folder)) as server:
+        path = server.add_notebook("stream", "newest", CELLS)
+        with sync_playwright() as playwright:
+            browser = launched(playwright, found)
+            notebook = NotebookPage(
+                browser.new_context(), server, path, comms="perCommTarget", size=(1200, 1400)
+            )
+            run = streamed(notebook)
+            notebook.close()
+            browser.close()
+        server.end_kernels()
+    median = statistics.median(run.delays_ms)
+    late = statistics.quantiles(run.delays_ms, n=100)[98]
+    print(f"{COUNT:,} chunks at {RATE:,} a second, in JupyterLab: {len(run.words):,} in the page")
+    print(f"agent → DOM: median {median:.0f} ms (aim < {AIM_MS:g}), 99 % within {late:.0f} ms")
+    return 0 if median < AIM_MS and len(run.words) == COUNT else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,146 @@
+"""Servers for each worker, a browser for each module, notebooks for each test.
+
+A browser lasts for one module only: Playwright's loop runs on the test's thread, and other tests run loops
+of their own there.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import ExitStack, suppress
+from itertools import count, product
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import BrowserContext, Error, sync_playwright
+
+from tests.browser.pages import NotebookPage, launched
+from tests.browser.pairwise import pairwise
+from tests.browser.servers import KERNELS, THEMES, Server, started
+from tests.notebook.kernels import ROOT, VERSIONS, CannotMake
+
+COMMS = ("default", "disabled")
+"""How the page sends what is clicked: to a subshell, where the kernel has them, or as VS Code does."""
+
+COMBINED: dict[str, Sequence[Sequence[str]]] = {
+    "form_on": (("prompt", "await", "start"), tuple(VERSIONS), COMMS, ("lab", "notebook")),
+    "wait_on": (("prompt", "await"), tuple(VERSIONS), COMMS, ("lab", "notebook")),
+    "return_on": (("reload", "reopen"), tuple(VERSIONS), COMMS, ("lab", "notebook")),
+    "kernel_on": (tuple(VERSIONS), COMMS, ("lab", "notebook")),
+}
+"""Arguments of tests that stand for a combination of these."""
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+SHOTS = Path(os.environ.get("ACP_TEST_SCREENSHOTS") or ROOT / ".cache" / "screenshots")
+
+FAILED = pytest.StashKey[bool]()
+
+Open = Callable[..., NotebookPage]
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """All combinations; those beyond the pairwise selection are slow."""
+    for argument, parameters in COMBINED.items():
+        if argument in metafunc.fixturenames:
+            chosen = set(pairwise(parameters))
+            every = [
+                pytest.param(it, id="-".join(it), marks=() if it in chosen else pytest.mark.slow)
+                for it in product(*parameters)
+            ]
+            metafunc.parametrize(argument, every)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if report.failed:
+        item.stash[FAILED] = True
+    return report
+
+
+def missing(why: str) -> None:
+    """Skip on a user's machine; on ours, all of this has to run."""
+    if os.environ.get("CI") == "true":
+        pytest.fail(why, pytrace=False)
+    pytest.skip(why)
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    found = os.environ.get("ACP_TEST_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
+    if found is None:
+        missing("no Chromium on the PATH (ACP_TEST_CHROMIUM names one)")
+    return str(found)
+
+
+@pytest.fixture(scope="session")
+def servers(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Server]]:
+    """Gives the server of a host, started when it is first asked for."""
+    running: dict[str, Server] = {}
+    with ExitStack() as stack:
+
+        def server(host: str) -> Server:
+            if host not in running:
+                running[host] = stack.enter_context(started(host, tmp_path_factory.mktemp(host)))
+            return running[host]
+
+        yield server
+
+
+@pytest.fixture(scope="module")
+def browser(chromium: str) -> Iterator[BrowserContext]:
+    """One profile for all pages of a module: Jupyter's own code is loaded and compiled once."""
+    with sync_playwright() as playwright:
+        browser = launched(playwright, chromium)
+        yield browser.new_context()
+        browser.close()
+
+
+@pytest.fixture
+def open_notebook(
+    browser: BrowserContext, servers: Callable[[str], Server], request: pytest.FixtureRequest
+) -> Iterator[Open]:
+    """Opens a notebook with these cells; a kernel starts with it."""
+    name = re.sub(r"[^\w.]+", "-", request.node.name).strip("-")
+    numbers = count(1)
+    with ExitStack() as stack:
+
+        def open(
+            cells: list[str],
+            *,
+            host: str = "lab",
+            kernel: str = "newest",
+            comms: str = "default",
+            theme: str = "JupyterLab Light",
+            size: tuple[int, int] = (1200, 1400),
+        ) -> NotebookPage:
+            server = servers(host)
+            try:
+                path = server.add_notebook(f"{name}-{next(numbers)}", kernel, cells)
+            except CannotMake as error:
+                missing(f"no kernel to test with: {error}")
+            setting = "perCommTarget" if comms == "default" else comms
+            server.set(KERNELS, commsOverSubshells=setting)
+            server.set(THEMES, theme=theme)
+            stack.callback(server.end_kernels)
+            opened = NotebookPage(browser, server, path, setting, size)
+            stack.callback(opened.close)
+            stack.callback(keep_shot, request.node, opened)
+            return opened
+
+        yield open
+
+
+def keep_shot(item: pytest.Item, opened: NotebookPage) -> None:
+    """What the page looks like when a test has failed."""
+    if item.stash.get(FAILED, False):
+        SHOTS.mkdir(parents=True, exist_ok=True)
+        path = SHOTS / f"{opened.path.stem}.png"
+        with suppress(Error):  # the page may be what failed
+            opened.page.screenshot(path=path)
+            print(f"screenshot: {path}")

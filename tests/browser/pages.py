@@ -1,0 +1,170 @@
+"""A notebook in a browser, driven as a user does: every wait is for something that shows, and bounded."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
+
+from tests.browser.servers import Server
+
+LIMIT_S = 40.0
+"""For every wait: much longer than any of them takes, also on a busy machine."""
+
+NOTEBOOK = "window.jupyterapp.shell.currentWidget"
+
+KERNEL = f"""() => {{
+    const kernel = window.jupyterapp && {NOTEBOOK}?.context?.sessionContext?.session?.kernel;
+    return kernel?.connectionStatus === "connected" && WHAT;
+}}"""
+CONNECTED = KERNEL.replace("WHAT", "true")
+IDLE = KERNEL.replace("WHAT", 'kernel.status === "idle"')
+
+COMMS = f"""setting => {{
+    const kernels = window.jupyterapp.serviceManager.kernels;
+    const kernel = {NOTEBOOK}.context.sessionContext.session.kernel;
+    if (document.body.dataset.notebook !== undefined) {{
+        kernels.commsOverSubshells = kernel.commsOverSubshells = setting;
+    }}
+    return kernels.commsOverSubshells === setting && kernel.commsOverSubshells === setting;
+}}"""
+"""The page sends comm messages as the setting says; Notebook 7.6 does not read it, so it is told here."""
+
+INTRODUCED = f"""async () => {{
+    const context = {NOTEBOOK}.context;
+    await context.ready;
+    await context.sessionContext.ready;
+    await context.sessionContext.session.kernel.info;
+}}"""
+"""What is run before that can be lost."""
+
+TRUE_WHEN_CLEAN = f"() => !{NOTEBOOK}.context.model.dirty"
+
+
+class NotebookPage:
+    """An open notebook. Cells are counted as the notebook has them, from 0."""
+
+    def __init__(
+        self, context: BrowserContext, server: Server, path: Path, comms: str, size: tuple[int, int]
+    ) -> None:
+        self._context = context
+        self._comms = comms
+        self._size = size
+        self.server = server
+        self.path = path
+        self.page: Page = self._opened()
+        self.wait_idle()
+
+    # ---- the page
+
+    def _opened(self) -> Page:
+        page = self._context.new_page()
+        page.set_default_timeout(LIMIT_S * 1000)
+        page.set_viewport_size({"width": self._size[0], "height": self._size[1]})
+        page.goto(self.server.address(self.path))
+        self._wait_for_kernel(page)
+        return page
+
+    def _wait_for_kernel(self, page: Page) -> None:
+        page.wait_for_function(CONNECTED)
+        page.wait_for_function(COMMS, arg=self._comms)
+        expect(page.locator(".jp-Notebook .jp-Cell").first).to_be_visible()
+
+    def wait_idle(self) -> None:
+        self.page.wait_for_function(IDLE)
+        self.page.evaluate(INTRODUCED)
+        self.page.wait_for_function(IDLE)
+
+    def reload(self) -> None:
+        self.page.reload()
+        self._wait_for_kernel(self.page)
+
+    def close(self) -> None:
+        self.page.close()
+
+    def reopen(self) -> None:
+        self.close()
+        self.page = self._opened()
+
+    def command(self, name: str, **arguments: Any) -> None:
+        """One of the host's own commands, as its menus run it; does not wait for its end."""
+        call = f"void window.jupyterapp.commands.execute({json.dumps(name)}, {json.dumps(arguments)})"
+        self.page.evaluate(f"() => {{ {call} }}")
+
+    # ---- cells
+
+    def cell(self, number: int) -> Locator:
+        return self.page.locator(".jp-Notebook .jp-Cell").nth(number)
+
+    def output(self, number: int) -> Locator:
+        return self.cell(number).locator(".jp-OutputArea")
+
+    def turn(self, number: int) -> Locator:
+        """The turn below a cell."""
+        return self.output(number).locator(".acp-turn")
+
+    def run_all(self) -> None:
+        """One after the other, as "Run All Cells" does: all are queued at once."""
+        self.wait_idle()
+        self.command("notebook:run-all-cells")
+
+    def run(self, *numbers: int) -> None:
+        """These cells, without waiting for one to end."""
+        for number in numbers:
+            self.select(number)
+            self.page.keyboard.press("Control+Enter")
+
+    def select(self, number: int) -> None:
+        self.cell(number).locator(".cm-content").click()
+        expect(self.cell(number)).to_have_class(re.compile("jp-mod-active"))
+
+    def save(self) -> dict[str, Any]:
+        """Save, and give what is in the file."""
+        self.command("docmanager:save")
+        self.page.wait_for_function(TRUE_WHEN_CLEAN)
+        saved: dict[str, Any] = json.loads(self.path.read_text())
+        return saved
+
+    def press_interrupt(self) -> None:
+        """The ■ in the notebook's toolbar."""
+        self.page.locator('.jp-Toolbar [data-command="notebook:interrupt-kernel"]').first.click()
+
+    def restart(self) -> None:
+        """The ⟳ in the notebook's toolbar, and yes."""
+        self.page.locator('.jp-Toolbar [data-command="notebook:restart-kernel"]').first.click()
+        self.page.locator(".jp-Dialog .jp-mod-accept").click()
+
+    # ---- what is expected
+
+    def says(self, number: int, text: str | re.Pattern[str]) -> None:
+        """The output of a cell contains this, soon."""
+        expect(self.output(number).first).to_contain_text(text, timeout=LIMIT_S * 1000)
+
+    def asks(self, number: int) -> None:
+        """There is a question below a cell, and it can be answered."""
+        expect(self.option(number, "allow_once")).to_be_enabled(timeout=LIMIT_S * 1000)
+
+    def option(self, number: int, kind: str) -> Locator:
+        return self.turn(number).locator(f'[data-acp-option][data-kind="{kind}"]')
+
+    def has_status(self, number: int, status: str) -> None:
+        expect(self.turn(number)).to_have_attribute("data-acp-status", status, timeout=LIMIT_S * 1000)
+
+    # ---- what is clicked
+
+    def answer(self, number: int, kind: str = "allow_once") -> None:
+        self.option(number, kind).click()
+
+    def press_stop(self, number: int) -> None:
+        """The panel's own stop button."""
+        self.turn(number).locator("[data-acp-stop]").click()
+
+
+def launched(playwright: Any, executable: str) -> Browser:
+    quiet = ("gpu", "quic", "background-networking", "component-update", "sync", "dev-shm-usage")
+    arguments = ["--no-sandbox", "--no-first-run", *(f"--disable-{it}" for it in quiet)]
+    browser: Browser = playwright.chromium.launch(executable_path=executable, args=arguments)
+    return browser

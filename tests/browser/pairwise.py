@@ -1,0 +1,24 @@
+"""A selection of combinations in which every two values of different parameters meet at least once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations, product
+
+Combination = tuple[str, ...]
+
+
+def pairwise(parameters: Sequence[Sequence[str]]) -> list[Combination]:
+    """Always the same selection for the same parameters: each time the combination with most new pairs."""
+    every = list(product(*parameters))
+    missing = set().union(*map(_pairs, every))
+    chosen: list[Combination] = []
+    while missing:
+        best = max(every, key=lambda it: len(_pairs(it) & missing))
+        chosen.append(best)
+        missing -= _pairs(best)
+    return chosen
+
+
+def _pairs(combination: Combination) -> set[tuple[tuple[int, str], ...]]:
+    return set(combinations(enumerate(combination), 2))

@@ -1,0 +1,163 @@
+"""Jupyter servers for the tests: JupyterLab and Notebook 7, with the kernels of several ipykernel versions.
+
+All files of a server are in a folder of its own, so the user's settings are neither read nor changed.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import secrets
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.notebook.kernels import ROOT, kernel_python
+
+HOSTS = {"lab": ("jupyterlab", "LabApp"), "notebook": ("notebook", "JupyterNotebookApp")}
+"""The module that starts it, and what its settings go by."""
+
+START_S = 60.0
+END_S = 15.0
+
+PR_SET_PDEATHSIG = 1
+
+KERNELS = "@jupyterlab/apputils-extension/kernels-settings"
+THEMES = "@jupyterlab/apputils-extension/themes"
+NEWS = "@jupyterlab/apputils-extension/notification"
+
+FOREIGN = ("JUPYTER", "IPYTHON", "ACP_NOTEBOOK", "JPY_", "PYTEST_")
+"""Variables of the user's that would change what is tested."""
+
+
+class CannotStart(Exception):
+    """A server ended, or did not get ready."""
+
+
+@dataclass(frozen=True)
+class Server:
+    """One that runs."""
+
+    host: str
+    url: str
+    token: str
+    folder: Path
+
+    def add_notebook(self, name: str, kernel: str, cells: list[str]) -> Path:
+        """A notebook with these cells, whose kernel has that ipykernel."""
+        kernelspec = {"name": self._kernel(kernel), "display_name": kernel, "language": "python"}
+        blank: dict[str, Any] = {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": []}
+        made = [{**blank, "id": f"cell-{at}", "source": source} for at, source in enumerate(cells)]
+        notebook = {"nbformat": 4, "nbformat_minor": 5, "metadata": {"kernelspec": kernelspec}, "cells": made}
+        path = self.folder / "work" / f"{name}.ipynb"
+        path.write_text(json.dumps(notebook))
+        return path
+
+    def address(self, notebook: Path) -> str:
+        """Of the page that shows it."""
+        view = {"lab": "doc/tree", "notebook": "notebooks"}[self.host]
+        return f"{self.url}{view}/{notebook.name}?token={self.token}"
+
+    def set(self, plugin: str, **settings: Any) -> None:
+        """Settings of the host, for the pages that are opened from now on; none: the host's own."""
+        path = self.folder / "config" / "lab" / "user-settings" / f"{plugin}.jupyterlab-settings"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(settings))
+
+    def end_kernels(self) -> None:
+        """All of them: a server has the notebooks of one test at a time."""
+        for kernel in self._api("GET", "kernels"):
+            with suppress(urllib.error.HTTPError):  # one that is being restarted ends with the server
+                self._api("DELETE", f"kernels/{kernel['id']}")
+
+    def _api(self, method: str, path: str) -> Any:
+        headers = {"Authorization": f"token {self.token}"}
+        call = urllib.request.Request(f"{self.url}api/{path}", method=method, headers=headers)
+        with urllib.request.urlopen(call, timeout=END_S) as answer:
+            return json.loads(answer.read() or b"null")
+
+    def _kernel(self, version: str) -> str:
+        """The name of the kernel with that ipykernel; its specification is made when it is first wanted."""
+        name = f"ipykernel-{version}"
+        spec = self.folder / "data" / "kernels" / name / "kernel.json"
+        if not spec.exists():
+            argv = [str(kernel_python(version)), "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+            env = {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
+            spec.parent.mkdir(parents=True)
+            spec.write_text(
+                json.dumps({"argv": argv, "env": env, "display_name": name, "language": "python"})
+            )
+        return name
+
+
+@contextmanager
+def started(host: str, folder: Path) -> Iterator[Server]:
+    """A server on loopback, on a port of its own, ended afterwards with all of its kernels."""
+    for name in ("home", "config", "data", "runtime", "ipython", "work"):
+        (folder / name).mkdir()
+    module, app = HOSTS[host]
+    token = secrets.token_hex(16)
+    command = [sys.executable, "-m", module, "--no-browser", "--allow-root", "--log-level=WARN"]
+    command += [f"--{app}.expose_app_in_browser=True", f"--IdentityProvider.token={token}"]
+    options = {"ip": "127.0.0.1", "port": 0, "root_dir": folder / "work", "terminals_enabled": False}
+    command += [f"--ServerApp.{name}={value}" for name, value in options.items()]
+    with (folder / "log").open("w") as log:
+        server = subprocess.Popen(
+            command,
+            env=_environment(folder),
+            stdout=log,
+            stderr=log,
+            cwd=folder,
+            start_new_session=True,
+            preexec_fn=_end_with_parent,
+        )
+    try:
+        running = Server(host, _url(server, folder), token, folder)
+        running.set(NEWS, fetchNews="false", checkForUpdates=False)  # no question in the way, no network
+        yield running
+    finally:
+        server.terminate()
+        try:
+            server.wait(END_S)
+        except subprocess.TimeoutExpired:
+            os.killpg(server.pid, signal.SIGKILL)
+            server.wait()
+
+
+def _end_with_parent() -> None:
+    """Where the system can: a test run that is killed leaves no server behind."""
+    if sys.platform.startswith("linux"):
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+def _environment(folder: Path) -> Mapping[str, str]:
+    env = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
+    env |= {
+        "HOME": str(folder / "home"),
+        "IPYTHONDIR": str(folder / "ipython"),
+        "JUPYTER_CONFIG_DIR": str(folder / "config"),
+        "JUPYTER_DATA_DIR": str(folder / "data"),
+        "JUPYTER_RUNTIME_DIR": str(folder / "runtime"),
+    }
+    return env
+
+
+def _url(server: subprocess.Popen[bytes], folder: Path) -> str:
+    """Its address, from the file that it writes when it is up."""
+    info = folder / "runtime" / f"jpserver-{server.pid}.json"
+    deadline = time.monotonic() + START_S
+    while time.monotonic() < deadline and server.poll() is None:
+        try:
+            return str(json.loads(info.read_text())["url"])
+        except (OSError, ValueError):  # not there yet, or half written
+            time.sleep(0.05)
+    raise CannotStart(f"the server did not start:\n{(folder / 'log').read_text()[-2000:]}")

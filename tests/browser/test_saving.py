@@ -1,0 +1,250 @@
+"""Live here, static in the file: whenever and however it is saved, the file needs no kernel to be read."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import expect
+
+import acp_notebook as acp
+from acp_notebook.core.snapshot import Message, Question, TurnStart
+from tests.browser.conftest import Open
+from tests.browser.pages import LIMIT_S, NOTEBOOK, TRUE_WHEN_CLEAN, NotebookPage
+from tests.browser.saved_files import (
+    ADDRESS,
+    assert_no_widget,
+    assert_static,
+    data_of,
+    saved,
+    saved_when_it_says,
+)
+from tests.browser.servers import Server
+from tests.waiting import wait_until
+
+HOSTS = ("lab", "notebook")
+CONNECT = "import acp_notebook as acp\ns = acp.connect('demo')"
+ASK = "turn = s.prompt('/ask')"
+SLOW = "s.prompt('/slow 600')"
+
+AUTOSAVE = "@jupyterlab/docmanager-extension/plugin"
+
+each_host = pytest.mark.parametrize("host", HOSTS)
+
+
+def is_clean(notebook: NotebookPage) -> bool:
+    return bool(notebook.page.evaluate(TRUE_WHEN_CLEAN))
+
+
+def mark(notebook: NotebookPage, cell: int) -> None:
+    """Mark the view's node, to see whether it is the same one later."""
+    notebook.output(cell).locator(".acp").evaluate("node => { node.dataset.mark = 'mine' }")
+
+
+def is_marked(notebook: NotebookPage, cell: int) -> bool:
+    return notebook.output(cell).locator(".acp[data-mark=mine]").count() == 1
+
+
+def with_new_kernel(notebook: NotebookPage, *, trusted: bool) -> None:
+    """Close the page, end its kernel, and open the notebook as another day or another user does."""
+    notebook.close()
+    notebook.server.end_kernels()
+    if not trusted:
+        content = json.loads(notebook.path.read_text())
+        content["metadata"]["changed_by"] = "somebody else"  # so that the signature does not fit
+        notebook.path.write_text(json.dumps(content))
+    notebook.page = notebook._opened()
+    trust = f"{NOTEBOOK}.content.widgets.every((cell) => cell.model.type !== 'code' || cell.model.trusted)"
+    assert notebook.page.evaluate(f"() => {trust}") is trusted
+
+
+def shows_only_text(notebook: NotebookPage, cell: int, *texts: str) -> None:
+    for text in texts:
+        notebook.says(cell, text)
+    everything = notebook.page.locator(".jp-Notebook").inner_text()
+    assert "model not found" not in everything.lower()
+    assert "Error displaying widget" not in everything
+    assert not ADDRESS.search(everything)
+    expect(notebook.turn(cell)).to_have_count(0)
+    assert is_clean(notebook)
+
+
+@each_host
+@pytest.mark.parametrize("trusted", [True, False], ids=["trusted", "untrusted"])
+def test_saved_in_mid_turn_and_at_its_end(open_notebook: Open, host: str, trusted: bool) -> None:
+    notebook = open_notebook([CONNECT, ASK, "print('after')"], host=host)
+    notebook.run_all()
+    notebook.asks(1)
+    mark(notebook, 1)
+    saved_when_it_says(notebook, 1, "/ask", "Do something")
+    assert is_clean(notebook)
+    assert is_marked(notebook, 1)  # the view was not touched
+    notebook.answer(1)
+    notebook.has_status(1, "done")
+    notebook.says(2, "after")
+    saved_when_it_says(notebook, 1, "You answered allow_once.")
+    assert is_marked(notebook, 1)
+    snapshot = acp.load_transcript(notebook.path)
+    assert [item.by for item in snapshot.items if isinstance(item, Question)] == ["user"]
+    with_new_kernel(notebook, trusted=trusted)
+    shows_only_text(notebook, 1, "/ask", "You answered allow_once.")
+
+
+@each_host
+def test_a_mid_turn_file_is_read_by_itself(open_notebook: Open, host: str) -> None:
+    notebook = open_notebook([CONNECT, SLOW], host=host)
+    notebook.run_all()
+    notebook.says(1, "tick2")
+    saved_when_it_says(notebook, 1, "/slow 600", "tick1")
+    with_new_kernel(notebook, trusted=True)
+    shows_only_text(notebook, 1, "/slow 600", "tick1")
+
+
+@each_host
+def test_autosave_writes_a_turn_that_only_streams(
+    open_notebook: Open, servers: Callable[[str], Server], host: str
+) -> None:
+    servers(host).set(AUTOSAVE, autosaveInterval=1)
+    try:
+        notebook = open_notebook([CONNECT, SLOW], host=host)
+        notebook.run_all()
+        notebook.says(1, "tick2")
+        wait_until(lambda: "tick40 " in notebook.path.read_text(), "autosave has written", LIMIT_S)
+        assert_static(json.loads(notebook.path.read_text()), 1, "tick1", "tick40")
+        assert_no_widget(notebook.path)
+    finally:
+        servers(host).set(AUTOSAVE)
+
+
+@each_host
+@pytest.mark.parametrize("end", ["killed", "restarted", "shut down"])
+def test_saved_after_the_kernel_is_gone(open_notebook: Open, host: str, end: str) -> None:
+    notebook = open_notebook(["import os; print(os.getpid())", CONNECT, SLOW], host=host)
+    notebook.run_all()
+    notebook.says(2, "tick2")
+    saved_when_it_says(notebook, 2, "tick1")
+    if end == "killed":
+        os.kill(int(notebook.output(0).inner_text()), signal.SIGKILL)
+    elif end == "restarted":
+        notebook.restart()
+    else:
+        notebook.server.end_kernels()
+    expect(notebook.output(2).locator(".acp")).to_have_attribute(
+        "data-acp-link", "gone", timeout=LIMIT_S * 1000
+    )
+    assert_static(saved(notebook), 2, "/slow 600", "tick1")
+    assert_no_widget(notebook.path)
+    notebook.reopen()  # the kernel there is another one
+    shows_only_text(notebook, 2, "/slow 600", "tick1")
+
+
+@each_host
+@pytest.mark.parametrize("how", ["reload", "reopen"])
+def test_a_page_that_comes_back_is_live_and_clean(open_notebook: Open, host: str, how: str) -> None:
+    notebook = open_notebook([CONNECT, "s.prompt('hello');", "turn = s.start('/ask')\nturn"], host=host)
+    notebook.run_all()
+    notebook.asks(2)
+    saved_when_it_says(notebook, 2, "/ask")
+    getattr(notebook, how)()
+    notebook.asks(2)
+    notebook.has_status(1, "done")
+    notebook.says(1, "You said: “hello”.")
+    assert is_clean(notebook)
+    assert_no_widget(notebook.path)
+    notebook.answer(2)
+    notebook.has_status(2, "done")
+    saved_when_it_says(notebook, 2, "You answered allow_once.")
+    assert_static(saved(notebook), 1, "You said: “hello”.")
+
+
+@each_host
+def test_a_turn_that_ended_while_the_page_was_closed_is_whole(open_notebook: Open, host: str) -> None:
+    cells = [CONNECT, "turn = s.start('/slow 3')\nturn", "print(turn.wait().stop_reason)"]
+    notebook = open_notebook(cells, host=host)
+    notebook.wait_idle()
+    notebook.run(0, 1)
+    notebook.says(1, "tick2")
+    saved_when_it_says(notebook, 1, "tick1")
+    notebook.reopen()
+    notebook.has_status(1, "done")
+    notebook.says(1, "tick60")
+    saved_when_it_says(notebook, 1, "tick1 ", "tick60")
+
+
+@each_host
+def test_without_access_to_the_document_the_kernel_puts_the_static_form_in(
+    open_notebook: Open, host: str
+) -> None:
+    """As with collaboration, where the server writes the file; VS Code and Colab have no document either."""
+    notebook = open_notebook([CONNECT, ASK], host=host)
+    hide = f"Object.defineProperty({NOTEBOOK}.context.model, 'collaborative', {{ get: () => true }})"
+    notebook.page.evaluate(f"() => {{ {hide} }}")
+    notebook.run_all()
+    notebook.asks(1)
+    notebook.answer(1)
+    expect(notebook.turn(1)).to_have_count(0)
+    notebook.says(1, "You answered allow_once.")
+    assert_static(saved(notebook), 1, "/ask", "You answered allow_once.")
+    assert_no_widget(notebook.path)
+
+
+@each_host
+def test_freeze(open_notebook: Open, host: str) -> None:
+    notebook = open_notebook([CONNECT, "s.prompt('hello');", "s", "s.freeze()"], host=host)
+    notebook.wait_idle()
+    notebook.run(0, 1, 2)
+    notebook.has_status(1, "done")
+    expect(notebook.output(2).locator("[data-acp-root=session]")).to_be_visible()
+    notebook.run(3)
+    for cell in (1, 2):
+        expect(notebook.output(cell).locator(".acp")).to_have_count(0)
+        notebook.says(cell, "You said: “hello”.")
+        assert_static(saved(notebook), cell, "You said: “hello”.")
+
+
+@each_host
+def test_a_shown_session_is_saved_as_its_transcript(open_notebook: Open, host: str) -> None:
+    notebook = open_notebook([CONNECT, "s", "turn = s.start('hello')"], host=host)
+    notebook.run_all()
+    notebook.says(1, "You said: “hello”.")
+    saved_when_it_says(notebook, 1, "You said: “hello”.")
+    with_new_kernel(notebook, trusted=True)
+    shows_only_text(notebook, 1, "You said: “hello”.")
+
+
+def test_nothing_that_is_redacted_is_in_the_file(open_notebook: Open) -> None:
+    connect = CONNECT[:-1] + ", redact=lambda text: text.replace('sword' + 'fish', '•••'))"
+    prompt = "turn = s.start(' '.join(['my', 'word', 'is', 'sword' + 'fish']))\nturn"
+    notebook = open_notebook([connect, "s", prompt])
+    notebook.run_all()
+    notebook.says(2, "swordfish")
+    saved_when_it_says(notebook, 2, "my word is •••")
+    saved_when_it_says(notebook, 1, "my word is •••")
+    assert "swordfish" not in notebook.path.read_text()
+
+
+def test_a_copy_of_the_file_says_it_all_in_python_and_as_html(open_notebook: Open) -> None:
+    notebook = open_notebook([CONNECT, "s.prompt('/tour');", "s.prompt('hello');"])
+    notebook.wait_idle()
+    notebook.run(0, 1)
+    notebook.answer(1)
+    notebook.has_status(1, "done")
+    notebook.run(2)
+    notebook.has_status(2, "done")
+    saved_when_it_says(notebook, 2, "You said: “hello”.")
+    snapshot = acp.load_transcript(notebook.path)
+    assert [item.text for item in snapshot.items if isinstance(item, TurnStart)] == ["/tour", "hello"]
+    assert any("I found" in item.text for item in snapshot.items if isinstance(item, Message))
+    command = [sys.executable, "-m", "nbconvert", "--to", "html", notebook.path.name]
+    subprocess.run(command, cwd=notebook.path.parent, check=True, capture_output=True, timeout=LIMIT_S)
+    html = notebook.path.with_suffix(".html").read_text().partition("<body")[2]
+    assert "A small story about a mean function" in html
+    assert "You said: “hello”." in html
+    assert "model not found" not in html
+    assert not ADDRESS.search(html)
+    assert set(data_of(json.loads(notebook.path.read_text()), 1)) >= {"text/html", "text/markdown"}

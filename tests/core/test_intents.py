@@ -1,0 +1,79 @@
+"""What a page may ask of the kernel: each message is an intent, or is refused with a reason."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from acp_notebook.core.intents import (
+    Ack,
+    Answer,
+    BadIntent,
+    Bye,
+    Cancel,
+    Hello,
+    Intent,
+    Prompt,
+    Resync,
+    parse,
+)
+from tests.core.strategies import json_values
+
+GOOD: list[tuple[dict[str, Any], Intent]] = [
+    ({"t": "hello", "view": "v"}, Hello("v")),
+    ({"t": "hello", "view": "v", "document": True, "host": "notebook"}, Hello("v", True, "notebook")),
+    ({"t": "bye", "view": "v"}, Bye("v")),
+    ({"t": "resync", "have": 3}, Resync(3)),
+    ({"t": "ack", "seq": 3}, Ack(3)),
+    ({"t": "answer", "question": "k1", "option": "yes"}, Answer("k1", "yes")),
+    ({"t": "cancel"}, Cancel()),
+    ({"t": "cancel", "turn": "t1"}, Cancel("t1")),
+    ({"t": "prompt", "text": "hi"}, Prompt("hi")),
+]
+
+BAD: list[Any] = [
+    None,
+    [],
+    "hello",
+    {},
+    {"t": "fly"},
+    {"t": "hello"},
+    {"t": "hello", "view": 1},
+    {"t": "hello", "view": "v", "document": "yes"},
+    {"t": "ack", "seq": "3"},
+    {"t": "ack", "seq": 1.5},
+    {"t": "answer", "question": "k1"},
+    {"t": "answer", "question": "k1", "option": None},
+    {"t": "prompt", "text": ["hi"]},
+]
+
+
+@pytest.mark.parametrize(("message", "intent"), GOOD, ids=lambda it: str(it)[:40])
+def test_a_message_is_its_intent(message: dict[str, Any], intent: Intent) -> None:
+    assert parse(message) == intent
+
+
+def test_fields_of_a_newer_page_are_ignored() -> None:
+    assert parse({"t": "ack", "seq": 3, "mood": "good"}) == Ack(3)
+
+
+@pytest.mark.parametrize("message", BAD, ids=str)
+def test_what_does_not_fit_is_refused_with_a_reason(message: Any) -> None:
+    with pytest.raises(BadIntent, match=r"\w"):
+        parse(message)
+
+
+words = st.sampled_from(["hello", "bye", "resync", "ack", "answer", "cancel", "prompt", "fly"])
+names = st.sampled_from(["view", "have", "seq", "question", "option", "turn", "text", "document", "host"])
+
+
+@given(words, st.dictionaries(names, json_values))
+def test_any_message_is_an_intent_or_refused(word: str, fields: dict[str, Any]) -> None:
+    try:
+        intent = parse({"t": word, **fields})
+    except BadIntent:
+        return
+    assert type(intent).__name__.lower() == word

@@ -1,0 +1,284 @@
+"""A session's panel between a real conversation and a page that is only played."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+import acp_notebook as acp
+from acp_notebook import panel as panel_module
+from acp_notebook.notebook.static import NOTHING_YET, TRANSCRIPT_MIME
+from acp_notebook.panel import Panel
+from tests.waiting import wait_until
+
+LIMIT_S = 20.0
+"""For every wait: much longer than any of them takes, also on a busy machine."""
+
+Message = dict[str, Any]
+
+
+class Widget:
+    """Stands for the session's widget: keeps what is sent, with the thread that sent it."""
+
+    model_id = "session-model"
+
+    def __init__(self, received: Callable[[Any], None]) -> None:
+        self.receive = received
+        self.sent: list[Message] = []
+        self.threads: set[threading.Thread] = set()
+
+    def send(self, message: Message) -> None:
+        self.threads.add(threading.current_thread())
+        self.sent.append(message)
+
+
+class TurnWidget:
+    model_id = "turn-model"
+
+    def __init__(self, session: Widget, turn: str) -> None:
+        self.session, self.turn = session, turn
+
+
+class Output:
+    """Stands for a cell's output: all that it ever showed."""
+
+    def __init__(self, bundle: Message) -> None:
+        self.shown = [bundle]
+        everything.append(self)
+
+    display = classmethod(lambda cls, bundle: cls(bundle))
+
+    def update(self, bundle: Message) -> None:
+        self.shown.append(bundle)
+
+
+everything: list[Output] = []
+
+
+class Stage:
+    """A session, its panel, and the page's part."""
+
+    def __init__(self, session: acp.Session) -> None:
+        self.session = session
+        self.panel: Panel = session._live_panel()
+        widget: Any = self.panel._widget
+        self.widget: Widget = widget
+        everything.clear()
+
+    def say(self, **message: Any) -> None:
+        self.widget.receive(message)
+
+    def hello(self, document: bool = True, view: str = "v") -> None:
+        self.say(t="hello", view=view, document=document)
+        self.until("state")
+
+    def all(self, kind: str) -> list[Message]:
+        return [message for message in [*self.widget.sent] if message["t"] == kind]
+
+    def until(self, kind: str, fits: Callable[[Message], bool] = lambda _: True) -> Message:
+        def there() -> bool:
+            return any(fits(message) for message in self.all(kind))
+
+        wait_until(there, f"{kind!r} is sent", LIMIT_S)
+        return [message for message in self.all(kind) if fits(message)][-1]
+
+    def show(self, text: str) -> tuple[acp.Turn, Output]:
+        turn = self.session.start(text)
+        self.panel.show_turn(turn._run)
+        return turn, everything[-1]
+
+    def static(self, turn: acp.Turn, text: str) -> Message:
+        """The static form of the turn, once it says that."""
+        found = self.until(
+            "static", lambda it: it["turn"] == turn._run.id and text in it["bundle"]["text/plain"]
+        )
+        bundle: Message = found["bundle"]
+        return bundle
+
+
+@pytest.fixture
+def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
+    monkeypatch.setattr(panel_module, "SessionWidget", Widget)
+    monkeypatch.setattr(panel_module, "TurnWidget", TurnWidget)
+    monkeypatch.setattr(panel_module, "Output", Output)
+    session = acp.connect("demo")
+    yield Stage(session)
+    session.agent.close()
+
+
+def test_nothing_is_sent_before_a_page_says_hello(stage: Stage) -> None:
+    stage.session.start("hello").wait(LIMIT_S)
+    assert stage.widget.sent == []
+
+
+def test_a_page_gets_the_state_and_then_the_changes(stage: Stage) -> None:
+    stage.hello()
+    stage.session.start("hello").wait(LIMIT_S)
+    stage.until("patches", lambda it: "end_turn" in str(it))
+    numbers = [message["seq"] for message in stage.widget.sent if "seq" in message]
+    assert numbers == list(range(1, len(numbers) + 1))
+    assert len(stage.widget.threads) == 1
+    assert threading.current_thread() not in stage.widget.threads
+
+
+def test_a_click_answers_the_question_and_a_second_one_is_harmless(stage: Stage) -> None:
+    stage.hello()
+    turn = stage.session.start("/ask")
+    stage.until("patches", lambda it: "question" in str(it))
+    question = next(it for it in stage.session.transcript.items if type(it).__name__ == "Question")
+    option: str = question.options[0].id  # type: ignore[union-attr]
+    stage.say(t="answer", question=question.key, option=option)
+    turn.wait(LIMIT_S)
+    stage.say(t="answer", question=question.key, option=option)
+    stage.say(t="resync", have=0)
+    wait_until(lambda: len(stage.all("state")) == 2, "the state is sent again", LIMIT_S)
+    settled = next(it for it in stage.session.transcript.items if it.key == question.key)
+    assert (settled.answer, settled.by) == (option, "user")  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"t": "answer", "question": "k999", "option": "x"},
+        {"t": "fly"},
+        {"t": "ack"},
+        {},
+    ],
+    ids=str,
+)
+def test_what_cannot_be_is_refused(stage: Stage, message: Message) -> None:
+    stage.hello()
+    stage.say(**message)
+    stage.until("refused")
+
+
+def test_the_stop_button_ends_the_turn(stage: Stage) -> None:
+    stage.hello()
+    turn, _ = stage.show("/stream 100000 10")
+    wait_until(lambda: turn.text != "", "the agent says something", LIMIT_S)
+    stage.say(t="cancel", turn=turn._run.id)
+    assert turn.wait(LIMIT_S).stop_reason == "cancelled"
+
+
+def test_a_prompt_from_the_page_is_a_turn(stage: Stage) -> None:
+    stage.hello()
+    stage.say(t="prompt", text="hello")
+    stage.until("patches", lambda it: "end_turn" in str(it))
+
+
+def test_a_shown_turn_has_a_static_form_from_its_start_to_its_end(stage: Stage) -> None:
+    stage.hello()
+    turn, output = stage.show("/ask")
+    assert output.shown[0]["application/vnd.jupyter.widget-view+json"]["model_id"] == "turn-model"
+    assert "0x" not in output.shown[0]["text/plain"]
+    stage.static(turn, "")
+    turn.cancel()
+    turn.wait(LIMIT_S)
+    final = stage.static(turn, "cancelled")
+    assert {"text/html", "text/markdown", "text/plain", TRANSCRIPT_MIME} <= set(final)
+    assert len(output.shown) == 1  # the page puts it into the file when that is saved
+
+
+def test_a_queued_turn_says_that_there_is_nothing_yet(stage: Stage) -> None:
+    stage.hello()
+    first, _ = stage.show("/ask")
+    second, _ = stage.show("hello")
+    assert stage.static(second, NOTHING_YET)
+    first.cancel()
+    second.wait(LIMIT_S)
+    stage.static(second, "hello")
+
+
+def test_without_a_document_the_output_itself_becomes_static(stage: Stage) -> None:
+    stage.hello(document=False)
+    turn, output = stage.show("hello")
+    turn.wait(LIMIT_S)
+    wait_until(lambda: len(output.shown) == 2, "the output is replaced", LIMIT_S)
+    assert "application/vnd.jupyter.widget-view+json" not in output.shown[1]
+    assert turn.text[:20] in output.shown[1]["text/plain"]
+
+
+def test_a_turn_that_was_over_before_the_page_had_loaded_stays_live(stage: Stage) -> None:
+    turn, output = stage.show("hello")
+    turn.wait(LIMIT_S)
+    stage.hello()
+    stage.static(turn, turn.text[:20])
+    again, other = stage.show("hello")
+    again.wait(LIMIT_S)
+    stage.static(again, again.text[:20])
+    assert [len(output.shown), len(other.shown)] == [1, 1]
+
+
+def test_where_no_page_ever_says_hello_the_output_becomes_static(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(panel_module, "HELLO_S", 0.01)
+    turn, output = stage.show("hello")
+    turn.wait(LIMIT_S)
+    wait_until(lambda: len(output.shown) == 2, "the output is replaced", LIMIT_S)
+
+
+def test_a_page_that_said_goodbye_saves_no_more(stage: Stage) -> None:
+    stage.hello()
+    stage.say(t="bye", view="v")
+    turn, output = stage.show("hello")
+    turn.wait(LIMIT_S)
+    wait_until(lambda: len(output.shown) == 2, "the output is replaced", LIMIT_S)
+
+
+def test_a_turn_that_is_shown_twice_is_replaced_in_both_places(stage: Stage) -> None:
+    stage.hello(document=False)
+    turn, one = stage.show("/ask")
+    stage.panel.show_turn(turn._run)
+    other = everything[-1]
+    turn.cancel()
+    turn.wait(LIMIT_S)
+    wait_until(lambda: len(one.shown) == len(other.shown) == 2, "both are replaced", LIMIT_S)
+    assert one.shown[1] == other.shown[1]
+
+
+def test_the_shown_session_has_a_static_form_that_follows_it(stage: Stage) -> None:
+    def says(text: str) -> Callable[[Message], bool]:
+        return lambda it: it["turn"] == "session" and text in it["bundle"]["text/plain"]
+
+    stage.hello()
+    stage.panel.show()
+    stage.until("static", says(NOTHING_YET))
+    turn = stage.session.start("hello").wait(LIMIT_S)
+    stage.until("static", says(turn.text[:20]))
+
+
+def test_freeze_replaces_what_is_live_and_a_running_turn_once_more_at_its_end(stage: Stage) -> None:
+    stage.hello()
+    done, first = stage.show("hello")
+    done.wait(LIMIT_S)
+    running, second = stage.show("/ask")
+    stage.panel.show()
+    whole = everything[-1]
+    wait_until(lambda: len(running.items) > 1, "the agent asks", LIMIT_S)
+    stage.session.freeze()
+    for output in (first, second, whole):
+        assert "application/vnd.jupyter.widget-view+json" not in output.shown[-1]
+        assert len(output.shown) > 1
+    before = len(second.shown)
+    running.cancel()
+    running.wait(LIMIT_S)
+    wait_until(lambda: len(second.shown) > before, "the end is shown", LIMIT_S)
+    assert "cancelled" in second.shown[-1]["text/plain"]
+
+
+def test_freeze_of_a_session_that_shows_nothing_does_nothing() -> None:
+    with acp.connect("demo") as session:
+        session.freeze()
+
+
+def test_redaction_reaches_what_the_page_saves(stage: Stage) -> None:
+    stage.session.redact = lambda text: text.replace("swordfish", "•••")
+    stage.hello()
+    turn, _ = stage.show("the word is swordfish")
+    turn.wait(LIMIT_S)
+    assert "swordfish" not in str(stage.static(turn, "•••"))
+    assert "swordfish" not in str(stage.all("static"))
