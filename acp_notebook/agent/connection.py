@@ -164,12 +164,13 @@ class Connection:
                     self._handler.unreadable(what)
 
     def _take(self, message: jsonrpc.Incoming) -> None:
+        if type(message) is Notification:  # first and without a match: this is what every chunk comes as
+            if message.method == "$/cancel_request":
+                self._withdrawn(message.params)
+            else:
+                self._handler.notified(message.method, message.params)
+            return
         match message:
-            case Notification(method, params):
-                if method == "$/cancel_request":
-                    self._withdrawn(params)
-                else:
-                    self._handler.notified(method, params)
             case Answer():
                 self._answer(message)
             case Request():

@@ -86,9 +86,10 @@ class State:
         self.items: dict[str, dict[str, Json]] = {}
 
     def apply(self, patch: Patch) -> None:
+        if type(patch) is Append:  # first and without a match: this is what every chunk comes to
+            self._append(patch.key, patch.path, patch.value)
+            return
         match patch:
-            case Append(key, path, value):
-                self._append(key, path, value)
             case Set(key, path, value):
                 parent, last = self._place(key, path)
                 parent[last] = _owned(value)

@@ -127,11 +127,9 @@ class Transcript:
         return [patch for event in events for patch in self.apply(event)]
 
     def _decide(self, event: ev.Event) -> list[Patch]:
+        if type(event) is ev.MessageChunk:  # first and without a match: nearly all events are chunks
+            return self._user_chunk(event) if event.role == "user" else self._chunk(event)
         match event:
-            case ev.MessageChunk(role="user"):
-                return self._user_chunk(event)
-            case ev.MessageChunk():
-                return self._chunk(event)
             case ev.ToolChanged():
                 return self._tool(event)
             case ev.TurnStarted():

@@ -38,7 +38,7 @@ def loads(data: bytes) -> Any:
 
 def check_nesting(data: bytes) -> None:
     """Raise Unreadable for a value that is nested too deeply; linear, and almost free as a rule."""
-    if len(data) <= MAX_NESTING or data.count(b"{") + data.count(b"[") <= MAX_NESTING:
+    if len(data) <= 2 * MAX_NESTING or data.count(b"{") + data.count(b"[") <= MAX_NESTING:
         return
     depth = 0
     for token in _TOKEN.finditer(data):

@@ -23,9 +23,9 @@ def _given(value: Any) -> Any:
 
 
 def content_record(block: Any) -> rec.Content:
+    if type(block) is s.TextContent and block.annotations is None:
+        return rec.Text(block.text)
     match block:
-        case s.TextContent(text=text, annotations=None):
-            return rec.Text(text)
         case s.TextContent(text=text):
             return rec.Text(text, _annotations(block))
         case s.ImageContent(data=data, mime_type=mime_type, uri=uri):

@@ -53,9 +53,9 @@ def _read_odd_update(params: Raw) -> tuple[str | None, ev.Event]:
 
 
 def _event(update: s.SessionUpdate) -> ev.Event:
+    if isinstance(update, s.AgentMessageChunk):  # first and without a match: nearly all updates are these
+        return ev.MessageChunk("agent", content_record(update.content), update.message_id)
     match update:
-        case s.AgentMessageChunk(content=content, message_id=id):
-            return ev.MessageChunk("agent", content_record(content), id)
         case s.AgentThoughtChunk(content=content, message_id=id):
             return ev.MessageChunk("thought", content_record(content), id)
         case s.UserMessageChunk(content=content, message_id=id):
