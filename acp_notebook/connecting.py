@@ -60,9 +60,7 @@ def connect(
         if cassette is not None
         else _process(agent, where, env, inherit_env, record, start_timeout)
     )
-    session = loop.call(_opened(launch, where, policy, tuple(mcp_servers), tuple(roots)))
-    session.redact = redact
-    return session
+    return loop.call(_opened(launch, where, policy, tuple(mcp_servers), tuple(roots), redact))
 
 
 async def _opened(
@@ -71,11 +69,12 @@ async def _opened(
     policy: Policy,
     mcp_servers: tuple[Mapping[str, Any], ...],
     roots: tuple[str | Path, ...],
+    redact: Redact | None,
 ) -> Session:
     host = AgentHost(launch)
     await host.start()
     try:
-        agent = Agent(host, cwd=cwd, policy=policy)
+        agent = Agent(host, cwd=cwd, policy=policy, redact=redact)
         return await agent._open("new", None, None, None, mcp_servers, roots)
     except BaseException:
         await host.close()

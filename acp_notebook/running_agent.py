@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .agent.conversation import Conversation
 from .agent.host import AgentHost
@@ -17,12 +17,16 @@ from .core.policy import Policy, checked
 from .errors import UsageError
 from .session import Session
 
+if TYPE_CHECKING:
+    from .notebook.static import Redact
+
 
 class Agent:
     """A running agent. `new_session()` opens another conversation with it."""
 
-    def __init__(self, host: AgentHost, *, cwd: str, policy: Policy) -> None:
+    def __init__(self, host: AgentHost, *, cwd: str, policy: Policy, redact: Redact | None = None) -> None:
         self._host = host
+        self._redact = redact
         self._cwd = cwd
         self._policy = policy
 
@@ -128,7 +132,9 @@ class Agent:
             await self._host.load(conversation, str(id))
         else:
             await self._host.resume(conversation, str(id))
-        return Session(conversation, self)
+        session = Session(conversation, self)
+        session.redact = self._redact  # every session of this agent: one that forgets it would leak
+        return session
 
     def __repr__(self) -> str:
         state = "closed" if self._host.closed else f"{len(self._host.conversations)} open"

@@ -186,3 +186,12 @@ def test_a_sign_in_that_is_wanted_first_is_an_error_with_the_ways_to_do_it(demo:
     with pytest.raises(acp.AuthenticationRequired, match="Demo login") as caught:
         demo(env={"ACP_DEMO_AUTH": "1"})
     assert [method.id for method in caught.value.methods] == ["demo-login"]
+
+
+def test_every_session_of_an_agent_redacts_what_goes_into_the_file(demo: Demo) -> None:
+    first = demo(redact=lambda text: text.replace("hunter2", "***"))
+    for session in (first, first.agent.new_session()):
+        session.prompt("hunter2", timeout=LIMIT_S)
+        kept = str(session._to_bundle())
+        assert "hunter2" not in kept
+        assert "***" in kept
