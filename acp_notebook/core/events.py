@@ -21,6 +21,7 @@ from .records import (
     Json,
     Location,
     Mode,
+    Offer,
     Option,
     PlanEntry,
     TokenUsage,
@@ -81,6 +82,8 @@ class ToolChanged(Struct, frozen=True):
     raw_output: Any = UNSET
     name: str | Unset = UNSET
     meta: Any = UNSET
+    unprompted: bool | Unset = UNSET
+    """The agent did it, or asked us to do it, without asking the user before."""
     created: bool = False
     raw: Json = None
 
@@ -101,12 +104,13 @@ class PlanRemoved(Struct, frozen=True):
 
 
 class QuestionAsked(Struct, frozen=True):
-    """A permission question about a tool call."""
+    """A permission question about a tool call. `offers`: what we add, so that it need not be asked again."""
 
     id: str
     tool_id: str
     options: tuple[Option, ...]
     raw: Json = None
+    offers: tuple[Offer, ...] = ()
 
 
 class QuestionSettled(Struct, frozen=True):
@@ -116,6 +120,27 @@ class QuestionSettled(Struct, frozen=True):
     answer: str | None
     by: str
     reason: str | None = None
+
+
+class TerminalChanged(Struct, frozen=True):
+    """A command that we run for the agent, new or changed."""
+
+    id: str
+    command: str | Unset = UNSET
+    cwd: str | Unset = UNSET
+    status: str | Unset = UNSET
+    """running, exited, killed."""
+    exit_code: int | Unset | None = UNSET
+    signal: str | Unset | None = UNSET
+    released: bool | Unset = UNSET
+
+
+class TerminalOutput(Struct, frozen=True):
+    """More output; `dropped` characters of it were left out just before this text."""
+
+    id: str
+    text: str
+    dropped: int = 0
 
 
 class NoticeGiven(Struct, frozen=True):
@@ -210,6 +235,8 @@ Event = (
     | PlanRemoved
     | QuestionAsked
     | QuestionSettled
+    | TerminalChanged
+    | TerminalOutput
     | TurnStarted
     | TurnCancelling
     | TurnEnded

@@ -102,6 +102,14 @@ class Option(Struct, frozen=True):
     kind: str
 
 
+class Offer(Struct, frozen=True):
+    """An answer that we add to a question: allow it, and remember that for a scope."""
+
+    id: str
+    name: str
+    scope: str
+
+
 class Command(Struct, frozen=True):
     """A slash command of the agent's."""
 

@@ -15,12 +15,15 @@ from .snapshot import Item, Snapshot, item_from_plain
 
 FORMAT = 1
 
+OUTPUT_CHARS = 50_000
+"""Of a terminal's output, from its end: a notebook's file is not a log."""
+
 _LEFT_OUT = ("raw", "meta", "cancelling")
 
 _SHAPE = frozenset({"type", "key", "turn", "tool", "role", "status"})
 """Fields of an item that are ours, not text: a function of the user's must not change them."""
 
-_RECORDS = frozenset({"content", "prompt", "summary", "options", "entries", "locations"})
+_RECORDS = frozenset({"content", "prompt", "summary", "options", "offers", "entries", "locations"})
 """Fields that hold a list of records, whose fields have names of ours."""
 
 
@@ -38,6 +41,9 @@ def _item(item: Mapping[str, Json], keys: _Numbers, ids: _Numbers, words: Words)
             kept[name] = keys.of(kept[name])
     if kept.get("id") is not None and kept["type"] != "turn":
         kept["id"] = ids.of(f"{kept['type']} {item['id']}")
+    if kept["type"] == "terminal" and len(kept["output"]) > OUTPUT_CHARS:
+        kept["dropped"] = kept.get("dropped", 0) + len(kept["output"]) - OUTPUT_CHARS
+        kept["output"] = kept["output"][-OUTPUT_CHARS:]
     for block in kept.get("content", ()) if kept["type"] == "tool" else ():
         if isinstance(block, dict) and "terminal_id" in block:
             block["terminal_id"] = ids.of(f"terminal {block['terminal_id']}")

@@ -19,6 +19,7 @@ from .records import (
     Json,
     Location,
     Mode,
+    Offer,
     Option,
     PlanEntry,
     Text,
@@ -86,6 +87,8 @@ class ToolCall:
     name: str | None = None
     meta: Json = field(default=None, repr=False)
     raw: tuple[Json, ...] = field(default=(), repr=False)
+    unprompted: bool = False
+    """Done, or asked of us, without a question to the user before."""
 
     @property
     def diffs(self) -> tuple[Diff, ...]:
@@ -122,6 +125,26 @@ class Question:
     by: str | None = None
     reason: str | None = None
     raw: tuple[Json, ...] = field(default=(), repr=False)
+    offers: tuple[Offer, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TerminalRun:
+    """A command that was run for the agent, with the newest part of its output."""
+
+    key: str = field(repr=False)
+    turn: str | None = field(repr=False)
+    id: str
+    command: str = ""
+    cwd: str | None = None
+    status: str = "running"
+    """running, exited, killed."""
+    output: str = field(default="", repr=False)
+    exit_code: int | None = None
+    signal: str | None = None
+    dropped: int = 0
+    """Characters of output that are not here."""
+    released: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +179,7 @@ class Unknown:
     content: Json
 
 
-Item = TurnStart | Message | ToolCall | Plan | Question | Notice | Compaction | Unknown
+Item = TurnStart | Message | ToolCall | Plan | Question | TerminalRun | Notice | Compaction | Unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +227,7 @@ _READ: dict[str, Callable[[Any], Any]] = {
     "locations": _records(Location),
     "entries": _records(PlanEntry),
     "options": _records(Option),
+    "offers": _records(Offer),
 }
 """How a field of an item is read; a field that is not here is taken as it is."""
 
@@ -213,6 +237,7 @@ _ITEM_TYPES: dict[str, Callable[..., Item]] = {
     "tool": lambda content, **fields: ToolCall(content=_contents(content), **fields),
     "plan": Plan,
     "question": Question,
+    "terminal": TerminalRun,
     "notice": Notice,
     "compaction": Compaction,
     "unknown": Unknown,

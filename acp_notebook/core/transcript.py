@@ -30,6 +30,7 @@ from . import events as ev
 from .messages import Echo, OpenMessage, bare_text, is_empty
 from .patches import SESSION, Add, Append, Patch, Remove, Set, State, settled
 from .records import Json, plain
+from .screens import Screens
 from .snapshot import Item, Snapshot, ToolCall, item_from_plain, snapshot_from
 
 RAW_KEPT = 32
@@ -54,6 +55,7 @@ class Transcript:
         self._plans: dict[str | None, str] = {}
         self._questions: dict[str, str] = {}
         self._compactions: dict[str, str] = {}
+        self._screens = Screens()
         self._echo = Echo()
         self._by_turn: dict[str | None, list[str]] = {}
         self._views: dict[str, Item] = {}
@@ -147,6 +149,10 @@ class Transcript:
                 return self._question(event)
             case ev.QuestionSettled():
                 return self._settle(event)
+            case ev.TerminalOutput():
+                return self._screens.output(event, lambda key: str(self._state.items[key]["output"]))
+            case ev.TerminalChanged():
+                return self._terminal(event)
             case ev.NoticeGiven(raw=raw):
                 return [self._add("notice", plain_fields(event), raw, between=event.source == "client")]
             case ev.CompactionChanged():
@@ -273,6 +279,8 @@ class Transcript:
             "options": plain(event.options),
             "status": "open",
         }
+        if event.offers:
+            fields["offers"] = plain(event.offers)
         added = self._add("question", fields, event.raw)
         self._questions[event.id] = added.item["key"]
         return [added]
@@ -286,6 +294,15 @@ class Transcript:
             **plain_fields(event, leave=("id",)),
         }
         return [Set(key, (name,), value) for name, value in fields.items()]
+
+    def _terminal(self, event: ev.TerminalChanged) -> list[Patch]:
+        fields = plain_fields(event)
+        key = self._screens.key(event.id)
+        if key is not None:
+            return [Set(key, (name,), value) for name, value in fields.items() if name != "id"]
+        added = self._add("terminal", {"status": "running", "output": "", **fields})
+        self._screens.opened(event.id, added.item["key"])
+        return [added]
 
     # ---- compaction, header, history -------------------------------------------------------
 
@@ -352,6 +369,7 @@ class Transcript:
             self._by_turn,
         ):
             index.clear()
+        self._screens = Screens()
         self._turn = self._message = None
         self._turns = 0
         return patches

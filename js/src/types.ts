@@ -40,6 +40,13 @@ export interface Option {
   kind: string;
 }
 
+/** An answer that the client adds to a question: allow it, and remember that for a scope. */
+export interface Offer {
+  id: string;
+  name: string;
+  scope: string;
+}
+
 // ---- items
 
 interface Base {
@@ -79,6 +86,8 @@ export interface ToolItem extends Base {
   readonly raw_input?: Json;
   readonly raw_output?: Json;
   readonly name?: string;
+  /** Done, or asked of the client, without a question to the user before. */
+  readonly unprompted?: boolean;
 }
 
 export interface PlanItem extends Base {
@@ -94,10 +103,27 @@ export interface QuestionItem extends Base {
   /** The key of the tool call that it is about. */
   readonly tool: string | null;
   readonly options: readonly Option[];
+  readonly offers?: readonly Offer[];
   readonly status: string;
   readonly answer?: string | null;
   readonly by?: string | null;
   readonly reason?: string | null;
+}
+
+/** A command that the client ran for the agent; tool calls show it by its id. */
+export interface TerminalItem extends Base {
+  readonly type: "terminal";
+  readonly id: string;
+  readonly command?: string;
+  readonly cwd?: string;
+  /** running, exited, killed */
+  readonly status: string;
+  /** The newest part of it; `dropped` characters before it are not here. */
+  readonly output: string;
+  readonly dropped?: number;
+  readonly exit_code?: number;
+  readonly signal?: string;
+  readonly released?: boolean;
 }
 
 export interface NoticeItem extends Base {
@@ -128,6 +154,7 @@ export type Item =
   | ToolItem
   | PlanItem
   | QuestionItem
+  | TerminalItem
   | NoticeItem
   | CompactionItem
   | UnknownItem;

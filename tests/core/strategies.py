@@ -92,6 +92,7 @@ tools = st.builds(
     raw_output=maybe(json_values),
     name=maybe(ids),
     meta=maybe(json_values),
+    unprompted=maybe(st.just(True)),
     created=st.booleans(),
     raw=raws,
 )
@@ -113,7 +114,18 @@ plans = st.builds(
     ev.PlanReplaced, several(plan_entries), optional(ids), optional(texts), optional(ids), raws
 ) | st.builds(ev.PlanRemoved, ids)
 options = st.builds(rec.Option, ids, texts, st.sampled_from(["allow_once", "reject_once", "strange"]))
-questions = st.builds(ev.QuestionAsked, ids, ids, several(options), raws) | st.builds(
+offers = st.builds(rec.Offer, ids, texts, st.sampled_from(["session", "always"]))
+terminals = st.builds(
+    ev.TerminalChanged,
+    ids,
+    maybe(texts),
+    maybe(ids),
+    maybe(st.sampled_from(["running", "exited"])),
+    maybe(st.none() | st.integers(0, 255)),
+    maybe(st.none() | st.just("SIGKILL")),
+    maybe(st.just(True)),
+) | st.builds(ev.TerminalOutput, ids, texts, st.sampled_from([0, 0, 5]))
+questions = st.builds(ev.QuestionAsked, ids, ids, several(options), raws, several(offers)) | st.builds(
     ev.QuestionSettled, ids, optional(ids), st.sampled_from(["user", "policy"]), optional(texts)
 )
 compactions = st.builds(
@@ -160,6 +172,7 @@ kept_events: st.SearchStrategy[ev.Event] = st.one_of(
     plans,
     questions,
     compactions,
+    terminals,
     headers,
     others,
 )

@@ -6,8 +6,9 @@ Knows no items and no markup. A tool's text is output, to be shown as it is; a m
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
+from types import MappingProxyType
 
 from ..records import (
     Audio,
@@ -21,13 +22,17 @@ from ..records import (
     Text,
     UnknownContent,
 )
+from ..snapshot import TerminalRun
 from .blocks import Block, Code, Fold, Line, Link, Media, Prose
-from .bounds import bounded, pretty_json, size
+from .bounds import bounded, pretty_json, shortened, size
 from .diff import unified_diff
 from .words import Words
 
 DIFF_LINES = 400
 """Of one diff: what a reader scrolls through; the file itself has the rest."""
+
+TERMINAL_LINES = 200
+"""Of a terminal's output, from its end: that is where results and errors are."""
 
 # Types that a browser shows and that can hold no script: SVG is not among them.
 IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
@@ -49,9 +54,41 @@ def message_blocks(content: Iterable[Content], words: Words, *, breaks: bool = F
     return tuple(blocks)
 
 
-def tool_blocks(content: Iterable[Content], words: Words) -> tuple[Block, ...]:
-    """A tool call's content: its text is output."""
-    return tuple(shown for block in content for shown in _blocks(block, words))
+def tool_blocks(
+    content: Iterable[Content], words: Words, terminals: Mapping[str, TerminalRun] = MappingProxyType({})
+) -> tuple[Block, ...]:
+    """A tool call's content: its text is output, its terminals are those that ran."""
+    blocks: list[Block] = []
+    for block in content:
+        ran = terminals.get(block.terminal_id) if isinstance(block, Terminal) else None
+        blocks += _blocks(block, words) if ran is None else terminal_blocks(ran, words)
+    return tuple(blocks)
+
+
+def terminal_blocks(ran: TerminalRun, words: Words) -> Iterator[Block]:
+    """A command, its output as a screen would show it in the end, and its exit."""
+    yield Line("$", words.line(ran.command))
+    lines = words.code(_overwritten(ran.output)).rstrip("\n").split("\n")
+    missing = ran.dropped > 0 or len(lines) > TERMINAL_LINES
+    shown = [shortened(line) for line in lines[-TERMINAL_LINES:]]
+    if missing:
+        shown.insert(0, "… earlier output left out")
+    if any(shown):
+        yield Code("\n".join(shown))
+    yield Line("", _exit(ran, words))
+
+
+def _overwritten(text: str) -> str:
+    """Without what a carriage return let the next text write over: the steps of a progress bar."""
+    return "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n"))
+
+
+def _exit(ran: TerminalRun, words: Words) -> str:
+    if ran.status == "running":
+        return "still running"
+    if ran.signal:
+        return f"ended by {words.line(ran.signal)}"
+    return words.line(ran.status) if ran.exit_code is None else f"exit code {ran.exit_code}"
 
 
 def code_block(text: str, words: Words) -> Iterator[Block]:
@@ -87,7 +124,7 @@ def _blocks(block: Content, words: Words) -> Iterator[Block]:
         case Diff():
             yield from _diff(block, words)
         case Terminal():
-            yield Line("Terminal:", "its output was shown live only")
+            yield Line("Terminal:", "its output is not known here")
         case UnknownContent(raw):
             yield Fold("Unknown content", (json_block(raw, words),))
 

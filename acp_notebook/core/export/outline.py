@@ -8,11 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from ..records import Location, PlanEntry
-from ..snapshot import Compaction, Item, Message, Notice, Plan, Question, ToolCall, TurnStart, Unknown
+from ..records import Location, PlanEntry, Terminal
+from ..snapshot import (
+    Compaction,
+    Item,
+    Message,
+    Notice,
+    Plan,
+    Question,
+    TerminalRun,
+    ToolCall,
+    TurnStart,
+    Unknown,
+)
 from .blocks import Block, Check, Checklist, Code, Fold, Line, Link, Prose, Quote, Tool
 from .bounds import shortened
-from .contents import json_block, message_blocks, tool_blocks
+from .contents import json_block, message_blocks, terminal_blocks, tool_blocks
 from .words import Words
 
 TITLE_CHARS = 160
@@ -28,7 +39,7 @@ _STOPPED = {
 
 def outline(items: Sequence[Item], words: Words) -> Iterator[Block]:
     """The blocks of a conversation, or of a part of it."""
-    titles = {item.key: _title(item, words) for item in items if isinstance(item, ToolCall)}
+    about = _About(items, words)
     turn: TurnStart | None = None
     for item in items:
         if turn is not None and (isinstance(item, TurnStart) or item.turn != turn.key):
@@ -36,22 +47,35 @@ def outline(items: Sequence[Item], words: Words) -> Iterator[Block]:
             turn = None
         if isinstance(item, TurnStart):
             turn = item
-        yield from _item(item, titles, words)
+        yield from _item(item, about, words)
     yield from _ending(turn, words)
 
 
-def _item(item: Item, titles: Mapping[str, str], words: Words) -> Iterator[Block]:
+class _About:
+    """What items say of other items: the titles of tool calls, the terminals that are shown in one."""
+
+    def __init__(self, items: Sequence[Item], words: Words) -> None:
+        tools = [item for item in items if isinstance(item, ToolCall)]
+        self.titles = {tool.key: _title(tool, words) for tool in tools}
+        self.terminals = {item.id: item for item in items if isinstance(item, TerminalRun)}
+        self.in_tools = {it.terminal_id for tool in tools for it in tool.content if isinstance(it, Terminal)}
+
+
+def _item(item: Item, about: _About, words: Words) -> Iterator[Block]:
     match item:
         case TurnStart():
             yield _user(item, words)
         case Message():
             yield from _message(item, words)
         case ToolCall():
-            yield _tool(item, words)
+            yield _tool(item, about.terminals, words)
         case Plan():
             yield from _plan(item, words)
         case Question():
-            yield _question(item, titles, words)
+            yield _question(item, about.titles, words)
+        case TerminalRun():
+            if item.id not in about.in_tools:
+                yield Fold("Terminal", tuple(terminal_blocks(item, words)))
         case Notice():
             yield from _notice(item, words)
         case Compaction():
@@ -90,16 +114,17 @@ def _title(tool: ToolCall, words: Words) -> str:
     return title or words.line(tool.name or "") or "(untitled)"
 
 
-def _tool(tool: ToolCall, words: Words) -> Tool:
+def _tool(tool: ToolCall, terminals: Mapping[str, TerminalRun], words: Words) -> Tool:
     title = _title(tool, words)
     blocks: tuple[Block, ...] = ()
     if len(title) > TITLE_CHARS or "\n" in tool.title.strip():
         blocks = (Code(words.code(tool.title).strip()),)
     if tool.locations:
         blocks += (Line("Where:", _places(tool.locations, words)),)
-    blocks += tool_blocks(tool.content, words)
+    blocks += tool_blocks(tool.content, words, terminals)
     seen = bool(tool.diffs) or tool.status == "failed"
-    return Tool(_word(tool.kind, words), _cut(title), _word(tool.status, words), blocks, seen)
+    status = _word(tool.status, words) + (", unprompted" if tool.unprompted else "")
+    return Tool(_word(tool.kind, words), _cut(title), status, blocks, seen)
 
 
 def _cut(title: str) -> str:

@@ -7,6 +7,7 @@ import { MessageView } from "./message";
 import { CompactionView, NoticeView } from "./notice";
 import { PermissionView } from "./permission";
 import { PlanView } from "./plan";
+import { TerminalView } from "./terminal";
 import { ToolView } from "./tool";
 import { UnknownView } from "./unknown";
 
@@ -30,6 +31,8 @@ export const ItemView = memo(function ItemView({ item, tool, open, sent, live, e
       return <PlanView item={item} />;
     case "question":
       return <PermissionView item={item} tool={tool} sent={sent} live={live} emit={emit} />;
+    case "terminal":
+      return <TerminalView item={item} />;
     case "notice":
       return <NoticeView item={item} />;
     case "compaction":
