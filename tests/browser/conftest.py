@@ -144,11 +144,3 @@ def keep_shot(item: pytest.Item, opened: NotebookPage) -> None:
         with suppress(Error):  # the page may be what failed
             opened.page.screenshot(path=path)
             print(f"screenshot: {path}")
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The click through the whole house is tried in every run; the rest takes long, and is for --full."""
-    for item in items:
-        if item.path.parent == Path(__file__).parent and item.path.name != "test_clicks.py":
-            item.add_marker(pytest.mark.slow)
