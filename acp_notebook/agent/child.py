@@ -8,16 +8,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
-import itertools
 import os
 import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
-from acp_notebook.agent.guardian import MARKER, Tree, start_of
+from acp_notebook.agent.ending import pauses
+from acp_notebook.agent.guardian import MARKER, Table, Tree, snapshot, start_of
 
 KILL_NOW_S = 0.5
 """How long `kill_now` may take: it runs while the interpreter shuts down."""
@@ -38,9 +38,10 @@ class Command:
 class Child:
     """A started command. It stays unreaped, its pid its own, until `reap` is called."""
 
-    def __init__(self, command: Command, token: str) -> None:
-        self._popen = spawn(command, token)
-        assert self._popen.stdin and self._popen.stdout and self._popen.stderr
+    def __init__(self, command: Command, token: str, *, talks: bool = True) -> None:
+        """`talks=False`: it reads nothing, and all that it writes is one stream, `stdout`."""
+        self._popen = spawn(command, token, talks)
+        assert self._popen.stdout
         self.stdin, self.stdout, self.stderr = self._popen.stdin, self._popen.stdout, self._popen.stderr
         self.pid = self._popen.pid
         self.started = start_of(self.pid)
@@ -100,40 +101,62 @@ class Child:
                         self._popen.returncode = self._exit_code = os.waitstatus_to_exitcode(status)
             return self._exit_code
 
+    def peek(self) -> int | None:
+        """The exit code as `reap` tells it; the pid stays taken, where the system can do that."""
+        if not self.reaped and hasattr(os, "waitid"):
+            with contextlib.suppress(ChildProcessError):
+                found = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+                if found is None:
+                    return None
+                return found.si_status if found.si_code == os.CLD_EXITED else -found.si_status
+        return self.reap()
+
     def kill_now(self) -> None:
         """SIGKILL for the whole tree, on whatever thread; a forked copy of the owner touches nobody."""
+        kill_now([self])
+
+    def _kill(self, table: Table | None) -> bool:
+        """Whether anything may be left. Without a table at least its own group is killed."""
         if os.getpid() != self._owner:
+            return False
+        left = table is None or self.tree.signal(signal.SIGKILL, table) > 0
+        self.reap()
+        if table is None and not self.reaped:  # so the number is still its own
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.pid, signal.SIGKILL)
+        return left or not self.reaped
+
+
+def kill_now(children: Collection[Child]) -> None:
+    """SIGKILL for the trees of all of them, as `Child.kill_now`: they share the time and the looks."""
+    deadline = time.monotonic() + KILL_NOW_S
+    for pause in pauses():
+        try:
+            table = snapshot() if children else {}
+        except OSError:  # no file descriptor left
+            table = None
+        children = [child for child in children if child._kill(table)]
+        if not children or time.monotonic() >= deadline:
             return
-        deadline = time.monotonic() + KILL_NOW_S
-        for pause in pauses():
-            left = self.tree.signal(signal.SIGKILL)
-            self.reap()
-            if (self.reaped and not left) or time.monotonic() >= deadline:
-                return
-            time.sleep(pause)
+        time.sleep(pause)
 
 
-def spawn(command: Command, token: str) -> subprocess.Popen[bytes]:
+def spawn(command: Command, token: str, talks: bool) -> subprocess.Popen[bytes]:
     """Start it in a session of its own: the stop button interrupts the kernel's whole group."""
     if os.name != "posix":
-        raise OSError("acp_notebook needs POSIX (Linux, macOS, or WSL on Windows) to start an agent")
+        raise OSError("acp_notebook needs POSIX (Linux, macOS, or WSL on Windows) to start a process")
     if not command.argv:
-        raise OSError(errno.EINVAL, "the command of the agent is empty")
+        raise OSError(errno.EINVAL, "the command is empty")
     try:
         return subprocess.Popen(
             command.argv,
             cwd=command.cwd,
             env={**command.env, MARKER: token},
-            stdin=subprocess.PIPE,
+            stdin=subprocess.PIPE if talks else subprocess.DEVNULL,
             stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stderr=subprocess.PIPE if talks else subprocess.STDOUT,
             bufsize=0,
             start_new_session=True,
         )
     except ValueError as error:  # a NUL or a lone surrogate in an argument, a "=" in a name
         raise OSError(errno.EINVAL, f"this command cannot be started: {error}") from error
-
-
-def pauses() -> Iterator[float]:
-    """Between looks at what is left: most trees end at once, some need their time."""
-    return itertools.chain((0.01, 0.02, 0.05), itertools.repeat(0.1))

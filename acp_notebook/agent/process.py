@@ -12,10 +12,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
-import time
 from typing import Literal
 
-from acp_notebook.agent.child import Child, Command, pauses
+from acp_notebook.agent.child import Child, Command
+from acp_notebook.agent.ending import Ender
 from acp_notebook.agent.guard import guardian
 from acp_notebook.agent.guardian import new_token
 from acp_notebook.agent.pipes import ReadPipe, WritePipe
@@ -85,6 +85,7 @@ class ProcessTransport:
             watcher.forget(self._token)
             raise
         watcher.watch(self._token, child.pid, child.started)
+        assert child.stdin and child.stderr
         self._child, self._ended = child, ended
         self._stdin = WritePipe(loop, child.stdin)
         self._stdout = ReadPipe(loop, child.stdout, receive, lambda: self._begin_end("eof"))
@@ -149,22 +150,7 @@ class ProcessTransport:
 
     async def _end_tree(self) -> None:
         assert self._child is not None
-        tree = self._child.tree
-        if not tree.signal(signal.SIGTERM):
-            return
-        deadline = time.monotonic() + TERM_GRACE_S
-        for pause in pauses():
-            await asyncio.sleep(pause)
-            if not tree.look():
-                return
-            if time.monotonic() >= deadline:
-                break
-        deadline = time.monotonic() + KILL_S
-        for pause in pauses():
-            # Until a look finds nobody: a process may fork while its parent is being killed.
-            if not tree.signal(signal.SIGKILL) or time.monotonic() >= deadline:
-                return
-            await asyncio.sleep(pause)
+        await Ender(TERM_GRACE_S, KILL_S).end(self._child.tree)
 
     def _report(self, reason: str, exit_code: int | None) -> None:
         """Hand on what is left in the pipes, then the ending: once, and last."""
