@@ -1,0 +1,194 @@
+"""The audit of a session: every request, every decision and who took it, every act and how it went.
+
+Pure: times come with the entries, files are `agent.audit_file`'s. Memory is bounded: the oldest entries
+go, and of a long text only its ends stay; what `append` returns is whole, for whoever writes it down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, overload
+
+import msgspec
+from msgspec import Struct
+
+from .acts import shown
+from .records import Json
+from .tables import html_table, text_table
+
+KEPT_ENTRIES = 10_000
+"""In memory. A day's work of an agent has some hundreds; only a flood comes here."""
+
+KEPT_CHARS = 4_000
+"""Of each text of an entry in memory: a script in a command may be megabytes."""
+
+SHOWN_ENTRIES = 60
+"""The last ones, where an audit is shown; the table itself has them all."""
+
+HEAD = ("#", "time", "turn", "what", "kind", "target", "by", "outcome", "why")
+
+
+class Entry(Struct, frozen=True, kw_only=True):
+    number: int
+    time: str
+    session: str
+    turn: str | None = None
+    what: str
+    """"request", "decision" or "act"."""
+    kind: str
+    target: str = ""
+    """The path or the command."""
+    by: str = ""
+    """"user", "policy", "grant", "client" or "agent"."""
+    outcome: str = ""
+    """"allowed", "rejected", "cancelled", "done", "failed", …"""
+    reason: str | None = None
+    detail: Mapping[str, Json] = {}
+    """Bytes written, the exit code, the tool call's and the grant's id, whether it came unprompted."""
+
+    @property
+    def short_target(self) -> str:
+        """On one line, with everything in it visible."""
+        return shown(self.target)
+
+
+def entry_to_plain(entry: Entry) -> dict[str, Any]:
+    plain: dict[str, Any] = msgspec.structs.asdict(entry)
+    return plain | {"detail": dict(entry.detail)}
+
+
+class AuditTable(Sequence[Entry]):
+    """Entries, oldest first. `dropped` are missing before the first."""
+
+    def __init__(self, entries: Sequence[Entry] = (), dropped: int = 0) -> None:
+        self._entries = list(entries)
+        self._dropped = dropped
+
+    @property
+    def dropped(self) -> int:
+        return self._dropped
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __iter__(self) -> Iterator[Entry]:
+        return iter(tuple(self._entries))  # of this moment: the live one may grow meanwhile
+
+    @overload
+    def __getitem__(self, index: int) -> Entry: ...
+    @overload
+    def __getitem__(self, index: slice) -> AuditTable: ...
+    def __getitem__(self, index: int | slice) -> Entry | AuditTable:
+        if isinstance(index, slice):
+            return AuditTable(self._entries[index])
+        return self._entries[index]
+
+    def where(self, **fields: Any) -> AuditTable:
+        """The entries with these values: `audit.where(kind="execute", by="user")`; also of `detail`."""
+        return AuditTable([entry for entry in self if all(_has(entry, *it) for it in fields.items())])
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """For pandas.DataFrame and for JSON."""
+        return [entry_to_plain(entry) for entry in self]
+
+    def __repr__(self) -> str:
+        rows, before = self._shown()
+        if not rows and not before:
+            return "<audit: nothing yet>"
+        return "\n".join([*([before] if before else []), text_table(HEAD, rows)])
+
+    def _repr_html_(self) -> str:
+        rows, before = self._shown()
+        if not rows and not before:
+            return "<p>audit: nothing yet</p>"
+        return (f"<p>{before}</p>" if before else "") + html_table(HEAD, rows)
+
+    def _shown(self) -> tuple[list[tuple[str, ...]], str]:
+        entries = tuple(self)
+        last = entries[-SHOWN_ENTRIES:]
+        parts = (
+            (self.dropped, "no longer in memory"),
+            (len(entries) - len(last), "earlier, not shown"),
+        )
+        before = ", ".join(f"{count} {text}" for count, text in parts if count)
+        return [_row(entry) for entry in last], before and f"… {before}"
+
+
+class Audit(AuditTable):
+    """The live one: appended to on one thread, read from any."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._count = 0
+
+    @property
+    def dropped(self) -> int:
+        entries = tuple(self._entries[:1])
+        return entries[0].number - 1 if entries else 0
+
+    def append(
+        self,
+        *,
+        time: str,
+        session: str,
+        what: str,
+        kind: str,
+        turn: str | None = None,
+        target: str = "",
+        by: str = "",
+        outcome: str = "",
+        reason: str | None = None,
+        detail: Mapping[str, Json] | None = None,
+    ) -> Entry:
+        self._count += 1
+        entry = Entry(
+            number=self._count,
+            time=time,
+            session=session,
+            turn=turn,
+            what=what,
+            kind=kind,
+            target=target,
+            by=by,
+            outcome=outcome,
+            reason=reason,
+            detail=dict(detail or {}),
+        )
+        self._entries.append(_kept(entry))
+        if len(self._entries) > KEPT_ENTRIES:
+            # Many at once: one by one, each append would move the whole list.
+            del self._entries[: KEPT_ENTRIES // 10]
+        return entry
+
+
+def _has(entry: Entry, name: str, value: Any) -> bool:
+    found = getattr(entry, name) if name in Entry.__struct_fields__ else entry.detail.get(name)
+    return bool(found == value)
+
+
+def _row(entry: Entry) -> tuple[str, ...]:
+    notes = ["unprompted"] if entry.detail.get("unprompted") else []
+    why = ", ".join([*notes, *filter(None, [entry.reason])])
+    return (
+        str(entry.number),
+        entry.time,
+        entry.turn or "",
+        entry.what,
+        entry.kind,
+        entry.target,
+        entry.by,
+        entry.outcome,
+        why,
+    )
+
+
+def _kept(entry: Entry) -> Entry:
+    fields = {name: _cut(value) for name, value in msgspec.structs.asdict(entry).items()}
+    return Entry(**fields | {"detail": {name: _cut(value) for name, value in entry.detail.items()}})
+
+
+def _cut(value: Any) -> Any:
+    if not isinstance(value, str) or len(value) <= KEPT_CHARS:
+        return value
+    half = KEPT_CHARS // 2
+    return f"{value[:half]} … {value[-half:]}"

@@ -1,0 +1,44 @@
+"""Small tables for people: the same rows as text and as HTML, every foreign character visible.
+
+Knows nothing of what stands in them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+from .acts import shown
+
+Row = Sequence[str]
+
+CELL_CHARS = 60
+"""A row stays on one line of a terminal or of a notebook's output."""
+
+TITLE_CHARS = 2000
+"""What a tooltip can show at most."""
+
+
+def text_table(head: Row, rows: Iterable[Row]) -> str:
+    """Columns as wide as their widest cell."""
+    cells = [list(head), *([_cell(it) for it in row] for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    lines = ("  ".join(it.ljust(width) for it, width in zip(row, widths, strict=True)) for row in cells)
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def html_table(head: Row, rows: Iterable[Row]) -> str:
+    """No styles of its own: notebooks have theirs for tables. Whole texts are in the cells' titles."""
+    body = "".join(f"<tr>{''.join(map(_html_cell, row))}</tr>" for row in rows)
+    heads = "".join(f"<th>{escape(it)}</th>" for it in head)
+    return f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _cell(text: str) -> str:
+    return shown(text, chars=CELL_CHARS)
+
+
+def _html_cell(text: str) -> str:
+    short, whole = _cell(text), shown(text, chars=TITLE_CHARS)
+    title = "" if short == whole else f' title="{escape(whole)}"'
+    return f"<td{title}>{escape(short)}</td>"

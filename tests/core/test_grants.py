@@ -1,0 +1,364 @@
+"""A grant reaches what it says and nothing beside it: folders by whole names, commands to the letter."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from acp_notebook.core.acts import Act, Command
+from acp_notebook.core.grants import (
+    GUARDED,
+    LONGEST_COMMAND,
+    NAME_CHARS,
+    Grant,
+    grant_from_plain,
+    grant_to_plain,
+    inside,
+    is_resolved,
+    matches,
+    offers,
+    problem,
+)
+from tests.core.test_acts import OTHERS, SAME
+
+HOME = "/a/proj"
+AGENT = "an agent"
+
+
+def grant(**fields: Any) -> Grant:
+    known: dict[str, Any] = {
+        "id": "g1",
+        "agent": AGENT,
+        "kind": "edit",
+        "scope": "workspace",
+        "workspace": HOME,
+    }
+    return Grant(**known | fields)
+
+
+def allows(it: Grant, act: Act, *roots: str, agent: str = AGENT, workspace: str = HOME) -> bool:
+    return matches(it, agent, workspace, act, roots)
+
+
+def edit(path: str | None) -> Act:
+    return Act("edit", path)
+
+
+def run(command: Command, folder: str | None = HOME) -> Act:
+    return Act("execute", folder, command)
+
+
+# ---- paths --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "path", ["/a/proj", "/a/proj/x", "/a/proj/x/y.py", "/a/proj/-", "/a/proj/a\nb", "/a/proj/..x"]
+)
+def test_a_folder_reaches_all_below_it(path: str) -> None:
+    assert allows(grant(path="/a/proj"), edit(path))
+    assert allows(grant(), edit(path))
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *(
+            "/a/proj-evil",
+            "/a/proj-evil/x",
+            "/a/project",
+            "/a/proj.py",
+            "/a/projx/../proj/x",
+            "/a",
+            "/",
+            "/a/pro",
+        ),
+        *("/a/proj/../x", "/a/proj/..", "/a/proj/./x", "/a/proj//x", "/a/proj/", "//a/proj/x", "/A/proj/x"),
+        *(
+            "a/proj/x",
+            "proj/x",
+            "./x",
+            "",
+            "~",
+            "/a/proj\0/x",
+            "/a/proj/x\0",
+            "file:///a/proj/x",
+            "/x/a/proj/y",
+        ),
+        *("/a/proj\n/x", "\\a\\proj\\x", "/a/proj\\x", "/a/pro\u200bj/x"),
+    ],
+)
+def test_no_path_beside_the_folder_and_none_that_is_not_resolved_is_reached(path: str) -> None:
+    assert not allows(grant(path="/a/proj"), edit(path))
+    assert not allows(grant(), edit(path))
+
+
+name = st.text(alphabet="ab.-_ \n", min_size=1, max_size=3).filter(lambda it: it not in (".", ".."))
+names = st.lists(name, max_size=4)
+
+
+@given(names, names)
+def test_a_folder_is_a_prefix_of_names_not_of_characters(folder: list[str], path: list[str]) -> None:
+    reached = inside("/" + "/".join(folder), "/" + "/".join(path))
+    assert reached == (path[: len(folder)] == folder)
+
+
+@given(names.filter(bool), names.filter(bool))
+def test_what_a_grant_reaches_is_inside_its_folder(folder: list[str], path: list[str]) -> None:
+    it = grant(path="/" + "/".join(folder))
+    assert allows(it, edit("/" + "/".join(path))) == (path[: len(folder)] == folder)
+
+
+@given(st.text(alphabet="ab./\0~", max_size=8))
+def test_a_resolved_path_has_nothing_left_that_leads_elsewhere(path: str) -> None:
+    if is_resolved(path) and path != "/":
+        assert path[0] == "/" and not {"", ".", ".."} & set(path[1:].split("/")) and "\0" not in path
+
+
+def test_a_file_is_reached_by_its_own_grant_and_its_neighbour_is_not() -> None:
+    it = grant(path="/a/proj/x.py")
+    assert allows(it, edit("/a/proj/x.py"))
+    assert not allows(it, edit("/a/proj/x.pyc"))
+    assert not allows(it, edit("/a/proj/y.py"))
+
+
+def test_without_a_path_the_sessions_folders_are_meant() -> None:
+    assert allows(grant(), edit("/other/x"), "/b", "/other")
+    assert not allows(grant(), edit("/other/x"))
+    assert not allows(grant(), edit("/other-evil/x"), "/other")
+    assert not allows(grant(path=HOME), edit("/other/x"), "/other")
+
+
+def test_an_act_without_a_path_is_never_reached() -> None:
+    assert not allows(grant(), edit(None))
+    assert not allows(grant(path=HOME), edit(None))
+
+
+@pytest.mark.parametrize("guarded", [*sorted(GUARDED), ".GIT", ".Git"])
+def test_a_folders_grant_stops_before_what_decides_over_other_programs(guarded: str) -> None:
+    for path in (f"{HOME}/{guarded}", f"{HOME}/{guarded}/hooks/x", f"{HOME}/sub/{guarded}/x"):
+        assert not allows(grant(), edit(path))
+        assert not allows(grant(path=HOME), edit(path))
+        assert not offers(edit(path), cwd=HOME)
+        assert allows(grant(path=path), edit(path))
+
+
+def test_names_that_only_look_guarded_are_reached() -> None:
+    for path in (".gitignore", ".github/workflows/x.yml", "git/x", "x.git"):
+        assert allows(grant(), edit(f"{HOME}/{path}"))
+
+
+# ---- who, where, what ----------------------------------------------------------------------------
+
+
+def test_agent_workspace_and_kind_must_be_the_same() -> None:
+    act = edit(f"{HOME}/x")
+    assert allows(grant(), act)
+    assert not allows(grant(), act, agent="another")
+    assert not allows(grant(), act, agent="")
+    assert not allows(grant(path=HOME), act, workspace="/a")
+    assert not allows(grant(path=HOME), act, workspace=f"{HOME}/sub")
+    for kind in ("read", "delete", "move", "execute", "other", "fetch", "", "Edit"):
+        assert not allows(grant(), Act(kind, f"{HOME}/x"))
+    assert not allows(grant(), Act("edit", f"{HOME}/x", "ls"))
+
+
+def test_always_holds_in_every_workspace() -> None:
+    it = grant(scope="always", workspace=None, path="/b")
+    assert allows(it, edit("/b/x")) and allows(it, edit("/b/x"), workspace="/other")
+    assert not allows(it, edit("/c/x"))
+    anything = grant(scope="always", workspace=None)
+    assert allows(anything, edit("/other/x"), workspace="/other")
+    assert not allows(anything, edit(f"{HOME}/x"), workspace="/other")
+
+
+@pytest.mark.parametrize(
+    "it",
+    [
+        grant(scope="once"),
+        grant(scope="forever"),
+        grant(scope=""),
+        grant(kind="fetch"),
+        grant(kind="other"),
+        grant(kind="*"),
+        grant(agent=""),
+        grant(id=""),
+        grant(workspace=None),
+        grant(scope="always"),
+        grant(path="rel"),
+        grant(path="/a/../b"),
+        grant(path=""),
+        grant(workspace="/a/proj/"),
+        grant(command="ls"),
+        grant(kind="execute"),
+        grant(kind="execute", command=""),
+        grant(kind="execute", command=" \n"),
+        grant(kind="delete"),
+        grant(kind="move"),
+    ],
+)
+def test_what_is_no_grant_reaches_nothing(it: Grant) -> None:
+    acts = [
+        Act(kind, path, command)
+        for kind in (it.kind, "edit")
+        for path in (None, HOME, f"{HOME}/x")
+        for command in (None, "ls", "", " \n")
+    ]
+    assert not any(allows(it, act, "/") for act in acts)
+    assert it.scope == "once" or problem(it) is not None
+    if it.scope != "once":
+        with pytest.raises(ValueError):
+            grant_from_plain(grant_to_plain(it))
+
+
+def test_deleting_is_reached_where_its_path_was_named() -> None:
+    it = grant(kind="delete", path=f"{HOME}/build")
+    assert allows(it, Act("delete", f"{HOME}/build/x"))
+    assert not allows(it, Act("delete", f"{HOME}/x"))
+
+
+# ---- commands -----------------------------------------------------------------------------------
+
+
+def line(command: str, **fields: Any) -> Grant:
+    return grant(kind="execute", path=HOME, command=command, **fields)
+
+
+@pytest.mark.parametrize(
+    ("asked", "came"), [it for it in SAME if isinstance(it[0], str) and "/work" not in str(it[1])]
+)
+def test_the_same_line_is_reached(asked: str, came: Command) -> None:
+    assert allows(line(asked), run(came))
+    assert allows(line(asked), run(came, None))
+
+
+@pytest.mark.parametrize(("asked", "came"), [it for it in OTHERS if isinstance(it[0], str)])
+def test_another_line_is_never_reached(asked: str, came: Command) -> None:
+    assert not allows(line(asked), run(came))
+
+
+@pytest.mark.parametrize("said", ["pytest *", "pytest", "*", "git *", "git", "", ".*", "pytest%"])
+@pytest.mark.parametrize("came", ["pytest tests", "pytest tests; rm -rf ~", "git push", "git status && sh"])
+def test_no_command_is_a_prefix_or_a_pattern(said: str, came: str) -> None:
+    assert not allows(line(said), run(came))
+
+
+@given(st.text(max_size=8), st.text(max_size=8))
+def test_a_longer_line_is_another_one(said: str, more: str) -> None:
+    assert allows(line(said), run(said + more)) in (False, not more)
+
+
+def test_a_command_belongs_to_its_folder() -> None:
+    assert not allows(line("make"), run("make", f"{HOME}/sub"))
+    assert not allows(line("make"), run("make", "/a"))
+    assert allows(grant(kind="execute", command="make"), run("make", f"{HOME}/sub"))
+
+
+# ---- offers -------------------------------------------------------------------------------------
+
+
+def test_an_edit_offers_the_session_and_the_folder() -> None:
+    session, workspace = offers(edit(f"{HOME}/x"), cwd=HOME)
+    assert (session.id, session.scope, session.name) == (
+        "acp:session",
+        "session",
+        "Allow all edits in this session",
+    )
+    assert (workspace.id, workspace.scope, workspace.name) == (
+        "acp:workspace",
+        "workspace",
+        "Always allow edits in proj",
+    )
+    assert workspace.path == HOME
+
+
+def test_a_command_offers_exactly_itself() -> None:
+    session, workspace = offers(run(("/bin/bash", "-c", f"cd '{HOME}' && make test")), cwd=HOME)
+    assert (session.name, session.command, session.path) == (
+        "Allow make test in this session",
+        "make test",
+        HOME,
+    )
+    assert (workspace.name, workspace.scope) == ("Always allow make test in proj", "workspace")
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        Act("delete", f"{HOME}/x"),
+        Act("move", f"{HOME}/x"),
+        Act("read", f"{HOME}/x"),
+        Act("fetch"),
+        Act("other", f"{HOME}/x"),
+        Act("think"),
+        Act("brand_new", f"{HOME}/x", "ls"),
+        Act("edit"),
+        Act("edit", "/etc/passwd"),
+        Act("edit", f"{HOME}-evil/x"),
+        Act("execute"),
+        run(""),
+        run("a\0b"),
+        run("x" * (LONGEST_COMMAND + 1)),
+    ],
+)
+def test_nothing_is_offered_where_it_would_be_too_much_or_of_no_use(act: Act) -> None:
+    assert offers(act, cwd=HOME) == ()
+
+
+def test_several_acts_are_offered_together_or_not_at_all() -> None:
+    assert len(offers(edit(f"{HOME}/x"), edit(f"{HOME}/y"), cwd=HOME)) == 2
+    assert offers(edit(f"{HOME}/x"), edit("/etc/y"), cwd=HOME) == ()
+    assert offers(edit(f"{HOME}/x"), Act("delete", f"{HOME}/y"), cwd=HOME) == ()
+    assert offers(run("a"), run("b"), cwd=HOME) == ()
+    assert offers(cwd=HOME) == ()
+    # Only the session's offer reaches its other folders.
+    assert [it.scope for it in offers(edit("/other/x"), cwd=HOME, roots=["/other"])] == ["session"]
+
+
+def test_our_ids_differ_from_the_agents() -> None:
+    made = offers(edit(f"{HOME}/x"), cwd=HOME, taken=["acp:session", "acp:session+", "allow"])
+    assert [it.id for it in made] == ["acp:session++", "acp:workspace"]
+
+
+@given(st.text(min_size=1, max_size=LONGEST_COMMAND))
+def test_names_are_short_and_hide_nothing(command: str) -> None:
+    for offer in offers(run(command), cwd=HOME):
+        assert offer.name.isprintable() and len(offer.name) <= NAME_CHARS + 40
+
+
+@given(st.sampled_from([edit(f"{HOME}/a/b"), run("make"), run(("git", "push", "a b")), run("make", "/a")]))
+def test_an_offer_taken_allows_the_act_and_only_for_this_agent_here(act: Act) -> None:
+    for offer in offers(act, cwd=HOME):
+        taken = offer.grant(id="g", agent=AGENT, workspace=HOME, created="now")
+        assert allows(taken, act) and problem(taken) is None
+        assert not allows(taken, act, agent="another") and not allows(taken, act, workspace="/b")
+
+
+# ---- as JSON ------------------------------------------------------------------------------------
+
+
+def test_a_grant_comes_back_from_its_json_form() -> None:
+    for it in (grant(created="2030"), line("a\nb\u202e"), grant(scope="always", workspace=None, path="/b")):
+        plain = msgspec.json.decode(msgspec.json.encode(grant_to_plain(it)))
+        assert grant_from_plain({**plain, "unknown": [1]}) == it
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        5,
+        "x",
+        [],
+        {},
+        {"id": "g"},
+        {**grant_to_plain(grant()), "path": 5},
+        {**grant_to_plain(grant()), "agent": None},
+    ],
+)
+def test_what_is_no_grant_says_so(value: Any) -> None:
+    with pytest.raises(ValueError):
+        grant_from_plain(value)
