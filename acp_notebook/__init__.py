@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         UsageError,
     )
     from .loading import load_transcript
+    from .permitting import permissions
     from .running_agent import Agent
     from .session import Session
     from .turn import Turn
@@ -58,6 +59,7 @@ __all__ = [
     "connect",
     "events",
     "load_transcript",
+    "permissions",
 ]
 
 _HOMES = {
@@ -79,6 +81,7 @@ _HOMES = {
         "UsageError",
     ),
     "loading": ("load_transcript",),
+    "permitting": ("permissions",),
     "running_agent": ("Agent",),
     "session": ("Session",),
     "turn": ("Turn",),

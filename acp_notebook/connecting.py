@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .agent import catalog, loop, recording
+from .agent.audit_file import AuditFile
 from .agent.environment import agent_environment
 from .agent.host import AgentHost, Launch
 from .agent.process import Command, ProcessTransport
@@ -42,6 +44,9 @@ def connect(
     record: str | Path | None = None,
     cassette: str | Path | None = None,
     redact: Redact | None = None,
+    audit: str | Path | None = None,
+    fs: bool = True,
+    terminal: bool = True,
     start_timeout: float = START_TIMEOUT_S,
 ) -> Session:
     """Start an agent and open a session on it.
@@ -52,6 +57,10 @@ def connect(
     mapping from tool kind to one of these, or a function of the request. `record` writes every
     message to a file; `cassette` plays such a file back instead of starting an agent. `redact` is a
     function from text to text that sees all text before it is put into the notebook's file.
+
+    The agent's file requests are served inside `cwd` and `roots` only, and its commands run there;
+    `fs=False` and `terminal=False` leave these things to the agent. `audit` appends what it asked for,
+    who allowed it and what was done to a file, a JSON object a line; `session.audit` is the same as a table.
     """
     where = folder(cwd if cwd is not None else os.getcwd())
     policy = policy_of(permissions)
@@ -60,6 +69,7 @@ def connect(
         if cassette is not None
         else _process(agent, where, env, inherit_env, record, start_timeout)
     )
+    launch = replace(launch, fs=fs, terminal=terminal, audit=None if audit is None else AuditFile(audit))
     return loop.call(_opened(launch, where, policy, tuple(mcp_servers), tuple(roots), redact))
 
 
@@ -83,7 +93,7 @@ async def _opened(
 
 def _recorded(cassette: str | Path, start_timeout: float) -> Launch:
     entries = recording.load(cassette)
-    return Launch(Path(cassette).stem, lambda: ReplayTransport(entries), None, start_timeout)
+    return Launch(Path(cassette).stem, lambda: ReplayTransport(entries), start_timeout=start_timeout)
 
 
 def _process(
@@ -106,4 +116,11 @@ def _process(
     redactor = recording.Redactor(env)
     tap = None if record is None else recording.Recorder(record, agent=name, redactor=redactor)
     command = Command(argv=argv, cwd=cwd, env=environment)
-    return Launch(name, lambda: ProcessTransport(command), tap, start_timeout)
+    return Launch(
+        name,
+        lambda: ProcessTransport(command),
+        catalog.identity(argv),
+        tap,
+        start_timeout,
+        env=environment,
+    )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from .agent.conversation import Conversation, TurnRun
 from .agent.loop import check_waiting
 from .core.records import Diff, TokenUsage
-from .core.snapshot import Item, Message, Plan, ToolCall, TurnStart
+from .core.snapshot import Item, Message, Plan, TerminalRun, ToolCall, TurnStart
 from .errors import Timeout
 from .notebook import kernel
 from .presenting import display_turn, present
@@ -60,6 +60,11 @@ class Turn(Shown):
     def diffs(self) -> tuple[Diff, ...]:
         """The changes that tool calls showed."""
         return tuple(diff for call in self.tool_calls for diff in call.diffs)
+
+    @property
+    def terminals(self) -> tuple[TerminalRun, ...]:
+        """The commands that were run for the agent, with their output."""
+        return self._of(TerminalRun)
 
     @property
     def files(self) -> tuple[str, ...]:

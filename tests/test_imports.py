@@ -23,7 +23,9 @@ TOP = {
     "showing",
     "presenting",
     "panel",
+    "asking",
     "loading",
+    "permitting",
     "__init__",
 }
 """What users script against: these may import anything below, and nothing below may import them."""

@@ -33,17 +33,18 @@ NAMES = [
     "connect",
     "events",
     "load_transcript",
+    "permissions",
 ]
 
 SHOWN = "to_html to_markdown to_text"
 
 PUBLIC: dict[type, str] = {
     acp.Session: f"""
-        agent cancel close commands config cwd freeze id mode modes prompt start status stream title
+        agent audit cancel close commands config cwd freeze id mode modes prompt start status stream title
         transcript turns usage {SHOWN}
     """,
     acp.Turn: f"""
-        cancel diffs done error files items plan status stop_reason text thoughts tool_calls usage wait
+        cancel diffs done error files items plan status stop_reason terminals text thoughts tool_calls usage wait
         {SHOWN}
     """,
     acp.Agent: """
@@ -97,6 +98,9 @@ def test_the_signature_of_connect() -> None:
         ("record", None),
         ("cassette", None),
         ("redact", None),
+        ("audit", None),
+        ("fs", True),
+        ("terminal", True),
         ("start_timeout", 60.0),
     ]
     first, *rest = parameters

@@ -16,6 +16,7 @@ from pathlib import Path
 from ..errors import AgentNotFound, UsageError
 
 BUILT_IN = ("demo",)
+DEMO = (sys.executable, "-m", "acp_notebook.demo")
 
 
 def resolve(agent: str | Sequence[str], path: str | None) -> tuple[str, tuple[str, ...]]:
@@ -23,11 +24,16 @@ def resolve(agent: str | Sequence[str], path: str | None) -> tuple[str, tuple[st
     words = _words(agent)
     name = words[0]
     if name in BUILT_IN and len(words) == 1:
-        return name, (sys.executable, "-m", "acp_notebook.demo")
+        return name, DEMO
     found = shutil.which(name, path=path)
     if found is None:
         raise AgentNotFound(_not_found(name))
     return os.path.basename(name), (found, *words[1:])
+
+
+def identity(argv: Sequence[str]) -> str:
+    """What grants go by: the built-in agent's name, else the whole command. A name alone is anybody's."""
+    return BUILT_IN[0] if tuple(argv) == DEMO else shlex.join(argv)
 
 
 def demo_environment(base: Mapping[str, str]) -> dict[str, str]:

@@ -11,11 +11,30 @@ from msgspec import Raw
 
 from ..core.events import UnknownReceived
 from ..wire import v1
-from ..wire.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, Garbage
+from ..wire.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, NOT_FOUND, Garbage
 from .connection import Refused
+from .hands import Denied, FileTrouble, TerminalTrouble
+from .roots import Failed, NotFound
+from .terminals import Terminal, UnknownTerminal
 
 if TYPE_CHECKING:
+    from .conversation import Conversation
+    from .hands import Hands
     from .host import AgentHost
+
+DENIED = -32001
+"""The user, or the user's policy, said no. The protocol has no number for that."""
+
+_SERVED = {
+    "session/request_permission": "_permission",
+    "fs/read_text_file": "_read_file",
+    "fs/write_text_file": "_write_file",
+    "terminal/create": "_create_terminal",
+    "terminal/output": "_terminal_output",
+    "terminal/wait_for_exit": "_wait_for_exit",
+    "terminal/kill": "_kill_terminal",
+    "terminal/release": "_release_terminal",
+}
 
 
 class Client:
@@ -29,19 +48,70 @@ class Client:
             self._host.update(*v1.read_update(params))
 
     async def requested(self, method: str, params: Raw) -> Any:
+        serve = getattr(self, _SERVED.get(method, ""), None)
+        if serve is None or not self._host.offers(method):
+            raise Refused(METHOD_NOT_FOUND, f"this client has no {method}")
         try:
-            if method == "session/request_permission":
-                return await self._permission(params)
+            return await serve(params)
         except v1.Malformed as error:
             raise Refused(INVALID_PARAMS, f"{method}: {error}") from None
-        raise Refused(METHOD_NOT_FOUND, f"this client has no {method}")
+        except Denied as error:
+            raise Refused(DENIED, f"not permitted: {error}") from None
+        except (NotFound, UnknownTerminal) as error:
+            raise Refused(NOT_FOUND, str(error)) from None
+        except (FileTrouble, TerminalTrouble) as error:
+            raise Refused(
+                INTERNAL_ERROR if isinstance(error, Failed) else INVALID_PARAMS, str(error)
+            ) from None
 
     async def _permission(self, params: Raw) -> Any:
         asked = v1.read_permission(params)
-        conversation = self._host.sessions.get(asked.session_id)
+        conversation = self._conversation(asked.session_id)
+        return v1.permission_answer(await conversation.permits.asked(asked))
+
+    async def _read_file(self, params: Raw) -> Any:
+        asked = v1.read_read_file(params)
+        return v1.file_answer(await self._hands(asked.session_id).read(asked))
+
+    async def _write_file(self, params: Raw) -> Any:
+        asked = v1.read_write_file(params)
+        await self._hands(asked.session_id).write(asked)
+        return v1.done()
+
+    async def _create_terminal(self, params: Raw) -> Any:
+        asked = v1.read_create_terminal(params)
+        terminal = await self._hands(asked.session_id).create(asked)
+        return v1.terminal_made(terminal.id)
+
+    async def _terminal_output(self, params: Raw) -> Any:
+        terminal = self._terminal(params)
+        text, truncated = terminal.output()
+        return v1.output_answer(text, truncated, v1.exit_status(*terminal.exit) if terminal.exit else None)
+
+    async def _wait_for_exit(self, params: Raw) -> Any:
+        return v1.exit_status(*await self._terminal(params).wait())
+
+    async def _kill_terminal(self, params: Raw) -> Any:
+        await self._terminal(params).kill()
+        return v1.done()
+
+    async def _release_terminal(self, params: Raw) -> Any:
+        asked = v1.read_terminal(params)
+        await self._hands(asked.session_id).terminals.release(asked.terminal_id)
+        return v1.done()
+
+    def _terminal(self, params: Raw) -> Terminal:
+        asked = v1.read_terminal(params)
+        return self._hands(asked.session_id).terminals.get(asked.terminal_id)
+
+    def _hands(self, session_id: str) -> Hands:
+        return self._conversation(session_id).hands
+
+    def _conversation(self, session_id: str) -> Conversation:
+        conversation = self._host.sessions.get(session_id)
         if conversation is None:
-            raise Refused(INVALID_PARAMS, f"no session {asked.session_id!r} is open here")
-        return v1.permission_answer(await conversation.permission(asked))
+            raise Refused(INVALID_PARAMS, f"no session {session_id!r} is open here")
+        return conversation
 
     def unreadable(self, line: Garbage) -> None:
         self._host.stray.append(f"{line.head} ({line.why})")

@@ -24,14 +24,18 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from msgspec import Raw
 
 from ..core import events as ev
-from ..core.facts import PermissionAsked, SessionFacts
+from ..core.facts import SessionFacts
 from ..core.patches import Patch
-from ..core.policy import PermissionRequest, Policy
+from ..core.policy import Policy
 from ..core.records import Content
 from ..core.transcript import Transcript
 from ..errors import AgentDied, AgentError, Error, ProtocolError, SessionClosed, UsageError
 from ..wire import v1
-from .permission import Questions
+from .auditing import Auditor
+from .hands import Hands
+from .permits import Permits
+from .roots import Roots
+from .terminals import Terminals
 
 if TYPE_CHECKING:
     from .host import AgentHost
@@ -105,9 +109,10 @@ class Conversation:
         self.cwd = cwd
         self.mcp_servers = tuple(mcp_servers)
         self.directories = tuple(directories)
-        self.questions = Questions(policy)
         self.listeners: tuple[Listener, ...] = ()
         self.closed = False
+        self.has_page = False
+        """A page has shown itself: there, questions can be answered by a click."""
         self.running: TurnRun | None = None
         self.queued: deque[TurnRun] = deque()
         self._turn_numbers = itertools.count(1)
@@ -117,8 +122,14 @@ class Conversation:
         self._unstuck.set()
         self._retelling = False
         self._received = 0
-        self._asked = 0
         self._closing: asyncio.Task[None] | None = None
+        roots = Roots([cwd, *self.directories])
+        self.auditor = Auditor(self._where, host.launch.audit)
+        self.permits = Permits(self, policy, roots.folders, self.auditor)
+        self.hands = Hands(self, roots, Terminals(host.launch.env, self.apply), self.permits, self.auditor)
+
+    def _where(self) -> tuple[str, str | None]:
+        return self.id, self.running.id if self.running is not None else None
 
     # ---- the transcript: changed here only, read from any thread ------------------------------
 
@@ -191,6 +202,7 @@ class Conversation:
 
     def _begin(self, run: TurnRun) -> None:
         self.running = run
+        self.permits.turn_started()
         self.apply(ev.TurnStarted(run.content, run.id))
         run.key = self._transcript.current_turn
         self.apply(ev.StatusChanged("working"))
@@ -206,7 +218,7 @@ class Conversation:
             self._answered_late(error)
             return
         end, failure = _turn_end(run, result, error)
-        self._settle_all("the turn is over")
+        self.permits.settle_all("the turn is over")
         died = isinstance(failure, AgentDied)
         status = ev.StatusChanged("dead", end.error) if died else ev.StatusChanged("idle")
         self._end(run, end, status, failure)
@@ -220,6 +232,8 @@ class Conversation:
     ) -> None:
         self.apply(end)
         self.running = None
+        if run.cancelling:  # what the agent has not ended by now, it does not mean to
+            self.host.background(self.hands.terminals.kill_turn(run))
         if status is not None:
             self.apply(status)
         run.finish(error)
@@ -238,7 +252,7 @@ class Conversation:
             return
         self.host.notify(v1.cancel(self.id))
         self.apply(ev.TurnCancelling())
-        self._settle_all("the turn was cancelled")
+        self.permits.settle_all("the turn was cancelled")
         asyncio.get_running_loop().call_later(CANCEL_GRACE_S, self._abandon, run)
 
     @property
@@ -287,32 +301,6 @@ class Conversation:
                 f"session/set_config_option: the agent's answer cannot be used ({error})"
             ) from None
 
-    # ---- what the agent asks ------------------------------------------------------------------
-
-    async def permission(self, asked: PermissionAsked) -> str | None:
-        """The id of the option that was chosen; None: cancelled."""
-        self.apply(asked.tool)
-        self._asked += 1
-        id = f"q{self._asked}"
-        self.apply(ev.QuestionAsked(id, asked.tool.id, asked.options, asked.raw))
-        if self.running is None or self.running.cancelling:
-            self.apply(ev.QuestionSettled(id, None, "client", "no turn is running"))
-            return None
-        tool = self.read(lambda transcript: transcript.tool(asked.tool.id))
-        try:
-            decision = await self.questions.ask(id, PermissionRequest(tool, asked.options))
-        except asyncio.CancelledError:
-            self.apply(ev.QuestionSettled(id, None, "agent", "the agent took the question back"))
-            raise
-        if decision.by != "client":  # else it was told by `_settle_all`
-            self.apply(ev.QuestionSettled(id, decision.option, decision.by, decision.reason))
-        return decision.option
-
-    def _settle_all(self, reason: str) -> None:
-        """Told at once, not when `permission` comes to it: a turn that is over has no open question."""
-        for id in self.questions.settle_all(reason):
-            self.apply(ev.QuestionSettled(id, None, "client", reason))
-
     # ---- coming and going ---------------------------------------------------------------------
 
     def opened(self, facts: SessionFacts) -> None:
@@ -348,12 +336,13 @@ class Conversation:
     def interrupted(self, error: Exception) -> None:
         """The agent is started again for another session's sake; a running turn fails with the reason."""
         if self.running is not None:
-            self._settle_all("the agent is started again")
+            self.permits.settle_all("the agent is started again")
             self._end(self.running, ev.TurnEnded("failed", error=str(error)), None, error)
 
     def agent_ended(self, error: Exception) -> None:
         """The connection is over; running turns have failed with it."""
-        self._settle_all("the agent ended")
+        self.permits.settle_all("the agent ended")
+        self.host.background(self.hands.terminals.release_all())  # the next agent knows none of them
         if not self.closed:
             self.apply(ev.StatusChanged("dead", str(error)))
 
@@ -367,12 +356,13 @@ class Conversation:
     async def _close(self) -> None:
         if (run := self.running) is not None:
             self.host.notify(v1.cancel(self.id))
-            self._settle_all("the session was closed")
+            self.permits.settle_all("the session was closed")
             self._end(run, ev.TurnEnded("done", "cancelled"), None)
         for waiting in tuple(self.queued):
             if waiting.task is not None:
                 waiting.task.cancel()
         self._unstuck.set()
+        await self.hands.terminals.close()
         self.apply(ev.StatusChanged("closed"))
         await self.host.left(self)
 

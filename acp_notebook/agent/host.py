@@ -8,8 +8,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from msgspec import Raw
@@ -30,6 +30,7 @@ from ..errors import (
 from ..wire import v1
 from ..wire.jsonrpc import AUTH_REQUIRED
 from . import loop
+from .audit_file import AuditFile
 from .client import Client
 from .connection import Connection, Tap
 from .conversation import Conversation
@@ -50,7 +51,7 @@ CLOSE_S = 2.0
 CAPABILITIES: dict[str, Any] = {
     "session": {"configOptions": {"boolean": {}}, "notices": {}, "compaction": {}},
 }
-"""What this client tells the agent that it can do: only what works."""
+"""What this client tells the agent that it can do, beside files and terminals: only what works."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +60,22 @@ class Launch:
 
     name: str
     transport: Callable[[], Transport]
+    identity: str = ""
+    """What it is for grants: the whole command. Any program can have the name of another."""
     tap: Tap | None = None
     start_timeout: float = 60.0
+    fs: bool = True
+    """Whether we serve files to it, … """
+    terminal: bool = True
+    """… and commands; otherwise it does these things itself."""
+    env: Mapping[str, str] = field(default_factory=dict)
+    """Of the commands that are run for it."""
+    audit: AuditFile | None = None
+
+    @property
+    def capabilities(self) -> dict[str, Any]:
+        files = {"readTextFile": self.fs, "writeTextFile": self.fs}
+        return {**CAPABILITIES, "fs": files, "terminal": self.terminal}
 
 
 class AgentHost:
@@ -74,7 +89,7 @@ class AgentHost:
         """Those that the agent knows, by its id for them; after a restart, not all at once."""
         self.stray: deque[str] = deque(maxlen=STRAY_KEPT)
         self.closed = False
-        self._launch = launch
+        self.launch = launch
         self._transport: Transport | None = None
         self._connection: Connection | None = None
         self.starting = asyncio.Lock()
@@ -104,15 +119,17 @@ class AgentHost:
                 raise
 
     async def connect(self) -> None:
-        transport = self._launch.transport()
-        connection = Connection(transport, Client(self), self._launch.tap)
+        transport = self.launch.transport()
+        connection = Connection(transport, Client(self), self.launch.tap)
         try:
             connection.start()
         except OSError as error:
             raise AgentNotFound(f"{self.name} cannot be started: {error}") from None
         self._transport, self._connection = transport, connection
         try:
-            call = v1.initialize(CAPABILITIES, name="acp_notebook", title="acp_notebook", version=__version__)
+            call = v1.initialize(
+                self.launch.capabilities, name="acp_notebook", title="acp_notebook", version=__version__
+            )
             self.facts = v1.read_initialize(await self.request(call))
             if self.facts.protocol_version != v1.VERSION:
                 raise ProtocolError(
@@ -250,6 +267,11 @@ class AgentHost:
         if not self.conversations:
             await self.close()
 
+    def offers(self, method: str) -> bool:
+        """Whether this is one of the things that we told the agent it may ask of us."""
+        served = {"fs": self.launch.fs, "terminal": self.launch.terminal}
+        return served.get(method.split("/")[0], True)
+
     # ---- talk -------------------------------------------------------------------------------
 
     @property
@@ -260,7 +282,7 @@ class AgentHost:
 
     async def request(self, call: v1.Call) -> Raw:
         """Ask, for at most the start timeout: for what an agent answers without thinking."""
-        limit = self._launch.start_timeout
+        limit = self.launch.start_timeout
         try:
             return await self.connection.request(call, limit)
         except TimeoutError:
@@ -316,6 +338,7 @@ class AgentHost:
         self.closed = True
         for conversation in self.conversations:
             conversation.closed = True
+        await asyncio.gather(*(it.hands.terminals.close() for it in self.conversations))
         self._cancel_background()
         if self._connection is not None:
             await self._connection.close()
@@ -323,11 +346,15 @@ class AgentHost:
         self._close_tap()
 
     def _close_tap(self) -> None:
-        if self._launch.tap is not None:
-            self._launch.tap.close()
+        if self.launch.tap is not None:
+            self.launch.tap.close()
+        if self.launch.audit is not None:
+            self.launch.audit.close()
 
     def kill(self) -> None:
         """The last resort, from any thread."""
+        for conversation in tuple(self.conversations):
+            conversation.hands.terminals.kill_now()
         kill_now = getattr(self._transport, "kill_now", None)
         if kill_now is not None:
             kill_now()

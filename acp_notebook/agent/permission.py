@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from ..core.policy import Decision, PermissionRequest, Policy, PolicyFunction, decide, word_for
+from ..core.snapshot import Question
 from .threads import on_a_thread
 
 T = TypeVar("T")
@@ -30,8 +33,13 @@ class Questions:
         """Whether somebody sees the questions and can answer: no, without a front end."""
         self._open: dict[str, asyncio.Future[Decision]] = {}
 
-    async def ask(self, id: str, request: PermissionRequest) -> Decision:
-        """The decision; ends at the latest when `settle` or `settle_all` is called."""
+    async def ask(
+        self, id: str, request: PermissionRequest, remembered: Callable[[], Decision | None] = lambda: None
+    ) -> Decision:
+        """The decision; ends at the latest when `settle` or `settle_all` is called.
+
+        Where the policy says to ask, what was `remembered` answers in the user's place.
+        """
         answer: asyncio.Future[Decision] = asyncio.get_running_loop().create_future()
         self._open[id] = answer
         policy = asyncio.ensure_future(self._by_policy(request))
@@ -40,18 +48,22 @@ class Questions:
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
             if answer.done():
                 return answer.result()
-            decision = policy.result()
+            decision = policy.result() or remembered()
             return decision if decision is not None else await self._by_user(answer, request)
         finally:
             policy.cancel()
             del self._open[id]
 
-    def settle(self, id: str, said: str, options: tuple[Any, ...], *, by: str) -> bool:
-        """An answer from a person; False if the question was settled before."""
-        answer = self._open.get(id)
+    def settle(self, question: Question, said: str, *, by: str) -> bool:
+        """An answer from a person; False if the question was settled before, or has no such answer."""
+        answer = self._open.get(question.id)
         if answer is None or answer.done():
             return False
-        answer.set_result(decide(said, options, by=by))
+        offer = next((offer for offer in question.offers if offer.id == said), None)
+        if said not in question.answers:
+            return False
+        decision = decide("allow" if offer else said, question.options, by=by)
+        answer.set_result(decision if offer is None else replace(decision, offer=offer.id))
         return True
 
     def settle_all(self, reason: str) -> list[str]:

@@ -3,7 +3,9 @@
 Knows as much of the protocol as it takes to keep step: the recorded agent speaks until the recording
 has the client ask or answer something; then it waits for the client to do so. A request is matched by
 its method, its session and, for a prompt, its content; the answers carry the ids that the client
-chose this time. What does not match ends the replay with an error that shows both sides.
+chose this time. What does not match ends the replay with an error that shows both sides. The files
+that the agent read and wrote through the client, and the commands that it had run, are left out: a
+recording touches nothing.
 """
 
 from __future__ import annotations
@@ -18,6 +20,9 @@ import msgspec
 from .recording import Entry
 from .transport import Ended, Ending, Receive
 
+HANDS = ("fs/", "terminal/")
+"""How the names of requests begin that have the client do something outside of the conversation."""
+
 _SHOWN = 300
 """How much of a prompt a mismatch shows."""
 
@@ -28,6 +33,8 @@ class ReplayTransport:
         self._inbox: list[dict[str, Any]] = []
         self._ids: dict[Any, Any] = {}
         self._unanswered: list[str] = []
+        self._left_out: set[str] = set()
+        """Requests of the agent's that were served when they were recorded, and are not again."""
         self._receive: Receive | None = None
         self._ended: Ended | None = None
         self._over = False
@@ -58,11 +65,26 @@ class ReplayTransport:
                 self._check_nothing_more()
                 return
             entry = self._left[0]
+            if self._leaves_out(entry):
+                self._left.popleft()
+                continue
             if entry.direction == "c2a" and not self._met(entry.message):
                 return
             self._left.popleft()
             if entry.direction == "a2c":
                 self._say(entry)
+
+    def _leaves_out(self, entry: Entry) -> bool:
+        message = entry.message
+        if not isinstance(message, dict) or "id" not in message:
+            return False
+        if entry.direction == "a2c" and str(message.get("method", "")).startswith(HANDS):
+            self._left_out.add(_key(message))
+            return True
+        answered = entry.direction == "c2a" and "method" not in message and _key(message) in self._left_out
+        if answered:
+            self._left_out.discard(_key(message))
+        return answered
 
     def _say(self, entry: Entry) -> None:
         assert self._receive is not None

@@ -89,3 +89,40 @@ class PermissionAsked:
     tool: ToolChanged
     options: tuple[Option, ...]
     raw: Json = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReadAsked:
+    """The agent wants a file's text: all of it, or `limit` lines from `line` (1 is the first) on."""
+
+    session_id: str
+    path: str
+    line: int | None = None
+    limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WriteAsked:
+    session_id: str
+    path: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class TerminalAsked:
+    """The agent wants a command run. Without `args`, `command` may be a whole shell line."""
+
+    session_id: str
+    command: str
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+    cwd: str | None = None
+    byte_limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TerminalNamed:
+    """Something about a terminal that the agent had made."""
+
+    session_id: str
+    terminal_id: str

@@ -16,6 +16,7 @@ from .snapshot import ToolCall
 
 Word = Literal["ask", "allow", "reject"]
 WORDS = ("ask", "allow", "reject")
+ALLOWING = ("allow_once", "allow_always")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,12 @@ class Decision:
     option: str | None
     by: str
     reason: str | None = None
+    offer: str | None = None
+    """The offer that was taken up: to be remembered beyond this question."""
+
+    def allows(self, options: tuple[Option, ...]) -> bool:
+        """Whether the chosen option is one that allows it; one of an unknown kind is not."""
+        return any(it.id == self.option and it.kind in ALLOWING for it in options)
 
 
 def checked(policy: Any) -> Policy:

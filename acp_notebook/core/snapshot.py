@@ -126,6 +126,12 @@ class Question:
     reason: str | None = None
     raw: tuple[Json, ...] = field(default=(), repr=False)
     offers: tuple[Offer, ...] = ()
+    """What we add to the agent's options: allow it, and remember that."""
+
+    @property
+    def answers(self) -> tuple[str, ...]:
+        """The ids that it can be answered with."""
+        return (*(option.id for option in self.options), *(offer.id for offer in self.offers))
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,6 +105,10 @@ class Transcript:
         assert isinstance(view, ToolCall)
         return view
 
+    def open_tools(self) -> tuple[ToolCall, ...]:
+        """The tool calls that have not ended."""
+        return tuple(view for key in self._open_tools if isinstance(view := self._view(key), ToolCall))
+
     def _view(self, key: str) -> Item:
         view = self._views.get(key)
         if view is None:

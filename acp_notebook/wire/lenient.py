@@ -31,6 +31,25 @@ def read(cls: type[T], value: Any) -> T:
     return result
 
 
+def exact(cls: type[T], value: Any) -> T:
+    """The same for what must be understood wholly: unknown fields are left out, nothing else is."""
+    return msgspec.convert(_known(cls, value), cls)
+
+
+def _known(wanted: Any, value: Any) -> Any:
+    """The value without fields that the type does not have; null stands for a field that is not there."""
+    if isinstance(value, list) and get_origin(wanted) is list:
+        return [_known(get_args(wanted)[0], item) for item in value]
+    if isinstance(value, dict) and isinstance(wanted, type) and issubclass(wanted, Struct):
+        types_by_name = {field.encode_name: field.type for field in structs.fields(wanted)}
+        return {
+            name: _known(types_by_name[name], item)
+            for name, item in value.items()
+            if name in types_by_name and item is not None
+        }
+    return value
+
+
 def _struct(cls: Any, value: Any) -> Any:
     if not isinstance(value, dict):
         raise ValidationError(f"expected an object for {cls.__name__}")

@@ -13,8 +13,8 @@ import pytest
 from acp_notebook.agent import permission
 from acp_notebook.agent.permission import NOBODY, Questions
 from acp_notebook.core.policy import Decision, PermissionRequest
-from acp_notebook.core.records import Option
-from acp_notebook.core.snapshot import ToolCall
+from acp_notebook.core.records import Offer, Option
+from acp_notebook.core.snapshot import Question, ToolCall
 
 LIMIT_S = 5.0
 
@@ -148,6 +148,13 @@ def test_an_allow_without_an_option_to_allow_is_a_no() -> None:
     assert run(questions.ask("q2", request(options=OPTIONS[2:]))).option == "no"
 
 
+OFFERS = (Offer("acp:session", "All edits", "session"),)
+
+
+def question_of(id: str) -> Question:
+    return Question("k2", None, id, "k1", OPTIONS, "open", offers=OFFERS)
+
+
 async def asked(questions: Questions, *ids: str) -> list[asyncio.Task[Decision]]:
     """Questions that somebody can answer, open by now."""
     questions.can_ask = True
@@ -162,11 +169,11 @@ def test_the_first_answer_wins() -> None:
         questions = Questions("ask")
         (question,) = await asked(questions, "q1")
         assert not question.done()
-        assert questions.settle("q1", "always", OPTIONS, by="user")
-        assert not questions.settle("q1", "reject", OPTIONS, by="user")
+        assert questions.settle(question_of("q1"), "always", by="user")
+        assert not questions.settle(question_of("q1"), "no", by="user")
         decision = await question
-        assert not questions.settle("q1", "reject", OPTIONS, by="user")
-        assert not questions.settle("q2", "allow", OPTIONS, by="user")
+        assert not questions.settle(question_of("q1"), "no", by="user")
+        assert not questions.settle(question_of("q2"), "yes", by="user")
         return decision
 
     assert run(main()) == Decision("always", "user")
@@ -176,7 +183,7 @@ def test_a_person_can_answer_while_the_function_still_thinks() -> None:
     async def main() -> Decision:
         questions = Questions(sleeps_for_ever)
         (question,) = await asked(questions, "q1")
-        assert questions.settle("q1", "allow", OPTIONS, by="user")
+        assert questions.settle(question_of("q1"), "yes", by="user")
         return await question
 
     assert run(main()) == Decision("yes", "user")
@@ -186,7 +193,7 @@ def test_all_open_questions_are_settled_at_once() -> None:
     async def main() -> Decision:
         questions = Questions("ask")
         first, second, third = await asked(questions, "q1", "q2", "q3")
-        questions.settle("q1", "allow", OPTIONS, by="user")
+        questions.settle(question_of("q1"), "yes", by="user")
         questions.settle_all("the turn is over")
         questions.settle_all("once more")
         assert (await first).option == "yes"
@@ -207,3 +214,25 @@ def test_a_question_that_is_taken_back_leaves_nothing_open() -> None:
         return Decision(None, "nobody")
 
     run(main())
+
+
+def test_an_offer_that_is_taken_up_is_an_allow_to_be_remembered() -> None:
+    async def main() -> Decision:
+        questions = Questions("ask")
+        (question,) = await asked(questions, "q1")
+        assert not questions.settle(question_of("q1"), "acp:always", by="user"), "nobody offered that"
+        assert questions.settle(question_of("q1"), "acp:session", by="user")
+        return await question
+
+    assert run(main()) == Decision("yes", "user", offer="acp:session")
+
+
+def test_what_is_remembered_answers_where_the_policy_asks_and_nowhere_else() -> None:
+    before = Decision("yes", "grant")
+
+    async def main(policy: Any) -> Decision:
+        return await Questions(policy).ask("q1", request(), lambda: before)
+
+    assert run(main("ask")) == before
+    assert run(main({"execute": "allow"})) == before
+    assert run(main("reject")) == Decision("no", "policy")

@@ -112,7 +112,7 @@ FAULTS: dict[str, Fault] = {
     "string ids": lambda s, _: tell(s, ask("session/request_permission", "a-1", sessionId=s, **PERMISSION)),
     "id 0": lambda s, _: tell(s, ask("session/request_permission", 0, sessionId=s, **PERMISSION)),
     "id null": lambda s, _: tell(s, ask("session/request_permission", None, sessionId=s, **PERMISSION)),
-    "unknown method": lambda s, _: tell(s, ask("fs/read_text_file", 1, sessionId=s, path="/etc/passwd")),
+    "unknown method": lambda s, _: tell(s, ask("fs/read_mind", 1, sessionId=s, path="/etc/passwd")),
     "method of its own": lambda s, _: tell(s, ask("cursor/do_things", 1)),
     "unknown notification": lambda s, _: send(method="_mine/hello", params=[1, 2]),
     "bad permission": lambda s, _: tell(s, ask("session/request_permission", 1, sessionId=s, options=3)),

@@ -11,10 +11,11 @@ import pytest
 from tests.demo.demo_client import FULL, WAIT_S, Demo, Starter, choosing, of_kind, text_of
 
 COMMANDS = [
-    *("ask", "audio", "compact", "config", "cwd", "deaf", "die", "edit", "env", "error"),
+    *("ask", "audio", "client", "compact", "config", "cwd", "deaf", "die", "edit", "env", "error"),
     *("fail", "hang", "help", "image", "late", "link", "markdown", "max", "mode", "notice"),
-    *("parallel", "pid", "plan", "refuse", "resource", "run", "slow", "spawn", "stderr", "stream"),
-    *("think", "title", "tools", "tour", "unfinished", "unknown", "usage", "withdraw"),
+    *("parallel", "pid", "plan", "read", "refuse", "resource", "run", "serve", "sh", "slow", "sly"),
+    *("spawn", "stderr", "stream", "think", "title", "tools", "tour", "unfinished", "unknown", "usage"),
+    *("withdraw", "write"),
 ]
 
 

@@ -74,7 +74,7 @@ def test_odd_messages_are_read_as_far_as_they_go(session: acp.Session, fault: st
         ("string ids", '{"outcome": {"optionId": "yes", "outcome": "selected"}}'),
         ("id 0", '{"outcome": {"optionId": "yes", "outcome": "selected"}}'),
         ("id null", '{"outcome": {"optionId": "yes", "outcome": "selected"}}'),
-        ("unknown method", '{"code": -32601, "message": "this client has no fs/read_text_file"}'),
+        ("unknown method", '{"code": -32601, "message": "this client has no fs/read_mind"}'),
         ("method of its own", '{"code": -32601, "message": "this client has no cursor/do_things"}'),
     ],
 )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-THEMES = ("content", "ending", "probe", "progress", "state", "tools", "tour", "trouble", "work")
+THEMES = ("content", "ending", "hands", "probe", "progress", "state", "tools", "tour", "trouble", "work")
 
 
 def load_all() -> None:

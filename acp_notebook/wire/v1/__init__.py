@@ -31,7 +31,21 @@ from .calls import (
     set_mode,
 )
 from .reading import Malformed
-from .requests import AGENT_REQUESTS, permission_answer, read_cancel_request, read_permission
+from .requests import (
+    AGENT_REQUESTS,
+    done,
+    exit_status,
+    file_answer,
+    output_answer,
+    permission_answer,
+    read_cancel_request,
+    read_create_terminal,
+    read_permission,
+    read_read_file,
+    read_terminal,
+    read_write_file,
+    terminal_made,
+)
 from .updates import read_update
 
 __all__ = [
@@ -44,23 +58,32 @@ __all__ = [
     "cancel_request",
     "close_session",
     "delete_session",
+    "done",
+    "exit_status",
+    "file_answer",
     "initialize",
     "list_sessions",
     "load_session",
     "logout",
     "new_session",
+    "output_answer",
     "permission_answer",
     "prompt",
     "read_cancel_request",
     "read_config",
+    "read_create_terminal",
     "read_initialize",
     "read_new_session",
     "read_permission",
     "read_prompt_answer",
+    "read_read_file",
     "read_session",
     "read_sessions",
+    "read_terminal",
     "read_update",
+    "read_write_file",
     "resume_session",
     "set_config",
     "set_mode",
+    "terminal_made",
 ]

@@ -39,3 +39,14 @@ def read(cls: type[T], data: Raw) -> tuple[T, Any]:
         return lenient.read(cls, value), value
     except (tolerant.Unreadable, msgspec.ValidationError) as error:
         raise Malformed(str(error)) from None
+
+
+def read_exactly(cls: type[T], data: Raw) -> T:
+    """For what is carried out: fields that we do not know are passed over, one that does not fit is refused.
+
+    A default in the place of what the agent said would do something else than it asked for.
+    """
+    try:
+        return lenient.exact(cls, tolerant.loads(bytes(data)))
+    except (tolerant.Unreadable, msgspec.ValidationError) as error:
+        raise Malformed(str(error)) from None

@@ -9,10 +9,10 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from ...core import records as rec
-from ...core.facts import PermissionAsked
+from ...core.facts import PermissionAsked, ReadAsked, TerminalAsked, TerminalNamed, WriteAsked
 from .. import schema as s
 from .parts import tool_event
-from .reading import read
+from .reading import Malformed, read, read_exactly
 
 AGENT_REQUESTS: dict[str, tuple[type[s.Wire], type[s.Wire]]] = {
     "session/request_permission": (s.RequestPermissionRequest, s.RequestPermissionResponse),
@@ -39,6 +39,53 @@ def permission_answer(option_id: str | None) -> s.RequestPermissionResponse:
     if option_id is None:
         return s.RequestPermissionResponse(outcome=s.PermissionCancelled())
     return s.RequestPermissionResponse(outcome=s.PermissionSelected(option_id=option_id))
+
+
+def read_read_file(params: Raw) -> ReadAsked:
+    asked = read_exactly(s.ReadTextFileRequest, params)
+    for name, number in (("line", asked.line), ("limit", asked.limit)):
+        if number is not None and number < 0:
+            raise Malformed(f"{name} is {number}; it cannot be below 0")
+    return ReadAsked(asked.session_id, asked.path, asked.line, asked.limit)
+
+
+def file_answer(text: str) -> s.ReadTextFileResponse:
+    return s.ReadTextFileResponse(content=text)
+
+
+def read_write_file(params: Raw) -> WriteAsked:
+    asked = read_exactly(s.WriteTextFileRequest, params)
+    return WriteAsked(asked.session_id, asked.path, asked.content)
+
+
+def read_create_terminal(params: Raw) -> TerminalAsked:
+    asked = read_exactly(s.CreateTerminalRequest, params)
+    limit = asked.output_byte_limit
+    if limit is not None and limit < 0:
+        raise Malformed(f"outputByteLimit is {limit}; it cannot be below 0")
+    env = {variable.name: variable.value for variable in asked.env}
+    return TerminalAsked(asked.session_id, asked.command, tuple(asked.args), env, asked.cwd, limit)
+
+
+def terminal_made(id: str) -> s.CreateTerminalResponse:
+    return s.CreateTerminalResponse(terminal_id=id)
+
+
+def read_terminal(params: Raw) -> TerminalNamed:
+    asked = read_exactly(s.TerminalRequest, params)
+    return TerminalNamed(asked.session_id, asked.terminal_id)
+
+
+def exit_status(code: int | None, signal: str | None) -> s.TerminalExitStatus:
+    return s.TerminalExitStatus(exit_code=code, signal=signal)
+
+
+def output_answer(text: str, truncated: bool, exit: s.TerminalExitStatus | None) -> s.TerminalOutputResponse:
+    return s.TerminalOutputResponse(output=text, truncated=truncated, exit_status=exit)
+
+
+def done() -> s.Empty:
+    return s.Empty()
 
 
 def read_cancel_request(params: Raw) -> int | str | None:

@@ -1,0 +1,55 @@
+"""What happens in a session is noted: in memory, and in a file if there is one.
+
+Knows the clock; what the entries look like is `core.audit`'s, how a file is written `audit_file`'s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+
+from ..core.audit import Audit
+from ..core.policy import Decision
+from ..core.records import Json
+from .audit_file import AuditFile
+
+
+class Auditor:
+    """Notes for one session. `where` tells its id and the running turn's."""
+
+    def __init__(self, where: Callable[[], tuple[str, str | None]], file: AuditFile | None = None) -> None:
+        self.audit = Audit()
+        self._where = where
+        self._file = file
+
+    def note(
+        self,
+        what: str,
+        kind: str,
+        target: str,
+        *,
+        by: str = "agent",
+        outcome: str = "",
+        reason: str | None = None,
+        **detail: Json,
+    ) -> None:
+        session, turn = self._where()
+        entry = self.audit.append(
+            time=datetime.now().astimezone().isoformat(timespec="milliseconds"),
+            session=session,
+            turn=turn,
+            what=what,
+            kind=kind,
+            target=target,
+            by=by,
+            outcome=outcome,
+            reason=reason,
+            detail={name: value for name, value in detail.items() if value is not None},
+        )
+        if self._file is not None:
+            self._file.append(entry)
+
+    def decided(
+        self, kind: str, target: str, decision: Decision, outcome: str, detail: Mapping[str, Json]
+    ) -> None:
+        self.note("decision", kind, target, by=decision.by, outcome=outcome, reason=decision.reason, **detail)

@@ -1,0 +1,227 @@
+"""What the client does for an agent: it reads and writes files and runs commands; all is allowed and noted.
+
+Knows no protocol. Where files are and how they are written is `files`' business, how commands are run
+`terminals`', who allows them `permits`'. Lives on the loop thread; files are touched on others.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from typing import TYPE_CHECKING
+
+from ..core.acts import Act, Command
+from ..core.events import ToolChanged
+from ..core.facts import ReadAsked, TerminalAsked, WriteAsked
+from ..core.grants import inside
+from ..core.records import Content, Diff, Location, Terminal, Text
+from .auditing import Auditor
+from .files import peek, read_text, write_text
+from .grant_store import config_folder
+from .permits import Denied, Permit, Permits
+from .roots import FileTrouble, Refused, Roots, visible
+from .terminal import Terminal as RunningTerminal
+from .terminals import Terminals, TerminalTrouble
+from .threads import on_a_thread
+
+if TYPE_CHECKING:
+    from .conversation import Conversation
+
+SHOWN_CHARS = 1_000_000
+"""Of a text that is written: a longer one is named, not shown as a diff."""
+
+LOADERS = (
+    *("PATH", "LD_", "DYLD_", "PYTHON", "NODE_", "PERL", "RUBY", "BASH_", "ENV", "IFS", "SHELLOPTS", "GIT_"),
+    *("R_", "JULIA_", "JAVA_", "CLASSPATH", "PS4", "PROMPT_COMMAND", "EDITOR", "VISUAL", "LESSOPEN"),
+)
+"""Variables, or how their names begin, that decide what a command really runs."""
+
+HARMLESS = ("GIT_TERMINAL_PROMPT", "GIT_PAGER", "PYTHONUNBUFFERED", "PYTHONIOENCODING", "NODE_NO_WARNINGS")
+
+
+class Hands:
+    """One session's."""
+
+    def __init__(
+        self,
+        conversation: Conversation,
+        roots: Roots,
+        terminals: Terminals,
+        permits: Permits,
+        auditor: Auditor,
+    ) -> None:
+        self.terminals = terminals
+        self._conversation = conversation
+        self._roots = roots
+        self._permits = permits
+        self._auditor = auditor
+        self._writing = asyncio.Lock()
+
+    # ---- files ----------------------------------------------------------------------------------
+
+    async def read(self, asked: ReadAsked) -> str:
+        """Inside the session's folders nobody is asked."""
+        try:
+            text = await on_a_thread(lambda: read_text(self._roots, asked.path, asked.line, asked.limit))
+        except FileTrouble as error:
+            self._auditor.note("act", "read", asked.path, by="client", outcome="failed", reason=str(error))
+            raise
+        self._auditor.note("act", "read", asked.path, by="client", outcome="done", characters=len(text))
+        return text
+
+    async def write(self, asked: WriteAsked) -> None:
+        # Once it is allowed it is carried out, also if the agent takes its request back meanwhile: half a
+        # story in the audit helps nobody.
+        permit = await self._may_write(asked)
+        await asyncio.shield(self._conversation.host.background(self._write(asked, permit)))
+
+    async def _may_write(self, asked: WriteAsked) -> Permit:
+        self._auditor.note("request", "edit", asked.path)
+        try:
+            place, before, known = await on_a_thread(lambda: self._look(asked.path))
+        except FileTrouble as error:
+            self._auditor.note("act", "edit", asked.path, by="client", outcome="failed", reason=str(error))
+            raise
+
+        def card(id: str) -> ToolChanged:
+            return ToolChanged(
+                id,
+                title=f"Write {visible(os.path.basename(asked.path))}",
+                kind="edit",
+                status="pending",
+                content=(_shown_write(asked, before, known),),
+                locations=(Location(asked.path),),
+                unprompted=True,
+                created=True,
+            )
+
+        return await self._permits.permit(Act("edit", place), card)
+
+    def _look(self, path: str) -> tuple[str, str | None, bool]:
+        """Where the path leads, the text that is there, and whether there is anything."""
+        place = self._roots.resolve(path)
+        if inside(os.path.realpath(config_folder()), place.path):
+            raise Refused(f"{visible(path)} decides what agents may do: no agent may write it")
+        return place.path, peek(self._roots, path), os.path.lexists(place.path)
+
+    async def _write(self, asked: WriteAsked, permit: Permit) -> None:
+        async with self._writing:  # in the order in which they were allowed
+            try:
+                written = await on_a_thread(lambda: write_text(self._roots, asked.path, asked.text))
+            except FileTrouble as error:
+                self._permits.finished(permit, "failed")
+                self._auditor.note(
+                    "act",
+                    "edit",
+                    asked.path,
+                    by="client",
+                    outcome="failed",
+                    reason=str(error),
+                    tool=permit.tool,
+                )
+                raise
+        self._permits.finished(permit, "completed")
+        self._auditor.note(
+            "act",
+            "edit",
+            written.path,
+            by="client",
+            outcome="done",
+            bytes=written.size,
+            created=written.created or None,
+            tool=permit.tool,
+            unprompted=permit.unprompted or None,
+        )
+
+    # ---- commands -------------------------------------------------------------------------------
+
+    async def create(self, asked: TerminalAsked) -> RunningTerminal:
+        cwd = asked.cwd or self._conversation.cwd
+        target = " ".join([asked.command, *asked.args])
+        self._auditor.note("request", "execute", target)
+        try:
+            folder = await on_a_thread(lambda: self._folder(cwd))
+            permit = await self._permits.permit(
+                Act("execute", folder, _judged(asked)), lambda id: _shown_command(id, target)
+            )
+            terminal = self._start(asked, folder, permit)
+        except (FileTrouble, TerminalTrouble) as error:
+            self._auditor.note("act", "execute", target, by="client", outcome="failed", reason=str(error))
+            raise
+        self._conversation.host.background(self._follow(terminal, permit, target))
+        return terminal
+
+    def _folder(self, cwd: str) -> str:
+        folder = self._roots.resolve(cwd).path
+        if not os.path.isdir(folder):
+            raise TerminalTrouble(f"the folder {visible(cwd)} does not exist")
+        return folder
+
+    def _start(self, asked: TerminalAsked, folder: str, permit: Permit) -> RunningTerminal:
+        run = self._conversation.running
+        if run is None or run.cancelling:  # since it was allowed
+            self._permits.finished(permit, "cancelled")
+            raise TerminalTrouble("the turn was cancelled")
+        try:
+            terminal = self.terminals.create(
+                asked.command, asked.args, cwd=folder, env=asked.env, byte_limit=asked.byte_limit, turn=run
+            )
+        except TerminalTrouble:
+            self._permits.finished(permit, "failed")
+            raise
+        if permit.card is not None:
+            shown = ToolChanged(permit.card, status="in_progress", content=(Terminal(terminal.id),))
+            self._conversation.apply(shown)
+        return terminal
+
+    async def _follow(self, terminal: RunningTerminal, permit: Permit, target: str) -> None:
+        exit = await terminal.wait()
+        self._permits.finished(permit, "completed" if exit.code == 0 else "failed")
+        self._auditor.note(
+            "act",
+            "execute",
+            target,
+            by="client",
+            outcome="done" if exit.code == 0 else "failed",
+            reason=None if exit.signal is None else f"ended by {exit.signal}",
+            exit_code=exit.code,
+            tool=permit.tool,
+            unprompted=permit.unprompted or None,
+        )
+
+
+def _shown_write(asked: WriteAsked, before: str | None, known: bool) -> Content:
+    if len(asked.text) > SHOWN_CHARS:
+        return Text(f"{len(asked.text):,} characters")
+    if before is None and known:
+        return Text(f"Replaces what is there, which is no text that can be shown, by:\n{asked.text}")
+    return Diff(asked.path, asked.text, before)
+
+
+def _shown_command(id: str, target: str) -> ToolChanged:
+    return ToolChanged(
+        id,
+        title=target,
+        kind="execute",
+        status="pending",
+        raw_input={"command": target},
+        unprompted=True,
+        created=True,
+    )
+
+
+def _judged(asked: TerminalAsked) -> Command:
+    """The command as it is judged: with the variables that decide what it runs."""
+    words = (asked.command, *asked.args)
+    loaders = [f"{name}={value}" for name, value in sorted(asked.env.items()) if _is_loader(name)]
+    if loaders:
+        words = words if asked.args else ("sh", "-c", asked.command)
+        return ("env", *loaders, *words)
+    return words if asked.args else asked.command
+
+
+def _is_loader(name: str) -> bool:
+    return name.upper().startswith(LOADERS) and name not in HARMLESS
+
+
+__all__ = ["Denied", "FileTrouble", "Hands", "TerminalTrouble"]
