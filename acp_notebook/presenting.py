@@ -13,6 +13,7 @@ from .notebook.kernel import where
 from .notebook.output import current_request, emit
 
 if TYPE_CHECKING:
+    from .panel import Panel
     from .session import Session
     from .turn import Turn
 
@@ -21,6 +22,12 @@ def can_be_asked() -> bool:
     """Whether a page stands behind the calling code: then a question waits for a click."""
     place = where()
     return place.kernel and place.headless is False
+
+
+def may_be_asked_by_text() -> bool:
+    """Whether `input()` reaches somebody: where no page has shown itself, that is the last resort."""
+    place = where()
+    return place.kernel and place.headless is None and place.can_input
 
 
 def present(session: Session, turn: Turn) -> Callable[[], None]:
@@ -32,8 +39,15 @@ def present(session: Session, turn: Turn) -> Callable[[], None]:
     turn._shown_by = current_request()
     if place.headless is True:
         return lambda: _emit(turn)
-    session._live_panel().show_turn(turn._run)
-    return lambda: None
+    panel = session._live_panel()
+    panel.show_turn(turn._run)
+    return lambda: None if panel.has_page or place.headless is False else _emit_instead(panel, turn)
+
+
+def _emit_instead(panel: Panel, turn: Turn) -> None:
+    """No page has shown itself, as in jupyter console: the turn is put out as text, when it is over."""
+    panel.leave(turn._run)
+    _emit(turn)
 
 
 def display_turn(session: Session, turn: Turn) -> None:

@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any
 from .agent import loop
 from .agent.conversation import Conversation, TurnRun
 from .core import events as ev
+from .core.audit import AuditTable
 from .core.prompt import content_of, fitted
 from .core.records import Command, ConfigOption, Content, Mode, Usage
 from .core.snapshot import Item, Snapshot
 from .errors import SessionClosed, Timeout, UsageError
 from .notebook import kernel
-from .presenting import can_be_asked, display_session, present
+from .presenting import can_be_asked, display_session, may_be_asked_by_text, present
 from .showing import Shown
 from .turn import Turn
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from .agent.loop import Home
+    from .asking import TextAsker
     from .notebook.static import Redact
     from .panel import Panel
     from .running_agent import Agent
@@ -44,6 +46,7 @@ class Session(Shown):
         self._agent = agent
         self._turns: list[Turn] = []
         self._panel: Panel | None = None
+        self._asker: TextAsker | None = None
         self.redact: Redact | None = None
         """A function from text to text that sees all text before it goes into the notebook's file."""
         self._starting = threading.Lock()
@@ -85,12 +88,19 @@ class Session(Shown):
     def _begun(self, run: TurnRun, begin: Callable[..., object], *args: object) -> Turn:
         turn = Turn(self, self._conversation, run)
         kernel.attend(run.done)
-        if can_be_asked():
-            self._home.post(setattr, self._conversation.questions, "can_ask", True)
+        if can_be_asked() or self._asked_by_text():
+            self._home.post(setattr, self._conversation.permits.questions, "can_ask", True)
         with self._starting:  # several threads: the turns stand here in the order in which they run
             self._home.post(begin, *args)
             self._turns.append(turn)
         return turn
+
+    def _asked_by_text(self) -> bool:
+        if may_be_asked_by_text() and self._asker is None:
+            from .asking import TextAsker
+
+            self._asker = TextAsker(self._conversation)
+        return self._asker is not None
 
     def _begin_stream(self, run: TurnRun, arrived: queue.SimpleQueue[ev.Event | None]) -> None:
         conversation = self._conversation
@@ -172,6 +182,11 @@ class Session(Shown):
     def status(self) -> str:
         """idle, working, stuck, restarting, dead, closed."""
         return self.transcript.status
+
+    @property
+    def audit(self) -> AuditTable:
+        """Every request of the agent's, every decision and who took it, every act of ours: a table."""
+        return self._conversation.auditor.audit
 
     @property
     def title(self) -> str | None:

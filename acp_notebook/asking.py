@@ -1,0 +1,74 @@
+"""The last resort: a front end that has shown no page, such as jupyter console, is asked by `input()`.
+
+Knows no protocol and draws nothing. A page that appears after all wins: whoever answers first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import Future
+
+from .agent import loop
+from .agent.conversation import Conversation
+from .core import events as ev
+from .core.acts import shown
+from .core.patches import Patch
+from .core.snapshot import Question
+from .notebook import kernel
+
+PAGE_S = 3.0
+"""For a page to show itself, before the question is put as text."""
+
+
+class TextAsker:
+    """Asks a session's questions by `input()`, on the main thread, while a cell waits there."""
+
+    def __init__(self, conversation: Conversation) -> None:
+        self._conversation = conversation
+        self._asking: dict[str, Future[None]] = {}
+        conversation.host.home.post(conversation.listen, self._changed)
+
+    def _changed(self, event: ev.Event, _: Sequence[Patch]) -> None:
+        match event:
+            case ev.QuestionAsked(id=id):
+                loop.get().call_later(PAGE_S, self._ask, id)
+            case ev.QuestionSettled(id=id):
+                asking = self._asking.pop(id, None)
+                if asking is not None:
+                    asking.cancel()
+
+    def _ask(self, id: str) -> None:
+        question = self._question(id)
+        if question is not None and not self._conversation.has_page:
+            self._asking[id] = kernel.run_on_main(lambda: self._put(question))
+
+    def _question(self, id: str) -> Question | None:
+        snapshot = self._conversation.read(lambda transcript: transcript.snapshot())
+        found = (it for it in snapshot.items if isinstance(it, Question) and it.id == id)
+        return next((it for it in found if it.status == "open"), None)
+
+    def _put(self, question: Question) -> None:
+        """On the main thread."""
+        title = self._conversation.read(lambda transcript: _title(transcript.find(question.tool or "")))
+        answers = [(option.id, option.name) for option in question.options]
+        answers += [(offer.id, offer.name) for offer in question.offers]
+        print(f"The agent asks for permission: {title}")
+        for number, (_, name) in enumerate(answers, 1):
+            print(f"  {number}  {shown(name)}")
+        said = input(f"Your answer (1 to {len(answers)}): ").strip()
+        if said.isdecimal() and 1 <= int(said) <= len(answers):
+            answer = answers[int(said) - 1][0]
+        else:
+            print("Not an answer: the agent is told no.")
+            answer = next((it.id for it in question.options if it.kind == "reject_once"), "")
+        self._conversation.host.home.post(self._answer, question, answer)
+
+    def _answer(self, question: Question, answer: str) -> None:
+        if not answer:  # the agent offers no way to say no
+            self._conversation.cancel()
+            return
+        self._conversation.permits.answer(question, answer)
+
+
+def _title(tool: object) -> str:
+    return shown(getattr(tool, "title", "") or "a tool call", chars=400)

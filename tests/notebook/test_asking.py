@@ -1,0 +1,59 @@
+"""A front end without a page, as jupyter console is: questions come as text, and so does the turn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.notebook.kernels import Front, kernel_python, started
+
+CONNECT = """
+import acp_notebook as acp
+import acp_notebook.asking
+acp_notebook.asking.PAGE_S = 0.1
+session = acp.connect("demo", cwd={cwd!r})
+"""
+
+
+@pytest.fixture
+def console(tmp_path: Path) -> Iterator[Front]:
+    folder = tmp_path / "kernel"
+    folder.mkdir()
+    with started(kernel_python("newest"), folder) as front:
+        result = front.run(CONNECT.format(cwd=str(tmp_path)), allow_stdin=True)
+        assert result.content["status"] == "ok", result.content
+        yield front
+        front.run("session.close()")
+
+
+def test_the_user_answers_by_a_number_and_reads_the_turn(console: Front, tmp_path: Path) -> None:
+    asked = console.begin("turn = session.prompt('/edit a.txt hello')", allow_stdin=True)
+    assert console.answer("1") == "Your answer (1 to 5): "
+    result = console.result(asked)
+    assert result.content["status"] == "ok"
+    assert "The agent asks for permission: Edit a.txt" in result.text
+    assert (tmp_path / "a.txt").read_text() == "hello\n"
+    shown = [it["content"]["data"] for it in result.messages if it["msg_type"] == "display_data"]
+    assert "Wrote `a.txt`." in shown[-1]["text/plain"]
+
+
+@pytest.mark.parametrize("said", ["", "9", "yes"])
+def test_what_is_no_answer_is_a_no(console: Front, tmp_path: Path, said: str) -> None:
+    asked = console.begin("turn = session.prompt('/edit a.txt hello')", allow_stdin=True)
+    console.answer(said)
+    result = console.result(asked)
+    assert "the agent is told no" in result.text
+    assert not (tmp_path / "a.txt").exists()
+
+
+def test_the_stop_button_works_at_the_question(console: Front, tmp_path: Path) -> None:
+    asked = console.begin("turn = session.prompt('/edit a.txt hello')", allow_stdin=True)
+    console.asked()
+    console.interrupt()
+    result = console.result(asked)
+    assert result.content["ename"] == "KeyboardInterrupt"
+    assert not (tmp_path / "a.txt").exists()
+    after = console.run("print(session.prompt('/cwd').stop_reason)", allow_stdin=True)
+    assert after.text.strip() == "end_turn"
