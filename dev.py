@@ -331,7 +331,12 @@ def build(project: Project, _: argparse.Namespace) -> int:
 
 def wheel_faults(names: Sequence[str]) -> list[str]:
     """What a wheel with these files lacks, or should not hold."""
-    must = ["acp_notebook/__init__.py", "acp_notebook/py.typed"]
+    bundle = ("session.js", "session.css", "turn.js")
+    must = [
+        "acp_notebook/__init__.py",
+        "acp_notebook/py.typed",
+        *(f"acp_notebook/static/{it}" for it in bundle),
+    ]
     missing = [f"{name} is missing" for name in must if name not in names]
     tops = {name.split("/")[0] for name in names if ".dist-info/" not in name}
     return missing + [f"{top} does not belong in it" for top in sorted(tops - {"acp_notebook"})]
@@ -340,7 +345,8 @@ def wheel_faults(names: Sequence[str]) -> list[str]:
 def bench(project: Project, args: argparse.Namespace) -> int:
     """The benchmarks: ratios against peers."""
     install(project, "test", "bench")
-    return run_steps(project, {"benchmarks": ["benchmarks", *args.more]}, environment(project))
+    steps = {"benchmarks": ["benchmarks", *args.more], "benchmarks in a browser": ["benchmarks.browser"]}
+    return run_steps(project, steps, environment(project))
 
 
 def lab_command(project: Project, port: int | None, *, browser: bool, as_root: bool) -> list[str | Path]:

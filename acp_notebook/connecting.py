@@ -47,6 +47,7 @@ def connect(
     audit: str | Path | None = None,
     fs: bool = True,
     terminal: bool = True,
+    question_timeout: float | None = None,
     start_timeout: float = START_TIMEOUT_S,
 ) -> Session:
     """Start an agent and open a session on it.
@@ -54,7 +55,8 @@ def connect(
     `agent` is a known name ("demo"), a command line ("gemini --acp") or a list of words. It runs in
     `cwd` (by default here), with this process's environment less Jupyter's own secrets, plus `env`;
     `inherit_env` may be False, or the names to pass on. `permissions` is "ask", "allow", "reject", a
-    mapping from tool kind to one of these, or a function of the request. `record` writes every
+    mapping from tool kind to one of these, or a function of the request; a question that nobody answers
+    within `question_timeout` seconds (by default it waits) is answered no. `record` writes every
     message to a file; `cassette` plays such a file back instead of starting an agent. `redact` is a
     function from text to text that sees all text before it is put into the notebook's file.
 
@@ -69,7 +71,13 @@ def connect(
         if cassette is not None
         else _process(agent, where, env, inherit_env, record, start_timeout)
     )
-    launch = replace(launch, fs=fs, terminal=terminal, audit=None if audit is None else AuditFile(audit))
+    launch = replace(
+        launch,
+        fs=fs,
+        terminal=terminal,
+        audit=None if audit is None else AuditFile(audit),
+        question_timeout=question_timeout,
+    )
     return loop.call(_opened(launch, where, policy, tuple(mcp_servers), tuple(roots), redact))
 
 

@@ -285,10 +285,15 @@ def test_a_command_that_is_not_there_and_one_that_a_signal_ends(tmp_path: Path) 
 
 
 def test_a_wheel_holds_the_typed_package_and_nothing_else() -> None:
-    good = ["acp_notebook/__init__.py", "acp_notebook/py.typed", "acp_notebook-0.1.0.dist-info/METADATA"]
-    assert dev.wheel_faults(good) == []
-    faults = dev.wheel_faults([good[0], "tests/test_x.py"])
-    assert faults == ["acp_notebook/py.typed is missing", "tests does not belong in it"]
+    bundle = [f"acp_notebook/static/{name}" for name in ("session.js", "session.css", "turn.js")]
+    python = ["acp_notebook/__init__.py", "acp_notebook/py.typed", "acp_notebook-0.1.0.dist-info/METADATA"]
+    assert dev.wheel_faults([*python, *bundle]) == []
+    faults = dev.wheel_faults([python[0], *bundle[1:], "tests/test_x.py"])
+    assert faults == [
+        "acp_notebook/py.typed is missing",
+        "acp_notebook/static/session.js is missing",
+        "tests does not belong in it",
+    ]
 
 
 # ---- demo

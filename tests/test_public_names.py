@@ -101,6 +101,7 @@ def test_the_signature_of_connect() -> None:
         ("audit", None),
         ("fs", True),
         ("terminal", True),
+        ("question_timeout", None),
         ("start_timeout", 60.0),
     ]
     first, *rest = parameters

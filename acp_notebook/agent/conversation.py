@@ -126,6 +126,7 @@ class Conversation:
         roots = Roots([cwd, *self.directories])
         self.auditor = Auditor(self._where, host.launch.audit)
         self.permits = Permits(self, policy, roots.folders, self.auditor)
+        self.permits.questions.timeout = host.launch.question_timeout
         self.hands = Hands(self, roots, Terminals(host.launch.env, self.apply), self.permits, self.auditor)
 
     def _where(self) -> tuple[str, str | None]:

@@ -71,6 +71,7 @@ class Launch:
     env: Mapping[str, str] = field(default_factory=dict)
     """Of the commands that are run for it."""
     audit: AuditFile | None = None
+    question_timeout: float | None = None
 
     @property
     def capabilities(self) -> dict[str, Any]:

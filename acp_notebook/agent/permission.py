@@ -31,6 +31,8 @@ class Questions:
         self.policy = policy
         self.can_ask = False
         """Whether somebody sees the questions and can answer: no, without a front end."""
+        self.timeout: float | None = None
+        """How long a person may take, in seconds; None: as long as it takes."""
         self._open: dict[str, asyncio.Future[Decision]] = {}
 
     async def ask(
@@ -86,7 +88,11 @@ class Questions:
     async def _by_user(self, answer: asyncio.Future[Decision], request: PermissionRequest) -> Decision:
         if not self.can_ask:
             return decide("reject", request.options, by="policy", reason=NOBODY)
-        return await answer
+        done, _ = await asyncio.wait({answer}, timeout=self.timeout)
+        if done:
+            return answer.result()
+        reason = f"nobody answered within {self.timeout:g} s"
+        return decide("reject", request.options, by="policy", reason=reason)
 
 
 async def _call(function: PolicyFunction, request: PermissionRequest) -> tuple[Any, str | None]:

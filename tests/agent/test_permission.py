@@ -236,3 +236,12 @@ def test_what_is_remembered_answers_where_the_policy_asks_and_nowhere_else() -> 
     assert run(main("ask")) == before
     assert run(main({"execute": "allow"})) == before
     assert run(main("reject")) == Decision("no", "policy")
+
+
+def test_a_question_that_nobody_answers_in_time_is_a_no() -> None:
+    async def main() -> Decision:
+        questions = Questions("ask")
+        questions.can_ask, questions.timeout = True, 0.01
+        return await questions.ask("q1", request())
+
+    assert run(main()) == Decision("no", "policy", "nobody answered within 0.01 s")

@@ -27,9 +27,6 @@ ROOT = Path(__file__).resolve().parents[2]
 VERSIONS = {"6.29": "ipykernel==6.29.*", "7.3": "ipykernel==7.3.*", "newest": "ipykernel"}
 """One of the old kind, one with subshells, and the newest, which handles some messages by itself."""
 
-WIDGETS = "anywidget"
-"""What the package needs in a kernel that has a page; without one it works without."""
-
 LIMIT_S = 60.0
 """For every wait: much longer than any of them takes, also on a busy machine."""
 
@@ -50,7 +47,7 @@ def kernels_folder() -> Path:
 def kernel_python(version: str) -> Path:
     """The Python of a venv with that ipykernel and what the package needs; made when it is not there."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    wanted = [VERSIONS[version], WIDGETS, *project["dependencies"]]
+    wanted = [VERSIONS[version], *project["dependencies"]]
     venv = kernels_folder() / version
     python, mark = venv / "bin" / "python", venv / "made-of"
     venv.parent.mkdir(parents=True, exist_ok=True)
