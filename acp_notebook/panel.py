@@ -10,17 +10,18 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-from .agent import loop
 from .agent.conversation import Conversation, TurnRun
 from .agent.threads import on_a_thread
 from .core import events as ev
 from .core import intents
 from .core.patches import Patch
-from .core.records import Json, Text
-from .core.snapshot import Question
+from .core.prompt import content_of, fitted
+from .core.records import ConfigOption, Image, Json
+from .core.snapshot import Question, Snapshot, text_of
+from .errors import Error, UsageError
 from .notebook.channel import Channel
 from .notebook.output import Output
 from .notebook.widget import SessionWidget, TurnWidget, view_bundle
@@ -37,6 +38,12 @@ STATIC_SHARE = 10
 HELLO_S = 10.0
 """For a page to load the first widget: a turn may well be over before that, and is yet shown live."""
 
+QUEUE_S = 0.3
+"""A prompt that has not begun after this waits for something: for the agent to start again, say."""
+
+QUEUED_CHARS = 2000
+"""Of a prompt that waits: enough to know it, and to write it anew."""
+
 SESSION = "session"
 """What the static form of the whole session goes by, beside the turns' ids."""
 
@@ -52,10 +59,11 @@ class Panel:
         self._channel = Channel(self._widget.send, self._state, self._later)
         self._shown: dict[str, _Shown] = {}
         self._documents: set[str] = set()
+        self._began: float | None = None
         self._refreshing = False
         self._wake = asyncio.Event()
         self._heard = asyncio.Event()
-        self._home.post(conversation.listen, self._changed)
+        self._home.post(self._listen)
 
     # ---- on the thread that displays ----------------------------------------------------------
 
@@ -70,7 +78,20 @@ class Panel:
         output = Output.display(view_bundle(self._widget, "<session>"))
         self._home.post(self._follow, SESSION, None, output)
 
+    @property
+    def has_page(self) -> bool:
+        return self._conversation.has_page
+
+    def leave(self, run: TurnRun) -> None:
+        """The turn is shown in another way; what stands for it here stays as it is."""
+        self._home.post(self._shown.pop, run.id, None)
+
     # ---- on the loop thread -------------------------------------------------------------------
+
+    def _listen(self) -> None:
+        if self._conversation.running is not None:  # it began just now: its cell makes the panel
+            self._began = time.monotonic()
+        self._conversation.listen(self._changed)
 
     def _follow(self, name: str, run: TurnRun | None, output: Output) -> None:
         shown = self._shown.setdefault(name, _Shown(name, run))
@@ -85,6 +106,9 @@ class Panel:
         self._channel.changed(patches)
         if isinstance(event, ev.TurnEnded | ev.QuestionAsked | ev.QuestionSettled):
             self._channel.flush()  # what people wait for does not wait for the next batch
+        if isinstance(event, ev.TurnStarted | ev.TurnEnded):
+            self._began = time.monotonic() if isinstance(event, ev.TurnStarted) else None
+            self._tell_now()
         if SESSION in self._shown:
             self._shown[SESSION].final = False
             self._refresh()
@@ -98,28 +122,37 @@ class Panel:
         match intent:
             case intents.Hello():
                 self._hello(intent)
-            case intents.Resync():
-                self._tell_all()
-            case intents.Ack(seq):
-                self._channel.acked(seq)
+            case intents.Resync(view=view):
+                self._tell_all(view)
+            case intents.Ack(seq, view):
+                self._channel.acked(seq, view)
             case intents.Bye(view):
+                self._channel.bye(view)
                 self._documents.discard(view)
             case intents.Answer(question, option):
                 self._answer(question, option)
             case intents.Cancel(turn):
                 self._cancel(turn)
-            case intents.Prompt(text):
-                self._conversation.start_turn(self._conversation.new_run((Text(text),)))
+            case intents.Prompt(text, images):
+                self._prompt(text, images)
+            case intents.Mode(mode):
+                self._attempt(self._set_mode(mode))
+            case intents.Config(id, value):
+                self._attempt(self._set_config(id, value))
+            case intents.Restart():
+                self._attempt(self._conversation.ready())
 
     def _hello(self, hello: intents.Hello) -> None:
         if hello.document:
             self._documents.add(hello.view)
         self._heard.set()
-        self._conversation.questions.can_ask = True
-        self._tell_all()
+        self._conversation.has_page = True
+        self._conversation.permits.questions.can_ask = True
+        self._tell_all(hello.view)
 
-    def _tell_all(self) -> None:
-        self._channel.hello()
+    def _tell_all(self, view: str) -> None:
+        self._channel.hello(view)
+        self._tell_now()
         for shown in self._shown.values():
             self._tell_static(shown)
 
@@ -128,20 +161,83 @@ class Panel:
         if turn is None or run is not None:
             self._conversation.cancel(run)
 
+    def _prompt(self, text: str, images: Sequence[intents.Picture]) -> None:
+        """What the user wrote in the page becomes a turn, now or after those before it."""
+        parts = [*([text] if text.strip() else []), *(Image(it.data, it.mime_type) for it in images)]
+        conversation = self._conversation
+        content, notes = fitted(content_of(parts, conversation.cwd), conversation.host.facts.capabilities)
+        for note in notes:
+            conversation.apply(ev.NoticeGiven("warning", note, source="client"))
+        run = conversation.new_run(content)
+        run.done.add_done_callback(lambda _: self._home.post(self._left_queue, run))
+        conversation.start_turn(run)
+        if conversation.running is not None:
+            self._tell_now()
+        else:
+            self._later(QUEUE_S, self._tell_now)
+
+    def _left_queue(self, run: TurnRun) -> None:
+        """A turn that never began shows nowhere else."""
+        if run.key is None:
+            error = run.done.result()
+            if error is not None:
+                self._refuse(error)
+            self._tell_now()
+
+    def _tell_now(self) -> None:
+        """What stands beside the state: the prompts that wait, and how long the running turn has taken."""
+        queue = [
+            {"turn": run.id, "text": text_of(run.content)[:QUEUED_CHARS]} for run in self._conversation.queued
+        ]
+        elapsed = None if self._began is None else time.monotonic() - self._began
+        self._channel.tell({"t": "now", "queue": queue, "elapsed": elapsed})
+
+    # ---- what takes a while, and may be refused
+
+    def _attempt(self, work: Awaitable[None]) -> None:
+        self._conversation.host.background(self._attempted(work))
+
+    async def _attempted(self, work: Awaitable[None]) -> None:
+        try:
+            await work
+        except Error as error:
+            self._refuse(error)
+
+    def _refuse(self, error: Exception) -> None:
+        self._channel.tell({"t": "refused", "what": str(error)})
+
+    async def _set_mode(self, mode: str) -> None:
+        snapshot = self._snapshot()
+        for option in snapshot.config:
+            if option.category == "mode" and option.type == "select":  # then it is the mode
+                return await self._set_config(option.id, mode)
+        if mode not in [it.id for it in snapshot.modes]:
+            raise UsageError(f"this agent has no mode {mode!r}")
+        await self._conversation.set_mode(mode)
+
+    async def _set_config(self, id: str, value: str | bool) -> None:
+        option = next((it for it in self._snapshot().config if it.id == id), None)
+        if option is None or not _takes(option, value):
+            raise UsageError(f"this agent's option {id!r} cannot be {value!r}")
+        await self._conversation.set_config(id, value)
+
+    def _snapshot(self) -> Snapshot:
+        return self._conversation.read(lambda transcript: transcript.snapshot())
+
     def _answer(self, key: str, option: str) -> None:
         """The first answer wins; a second one, from another page, is too late and harmless."""
         question = self._conversation.read(lambda transcript: transcript.find(key))
-        if not isinstance(question, Question) or not any(it.id == option for it in question.options):
+        if not isinstance(question, Question) or option not in question.answers:
             self._channel.tell({"t": "refused", "what": "this question has no such answer"})
             return
-        self._conversation.questions.settle(question.id, option, question.options, by="user")
+        self._conversation.permits.answer(question, option)
 
     def _state(self) -> dict[str, Any]:
         return self._conversation.read(lambda transcript: transcript.plain())
 
     @staticmethod
     def _later(seconds: float, function: Callable[[], None]) -> object:
-        return loop.get().call_later(seconds, function)
+        return asyncio.get_running_loop().call_later(seconds, function)
 
     # ---- static forms -------------------------------------------------------------------------
 
@@ -191,7 +287,7 @@ class Panel:
 
     def _tell_static(self, shown: _Shown) -> None:
         if shown.bundle is not None:
-            self._channel.tell({"t": "static", "turn": shown.name, "bundle": shown.bundle})
+            self._channel.tell_surely({"t": "static", "turn": shown.name, "bundle": shown.bundle})
 
     async def freeze(self) -> None:
         """Replace what is shown live by its static form, in the page."""
@@ -199,6 +295,12 @@ class Panel:
             shown.frozen = True
             await self._make(shown)
             shown.replace()
+
+
+def _takes(option: ConfigOption, value: str | bool) -> bool:
+    if option.type == "boolean":
+        return isinstance(value, bool)
+    return value in [choice.value for choice in option.choices]
 
 
 class _Shown:

@@ -26,8 +26,14 @@ await build({
   format: "esm",
   jsx: "automatic",
   jsxImportSource: "preact",
+  // Parts of the markdown parser that a browser has itself, or that we do not use: 20 kB less.
+  alias: {
+    entities: "./src/text/instead/entities.ts",
+    "linkify-it": "./src/text/instead/linkify-it.ts",
+    "uc.micro": "./src/text/instead/uc.micro.ts",
+  },
 });
-await build({ ...common, entryPoints: { session: "src/styles.css" } });
+await build({ ...common, entryPoints: { session: "src/styles.css" }, bundle: true });
 
 for (const name of ["session.js", "session.css", "turn.js"]) {
   const text = await readFile(join(out, name));

@@ -171,7 +171,7 @@ def _row(entry: Entry) -> tuple[str, ...]:
     why = ", ".join([*notes, *filter(None, [entry.reason])])
     return (
         str(entry.number),
-        entry.time,
+        entry.time[11:19],  # of the day: the entry itself has all of it
         entry.turn or "",
         entry.what,
         entry.kind,

@@ -6,10 +6,14 @@ fit is refused with a reason, never guessed.
 
 from __future__ import annotations
 
+import binascii
 from typing import Any
 
 import msgspec
 from msgspec import Struct
+
+PICTURES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+"""What agents take, and what a page can show without running anything in it."""
 
 
 class Hello(Struct, frozen=True, tag_field="t", tag="hello"):
@@ -28,12 +32,14 @@ class Resync(Struct, frozen=True, tag_field="t", tag="resync"):
     """Something was missed after `have`: send the whole state."""
 
     have: int
+    view: str = ""
 
 
 class Ack(Struct, frozen=True, tag_field="t", tag="ack"):
     """Everything up to `seq` has arrived."""
 
     seq: int
+    view: str = ""
 
 
 class Answer(Struct, frozen=True, tag_field="t", tag="answer"):
@@ -49,11 +55,48 @@ class Cancel(Struct, frozen=True, tag_field="t", tag="cancel"):
     turn: str | None = None
 
 
+class Picture(Struct, frozen=True):
+    """An image that the user put into a prompt; `data` is base64."""
+
+    data: str
+    mime_type: str
+
+    def __post_init__(self) -> None:
+        if self.mime_type not in PICTURES:
+            raise ValueError(f"{self.mime_type!r} is no image that can be sent")
+        try:
+            binascii.a2b_base64(self.data, strict_mode=True)
+        except ValueError:  # also of characters beyond ASCII
+            raise ValueError("an image is not base64") from None
+
+
 class Prompt(Struct, frozen=True, tag_field="t", tag="prompt"):
     text: str
+    images: tuple[Picture, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.images and not self.text.strip():
+            raise ValueError("the prompt is empty")
 
 
-Intent = Hello | Bye | Resync | Ack | Answer | Cancel | Prompt
+class Mode(Struct, frozen=True, tag_field="t", tag="mode"):
+    """Switch the agent to this mode."""
+
+    mode: str
+
+
+class Config(Struct, frozen=True, tag_field="t", tag="config"):
+    """Set the agent's option of this id."""
+
+    id: str
+    value: str | bool
+
+
+class Restart(Struct, frozen=True, tag_field="t", tag="restart"):
+    """Start the agent again, if it is gone."""
+
+
+Intent = Hello | Bye | Resync | Ack | Answer | Cancel | Prompt | Mode | Config | Restart
 
 
 class BadIntent(ValueError):

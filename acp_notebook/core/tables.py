@@ -15,6 +15,8 @@ Row = Sequence[str]
 CELL_CHARS = 60
 """A row stays on one line of a terminal or of a notebook's output."""
 
+LEFT = ' style="text-align:left"'
+
 TITLE_CHARS = 2000
 """What a tooltip can show at most."""
 
@@ -28,9 +30,9 @@ def text_table(head: Row, rows: Iterable[Row]) -> str:
 
 
 def html_table(head: Row, rows: Iterable[Row]) -> str:
-    """No styles of its own: notebooks have theirs for tables. Whole texts are in the cells' titles."""
+    """Notebooks have their own style for tables, made for numbers. Whole texts are in the cells' titles."""
     body = "".join(f"<tr>{''.join(map(_html_cell, row))}</tr>" for row in rows)
-    heads = "".join(f"<th>{escape(it)}</th>" for it in head)
+    heads = "".join(f"<th{LEFT}>{escape(it)}</th>" for it in head)
     return f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
 
 
@@ -41,4 +43,4 @@ def _cell(text: str) -> str:
 def _html_cell(text: str) -> str:
     short, whole = _cell(text), shown(text, chars=TITLE_CHARS)
     title = "" if short == whole else f' title="{escape(whole)}"'
-    return f"<td{title}>{escape(short)}</td>"
+    return f"<td{LEFT}{title}>{escape(short)}</td>"

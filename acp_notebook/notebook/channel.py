@@ -44,7 +44,8 @@ class Channel:
         self._flushing = False
         self._open = False
         self._seq = 0
-        self._acked = 0
+        self._pages: dict[str, int] = {}
+        """What each page has acknowledged: one that has all must not hide that another has not."""
         self._beating = False
         self._watched = 0
 
@@ -62,9 +63,10 @@ class Channel:
             self._flushing = True
             self._later(BATCH_S, self.flush)
 
-    def hello(self) -> None:
+    def hello(self, page: str = "") -> None:
         """A page is there: it gets the whole state, and from now on every change."""
         self._open = True
+        self._pages.setdefault(page, 0)
         self._pending.clear()
         state = self._state()
         first, *rest = _split(state["items"])
@@ -73,12 +75,19 @@ class Channel:
             self._number({"t": "patches", "patches": [["add", item] for item in items]})
         self._watch()
 
-    def acked(self, seq: int) -> None:
-        """Everything up to this number has arrived somewhere."""
-        if self._acked < seq <= self._seq:
-            self._acked = seq
+    def bye(self, page: str) -> None:
+        self._pages.pop(page, None)
+
+    def acked(self, seq: int, page: str = "") -> None:
+        """Everything up to this number has arrived in that page."""
+        if self._pages.get(page, 0) < seq <= self._seq:
+            self._pages[page] = seq
             if self._beating:
                 self._watch()
+
+    @property
+    def _all_heard(self) -> bool:
+        return all(seq >= self._seq for seq in self._pages.values())
 
     def flush(self) -> None:
         """Send what has changed."""
@@ -94,6 +103,13 @@ class Channel:
         """A message beside the state, which may be lost."""
         if self._open:
             self._send(message)
+
+    def tell_surely(self, message: dict[str, Any]) -> None:
+        """A message beside the state whose loss is noticed, as that of a batch is."""
+        if self._open:
+            self.flush()
+            self._number(message)
+            self._expect_ack()
 
     def _number(self, message: dict[str, Any]) -> None:
         self._seq += 1
@@ -115,7 +131,7 @@ class Channel:
     def _beat(self, watch: int, count: int) -> None:
         if watch != self._watched:
             return  # it was begun anew since
-        if self._acked >= self._seq or count > BEATS:
+        if self._all_heard or count > BEATS:
             self._beating = False
             return
         self._send({"t": "beat", "seq": self._seq})

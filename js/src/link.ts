@@ -2,9 +2,10 @@
 // that is set from here can stall on ipykernel 7.4 while a cell waits.
 
 import type { AnyModel } from "@anywidget/types";
+import { hearAll, realModel } from "./hearing";
 import { systemClock } from "./store";
 import type { Clock, Store } from "./store";
-import type { Emit, FromKernel, Host, ToKernel } from "./types";
+import type { Emit, FromKernel, Host, Intent, LocalIntent, ToKernel } from "./types";
 
 /** Of acknowledgements: they only have to show a lost tail, not every message. */
 export const ACK_MS = 1000;
@@ -28,6 +29,7 @@ const KNOWN: ReadonlySet<unknown> = new Set<FromKernel["t"]>([
   "patches",
   "beat",
   "static",
+  "now",
   "refused",
 ]);
 
@@ -39,7 +41,8 @@ export function connect(
   clock: Clock = systemClock,
 ): Connection {
   const send = (message: ToKernel) => model.send(message);
-  const acknowledge = acknowledger(send, store, clock, signal);
+  const { view } = introduction;
+  const acknowledge = acknowledger((seq) => send({ t: "ack", seq, view }), store, clock, signal);
 
   const receive = (message: unknown) => {
     if (!isFromKernel(message)) {
@@ -47,12 +50,13 @@ export function connect(
       return;
     }
     const answer = store.receive(message);
-    if (answer) send(answer);
+    if (answer) send({ ...answer, view });
     acknowledge();
   };
   const watch = () => void isDead(model).then((dead) => dead && store.setLink("gone"));
 
   model.on("msg:custom", receive);
+  hearAll(model).catch((error: unknown) => console.debug("acp_notebook:", error));
   model.on("comm_live_update", watch);
   const hello = () => {
     store.expectState();
@@ -71,12 +75,18 @@ export function connect(
   hello();
 
   const emit: Emit = (intent) => {
-    if (intent.t === "fold" || intent.t === "dismiss") return store.local(intent);
+    if (isLocal(intent)) return store.local(intent);
     if (store.link !== "live") return;
     store.sending(intent);
     send(intent);
   };
   return { emit, hello };
+}
+
+const LOCAL: ReadonlySet<string> = new Set<LocalIntent["t"]>(["fold", "draft", "dismiss"]);
+
+function isLocal(intent: Intent | LocalIntent): intent is LocalIntent {
+  return LOCAL.has(intent.t);
 }
 
 function isFromKernel(message: unknown): message is FromKernel {
@@ -85,7 +95,7 @@ function isFromKernel(message: unknown): message is FromKernel {
 
 /** At most one acknowledgement a second, and only of something new. */
 function acknowledger(
-  send: (message: ToKernel) => void,
+  send: (seq: number) => void,
   store: Store,
   clock: Clock,
   signal: AbortSignal,
@@ -99,7 +109,7 @@ function acknowledger(
       waiting = false;
       if (signal.aborted || store.link !== "live") return;
       told = store.have;
-      send({ t: "ack", seq: told });
+      send(told);
     });
   };
 }
@@ -107,8 +117,7 @@ function acknowledger(
 /** The widget manager marks a model whose kernel is gone; anywidget's model does not show the mark. */
 async function isDead(model: AnyModel): Promise<boolean> {
   try {
-    const real: unknown = await model.widget_manager.get_model(String(model.get("self_id")));
-    return (real as { comm_live?: unknown }).comm_live === false;
+    return ((await realModel(model)) as { comm_live?: unknown }).comm_live === false;
   } catch {
     return true;
   }

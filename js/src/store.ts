@@ -4,15 +4,16 @@
 
 import type { Schedule } from "./frame";
 import { applyPatches, EMPTY } from "./patches";
-import { groupTurns, turnId } from "./turns";
-import type { Turn } from "./turns";
+import { groupTurns, isRunning, terminalsOf, turnId } from "./turns";
+import type { Terminals, Turn } from "./turns";
 import { never } from "./types";
-import type { Bundle, FromKernel, Intent, LocalIntent, State, ToKernel } from "./types";
+import type { Bundle, Draft, FromKernel, Intent, LocalIntent, Queued } from "./types";
+import type { State, Resync } from "./types";
 
 /** waiting: no state yet. offline: the connection is lost and may come back. gone: the kernel is. */
 export type Link = "waiting" | "live" | "offline" | "gone";
 
-/** An answer or a cancel on its way; slow: the kernel has not taken it yet. */
+/** Something that was asked of the kernel, on its way; slow: the kernel has not taken it yet. */
 export interface Sent {
   readonly intent: Intent;
   readonly slow: boolean;
@@ -22,8 +23,13 @@ export interface Sent {
 export interface Snapshot {
   readonly state: State;
   readonly turns: readonly Turn[];
+  readonly terminals: Terminals;
   readonly link: Link;
-  /** By the question's key, or the turn's id. */
+  /** Prompts that wait for the turns before them. */
+  readonly queue: readonly Queued[];
+  /** When the running turn began, by this page's clock; null: none runs, or it is not known. */
+  readonly since: number | null;
+  /** By the question's key, the turn's id, or what is set. */
   readonly sent: ReadonlyMap<string, Sent>;
   readonly folds: ReadonlyMap<string, boolean>;
   readonly refused: string | null;
@@ -33,6 +39,8 @@ export interface Snapshot {
 
 /** Longer than any kernel that listens takes to answer. */
 export const SLOW_MS = 2000;
+/** A setting that the agent took without a word, or turned into another one, does not wait for ever. */
+export const SETTING_MS = 10_000;
 /** A resync is asked once; only if nothing at all came for this long, again. */
 export const ASK_AGAIN_MS = 5000;
 
@@ -50,7 +58,10 @@ export class Store {
   #snapshot: Snapshot = {
     state: EMPTY,
     turns: [],
+    terminals: { byId: new Map(), cited: new Set() },
     link: "waiting",
+    queue: [],
+    since: null,
     sent: new Map(),
     folds: new Map(),
     refused: null,
@@ -59,6 +70,7 @@ export class Store {
   #have: number | null = null;
   #askedAt: number | null = null;
   #bundles = new Map<string, Bundle>();
+  #draft: Draft = { text: "", images: [] };
   #listeners = new Set<(snapshot: Snapshot) => void>();
 
   constructor(
@@ -73,8 +85,22 @@ export class Store {
     const turns = groupTurns(now.state.items, now.turns);
     const moved =
       turns.length !== now.turns.length || turns.some((turn, at) => turn !== now.turns[at]);
-    if (moved) this.#snapshot = { ...now, turns };
-    return this.#snapshot;
+    if (!moved) return now;
+    const terminals = terminalsOf(now.state.items, now.terminals);
+    return (this.#snapshot = { ...now, turns, terminals, since: this.#since(now, turns) });
+  }
+
+  /** A turn that begins before our eyes begins now; the kernel tells of others how old they are. */
+  #since({ since, turns: before }: Snapshot, turns: readonly Turn[]): number | null {
+    const running = turns.find(({ start }) => start && isRunning(start));
+    if (!running) return null;
+    const known = before.some(({ start }) => start?.key === running.start?.key);
+    return known ? since : this.clock.now();
+  }
+
+  /** What is being written; not a part of the snapshot, because only the field itself shows it. */
+  get draft(): Draft {
+    return this.#draft;
   }
 
   /** The newest sequence number; 0 before the first state. */
@@ -100,7 +126,7 @@ export class Store {
   // ---- from the kernel
 
   /** Take a message; what to answer, if anything, comes back. */
-  receive(message: FromKernel): ToKernel | null {
+  receive(message: FromKernel): Resync | null {
     switch (message.t) {
       case "state":
         this.#have = message.seq;
@@ -114,7 +140,15 @@ export class Store {
         return this.#beat(message.seq);
       case "static":
         this.#keepBundle(message.turn, message.bundle);
+        return this.#numbered(message.seq);
+      case "now": {
+        const { queue, elapsed } = message;
+        const since = elapsed === null ? null : this.clock.now() - elapsed * 1000;
+        void this.snapshot; // the turn that it speaks of counts as seen
+        const sent = without(this.#snapshot.sent, "prompt");
+        this.#change({ queue, since, sent });
         return null;
+      }
       case "refused":
         // Nothing says which: all buttons come back, and the kernel still takes only the first answer.
         this.#change({ refused: message.what, sent: new Map() });
@@ -124,7 +158,15 @@ export class Store {
     }
   }
 
-  #patches(seq: number, patches: Parameters<typeof applyPatches>[1]): ToKernel | null {
+  /** A message that changes nothing of the state, but must not be missed. */
+  #numbered(seq: number): Resync | null {
+    if (this.#have === null || this.#askedAt !== null) return null; // a state is on its way
+    if (seq !== this.#have + 1) return this.#ask();
+    this.#have = seq;
+    return null;
+  }
+
+  #patches(seq: number, patches: Parameters<typeof applyPatches>[1]): Resync | null {
     if (this.#have === null || this.#askedAt !== null) return null; // a state is on its way
     if (seq !== this.#have + 1) return this.#ask();
     try {
@@ -138,7 +180,7 @@ export class Store {
     return null;
   }
 
-  #beat(seq: number): ToKernel | null {
+  #beat(seq: number): Resync | null {
     if (this.#have === null || this.#askedAt !== null) {
       const since = this.clock.now() - (this.#askedAt ?? -Infinity);
       return since > ASK_AGAIN_MS ? this.#ask() : null;
@@ -146,7 +188,7 @@ export class Store {
     return seq > this.#have ? this.#ask() : null;
   }
 
-  #ask(): ToKernel {
+  #ask(): Resync {
     this.#askedAt = this.clock.now();
     return { t: "resync", have: this.have };
   }
@@ -174,19 +216,29 @@ export class Store {
   /** An intent was sent: it counts as on its way until the state shows it settled. */
   sending(intent: Intent): void {
     const key = sentKey(intent);
-    if (key === null) return;
     this.#change({ sent: with_(this.#snapshot.sent, key, { intent, slow: false }), refused: null });
     this.clock.after(SLOW_MS, () => {
       const still = this.#snapshot.sent.get(key);
       if (still?.intent !== intent || this.link !== "live") return;
       this.#change({ sent: with_(this.#snapshot.sent, key, { intent, slow: true }) });
     });
+    if (intent.t === "mode" || intent.t === "config") {
+      this.clock.after(SETTING_MS, () => this.#forget(key, intent));
+    }
+  }
+
+  #forget(key: string, intent: Intent): void {
+    if (this.#snapshot.sent.get(key)?.intent !== intent) return;
+    this.#change({ sent: without(this.#snapshot.sent, key) });
   }
 
   local(intent: LocalIntent): void {
     switch (intent.t) {
       case "fold":
         this.#change({ folds: with_(this.#snapshot.folds, intent.key, intent.open) });
+        return;
+      case "draft":
+        this.#draft = intent.draft;
         return;
       case "dismiss":
         this.#change({ refused: null });
@@ -218,30 +270,53 @@ function with_<K, V>(map: ReadonlyMap<K, V>, key: K, value: V): ReadonlyMap<K, V
   return new Map(map).set(key, value);
 }
 
-function sentKey(intent: Intent): string | null {
+function without<K, V>(map: ReadonlyMap<K, V>, key: K): ReadonlyMap<K, V> {
+  return map.has(key) ? new Map([...map].filter(([other]) => other !== key)) : map;
+}
+
+/** What an intent is remembered by until the state shows that it arrived. */
+export function sentKey(intent: Intent): string {
   switch (intent.t) {
     case "answer":
       return intent.question;
     case "cancel":
       return intent.turn;
+    case "mode":
+    case "restart":
     case "prompt":
-      return null;
+      return intent.t;
+    case "config":
+      return `config:${intent.id}`;
     default:
       return never(intent);
   }
 }
 
 /** Whether the state does not show yet that the intent arrived. */
-function isOpen(intent: Intent, state: State): boolean {
-  return state.items.some((item) => {
-    if (intent.t === "answer")
-      return item.type === "question" && item.key === intent.question && item.status === "open";
-    return (
-      intent.t === "cancel" &&
-      item.type === "turn" &&
-      turnId(item) === intent.turn &&
-      item.status === "running" &&
-      !item.cancelling
-    );
-  });
+function isOpen(intent: Intent, { session, items }: State): boolean {
+  switch (intent.t) {
+    case "answer":
+      return items.some(
+        (item) =>
+          item.type === "question" && item.key === intent.question && item.status === "open",
+      );
+    case "cancel":
+      return items.some(
+        (item) =>
+          item.type === "turn" &&
+          turnId(item) === intent.turn &&
+          item.status === "running" &&
+          !item.cancelling,
+      );
+    case "mode":
+      return session.mode !== intent.mode;
+    case "config":
+      return session.config?.find(({ id }) => id === intent.id)?.value !== intent.value;
+    case "restart":
+      return session.status === "dead";
+    case "prompt":
+      return true; // the queue shows it
+    default:
+      return never(intent);
+  }
 }

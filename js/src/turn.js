@@ -6,11 +6,16 @@ export default {
     mine.set(model.get("self_id"), [model.get("session"), model.get("turn")]);
   },
   async render({ model, el, signal, host }) {
-    try {
-      const session = await host.getWidget("anywidget:" + model.get("session"));
-      session.exports.mount(model.get("turn"), el, signal, model.get("self_id"));
-    } catch {
-      el.textContent = "This turn's session is not in this kernel any more. Run the cell again.";
+    for (let tries = 1; !signal.aborted; tries++) {
+      try {
+        const session = await host.getWidget("anywidget:" + model.get("session"));
+        return session.exports.mount(model.get("turn"), el, signal, model.get("self_id"));
+      } catch (error) {
+        // It gives a session 10 s to load; a busy page may need more.
+        if (tries < 6 && /timed out/i.test(String(error))) continue;
+        el.textContent = "This turn's session is not in this kernel any more. Run the cell again.";
+        return;
+      }
     }
   },
 };

@@ -1,7 +1,7 @@
 // The items grouped by turn, so that a view of one turn is untouched by what happens in the others.
 // Knows only which turn an item says it belongs to.
 
-import type { Item, TurnItem } from "./types";
+import type { Item, TerminalItem, TurnItem } from "./types";
 
 export interface Turn {
   /** null: what came before the first turn. */
@@ -33,6 +33,29 @@ function same(a: Turn, b: Turn): boolean {
     a.items.length === b.items.length &&
     a.items.every((item, at) => item === b.items[at])
   );
+}
+
+export interface Terminals {
+  readonly byId: ReadonlyMap<string, TerminalItem>;
+  /** Those that a tool call shows: they are not shown a second time. */
+  readonly cited: ReadonlySet<string>;
+}
+
+/** The terminals by their ids; the same object as before if nothing of them changed. */
+export function terminalsOf(items: readonly Item[], before: Terminals): Terminals {
+  const byId = new Map<string, TerminalItem>();
+  const cited = new Set<string>();
+  for (const item of items) {
+    if (item.type === "terminal") byId.set(item.id, item);
+    else if (item.type === "tool")
+      for (const block of item.content) if (block.type === "terminal") cited.add(block.terminal_id);
+  }
+  const sameCited =
+    cited.size === before.cited.size && [...cited].every((id) => before.cited.has(id));
+  const sameItems =
+    byId.size === before.byId.size && [...byId].every(([id, it]) => before.byId.get(id) === it);
+  if (sameCited && sameItems) return before;
+  return { byId: sameItems ? before.byId : byId, cited: sameCited ? before.cited : cited };
 }
 
 /** What the kernel and the widgets call the turn. */

@@ -159,12 +159,56 @@ export type Item =
   | CompactionItem
   | UnknownItem;
 
+/** A slash command of the agent's. */
+export interface Command {
+  name: string;
+  description: string;
+  hint?: string;
+}
+
+export interface Mode {
+  id: string;
+  name: string;
+  description?: string;
+}
+
+/** A value that a config option can take; `group` is the heading it stands under. */
+export interface Choice {
+  value: string;
+  name: string;
+  description?: string;
+  group?: string;
+}
+
+export interface ConfigOption {
+  id: string;
+  name: string;
+  /** "select" or "boolean". */
+  type: string;
+  value: string | boolean;
+  choices: readonly Choice[];
+  description?: string;
+  category?: string;
+}
+
+/** How full the session's context is, and what the session has cost so far. */
+export interface Usage {
+  used?: number;
+  size?: number;
+  cost?: { amount: number; currency: string };
+}
+
 export interface Header {
   readonly key: "session";
+  /** starting, idle, working, stuck, restarting, dead, closed */
   readonly status?: string;
   readonly detail?: string | null;
   readonly title?: string | null;
   readonly mode?: string | null;
+  readonly modes?: readonly Mode[];
+  readonly config?: readonly ConfigOption[];
+  readonly commands?: readonly Command[];
+  readonly usage?: Usage | null;
   readonly agent?: { name: string; title?: string; version?: string; cwd?: string };
 }
 
@@ -188,30 +232,62 @@ export type WirePatch =
 /** What the file holds for an output: data by MIME type. */
 export type Bundle = { readonly [mime: string]: Json };
 
+/** A prompt that waits for the turns before it. */
+export interface Queued {
+  /** The id that its turn will have. */
+  turn: string;
+  text: string;
+}
+
 export type FromKernel =
   | { t: "state"; seq: number; state: State }
   | { t: "patches"; seq: number; patches: readonly WirePatch[] }
   | { t: "beat"; seq: number }
-  | { t: "static"; turn: string; bundle: Bundle }
+  | { t: "static"; seq: number; turn: string; bundle: Bundle }
+  /** Beside the state: what waits, and for how many seconds the running turn has been at it. */
+  | { t: "now"; queue: readonly Queued[]; elapsed: number | null }
   | { t: "refused"; what: string };
 
 export type Host = "jupyterlab" | "notebook" | "other";
+
+/** An image that the user adds to a prompt; `data` is base64. */
+export interface Picture {
+  data: string;
+  mime_type: string;
+}
+
+/** A prompt that is being written. */
+export interface Draft {
+  readonly text: string;
+  readonly images: readonly Picture[];
+}
 
 /** What a user's hand can do; views emit these. */
 export type Intent =
   | { t: "answer"; question: string; option: string }
   | { t: "cancel"; turn: string }
-  | { t: "prompt"; text: string };
+  | { t: "prompt"; text: string; images?: readonly Picture[] }
+  | { t: "mode"; mode: string }
+  | { t: "config"; id: string; value: string | boolean }
+  | { t: "restart" };
+
+/** Something was missed after `have`. The link adds which page says so. */
+export interface Resync {
+  t: "resync";
+  have: number;
+  view?: string;
+}
 
 export type ToKernel =
   | Intent
   | { t: "hello"; view: string; document: boolean; host: Host }
-  | { t: "resync"; have: number }
-  | { t: "ack"; seq: number }
+  | Resync
+  | { t: "ack"; seq: number; view: string }
   | { t: "bye"; view: string };
 
 /** What stays in the browser. */
-export type LocalIntent = { t: "fold"; key: string; open: boolean } | { t: "dismiss" };
+export type LocalIntent =
+  { t: "fold"; key: string; open: boolean } | { t: "draft"; draft: Draft } | { t: "dismiss" };
 
 export type Emit = (intent: Intent | LocalIntent) => void;
 

@@ -18,7 +18,8 @@ const ALLOWED: Record<string, string[]> = {
   "static.ts": ["./turns", "./types"],
   "document.ts": ["./types"],
   "store.ts": ["./frame", "./patches", "./turns", "./types"],
-  "link.ts": ["./store", "./types"],
+  "hearing.ts": [],
+  "link.ts": ["./hearing", "./store", "./types"],
 };
 
 test.each(Object.entries(ALLOWED))("%s imports only what is below it", (file, allowed) => {
@@ -29,7 +30,13 @@ const views = readdirSync(new URL("view/", SRC));
 
 test.each(views)("view/%s knows neither the model nor the document", (file) => {
   for (const path of imports(`view/${file}`))
-    expect(path).toMatch(/^\.\/|^\.\.\/(types|store|turns)$/);
+    expect(path).toMatch(/^\.\/|^\.\.\/(types|store|turns|text\/\w+)$/);
+});
+
+const texts = readdirSync(new URL("text/", SRC)).filter((file) => file.endsWith(".ts"));
+
+test.each(texts)("text/%s knows only text", (file) => {
+  for (const path of imports(`text/${file}`)) expect(path).toMatch(/^\.\//);
 });
 
 test("no view makes HTML of a text", () => {

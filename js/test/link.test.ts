@@ -48,7 +48,7 @@ test("a gap is answered with one resync", () => {
   tell({ t: "state", seq: 1, state: state(turn()) });
   tell({ t: "patches", seq: 3, patches: [] });
   tell({ t: "patches", seq: 4, patches: [] });
-  expect(model.sent.slice(1)).toEqual([{ t: "resync", have: 1 }]);
+  expect(model.sent.slice(1)).toEqual([{ t: "resync", have: 1, view: "v" }]);
 });
 
 test("what is new is acknowledged at most once a second", () => {
@@ -58,7 +58,7 @@ test("what is new is acknowledged at most once a second", () => {
   clock.pass(ACK_MS);
   tell({ t: "beat", seq: 2 });
   clock.pass(ACK_MS);
-  expect(model.sent.slice(1)).toEqual([{ t: "ack", seq: 2 }]);
+  expect(model.sent.slice(1)).toEqual([{ t: "ack", seq: 2, view: "v" }]);
 });
 
 test("an intent is sent while the kernel is there, and marked as sent", () => {

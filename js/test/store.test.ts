@@ -1,7 +1,7 @@
 import { expect, test, vi } from "vitest";
-import { ASK_AGAIN_MS, SLOW_MS } from "../src/store";
+import { ASK_AGAIN_MS, SETTING_MS, SLOW_MS } from "../src/store";
 import type { Snapshot } from "../src/store";
-import type { WirePatch } from "../src/types";
+import type { Item, WirePatch } from "../src/types";
 import { makeStore, message, question, state, turn } from "./helpers";
 
 const GROW: WirePatch = ["append", "k2", ["content", 0, "text"], "!"];
@@ -139,10 +139,77 @@ test("a kernel that is gone stays gone, and the transcript stays", () => {
 
 test("the newest static form of a turn is kept; only another one counts as a change", () => {
   const { store } = live(turn());
-  store.receive({ t: "static", turn: "t1", bundle: { "text/plain": "a" } });
-  store.receive({ t: "static", turn: "t1", bundle: { "text/plain": "a" } });
+  store.receive({ t: "static", seq: 2, turn: "t1", bundle: { "text/plain": "a" } });
+  store.receive({ t: "static", seq: 3, turn: "t1", bundle: { "text/plain": "a" } });
   expect(store.snapshot.bundles).toBe(0);
-  store.receive({ t: "static", turn: "t1", bundle: { "text/plain": "b" } });
+  store.receive({ t: "static", seq: 4, turn: "t1", bundle: { "text/plain": "b" } });
   expect(store.bundle("t1")).toEqual({ "text/plain": "b" });
   expect(store.snapshot.bundles).toBe(1);
+});
+
+test("a static form that was missed is asked for", () => {
+  const { store } = live(turn());
+  const have = store.have;
+  expect(store.receive({ t: "static", seq: have + 2, turn: "t1", bundle: {} })).toEqual({
+    t: "resync",
+    have,
+  });
+});
+
+test("beside the state: what waits, and how long the running turn has taken", () => {
+  const { store, clock } = live(turn());
+  clock.time = 100_000;
+  store.receive({ t: "now", queue: [{ turn: "t2", text: "next" }], elapsed: 40 });
+  expect(store.snapshot).toMatchObject({ queue: [{ turn: "t2", text: "next" }], since: 60_000 });
+  store.receive({ t: "patches", seq: 6, patches: [["set", "k1", ["status"], "done"]] });
+  expect(store.snapshot.since).toBeNull();
+});
+
+test("a turn that begins before our eyes begins now", () => {
+  const { store, clock } = live(turn({ status: "done" }));
+  clock.time = 7000;
+  const next = turn({ key: "k2", turn: "k2", id: "t2", number: 2 });
+  store.receive({ t: "patches", seq: 6, patches: [["add", next]] });
+  expect(store.snapshot.since).toBe(7000);
+  clock.time = 9000;
+  store.receive({ t: "patches", seq: 7, patches: [["add", message("k3", "a", "agent", "k2")]] });
+  expect(store.snapshot.since).toBe(7000);
+});
+
+test("a prompt is on its way until the kernel tells of its queue", () => {
+  const { store } = live(turn());
+  store.sending({ t: "prompt", text: "hi" });
+  expect(store.snapshot.sent.has("prompt")).toBe(true);
+  store.receive({ t: "now", queue: [], elapsed: null });
+  expect(store.snapshot.sent.size).toBe(0);
+});
+
+test("a setting waits until the state has it, and not for ever", () => {
+  const { store, clock } = live(turn());
+  store.sending({ t: "mode", mode: "plan" });
+  store.receive({ t: "patches", seq: 6, patches: [["set", "session", ["mode"], "ask"]] });
+  expect(store.snapshot.sent.has("mode")).toBe(true);
+  store.receive({ t: "patches", seq: 7, patches: [["set", "session", ["mode"], "plan"]] });
+  expect(store.snapshot.sent.has("mode")).toBe(false);
+  store.sending({ t: "config", id: "x", value: true });
+  clock.pass(SETTING_MS);
+  expect(store.snapshot.sent.size).toBe(0);
+});
+
+test("terminals that did not change are the same map in the next snapshot", () => {
+  const terminal = {
+    key: "kt",
+    type: "terminal",
+    turn: "k1",
+    id: "x",
+    status: "running",
+    output: "",
+  };
+  const { store } = live(turn(), message("k2", ""), terminal as Item);
+  const before = store.snapshot.terminals;
+  store.receive({ t: "patches", seq: 6, patches: [GROW] });
+  expect(store.snapshot.terminals).toBe(before);
+  store.receive({ t: "patches", seq: 7, patches: [["append", "kt", ["output"], "a"]] });
+  expect(store.snapshot.terminals.byId.get("x")?.output).toBe("a");
+  expect(store.snapshot.terminals.cited).toBe(before.cited);
 });

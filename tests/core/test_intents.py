@@ -14,9 +14,13 @@ from acp_notebook.core.intents import (
     BadIntent,
     Bye,
     Cancel,
+    Config,
     Hello,
     Intent,
+    Mode,
+    Picture,
     Prompt,
+    Restart,
     Resync,
     parse,
 )
@@ -32,6 +36,14 @@ GOOD: list[tuple[dict[str, Any], Intent]] = [
     ({"t": "cancel"}, Cancel()),
     ({"t": "cancel", "turn": "t1"}, Cancel("t1")),
     ({"t": "prompt", "text": "hi"}, Prompt("hi")),
+    (
+        {"t": "prompt", "text": "", "images": [{"data": "aGk=", "mime_type": "image/png"}]},
+        Prompt("", (Picture("aGk=", "image/png"),)),
+    ),
+    ({"t": "mode", "mode": "plan"}, Mode("plan")),
+    ({"t": "config", "id": "model", "value": "big"}, Config("model", "big")),
+    ({"t": "config", "id": "verbose", "value": True}, Config("verbose", True)),
+    ({"t": "restart"}, Restart()),
 ]
 
 BAD: list[Any] = [
@@ -48,6 +60,17 @@ BAD: list[Any] = [
     {"t": "answer", "question": "k1"},
     {"t": "answer", "question": "k1", "option": None},
     {"t": "prompt", "text": ["hi"]},
+    {"t": "prompt", "text": " \n"},
+    {"t": "prompt", "text": "", "images": []},
+    {"t": "prompt", "text": "hi", "images": [{"data": "aGk=", "mime_type": "image/svg+xml"}]},
+    {"t": "prompt", "text": "hi", "images": [{"data": "<b>", "mime_type": "image/png"}]},
+    {"t": "prompt", "text": "hi", "images": [{"data": "aGk", "mime_type": "image/png"}]},
+    {"t": "prompt", "text": "hi", "images": [{"data": "aGk=é", "mime_type": "image/png"}]},
+    {"t": "prompt", "text": "hi", "images": ["aGk="]},
+    {"t": "mode"},
+    {"t": "mode", "mode": None},
+    {"t": "config", "id": "model", "value": 1},
+    {"t": "config", "id": "model"},
 ]
 
 
@@ -66,8 +89,15 @@ def test_what_does_not_fit_is_refused_with_a_reason(message: Any) -> None:
         parse(message)
 
 
-words = st.sampled_from(["hello", "bye", "resync", "ack", "answer", "cancel", "prompt", "fly"])
-names = st.sampled_from(["view", "have", "seq", "question", "option", "turn", "text", "document", "host"])
+words = st.sampled_from(
+    ["hello", "bye", "resync", "ack", "answer", "cancel", "prompt", "mode", "config", "restart", "fly"]
+)
+names = st.sampled_from(
+    [
+        *("view", "have", "seq", "question", "option", "turn", "text", "document", "host"),
+        *("images", "mode", "id", "value"),
+    ]
+)
 
 
 @given(words, st.dictionaries(names, json_values))

@@ -311,3 +311,38 @@ def test_a_page_has_the_kernels_state_in_the_end_whatever_was_lost(moves: list[A
     assert page.plain == kernel.transcript.plain()
     kernel.clock.pass_(10_000)
     assert kernel.clock.idle
+
+
+def test_a_page_that_has_everything_does_not_hide_one_that_has_not(open_kernel: Kernel) -> None:
+    channel = open_kernel.channel
+    channel.acked(channel.seq)
+    channel.hello("other")
+    channel.acked(channel.seq)
+    open_kernel.take()
+    open_kernel.clock.pass_(ACK_S)
+    assert open_kernel.kinds() == ["beat"]
+    channel.acked(channel.seq, "other")
+    open_kernel.clock.pass_(10_000)
+    assert open_kernel.take() == []
+
+
+def test_nobody_waits_for_a_page_that_has_said_goodbye(open_kernel: Kernel) -> None:
+    channel = open_kernel.channel
+    channel.hello("other")
+    channel.acked(channel.seq)
+    channel.bye("other")
+    open_kernel.take()
+    open_kernel.clock.pass_(10_000)
+    assert open_kernel.take() == []
+
+
+def test_a_static_form_comes_after_what_it_shows_and_its_loss_is_noticed(open_kernel: Kernel) -> None:
+    channel = open_kernel.channel
+    channel.acked(channel.seq)
+    open_kernel.take()
+    open_kernel.say("a")
+    channel.tell_surely({"t": "static", "turn": "t1", "bundle": {}})
+    batch, static = open_kernel.take()
+    assert (batch["t"], static["t"]) == ("patches", "static") and static["seq"] == batch["seq"] + 1
+    open_kernel.clock.pass_(ACK_S)
+    assert open_kernel.take() == [{"t": "beat", "seq": static["seq"]}]

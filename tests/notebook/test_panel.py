@@ -10,6 +10,7 @@ import pytest
 
 import acp_notebook as acp
 from acp_notebook import panel as panel_module
+from acp_notebook.core.snapshot import TurnStart
 from acp_notebook.notebook.static import NOTHING_YET, TRANSCRIPT_MIME
 from acp_notebook.panel import Panel
 from tests.waiting import wait_until
@@ -167,6 +168,94 @@ def test_a_prompt_from_the_page_is_a_turn(stage: Stage) -> None:
     stage.hello()
     stage.say(t="prompt", text="hello")
     stage.until("patches", lambda it: "end_turn" in str(it))
+
+
+PNG = "iVBORw0KGgo="
+
+
+def test_an_image_in_a_prompt_reaches_the_agent(stage: Stage) -> None:
+    stage.hello()
+    stage.say(t="prompt", text="look", images=[{"data": PNG, "mime_type": "image/png"}])
+    stage.until("patches", lambda it: "end_turn" in str(it))
+    prompt = next(it for it in stage.session.transcript.items if isinstance(it, TurnStart)).prompt
+    assert prompt == (acp.Text("look"), acp.Image(PNG, "image/png"))
+
+
+def test_a_prompt_during_a_turn_is_queued_and_can_be_taken_back(stage: Stage) -> None:
+    def queued(*texts: str) -> Callable[[Message], bool]:
+        return lambda it: [each["text"] for each in it["queue"]] == list(texts)
+
+    stage.hello()
+    turn = stage.session.start("/ask")
+    stage.until("now", lambda it: it["elapsed"] is not None)
+    stage.say(t="prompt", text="one")
+    stage.say(t="prompt", text="two")
+    told = stage.until("now", queued("one", "two"))
+    stage.say(t="cancel", turn=told["queue"][0]["turn"])
+    stage.until("now", queued("two"))
+    turn.cancel()
+    stage.until("patches", lambda it: "two" in str(it))
+    stage.until("now", lambda it: it["queue"] == [] and it["elapsed"] is None)
+    prompts = [it.text for it in stage.session.transcript.items if isinstance(it, TurnStart)]
+    assert prompts == ["/ask", "two"]
+
+
+def test_a_page_that_comes_in_mid_turn_is_told_how_long_it_takes(stage: Stage) -> None:
+    turn = stage.session.start("/slow 60")
+    wait_until(lambda: turn.text != "", "the agent says something", LIMIT_S)
+    stage.hello()
+    assert stage.until("now")["elapsed"] > 0
+    turn.cancel()
+    turn.wait(LIMIT_S)
+    stage.until("now", lambda it: it["elapsed"] is None)
+
+
+def test_a_page_sets_the_mode_and_the_options(stage: Stage) -> None:
+    stage.hello()
+    stage.say(t="config", id="model", value="demo-max")
+    stage.say(t="mode", mode="code")
+    wait_until(lambda: stage.session.config["model"] == "demo-max", "the model is set", LIMIT_S)
+    wait_until(lambda: stage.session.mode == "code", "the mode is set", LIMIT_S)
+    assert stage.all("refused") == []
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"t": "mode", "mode": "sing"},
+        {"t": "config", "id": "mood", "value": "good"},
+        {"t": "config", "id": "model", "value": "other"},
+        {"t": "config", "id": "model", "value": True},
+        {"t": "prompt", "text": ""},
+    ],
+    ids=str,
+)
+def test_what_the_agent_does_not_have_is_refused(stage: Stage, message: Message) -> None:
+    stage.hello()
+    before = stage.session.transcript
+    stage.say(**message)
+    stage.until("refused")
+    assert stage.session.transcript == before
+
+
+def test_a_dead_agent_is_started_again_from_the_page(stage: Stage) -> None:
+    stage.hello()
+    turn = stage.session.start("/die")
+    wait_until(lambda: turn.done, "the turn is over", LIMIT_S)
+    wait_until(lambda: stage.session.status == "dead", "the agent is dead", LIMIT_S)
+    stage.say(t="restart")
+    wait_until(lambda: stage.session.status == "idle", "the agent is back", LIMIT_S)
+    assert stage.all("refused") == []
+
+
+def test_a_prompt_that_cannot_begin_is_refused(stage: Stage) -> None:
+    stage.hello()
+    stage.session.close()
+    for intent in ({"t": "prompt", "text": "hello"}, {"t": "restart"}):
+        count = len(stage.all("refused"))
+        stage.say(**intent)
+        wait_until(lambda count=count: len(stage.all("refused")) > count, "it is refused", LIMIT_S)  # type: ignore[misc]
+        assert "closed" in stage.all("refused")[-1]["what"]
 
 
 def test_a_shown_turn_has_a_static_form_from_its_start_to_its_end(stage: Stage) -> None:

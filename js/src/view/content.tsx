@@ -1,21 +1,26 @@
-// Content blocks: text as it is, images as data, everything else by its name.
+// Content blocks: text as it is or as markdown, images as data, everything else by its name.
 
 import type { Content } from "../types";
 import { DiffView } from "./diff";
+import { Markdown } from "./markdown";
 import { code, json, line } from "./words";
 
 /** Types that a browser draws and that cannot carry script (SVG can). */
 const IMAGES: ReadonlySet<string> = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
 const BASE64 = /^[A-Za-z0-9+/=\s]*$/;
 
-export function ContentView({ block, exact }: { block: Content; exact?: boolean }) {
+/** How text is meant: as output, as prose in markdown, or as it was typed. */
+interface Meant {
+  exact?: boolean;
+  markdown?: boolean;
+}
+
+export function ContentView({ block, exact, markdown }: { block: Content } & Meant) {
   switch (block.type) {
     case "text":
-      return exact ? (
-        <pre class="acp-code">{code(block.text)}</pre>
-      ) : (
-        <div class="acp-text">{block.text}</div>
-      );
+      if (exact) return <pre class="acp-code">{code(block.text)}</pre>;
+      if (markdown) return <Markdown text={block.text} />;
+      return <div class="acp-text">{block.text}</div>;
     case "image":
       return <Image data={block.data} type={block.mime_type} />;
     case "audio":
@@ -40,11 +45,12 @@ export function ContentView({ block, exact }: { block: Content; exact?: boolean 
   }
 }
 
-export function ContentList({ blocks, exact }: { blocks: readonly Content[]; exact?: boolean }) {
+export function ContentList(props: { blocks: readonly Content[] } & Meant) {
+  const { blocks, exact = false, markdown = false } = props;
   return (
     <>
       {blocks.map((block, at) => (
-        <ContentView key={at} block={block} exact={exact ?? false} />
+        <ContentView key={at} block={block} exact={exact} markdown={markdown} />
       ))}
     </>
   );

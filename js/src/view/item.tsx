@@ -1,7 +1,7 @@
 // One item, by its type. Renders again only when the item itself, or what the page knows of it, changed.
 
 import type { Sent } from "../store";
-import type { Emit, Item, Json, ToolItem } from "../types";
+import type { Emit, Item, Json, QuestionItem } from "../types";
 import { memo } from "./memo";
 import { MessageView } from "./message";
 import { CompactionView, NoticeView } from "./notice";
@@ -13,24 +13,30 @@ import { UnknownView } from "./unknown";
 
 interface Props {
   item: Item;
-  /** The tool call that a question is about. */
-  tool: ToolItem | undefined;
-  open: boolean | undefined;
-  sent: Sent | undefined;
+  /** The question that a tool call waits for, or waited for. */
+  question?: QuestionItem | undefined;
+  open?: boolean | undefined;
+  raw?: boolean | undefined;
+  sent?: Sent | undefined;
+  /** More may still be added to it. */
+  growing?: boolean | undefined;
   live: boolean;
   emit: Emit;
 }
 
-export const ItemView = memo(function ItemView({ item, tool, open, sent, live, emit }: Props) {
+export const ItemView = memo(function ItemView(props: Props) {
+  const { item, open, sent, live, emit } = props;
   switch (item.type) {
     case "message":
       return <MessageView item={item} open={open} emit={emit} />;
-    case "tool":
-      return <ToolView item={item} open={open} emit={emit} />;
+    case "tool": {
+      const { question, raw } = props;
+      return <ToolView {...{ item, question, sent, open, raw, live, emit }} />;
+    }
     case "plan":
       return <PlanView item={item} />;
     case "question":
-      return <PermissionView item={item} tool={tool} sent={sent} live={live} emit={emit} />;
+      return <PermissionView item={item} sent={sent} live={live} emit={emit} />;
     case "terminal":
       return <TerminalView item={item} />;
     case "notice":

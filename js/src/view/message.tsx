@@ -6,7 +6,7 @@ import { Fold } from "./fold";
 
 export function MessageView(props: { item: MessageItem; open?: boolean | undefined; emit: Emit }) {
   const { item, open, emit } = props;
-  const content = <ContentList blocks={item.content} />;
+  const content = <ContentList blocks={item.content} markdown={item.role !== "user"} />;
   switch (item.role) {
     case "thought":
       return (

@@ -13,7 +13,8 @@ export function mountView(
   signal: AbortSignal,
 ): void {
   if (signal.aborted) return;
-  const draw = () => render(h(Root, { turn, snapshot: store.snapshot, emit }), el);
+  const { draft } = store; // as it was: from here on the field itself knows better
+  const draw = () => render(h(Root, { turn, snapshot: store.snapshot, draft, emit }), el);
   const leave = store.subscribe(draw);
   signal.addEventListener("abort", () => {
     leave();

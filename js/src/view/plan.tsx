@@ -1,4 +1,4 @@
-// The agent's plan as a checklist.
+// The agent's plan as a checklist, with how far it has come.
 
 import type { PlanItem } from "../types";
 import { line, spoken } from "./words";
@@ -9,22 +9,46 @@ export function PlanView({ item }: { item: PlanItem }) {
   const entries = item.entries ?? [];
   const done = entries.filter(({ status }) => status === "completed").length;
   return (
-    <section class="acp-plan" aria-label="Plan">
-      <div class="acp-quiet">Plan{entries.length > 0 && ` · ${done} of ${entries.length}`}</div>
+    <div
+      class="acp-plan"
+      role="group"
+      aria-label="Plan"
+      data-acp-plan={`${done}/${entries.length}`}
+    >
+      <div class="acp-plan-head">
+        <span class="acp-title">Plan</span>
+        {entries.length > 0 && (
+          <>
+            <progress max={entries.length} value={done} aria-label="Done of the plan" />
+            <span class="acp-quiet">
+              {done} of {entries.length}
+            </span>
+          </>
+        )}
+      </div>
       {entries.length > 0 && (
         <ul>
           {entries.map((entry, at) => (
             <li key={at} data-status={entry.status}>
-              <span class="acp-mark" role="img" aria-label={spoken(entry.status)}>
+              <span class="acp-mark" aria-hidden="true">
                 {MARKS[entry.status] ?? "·"}
               </span>
-              {line(entry.content)}
+              <span>
+                <span class="acp-hidden">{spoken(entry.status)}: </span>
+                {line(entry.content)}
+                {entry.priority === "high" && (
+                  <span class="acp-badge" data-priority="high">
+                    high
+                  </span>
+                )}
+                {entry.priority === "low" && <span class="acp-badge">low</span>}
+              </span>
             </li>
           ))}
         </ul>
       )}
       {item.text && <div class="acp-text">{item.text}</div>}
       {item.uri && <div class="acp-path">{line(item.uri)}</div>}
-    </section>
+    </div>
   );
 }

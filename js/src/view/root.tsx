@@ -1,65 +1,95 @@
 // The root of every view: one turn, or the whole session.
 
-import type { Link, Snapshot } from "../store";
+import { useMemo } from "preact/hooks";
+import type { Snapshot } from "../store";
 import { turnId } from "../turns";
-import type { Emit } from "../types";
+import type { Draft, Emit } from "../types";
 import { Banner } from "./banner";
-import { HeaderView } from "./header";
+import { DiffLayout } from "./diff";
+import type { Layout } from "./diff";
 import { Folder } from "./path";
-import { TurnView } from "./turn";
+import { emptyText, SessionView } from "./session";
+import { TerminalsById } from "./terminal";
+import { Trouble } from "./trouble";
+import { TurnAlone } from "./turn";
 
 interface Props {
   /** The id of the turn to show; null for the whole session. */
   turn: string | null;
   snapshot: Snapshot;
+  /** What is being written in the session's field when the view begins. */
+  draft: Draft;
   emit: Emit;
 }
 
-export function Root({ turn, snapshot, emit }: Props) {
-  const { link, refused, state } = snapshot;
+/** What the reader chose for all diffs is kept among the folds. */
+const SPLIT = "diffs:split";
+
+export function Root({ turn, snapshot, draft, emit }: Props) {
+  const { link, refused, state, sent, folds, terminals } = snapshot;
+  const split = folds.get(SPLIT) ?? false;
+  const layout: Layout = useMemo(
+    () => ({ split, choose: (open) => emit({ t: "fold", key: SPLIT, open }) }),
+    [split, emit],
+  );
+  // At the end, where the newest stands and the reader is.
+  const told = (
+    <>
+      <Banner link={link} refused={refused} emit={emit} />
+      {troubled(snapshot, turn) && (
+        <Trouble
+          header={state.session}
+          live={link === "live"}
+          sent={sent.get("restart")}
+          emit={emit}
+        />
+      )}
+    </>
+  );
   return (
     <Folder.Provider value={state.session.agent?.cwd ?? ""}>
-      <div class="acp" data-acp-link={link} data-acp-root={turn ?? "session"}>
-        <Banner link={link} refused={refused} emit={emit} />
-        {turn === null ? (
-          <SessionView snapshot={snapshot} emit={emit} />
-        ) : (
-          <OneTurn turn={turn} snapshot={snapshot} emit={emit} />
-        )}
-      </div>
+      <TerminalsById.Provider value={terminals.byId}>
+        <DiffLayout.Provider value={layout}>
+          <div class="acp" data-acp-link={link} data-acp-root={turn ?? "session"}>
+            {turn === null ? (
+              <SessionView snapshot={snapshot} draft={draft} emit={emit} told={told} />
+            ) : (
+              <>
+                <OneTurn turn={turn} snapshot={snapshot} emit={emit} />
+                {told}
+              </>
+            )}
+          </div>
+        </DiffLayout.Provider>
+      </TerminalsById.Provider>
     </Folder.Provider>
   );
 }
 
-function SessionView({ snapshot, emit }: Omit<Props, "turn">) {
-  const { state, turns } = snapshot;
-  return (
-    <>
-      <HeaderView header={state.session} />
-      {turns.map((turn) => (
-        <TurnView key={turn.start?.key ?? ""} turn={turn} {...shared(snapshot)} emit={emit} />
-      ))}
-      {turns.length === 0 && <p class="acp-quiet">{emptyText(snapshot.link)}</p>}
-    </>
-  );
+/** A turn shows the agent's trouble only as long as it is the newest: later ones are not its own. */
+function troubled({ link, turns }: Snapshot, turn: string | null): boolean {
+  if (link === "gone") return false;
+  const newest = turns.at(-1)?.start;
+  return turn === null || (newest !== null && newest !== undefined && turnId(newest) === turn);
 }
 
-function OneTurn({ turn: id, snapshot, emit }: Props & { turn: string }) {
-  const turn = snapshot.turns.find(({ start }) => start && turnId(start) === id);
-  if (turn) return <TurnView turn={turn} {...shared(snapshot)} emit={emit} />;
+function OneTurn({ turn: id, snapshot, emit }: Omit<Props, "draft"> & { turn: string }) {
+  const { link, sent, folds, since, terminals, turns } = snapshot;
+  const turn = turns.find(({ start }) => start && turnId(start) === id);
+  if (turn)
+    return (
+      <TurnAlone
+        turn={turn}
+        since={since}
+        cited={terminals.cited}
+        {...{ link, sent, folds, emit }}
+      />
+    );
   return (
-    <section class="acp-turn" data-acp-turn={id} data-acp-status="waiting">
+    <div class="acp-turn" data-acp-turn={id} data-acp-status="waiting">
       <p class="acp-quiet" role="status">
-        {snapshot.link === "live" ? "Waiting for the turn before it…" : emptyText(snapshot.link)}
+        {link === "live" ? "Waiting for the turn before it…" : emptyText(link)}
       </p>
-    </section>
+    </div>
   );
-}
-
-function shared({ link, sent, folds }: Snapshot) {
-  return { link, sent, folds };
-}
-
-function emptyText(link: Link): string {
-  return link === "waiting" ? "Waiting for the kernel…" : "Nothing yet.";
 }

@@ -1,34 +1,78 @@
-// How a turn stands, in one line that stays in sight, and the button that stops it.
+// How a turn stands, in one line that stays in sight: what is done now and for how long, and the button
+// that stops it.
 
 import type { Link, Sent } from "../store";
 import { isRunning, turnId } from "../turns";
-import type { Emit, TurnItem } from "../types";
+import type { Emit, Item, TurnItem } from "../types";
+import { activityOf } from "./activity";
+import { Elapsed } from "./elapsed";
+import { Icon } from "./icons";
 import { Delivery } from "./permission";
+import { short } from "./usage";
 import { line, spoken, stopReason } from "./words";
 
 interface Props {
   start: TurnItem;
-  asking: boolean;
+  items: readonly Item[];
+  since: number | null;
   sent: Sent | undefined;
   link: Link;
+  /** Shown while the end is out of sight. */
+  toNewest: (() => void) | null;
+  stop: boolean;
   emit: Emit;
 }
 
-export function StatusLine({ start, asking, sent, link, emit }: Props) {
+export function StatusLine(props: Props) {
+  const { start, items, since, sent, link, toNewest, stop, emit } = props;
   if (start.status === "history") return null;
   const running = isRunning(start);
+  const working = running && link !== "gone";
+  const asking = items.some((item) => item.type === "question" && item.status === "open");
+  const quiet = working && !asking && !start.cancelling;
   return (
-    <div class="acp-status" data-status={start.status} data-sticky={running}>
-      <span role="status">{statusText(start, asking, link)}</span>
-      {sent && running && <Delivery slow={sent.slow} what="stop" />}
-      {running && (
-        <StopButton
-          turn={turnId(start)}
-          disabled={link !== "live" || sent !== undefined || start.cancelling === true}
-          emit={emit}
-        />
+    <div class="acp-status" data-status={start.status} data-sticky={running} data-asking={asking}>
+      <span class="acp-pulse" aria-hidden="true" data-going={working} />
+      <span class={quiet ? "acp-hidden" : "acp-status-text"} role="status">
+        {statusText(start, asking, link)}
+      </span>
+      {quiet && <span class="acp-status-text acp-activity">{activityOf(items)}</span>}
+      {working && since !== null && <Elapsed since={since} />}
+      {!running && start.usage?.["total"] !== undefined && (
+        <span class="acp-tokens">{short(start.usage["total"])} tokens</span>
       )}
+      {sent && running && <Delivery slow={sent.slow} what="stop" />}
+      <span class="acp-status-buttons">
+        {asking && working && <ToQuestion />}
+        {toNewest && !asking && (
+          <button type="button" class="acp-ghost" data-acp-newest="" onClick={toNewest}>
+            <Icon name="down" /> Newest
+          </button>
+        )}
+        {running && stop && (
+          <StopButton
+            turn={turnId(start)}
+            disabled={link !== "live" || sent !== undefined || start.cancelling === true}
+            emit={emit}
+          />
+        )}
+      </span>
     </div>
+  );
+}
+
+function ToQuestion() {
+  const go = ({ currentTarget }: { currentTarget: HTMLElement }) => {
+    const question = currentTarget
+      .closest(".acp-turn")
+      ?.querySelector<HTMLElement>("[data-acp-question][data-status='open']");
+    question?.scrollIntoView({ block: "center" });
+    question?.focus({ preventScroll: true });
+  };
+  return (
+    <button type="button" class="acp-ghost" data-acp-to-question="" onClick={go}>
+      Show the question
+    </button>
   );
 }
 
@@ -42,7 +86,7 @@ export function StopButton(props: { turn: string; disabled: boolean; emit: Emit 
       aria-label="Stop this turn"
       onClick={() => props.emit({ t: "cancel", turn: props.turn })}
     >
-      Stop
+      <Icon name="stop" /> Stop
     </button>
   );
 }
@@ -56,7 +100,7 @@ function statusText(start: TurnItem, asking: boolean, link: Link): string {
     case "done":
       return stopReason(start.stop_reason);
     case "failed":
-      return `Failed: ${line(start.error ?? "no reason given")}`;
+      return `Failed: ${line((start.error ?? "no reason given").split("\n")[0] ?? "")}`;
     case "abandoned":
       return `Abandoned: ${line(start.error ?? "the agent did not end this turn")}`;
     default:

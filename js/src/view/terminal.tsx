@@ -1,17 +1,44 @@
 // A command that the client ran for the agent: what, its output, how it ended.
 
+import { createContext } from "preact";
+import { useContext } from "preact/hooks";
 import type { TerminalItem } from "../types";
-import { code, line } from "./words";
+import { memo } from "./memo";
+import { TerminalText } from "./terminal_text";
+import { line } from "./words";
 
-export function TerminalView({ item }: { item: TerminalItem }) {
+/** The session's terminals, for the tool calls that show them. */
+export const TerminalsById = createContext<ReadonlyMap<string, TerminalItem>>(new Map());
+
+/** A terminal by its id. An agent may name one that it runs itself, and of which we know nothing. */
+export function TerminalOf({ id }: { id: string }) {
+  const item = useContext(TerminalsById).get(id);
+  if (item) return <TerminalView item={item} />;
+  return <div class="acp-quiet">terminal {line(id)}</div>;
+}
+
+export const TerminalView = memo(function TerminalView({ item }: { item: TerminalItem }) {
   return (
-    <div class="acp-terminal">
-      <div class="acp-path">$ {line(item.command ?? "")}</div>
-      <pre class="acp-code">{code(item.output)}</pre>
-      <div class="acp-quiet">{ending(item)}</div>
+    <div class="acp-terminal" data-acp-terminal={item.id} data-status={item.status}>
+      <div class="acp-terminal-head">
+        <code class="acp-terminal-command">
+          <span aria-hidden="true">$ </span>
+          {line(item.command ?? "")}
+        </code>
+      </div>
+      {(item.dropped ?? 0) > 0 && (
+        <div class="acp-quiet acp-terminal-note">
+          {item.dropped} earlier characters are not kept
+        </div>
+      )}
+      {item.output !== "" && <TerminalText text={item.output} />}
+      <div class="acp-terminal-end" data-ok={item.exit_code === 0}>
+        {item.status === "running" && <span class="acp-spinner" aria-hidden="true" />}
+        {ending(item)}
+      </div>
     </div>
   );
-}
+});
 
 export function ending(item: TerminalItem): string {
   if (item.status === "running") return "running";

@@ -1,24 +1,119 @@
-// A tool call: what, where, how it stands, and what came of it.
+// A tool call: what, where, how it stands, what came of it, and the question that it waits for.
 
 import { Fragment } from "preact";
-import type { Emit, ToolItem } from "../types";
-import { ContentList } from "./content";
+import type { Sent } from "../store";
+import type { Content, Emit, Json, QuestionItem, ToolItem } from "../types";
+import { ContentView } from "./content";
+import { DiffView } from "./diff";
 import { Fold } from "./fold";
+import { Icon } from "./icons";
 import { Path } from "./path";
-import { line, spoken } from "./words";
+import { PermissionView } from "./permission";
+import { TerminalOf } from "./terminal";
+import { code, json, spoken, titleOf } from "./words";
 
-export function ToolView(props: { item: ToolItem; open?: boolean | undefined; emit: Emit }) {
-  const { item, open, emit } = props;
-  const heading = (
+interface Props {
+  item: ToolItem;
+  question?: QuestionItem | undefined;
+  sent?: Sent | undefined;
+  open?: boolean | undefined;
+  /** Whether the raw input and output are open. */
+  raw?: boolean | undefined;
+  live: boolean;
+  emit: Emit;
+}
+
+export function ToolView({ item, question, sent, open, raw, live, emit }: Props) {
+  const asking = question?.status === "open";
+  const command = commandOf(item);
+  const hasRaw = item.raw_input !== undefined || item.raw_output !== undefined;
+  const empty = item.content.length === 0 && !hasRaw && command === null;
+  const inside = (
+    <div class="acp-tool-body">
+      {item.locations.length > 1 && <Places item={item} />}
+      {command !== null && <pre class="acp-command">{code(command)}</pre>}
+      <Blocks content={item.content} />
+      {hasRaw && <Raw item={item} open={raw ?? false} emit={emit} />}
+    </div>
+  );
+  return (
+    <div class="acp-tool" data-acp-tool={item.id} data-kind={item.kind} data-status={item.status}>
+      {empty ? (
+        <div class="acp-tool-head">
+          <Heading item={item} />
+        </div>
+      ) : (
+        // A question is answered with open eyes: what it is about cannot be folded away before.
+        <Fold
+          name={item.key}
+          open={asking || (open ?? isLoud(item))}
+          emit={emit}
+          class="acp-fold"
+          summary={<Heading item={item} />}
+        >
+          {inside}
+        </Fold>
+      )}
+      {question && (
+        <PermissionView item={question} tool={item} inside sent={sent} live={live} emit={emit} />
+      )}
+    </div>
+  );
+}
+
+/** What changes files, runs or went wrong is the reader's business at once; the rest opens on demand. */
+function isLoud({ content, status }: ToolItem): boolean {
+  return status === "failed" || content.some(({ type }) => type === "diff" || type === "terminal");
+}
+
+function Heading({ item }: { item: ToolItem }) {
+  const [place] = item.locations;
+  return (
     <>
-      <span class="acp-kind">{spoken(item.kind)}</span>{" "}
-      <span class="acp-title">{line(item.title || item.name || item.id)}</span>{" "}
-      <span class="acp-badge" data-status={item.status}>
-        {spoken(item.status)}
+      <span class="acp-kind">
+        <Icon name={item.kind} />
+        <span class="acp-hidden">{spoken(item.kind)} </span>
       </span>
+      <span class="acp-title" data-code={item.title.startsWith("`")}>
+        {titleOf(item)}
+      </span>
+      {item.locations.length === 1 && place && (
+        <span class="acp-path acp-place">
+          <Path path={place.path} at={place.line} />
+        </span>
+      )}
+      {item.unprompted && (
+        <span class="acp-badge" data-status="unprompted" title="Nobody was asked before">
+          unprompted
+        </span>
+      )}
+      <ToolStatus status={item.status} />
     </>
   );
-  const locations = item.locations.length > 0 && (
+}
+
+const MARKS: Record<string, string> = {
+  completed: "✓",
+  failed: "✕",
+  cancelled: "⊘",
+  unfinished: "…",
+  pending: "○",
+};
+
+export function ToolStatus({ status }: { status: string }) {
+  const going = status === "in_progress";
+  return (
+    <span class="acp-state" data-status={status}>
+      <span class={going ? "acp-spinner" : "acp-mark"} aria-hidden="true">
+        {going ? "" : (MARKS[status] ?? "·")}
+      </span>
+      <span class={status === "completed" || going ? "acp-hidden" : ""}>{spoken(status)}</span>
+    </span>
+  );
+}
+
+function Places({ item }: { item: ToolItem }) {
+  return (
     <div class="acp-path">
       {item.locations.map(({ path, line: number }, at) => (
         <Fragment key={at}>
@@ -28,20 +123,56 @@ export function ToolView(props: { item: ToolItem; open?: boolean | undefined; em
       ))}
     </div>
   );
-  if (item.content.length === 0) {
-    return (
-      <div class="acp-tool" data-kind={item.kind}>
-        {heading}
-        {locations}
-      </div>
-    );
-  }
-  // What changes files is the reader's business at once; the rest opens on demand.
-  const changes = item.content.some(({ type }) => type === "diff");
+}
+
+function Blocks({ content }: { content: readonly Content[] }) {
   return (
-    <Fold name={item.key} open={open ?? changes} emit={emit} class="acp-tool" summary={heading}>
-      {locations}
-      <ContentList blocks={item.content} exact />
+    <>
+      {content.map((block, at) => {
+        if (block.type === "diff") return <DiffView key={at} diff={block} />;
+        if (block.type === "terminal") return <TerminalOf key={at} id={block.terminal_id} />;
+        return <ContentView key={at} block={block} exact />;
+      })}
+    </>
+  );
+}
+
+function Raw({ item, open, emit }: { item: ToolItem; open: boolean; emit: Emit }) {
+  const parts: [string, Json | undefined][] = [
+    ["Input", item.raw_input],
+    ["Output", item.raw_output],
+  ];
+  return (
+    <Fold
+      name={`${item.key}:raw`}
+      open={open}
+      emit={emit}
+      class="acp-raw"
+      summary="Raw input and output"
+    >
+      {open &&
+        parts.map(
+          ([name, value]) =>
+            value !== undefined && (
+              <div key={name}>
+                <span class="acp-quiet">{name}</span>
+                <pre class="acp-code" tabIndex={0} aria-label={`Raw ${name.toLowerCase()}`}>
+                  {json(value)}
+                </pre>
+              </div>
+            ),
+        )}
     </Fold>
   );
+}
+
+/** The command that a call would run, where its raw input tells it and its title does not. */
+export function commandOf({ kind, title, raw_input: raw }: ToolItem): string | null {
+  if (kind !== "execute" || typeof raw !== "object" || raw === null || Array.isArray(raw))
+    return null;
+  const told = raw["command"] ?? raw["cmd"];
+  const words = Array.isArray(told) ? told : [told];
+  if (!words.every((word) => typeof word === "string")) return null;
+  const command = words.join(" ");
+  return command === "" || title.includes(command) ? null : command;
 }

@@ -4,7 +4,8 @@ import type { Json } from "../types";
 
 /** Of a text in a tool call or a diff: enough to see what it is. */
 export const LINES = 200;
-const LINE_CHARS = 2000;
+/** Of one line: longer ones are machines' work. */
+export const LINE_CHARS = 2000;
 
 /** Control, invisible and direction-changing characters: they make a command look like another one. */
 const DECEIVING =
@@ -15,9 +16,20 @@ function codePoint(character: string): string {
   return `‹U+${number.toString(16).toUpperCase().padStart(4, "0")}›`;
 }
 
+/** The text with nothing hidden in it; its line ends stay. */
+export function visible(text: string): string {
+  return text.replace(DECEIVING, codePoint);
+}
+
 /** A title, a path, a command, the name of an option: one line, everything in it visible. */
 export function line(text: string): string {
-  return text.replace(/\s*\r?\n\s*/g, " ⏎ ").replace(DECEIVING, codePoint);
+  return visible(text.replace(/\s*\r?\n\s*/g, " ⏎ "));
+}
+
+/** What a tool call goes by. Agents put commands between backticks. */
+export function titleOf(tool: { title: string; name?: string; id: string }): string {
+  const title = tool.title || tool.name || tool.id;
+  return line(/^`[^`]+`$/.test(title.trim()) ? title.trim().slice(1, -1) : title);
 }
 
 /** The first lines, and how many are missing. */
@@ -34,9 +46,7 @@ function short(text: string): string {
 
 /** A tool's output or a file: everything in it visible, bounded. */
 export function code(text: string): string {
-  return bounded(text.replace(/\r\n?/g, "\n").split("\n"))
-    .map((each) => each.replace(DECEIVING, codePoint))
-    .join("\n");
+  return bounded(text.replace(/\r\n?/g, "\n").split("\n")).map(visible).join("\n");
 }
 
 export function json(value: Json | undefined): string {

@@ -1,0 +1,255 @@
+// What a terminal shows of a growing output: lines with styled runs. Carriage returns, backspaces, erasing
+// and moves within the last lines do what progress bars need; everything else that a terminal can be told
+// is dropped. Lines come in pages: all but the last keep their identity, and the oldest go.
+
+import { AnsiParser } from "./ansi_parser";
+import { PLAIN, isSameStyle, restyled } from "./ansi_style";
+import type { Style } from "./ansi_style";
+import { visible } from "./visible";
+
+export interface Run {
+  readonly text: string;
+  readonly style: Style;
+}
+
+export type Line = readonly Run[];
+
+/** Lines that stay together; `key` counts from the first page ever. */
+export interface Page {
+  readonly key: number;
+  readonly lines: readonly Line[];
+}
+
+export const PAGE = 50;
+/** Lines that are kept, and what they may cost the page: what is older is only counted. */
+export const MAX_LINES = 2000;
+export const MAX_COST = 400_000;
+/** A run is an element: it costs as much as so many characters. */
+const RUN_COST = 40;
+/** Of an output that comes all at once only the end is read: more than is kept. */
+export const MAX_FRESH = 400_000;
+/** A line that is longer goes on in the next: a page must be able to draw it. */
+export const MAX_COLUMNS = 2000;
+/** How far up the cursor reaches: more than a screen of progress bars. */
+const REACH = 50;
+
+/** A line that can still change: a cell for each character, so that writing over it costs what is written,
+    however many colours it has. */
+class Row {
+  #characters: string[] = [];
+  #styles: Style[] = [];
+  #line: Line | null = null;
+
+  write(column: number, characters: readonly string[], style: Style): void {
+    this.#line = null;
+    while (this.#characters.length < column) this.#set(this.#characters.length, " ", PLAIN);
+    characters.forEach((character, at) => this.#set(column + at, character, style));
+  }
+
+  erase(from: number, to: number): void {
+    this.#line = null;
+    if (to >= this.#characters.length) {
+      this.#characters.length = this.#styles.length = Math.min(from, this.#characters.length);
+    } else for (let at = from; at < to; at++) this.#set(at, " ", PLAIN);
+  }
+
+  /** The same object as long as nothing changed. */
+  get line(): Line {
+    return (this.#line ??= this.#runs());
+  }
+
+  #set(at: number, character: string, style: Style): void {
+    this.#characters[at] = character;
+    this.#styles[at] = style;
+  }
+
+  #runs(): Line {
+    const runs: Run[] = [];
+    let from = 0;
+    this.#styles.forEach((style, at) => {
+      const next = this.#styles[at + 1];
+      if (next && isSameStyle(style, next)) return;
+      runs.push({ text: this.#characters.slice(from, at + 1).join(""), style });
+      from = at + 1;
+    });
+    return runs;
+  }
+}
+
+/** The output of a terminal that is given whole each time. */
+export class TerminalOutput {
+  #text = "";
+  #screen = new Screen();
+
+  get pages(): readonly Page[] {
+    return this.#screen.pages;
+  }
+
+  /** How many lines went before the first page. */
+  get gone(): number {
+    return this.#screen.gone;
+  }
+
+  update(text: string): void {
+    // Not startsWith: that compares ten times as slowly.
+    if (text.slice(0, this.#text.length) !== this.#text) {
+      this.#screen = new Screen();
+      this.#text = "";
+    }
+    const from = Math.max(this.#text.length, freshStart(text));
+    if (from > this.#text.length) {
+      const left = text.slice(0, from).split("\n").length - 1;
+      this.#screen = new Screen(left);
+    }
+    this.#text = text;
+    this.#screen.write(text.slice(from));
+  }
+}
+
+/** Where the part of a text begins that is worth reading. */
+function freshStart(text: string): number {
+  const from = text.length - MAX_FRESH;
+  return from <= 0 ? 0 : text.indexOf("\n", from) + 1 || from;
+}
+
+export class Screen {
+  readonly #parser = new AnsiParser({
+    text: (text) => this.#put(visible(text)),
+    control: (sign) => this.#control(sign),
+    sequence: (final, parameters) => this.#sequence(final, parameters),
+  });
+  /** Pages that are full and beyond the cursor's reach. */
+  #done: readonly Page[] = [];
+  #rows: Row[] = [new Row()];
+  #nextPage = 0;
+  #row = 0;
+  #column = 0;
+  #style: Style = PLAIN;
+  #gone: number;
+  #costs: number[] = [];
+  #cost = 0;
+  #open: readonly Page[] = [];
+
+  /** `gone`: how many lines were left out before. */
+  constructor(gone = 0) {
+    this.#gone = gone;
+  }
+
+  get gone(): number {
+    return this.#gone;
+  }
+
+  get pages(): readonly Page[] {
+    const open: Page[] = [];
+    for (let at = 0; at < this.#rows.length; at += PAGE) {
+      const key = this.#nextPage + at / PAGE;
+      const lines = this.#rows.slice(at, at + PAGE).map(({ line }) => line);
+      const before = this.#open.find((page) => page.key === key);
+      open.push(before && isSame(before.lines, lines) ? before : { key, lines });
+    }
+    this.#open = open;
+    return [...this.#done, ...open];
+  }
+
+  write(chunk: string): void {
+    this.#parser.write(chunk);
+  }
+
+  #put(text: string): void {
+    const characters = Array.from(text);
+    for (let from = 0; from < characters.length;) {
+      if (this.#column >= MAX_COLUMNS) this.#newline();
+      const part = characters.slice(from, from + MAX_COLUMNS - this.#column);
+      this.#current().write(this.#column, part, this.#style);
+      this.#column += part.length;
+      from += part.length;
+    }
+  }
+
+  #current(): Row {
+    return (this.#rows[this.#row] ??= new Row());
+  }
+
+  #control(sign: string): void {
+    if (sign === "\r") this.#column = 0;
+    else if (sign === "\b") this.#column = Math.max(0, this.#column - 1);
+    else this.#newline();
+  }
+
+  #newline(): void {
+    this.#row++;
+    this.#column = 0;
+    this.#current();
+    if (this.#rows.length >= PAGE + REACH + 1) this.#finishPage();
+  }
+
+  #finishPage(): void {
+    const lines = this.#rows.splice(0, PAGE).map(({ line }) => line);
+    this.#row -= PAGE;
+    const key = this.#nextPage++;
+    const before = this.#open.find((page) => page.key === key);
+    const page = before && isSame(before.lines, lines) ? before : { key, lines };
+    this.#done = [...this.#done, page];
+    this.#costs.push(costOf(lines));
+    this.#cost += this.#costs.at(-1) ?? 0;
+    while (this.#done.length * PAGE > MAX_LINES || this.#cost > MAX_COST) {
+      this.#cost -= this.#costs.shift() ?? 0;
+      this.#done = this.#done.slice(1);
+      this.#gone += PAGE;
+    }
+  }
+
+  #sequence(final: string, parameters: string): void {
+    if (final === "m") {
+      if (/^[\d;:]*$/.test(parameters)) this.#style = restyled(this.#style, parameters);
+      return;
+    }
+    if (!/^[\d;]*$/.test(parameters)) return; // private modes
+    const [first = 0] = parameters.split(";").map(Number);
+    const count = Math.min(Math.max(1, first), MAX_COLUMNS);
+    switch (final) {
+      case "K":
+        return this.#eraseLine(first);
+      case "A":
+      case "F":
+        this.#row = Math.max(0, this.#rows.length - 1 - REACH, this.#row - count);
+        if (final === "F") this.#column = 0;
+        return;
+      case "B":
+      case "E":
+        this.#row = Math.min(this.#rows.length - 1, this.#row + count);
+        if (final === "E") this.#column = 0;
+        return;
+      case "C":
+        this.#column = Math.min(MAX_COLUMNS - 1, this.#column + count);
+        return;
+      case "D":
+        this.#column = Math.max(0, this.#column - count);
+        return;
+      case "G":
+        this.#column = count - 1;
+        return;
+    }
+  }
+
+  #eraseLine(what: number): void {
+    const [from, to] = [what === 0 ? this.#column : 0, what === 1 ? this.#column + 1 : Infinity];
+    if (what <= 2) this.#current().erase(from, to);
+  }
+}
+
+function isSame(a: readonly Line[], b: readonly Line[]): boolean {
+  return a.length === b.length && a.every((line, at) => line === b[at]);
+}
+
+function costOf(lines: readonly Line[]): number {
+  return lines.flat().reduce((sum, { text }) => sum + text.length + RUN_COST, 0);
+}
+
+/** The lines as text, for the clipboard. */
+export function plainText(pages: readonly Page[]): string {
+  return pages
+    .flatMap(({ lines }) => lines.map((line) => line.map(({ text }) => text).join("")))
+    .join("\n")
+    .replace(/\n+$/, "\n");
+}

@@ -1,0 +1,66 @@
+// A code fence that is still open, line by line: what is in it so far, and where it is closed. What it
+// costs to append does not depend on what is there. Only the fences of the top level; the finished block
+// is parsed by the parser, so a wrong guess here would be seen for a moment only.
+
+import { Pieces } from "./pieces";
+
+const OPENING = /^( {0,3})(`{3,}(?=[^`]*$)|~{3,})(.*)$/;
+
+export interface Opening {
+  readonly indent: number;
+  readonly sign: string;
+  readonly info: string;
+}
+
+export function opening(line: string): Opening | null {
+  const found = OPENING.exec(line);
+  if (!found) return null;
+  const [, indent = "", sign = "", info = ""] = found;
+  return { indent: indent.length, sign, info: info.trim() };
+}
+
+const CLOSING = /^ {0,3}(`+|~+)[ \t]*$/;
+const MAY_CLOSE = /^ {0,3}(?:`*|~*)[ \t]*$/;
+
+/** Whether the line closes the fence. */
+export function closes({ sign }: Opening, line: string): boolean {
+  const marks = CLOSING.exec(line)?.[1] ?? "";
+  return marks.charAt(0) === sign.charAt(0) && marks.length >= sign.length;
+}
+
+export class OpenFence {
+  readonly pieces = new Pieces();
+  readonly #indent: RegExp;
+  /** The line that comes in, as long as it may become the closing one. */
+  #line: string | null = "";
+
+  constructor(private readonly opening: Opening) {
+    this.#indent = new RegExp(`^ {0,${opening.indent}}`);
+  }
+
+  /** Take more text; whether the fence was closed in it. */
+  append(text: string): boolean {
+    let shown = "";
+    for (let from = 0; from < text.length;) {
+      const end = text.indexOf("\n", from);
+      const part = text.slice(from, end < 0 ? text.length : end);
+      if (this.#line !== null) {
+        this.#line += part;
+        if (end >= 0 && closes(this.opening, this.#line)) {
+          this.pieces.append(shown);
+          return true;
+        }
+        if (end >= 0 || !MAY_CLOSE.test(this.#line)) {
+          shown += this.#line.replace(this.#indent, "");
+          this.#line = null;
+        }
+      } else shown += part;
+      if (end < 0) break;
+      shown += "\n";
+      this.#line = "";
+      from = end + 1;
+    }
+    this.pieces.append(shown);
+    return false;
+  }
+}

@@ -1,0 +1,26 @@
+// What the agent is doing now, in a few words: from the newest thing that is not over. Pure.
+
+import type { Item } from "../types";
+import { line, titleOf } from "./words";
+
+/** A title longer than this is cut: the line is for a glance. */
+const TITLE_CHARS = 80;
+
+export function activityOf(items: readonly Item[]): string {
+  const calls = (status: string) =>
+    items.filter((item) => item.type === "tool" && item.status === status);
+  const begun = calls("in_progress");
+  const running = begun.length > 0 ? begun : calls("pending");
+  const last = running.at(-1);
+  if (last?.type === "tool") {
+    const title = titleOf(last);
+    const cut = title.length > TITLE_CHARS ? `${title.slice(0, TITLE_CHARS)}…` : title;
+    return running.length > 1 ? `${cut} and ${running.length - 1} more` : cut;
+  }
+  const newest = items.at(-1);
+  if (newest?.type === "message" && newest.role === "thought") return "Thinking";
+  if (newest?.type === "message" && newest.role === "agent") return "Writing";
+  if (newest?.type === "terminal" && newest.status === "running")
+    return line(newest.command ?? "Running a command");
+  return "Working";
+}

@@ -1,0 +1,26 @@
+// How long something has been going on. Ticks once a second, and only while it is shown.
+
+import { useEffect, useState } from "preact/hooks";
+
+const TICK_MS = 1000;
+
+export function Elapsed({ since }: { since: number }) {
+  const [now, setNow] = useState(() => Date.now());
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), TICK_MS);
+    return () => clearInterval(timer);
+  }, [since]);
+  // Not for screen readers: a clock in a live region never stops talking.
+  return (
+    <span class="acp-elapsed" aria-hidden="true">
+      {duration(now - since)}
+    </span>
+  );
+}
+
+export function duration(ms: number): string {
+  const seconds = Math.max(0, Math.floor(ms / 1000));
+  const [minutes, hours] = [Math.floor(seconds / 60), Math.floor(seconds / 3600)];
+  if (hours > 0) return `${hours} h ${minutes % 60} min`;
+  return minutes > 0 ? `${minutes} min ${seconds % 60} s` : `${seconds} s`;
+}

@@ -1,0 +1,31 @@
+// Small drawings: one per kind of tool, and a few for buttons. Decoration only: a name stands beside each.
+
+/** Paths in a square of 16. */
+const SHAPES = {
+  read: "M8 3.5C6.8 2.6 5 2.3 2.5 2.5v10c2.5-.2 4.3.1 5.5 1 1.2-.9 3-1.2 5.5-1v-10C11 2.3 9.2 2.6 8 3.5Zm0 0v10",
+  edit: "m2.5 13.5.8-3.2 7.4-7.4a1.2 1.2 0 0 1 1.7 0l.7.7a1.2 1.2 0 0 1 0 1.7l-7.4 7.4-3.2.8Zm7-9.5 2.5 2.5",
+  delete: "M3 4.5h10M6 4.5v-2h4v2m-5.7 0 .6 9h6.2l.6-9M6.7 7v4m2.6-4v4",
+  move: "M2.5 8h10m-3.5-3.5L12.5 8 9 11.5",
+  search: "M7 11.5a4.5 4.5 0 1 0 0-9 4.5 4.5 0 0 0 0 9Zm3.3-1.2 3.2 3.2",
+  execute: "M2 3h12v10H2V3Zm2.5 3 2 2-2 2m4 0h3",
+  think: "M6 13.5h4m-4.3-2.3c0-1.2-2-2.2-2-4.5a4.3 4.3 0 0 1 8.6 0c0 2.3-2 3.3-2 4.5H5.7Z",
+  fetch: "M8 14A6 6 0 1 0 8 2a6 6 0 0 0 0 12Zm0 0c-3-3.3-3-8.7 0-12 3 3.3 3 8.7 0 12ZM2 8h12",
+  switch_mode: "M2.5 5.5h9M9 3l2.5 2.5L9 8m4.5 2.5h-9M7 8l-2.5 2.5L7 13",
+  stop: "M4 4h8v8H4z",
+  send: "M8 13V3.5M4 7.3 8 3.3l4 4",
+  copy: "M5.5 5.5v-3h8v8h-3m-8-5h8v8h-8v-8Z",
+  down: "M8 3v9.5M4 8.7l4 4 4-4",
+  close: "m4 4 8 8m0-8-8 8",
+} as const;
+
+export type IconName = keyof typeof SHAPES;
+
+/** The kinds of tools that the protocol knows; any other one gets a plain dot. */
+export function Icon({ name }: { name: string }) {
+  const shape = Object.hasOwn(SHAPES, name) ? SHAPES[name as IconName] : null;
+  return (
+    <svg class="acp-icon" viewBox="0 0 16 16" aria-hidden="true" focusable="false">
+      {shape ? <path d={shape} /> : <circle cx="8" cy="8" r="3.2" />}
+    </svg>
+  );
+}

@@ -1,0 +1,94 @@
+// A text in markdown, as it grows: finished blocks stay the nodes they are.
+
+import { useContext, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { Blocks } from "../text/blocks";
+import { isPlainMath } from "../text/math";
+import type { Block } from "../text/parser";
+import { piecesOf } from "../text/pieces";
+import { sanitise } from "../text/sanitise";
+import { tree } from "../text/tree";
+import type { Makers } from "../text/tree";
+import { CodeView, GrowingText, Host } from "./code";
+import { memo } from "./memo";
+
+/** Nothing came for so long: the text is taken as complete, until more comes. */
+const QUIET_MS = 1000;
+
+/** `done`: the text is complete. Where that is not known, a pause says so. */
+export const Markdown = memo(function Markdown(props: { text: string; done?: boolean }) {
+  const { text, done = false } = props;
+  const [, redraw] = useState(0);
+  const kept = useRef<Blocks | null>(null);
+  const first = kept.current === null;
+  const blocks = (kept.current ??= new Blocks());
+  blocks.update(text, performance.now());
+  // What is there at first may be all there is: no reader should see it change.
+  if (done || first) blocks.settle();
+  useEffect(() => {
+    if (blocks.settled) return;
+    const timer = setTimeout(() => {
+      blocks.settle();
+      redraw((count) => count + 1);
+    }, QUIET_MS);
+    return () => clearTimeout(timer);
+  }, [blocks, text]);
+  return (
+    <div class="acp-markdown">
+      {blocks.groups.map((group, at) => (
+        <Group key={at} blocks={group} />
+      ))}
+    </div>
+  );
+});
+
+const Group = memo(function Group({ blocks }: { blocks: readonly Block[] }) {
+  return (
+    <div class="acp-blocks">
+      {blocks.map((block) => (
+        <BlockView key={block.key} block={block} />
+      ))}
+    </div>
+  );
+});
+
+const BlockView = memo(function BlockView({ block }: { block: Block }) {
+  switch (block.kind) {
+    case "html":
+      return <>{tree(sanitise(block.html), MAKERS)}</>;
+    case "code":
+      return <CodeView pieces={block.pieces} language={block.language} closed={block.closed} />;
+    case "plain":
+      return (
+        <div class="acp-text">
+          <GrowingText pieces={block.pieces} />
+        </div>
+      );
+  }
+});
+
+const MAKERS: Makers = {
+  code: (source, language) => <NestedCode source={source} language={language} />,
+  math: (source, display) => <Formula source={source} display={display} />,
+};
+
+const NestedCode = memo(function NestedCode(props: { source: string; language: string }) {
+  return <CodeView pieces={piecesOf(props.source)} language={props.language} closed={true} />;
+});
+
+const Formula = memo(function Formula(props: { source: string; display: boolean }) {
+  const { source, display } = props;
+  const { typeset } = useContext(Host);
+  const place = useRef<HTMLSpanElement>(null);
+  // Not children of the view: a typesetter puts its own nodes in the place of the text.
+  useLayoutEffect(() => {
+    if (!place.current) return;
+    place.current.textContent = source;
+    if (!typeset || !isPlainMath(source)) return;
+    try {
+      typeset(place.current);
+    } catch (error) {
+      console.warn("acp_notebook: a formula was not typeset", error);
+    }
+  }, [source, typeset]);
+  return <span ref={place} class={display ? "acp-math acp-math-block" : "acp-math"} />;
+});

@@ -1,0 +1,170 @@
+// A change of a file as rows: the lines that went and came with their numbers and the words that differ
+// in them, and a few equal lines around. Pure; knows nothing of how rows are drawn.
+
+import { compare } from "./compare";
+
+/** A part of a line; `marked`: it is what differs. */
+export interface Piece {
+  readonly text: string;
+  readonly marked: boolean;
+}
+
+export interface Line {
+  readonly kind: "same" | "gone" | "new";
+  /** Its number in the old file, in the new one; from 1. */
+  readonly old?: number;
+  readonly now?: number;
+  readonly pieces: readonly Piece[];
+}
+
+/** Equal lines that are left out. */
+export interface Gap {
+  readonly kind: "gap";
+  readonly count: number;
+}
+
+export type Row = Line | Gap;
+
+export interface Change {
+  readonly rows: readonly Row[];
+  readonly gone: number;
+  readonly added: number;
+}
+
+/** Equal lines shown before and after each change. */
+const CONTEXT = 3;
+/** Fewer equal lines than this are shown: to say that they are left out takes as much room. */
+const LEAST_GAP = 3;
+/** A line longer than this is not compared by words. */
+const WORDS_CHARS = 1000;
+/** A change of more lines than this is read as a whole, not word by word. */
+const WORDS_LINES = 100;
+/** Lines of which less than this share is equal are two lines, not one that was changed. */
+const ALIKE = 0.35;
+
+export function changeOf(before: string, after: string): Change {
+  const [old, now] = [linesOf(before), linesOf(after)];
+  const all: Line[] = [];
+  let [gone, added] = [0, 0];
+  const runs = compare(old, now);
+  for (let at = 0; at < runs.length; at++) {
+    const run = runs[at] as (typeof runs)[number];
+    const next = runs[at + 1];
+    if (run.kind === "same") {
+      for (let line = run.old[0], other = run.now[0]; line < run.old[1]; line++, other++)
+        all.push({ kind: "same", old: line + 1, now: other + 1, pieces: plain(old[line]) });
+      continue;
+    }
+    const left = old.slice(...run.old);
+    const right =
+      run.kind === "new"
+        ? now.slice(...run.now)
+        : next?.kind === "new"
+          ? now.slice(...next.now)
+          : [];
+    const [oldFrom, nowFrom] = [run.old[0], run.kind === "new" ? run.now[0] : (next?.now[0] ?? 0)];
+    const [leftPieces, rightPieces] = wordByWord(left, right);
+    leftPieces.forEach((pieces, index) =>
+      all.push({ kind: "gone", old: oldFrom + index + 1, pieces }),
+    );
+    rightPieces.forEach((pieces, index) =>
+      all.push({ kind: "new", now: nowFrom + index + 1, pieces }),
+    );
+    gone += left.length;
+    added += right.length;
+    if (run.kind === "gone" && right.length > 0) at++;
+  }
+  return { rows: withGaps(all), gone, added };
+}
+
+export function linesOf(text: string): string[] {
+  if (text === "") return [];
+  const all = text.split("\n");
+  return all.at(-1) === "" ? all.slice(0, -1) : all;
+}
+
+function plain(text = ""): Piece[] {
+  return [{ text, marked: false }];
+}
+
+function withGaps(lines: readonly Line[]): Row[] {
+  const keep = new Uint8Array(lines.length);
+  lines.forEach(({ kind }, at) => {
+    if (kind !== "same") keep.fill(1, Math.max(0, at - CONTEXT), at + CONTEXT + 1);
+  });
+  const rows: Row[] = [];
+  for (let at = 0; at < lines.length; at++) {
+    if (keep[at]) {
+      rows.push(lines[at] as Line);
+      continue;
+    }
+    let end = at;
+    while (end < lines.length && !keep[end]) end++;
+    if (end - at < LEAST_GAP) rows.push(...lines.slice(at, end));
+    else rows.push({ kind: "gap", count: end - at });
+    at = end - 1;
+  }
+  return rows;
+}
+
+// ---- words
+
+function wordByWord(left: readonly string[], right: readonly string[]): [Piece[][], Piece[][]] {
+  const whole: [Piece[][], Piece[][]] = [left.map(plain), right.map(plain)];
+  if (left.length !== right.length || left.length > WORDS_LINES) return whole;
+  left.forEach((text, at) => {
+    const pair = words(text, right[at] as string);
+    if (pair) [whole[0][at], whole[1][at]] = pair;
+  });
+  return whole;
+}
+
+/** The words that differ in a line that was changed; null if it is rather another line. */
+export function words(before: string, after: string): [Piece[], Piece[]] | null {
+  if (Math.max(before.length, after.length) > WORDS_CHARS) return null;
+  const [old, now] = [wordsOf(before), wordsOf(after)];
+  const pieces: [Piece[], Piece[]] = [[], []];
+  let alike = 0;
+  for (const { kind, old: inOld, now: inNow } of compare(old, now)) {
+    const [gone, came] = [old.slice(...inOld).join(""), now.slice(...inNow).join("")];
+    if (kind === "same") alike += gone.trim().length;
+    if (gone) pieces[0].push({ text: gone, marked: kind !== "same" });
+    if (came) pieces[1].push({ text: came, marked: kind !== "same" });
+  }
+  const most = Math.max(before.trim().length, after.trim().length, 1);
+  return alike / most < ALIKE ? null : pieces;
+}
+
+function wordsOf(text: string): string[] {
+  return text.match(/[\p{L}\p{N}_]+|\s+|[^\p{L}\p{N}_\s]/gu) ?? [];
+}
+
+// ---- side by side
+
+/** Old and new beside each other; a line alone has nothing at its side. */
+export type Pair = readonly [Line | null, Line | null] | Gap;
+
+export function pairsOf(rows: readonly Row[]): Pair[] {
+  const pairs: Pair[] = [];
+  for (let at = 0; at < rows.length;) {
+    const row = rows[at] as Row;
+    if (row.kind === "gap") pairs.push(row);
+    if (row.kind === "same") pairs.push([row, row]);
+    if (row.kind === "gap" || row.kind === "same") {
+      at++;
+      continue;
+    }
+    const gone = takeWhile(rows, at, "gone");
+    const came = takeWhile(rows, at + gone.length, "new");
+    for (let index = 0; index < Math.max(gone.length, came.length); index++)
+      pairs.push([gone[index] ?? null, came[index] ?? null]);
+    at += gone.length + came.length;
+  }
+  return pairs;
+}
+
+function takeWhile(rows: readonly Row[], from: number, kind: Line["kind"]): Line[] {
+  const taken: Line[] = [];
+  for (let at = from; rows[at]?.kind === kind; at++) taken.push(rows[at] as Line);
+  return taken;
+}

@@ -1,0 +1,135 @@
+// The agent's mode and options. They show what the agent says; a choice that is on its way shows as such
+// until the agent has confirmed it, or refused.
+
+import type { Sent } from "../store";
+import type { Choice, ConfigOption, Emit, Header } from "../types";
+import { line } from "./words";
+
+interface Props {
+  header: Header;
+  disabled: boolean;
+  sent: ReadonlyMap<string, Sent>;
+  emit: Emit;
+}
+
+export function Settings({ header, disabled, sent, emit }: Props) {
+  const config = header.config ?? [];
+  // Where an agent has options, its modes are one of them.
+  const modes = config.some(isMode) ? [] : (header.modes ?? []);
+  const mode = sent.get("mode")?.intent;
+  const off = disabled || header.status === "closed" || header.status === "dead";
+  return (
+    <>
+      {modes.length > 0 && (
+        <Select
+          name="Mode"
+          hook={{ "data-acp-mode": header.mode ?? "" }}
+          value={mode?.t === "mode" ? mode.mode : (header.mode ?? "")}
+          choices={modes.map(({ id, ...rest }) => ({ value: id, ...rest }))}
+          pending={mode !== undefined}
+          disabled={off}
+          choose={(value) => emit({ t: "mode", mode: value })}
+        />
+      )}
+      {config.map((option) => (
+        <OptionView key={option.id} option={option} sent={sent} disabled={off} emit={emit} />
+      ))}
+    </>
+  );
+}
+
+function isMode({ category, type }: ConfigOption): boolean {
+  return category === "mode" && type === "select";
+}
+
+function OptionView(props: { option: ConfigOption } & Omit<Props, "header">) {
+  const { option, sent, disabled, emit } = props;
+  const intent = sent.get(`config:${option.id}`)?.intent;
+  const value = intent?.t === "config" ? intent.value : option.value;
+  const pending = intent !== undefined;
+  const choose = (chosen: string | boolean) => emit({ t: "config", id: option.id, value: chosen });
+  if (option.type === "boolean")
+    return (
+      <label class="acp-check" title={line(option.description ?? "")} data-pending={pending}>
+        <input
+          type="checkbox"
+          data-acp-config={option.id}
+          checked={value === true}
+          disabled={disabled || pending}
+          onChange={({ currentTarget }) => choose(currentTarget.checked)}
+        />
+        {line(option.name)}
+      </label>
+    );
+  if (option.type !== "select") return null; // a kind that we do not know cannot be set here
+  return (
+    <Select
+      name={line(option.name)}
+      hook={{
+        "data-acp-config": option.id,
+        ...(isMode(option) ? { "data-acp-mode": String(option.value) } : {}),
+      }}
+      value={String(value)}
+      choices={option.choices}
+      pending={pending}
+      disabled={disabled}
+      choose={choose}
+    />
+  );
+}
+
+interface SelectProps {
+  name: string;
+  hook: Record<string, string>;
+  value: string;
+  choices: readonly Choice[];
+  pending: boolean;
+  disabled: boolean;
+  choose: (value: string) => void;
+}
+
+function Select({ name, hook, value, choices, pending, disabled, choose }: SelectProps) {
+  const known = choices.some((choice) => choice.value === value);
+  const about = choices.find((choice) => choice.value === value)?.description;
+  return (
+    <select
+      class="acp-select"
+      {...hook}
+      aria-label={name}
+      title={about ? `${name}: ${line(about)}` : name}
+      data-pending={pending}
+      value={value}
+      disabled={disabled || pending}
+      onChange={({ currentTarget }) => choose(currentTarget.value)}
+    >
+      {!known && <option value={value}>{line(value)}</option>}
+      {grouped(choices).map(([group, members]) =>
+        group === "" ? (
+          members.map(option)
+        ) : (
+          <optgroup key={group} label={line(group)}>
+            {members.map(option)}
+          </optgroup>
+        ),
+      )}
+    </select>
+  );
+}
+
+function option({ value, name }: Choice) {
+  return (
+    <option key={value} value={value}>
+      {line(name)}
+    </option>
+  );
+}
+
+function grouped(choices: readonly Choice[]): [string, Choice[]][] {
+  const groups = new Map<string, Choice[]>();
+  for (const choice of choices) {
+    const members = groups.get(choice.group ?? "");
+    if (members) members.push(choice);
+    else groups.set(choice.group ?? "", [choice]);
+  }
+  return [...groups];
+}

@@ -1,0 +1,53 @@
+// The output of a command, as a terminal would show it, as it grows.
+
+import { useRef } from "preact/hooks";
+import { TerminalOutput, plainText } from "../text/ansi";
+import type { Line, Page } from "../text/ansi";
+import { PLAIN, lookOf } from "../text/ansi_style";
+import { CopyButton } from "./code";
+import { memo } from "./memo";
+
+export const TerminalText = memo(function TerminalText({ text }: { text: string }) {
+  const kept = useRef<TerminalOutput | null>(null);
+  const output = (kept.current ??= new TerminalOutput());
+  output.update(text);
+  const { pages, gone } = output;
+  return (
+    <div class="acp-output">
+      <CopyButton text={() => plainText(output.pages)} what="output" />
+      {gone > 0 && <div class="acp-quiet">… {gone.toLocaleString("en")} earlier lines</div>}
+      <pre class="acp-code acp-ansi" tabIndex={0} aria-label="Output">
+        {pages.map((page, at) => (
+          <PageView key={page.key} page={page} last={at === pages.length - 1} />
+        ))}
+      </pre>
+    </div>
+  );
+});
+
+const PageView = memo(function PageView({ page, last }: { page: Page; last: boolean }) {
+  return (
+    <span class="acp-piece">
+      {page.lines.map((line, at) => (
+        <LineView key={at} line={line} last={last && at === page.lines.length - 1} />
+      ))}
+    </span>
+  );
+});
+
+const LineView = memo(function LineView({ line, last }: { line: Line; last: boolean }) {
+  return (
+    <>
+      {line.map(({ text, style }, at) => {
+        if (style === PLAIN) return text;
+        const { names, values } = lookOf(style);
+        return (
+          <span key={at} class={names.join(" ")} style={values}>
+            {text}
+          </span>
+        );
+      })}
+      {!last && "\n"}
+    </>
+  );
+});

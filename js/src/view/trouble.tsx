@@ -1,0 +1,47 @@
+// The agent is dead, is started again, or does not listen: what is known of it, and what can be done.
+
+import type { Sent } from "../store";
+import type { Emit, Header } from "../types";
+import { code, line } from "./words";
+
+interface Props {
+  header: Header;
+  live: boolean;
+  sent: Sent | undefined;
+  emit: Emit;
+}
+
+export function Trouble({ header, live, sent, emit }: Props) {
+  const name = line(header.agent?.title ?? header.agent?.name ?? "The agent");
+  if (header.status === "restarting" || header.status === "stuck")
+    return (
+      <div class="acp-banner" data-acp-trouble={header.status}>
+        <span>
+          {header.status === "restarting" ? `${name} is started again…` : `${name} does not listen`}
+          {header.detail && <span class="acp-quiet">: {line(header.detail)}</span>}
+        </span>
+      </div>
+    );
+  if (header.status !== "dead") return null;
+  const [first = "", ...rest] = (header.detail ?? "").split("\n");
+  return (
+    <div class="acp-banner" data-severity="error" data-acp-trouble="dead" role="alert">
+      <div class="acp-trouble">
+        <strong>{name} is not running.</strong> {first && <span>{line(first)}</span>}
+        {rest.length > 0 && (
+          <pre class="acp-code" tabIndex={0} aria-label="The agent's last words">
+            {code(rest.join("\n"))}
+          </pre>
+        )}
+      </div>
+      <button
+        type="button"
+        data-acp-restart=""
+        disabled={!live || sent !== undefined}
+        onClick={() => emit({ t: "restart" })}
+      >
+        {sent ? "Starting…" : "Restart"}
+      </button>
+    </div>
+  );
+}

@@ -1,0 +1,62 @@
+// @vitest-environment node
+
+import { expect, test } from "vitest";
+import { Follower, SLACK_PX } from "../src/view/follow";
+
+/** A window of 100 px on content that ends at `end`, seen from `top`. */
+function scene(end: number, top = Math.max(0, end - 100)) {
+  const at = { end, top };
+  const follower = new Follower(
+    () => ({ content: at.end - at.top, view: 100 }),
+    (by) => void (at.top += by),
+  );
+  return {
+    at,
+    follower,
+    grow: (by: number, streaming = true) => {
+      at.end += by;
+      follower.grown(streaming);
+    },
+    scroll: (to: number) => {
+      at.top = to;
+      follower.scrolled();
+    },
+  };
+}
+
+test("at the end, the end stays in sight", () => {
+  const { at, grow } = scene(300);
+  grow(50);
+  grow(70);
+  expect(at.top).toBe(320);
+});
+
+test("who scrolls away is left alone, and followed again when they are back", () => {
+  const { at, follower, grow, scroll } = scene(300);
+  scroll(100);
+  grow(50);
+  expect([at.top, follower.following]).toEqual([100, false]);
+  scroll(250 - SLACK_PX);
+  grow(50);
+  expect(at.top).toBe(300);
+});
+
+test("content that still fits moves nothing", () => {
+  const { at, grow } = scene(20, 0);
+  grow(50);
+  expect(at.top).toBe(0);
+  grow(50);
+  expect(at.top).toBe(20);
+});
+
+test("what grows because it was opened is not followed", () => {
+  const { at, follower, grow } = scene(300);
+  grow(500, false);
+  expect(at.top).toBe(200);
+  const other = scene(300);
+  other.follower.leave();
+  other.grow(500);
+  expect(other.at.top).toBe(200);
+  follower.toEnd();
+  expect(at.top).toBe(700);
+});

@@ -1,0 +1,193 @@
+import { beforeEach, expect, test, vi } from "vitest";
+import type { ConfigOption, Item } from "../src/types";
+import { activityOf } from "../src/view/activity";
+import { duration } from "../src/view/elapsed";
+import { NEWEST_TURNS } from "../src/view/session";
+import { NEWEST } from "../src/view/turn";
+import { money, short } from "../src/view/usage";
+import { message, question, turn } from "./helpers";
+import { settled, shown, tool, wired } from "./mounted";
+
+beforeEach(() => document.body.replaceChildren());
+
+const MODEL: ConfigOption = {
+  id: "model",
+  name: "Model",
+  type: "select",
+  value: "mini",
+  choices: [
+    { value: "mini", name: "Mini", group: "Small" },
+    { value: "max", name: "Max", group: "Large" },
+  ],
+};
+const LOUD: ConfigOption = { id: "loud", name: "Loud", type: "boolean", value: false, choices: [] };
+
+function choose(select: HTMLSelectElement | null, value: string) {
+  if (!select) throw new Error("no such setting");
+  select.value = value;
+  select.dispatchEvent(new Event("change", { bubbles: true }));
+}
+
+test("the header says who, what, how, and what it costs", () => {
+  const { find } = shown([turn()], null, {
+    status: "working",
+    title: "Fix the mean",
+    agent: { name: "demo", title: "Demo agent", version: "1" },
+    usage: { used: 50_000, size: 200_000, cost: { amount: 0.5, currency: "USD" } },
+  });
+  const header = find("[data-acp-header]");
+  for (const part of ["Demo agent", "Fix the mean", "working", "25%", "$0.50"])
+    expect(header?.textContent).toContain(part);
+  expect(find("[role=meter]")?.getAttribute("aria-valuetext")).toBe("25% of 200k tokens");
+});
+
+test("options are set, and wait for the agent", () => {
+  const made = shown([turn()], null, { config: [MODEL, LOUD] });
+  wired(made);
+  const select = made.find<HTMLSelectElement>("[data-acp-config='model']");
+  expect([...(select?.querySelectorAll("optgroup") ?? [])].map(({ label }) => label)).toEqual([
+    "Small",
+    "Large",
+  ]);
+  choose(select, "max");
+  expect(made.emit).toHaveBeenLastCalledWith({ t: "config", id: "model", value: "max" });
+  expect([select?.value, select?.disabled]).toEqual(["max", true]);
+  made.patch(["set", "session", ["config"], [{ ...MODEL, value: "max" }, LOUD] as never]);
+  expect([select?.value, select?.disabled]).toEqual(["max", false]);
+  made.find("[data-acp-config='loud']")?.click();
+  expect(made.emit).toHaveBeenLastCalledWith({ t: "config", id: "loud", value: true });
+});
+
+test("what the agent refuses goes back to what it was", () => {
+  const made = shown([turn()], null, { config: [MODEL] });
+  wired(made);
+  const select = made.find<HTMLSelectElement>("[data-acp-config='model']");
+  choose(select, "max");
+  made.store.receive({ t: "refused", what: "no" });
+  made.frames.draw();
+  expect([select?.value, select?.disabled]).toEqual(["mini", false]);
+  expect(made.find(".acp-banner")?.textContent).toContain("Not done: no");
+});
+
+test("modes stand alone where there are no options", () => {
+  const modes = [
+    { id: "ask", name: "Ask" },
+    { id: "plan", name: "Plan" },
+  ];
+  const { find, emit } = shown([turn()], null, { mode: "ask", modes });
+  choose(find<HTMLSelectElement>("[data-acp-mode]"), "plan");
+  expect(emit).toHaveBeenLastCalledWith({ t: "mode", mode: "plan" });
+  const option = { ...MODEL, id: "mode", category: "mode" };
+  const other = shown([turn()], null, { mode: "ask", modes, config: [option] });
+  expect(other.el.querySelectorAll("select").length).toBe(1);
+});
+
+test("a dead agent: why, its last words, and a way back", () => {
+  const made = shown([turn({ status: "failed", error: "died" })], "t1", {
+    status: "dead",
+    detail: "exit code 3\nits last words on stderr:\n  boom",
+  });
+  wired(made);
+  const trouble = made.find("[data-acp-trouble='dead']");
+  expect(trouble?.textContent).toContain("exit code 3");
+  expect(trouble?.querySelector("pre")?.textContent).toContain("boom");
+  const button = made.find<HTMLButtonElement>("[data-acp-restart]");
+  button?.click();
+  expect(made.emit).toHaveBeenLastCalledWith({ t: "restart" });
+  expect(button?.disabled).toBe(true);
+  made.patch(["set", "session", ["status"], "restarting"]);
+  expect(made.find("[data-acp-trouble]")?.dataset["acpTrouble"]).toBe("restarting");
+  made.patch(["set", "session", ["status"], "idle"]);
+  expect(made.find("[data-acp-trouble]")).toBeNull();
+});
+
+test("a turn that is not the newest does not show the agent's trouble; a lost kernel hides it", () => {
+  const later = turn({ key: "k9", turn: "k9", id: "t2", number: 2, status: "failed" });
+  const items = [turn({ status: "done" }), later];
+  expect(shown(items, "t1", { status: "dead" }).find("[data-acp-trouble]")).toBeNull();
+  const { find, store, frames } = shown(items, "t2", { status: "dead" });
+  expect(find("[data-acp-trouble]")).not.toBeNull();
+  store.setLink("gone");
+  frames.draw();
+  expect(find("[data-acp-trouble]")).toBeNull();
+});
+
+test("of a long conversation the newest turns are drawn, and more on demand", async () => {
+  const turns = Array.from({ length: NEWEST_TURNS + 5 }, (_, at) =>
+    turn({ key: `t${at}`, turn: `t${at}`, id: `t${at}`, number: at + 1, status: "done" }),
+  );
+  const { el, find } = shown(turns, null);
+  expect(el.querySelectorAll(".acp-turn").length).toBe(NEWEST_TURNS);
+  expect(find("[data-acp-turn='t0']")).toBeNull();
+  find("[data-acp-earlier]")?.click();
+  await settled();
+  expect(el.querySelectorAll(".acp-turn").length).toBe(NEWEST_TURNS + 5);
+  expect(find("[data-acp-earlier]")).toBeNull();
+});
+
+test("of a long turn the newest part is drawn", async () => {
+  const items = Array.from({ length: NEWEST + 3 }, (_, at) => message(`m${at}`, `${at}`));
+  const { el, find } = shown([turn(), ...items]);
+  expect(el.querySelectorAll(".acp-message").length).toBe(NEWEST);
+  expect(find(".acp-message")?.textContent).toBe("3");
+  find("[data-acp-earlier]")?.click();
+  await settled();
+  expect(el.querySelectorAll(".acp-message").length).toBe(NEWEST + 3);
+});
+
+test("what the agent does now", () => {
+  const read = tool({ kind: "read", title: "Read a.py", status: "in_progress" });
+  const cases: [Item[], string][] = [
+    [[], "Working"],
+    [[message("m", "hm", "thought")], "Thinking"],
+    [[message("m", "so")], "Writing"],
+    [[read, message("m", "so")], "Read a.py"],
+    [[read, tool({ key: "k6", title: "`make`", status: "in_progress" })], "make and 1 more"],
+    [[read, tool({ key: "k6", title: "Later", status: "pending" })], "Read a.py"],
+    [[tool({ status: "completed" })], "Working"],
+  ];
+  for (const [items, said] of cases) expect(activityOf(items)).toBe(said);
+});
+
+test("the line of a running turn says it, with the time; a screen reader hears only how it stands", () => {
+  vi.useFakeTimers({ now: 100_000 });
+  try {
+    const { find, store, frames, patch } = shown([turn(), message("m", "so")]);
+    store.receive({ t: "now", queue: [], elapsed: 65 });
+    frames.draw();
+    const status = find(".acp-status");
+    expect(status?.querySelector("[role=status]")?.textContent).toBe("Working…");
+    expect(status?.querySelector(".acp-activity")?.textContent).toBe("Writing");
+    expect(status?.querySelector(".acp-elapsed")).not.toBeNull();
+    patch(["set", "k1", ["status"], "done"]);
+    expect(find(".acp-elapsed")).toBeNull();
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+test("from the line one gets to the question", () => {
+  const { find } = shown([turn(), question()]);
+  const box = find(".acp-question");
+  if (box) box.scrollIntoView = () => undefined;
+  find("[data-acp-to-question]")?.click();
+  expect(document.activeElement).toBe(box);
+});
+
+test("times and sums as people read them", () => {
+  expect([0, 59_000, 61_000, 3_700_000].map(duration)).toEqual([
+    "0 s",
+    "59 s",
+    "1 min 1 s",
+    "1 h 1 min",
+  ]);
+  expect([999, 1000, 1500, 53_000, 2_000_000].map(short)).toEqual([
+    "999",
+    "1k",
+    "1.5k",
+    "53k",
+    "2M",
+  ]);
+  expect(money({ amount: 0.0421, currency: "USD" })).toBe("$0.0421");
+  expect(money({ amount: 3, currency: "CHF" })).toBe("3.00 CHF");
+});
