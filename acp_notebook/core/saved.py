@@ -18,12 +18,12 @@ FORMAT = 1
 OUTPUT_CHARS = 50_000
 """Of a terminal's output, from its end: a notebook's file is not a log."""
 
-_LEFT_OUT = ("raw", "meta", "cancelling")
+_LEFT_OUT = ("raw", "meta", "cancelling", "offers")
 
 _SHAPE = frozenset({"type", "key", "turn", "tool", "role", "status"})
 """Fields of an item that are ours, not text: a function of the user's must not change them."""
 
-_RECORDS = frozenset({"content", "prompt", "summary", "options", "offers", "entries", "locations"})
+_RECORDS = frozenset({"content", "prompt", "summary", "options", "entries", "locations"})
 """Fields that hold a list of records, whose fields have names of ours."""
 
 
