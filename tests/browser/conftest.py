@@ -38,6 +38,9 @@ SHOTS = Path(os.environ.get("ACP_TEST_SCREENSHOTS") or ROOT / ".cache" / "screen
 
 FAILED = pytest.StashKey[bool]()
 
+TEST_S = 300.0
+"""For a whole test."""
+
 Open = Callable[..., NotebookPage]
 
 
@@ -144,3 +147,11 @@ def keep_shot(item: pytest.Item, opened: NotebookPage) -> None:
         with suppress(Error):  # the page may be what failed
             opened.page.screenshot(path=path)
             print(f"screenshot: {path}")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A page, a server and a kernel take their time on a busy machine; what is waited for is bounded anyway."""
+    for item in items:
+        if item.path.parent == Path(__file__).parent and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(TEST_S))

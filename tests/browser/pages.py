@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 
 from tests.browser.servers import Server
 
-LIMIT_S = 40.0
+LIMIT_S = 90.0
 """For every wait: much longer than any of them takes, also on a busy machine."""
 
 NOTEBOOK = "window.jupyterapp.shell.currentWidget"

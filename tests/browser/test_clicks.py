@@ -29,7 +29,7 @@ def cells_of(form: str) -> list[str]:
     ]
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(400)
 def test_question_and_stop(open_notebook: Open, form_on: tuple[str, str, str, str]) -> None:
     form, kernel, comms, host = form_on
     notebook = open_notebook(cells_of(form), kernel=kernel, comms=comms, host=host)

@@ -29,7 +29,7 @@ def agents_of(folder: Path) -> list[int]:
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs /proc")
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("times", [2, pytest.param(10, marks=pytest.mark.slow)])
 def test_restarts_in_mid_turn(open_notebook: Open, times: int) -> None:
     notebook = open_notebook([CONNECT, "s.prompt('/slow 600')"])
