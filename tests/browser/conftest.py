@@ -151,7 +151,7 @@ def keep_shot(item: pytest.Item, opened: NotebookPage) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A page, a server and a kernel take their time on a busy machine; what is waited for is bounded anyway."""
+    """A page, a server and a kernel take their time on a busy machine; each wait is bounded anyway."""
     for item in items:
         if item.path.parent == Path(__file__).parent and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(TEST_S))
