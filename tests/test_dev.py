@@ -246,7 +246,7 @@ def test_agents_are_installed_in_ci_or_when_asked_for(
     project: dev.Project, calls: Calls, monkeypatch: pytest.MonkeyPatch, ci: str, flag: list[str], wanted: int
 ) -> None:
     monkeypatch.setenv("CI", ci)
-    monkeypatch.setattr(dev, "provide_node", lambda project: None)
+    monkeypatch.setattr(dev, "provide_node", lambda *_: None)
     for _ in range(2):
         assert dev.main(["test", *flag], project.root) == 0
     assert calls.count("install --ignore-scripts") == wanted

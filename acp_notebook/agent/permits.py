@@ -12,12 +12,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from ..core import events as ev
 from ..core import grants as gr
 from ..core.acts import Act, acts_of, covers, names, remaining
 from ..core.facts import PermissionAsked
 from ..core.policy import Decision, PermissionRequest, Policy, decide
-from ..core.records import Json, Offer, Option
+from ..core.records import Json, Offer, Option, Text
 from ..core.snapshot import Question, ToolCall
 from .auditing import Auditor
 from .grant_store import GrantStore, SessionGrants
@@ -60,15 +62,18 @@ class Permits:
         self._cards = 0
         self._allowed: list[ToolCall] = []
         """Calls that were allowed in this turn, as they were when they were asked about."""
+        self._allowed_always: list[ToolCall] = []
+        """Of these, the ones that the agent will not ask about again, and that named nothing to remember."""
 
     def turn_started(self) -> None:
         self._allowed.clear()
+        self._allowed_always.clear()
 
     # ---- the agent asks -----------------------------------------------------------------------
 
     async def asked(self, asked: PermissionAsked) -> str | None:
         """The id of the option that was chosen; None: cancelled."""
-        self._conversation.apply(asked.tool)
+        self._conversation.apply(self._with_what_was_shown(asked.tool))
         tool = self._conversation.read(lambda transcript: transcript.tool(asked.tool.id))
         acts = acts_of(tool, self._conversation.cwd, os.path.realpath)
         target = ", ".join(filter(None, (act.target for act in acts))) or tool.title
@@ -76,27 +81,46 @@ class Permits:
         decision = await self._decided(tool, asked.options, acts, target, raw=asked.raw)
         return decision.option
 
+    def _with_what_was_shown(self, asked: ev.ToolChanged) -> ev.ToolChanged:
+        """A question adds to the texts of its call: some agents cut the command in it after 50 characters."""
+        calls = self._conversation.read(lambda transcript: transcript.open_tools())
+        known = next((call for call in calls if call.id == asked.id), None)
+        if known is None or not isinstance(asked.content, tuple):
+            return asked
+        before = (it for it in known.content if isinstance(it, Text) and it not in asked.content)
+        return replace(asked, content=(*before, *asked.content))
+
     # ---- we ask, for what the agent did not ask about -----------------------------------------
 
-    async def permit(self, act: Act, card: Callable[[str], ev.ToolChanged]) -> Permit:
-        """Returns when the act may be done; raises Denied. `card` makes a tool call with the id given."""
+    async def permit(
+        self, act: Act, card: Callable[[str], ev.ToolChanged], *, always: bool = False
+    ) -> Permit:
+        """Returns when the act may be done; raises Denied. `card` makes a tool call with the id given.
+
+        `always`: it is asked about, on a card of its own, whatever was allowed before.
+        """
         calls = self._conversation.read(lambda transcript: transcript.open_tools())
         covering = covers(self._allowed, calls, act, self._conversation.cwd, os.path.realpath)
         if covering is not None:
-            left = remaining(covering, act)
-            self._allowed = [it for it in self._allowed if it is not covering] + ([left] if left else [])
-            return Permit(None, False, covering.id)
+            self._remember_always(covering, act)
+            self._use(covering, act)
+            if not always:
+                return Permit(None, False, covering.id)
         own = next((it for it in calls if names(it, act, self._conversation.cwd, os.path.realpath)), None)
-        if own is not None:
-            id, shown = own.id, ev.ToolChanged(own.id, unprompted=True)
+        if own is not None and not always:
+            # What is asked about is what would be done, not what the call shows of itself.
+            id, shown = own.id, ev.ToolChanged(own.id, content=card(own.id).content, unprompted=True)
         else:
+            own = None
             self._cards += 1
             id = f"acp:{self._cards}"
             shown = card(id)
         self._conversation.apply(shown)
         tool = self._conversation.read(lambda transcript: transcript.tool(id))
         try:
-            decision = await self._decided(tool, OPTIONS, (act,), act.target, unprompted=True)
+            decision = await self._decided(
+                tool, OPTIONS, () if always else (act,), act.target, unprompted=True
+            )
         except asyncio.CancelledError:
             if own is None:
                 self.finished(Permit(id, True, id), "cancelled")
@@ -105,7 +129,12 @@ class Permits:
         if not decision.allows(OPTIONS):
             self.finished(permit, "cancelled" if decision.option is None else "failed")
             raise Denied(_refusal(decision))
+        self._use(tool, act)
         return permit
+
+    def _use(self, allowed: ToolCall, act: Act) -> None:
+        left = remaining(allowed, act)
+        self._allowed = [it for it in self._allowed if it is not allowed] + ([left] if left else [])
 
     def finished(self, permit: Permit, status: str) -> None:
         """How the act went; the agent tells that of its own calls."""
@@ -140,8 +169,11 @@ class Permits:
         allowed = decision.allows(options)
         if allowed:
             self._allowed.append(tool)
+            self._allowed_always = [it for it in self._allowed_always if it.id != tool.id]
         if allowed and (offer := _taken(decision, options, offers)) is not None:
             decision = await self._remember(decision, offer)
+        elif allowed and _is_always(decision, options):
+            self._allowed_always.append(tool)
         if decision.by != "client":  # else it was told by `settle_all`
             self._settle(id, decision)
         outcome = "allowed" if allowed else "cancelled" if decision.option is None else "rejected"
@@ -190,6 +222,15 @@ class Permits:
         taken = {option.id for option in options}
         return gr.offers(*acts, cwd=self._workspace, roots=self._roots, taken=taken)
 
+    def _remember_always(self, covering: ToolCall, act: Act) -> None:
+        """What the question did not name is known now: the agent will not ask again, and we need not."""
+        if any(it is covering for it in self._allowed_always):
+            found = gr.offers(act, cwd=self._workspace, roots=self._roots)
+            for offer in (it for it in found if it.scope == "session"):
+                self.grants.add(
+                    offer, agent=self._conversation.host.launch.identity, workspace=self._workspace
+                )
+
     async def _remember(self, decision: Decision, offer: gr.Offer) -> Decision:
         """Keep what the user allowed beyond this question; the reason says so, or why that failed."""
         agent, workspace = self._conversation.host.launch.identity, self._workspace
@@ -209,11 +250,16 @@ def _taken(decision: Decision, options: Sequence[Option], offers: Sequence[gr.Of
 
     The agent will not ask again; without this, we would.
     """
-    always = any(it.id == decision.option and it.kind == "allow_always" for it in options)
-    if decision.offer is None and not (always and decision.by in ("user", "policy")):
+    always = _is_always(decision, options)
+    if decision.offer is None and not always:
         return None
     wanted = (it for it in offers if it.id == decision.offer or (always and it.scope == "session"))
     return next(wanted, None)
+
+
+def _is_always(decision: Decision, options: Sequence[Option]) -> bool:
+    always = any(it.id == decision.option and it.kind == "allow_always" for it in options)
+    return always and decision.by in ("user", "policy")
 
 
 def _scopes(grants: Sequence[gr.Grant | None]) -> str:

@@ -68,6 +68,9 @@ _SHELL_LINE_FLAG = re.compile(r"-[li]*c")
 
 _CD = re.compile(r"cd (?P<folder>'(?:[^']|'\\'')*'|[\w@%+=:,./-]+) && (?P<line>.+)", re.DOTALL)
 
+_GOES_ON = re.compile(r"[;\n|]|(?<!&)&(?!&)")
+"""In a line that may go on, in the wrong folder, after a `cd` that failed; in quotes: one question more."""
+
 _NEVER_WRITE = frozenset({"read", "search", "think", "fetch", "switch_mode", "delete", "move", "execute"})
 """Kinds whose allow is none to write, whatever diff they carry."""
 
@@ -184,10 +187,20 @@ def _covers_command(call: ToolCall, now: _Now, act: Act, cwd: str, resolve: Reso
 def _is_command(named: Command | None, raw_input: Json, act: Act, cwd: str, resolve: Resolve) -> bool:
     here, where = _absolute(cwd, cwd, resolve), _folder(raw_input, cwd, resolve)
     if where != (act.path or here):
-        return False
+        return act.path in (None, here) and _goes_there(named, where, act, cwd, resolve)
     folders = (where, cwd) if where == here else (where,)  # an agent spells the folder as it was given
     line = line_of(named, *folders)
     return line is not None and line == line_of(act.command, *folders)
+
+
+def _goes_there(named: Command | None, where: str, act: Act, cwd: str, resolve: Resolve) -> bool:
+    """A shell that is started in the session's folder, and goes by a `cd` to the one that the call named."""
+    cd = _CD.fullmatch(line_of(act.command) or "")
+    if cd is None or _GOES_ON.search(cd["line"]):
+        return False
+    folder = _unquoted(cd["folder"])
+    there = folder.startswith("/") and _absolute(folder, cwd, resolve) == where
+    return there and line_of(named, where) == cd["line"]
 
 
 def _only_one(call: ToolCall, now: _Now) -> bool:

@@ -1,11 +1,13 @@
-"""A model for the tests: the Messages API on loopback, deterministic, as much of it as Claude Code needs.
+"""A model for the tests, on loopback and deterministic: as much of two APIs as real agents need.
 
-Knows no agent and keeps no state: a request is answered by the newest script in it, one step for each
-answer that the model has given since. A script is JSON between << and >> in a prompt:
+Messages (of Claude Code) is what answers are made for; for Chat Completions (of most others) they are put
+into other words. Knows no agent and keeps no state: a request is answered by the newest script in it, one
+step for each answer that the model has given since. A script is JSON between << and >> in a prompt:
 
     say("text")          an answer, and with thought="…" what was thought before it; {prompts} in the text
                          becomes the number of scripts that the model has been told so far
     use("Write", {…})    a call of the tool that is offered under this name, or as mcp__…__Write
+    together(use(…), …)  several calls in one answer
     talk()               word after word, until nobody listens any more
     fail(400, "text")    an error of the API
 
@@ -44,7 +46,11 @@ def say(text: str, *, thought: str = "") -> Json:
 
 
 def use(tool: str, arguments: Json) -> Json:
-    return {"step": "use", "tool": tool, "input": arguments}
+    return {"step": "use", "calls": [{"tool": tool, "input": arguments}]}
+
+
+def together(*uses: Json) -> Json:
+    return {"step": "use", "calls": [call for it in uses for call in it["calls"]]}
 
 
 def talk() -> Json:
@@ -58,9 +64,14 @@ def fail(status: int, text: str) -> Json:
 # ---- what to answer
 
 
+def tools_of(request: Json) -> list[str]:
+    """The names of the tools that are offered; Chat Completions packs them in once more."""
+    return [tool.get("function", tool)["name"] for tool in request.get("tools") or ()]
+
+
 def next_step(request: Json) -> Json:
     """The step that is due."""
-    if not request.get("tools"):
+    if not tools_of(request):
         return say("A title")  # a side question of the agent's own, about the conversation
     answers = 0
     for message in reversed(request["messages"]):
@@ -81,7 +92,7 @@ def scripts(message: Json) -> list[str]:
 def answer_to(request: Json, step: Json) -> Json:
     """The whole message that the model answers with."""
     number = len(request["messages"])  # makes ids that no other answer of the conversation has
-    content = [_call(step, request["tools"], number)] if step["step"] == "use" else _words(step, request)
+    content = _calls(step, request, number) if step["step"] == "use" else _words(step, request)
     return {
         "id": f"msg_{number:04}",
         "type": "message",
@@ -94,10 +105,14 @@ def answer_to(request: Json, step: Json) -> Json:
     }
 
 
-def _call(step: Json, offered: list[Json], number: int) -> Json:
-    wanted = re.compile(rf"(.*__)?{step['tool']}")
-    name = next(tool["name"] for tool in offered if wanted.fullmatch(tool["name"]))
-    return {"type": "tool_use", "id": f"toolu_{number:04}", "name": name, "input": step["input"]}
+def _calls(step: Json, request: Json, number: int) -> list[Json]:
+    offered = tools_of(request)
+    blocks = []
+    for index, call in enumerate(step["calls"]):
+        name = next(filter(re.compile(rf"(.*__)?{call['tool']}").fullmatch, offered))
+        id = f"toolu_{number:04}_{index}"
+        blocks.append({"type": "tool_use", "id": id, "name": name, "input": call["input"]})
+    return blocks
 
 
 def _words(step: Json, request: Json) -> list[Json]:
@@ -144,6 +159,48 @@ def _halves(text: str) -> list[str]:
     return [piece for piece in (text[:middle], text[middle:]) if piece]
 
 
+# ---- the same for Chat Completions
+
+
+def chat_stream(answer: Json, more: Iterable[str] = ()) -> Iterator[Json]:
+    """The chunks of an answer."""
+    tool = answer["stop_reason"] == "tool_use"
+    blocks = (_chat_pieces(block, index) for index, block in enumerate(answer["content"]))
+    for delta in chain(chain.from_iterable(blocks), ({"content": it} for it in more)):
+        yield _chat(answer, "chat.completion.chunk", delta={"role": "assistant", **delta})
+    yield _chat(answer, "chat.completion.chunk", delta={}, finish_reason="tool_calls" if tool else "stop")
+
+
+def chat_answer(answer: Json) -> Json:
+    """The answer in one piece, for a side question: words only."""
+    text = "".join(block.get("text", "") for block in answer["content"])
+    message = {"role": "assistant", "content": text}
+    return _chat(answer, "chat.completion", message=message, finish_reason="stop")
+
+
+def _chat_pieces(block: Json, index: int) -> list[Json]:
+    match block:
+        case {"type": "text", "text": text}:
+            return [{"content": it} for it in _halves(text)]
+        case {"type": "thinking", "thinking": text}:
+            return [{"reasoning_content": it} for it in _halves(text)]
+        case _:
+            named = {
+                "id": block["id"],
+                "type": "function",
+                "function": {"name": block["name"], "arguments": ""},
+            }
+            filled = [{"function": {"arguments": it}} for it in _halves(json.dumps(block["input"]))]
+            return [{"tool_calls": [{"index": index, **it}]} for it in (named, *filled)]
+
+
+def _chat(answer: Json, kind: str, finish_reason: str | None = None, **choice: Json) -> Json:
+    choices = [{"index": 0, "finish_reason": finish_reason, **choice}]
+    usage = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15} if finish_reason else None
+    head = {"id": answer["id"], "object": kind, "created": 0, "model": answer["model"]}
+    return {**head, "choices": choices, "usage": usage}
+
+
 # ---- HTTP
 
 
@@ -164,9 +221,14 @@ class _Handler(BaseHTTPRequestHandler):
             error = {"type": "invalid_request_error", "message": step["text"]}
             return self._json(step["status"], {"type": "error", "error": error})
         answer = answer_to(request, step)
+        more = self._talk() if step["step"] == "talk" else ()
+        chat = self.path.endswith("/chat/completions")
         if not request.get("stream"):
-            return self._json(200, answer)
-        self._events(stream(answer, self._talk() if step["step"] == "talk" else ()))
+            self._json(200, chat_answer(answer) if chat else answer)
+        elif chat:
+            self._events(chain(map(json.dumps, chat_stream(answer, more)), ["[DONE]"]))
+        else:
+            self._events(f"{json.dumps(it)}\nevent: {it['type']}" for it in stream(answer, more))
 
     def _talk(self) -> Iterator[str]:
         for number in count(1):
@@ -174,11 +236,11 @@ class _Handler(BaseHTTPRequestHandler):
                 return
             yield f"word{number} "
 
-    def _events(self, events: Iterator[Json]) -> None:
+    def _events(self, events: Iterable[str]) -> None:
         self._head(200, "text/event-stream")
         with suppress(ConnectionError):  # nobody listens any more: that is how talk() ends
             for event in events:
-                self.wfile.write(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode())
+                self.wfile.write(f"data: {event}\n\n".encode())
 
     def _json(self, status: int, body: Json) -> None:
         self._head(status, "application/json")

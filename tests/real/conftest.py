@@ -10,6 +10,8 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -18,6 +20,7 @@ import pytest
 import acp_notebook as acp
 from acp_notebook.agent import recording
 from tests.agents import mock_model
+from tests.agents.mock_model import use
 from tests.schema import validate_all
 
 ROOT = Path(__file__).parents[2]
@@ -32,11 +35,42 @@ _CLAUDE = {
     "NO_PROXY": "127.0.0.1",
 }
 
+COMMAND_LIMIT_MS = 600_000
+"""claude-code-acp takes no command without a limit; longer than any test, so that it ends none."""
+
+KIMI_NODE = (22, 19)
+"""What its package says that it needs; with an older one it does not start."""
+
+_KIMI_SETTINGS = """\
+default_model = "mock"
+[models.mock]
+provider = "mock"
+model = "mock-model"
+max_context_size = 100000
+[providers.mock]
+type = "openai"
+base_url = "{model}/v1"
+api_key = "no-real-key"
+"""
+
+
+@dataclass(frozen=True)
+class Tools:
+    """What an agent's own tools for files and commands want to be told, where agents differ."""
+
+    path: str = "path"
+    """What they call a path."""
+    command: dict[str, Any] = field(default_factory=dict)
+    """What a command must have, too."""
+
 
 class Starter:
     """Connects to one agent, as often as a test wants; everything is closed and checked after the test."""
 
-    def __init__(self, command: list[str], env: dict[str, str], folder: Path) -> None:
+    def __init__(
+        self, command: list[str], env: dict[str, str], folder: Path, tools: Tools | None = None
+    ) -> None:
+        self.tools = tools or Tools()
         self.cwd = folder / "repository"
         self._command = command
         self._env = env
@@ -63,9 +97,29 @@ class Starter:
         for session in self._opened:
             session.agent.close()
 
+    # Steps of a script: what the model has the agent do.
+
+    def write(self, path: Path, content: str) -> dict[str, Any]:
+        return use("Write", {self.tools.path: str(path), "content": content})
+
+    def read(self, path: Path) -> dict[str, Any]:
+        return use("Read", {self.tools.path: str(path)})
+
+    def edit(self, path: Path, old: str, new: str) -> dict[str, Any]:
+        return use("Edit", {self.tools.path: str(path), "old_string": old, "new_string": new})
+
+    def run(self, command: str) -> dict[str, Any]:
+        return use("Bash", {"command": command, "description": "Run it"} | self.tools.command)
+
     def sent(self) -> list[str]:
         """The methods that we called and answered, all of it valid."""
         return [it for path in self.recordings for it in validate_all(recording.load(path), "c2a")]
+
+
+@pytest.fixture(autouse=True)
+def own_grants(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """None of those whom the user has allowed something."""
+    monkeypatch.setenv("ACP_NOTEBOOK_CONFIG", str(tmp_path / "grants"))
 
 
 @pytest.fixture(scope="session")
@@ -79,7 +133,28 @@ def claude(model: str, tmp_path: Path) -> Iterator[Starter]:
     """claude-code-acp, with our model behind it."""
     env = _env(tmp_path) | _CLAUDE | {"ANTHROPIC_BASE_URL": model}
     env["CLAUDE_CONFIG_DIR"] = str(tmp_path / "home" / "claude")
-    yield from _started([str(_module(Path(".bin", "claude-code-acp")))], env, tmp_path)
+    tools = Tools(path="file_path", command={"timeout": COMMAND_LIMIT_MS})
+    yield from _started([str(_module(Path(".bin", "claude-code-acp")))], env, tmp_path, tools)
+
+
+@pytest.fixture
+def kimi(model: str, tmp_path: Path) -> Iterator[Starter]:
+    """kimi-code, with our model behind it."""
+    settings = tmp_path / "home" / "kimi"
+    settings.mkdir(parents=True)
+    (settings / "config.toml").write_text(_KIMI_SETTINGS.format(model=model))
+    env = _env(tmp_path) | {"KIMI_CODE_HOME": str(settings), "KIMI_CODE_NO_AUTO_UPDATE": "1"}
+    env["NO_PROXY"] = "127.0.0.1"
+    command = [str(_module(Path(".bin", "kimi"), node=KIMI_NODE)), "acp"]
+    yield from _started(command, env, tmp_path)
+
+
+@pytest.fixture(params=["claude", "kimi"])
+def agent(request: pytest.FixtureRequest) -> Starter:
+    """Each agent that does its work through us, one after the other."""
+    starter = request.getfixturevalue(request.param)
+    assert isinstance(starter, Starter)
+    return starter
 
 
 @pytest.fixture
@@ -90,8 +165,10 @@ def example(tmp_path: Path) -> Iterator[Starter]:
     yield from _started([node, str(_module(EXAMPLE))], _env(tmp_path), tmp_path)
 
 
-def _started(command: list[str], env: dict[str, str], folder: Path) -> Iterator[Starter]:
-    starter = Starter(command, env, folder)
+def _started(
+    command: list[str], env: dict[str, str], folder: Path, tools: Tools | None = None
+) -> Iterator[Starter]:
+    starter = Starter(command, env, folder, tools)
     try:
         yield starter
     finally:
@@ -99,15 +176,24 @@ def _started(command: list[str], env: dict[str, str], folder: Path) -> Iterator[
     assert "initialize" in starter.sent()
 
 
-def _module(path: Path) -> Path:
+def _module(path: Path, *, node: tuple[int, int] = (20, 0)) -> Path:
     """A file of an installed agent; its absence is a skip or a failure."""
     folder = os.environ.get("ACP_TEST_AGENTS") or str(ROOT / ".cache" / "agents")
     found = Path(folder, "node_modules", path)
     if not found.exists():
         _absent(f"no {path} in {folder}: `dev.py test --agents` installs the real agents")
-    if shutil.which("node", path=_path()) is None:
-        _absent("no node on the PATH: `dev.py test --agents` provides one")
+    if _node_version() < node:
+        _absent(f"no node {node[0]}.{node[1]} or newer on the PATH: `dev.py test --agents` provides one")
     return found
+
+
+@cache
+def _node_version() -> tuple[int, ...]:
+    found = shutil.which("node", path=_path())
+    if found is None:
+        return ()
+    said = subprocess.run([found, "--version"], capture_output=True, text=True, check=True).stdout
+    return tuple(int(part) for part in said.strip().removeprefix("v").split(".")[:2])
 
 
 def _absent(reason: str) -> NoReturn:

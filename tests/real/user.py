@@ -1,0 +1,57 @@
+"""A user at a page, for the tests: every question is answered as soon as it is asked, or left open."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import acp_notebook as acp
+from acp_notebook.core.snapshot import Question, ToolCall
+
+Choose = Callable[[Question], str | None]
+"""The id of an option or an offer; None leaves the question open."""
+
+
+def option(kind: str) -> Choose:
+    """The first option of this kind, whoever asks."""
+    return lambda question: next(it.id for it in question.options if it.kind == kind)
+
+
+def offer(scope: str) -> Choose:
+    """What we add to the options."""
+    return lambda question: next(it.id for it in question.offers if it.scope == scope)
+
+
+allow, reject, always = option("allow_once"), option("reject_once"), option("allow_always")
+
+
+class User:
+    """Of one session, until `leave`: from then on nobody can be asked."""
+
+    def __init__(self, session: acp.Session, choose: Choose = lambda _: None) -> None:
+        self.choose = choose
+        self._session = session
+        self._permits = session._conversation.permits
+        self._permits.questions.can_ask = True
+        session._conversation.listeners = (*session._conversation.listeners, self._hear)
+
+    def leave(self) -> None:
+        self.choose = lambda _: None
+        self._permits.questions.can_ask = False
+
+    def _hear(self, event: Any, _: Any) -> None:
+        if isinstance(event, acp.events.QuestionAsked):
+            question = next(it for it in questions(self._session) if it.id == event.id)
+            said = self.choose(question)
+            if said is not None:
+                self._session._home.post(self._permits.answer, question, said)
+
+
+def questions(session: acp.Session) -> list[Question]:
+    return [item for item in session.transcript.items if isinstance(item, Question)]
+
+
+def unprompted(session: acp.Session) -> list[bool]:
+    """Of each question: whether it is ours, because the agent did not ask."""
+    calls = {it.key: it for it in session.transcript.items if isinstance(it, ToolCall)}
+    return [calls[str(question.tool)].unprompted for question in questions(session)]
