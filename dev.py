@@ -350,7 +350,11 @@ def wheel_faults(names: Sequence[str]) -> list[str]:
 def bench(project: Project, args: argparse.Namespace) -> int:
     """The benchmarks: ratios against peers."""
     install(project, "test", "bench")
-    steps = {"benchmarks": ["benchmarks", *args.more], "benchmarks in a browser": ["benchmarks.browser"]}
+    steps = {
+        "benchmarks": ["benchmarks", *args.more],
+        "benchmarks in a browser": ["benchmarks.browser"],
+        "benchmarks of the panel": ["benchmarks.panel"],
+    }
     return run_steps(project, steps, environment(project))
 
 

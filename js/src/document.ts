@@ -5,7 +5,7 @@
 // widgets hold the static form instead. So every save writes a file that needs no kernel, and the page
 // keeps its view. The shadow stays when a session ends: the file is saved after that, too.
 
-import type { Bundle, Host, Json } from "./types";
+import type { Bundle, Fields, Host, Json } from "./types";
 
 export const WIDGET_VIEW = "application/vnd.jupyter.widget-view+json";
 /** Where an output's metadata says whose it was. */
@@ -51,7 +51,9 @@ interface KernelMessage {
   readonly content: { readonly execution_state?: unknown };
 }
 
-interface Context {
+export interface Context {
+  readonly path?: string;
+  readonly pathChanged?: HostSignal<string>;
   readonly model: DocumentModel;
   readonly ready: Promise<void>;
   readonly sessionContext?: {
@@ -93,7 +95,7 @@ export function hostOf(manager: unknown): Host {
   return document.body.dataset["notebook"] === undefined ? "jupyterlab" : "notebook";
 }
 
-function contextOf(manager: unknown): Context | null {
+export function contextOf(manager: unknown): Context | null {
   const context = (manager as Manager | undefined)?.context;
   const usable = typeof context?.model?.toJSON === "function" && context.model.cells !== undefined;
   return usable ? context : null;
@@ -127,8 +129,6 @@ function shadow(model: DocumentModel): Map<string, Provider> {
 }
 
 // ---- what is saved
-
-type Fields = { [name: string]: Json };
 
 function isFields(value: Json | undefined): value is Fields {
   return typeof value === "object" && value !== null && !Array.isArray(value);

@@ -3,15 +3,18 @@
 // widgets of the session's turns.
 
 import type { AnyModel, InitializeProps, RenderProps } from "@anywidget/types";
-import { attach, hostOf, registerWidget, watchKernel } from "./document";
+import { attach, contextOf, hostOf, registerWidget, watchKernel } from "./document";
 import type { OpenDocument } from "./document";
 import { perFrame } from "./frame";
 import { connect } from "./link";
-import type { Connection } from "./link";
+import type { Connection, Introduction } from "./link";
+import { liveDocument } from "./live";
+import type { Live, LiveContext } from "./live";
 import { minimalBundle } from "./static";
-import { Store } from "./store";
+import { Store, systemClock } from "./store";
 import type { Snapshot } from "./store";
 import { isRunning, turnId } from "./turns";
+import { typesetOf } from "./typesetter";
 import type { Bundle } from "./types";
 import { mountView } from "./view/mount";
 
@@ -49,8 +52,29 @@ function open(model: AnyModel, signal: AbortSignal): Mount {
   const store = new Store(perFrame());
   const page = attach(manager, session, (turn, present) => fileForm(store, turn, present));
   if (page) markChanges(store, page, signal);
-  const introduction = { view: randomId(), document: page !== null, host: hostOf(manager) };
-  const connection: Connection = connect(model, store, introduction, signal);
+  const context = contextOf(manager);
+  // With collaboration the server has the document too, and changes of ours would not be the user's.
+  const live = page && liveDocument(context as LiveContext | null);
+  const introduction: Introduction = {
+    view: randomId(),
+    document: page !== null,
+    host: hostOf(manager),
+    live: live !== null,
+    get path() {
+      return context?.path ?? null;
+    },
+  };
+  const connection: Connection = connect(
+    model,
+    store,
+    introduction,
+    signal,
+    systemClock,
+    (request, send) => void live?.answer(request, send),
+  );
+  const renamed = () => void (store.link !== "gone" && connection.hello());
+  context?.pathChanged?.connect(renamed);
+  signal.addEventListener("abort", () => context?.pathChanged?.disconnect(renamed));
   watchKernel(
     manager,
     {
@@ -60,9 +84,22 @@ function open(model: AnyModel, signal: AbortSignal): Mount {
     },
     signal,
   );
+  const typeset = typesetOf(manager);
+  const host = typeset ? { typeset } : {};
   return (turn, el, viewSignal, modelId) => {
     registerWidget(modelId, session, turn);
-    mountView(store, connection.emit, turn, el, viewSignal);
+    const inserting = live ? { insert: inserter(live, modelId) } : {};
+    mountView(store, connection.emit, turn, el, viewSignal, { ...host, ...inserting });
+  };
+}
+
+const PROSE: ReadonlySet<string> = new Set(["markdown", "md"]);
+
+/** Makes cells of code below the cell that shows that widget. */
+function inserter(live: Live, modelId: string): (source: string, language: string) => void {
+  return (source, language) => {
+    const type = PROSE.has(language.toLowerCase()) ? "markdown" : "code";
+    live.insertBelow(modelId, source.replace(/\n$/, ""), type);
   };
 }
 

@@ -5,7 +5,8 @@ import type { AnyModel } from "@anywidget/types";
 import { hearAll, realModel } from "./hearing";
 import { systemClock } from "./store";
 import type { Clock, Store } from "./store";
-import type { Emit, FromKernel, Host, Intent, LocalIntent, ToKernel } from "./types";
+import type { DocAnswer, DocRequest, Emit, FromKernel, Host, Intent } from "./types";
+import type { LocalIntent, ToKernel } from "./types";
 
 /** Of acknowledgements: they only have to show a lost tail, not every message. */
 export const ACK_MS = 1000;
@@ -16,7 +17,14 @@ export interface Introduction {
   /** Whether this page puts the static form into the file itself. */
   readonly document: boolean;
   readonly host: Host;
+  /** Whether it answers what is asked of the document. */
+  readonly live: boolean;
+  /** The document's path, as the server knows it. */
+  readonly path: string | null;
 }
+
+/** Answers a request that concerns the document. */
+export type Answerer = (request: DocRequest, send: (answer: DocAnswer) => void) => void;
 
 export interface Connection {
   readonly emit: Emit;
@@ -39,12 +47,17 @@ export function connect(
   introduction: Introduction,
   signal: AbortSignal,
   clock: Clock = systemClock,
+  answerDoc: Answerer = () => undefined,
 ): Connection {
   const send = (message: ToKernel) => model.send(message);
   const { view } = introduction;
   const acknowledge = acknowledger((seq) => send({ t: "ack", seq, view }), store, clock, signal);
 
   const receive = (message: unknown) => {
+    if (isDocRequest(message)) {
+      if (message.view === view) answerDoc(message, send);
+      return;
+    }
     if (!isFromKernel(message)) {
       console.debug("acp_notebook: a message of an unknown kind", message);
       return;
@@ -60,7 +73,8 @@ export function connect(
   model.on("comm_live_update", watch);
   const hello = () => {
     store.expectState();
-    send({ t: "hello", ...introduction });
+    const { document, host, live, path } = introduction;
+    send({ t: "hello", view, document, host, live, path });
   };
   signal.addEventListener("abort", () => {
     model.off("msg:custom", receive);
@@ -91,6 +105,10 @@ function isLocal(intent: Intent | LocalIntent): intent is LocalIntent {
 
 function isFromKernel(message: unknown): message is FromKernel {
   return typeof message === "object" && message !== null && KNOWN.has((message as FromKernel).t);
+}
+
+function isDocRequest(message: unknown): message is DocRequest {
+  return typeof message === "object" && message !== null && (message as DocRequest).t === "doc";
 }
 
 /** At most one acknowledgement a second, and only of something new. */

@@ -3,6 +3,8 @@
 
 export type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
 
+export type Fields = { [name: string]: Json };
+
 // ---- content
 
 export type Content =
@@ -280,10 +282,60 @@ export interface Resync {
 
 export type ToKernel =
   | Intent
-  | { t: "hello"; view: string; document: boolean; host: Host }
+  | { t: "hello"; view: string; document: boolean; host: Host; live: boolean; path: string | null }
+  | DocAnswer
   | Resync
   | { t: "ack"; seq: number; view: string }
   | { t: "bye"; view: string };
+
+// ---- the open document
+
+/** One change of it: see core/ipynb/comparing.py. */
+export type DocOperation =
+  | { op: "delete"; id: string; based_on: string }
+  | {
+      op: "insert";
+      id: string;
+      after: string | null;
+      cell_type: string;
+      source: string;
+      metadata: Fields;
+      attachments: Fields;
+    }
+  | { op: "move"; id: string; after: string | null; based_on: string }
+  | {
+      op: "replace";
+      id: string;
+      based_on: string;
+      cell_type: string;
+      source: string;
+      clear_outputs: boolean;
+      attachments: Fields;
+    }
+  | { op: "metadata"; id: string | null; values: Fields; removed: readonly string[] };
+
+/** What the kernel asks of the document, of one page; `until` is by that page's clock. */
+export type DocRequest = {
+  t: "doc";
+  view: string;
+  rid: string;
+  until: number | null;
+} & (
+  | { op: "ping" | "describe" | "locate" | "save" | "refresh" }
+  /** `holds`: the hash of a file whose changes these are; the page counts it as known from then on. */
+  | { op: "apply"; operations: readonly DocOperation[]; holds?: string | null }
+);
+
+/** A part of the answer, which is JSON: {result} or {error: {code, message}}. */
+export interface DocAnswer {
+  t: "doc";
+  view: string;
+  rid: string;
+  text: string;
+  part: number;
+  of: number;
+  now: number;
+}
 
 /** What stays in the browser. */
 export type LocalIntent =

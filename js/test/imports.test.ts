@@ -17,8 +17,11 @@ const ALLOWED: Record<string, string[]> = {
   "turns.ts": ["./types"],
   "static.ts": ["./turns", "./types"],
   "document.ts": ["./types"],
+  "hash.ts": [],
+  "live.ts": ["./document", "./hash", "./types"],
   "store.ts": ["./frame", "./patches", "./turns", "./types"],
   "hearing.ts": [],
+  "typesetter.ts": [],
   "link.ts": ["./hearing", "./store", "./types"],
 };
 

@@ -21,7 +21,13 @@ function connected() {
   const made = makeStore();
   const model = new FakeModel();
   const controller = new AbortController();
-  const introduction = { view: "v", document: true, host: "jupyterlab" } as const;
+  const introduction = {
+    view: "v",
+    document: true,
+    host: "jupyterlab",
+    live: true,
+    path: "a.ipynb",
+  } as const;
   const connection = connect(
     model as unknown as AnyModel,
     made.store,
@@ -33,7 +39,14 @@ function connected() {
   return { ...made, model, controller, connection, tell };
 }
 
-const HELLO = { t: "hello", view: "v", document: true, host: "jupyterlab" };
+const HELLO = {
+  t: "hello",
+  view: "v",
+  document: true,
+  host: "jupyterlab",
+  live: true,
+  path: "a.ipynb",
+};
 
 test("it says hello once, and the state makes it live", () => {
   const { model, store, tell } = connected();

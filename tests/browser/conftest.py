@@ -15,12 +15,14 @@ from itertools import count, product
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import BrowserContext, Error, sync_playwright
+from playwright.sync_api import BrowserContext, Error, expect, sync_playwright
 
-from tests.browser.pages import NotebookPage, launched
-from tests.browser.pairwise import pairwise
+from tests.browser.pages import LIMIT_S, NotebookPage, launched
+from tests.browser.pairwise import each_once, pairwise
 from tests.browser.servers import KERNELS, THEMES, Server, started
 from tests.notebook.kernels import ROOT, VERSIONS, CannotMake
+
+HOSTS = ("lab", "notebook")
 
 COMMS = ("default", "disabled")
 """How the page sends what is clicked: to a subshell, where the kernel has them, or as VS Code does."""
@@ -45,10 +47,10 @@ Open = Callable[..., NotebookPage]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """All combinations; those beyond the pairwise selection are slow."""
+    """All combinations; those beyond a selection are slow: of the click itself, every two values meet."""
     for argument, parameters in COMBINED.items():
         if argument in metafunc.fixturenames:
-            chosen = set(pairwise(parameters))
+            chosen = set(pairwise(parameters) if argument == "form_on" else each_once(parameters))
             every = [
                 pytest.param(it, id="-".join(it), marks=() if it in chosen else pytest.mark.slow)
                 for it in product(*parameters)
@@ -98,6 +100,7 @@ def servers(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 @pytest.fixture(scope="module")
 def browser(chromium: str) -> Iterator[BrowserContext]:
     """One profile for all pages of a module: Jupyter's own code is loaded and compiled once."""
+    expect.set_options(timeout=LIMIT_S * 1000)
     with sync_playwright() as playwright:
         browser = launched(playwright, chromium)
         yield browser.new_context()
@@ -151,7 +154,17 @@ def keep_shot(item: pytest.Item, opened: NotebookPage) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A page, a server and a kernel take their time on a busy machine; each wait is bounded anyway."""
+    """Each test that is for both hosts runs in one of them by default, in turn; in both in --full.
+
+    A page, a server and a kernel take their time on a busy machine; each wait is bounded anyway.
+    """
+    tests: dict[str, int] = {}
     for item in items:
-        if item.path.parent == Path(__file__).parent and item.get_closest_marker("timeout") is None:
+        if item.path.parent != Path(__file__).parent or not isinstance(item, pytest.Function):
+            continue
+        if item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(TEST_S))
+        host = item.callspec.params.get("host") if hasattr(item, "callspec") else None
+        number = tests.setdefault(item.originalname, len(tests))
+        if host in HOSTS and host != HOSTS[number % 2]:
+            item.add_marker(pytest.mark.slow)

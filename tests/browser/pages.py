@@ -106,6 +106,10 @@ class NotebookPage:
         """The turn below a cell."""
         return self.output(number).locator(".acp-turn")
 
+    def panel(self, number: int) -> Locator:
+        """The whole session below a cell."""
+        return self.output(number).locator("[data-acp-root=session]")
+
     def run_all(self) -> None:
         """One after the other, as "Run All Cells" does: all are queued at once."""
         self.wait_idle()
@@ -153,10 +157,24 @@ class NotebookPage:
     def has_status(self, number: int, status: str) -> None:
         expect(self.turn(number)).to_have_attribute("data-acp-status", status, timeout=LIMIT_S * 1000)
 
+    def has_statuses(self, number: int, statuses: list[str]) -> None:
+        """Of all turns below a cell."""
+        for at, status in enumerate(statuses):
+            expect(self.turn(number).nth(at)).to_have_attribute(
+                "data-acp-status", status, timeout=LIMIT_S * 1000
+            )
+
     # ---- what is clicked
 
     def answer(self, number: int, kind: str = "allow_once") -> None:
         self.option(number, kind).click()
+
+    def prompt(self, number: int, text: str) -> None:
+        """Through the field of the session below a cell."""
+        field = self.panel(number).get_by_role("textbox")
+        field.fill(text)
+        field.press("Escape")  # closes the list of commands, if there is one
+        field.press("Enter")
 
     def press_stop(self, number: int) -> None:
         """The panel's own stop button."""

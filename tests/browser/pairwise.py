@@ -1,4 +1,4 @@
-"""A selection of combinations in which every two values of different parameters meet at least once."""
+"""Selections of combinations: every two values of different parameters meet, or every value is there."""
 
 from __future__ import annotations
 
@@ -18,6 +18,12 @@ def pairwise(parameters: Sequence[Sequence[str]]) -> list[Combination]:
         chosen.append(best)
         missing -= _pairs(best)
     return chosen
+
+
+def each_once(parameters: Sequence[Sequence[str]]) -> list[Combination]:
+    """A smaller one, in which every value is there at least once."""
+    most = max(map(len, parameters))
+    return [tuple(values[at % len(values)] for values in parameters) for at in range(most)]
 
 
 def _pairs(combination: Combination) -> set[tuple[tuple[int, str], ...]]:

@@ -449,12 +449,13 @@ ATTRIBUTES = {
     "audio": {"src", "controls"},
     "details": {"open", "style"},
     "ol": {"start"},
-    **{tag: {"style"} for tag in ("blockquote", "span", "th", "td", "pre", "p", "code")},
+    **{tag: {"style"} for tag in ("blockquote", "span", "th", "td", "pre", "p", "code", "ul")},
 }
 DECLARATION = re.compile(
     r"text-align:(left|right|center)|opacity:[.\d]+|max-width:100%|background:rgba\([\d,.]+\)"
     r"|(margin|padding|padding-left):[.\dem ]+|overflow-x:auto|display:block|color:#[0-9a-f]{6}"
-    r"|border-left:3px solid (currentColor|rgba\([\d,.]+\))"
+    r"|border-left:3px solid rgba\([\d,.]+\)|border:1px solid rgba\([\d,.]+\)|border-radius:4px"
+    r"|list-style:none"
 )
 
 

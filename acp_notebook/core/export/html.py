@@ -18,9 +18,12 @@ from .outline import outline
 from .prose import PRE, pre, render
 from .words import Words
 
-_QUOTE = "border-left:3px solid currentColor;padding-left:.8em;margin:.8em 0"
+_BLUE, _GREY = "rgba(33,118,219", "rgba(127,127,127"
+_QUOTE = f"border-left:3px solid {_BLUE},.8);padding:.3em .8em 0;margin:.8em 0;background:{_BLUE},.08)"
 _QUIET = "opacity:.75"
-_DETAILS = "margin:.5em 0;padding-left:.8em;border-left:3px solid rgba(127,127,127,.3)"
+_FOLD = f"margin:.5em 0;padding-left:.8em;border-left:3px solid {_GREY},.3)"
+_CARD = f"margin:.5em 0;padding:.2em .8em;border:1px solid {_GREY},.35);border-radius:4px"
+_PLAN = "list-style:none;padding-left:.4em;margin:.4em 0"
 _STATUS_STYLES = {"failed": "color:#d1242f", "cancelled": "color:#9a6700", "unfinished": "color:#9a6700"}
 _DIFF_STYLES = {"+": "background:rgba(46,160,67,.18)", "-": "background:rgba(248,81,73,.18)"}
 _MARKS = {"completed": "☑", "in_progress": "◐", "pending": "☐"}
@@ -62,14 +65,15 @@ def _markup(block: Block) -> str:
         case Media():
             return _media(block)
         case Checklist(checks):
-            return "<ul>\n" + "".join(map(_check, checks)) + "</ul>"
+            return f'<ul style="{_PLAN}">\n' + "".join(map(_check, checks)) + "</ul>"
         case Quote(label, blocks):
             body = _joined(blocks) or "<p>(empty)</p>\n"
-            return f'<blockquote style="{_QUOTE}">\n<p>{_labelled(label)}</p>\n{body}</blockquote>'
+            head = f'<p style="margin:0">{_labelled(label)}</p>'
+            return f'<blockquote style="{_QUOTE}">\n{head}\n{body}</blockquote>'
         case Fold(label, blocks, quiet):
-            return _details(escape(label), blocks, style=f";{_QUIET}" if quiet else "")
+            return _details(escape(label), blocks, style=f"{_FOLD};{_QUIET}" if quiet else _FOLD)
         case Tool():
-            return _details(_tool_head(block), block.blocks, opened=block.open)
+            return _details(_tool_head(block), block.blocks, opened=block.open, style=_CARD)
 
 
 def _labelled(label: str, text: str = "") -> str:
@@ -82,22 +86,23 @@ def _tool_head(tool: Tool) -> str:
     return f"<strong>{escape(tool.kind)}</strong> <code>{escape(tool.title)}</code> — {status}"
 
 
-def _details(summary: str, blocks: Sequence[Block], *, opened: bool = False, style: str = "") -> str:
+def _details(summary: str, blocks: Sequence[Block], *, style: str, opened: bool = False) -> str:
     if not blocks:
-        return f'<p style="{_DETAILS}">{summary}</p>'
-    attributes = (' open=""' if opened else "") + f' style="{_DETAILS}{style}"'
+        return f'<p style="{style}">{summary}</p>'
+    attributes = (' open=""' if opened else "") + f' style="{style}"'
     return f"<details{attributes}><summary>{summary}</summary>\n{_joined(blocks)}</details>"
 
 
 def _diff(text: str) -> str:
     runs = groupby(text.split("\n"), lambda line: line[:1])
-    lines = "\n".join(_diff_run(sign, "\n".join(run)) for sign, run in runs)
+    lines = "".join(_diff_run(sign, "".join(f"{line}\n" for line in run)) for sign, run in runs)
     return f'<pre style="{PRE}">\n{lines}</pre>'
 
 
 def _diff_run(sign: str, text: str) -> str:
+    # A block ends in a line end of its own: so lines are as wide as the page, and still lines without style.
     style = _DIFF_STYLES.get(sign)
-    return f'<span style="{style}">{escape(text)}</span>' if style else escape(text)
+    return f'<span style="display:block;{style}">{escape(text)}</span>' if style else escape(text)
 
 
 def _link(link: Link) -> str:

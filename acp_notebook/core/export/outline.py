@@ -58,6 +58,10 @@ class _About:
         tools = [item for item in items if isinstance(item, ToolCall)]
         self.titles = {tool.key: _title(tool, words) for tool in tools}
         self.terminals = {item.id: item for item in items if isinstance(item, TerminalRun)}
+        self.asked = {
+            item.tool: item for item in items if isinstance(item, Question) and item.tool in self.titles
+        }
+        """The newest question about each call: it stands with its call, as in the page."""
         self.in_tools = {it.terminal_id for tool in tools for it in tool.content if isinstance(it, Terminal)}
 
 
@@ -69,10 +73,13 @@ def _item(item: Item, about: _About, words: Words) -> Iterator[Block]:
             yield from _message(item, words)
         case ToolCall():
             yield _tool(item, about.terminals, words)
+            if item.key in about.asked:
+                yield _question(about.asked[item.key], about.titles, words)
         case Plan():
             yield from _plan(item, words)
         case Question():
-            yield _question(item, about.titles, words)
+            if about.asked.get(item.tool or "") is not item:
+                yield _question(item, about.titles, words)
         case TerminalRun():
             if item.id not in about.in_tools:
                 yield Fold("Terminal", tuple(terminal_blocks(item, words)))

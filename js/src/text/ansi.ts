@@ -26,8 +26,9 @@ export const MAX_LINES = 2000;
 export const MAX_COST = 400_000;
 /** A run is an element: it costs as much as so many characters. */
 const RUN_COST = 40;
-/** Of an output that comes all at once only the end is read: more than is kept. */
-export const MAX_FRESH = 400_000;
+/** What a sequence costs at least, where an output that comes all at once is not read yet: two of them make
+    a run. Of such an output only the end is read: not less than is kept. */
+const SEQUENCE_COST = RUN_COST / 2;
 /** A line that is longer goes on in the next: a page must be able to draw it. */
 export const MAX_COLUMNS = 2000;
 /** How far up the cursor reaches: more than a screen of progress bars. */
@@ -79,6 +80,7 @@ class Row {
 /** The output of a terminal that is given whole each time. */
 export class TerminalOutput {
   #text = "";
+  #read = 0;
   #screen = new Screen();
 
   get pages(): readonly Page[] {
@@ -90,26 +92,51 @@ export class TerminalOutput {
     return this.#screen.gone;
   }
 
-  update(text: string): void {
+  /** Whether there is more to read: call `update` again, a frame later. */
+  get behind(): boolean {
+    return this.#read < this.#text.length;
+  }
+
+  /** Take the output as it is now, and read at most so much of it: characters, and sequences by their cost. */
+  update(text: string, most = Infinity): void {
     // Not startsWith: that compares ten times as slowly.
     if (text.slice(0, this.#text.length) !== this.#text) {
       this.#screen = new Screen();
-      this.#text = "";
-    }
-    const from = Math.max(this.#text.length, freshStart(text));
-    if (from > this.#text.length) {
-      const left = text.slice(0, from).split("\n").length - 1;
-      this.#screen = new Screen(left);
+      this.#read = 0;
     }
     this.#text = text;
-    this.#screen.write(text.slice(from));
+    const from = freshStart(text, this.#read);
+    if (from > this.#read) this.#screen = new Screen(newlines(text, from));
+    this.#read = partEnd(text, from, most);
+    this.#screen.write(text.slice(from, this.#read));
   }
 }
 
-/** Where the part of a text begins that is worth reading. */
-function freshStart(text: string): number {
-  const from = text.length - MAX_FRESH;
-  return from <= 0 ? 0 : text.indexOf("\n", from) + 1 || from;
+/** Where the part of a text begins, from a place on, that is worth reading. */
+function freshStart(text: string, from: number): number {
+  let [cost, lines] = [0, 0];
+  for (let at = text.length - 1; at >= from; at--) {
+    const code = text.charCodeAt(at);
+    cost += code === 0x1b ? SEQUENCE_COST : 1;
+    if (code === 0x0a) lines++;
+    if (cost > MAX_COST || lines > MAX_LINES + PAGE) return text.indexOf("\n", at) + 1 || at;
+  }
+  return from;
+}
+
+/** Where a part that costs so much ends; never within a character. */
+function partEnd(text: string, from: number, most: number): number {
+  if (most >= (text.length - from) * SEQUENCE_COST) return text.length;
+  let at = from;
+  for (let cost = 0; at < text.length && cost < most; at++)
+    cost += text.charCodeAt(at) === 0x1b ? SEQUENCE_COST : 1;
+  return /[\ud800-\udbff]/.test(text.charAt(at - 1)) ? at + 1 : at;
+}
+
+function newlines(text: string, end: number): number {
+  let count = 0;
+  for (let at = text.indexOf("\n"); at >= 0 && at < end; at = text.indexOf("\n", at + 1)) count++;
+  return count;
 }
 
 export class Screen {

@@ -26,8 +26,10 @@ export const PLAIN: Style = {
   inverse: false,
 };
 
+const NAMES = Object.keys(PLAIN) as (keyof Style)[];
+
 export function isSameStyle(a: Style, b: Style): boolean {
-  return a === b || (Object.keys(PLAIN) as (keyof Style)[]).every((name) => a[name] === b[name]);
+  return a === b || NAMES.every((name) => a[name] === b[name]);
 }
 
 const CHANGES: Record<number, Partial<Style>> = {
@@ -48,17 +50,21 @@ const CHANGES: Record<number, Partial<Style>> = {
   49: { bg: null },
 };
 
-/** What follows on plain text: nearly all that programs write, and always the same few. */
-const fromPlain = new Map<string, Style>();
+/** What follows on a style: programs write always the same few. Forgotten when there are too many. */
+let known = new Map<Style, Map<string, Style>>();
+let knownCount = 0;
 const MAX_KNOWN = 1000;
 
 /** The style after the parameters of an SGR sequence. "Concealed" is not followed: nothing is hidden. */
 export function restyled(style: Style, parameters: string): Style {
   if (parameters === "" || parameters === "0") return PLAIN;
-  if (style !== PLAIN) return made(style, parameters);
-  const known = fromPlain.get(parameters) ?? made(style, parameters);
-  if (fromPlain.size < MAX_KNOWN) fromPlain.set(parameters, known);
-  return known;
+  const before = known.get(style)?.get(parameters);
+  if (before) return before;
+  if (knownCount++ >= MAX_KNOWN) [known, knownCount] = [new Map(), 1];
+  const next = made(style, parameters);
+  const after = known.get(style) ?? new Map<string, Style>();
+  known.set(style, after.set(parameters, next));
+  return next;
 }
 
 function made(style: Style, parameters: string): Style {

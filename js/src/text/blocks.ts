@@ -102,7 +102,7 @@ export class Stream {
     this.#fence = this.#plain = null;
     this.#lookedAt = -Infinity;
     const references = this.#below();
-    this.#setOpen(parse(this.#rest, references, this.#start));
+    this.#setOpen(parse(this.#rest, references, this.#start, this.#done.heading));
     this.#done.define(references, Object.keys(references).length > 0);
   }
 
@@ -129,7 +129,7 @@ export class Stream {
     else if (this.#rest.length > LONG) this.#showPlain();
     else {
       this.#plain = null;
-      this.#setOpen(parse(this.#rest, this.#below(), this.#start));
+      this.#setOpen(parse(this.#rest, this.#below(), this.#start, this.#done.heading));
     }
   }
 
@@ -161,7 +161,8 @@ export class Stream {
     const end = finished(found, line);
     const size = starts[end] ?? 0;
     if (size > 0) {
-      const blocks = parse(complete.slice(0, size), this.#references, this.#start);
+      const text = complete.slice(0, size);
+      const blocks = parse(text, this.#references, this.#start, this.#done.heading);
       this.#done.add(kept(blocks, this.#open), this.#references);
       this.#rest = this.#rest.slice(size);
       this.#start += size;
@@ -182,6 +183,12 @@ class Done {
   /** How many links were defined when the block was made. */
   readonly #known: number[] = [];
   #defined = 0;
+  #heading = 0;
+
+  /** The level of the last heading. */
+  get heading(): number {
+    return this.#heading;
+  }
 
   groupsWith(open: readonly Block[]): readonly (readonly Block[])[] {
     const groups = [...this.#groups];
@@ -195,6 +202,7 @@ class Done {
       this.#defined = Object.keys(references).length;
     for (const block of blocks) {
       this.#blocks.push(block);
+      if (block.kind === "html") this.#heading = block.heading;
       this.#known.push(this.#defined);
       if (this.#blocks.length % GROUP === 0) this.#groups.push(this.#blocks.slice(-GROUP));
     }
@@ -202,11 +210,15 @@ class Done {
 
   /** Make blocks anew that use links defined after them; `passing`: some definitions may still change. */
   define(references: References, passing: boolean): void {
+    let heading = 0;
     this.#blocks.forEach((block, at) => {
+      const after = heading;
+      if (block.kind === "html") heading = block.heading;
       if (block.kind !== "html" || !block.source.includes("[")) return;
       if (!passing && (this.#known[at] ?? 0) >= this.#defined) return;
       this.#known[at] = passing ? -1 : this.#defined;
-      const [made] = parse(block.source, Object.create(references) as References, block.key);
+      const below = Object.create(references) as References;
+      const [made] = parse(block.source, below, block.key, after);
       if (made?.kind !== "html" || made.html === block.html) return;
       this.#blocks[at] = made;
       const group = Math.floor(at / GROUP);
@@ -252,7 +264,10 @@ function kept(blocks: readonly Block[], before: readonly Block[]): Block[] {
 }
 
 function isSame(a: Block, b: Block): boolean {
-  if (a.kind === "html") return b.kind === "html" && a.html === b.html && a.source === b.source;
+  if (a.kind === "html")
+    return (
+      b.kind === "html" && a.html === b.html && a.source === b.source && a.heading === b.heading
+    );
   if (a.kind !== b.kind || a.pieces.length !== b.pieces.length) return false;
   if (
     a.kind === "code" &&

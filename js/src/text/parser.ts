@@ -17,13 +17,22 @@ export const MAX_BLOCK = 100_000;
 /** Nor is one with so many parts (some thousand items of a list), which would stop the page. */
 const MAX_TOKENS = 20_000;
 const MAX_HTML = 600_000;
-const HEADING_SHIFT = 2;
+/** A message's first heading stands right below the title of a notebook, a deeper one a step below the one
+    before it, whatever number of signs the agent gave it: nobody who hears the page misses a level. */
+const TOP_HEADING = 2;
 
 export type References = NonNullable<Env["references"]>;
 
 /** A block of the top level. `key`: where it begins in the text. */
 export type Block =
-  | { readonly kind: "html"; readonly key: number; readonly source: string; readonly html: string }
+  | {
+      readonly kind: "html";
+      readonly key: number;
+      readonly source: string;
+      readonly html: string;
+      /** The level of the last heading in it, or before it. */
+      readonly heading: number;
+    }
   | {
       readonly kind: "code";
       readonly key: number;
@@ -58,13 +67,17 @@ export function outline(source: string, references: References): Outline[] {
   return found;
 }
 
-/** The blocks of a whole text. */
-export function parse(source: string, references: References, start = 0): Block[] {
+/** The blocks of a whole text, or of a part that begins at `start`, after a heading of that level. */
+export function parse(source: string, references: References, start = 0, after = 0): Block[] {
   const starts = lineStarts(source);
   const end = (line: number) => starts[line] ?? source.length;
-  return outline(source, references).map(({ tokens, from, to }) =>
-    blockOf(tokens, source.slice(end(from), end(to)), references, start + end(from)),
-  );
+  let heading = after;
+  return outline(source, references).map(({ tokens, from, to }) => {
+    const text = source.slice(end(from), end(to));
+    const block = blockOf(tokens, text, { references, heading }, start + end(from));
+    if (block.kind === "html") heading = block.heading;
+    return block;
+  });
 }
 
 /** Where each line begins. */
@@ -74,7 +87,12 @@ export function lineStarts(text: string): number[] {
   return starts;
 }
 
-function blockOf(tokens: Token[], source: string, references: References, key: number): Block {
+/** What the parser's rules know of the text around a block. */
+interface Around extends Env {
+  heading: number;
+}
+
+function blockOf(tokens: Token[], source: string, around: Around, key: number): Block {
   const first = tokens[0];
   if (first && (first.type === "fence" || first.type === "code_block")) {
     const pieces = piecesOf(visible(first.content.replace(/\n$/, "")));
@@ -83,12 +101,14 @@ function blockOf(tokens: Token[], source: string, references: References, key: n
   const plain = (): Block => ({ kind: "plain", key, pieces: piecesOf(source, true) });
   if (source.length > MAX_BLOCK || tokens.length > MAX_TOKENS) return plain();
   if (tokens.some(({ level }) => level >= MAX_NESTING - 1)) return plain();
-  const state = new parser.core.State(source, parser, { references });
+  const state = new parser.core.State(source, parser, around);
   state.tokens = tokens;
   parser.core.process(state);
   const html = parser.renderer.render(state.tokens, parser.options);
   const long = LONG_WORD.test(source) && LONG_WORD.test(html.replace(/<[^>]*>/g, " "));
-  return long || html.length > MAX_HTML ? plain() : { kind: "html", key, source, html };
+  return long || html.length > MAX_HTML
+    ? plain()
+    : { kind: "html", key, source, html, heading: around.heading };
 }
 
 /** The first word after the fence, if it is a name. */
@@ -129,17 +149,24 @@ function made(): MarkdownIt {
 }
 
 function makeSafe(state: StateCore): void {
+  const around = state.env as Around;
   let item = false; // the next text begins a list's item
   for (const token of state.tokens) {
-    if (token.type === "heading_open" || token.type === "heading_close") {
-      token.tag = `h${Math.min(Number(token.tag.slice(1)) + HEADING_SHIFT, 6)}`;
-    } else if (token.type === "th_open" || token.type === "td_open") align(token);
+    if (token.type === "heading_open") {
+      around.heading = Math.min(Number(token.tag.slice(1)), around.heading + 1);
+      token.tag = headingTag(around);
+    } else if (token.type === "heading_close") token.tag = headingTag(around);
+    else if (token.type === "th_open" || token.type === "td_open") align(token);
     else if (token.type === "inline" && token.children) {
       if (item) markTask(token.children, state);
       token.children = [...safeInline(token.children, state)];
     }
     item = token.type === "list_item_open" || (item && token.type === "paragraph_open");
   }
+}
+
+function headingTag({ heading }: Around): string {
+  return `h${Math.min(heading + TOP_HEADING - 1, 6)}`;
 }
 
 /** Styles do not pass; the two that tables need are classes. */

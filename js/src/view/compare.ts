@@ -14,6 +14,8 @@ export interface Run {
 
 /** The greatest number of edits in a stretch: its square is the memory. */
 const MOST_EDITS = 200;
+/** So many possible pairs are compared at once: to look for anchors costs more. */
+const FEW_PAIRS = 64;
 /** Anchors are searched again between anchors; beyond this it brings nothing. */
 const DEPTH = 6;
 
@@ -50,8 +52,12 @@ function match(
   while (oldFrom < oldTo && nowFrom < nowTo && old[oldTo - 1] === now[nowTo - 1])
     tail.push([--oldTo, --nowTo]);
   if (oldFrom < oldTo && nowFrom < nowTo) {
-    const found = depth > 0 ? anchors(old, now, [oldFrom, oldTo], [nowFrom, nowTo]) : [];
-    if (found.length > 0) {
+    const pairs = (oldTo - oldFrom) * (nowTo - nowFrom);
+    const found =
+      depth > 0 && pairs > FEW_PAIRS ? anchors(old, now, [oldFrom, oldTo], [nowFrom, nowTo]) : [];
+    if (pairs === 1) {
+      // One line for another one: they differ, else they were a part of what is equal before.
+    } else if (found.length > 0) {
       let [fromOld, fromNow] = [oldFrom, nowFrom];
       for (const [atOld, atNow] of [...found, [oldTo, nowTo] as const]) {
         match(old, now, [fromOld, atOld], [fromNow, atNow], same, depth - 1);

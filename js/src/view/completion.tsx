@@ -32,10 +32,19 @@ interface Props {
 
 export function CompletionList({ id, commands, active, take }: Props) {
   return (
-    <ul class="acp-completion" id={id} role="listbox" aria-label="Commands" data-acp-completion="">
+    <ul
+      class="acp-completion"
+      id={id}
+      role="listbox"
+      aria-label="Commands"
+      data-acp-completion=""
+      // It scrolls, so it can be reached; a press on its bar must not take the focus from the field.
+      tabIndex={0}
+      onMouseDown={(event) => event.preventDefault()}
+    >
       {commands.map((command, at) => (
         <li
-          key={command.name}
+          key={at}
           id={`${id}-${at}`}
           role="option"
           aria-selected={at === active}

@@ -100,6 +100,8 @@ export function Composer(props: Props) {
         event.preventDefault();
         send();
       }}
+      // JupyterLab takes line breaks from whatever is in a cell: this one is for the field.
+      onBeforeInputCapture={(event) => event.stopPropagation()}
       onDragOver={(event) => filesOfAny(event) && event.preventDefault()}
       onDrop={(event) => {
         const files = filesOf(event.dataTransfer);

@@ -2,12 +2,13 @@
 
 import { createContext } from "preact";
 import { useContext, useEffect, useMemo, useState } from "preact/hooks";
+import { visible } from "../text/visible";
 import type { Content } from "../types";
 import { memo } from "./memo";
 import { Path } from "./path";
 import { changeOf, pairsOf } from "./rows";
 import type { Gap, Line, Pair, Row } from "./rows";
-import { LINE_CHARS, visible } from "./words";
+import { LINE_CHARS } from "./words";
 
 type Diff = Extract<Content, { type: "diff" }>;
 

@@ -97,6 +97,7 @@ export function useFollow(
             update();
           });
     observer?.observe(el);
+    if (own) observer?.observe(scroller); // what appears below it takes its room
     return () => {
       controller.abort();
       observer?.disconnect();

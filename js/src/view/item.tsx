@@ -25,10 +25,10 @@ interface Props {
 }
 
 export const ItemView = memo(function ItemView(props: Props) {
-  const { item, open, sent, live, emit } = props;
+  const { item, open, sent, growing = false, live, emit } = props;
   switch (item.type) {
     case "message":
-      return <MessageView item={item} open={open} emit={emit} />;
+      return <MessageView item={item} growing={growing} open={open} emit={emit} />;
     case "tool": {
       const { question, raw } = props;
       return <ToolView {...{ item, question, sent, open, raw, live, emit }} />;

@@ -14,24 +14,31 @@ import { memo } from "./memo";
 /** Nothing came for so long: the text is taken as complete, until more comes. */
 const QUIET_MS = 1000;
 
-/** `done`: the text is complete. Where that is not known, a pause says so. */
-export const Markdown = memo(function Markdown(props: { text: string; done?: boolean }) {
-  const { text, done = false } = props;
+interface Props {
+  text: string;
+  /** Whether the text is complete; where that is not known, a pause says so. */
+  done?: boolean | undefined;
+}
+
+export const Markdown = memo(function Markdown({ text, done }: Props) {
   const [, redraw] = useState(0);
-  const kept = useRef<Blocks | null>(null);
-  const first = kept.current === null;
-  const blocks = (kept.current ??= new Blocks());
+  const kept = useRef<{ blocks: Blocks; text: string; done: boolean } | null>(null);
+  const before = kept.current;
+  const blocks = before?.blocks ?? new Blocks();
   blocks.update(text, performance.now());
+  // An agent may add to a message that counts as complete: then a pause ends it again.
+  const late = before !== null && before.done && before.text !== text;
   // What is there at first may be all there is: no reader should see it change.
-  if (done || first) blocks.settle();
+  if (done === undefined ? before === null : done && !late) blocks.settle();
+  kept.current = { blocks, text, done: done === true };
   useEffect(() => {
-    if (blocks.settled) return;
+    if (blocks.settled || done === false) return;
     const timer = setTimeout(() => {
       blocks.settle();
       redraw((count) => count + 1);
     }, QUIET_MS);
     return () => clearTimeout(timer);
-  }, [blocks, text]);
+  }, [blocks, text, done]);
   return (
     <div class="acp-markdown">
       {blocks.groups.map((group, at) => (

@@ -4,9 +4,18 @@ import type { Emit, MessageItem } from "../types";
 import { ContentList } from "./content";
 import { Fold } from "./fold";
 
-export function MessageView(props: { item: MessageItem; open?: boolean | undefined; emit: Emit }) {
-  const { item, open, emit } = props;
-  const content = <ContentList blocks={item.content} markdown={item.role !== "user"} />;
+interface Props {
+  item: MessageItem;
+  /** More may still be added to it. */
+  growing: boolean;
+  open?: boolean | undefined;
+  emit: Emit;
+}
+
+export function MessageView({ item, growing, open, emit }: Props) {
+  const content = (
+    <ContentList blocks={item.content} markdown={item.role !== "user"} done={!growing} />
+  );
   switch (item.role) {
     case "thought":
       return (

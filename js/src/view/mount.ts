@@ -3,6 +3,8 @@
 import { h, render } from "preact";
 import type { Store } from "../store";
 import type { Emit } from "../types";
+import { Host } from "./code";
+import type { TextHost } from "./code";
 import { Root } from "./root";
 
 export function mountView(
@@ -11,10 +13,14 @@ export function mountView(
   turn: string | null,
   el: HTMLElement,
   signal: AbortSignal,
+  host: TextHost = {},
 ): void {
   if (signal.aborted) return;
   const { draft } = store; // as it was: from here on the field itself knows better
-  const draw = () => render(h(Root, { turn, snapshot: store.snapshot, draft, emit }), el);
+  const draw = () => {
+    const root = h(Root, { turn, snapshot: store.snapshot, draft, emit });
+    render(h(Host.Provider, { value: host }, root), el);
+  };
   const leave = store.subscribe(draw);
   signal.addEventListener("abort", () => {
     leave();

@@ -12,8 +12,9 @@ export interface Piece {
 export interface Line {
   readonly kind: "same" | "gone" | "new";
   /** Its number in the old file, in the new one; from 1. */
-  readonly old?: number;
-  readonly now?: number;
+  readonly old: number | undefined;
+  readonly now: number | undefined;
+  /** Made when they are asked for: of a big change only the first lines are looked at. */
   readonly pieces: readonly Piece[];
 }
 
@@ -42,17 +43,35 @@ const WORDS_LINES = 100;
 /** Lines of which less than this share is equal are two lines, not one that was changed. */
 const ALIKE = 0.35;
 
+/** Gives the pieces of the line at a place in its run. */
+type Pieces = (kind: Line["kind"], at: number) => readonly Piece[];
+
+class TextLine implements Line {
+  constructor(
+    readonly kind: Line["kind"],
+    readonly old: number | undefined,
+    readonly now: number | undefined,
+    private readonly of: Pieces,
+    private readonly at: number,
+  ) {}
+
+  get pieces(): readonly Piece[] {
+    return this.of(this.kind, this.at);
+  }
+}
+
 export function changeOf(before: string, after: string): Change {
   const [old, now] = [linesOf(before), linesOf(after)];
   const all: Line[] = [];
   let [gone, added] = [0, 0];
   const runs = compare(old, now);
+  const whole: Pieces = (_, at) => plain(old[at]);
   for (let at = 0; at < runs.length; at++) {
     const run = runs[at] as (typeof runs)[number];
     const next = runs[at + 1];
     if (run.kind === "same") {
       for (let line = run.old[0], other = run.now[0]; line < run.old[1]; line++, other++)
-        all.push({ kind: "same", old: line + 1, now: other + 1, pieces: plain(old[line]) });
+        all.push(new TextLine("same", line + 1, other + 1, whole, line));
       continue;
     }
     const left = old.slice(...run.old);
@@ -63,13 +82,11 @@ export function changeOf(before: string, after: string): Change {
           ? now.slice(...next.now)
           : [];
     const [oldFrom, nowFrom] = [run.old[0], run.kind === "new" ? run.now[0] : (next?.now[0] ?? 0)];
-    const [leftPieces, rightPieces] = wordByWord(left, right);
-    leftPieces.forEach((pieces, index) =>
-      all.push({ kind: "gone", old: oldFrom + index + 1, pieces }),
-    );
-    rightPieces.forEach((pieces, index) =>
-      all.push({ kind: "new", now: nowFrom + index + 1, pieces }),
-    );
+    const pieces = wordByWord(left, right);
+    for (let index = 0; index < left.length; index++)
+      all.push(new TextLine("gone", oldFrom + index + 1, undefined, pieces, index));
+    for (let index = 0; index < right.length; index++)
+      all.push(new TextLine("new", undefined, nowFrom + index + 1, pieces, index));
     gone += left.length;
     added += right.length;
     if (run.kind === "gone" && right.length > 0) at++;
@@ -109,14 +126,15 @@ function withGaps(lines: readonly Line[]): Row[] {
 
 // ---- words
 
-function wordByWord(left: readonly string[], right: readonly string[]): [Piece[][], Piece[][]] {
-  const whole: [Piece[][], Piece[][]] = [left.map(plain), right.map(plain)];
-  if (left.length !== right.length || left.length > WORDS_LINES) return whole;
-  left.forEach((text, at) => {
-    const pair = words(text, right[at] as string);
-    if (pair) [whole[0][at], whole[1][at]] = pair;
-  });
-  return whole;
+function wordByWord(left: readonly string[], right: readonly string[]): Pieces {
+  const compared = left.length === right.length && left.length <= WORDS_LINES;
+  const pairs: [readonly Piece[], readonly Piece[]][] = [];
+  return (kind, at) => {
+    if (!compared) return plain((kind === "gone" ? left : right)[at]);
+    const [before = "", after = ""] = [left[at], right[at]];
+    const pair = (pairs[at] ??= words(before, after) ?? [plain(before), plain(after)]);
+    return pair[kind === "gone" ? 0 : 1];
+  };
 }
 
 /** The words that differ in a line that was changed; null if it is rather another line. */

@@ -1,16 +1,25 @@
 // The output of a command, as a terminal would show it, as it grows.
 
-import { useRef } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { TerminalOutput, plainText } from "../text/ansi";
 import type { Line, Page } from "../text/ansi";
 import { PLAIN, lookOf } from "../text/ansi_style";
 import { CopyButton } from "./code";
 import { memo } from "./memo";
 
+/** Read and drawn in one frame: some hundred plain lines, or fewer in colours. */
+const FRAME_COST = 28_000;
+
 export const TerminalText = memo(function TerminalText({ text }: { text: string }) {
   const kept = useRef<TerminalOutput | null>(null);
   const output = (kept.current ??= new TerminalOutput());
-  output.update(text);
+  const [, more] = useState(0);
+  output.update(text, FRAME_COST);
+  useEffect(() => {
+    if (!output.behind) return;
+    const frame = requestAnimationFrame(() => more((count) => count + 1));
+    return () => cancelAnimationFrame(frame);
+  });
   const { pages, gone } = output;
   return (
     <div class="acp-output">

@@ -47,6 +47,7 @@ export function ToolView({ item, question, sent, open, raw, live, emit }: Props)
         <Fold
           name={item.key}
           open={asking || (open ?? isLoud(item))}
+          locked={asking}
           emit={emit}
           class="acp-fold"
           summary={<Heading item={item} />}

@@ -1,6 +1,6 @@
 // A turn: the prompt, what came of it, and a line that says how it stands, with the stop button.
 
-import { useRef, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import type { Link, Sent } from "../store";
 import { isRunning, turnId } from "../turns";
 import type { Turn } from "../turns";
@@ -18,6 +18,8 @@ import { StatusLine } from "./status";
 export const NEWEST = 100;
 /** … and as many more each time. */
 const STEP = 200;
+/** Drawn in one frame: a burst of tool calls must not stop the page. */
+export const AT_ONCE = 12;
 
 interface Props {
   turn: Turn;
@@ -55,6 +57,8 @@ export const TurnView = memo(function TurnView(props: Props & InPanel) {
   const entries = entriesOf(items, cited);
   const [count, setCount] = useState(NEWEST);
   const hidden = Math.max(0, entries.length - count);
+  const [from, to] = useWindow(hidden, entries.length);
+  const growing = running ? (items.at(-1)?.key ?? null) : null;
   return (
     <div
       class="acp-turn"
@@ -79,7 +83,7 @@ export const TurnView = memo(function TurnView(props: Props & InPanel) {
         </button>
       )}
       <div class="acp-items" role="log" aria-live="off" aria-busy={running}>
-        {entries.slice(hidden).map((entry) => draw(entry, { sent, folds, link, emit }))}
+        {entries.slice(from, to).map((entry) => draw(entry, { sent, folds, link, growing, emit }))}
       </div>
       {start && (
         <StatusLine
@@ -97,9 +101,27 @@ export const TurnView = memo(function TurnView(props: Props & InPanel) {
   );
 });
 
-type Around = Pick<Props, "sent" | "folds" | "link" | "emit">;
+/** Which entries are drawn: those from `first` to `end`, as soon as frames allow it. */
+function useWindow(first: number, end: number): readonly [number, number] {
+  const drawn = useRef<readonly [number, number]>([first, first]);
+  const [, redraw] = useState(0);
+  const from = Math.max(first, Math.min(drawn.current[0] - AT_ONCE, end));
+  const to = Math.min(end, Math.max(drawn.current[1], from) + AT_ONCE);
+  useEffect(() => {
+    drawn.current = [from, to];
+    if (from === first && to === end) return;
+    const frame = requestAnimationFrame(() => redraw((count) => count + 1));
+    return () => cancelAnimationFrame(frame);
+  });
+  return [from, to];
+}
 
-function draw(entry: Entry, { sent, folds, link, emit }: Around) {
+interface Around extends Pick<Props, "sent" | "folds" | "link" | "emit"> {
+  /** The key of the item that more may be added to: the newest of a running turn. */
+  growing: string | null;
+}
+
+function draw(entry: Entry, { sent, folds, link, growing, emit }: Around) {
   const live = link === "live";
   if (entry.type === "group")
     return (
@@ -121,6 +143,7 @@ function draw(entry: Entry, { sent, folds, link, emit }: Around) {
       open={folds.get(item.key)}
       raw={folds.get(`${item.key}:raw`)}
       sent={sent.get(question?.key ?? item.key)}
+      growing={item.key === growing}
       live={live}
       emit={emit}
     />

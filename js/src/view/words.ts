@@ -1,25 +1,12 @@
 // Foreign text made safe to read: bounded, and with nothing hidden in it.
 
+import { visible } from "../text/visible";
 import type { Json } from "../types";
 
 /** Of a text in a tool call or a diff: enough to see what it is. */
 export const LINES = 200;
 /** Of one line: longer ones are machines' work. */
 export const LINE_CHARS = 2000;
-
-/** Control, invisible and direction-changing characters: they make a command look like another one. */
-const DECEIVING =
-  /[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\ufff9-\ufffb\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}]/gu;
-
-function codePoint(character: string): string {
-  const number = character.codePointAt(0) ?? 0;
-  return `‹U+${number.toString(16).toUpperCase().padStart(4, "0")}›`;
-}
-
-/** The text with nothing hidden in it; its line ends stay. */
-export function visible(text: string): string {
-  return text.replace(DECEIVING, codePoint);
-}
 
 /** A title, a path, a command, the name of an option: one line, everything in it visible. */
 export function line(text: string): string {
@@ -51,6 +38,12 @@ export function code(text: string): string {
 
 export function json(value: Json | undefined): string {
   return code(JSON.stringify(value, null, 2) ?? "");
+}
+
+/** A number of bytes for people. */
+export function size(count: number): string {
+  if (count < 1000) return `${count} B`;
+  return count < 1e6 ? `${Math.round(count / 1000)} kB` : `${(count / 1e6).toFixed(1)} MB`;
 }
 
 const REASONS: Record<string, string> = {

@@ -1,15 +1,7 @@
 // @vitest-environment node
 
 import { describe, expect, test } from "vitest";
-import {
-  MAX_COST,
-  MAX_FRESH,
-  MAX_LINES,
-  PAGE,
-  Screen,
-  TerminalOutput,
-  plainText,
-} from "../../src/text/ansi";
+import { MAX_COST, MAX_LINES, PAGE, Screen, TerminalOutput, plainText } from "../../src/text/ansi";
 import { PLAIN, lookOf, restyled } from "../../src/text/ansi_style";
 import { chunks, random } from "./corpus";
 
@@ -87,12 +79,49 @@ test("many colours cost many lines", () => {
 
 test("of a text that is too long only the end is read; another text begins anew", () => {
   const output = new TerminalOutput();
-  const text = "0123456789\n".repeat(MAX_FRESH / 5);
+  const text = "0123456789\n".repeat(80_000);
   output.update(text);
-  expect(output.gone + output.pages.flatMap(({ lines }) => lines).length).toBe(MAX_FRESH / 5 + 1);
+  expect(output.gone + output.pages.flatMap(({ lines }) => lines).length).toBe(80_000 + 1);
   output.update("new");
   expect(plainText(output.pages)).toBe("new");
   expect(output.gone).toBe(0);
+});
+
+test("a flood is read in parts, and ends as if it had been read at once", () => {
+  const line = Array.from({ length: 12 }, (_, n) => `\x1b[${30 + (n % 8)}mword😀\x1b[0m `).join("");
+  const flood = `${line}\n`.repeat(3000);
+  const [parts, whole] = [new TerminalOutput(), new TerminalOutput()];
+  whole.update(flood);
+  expect(whole.behind).toBe(false);
+  let calls = 0;
+  do parts.update(flood, 1001);
+  while (parts.behind && ++calls < 10_000);
+  expect(calls).toBeGreaterThan(10);
+  expect(plainText(parts.pages)).toBe(plainText(whole.pages));
+  expect(parts.gone).toBe(whole.gone);
+  expect(parts.pages.flatMap(({ lines }) => lines).length + parts.gone).toBe(3001);
+});
+
+test("more that comes while it is behind is read, too", () => {
+  const output = new TerminalOutput();
+  output.update("abc\ndef", 2);
+  expect(output.behind).toBe(true);
+  output.update("abc\ndef\nghi", 4);
+  output.update("abc\ndef\nghi", 100);
+  expect(output.behind).toBe(false);
+  expect(plainText(output.pages)).toBe("abc\ndef\nghi");
+});
+
+test("what is read of a flood is at least what is kept of it", () => {
+  const text = Array.from(
+    { length: 5000 },
+    (_, n) => `\x1b[3${n % 8}m${n} of the lines\x1b[0m`,
+  ).join("\n");
+  const [whole, grown] = [new TerminalOutput(), new TerminalOutput()];
+  whole.update(text);
+  for (let end = 1000; end < text.length + 1000; end += 1000) grown.update(text.slice(0, end));
+  const count = (output: TerminalOutput) => output.pages.flatMap(({ lines }) => lines).length;
+  expect(count(whole)).toBeGreaterThanOrEqual(count(grown) - PAGE);
 });
 
 test("a long line goes on in the next", () => {

@@ -38,6 +38,8 @@ export const CORPUS: Record<string, string> = {
   blank: "\n\n  \n\t\n# h\n\n\n",
   deep: ">".repeat(60) + " x\n\n" + "- ".repeat(60) + "y\n\nend\n",
   "nothing closed": "**bold *both `code [link](\n\n![image](data:\n\n<a href=\n",
+  "headings that skip levels":
+    "### a\n\nb [c]\n\n###### [c]\n\n> # d\n\n#### e\n\n[c]: https://c.example\n\n## f\n",
   "headings without blank lines": "# a\ntext\n## b\n- x\n# c\n[d]\n# e\n\nf\n",
 };
 

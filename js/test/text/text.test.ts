@@ -158,3 +158,15 @@ test("entities are those of the browser", () => {
   expect(decodeHTMLStrict("&nosuch;")).toBe("&nosuch;");
   expect(decodeHTMLStrict("&amp")).toBe("&amp");
 });
+
+test.each([
+  ["# a\n\n## b\n\n# c", "h2 h3 h2"],
+  ["### a\n\n#### b\n\n###### c\n\n## d", "h2 h3 h4 h3"],
+  ["###### a\n\n###### b", "h2 h3"],
+  ["# a\n\n> ### b\n\n- #### c", "h2 h3 h4"],
+  ["# a\n## b\n### c\n#### d\n##### e\n###### f", "h2 h3 h4 h5 h6 h6"],
+])("no level of headings is left out: %j", (source, levels) => {
+  const made = html(source);
+  expect([...made.matchAll(/<(h\d)>/g)].map((found) => found[1]).join(" ")).toBe(levels);
+  expect([...made.matchAll(/<\/(h\d)>/g)].map((found) => found[1]).join(" ")).toBe(levels);
+});

@@ -1,0 +1,301 @@
+"""The panel under load: what drawing costs in a real page, from the agent through a kernel and JupyterLab.
+
+`python -m benchmarks.panel [NAME …]`, where there is a Chromium. Streams: the main thread's whole work per
+chunk (scripts, style, layout, paint: Chromium's own count) near the start and at the end, the longest task
+after the first second, and whether all is there. Heavy things: until the first paint, the longest task, the
+elements that they become, and the longest task while a reader scrolls over them.
+
+A task's length is what a reader waits, and beside it stands the processor's time for it. On a machine that is
+busy with something else only the second says anything of us, and is what the aim is held against.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from .browser import chromium
+from .panel_source import DIGITS, STREAMS
+
+COUNT, RATE = 20_000, 2_000
+SOURCE = Path(__file__).with_name("panel_source.py")
+CONNECT = (
+    f"import sys, acp_notebook as acp\nsession = acp.connect([sys.executable, {str(SOURCE)!r}], "
+    "permissions='allow')"
+)
+
+SAMPLE_S = 0.5
+"""Between two looks at the page's counters: some 15 batches of patches."""
+
+LONG_MS = 100.0
+"""What a page may be deaf for: beyond, a click is felt as late."""
+
+GROWTH = 1.5
+"""How much more a chunk may cost at the end than at the start."""
+
+FIRST_S = 1.0
+"""Of a stream: what is loaded, compiled and made for the first time is not its work."""
+
+HEAVY = {
+    "tools": ".acp-tool",
+    "diff": ".acp-diff .acp-row",
+    "terminal": ".acp-ansi",
+    "image": "img.acp-image",
+}
+"""The prompt, and what has to be seen of it."""
+
+CATEGORIES = ["toplevel", "blink.user_timing"]
+TASK = "ThreadControllerImpl::RunTask"
+MARK = "acp-bench"
+
+WARM = "first = session.prompt('stream paragraph 1 1000')"
+"""Loads the panel before something heavy is drawn: that its script is read and compiled is not counted."""
+
+WATCH_PAINT = """selector => {
+    const watch = (window.acpBench = { began: performance.now(), paint: null });
+    const look = () => {
+        const found = document.querySelectorAll(".acp-turn")[1]?.querySelector(selector);
+        if (!found || found.getBoundingClientRect().height === 0) return void requestAnimationFrame(look);
+        setTimeout(() => (watch.paint = performance.now()));
+    };
+    look();
+}"""
+
+TEXT = "(document.querySelector('.acp-message')?.textContent ?? '')"
+SHOWN = f"() => parseInt({TEXT}.trim().slice(-{DIGITS}), 16) || 0"
+WORDS = f"() => ({TEXT}.match(/[0-9a-f]{{{DIGITS}}}/g) ?? []).map((word) => parseInt(word, 16))"
+
+SCROLL = """async () => {
+    const turn = [...document.querySelectorAll(".acp-turn")].at(-1);
+    const areas = [...turn.querySelectorAll(".acp-ansi")].slice(0, 1);
+    let outer = turn.parentElement;
+    while (outer && getComputedStyle(outer).overflowY !== "auto") outer = outer.parentElement;
+    if (outer) areas.push(outer);
+    for (const area of areas) {
+        for (let step = 0; step <= 60; step++) {
+            area.scrollTop = (area.scrollHeight * step) / 60;
+            await new Promise(requestAnimationFrame);
+        }
+    }
+}"""
+
+OPEN_ALL = """() => {
+    const more = document.querySelector(".acp-diff .acp-more");
+    more?.click();
+    return more !== null;
+}"""
+ALL_OPEN = "() => !document.querySelector('.acp-diff .acp-more')"
+
+DONE = """count => document.querySelectorAll('.acp-turn[data-acp-status="done"]').length === count"""
+"""Not by Playwright's `expect`: that reads the whole tree of the page each time, as one long task."""
+
+
+@dataclass
+class Row:
+    """A line of the table: what was measured, and what misses its aim."""
+
+    name: str
+    figures: list[str] = field(default_factory=list)
+    missed: list[str] = field(default_factory=list)
+
+    def add(self, what: str, value: float, unit: str, aim: float | None = None) -> None:
+        aimed = "" if aim is None else f" (≤ {aim:g})"
+        self.figures.append(f"{what} {value:,.4g}{unit}{aimed}")
+        if aim is not None and value > aim:
+            self.missed.append(what)
+
+    def __str__(self) -> str:
+        verdict = f"MISSED: {', '.join(self.missed)}" if self.missed else "ok"
+        return f"{self.name:<12} {'; '.join(self.figures)}  {verdict}"
+
+
+@dataclass(frozen=True)
+class Longest:
+    """A task of the page's main thread: how long it took, and how long the processor worked for it."""
+
+    wall_ms: float
+    cpu_ms: float
+
+
+def tell(row: Row, what: str, longest: Longest) -> None:
+    """The aim is the reader's; where others have the processor, only our part of it can be judged."""
+    busy = os.getloadavg()[0] > (os.cpu_count() or 1)
+    row.add(what, longest.wall_ms, " ms", None if busy else LONG_MS)
+    row.add("by the processor", longest.cpu_ms, " ms", LONG_MS)
+
+
+@contextmanager
+def traced(page: Any) -> Iterator[list[Longest]]:
+    """Puts the longest task into the list at the end: of those after the page's mark, where it set one."""
+    browser = page.context.browser
+    browser.start_tracing(page=page, categories=CATEGORIES)
+    found: list[Longest] = []
+    yield found
+    events = json.loads(browser.stop_tracing())["traceEvents"]
+    work: Counter[tuple[int, int]] = Counter()
+    for event in events:
+        if event["name"] == TASK:
+            work[event["pid"], event["tid"]] += event.get("tdur", 0)
+    mains = {
+        (it["pid"], it["tid"])
+        for it in events
+        if it["name"] == "thread_name" and it["args"]["name"] == "CrRendererMain"
+    }
+    main = max(mains, key=lambda it: work[it])
+    begin = max((it["ts"] for it in events if it["name"] == MARK), default=0)
+    tasks = [
+        Longest(it["dur"] / 1000, it.get("tdur", 0) / 1000)
+        for it in events
+        if it["name"] == TASK and it["ph"] == "X" and (it["pid"], it["tid"]) == main and it["ts"] > begin
+    ]
+    found.append(
+        Longest(max(it.wall_ms for it in tasks), max(it.cpu_ms for it in tasks)) if tasks else Longest(0, 0)
+    )
+
+
+@dataclass(frozen=True)
+class Sample:
+    at: float
+    chunks: int
+    work_ms: float
+
+
+def sampled(notebook: Any, session: Any) -> list[Sample]:
+    """Look at the page's counters until the turn is over."""
+    samples: list[Sample] = []
+    while not notebook.page.evaluate(DONE, 1):
+        metrics = {it["name"]: it["value"] for it in session.send("Performance.getMetrics")["metrics"]}
+        samples.append(
+            Sample(time.monotonic(), int(notebook.page.evaluate(SHOWN) or 0), metrics["TaskDuration"] * 1000)
+        )
+        notebook.page.wait_for_timeout(SAMPLE_S * 1000)
+    return samples
+
+
+def costs(samples: list[Sample]) -> list[float]:
+    """Microseconds of the main thread per chunk, sample by sample."""
+    return [
+        (b.work_ms - a.work_ms) * 1000 / (b.chunks - a.chunks)
+        for a, b in pairwise(samples)
+        if b.chunks - a.chunks > 100
+    ]
+
+
+def streamed(notebook: Any, shape: str) -> Row:
+    page = notebook.page
+    session = page.context.new_cdp_session(page)
+    session.send("Performance.enable", {"timeDomain": "threadTicks"})
+    with traced(page) as longest:
+        notebook.run(1)
+        page.wait_for_function(f"() => ({SHOWN})() > 0")
+        page.evaluate(f"() => void setTimeout(() => performance.mark({MARK!r}), {FIRST_S * 1000})")
+        samples = sampled(notebook, session)
+        page.wait_for_timeout(2 * SAMPLE_S * 1000)  # what is done when the text is complete counts, too
+    found = costs([it for it in samples if it.at > samples[0].at + FIRST_S])
+    share = max(1, len(found) // 4)
+    start, end = statistics.median(found[:share]), statistics.median(found[-share:])
+    lost = COUNT - sum(n == at for at, n in enumerate(page.evaluate(WORDS)))
+    row = Row(shape)
+    tell(row, "longest task", longest[0])
+    row.add("a chunk at the start", start, " µs")
+    row.add("at the end", end, " µs")
+    row.add("growth", end / start, " times", GROWTH)
+    row.add("lost", lost, "", 0)
+    return row
+
+
+def drawn(notebook: Any, name: str, selector: str) -> Row:
+    page = notebook.page
+    notebook.run(1)
+    page.wait_for_function(DONE, arg=1)
+    notebook.wait_idle()
+    with traced(page) as longest:
+        page.evaluate(WATCH_PAINT, selector)
+        notebook.run(2)
+        page.wait_for_function(DONE, arg=2)
+        page.wait_for_function("() => acpBench.paint !== null")
+        page.wait_for_timeout(2 * SAMPLE_S * 1000)
+    with traced(page) as opening:
+        opened_all = page.evaluate(OPEN_ALL)
+        page.wait_for_function(ALL_OPEN)
+        page.wait_for_timeout(SAMPLE_S * 1000)
+    with traced(page) as scrolling:
+        page.evaluate(SCROLL)
+    row = Row(name)
+    began, paint = page.evaluate("() => [acpBench.began, acpBench.paint]")
+    row.add("first paint", paint - began, " ms")
+    tell(row, "longest task", longest[0])
+    if opened_all:
+        tell(row, "all of it", opening[0])
+    row.add("elements", page.evaluate("() => document.querySelectorAll('.acp *').length"), "")
+    tell(row, "scrolling", scrolling[0])
+    return row
+
+
+@contextmanager
+def opened(found: str) -> Iterator[Any]:
+    """Gives a function that opens a notebook with these cells in a JupyterLab."""
+    from playwright.sync_api import sync_playwright
+
+    from tests.browser.pages import NotebookPage, launched
+    from tests.browser.servers import started
+
+    with tempfile.TemporaryDirectory() as folder, started("lab", Path(folder)) as server:
+        with sync_playwright() as playwright:
+            browser = launched(playwright, found)
+            context = browser.new_context()
+
+            def open(name: str, *cells: str) -> Any:
+                path = server.add_notebook(name, "newest", [CONNECT, *cells])
+                notebook = NotebookPage(context, server, path, comms="perCommTarget", size=(1200, 1400))
+                notebook.run(0)
+                notebook.wait_idle()
+                return notebook
+
+            yield open
+            browser.close()
+        server.end_kernels()
+
+
+def measured(open: Any, name: str) -> Row:
+    is_stream = name in STREAMS
+    cells = [f"turn = session.prompt('stream {name} {COUNT} {RATE}')"]
+    if not is_stream:
+        cells = [WARM, f"turn = session.prompt('{name}')"]
+    notebook = open(name, *cells)
+    try:
+        return streamed(notebook, name) if is_stream else drawn(notebook, name, HEAVY[name])
+    finally:
+        notebook.close()
+
+
+def main(names: list[str]) -> int:
+    found = chromium()
+    if found is None:
+        print("no Chromium on the PATH (ACP_TEST_CHROMIUM names one): not measured")
+        return 0
+    print(
+        f"streams: {COUNT:,} chunks at {RATE:,} a second; load {os.getloadavg()[0]:.1f} of {os.cpu_count()}"
+    )
+    missed = 0
+    with opened(found) as open:
+        for name in names or [*STREAMS, *HEAVY]:
+            row = measured(open, name)
+            missed += bool(row.missed)
+            print(f"{row}  [load {os.getloadavg()[0]:.1f}]", flush=True)
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,62 @@
+// Images and sounds that came as data. Only types that a browser plays and that can hold no script; what
+// is anything else, or is not what it says, is named. The same rules as core/export/contents.py.
+
+import { memo } from "./memo";
+import { line, size } from "./words";
+
+const IMAGES: ReadonlySet<string> = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
+const SOUNDS: ReadonlySet<string> = new Set([
+  "audio/wav",
+  "audio/x-wav",
+  "audio/mpeg",
+  "audio/mp3",
+  "audio/ogg",
+  "audio/webm",
+]);
+const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
+
+interface Props {
+  data: string;
+  type: string;
+}
+
+/** Memoised: to check and to decode some megabytes again in every frame would stop the page. */
+export const Image = memo(function Image({ data, type }: Props) {
+  const source = address(data, type, IMAGES);
+  if (source === null) return <Unplayed what="image" type={type} data={data} />;
+  return <img class="acp-image" src={source} alt="Image from the agent" decoding="async" />;
+});
+
+export const Sound = memo(function Sound({ data, type }: Props) {
+  const source = address(data, type, SOUNDS);
+  if (source === null) return <Unplayed what="audio" type={type} data={data} />;
+  return (
+    <div class="acp-sound">
+      {/* Nothing is fetched or played before somebody asks for it. */}
+      <audio controls preload="metadata" src={source} aria-label="Sound from the agent" />
+    </div>
+  );
+});
+
+function Unplayed({ what, type, data }: Props & { what: string }) {
+  return (
+    <div class="acp-named">
+      <span class="acp-quiet">{what}</span> {dataNote(type, data)}
+    </div>
+  );
+}
+
+/** What kind of data, and how much: "image/svg+xml, 12 kB". */
+export function dataNote(type: string | undefined, data: string): string {
+  const padding = /=*\s*$/.exec(data.slice(-4))?.[0].trim().length ?? 0;
+  const count = Math.max(0, Math.floor((data.length * 3) / 4) - padding);
+  return [type ? line(type) : "", size(count)].filter((part) => part !== "").join(", ");
+}
+
+/** The data as an address; null if the type is none of these, or it is no base64. */
+function address(data: string, type: string, allowed: ReadonlySet<string>): string | null {
+  const kind = type.trim().toLowerCase();
+  const clean = /\s/.test(data) ? data.replace(/\s+/g, "") : data;
+  if (!allowed.has(kind) || clean.length % 4 !== 0 || !BASE64.test(clean)) return null;
+  return `data:${kind};base64,${clean}`;
+}

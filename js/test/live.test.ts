@@ -1,0 +1,319 @@
+import { createHash } from "node:crypto";
+import { expect, test, vi } from "vitest";
+import { sha256, sourceHash } from "../src/hash";
+import { liveDocument, split } from "../src/live";
+import type { LiveContext } from "../src/live";
+import type { DocAnswer, DocOperation, DocRequest, Fields, Json } from "../src/types";
+
+// ---- a document that is only played
+
+class Cell {
+  outputs: Json[] = [];
+  execution_count: number | null = null;
+  metadata: Fields = {};
+  attachments: Fields | undefined;
+  undoManager = { trackedOrigins: new Set<unknown>(), stopCapturing: vi.fn() };
+  constructor(
+    readonly id: string,
+    readonly cell_type: string,
+    public source: string,
+  ) {}
+  getId = () => this.id;
+  getSource = () => this.source;
+  setSource = (source: string) => void (this.source = source);
+  updateSource = (start: number, end: number, value: string) => {
+    const half = (at: number) => /^[\ud800-\udbff]$/.test(this.source[at - 1] ?? "");
+    if (half(start) || half(end)) throw new Error("cut within a pair");
+    this.source = this.source.slice(0, start) + value + this.source.slice(end);
+  };
+  getMetadata = () => this.metadata;
+  setMetadata = (metadata: Fields) => void (this.metadata = metadata);
+  setOutputs = (outputs: Json[]) => void (this.outputs = outputs);
+  setAttachments = (attachments: Fields | undefined) => void (this.attachments = attachments);
+  toJSON = (): Json => ({
+    id: this.id,
+    cell_type: this.cell_type,
+    source: this.source,
+    metadata: this.metadata,
+    ...(this.cell_type === "code" ? { outputs: this.outputs } : {}),
+  });
+}
+
+function makeCell(fields: Fields): Cell {
+  const cell = new Cell(
+    fields["id"] as string,
+    fields["cell_type"] as string,
+    fields["source"] as string,
+  );
+  cell.metadata = (fields["metadata"] ?? {}) as Fields;
+  cell.outputs = (fields["outputs"] ?? []) as Json[];
+  cell.attachments = fields["attachments"] as Fields | undefined;
+  return cell;
+}
+
+function opened(...sources: string[]) {
+  const cells = sources.map((source, at) => new Cell(`c${at}`, "code", source));
+  const inner = [...cells]; // as in JupyterLab, the list of cells follows when a transaction has ended
+  const transactions: unknown[] = [];
+  const shared = {
+    cells,
+    metadata: { kernelspec: { name: "python3" } } as Fields,
+    insertCell: (at: number, fields: Fields) => {
+      const cell = makeCell(fields);
+      inner.splice(at, 0, cell);
+      return cell;
+    },
+    deleteCell: (at: number) => void inner.splice(at, 1),
+    getMetadata: () => shared.metadata,
+    setMetadata: (metadata: Fields) => void (shared.metadata = metadata),
+    transact: (change: () => void) => change(),
+    undoManager: { trackedOrigins: new Set<unknown>(), stopCapturing: vi.fn(), undo: vi.fn() },
+    ydoc: {
+      transact: (change: () => void, origin: unknown) => {
+        transactions.push(origin);
+        expect(shared.undoManager.trackedOrigins.has(origin)).toBe(true);
+        change();
+        cells.splice(0, cells.length, ...inner);
+      },
+    },
+  };
+  const disk = {
+    last_modified: "2026-01-01T00:00:00Z",
+    size: 1,
+    hash: "h1",
+    hash_algorithm: "sha256",
+  };
+  const context = {
+    path: "work/a.ipynb",
+    model: {
+      dirty: false,
+      sharedModel: shared,
+      toJSON: () => ({ cells: cells.map((cell) => cell.toJSON()), metadata: {}, nbformat: 4 }),
+    },
+    contentsModel: { ...disk },
+    save: vi.fn(() => Promise.resolve()),
+    revert: vi.fn(() => Promise.resolve()),
+    _updateContentsModel: vi.fn(),
+    _manager: { contents: { get: () => Promise.resolve(disk) } },
+  };
+  const clock = { now: 1000 };
+  const live = liveDocument(context as unknown as LiveContext, () => clock.now);
+  if (!live) throw new Error("not reachable");
+  let number = 0;
+  const ask = async (fields: Record<string, unknown>) => {
+    const sent: DocAnswer[] = [];
+    const request = { t: "doc", view: "v", rid: `r${++number}`, until: 2000, ...fields };
+    await live.answer(request as unknown as DocRequest, (answer) => sent.push(answer));
+    return JSON.parse(sent.map(({ text }) => text).join("")) as Record<string, never>;
+  };
+  const apply = (...operations: DocOperation[]) => ask({ op: "apply", operations });
+  const texts = () => cells.map(({ source }) => source);
+  return { live, ask, apply, cells, shared, context, disk, clock, texts, transactions };
+}
+
+const insert = (id: string, after: string | null, source: string): DocOperation => ({
+  op: "insert",
+  id,
+  after,
+  cell_type: "code",
+  source,
+  metadata: {},
+  attachments: {},
+});
+const replaced = (id: string, old: string, source: string, type = "code"): DocOperation => ({
+  op: "replace",
+  id,
+  based_on: sourceHash(old),
+  cell_type: type,
+  source,
+  clear_outputs: true,
+  attachments: {},
+});
+const deleted = (id: string, old: string): DocOperation => ({
+  op: "delete",
+  id,
+  based_on: sourceHash(old),
+});
+
+// ---- hashes
+
+test.each([
+  "",
+  "x = 1",
+  "é😀\r\n",
+  "a".repeat(55),
+  "a".repeat(56),
+  "a".repeat(64),
+  "b".repeat(999),
+])("hashes are those of everybody else: %j", (text) => {
+  const expected = createHash("sha256").update(text).digest("hex");
+  expect(sha256(new TextEncoder().encode(text))).toBe(expected);
+  expect(sourceHash(text)).toBe(expected.slice(0, 32));
+});
+
+test("half a surrogate pair is hashed as the kernel does", () => {
+  expect(sourceHash("\ud800")).toBe(sourceHash("\ufffd"));
+});
+
+// ---- asking
+
+test("the document is told with its unsaved text, and an id for every cell", async () => {
+  const { ask, cells } = opened("a", "b");
+  (cells[1] as Cell).source = "b, not saved";
+  const { result } = await ask({ op: "describe" });
+  expect(result).toMatchObject({
+    path: "work/a.ipynb",
+    dirty: false,
+    notebook: {
+      cells: [
+        { id: "c0", source: "a" },
+        { id: "c1", source: "b, not saved" },
+      ],
+    },
+  });
+});
+
+test("long answers come in parts, none of which cuts a character", async () => {
+  expect(split("ab😀cd", 3)).toEqual(["ab😀", "cd"]);
+  expect(split("", 3)).toEqual([""]);
+  expect(split("abcdef", 3)).toEqual(["abc", "def"]);
+});
+
+test("the file is told as the server knows it", async () => {
+  const { ask, disk } = opened("a");
+  expect((await ask({ op: "locate" }))["result"]).toEqual({
+    path: "work/a.ipynb",
+    dirty: false,
+    file: disk,
+    known: disk,
+  });
+});
+
+// ---- changing
+
+test("all operations are one transaction that is undone as one", async () => {
+  const { apply, texts, transactions, shared, cells } = opened("a", "b", "c");
+  (cells[1] as Cell).outputs = [{ output_type: "stream" }];
+  const answer = await apply(
+    deleted("c0", "a"),
+    replaced("c1", "b", "b2"),
+    insert("n1", "c1", "new"),
+    insert("n2", "n1", "newer"),
+    { op: "move", id: "c2", after: null, based_on: sourceHash("c") },
+    { op: "metadata", id: "c1", values: { tags: ["x"] }, removed: [] },
+    { op: "metadata", id: null, values: { title: "t" }, removed: ["kernelspec"] },
+  );
+  expect(answer).toEqual({ result: null });
+  expect(texts()).toEqual(["c", "b2", "new", "newer"]);
+  expect(cells[1]).toMatchObject({ id: "c1", outputs: [], metadata: { tags: ["x"] } });
+  expect(shared.metadata).toEqual({ title: "t" });
+  expect(transactions).toHaveLength(1);
+  expect(shared.undoManager.trackedOrigins.size).toBe(0);
+  expect((cells[1] as Cell).undoManager.stopCapturing).toHaveBeenCalledTimes(2);
+});
+
+test.each<[string, DocOperation]>([
+  ["a changed cell", replaced("c1", "not b", "x")],
+  ["a cell that is gone", deleted("c9", "b")],
+  ["a place that is gone", insert("n", "c9", "x")],
+  ["an id that is taken", insert("c1", null, "x")],
+  ["metadata of a cell that is gone", { op: "metadata", id: "c9", values: {}, removed: [] }],
+  ["a cell that was deleted just before", replaced("c0", "a", "x")],
+])("one stale operation, and nothing is done: %s", async (_, operation) => {
+  const { apply, texts } = opened("a", "b");
+  const { error } = await apply(deleted("c0", "a"), insert("n0", null, "new"), operation);
+  expect(error).toMatchObject({ code: "stale" });
+  expect(texts()).toEqual(["a", "b"]);
+});
+
+test("a request that comes too late, or does not say how long it holds, changes nothing", async () => {
+  const { ask, clock, texts, context } = opened("a");
+  clock.now = 2001;
+  const operations = [deleted("c0", "a")];
+  for (const until of [2000, null])
+    expect((await ask({ op: "apply", until, operations }))["error"]).toMatchObject({
+      code: "expired",
+    });
+  expect((await ask({ op: "save", until: null }))["error"]).toMatchObject({ code: "expired" });
+  expect(context.save).not.toHaveBeenCalled();
+  expect(texts()).toEqual(["a"]);
+});
+
+test("a request that comes twice is carried out once, and answered twice", async () => {
+  const { ask, texts } = opened("a");
+  const request = { op: "apply", rid: "same", operations: [insert("n", "c0", "new")] };
+  expect(await ask(request)).toEqual({ result: null });
+  expect(await ask(request)).toEqual({ result: null });
+  expect(texts()).toEqual(["a", "new"]);
+});
+
+test("only what differs in a text is written, and no character is cut", async () => {
+  const { apply, cells, texts } = opened("one 😀 three");
+  const update = vi.spyOn(cells[0] as Cell, "updateSource");
+  expect(await apply(replaced("c0", "one 😀 three", "one 😁 three"))).toEqual({ result: null });
+  expect(texts()).toEqual(["one 😁 three"]);
+  expect(update).toHaveBeenCalledWith(4, 6, "😁");
+});
+
+test("a cell of another type keeps its id and place", async () => {
+  const { apply, cells } = opened("a", "b");
+  await apply(replaced("c0", "a", "# A", "markdown"));
+  expect(cells.map(({ id, cell_type }) => [id, cell_type])).toEqual([
+    ["c0", "markdown"],
+    ["c1", "code"],
+  ]);
+});
+
+test("a host that fails in the middle leaves nothing behind", async () => {
+  const { apply, shared } = opened("a");
+  shared.deleteCell = () => {
+    throw new Error("no");
+  };
+  const { error } = await apply(insert("n", "c0", "x"), deleted("c0", "a"));
+  expect(error).toMatchObject({ code: "failed", message: "no" });
+  expect(shared.undoManager.undo).toHaveBeenCalledOnce();
+});
+
+// ---- the file on disk
+
+test.each([
+  [false, "h1", "same", 0],
+  [true, "h1", "same", 0],
+  [false, "h2", "reloaded", 1],
+  [true, "h2", "unsaved", 0],
+])("changed on disk: not saved %s, hash %s -> %s", async (dirty, hash, became, reverts) => {
+  const { ask, context, disk } = opened("a");
+  context.model.dirty = dirty;
+  disk.hash = hash;
+  expect(await ask({ op: "refresh" })).toEqual({ result: became });
+  expect(context.revert).toHaveBeenCalledTimes(reverts);
+});
+
+test("what changed in the file is taken in, and counts as known", async () => {
+  const { ask, context, disk, texts } = opened("a");
+  disk.hash = "h2";
+  const operations = [replaced("c0", "a", "b")];
+  expect((await ask({ op: "apply", operations, holds: "h3" }))["error"]).toMatchObject({
+    code: "stale",
+  });
+  expect(texts()).toEqual(["a"]);
+  expect(await ask({ op: "apply", operations, holds: "h2" })).toEqual({ result: null });
+  expect(texts()).toEqual(["b"]);
+  expect(context._updateContentsModel).toHaveBeenCalledWith(disk);
+});
+
+// ---- for the user's hand
+
+test("a cell is inserted below the one that shows the widget, else at the end", () => {
+  const { live, cells, texts } = opened("a", "b");
+  const view = { "application/vnd.jupyter.widget-view+json": { model_id: "m" } };
+  (cells[0] as Cell).outputs = [{ output_type: "display_data", data: view, metadata: {} }];
+  live.insertBelow("m", "below a", "code");
+  live.insertBelow("other", "last", "markdown");
+  expect(texts()).toEqual(["a", "below a", "b", "last"]);
+});
+
+test("where the document cannot be reached there is nothing", () => {
+  expect(liveDocument(null)).toBeNull();
+  expect(liveDocument({ model: {} } as unknown as LiveContext)).toBeNull();
+});

@@ -1,0 +1,121 @@
+"""Hostile texts wherever the panel shows text: none executes, none breaks out, none reaches the page."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+import pytest
+from playwright.sync_api import Dialog, Request, expect
+
+from tests.browser.conftest import Open
+from tests.browser.pages import NotebookPage
+from tests.notebook.kernels import ROOT
+
+TEXTS = ROOT / "tests" / "data" / "hostile.json"
+AGENT = ROOT / "tests" / "agents" / "hostile.py"
+COUNT = len(json.loads(TEXTS.read_text()))
+
+SLOW_S = 120.0
+"""For all of them at once, on a busy machine."""
+
+CONNECT = f"import acp_notebook as acp\ns = acp.connect([{sys.executable!r}, {str(AGENT)!r}, {str(TEXTS)!r}])"
+
+WATCH = """() => {
+    for (const name of ["alert", "confirm", "prompt", "open"])
+        window[name] = () => { window.__hit = name; };
+    window.__style = () => JSON.stringify([document.documentElement, document.body].map((it) => {
+        const style = getComputedStyle(it);
+        return [...style].map((name) => style.getPropertyValue(name));
+    }));
+    window.__before = window.__style();
+    window.__heads = document.head.childElementCount;
+    window.__bodies = document.body.childElementCount;
+}"""
+
+FOUND = """() => {
+    const inside = [...document.querySelectorAll(".acp *")];
+    const tags = "script style link meta base iframe frame object embed applet form[action] portal template "
+        + "math foreignObject animate set noscript title video source svg:not(.acp-icon)";
+    const bad = (it) => [...it.attributes].filter(({ name, value }) =>
+        name.startsWith("on") || name === "srcdoc" || name === "formaction" || name === "ping"
+        || (name === "href" && !/^(https?:|mailto:)/i.test(value) )
+        || (name === "src" && !/^(data:(image|audio)|blob:)/.test(value))
+        || (name === "style" && (it.closest("mjx-container")
+            ? /url\\(|expression|position:\\s*(fixed|sticky|absolute)/
+            : /url|expression|position/).test(value))
+        || (name === "target" && value !== "_blank"));
+    return {
+        count: inside.length,
+        tags: tags.split(" ").flatMap((tag) => [...document.querySelectorAll(`.acp ${tag}`)])
+            .filter((it) => it.localName !== "math" || !it.closest("mjx-container"))
+            .map((it) => it.outerHTML.slice(0, 200)),
+        attributes: inside.filter((it) => bad(it).length > 0).map((it) => it.outerHTML.slice(0, 200)),
+        ours: [...document.querySelectorAll("[class*=acp-]")].filter((it) => !it.closest(".acp")).length,
+        named: inside.filter((it) => it.id && it.id in window && window[it.id] === it && !/^P\\d/.test(it.id))
+            .map((it) => it.id),
+        hit: window.__hit ?? null,
+        style: window.__style() === window.__before,
+        head: document.head.childElementCount - window.__heads,
+        body: document.body.childElementCount - window.__bodies,
+    };
+}"""
+"""Everything that no text may bring into our part of the page, or change outside of it; what the host's
+typesetter makes of formulas is looked at, too."""
+
+
+def assert_harmless(notebook: NotebookPage, least: int) -> None:
+    found: dict[str, Any] = notebook.page.evaluate(FOUND)
+    assert found.pop("count") > least
+    assert found.pop("head") <= 2, "styles of the widget's own"  # anywidget puts our CSS there
+    assert found == {
+        "tags": [],
+        "attributes": [],
+        "ours": 0,
+        "named": [],
+        "hit": None,
+        "style": True,
+        "body": 0,
+    }
+
+
+@pytest.mark.parametrize("host", ["lab", pytest.param("notebook", marks=pytest.mark.slow)])
+@pytest.mark.timeout(240)
+def test_hostile_texts_stay_texts(open_notebook: Open, host: str) -> None:
+    notebook = open_notebook([CONNECT, "s", "turn = s.prompt('go');"], host=host)
+    page, errors, foreign = notebook.page, list[str](), list[str]()
+
+    def requested(request: Request) -> None:
+        if not request.url.startswith((notebook.server.url, "data:", "blob:")):
+            foreign.append(request.url)
+
+    def dismissed(dialog: Dialog) -> None:
+        errors.append(dialog.message)
+        dialog.dismiss()
+
+    page.on("request", requested)
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("dialog", dismissed)
+    page.on("popup", lambda popup: errors.append(f"popup {popup.url}"))
+    page.evaluate(WATCH)
+    notebook.run(0, 1, 2)
+    turn = notebook.turn(2)
+    expect(turn.locator("[data-acp-option]")).to_have_count(COUNT + 1, timeout=SLOW_S * 1000)
+    for view in (turn, notebook.panel(1)):
+        while (more := view.locator("[data-acp-earlier]")).count():
+            more.first.click()
+    expect(turn.locator("[data-acp-tool]")).to_have_count(COUNT + 1)
+    for fold in turn.locator("summary", has_text="Raw input and output").all()[:20]:
+        fold.click()
+    assert_harmless(notebook, COUNT * 40)
+
+    notebook.panel(1).get_by_role("textbox").fill("/")
+    expect(notebook.panel(1).get_by_role("listbox")).to_be_visible()
+    assert_harmless(notebook, COUNT * 40)
+
+    notebook.option(2, "allow_once").click()
+    notebook.says(2, "after")
+    assert_harmless(notebook, COUNT * 40)
+    assert errors == []
+    assert foreign == []

@@ -1,0 +1,261 @@
+"""The open notebook: agents read it with what is not saved, and change it there; nothing is lost."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.conftest import SHOTS, Open
+from tests.browser.pages import LIMIT_S, NOTEBOOK, NotebookPage
+from tests.browser.saved_files import saved
+from tests.waiting import wait_until
+
+CONNECT = "import acp_notebook as acp\ns = acp.connect('demo', permissions='allow')"
+SLEEP = """
+import pathlib, time
+print("busy")
+while not pathlib.Path("go").exists():
+    time.sleep(0.02)
+pathlib.Path("go").unlink()
+print("free")
+"""
+
+each_host = pytest.mark.parametrize("host", ["lab", pytest.param("notebook", marks=pytest.mark.slow)])
+
+
+def sources(notebook: NotebookPage) -> list[str]:
+    """Of the cells in the page, what is not saved included."""
+    found: list[str] = notebook.page.evaluate(
+        f"() => {NOTEBOOK}.context.model.sharedModel.cells.map((cell) => cell.getSource())"
+    )
+    return found
+
+
+def set_source(notebook: NotebookPage, cell: int, text: str) -> None:
+    notebook.page.evaluate(
+        f"([at, text]) => {NOTEBOOK}.context.model.sharedModel.getCell(at).setSource(text)", [cell, text]
+    )
+
+
+def type_in(notebook: NotebookPage, cell: int, text: str) -> None:
+    """As the user does, at the end of the cell; nothing is saved by that."""
+    notebook.select(cell)
+    notebook.page.keyboard.press("Control+End")
+    notebook.page.keyboard.type(text)
+
+
+def until(notebook: NotebookPage, expected: list[str]) -> None:
+    wait_until(lambda: sources(notebook) == expected, f"the cells are {expected}", LIMIT_S)
+
+
+def valid(path: Path) -> Any:
+    content = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
+    nbformat.validate(content)
+    return content
+
+
+@each_host
+def test_an_agent_edits_inserts_and_deletes_while_the_user_writes(open_notebook: Open, host: str) -> None:
+    cells = [CONNECT, "agent", "print('kept')", "mine", "old = 1", "gone"]
+    notebook = open_notebook(cells, host=host)
+    name = notebook.path.name
+    prompts = [
+        f"/nb edit {name} cell-4 new = 2",
+        f"/nb insert {name} cell-4 inserted = 3",
+        f"/nb delete {name} cell-5",
+    ]
+    set_source(notebook, 1, "\n".join(f"print(s.prompt({it!r}).text)" for it in prompts))
+    notebook.wait_idle()
+    notebook.run(0, 2)
+    notebook.says(2, "kept")
+    type_in(notebook, 3, " and not saved")
+    notebook.run(1)
+    kept = [sources(notebook)[0], sources(notebook)[1], "print('kept')", "mine and not saved"]
+    until(notebook, [*kept, "new = 2", "inserted = 3"])
+    notebook.says(1, "Wrote")
+    wait_until(lambda: notebook.output(1).inner_text().count("Wrote `") == 3, "three turns", LIMIT_S)
+    SHOTS.mkdir(parents=True, exist_ok=True)
+    notebook.page.screenshot(path=SHOTS / f"live-{host}.png")
+    saved(notebook)
+    content = valid(notebook.path)
+    assert [cell["source"] for cell in content.cells] == [*kept, "new = 2", "inserted = 3"]
+    assert content.cells[2]["outputs"][0]["text"] == "kept\n"
+    assert len({cell["id"] for cell in content.cells}) == 6
+    # Undone as the user does, step by step: the deletion, the insertion, then the edit in its cell.
+    notebook.page.keyboard.press("Escape")
+    for expected in (["new = 2", "inserted = 3", "gone"], ["new = 2", "gone"]):
+        notebook.command("notebook:undo-cell-action")
+        until(notebook, [*kept, *expected])
+    notebook.select(4)
+    notebook.page.keyboard.press("Control+z")
+    until(notebook, [*kept, "old = 1", "gone"])
+    assert "mine and not saved" in sources(notebook)
+
+
+@each_host
+def test_one_write_of_several_changes_is_one_step_to_undo(open_notebook: Open, host: str) -> None:
+    notebook = open_notebook([CONNECT, "agent", "mine", "old", "kept", "gone"], host=host)
+    set_source(notebook, 1, f"s.prompt('/nb mix {notebook.path.name} cell-3 new');")
+    type_in(notebook, 2, " and not saved")
+    notebook.run(0, 1)
+    notebook.has_status(1, "done")
+    until(notebook, [*sources(notebook)[:2], "mine and not saved", "new", "inserted", "kept"])
+    notebook.page.keyboard.press("Escape")
+    notebook.command("notebook:undo-cell-action")
+    until(notebook, [*sources(notebook)[:2], "mine and not saved", "old", "kept", "gone"])
+    notebook.command("notebook:redo-cell-action")
+    until(notebook, [*sources(notebook)[:2], "mine and not saved", "new", "inserted", "kept"])
+    saved(notebook)
+    content = valid(notebook.path)
+    assert [cell["source"] for cell in content.cells] == sources(notebook)
+
+
+@pytest.mark.slow
+@each_host
+def test_the_agent_reads_what_is_not_saved(open_notebook: Open, host: str) -> None:
+    notebook = open_notebook([CONNECT, "agent", "mine"], host=host)
+    type_in(notebook, 2, " + not saved")
+    set_source(notebook, 1, f"print(s.prompt('/nb read {notebook.path.name}').text)")
+    notebook.run(0, 1)
+    notebook.says(1, "mine + not saved")
+    assert "not saved" not in notebook.path.read_text()
+
+
+@pytest.mark.slow
+@each_host
+def test_a_cell_that_both_change_is_a_conflict(open_notebook: Open, host: str) -> None:
+    notebook = open_notebook([CONNECT, "agent", "mine"], host=host)
+    wait = notebook.path.parent / "nb-wait"
+    wait.touch()
+    name = notebook.path.name
+    try:
+        set_source(notebook, 1, f"print(s.prompt('/nb edit {name} cell-2 theirs').text)")
+        notebook.run(0, 1)
+        notebook.has_status(1, "running")
+        type_in(notebook, 2, " of the user")
+    finally:
+        wait.unlink()
+    notebook.says(1, "unchanged")
+    notebook.says(1, "it was changed since you read it")
+    assert sources(notebook)[2] == "mine of the user"
+
+
+@pytest.mark.parametrize(
+    ("kernel", "comms", "host"),
+    [
+        ("newest", "default", "lab"),
+        pytest.param("newest", "default", "notebook", marks=pytest.mark.slow),
+        pytest.param("newest", "disabled", "lab", marks=pytest.mark.slow),
+        pytest.param("6.29", "default", "lab", marks=pytest.mark.slow),
+    ],
+)
+def test_while_the_users_own_code_blocks_the_kernel(
+    open_notebook: Open, kernel: str, comms: str, host: str
+) -> None:
+    """Where the page's answers arrive all is done at once; elsewhere it is refused, and nothing is lost."""
+    connect = CONNECT.replace("permissions", "audit='audit', permissions")
+    cells = [connect, "start", SLEEP, "again", "old = 1", "mine"]
+    notebook = open_notebook(cells, kernel=kernel, comms=comms, host=host)
+    prompt = f"/nb edit {notebook.path.name} cell-4 new = 2"
+    set_source(notebook, 1, f"s.notebook.path; turn = s.start({prompt!r})")
+    set_source(notebook, 3, "print(turn.wait().text)")
+    saved(notebook)
+    wait = notebook.path.parent / "nb-wait"
+    wait.touch()
+    notebook.run(0, 1, 2)
+    notebook.says(2, "busy")
+    type_in(notebook, 5, " and not saved")
+    wait.unlink()
+    reached = kernel == "newest" and comms == "default"
+    if reached:
+        until(notebook, [*sources(notebook)[:4], "new = 2", "mine and not saved"])
+    else:
+        audit = notebook.path.parent / "audit"
+        wait_until(lambda: "open and busy" in audit.read_text(), "the write is refused", LIMIT_S)
+    Path(notebook.path.parent, "go").touch()
+    notebook.says(2, "free")
+    notebook.run(3)
+    notebook.says(3, "Wrote" if reached else "open and busy")
+    expected = "new = 2" if reached else "old = 1"
+    assert sources(notebook)[4:] == [expected, "mine and not saved"]
+    content = saved(notebook)
+    valid(notebook.path)
+    assert ["".join(cell["source"]) for cell in content["cells"]] == sources(notebook)
+
+
+@each_host
+def test_session_notebook(open_notebook: Open, host: str) -> None:
+    script = """
+n = s.notebook
+ids = [cell.id for cell in n.cells]
+new = n.insert("x = 1", after=ids[-1])
+n.replace(ids[2], "b = 22")
+n.move(ids[2], after=new)
+n.delete(ids[3])
+n.save()
+print([(cell.id == new, cell.type, cell.source) for cell in n.cells[2:]], n.path, n.dirty)
+"""
+    notebook = open_notebook([CONNECT, script, "b = 2", "c = 3", "d = 4"], host=host)
+    notebook.run(0, 1)
+    notebook.says(1, "[(False, 'code', 'd = 4'), (True, 'code', 'x = 1'), (False, 'code', 'b = 22')]")
+    assert sources(notebook)[2:] == ["d = 4", "x = 1", "b = 22"]
+    content = valid(notebook.path)
+    assert [cell["source"] for cell in content.cells][2:] == ["d = 4", "x = 1", "b = 22"]
+
+
+@pytest.mark.slow
+@each_host
+def test_what_an_agent_changes_on_disk_comes_into_the_tab(open_notebook: Open, host: str) -> None:
+    notebook = open_notebook([CONNECT, "first", "second", "theirs", "mine"], host=host)
+    name = notebook.path.name
+    set_source(notebook, 1, "s.prompt('hello');")
+    set_source(notebook, 2, f"print(s.prompt('/nb disk {name} cell-3 from disk').text)")
+    saved(notebook)
+    notebook.run(0, 1)
+    notebook.has_status(1, "done")
+    saved(notebook)
+    type_in(notebook, 4, " and not saved")
+    notebook.run(2)
+    until(notebook, [*sources(notebook)[:3], "from disk", "mine and not saved"])
+    notebook.says(2, "on disk")
+    saved(notebook)  # nobody is asked whether to overwrite: the tab knows the file
+    expect(notebook.page.locator(".jp-Dialog")).to_have_count(0)
+    assert [cell["source"] for cell in valid(notebook.path).cells][3:] == ["from disk", "mine and not saved"]
+
+
+@pytest.mark.slow
+@each_host
+def test_both_changed_the_same_cell_on_disk_and_in_the_tab(open_notebook: Open, host: str) -> None:
+    notebook = open_notebook([CONNECT, "first", "second", "shared"], host=host)
+    name = notebook.path.name
+    set_source(notebook, 1, "s.prompt('hello');")
+    set_source(notebook, 2, f"s.prompt('/nb disk {name} cell-3 from disk');")
+    saved(notebook)
+    notebook.run(0, 1)
+    notebook.has_status(1, "done")
+    saved(notebook)
+    type_in(notebook, 3, " by the user")
+    notebook.run(2)
+    notebook.says(2, "was changed on disk")
+    assert sources(notebook)[3] == "shared by the user"
+    assert "from disk" in json.dumps(json.loads(notebook.path.read_text()))
+
+
+@pytest.mark.slow
+@each_host
+def test_a_code_block_becomes_a_cell_below(open_notebook: Open, host: str) -> None:
+    notebook = open_notebook([CONNECT, "s.prompt('/markdown');", "after"], host=host)
+    notebook.run(0, 1)
+    notebook.has_status(1, "done")
+    notebook.turn(1).get_by_role("button", name="Insert as cell below").first.click()
+    wait_until(lambda: len(sources(notebook)) == 4, "there is a cell more", LIMIT_S)
+    assert sources(notebook)[3] == "after"
+    assert sources(notebook)[2].strip()
+    notebook.page.keyboard.press("Escape")
+    notebook.command("notebook:undo-cell-action")
+    until(notebook, [CONNECT, "s.prompt('/markdown');", "after"])
