@@ -1,13 +1,13 @@
 """What the user passes to a prompt -> the content that is sent, fitted to what the agent takes.
 
-Pure. Knows text, paths and ready-made content; objects of data libraries are not its business.
+Pure. Knows text, paths and ready-made content; any other object is for the function that is passed in.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from msgspec.structs import replace
 
@@ -16,13 +16,24 @@ from .records import Audio, Content, Image, Resource, ResourceLink, Text
 
 SENDABLE = (Text, Image, Audio, ResourceLink, Resource)
 
+KNOWN = (str, Path, *get_args(Content))
 
-def content_of(parts: Iterable[Any], cwd: str) -> tuple[Content, ...]:
+Objects = Callable[[Any, int], Iterable[Content]]
+"""From an object, and its place in the prompt from 1, to what is sent for it."""
+
+
+def content_of(parts: Iterable[Any], cwd: str, objects: Objects | None = None) -> tuple[Content, ...]:
     """The parts of a prompt as content; raises ValueError that names what cannot be sent."""
-    content = tuple(_block(part, cwd) for part in parts)
+    content = tuple(block for at, part in enumerate(parts, 1) for block in _blocks(part, cwd, at, objects))
     if not any(not isinstance(block, Text) or block.text.strip() for block in content):
         raise ValueError("the prompt is empty")
     return content
+
+
+def _blocks(part: Any, cwd: str, at: int, objects: Objects | None) -> Iterable[Content]:
+    if objects is None or isinstance(part, KNOWN):
+        return (_block(part, cwd),)
+    return (_block(block, cwd) for block in objects(part, at))
 
 
 def _block(part: Any, cwd: str) -> Content:

@@ -12,6 +12,7 @@ import pytest
 
 import acp_notebook as acp
 from acp_notebook.core import events as ev
+from acp_notebook.core.records import Terminal
 from tests.session.conftest import Demo
 from tests.session.helpers import LIMIT_S, begun, notices
 
@@ -241,8 +242,8 @@ def test_an_empty_prompt_is_a_usage_error_and_no_turn(session: acp.Session, part
 
 
 def test_what_cannot_be_sent_is_named(session: acp.Session) -> None:
-    with pytest.raises(acp.UsageError, match="a dict cannot be sent"):
-        session.start("look at", {"a": 1})
+    with pytest.raises(acp.UsageError, match="a Terminal cannot be sent"):
+        session.start("look at", Terminal("t"))
     assert session.turns == ()
 
 

@@ -1,0 +1,175 @@
+"""@-mentions in a prompt: `@df`, `@etl.py`, `@cell:3`, `@error` -> the objects that go along with the text.
+
+Finds them in the text and looks them up in the places it is given; knows no shell and no session. What
+stands in code (between backticks), in an address (`a@b.c`) or as a decorator is text.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .core.prompt import SENDABLE
+from .core.records import Resource
+from .errors import UsageError
+from .notebook.content import Named
+
+ERROR = "error"
+CELL = "cell:"
+LAST = "last"
+
+_MENTION = re.compile(
+    r"""
+    (?<![\w.@/\\+%-])@                  # not within an address, a path or an escape
+    (?:
+        "(?P<quoted>[^"\n]+)"
+        | (?P<plain>[\w~./][^\s"'`()\[\]{}<>,;!?@|\u2026\u201c\u201d\u2018\u2019\u00ab\u00bb]*)
+    )
+    """,
+    re.VERBOSE,
+)
+_FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})(.*)")
+_TICKS = re.compile(r"`+|\n[ \t]*\n")
+_DECORATOR = re.compile(r"[ \t]*@[\w.]+[ \t]*(?:\(.*\))?[ \t]*(?:\#.*)?$")
+_DEFINITION = re.compile(r"[ \t]*(?:def|class|async[ \t]+def)\b")
+
+CLOSE_MATCHES = 3
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where mentioned things are."""
+
+    variables: Mapping[str, Any]
+    cells: Callable[[str], str | None]
+    """From "3" or "last" to a cell's text; None if there is none."""
+    error: Callable[[], BaseException | None]
+    """The last one."""
+    cwd: Path
+
+
+def parts_of(text: str, places: Places) -> list[Any]:
+    """The prompt's text as it stands, then what it mentions, each once; raises UsageError."""
+    names = dict.fromkeys(found(text))
+    return [text, *(looked_up(name, places) for name in names)]
+
+
+def found(text: str) -> Iterator[str]:
+    """The names that are mentioned, in order."""
+    text = _without_decorators(_without_inline(_without_fences(text)))
+    for mention in _MENTION.finditer(text):
+        name = mention["quoted"] or mention["plain"].rstrip(".:*")  # the end of a sentence, of emphasis
+        if name:
+            yield name
+
+
+def _without_fences(text: str) -> str:
+    """The lines outside of fenced code; a fence that is never closed reaches to the end."""
+    kept: list[str] = []
+    fence = ""
+    for line in text.split("\n"):
+        opened = _FENCE.match(line)
+        if fence:
+            fence = "" if opened and opened[1].startswith(fence) and not opened[2].strip() else fence
+        elif opened:
+            fence = opened[1]
+        else:
+            kept.append(line)
+    return "\n".join(kept)
+
+
+def _without_inline(text: str) -> str:
+    """What is not between backticks: as many at the end as at the beginning, within a paragraph."""
+    marks = list(_TICKS.finditer(text))
+    next_of: dict[str, int] = {}
+    closing = [0] * len(marks)
+    for at in range(len(marks) - 1, -1, -1):
+        mark = marks[at][0]
+        if mark[0] == "`":
+            closing[at], next_of[mark] = next_of.get(mark, 0), at
+        else:
+            next_of.clear()
+    kept, done, at = [], 0, 0
+    while at < len(marks):
+        if closing[at]:
+            kept.append(text[done : marks[at].start()])
+            at = closing[at]
+            done = marks[at].end()
+        at += 1
+    return "`".join([*kept, text[done:]])
+
+
+def _without_decorators(text: str) -> str:
+    """The lines but those right above a definition: code that was pasted without a fence."""
+    kept: list[str] = []
+    decorates = False
+    for line in reversed(text.split("\n")):
+        decorates = bool(_DEFINITION.match(line) or (decorates and _DECORATOR.match(line)))
+        if not decorates or _DEFINITION.match(line):
+            kept.append(line)
+    return "\n".join(reversed(kept))
+
+
+def looked_up(name: str, places: Places) -> Any:
+    """What a name stands for, as a part of a prompt; raises UsageError with what is near."""
+    if name == ERROR:
+        return _error(places)
+    if name.startswith(CELL):
+        return _cell(name, places)
+    try:
+        value = _variable(name, places.variables)
+    except LookupError:
+        return _file(name, places)
+    # A path and ready-made content go as they would if they were passed themselves.
+    return value if isinstance(value, (Path, *SENDABLE)) else Named(name, value)
+
+
+def _error(places: Places) -> Named:
+    error = places.error()
+    if error is None:
+        raise UsageError("@error: there has been no error yet")
+    return Named(ERROR, error)
+
+
+def _cell(name: str, places: Places) -> Resource:
+    which = name.removeprefix(CELL)
+    source = places.cells(which) if which == LAST or which.isdecimal() else None
+    if source is None:
+        raise UsageError(f"@{name}: no such cell; @cell:3 is the one that ran as [3], @cell:last the last")
+    return Resource(f"python:{name}", text=source, mime_type="text/x-python")
+
+
+def _variable(name: str, variables: Mapping[str, Any]) -> Any:
+    """By dotted name; raises LookupError. What an attribute itself raises is said, not hidden."""
+    first, *rest = name.split(".")
+    value = variables[first]
+    for attribute in rest:
+        try:
+            value = getattr(value, attribute)
+        except AttributeError:
+            raise LookupError(name) from None
+        except Exception as error:  # a property of the user's
+            raise UsageError(f"@{name}: {type(error).__name__}: {error}") from None
+    return value
+
+
+def _file(name: str, places: Places) -> Path:
+    try:
+        path = places.cwd / Path(name).expanduser()
+        there = path.exists()
+    except (OSError, ValueError, RuntimeError):
+        there = False
+    if not there:
+        raise UsageError(_unknown(name, places))
+    return path
+
+
+def _unknown(name: str, places: Places) -> str:
+    known = [*(it for it in places.variables if not it.startswith("_")), ERROR, f"{CELL}{LAST}"]
+    close = difflib.get_close_matches(name, known, n=CLOSE_MATCHES)
+    hint = f"; did you mean {' or '.join(f'@{it}' for it in close)}?" if close else ""
+    return f"@{name}: no such variable or file{hint} (in backticks, `@{name}` is sent as text)"

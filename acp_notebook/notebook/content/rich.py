@@ -1,0 +1,135 @@
+"""Any other object: by the rich form that it has for notebooks, else by its repr.
+
+Forms are looked up on the class, as Python does: an object that answers to every name has none.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from html.parser import HTMLParser
+from typing import Any
+
+from ...core.records import Content
+from .bounds import LINE_CHARS, TEXT_CHARS, brief
+from .labels import Label
+from .pictures import picture, sniffed
+
+FORMS = {
+    "image/png": "_repr_png_",
+    "image/jpeg": "_repr_jpeg_",
+    "text/markdown": "_repr_markdown_",
+    "text/html": "_repr_html_",
+    "text/latex": "_repr_latex_",
+}
+"""In the order in which they are taken."""
+
+HTML_CHARS = 10 * TEXT_CHARS
+"""Looked at: tags are many, and not sent."""
+
+
+def take(value: Any, label: Label) -> tuple[Content, ...] | None:
+    bundle = _bundle(value)
+    for mime_type, method in FORMS.items():
+        form = bundle.get(mime_type) or _called(value, method)
+        found = _content(form, mime_type, value, label)
+        if found is not None:
+            return found
+    plain = bundle.get("text/plain")
+    text = plain if isinstance(plain, str) else _written(value)
+    return (label.resource(f"{label.heading(_kind(value))}\n\n{text}"),)
+
+
+def _written(value: Any) -> str:
+    """Of its repr `bounded` will cut what is too long; here only a failing one is met."""
+    try:
+        return repr(value)
+    except Exception as error:  # any object's own code
+        return f"(its repr fails with {type(error).__name__})"
+
+
+def _content(form: Any, mime_type: str, value: Any, label: Label) -> tuple[Content, ...] | None:
+    if isinstance(form, tuple) and form:
+        form = form[0]  # with its metadata
+    if mime_type.startswith("image/"):
+        data = _bytes(form)
+        kind = sniffed(data)
+        return picture(data, kind, label, _kind(value)) if kind == mime_type else None
+    if not isinstance(form, str) or not form.strip():
+        return None
+    if mime_type == "text/html":
+        form, mime_type = _text_of(form), "text/plain"
+    return (label.resource(f"{label.heading(_kind(value))}\n\n{form}", mime_type),)
+
+
+def _kind(value: Any) -> str:
+    return brief(f"{type(value).__module__}.{type(value).__qualname__}", LINE_CHARS)
+
+
+def _bundle(value: Any) -> Mapping[str, Any]:
+    found = _called(value, "_repr_mimebundle_")
+    if isinstance(found, tuple) and found:
+        found = found[0]
+    return found if isinstance(found, Mapping) else {}
+
+
+def _called(value: Any, method: str) -> Any:
+    function = getattr(type(value), method, None)
+    if not callable(function):
+        return None
+    try:
+        return function(value)
+    except Exception:  # the next form may work
+        return None
+
+
+def _bytes(form: Any) -> bytes:
+    if isinstance(form, bytes):
+        return form
+    try:
+        return base64.b64decode(form) if isinstance(form, str) else b""
+    except ValueError:
+        return b""
+
+
+# ---- HTML as text
+
+
+SILENT = frozenset({"script", "style", "head", "template"})
+BREAKING = frozenset(
+    {"br", "dd", "div", "dt", "h1", "h2", "h3", "h4", "h5", "h6", "li", "p", "pre", "table", "tr"}
+)
+
+
+class _Words(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.words: list[str] = []
+        self._silent = 0
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        if tag in SILENT:
+            self._silent += 1
+        elif tag in BREAKING:
+            self.words.append("\n")
+        elif tag in ("td", "th"):
+            self.words.append("\t")
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in SILENT:
+            self._silent = max(0, self._silent - 1)
+
+    def handle_data(self, data: str) -> None:
+        if not self._silent:
+            self.words.append(data)
+
+
+def _text_of(html: str) -> str:
+    parser = _Words()
+    parser.feed(html[:HTML_CHARS])
+    parser.close()
+    lines = (
+        "\t".join(" ".join(it.split()) for it in line.split("\t")).strip()
+        for line in "".join(parser.words).split("\n")
+    )
+    return "\n".join(line for line in lines if line)

@@ -1,0 +1,202 @@
+"""Data frames and series of pandas and polars: shape, columns, a summary, the first rows.
+
+No frame is copied and no more than a bounded number of cells is looked at, however large it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ...core.records import Content
+from .bounds import brief, cell, is_a, markdown_table
+from .labels import Label
+
+COLUMNS = 50
+"""Described one by one; of the others, some names."""
+
+HEAD_COLUMNS = 20
+HEAD_ROWS = 10
+
+NAMED_COLUMNS = 50
+"""Names of columns that are not described."""
+
+SCANNED_CELLS = 4_000_000
+"""For nulls, least, mean and greatest: well below a second."""
+
+ORDERED_KINDS = frozenset("iufbMm")
+"""numpy's letters for numbers, truth, times and spans: those that have a least and a greatest."""
+
+
+@dataclass(frozen=True)
+class Column:
+    name: Any
+    dtype: str
+    nulls: str
+    summary: tuple[str, str, str]
+    """Least, mean, greatest; each empty where there is none."""
+    head: list[Any]
+
+
+@dataclass(frozen=True)
+class Table:
+    what: str
+    rows: int
+    columns: int
+    shown: list[Column]
+    others: list[Any]
+    """Names of some of the columns that are not shown."""
+    scanned: int
+    """Rows that the summary is of."""
+    index: list[Any] | None = None
+
+
+def take(value: Any, label: Label) -> tuple[Content, ...] | None:
+    if is_a(value, "pandas", "DataFrame"):
+        table = _pandas(value, value.shape[1], lambda at: value.iloc[:, at], value.columns)
+    elif is_a(value, "pandas", "Series"):
+        table = _pandas(value, 1, lambda at: value, [value.name])
+    elif is_a(value, "polars", "DataFrame"):
+        table = _polars(value, value.width, value.to_series, value.columns)
+    elif is_a(value, "polars", "Series"):
+        table = _polars(value, 1, lambda at: value, [value.name])
+    elif is_a(value, "polars", "LazyFrame"):
+        what = label.heading("polars LazyFrame, not computed; its plan:")
+        return (label.resource(f"{what}\n\n{value.explain(optimized=False)}"),)
+    else:
+        return None
+    return (label.resource(_text(table, label), "text/markdown"),)
+
+
+def _pandas(value: Any, columns: int, column: Callable[[int], Any], names: Sequence[Any]) -> Table:
+    rows = len(value)
+    scanned = _scanned(rows, columns)
+    return Table(
+        what=f"pandas {type(value).__name__}",
+        rows=rows,
+        columns=columns,
+        shown=[_pandas_column(names[at], column(at), scanned) for at in range(min(columns, COLUMNS))],
+        others=[names[at] for at in range(COLUMNS, min(columns, COLUMNS + NAMED_COLUMNS))],
+        scanned=scanned,
+        index=list(value.index[:HEAD_ROWS]),
+    )
+
+
+def _pandas_column(name: Any, column: Any, scanned: int) -> Column:
+    part = column.iloc[:scanned]
+    kind = getattr(column.dtype, "kind", "O")
+    return Column(
+        name,
+        str(column.dtype),
+        _asked(lambda: f"{int(part.isna().sum()):,}"),
+        _summary(part, kind in ORDERED_KINDS, kind in "iufb"),
+        list(part.iloc[:HEAD_ROWS]),
+    )
+
+
+def _polars(value: Any, columns: int, column: Callable[[int], Any], names: Sequence[Any]) -> Table:
+    rows = len(value)
+    scanned = _scanned(rows, columns)
+    return Table(
+        what=f"polars {type(value).__name__}",
+        rows=rows,
+        columns=columns,
+        shown=[_polars_column(column(at), scanned) for at in range(min(columns, COLUMNS))],
+        others=[names[at] for at in range(COLUMNS, min(columns, COLUMNS + NAMED_COLUMNS))],
+        scanned=scanned,
+    )
+
+
+def _polars_column(column: Any, scanned: int) -> Column:
+    part = column.slice(0, scanned)
+    numeric = column.dtype.is_numeric() or str(column.dtype) == "Boolean"
+    return Column(
+        column.name,
+        str(column.dtype),
+        _asked(lambda: f"{part.null_count():,}"),
+        _summary(part, numeric or column.dtype.is_temporal(), numeric),
+        part.slice(0, HEAD_ROWS).to_list(),
+    )
+
+
+def _summary(part: Any, ordered: bool, numeric: bool) -> tuple[str, str, str]:
+    if not ordered or not len(part):
+        return "", "", ""
+    return (
+        _asked(lambda: _number(part.min())),
+        _asked(lambda: _number(part.mean())) if numeric else "",
+        _asked(lambda: _number(part.max())),
+    )
+
+
+def _number(value: Any) -> str:
+    """A number as Python writes it, whatever library's it is."""
+    return brief(value.item() if hasattr(value, "item") else value)
+
+
+def _asked(question: Callable[[], str]) -> str:
+    """A column of a type that cannot answer must not hide the others."""
+    try:
+        return question()
+    except Exception:  # of any library's
+        return "?"
+
+
+def _scanned(rows: int, columns: int) -> int:
+    return min(rows, max(HEAD_ROWS, SCANNED_CELLS // max(1, min(columns, COLUMNS))))
+
+
+# ---- as text
+
+
+def _text(table: Table, label: Label) -> str:
+    shape = f"{_counted(table.rows, 'row')}, {_counted(table.columns, 'column')}"
+    parts = [label.heading(f"{table.what}, {shape}"), _columns(table)]
+    if table.columns > len(table.shown):
+        parts.append(_more(table))
+    if table.scanned < table.rows:
+        parts.append(f"Nulls, min, mean and max are of the first {table.scanned:,} rows.")
+    if table.rows and table.columns:
+        parts += [_head_title(table), _head(table)]
+    return "\n\n".join(parts)
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}{'s' * (count != 1)}"
+
+
+def _columns(table: Table) -> str:
+    rows = [
+        [cell(_name(it.name)), cell(it.dtype), it.nulls, *(cell(value) for value in it.summary)]
+        for it in table.shown
+    ]
+    return markdown_table(["column", "dtype", "nulls", "min", "mean", "max"], rows)
+
+
+def _name(name: Any) -> str:
+    """A column's; where there are levels, all of them."""
+    return " / ".join(map(str, name)) if isinstance(name, tuple) else str(name)
+
+
+def _more(table: Table) -> str:
+    names = ", ".join(f"`{brief(_name(it))}`" for it in table.others)
+    count = table.columns - len(table.shown)
+    return f"… and {count:,} more columns: {names}{', …' if count > len(table.others) else ''}"
+
+
+def _head_title(table: Table) -> str:
+    rows = min(table.rows, HEAD_ROWS)
+    which = "All rows" if rows == table.rows else f"The first {rows} rows"
+    columns = min(len(table.shown), HEAD_COLUMNS)
+    return f"{which}{'' if columns == table.columns else f', of the first {columns} columns'}:"
+
+
+def _head(table: Table) -> str:
+    shown = table.shown[:HEAD_COLUMNS]
+    columns = [[cell(value) for value in it.head] for it in shown]
+    head = [cell(_name(it.name)) for it in shown]
+    if table.index is not None:
+        head = ["", *head]
+        columns = [[cell(value) for value in table.index], *columns]
+    return markdown_table(head, list(zip(*columns, strict=True)))

@@ -1,0 +1,65 @@
+"""The magics in a real kernel: one static output for a prompt, completion by the protocol, errors of use."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.notebook.kernels import Front, started
+
+pytestmark = [pytest.mark.timeout(240), pytest.mark.filterwarnings("default")]
+
+
+@pytest.fixture(scope="module")
+def kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Front]:
+    with started(Path(sys.executable), tmp_path_factory.mktemp("kernel")) as front:
+        for cell in ("%load_ext acp_notebook", "%acp_agent demo", "class Thing:\n    size = 3"):
+            assert front.run(cell).content["status"] == "ok"
+        yield front
+        assert front.run("session.agent.close()").content["status"] == "ok"
+
+
+def outputs(front: Front, cell: str) -> list[dict[str, Any]]:
+    result = front.run(cell)
+    assert result.content["status"] == "ok", result
+    shown = ("display_data", "execute_result", "stream")
+    return [it["content"] for it in result.messages if it["msg_type"] in shown]
+
+
+def completions(front: Front, code: str) -> tuple[list[str], str]:
+    """What is offered, and what it would replace."""
+    id = front.send("complete_request", {"code": code, "cursor_pos": len(code)})
+    found = front.result(id).content
+    return found["matches"], code[found["cursor_start"] : found["cursor_end"]]
+
+
+def test_a_prompt_leaves_one_static_output(kernel: Front) -> None:
+    (output,) = outputs(kernel, "%%acp\nwhat is @Thing, see @cell:last?")
+    assert "You said: “what is @Thing, see @cell:last?”" in output["data"]["text/plain"]
+    assert "resource python:Thing" in output["data"]["text/plain"]
+    assert "text/html" in output["data"]
+
+
+def test_a_class_of_a_cell_is_its_source(kernel: Front) -> None:
+    text = kernel.run("print(session.preview(Thing).content[0].text)").text
+    assert text == "# `Thing`: class __main__.Thing\n\nclass Thing:\n    size = 3\n\n"
+
+
+def test_an_error_of_use_is_an_error_without_a_traceback(kernel: Front) -> None:
+    result = kernel.run("%acp see @Thign")
+    assert result.content["status"] == "error"
+    assert result.content["ename"] == "UsageError"
+    assert "did you mean @Thing?" in result.text
+
+
+def test_completion_by_the_protocol(kernel: Front) -> None:
+    assert completions(kernel, "%%acp\n/tou") == (["/tour"], "/tou")
+    assert completions(kernel, "%acp see @Thi") == (["@Thing"], "@Thi")
+    assert completions(kernel, "%acp_agent de") == (["demo"], "de")
+    assert completions(kernel, "%%acp ") == (["session"], "")
+    matches, _ = completions(kernel, "Thi")
+    assert "Thing" in matches
