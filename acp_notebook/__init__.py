@@ -101,3 +101,12 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """For %load_ext acp_notebook."""
+    import_module(".magics", __name__).load(shell)
+
+
+def unload_ipython_extension(shell: Any) -> None:
+    import_module(".magics", __name__).unload(shell)

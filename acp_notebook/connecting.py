@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from .agent import catalog, loop, recording
 from .agent.audit_file import AuditFile
@@ -48,6 +48,8 @@ def connect(
     fs: bool = True,
     terminal: bool = True,
     question_timeout: float | None = None,
+    read_notebooks: Literal["elided", "raw"] = "elided",
+    notebook_outputs: Literal["drop", "keep"] = "drop",
     start_timeout: float = START_TIMEOUT_S,
 ) -> Session:
     """Start an agent and open a session on it.
@@ -63,7 +65,14 @@ def connect(
     The agent's file requests are served inside `cwd` and `roots` only, and its commands run there;
     `fs=False` and `terminal=False` leave these things to the agent. `audit` appends what it asked for,
     who allowed it and what was done to a file, a JSON object a line; `session.audit` is the same as a table.
+
+    Notebooks are read without what fills an agent's context: outputs are named, not shown, unless
+    `read_notebooks` is "raw". What an agent writes to one is merged, cell by cell, with what is there by
+    then; a cell that it changes loses its outputs, unless `notebook_outputs` is "keep". The notebook that
+    is open in the page is read and changed in the page.
     """
+    raw = _one_of("read_notebooks", read_notebooks, "elided", "raw") == "raw"
+    keep = _one_of("notebook_outputs", notebook_outputs, "drop", "keep") == "keep"
     where = folder(cwd if cwd is not None else os.getcwd())
     policy = policy_of(permissions)
     launch = (
@@ -77,8 +86,16 @@ def connect(
         terminal=terminal,
         audit=None if audit is None else AuditFile(audit),
         question_timeout=question_timeout,
+        raw_notebooks=raw,
+        keep_outputs=keep,
     )
     return loop.call(_opened(launch, where, policy, tuple(mcp_servers), tuple(roots), redact))
+
+
+def _one_of(name: str, value: str, *allowed: str) -> str:
+    if value not in allowed:
+        raise UsageError(f"{name} is {value!r}; it can be {' or '.join(map(repr, allowed))}")
+    return value
 
 
 async def _opened(

@@ -23,6 +23,7 @@ from .core.records import ConfigOption, Image, Json
 from .core.snapshot import Question, Snapshot, text_of
 from .errors import Error, UsageError
 from .notebook.channel import Channel
+from .notebook.live import Documents
 from .notebook.output import Output
 from .notebook.widget import SessionWidget, TurnWidget, view_bundle
 
@@ -57,6 +58,8 @@ class Panel:
         self._home = conversation.host.home
         self._widget = SessionWidget(lambda message: self._home.post(self._received, message))
         self._channel = Channel(self._widget.send, self._state, self._later)
+        self.documents = Documents(self._widget.send, on_a_thread)
+        self.documents.expect()
         self._shown: dict[str, _Shown] = {}
         self._documents: set[str] = set()
         self._began: float | None = None
@@ -92,6 +95,7 @@ class Panel:
         if self._conversation.running is not None:  # it began just now: its cell makes the panel
             self._began = time.monotonic()
         self._conversation.listen(self._changed)
+        self._conversation.hands.notebooks.live = self.documents
 
     def _follow(self, name: str, run: TurnRun | None, output: Output) -> None:
         shown = self._shown.setdefault(name, _Shown(name, run))
@@ -129,6 +133,9 @@ class Panel:
             case intents.Bye(view):
                 self._channel.bye(view)
                 self._documents.discard(view)
+                self.documents.bye(view)
+            case intents.Doc():
+                self.documents.answered(intent)
             case intents.Answer(question, option):
                 self._answer(question, option)
             case intents.Cancel(turn):
@@ -145,6 +152,7 @@ class Panel:
     def _hello(self, hello: intents.Hello) -> None:
         if hello.document:
             self._documents.add(hello.view)
+        self.documents.hello(hello)
         self._heard.set()
         self._conversation.has_page = True
         self._conversation.permits.questions.can_ask = True

@@ -21,7 +21,9 @@ from .core.records import Command, ConfigOption, Content, Mode, Usage
 from .core.snapshot import Item, Snapshot
 from .errors import SessionClosed, Timeout, UsageError
 from .notebook import kernel
+from .notebook.content import contents
 from .presenting import can_be_asked, display_session, may_be_asked_by_text, present
+from .previewing import Preview
 from .showing import Shown
 from .turn import Turn
 
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 
     from .agent.loop import Home
     from .asking import TextAsker
+    from .live_notebook import LiveNotebook
     from .notebook.static import Redact
     from .panel import Panel
     from .running_agent import Agent
@@ -56,7 +59,8 @@ class Session(Shown):
     def prompt(self, *parts: Any, timeout: float | None = None) -> Turn:
         """Ask, wait for the end of the turn, and return it.
 
-        Parts are text, `Path`s (sent as links) and content such as `acp.Image`. Raises what the turn
+        Parts are text, `Path`s (sent as links), content such as `acp.Image`, and any objects: data
+        frames, figures, errors, functions …; `preview` shows what would be sent. Raises what the turn
         failed with: `acp.AgentError`, `acp.AgentDied`; after `timeout` seconds the turn is cancelled
         and `acp.Timeout` raised. Ctrl-C cancels the turn and leaves the session usable.
         """
@@ -87,7 +91,10 @@ class Session(Shown):
 
     def _begun(self, run: TurnRun, begin: Callable[..., object], *args: object) -> Turn:
         turn = Turn(self, self._conversation, run)
+        run.cell = kernel.where().cell_id
         kernel.attend(run.done)
+        if can_be_asked():
+            self._live_panel()  # also where nothing is displayed: the page's notebook is reached through it
         if can_be_asked() or self._asked_by_text():
             self._home.post(setattr, self._conversation.permits.questions, "can_ask", True)
         with self._starting:  # several threads: the turns stand here in the order in which they run
@@ -120,14 +127,21 @@ class Session(Shown):
     def _content(self, parts: tuple[Any, ...]) -> tuple[Content, ...]:
         if self._conversation.closed:
             raise SessionClosed("the session was closed; acp.connect(...) opens another")
-        try:
-            content = content_of(parts, self.cwd)
-        except ValueError as error:
-            raise UsageError(str(error)) from None
-        content, notes = fitted(content, self._conversation.host.facts.capabilities)
+        content, notes = self._fitted(parts)
         for note in notes:
             self._home.post(self._conversation.apply, ev.NoticeGiven("warning", note, source="client"))
         return content
+
+    def _fitted(self, parts: tuple[Any, ...]) -> tuple[tuple[Content, ...], tuple[str, ...]]:
+        try:
+            content = content_of(parts, self.cwd, contents)
+        except ValueError as error:
+            raise UsageError(str(error)) from None
+        return fitted(content, self._conversation.host.facts.capabilities)
+
+    def preview(self, *parts: Any) -> Preview:
+        """What `prompt` would send for these parts, with its size; nothing is sent."""
+        return Preview(*self._fitted(parts))
 
     def cancel(self) -> None:
         """Stop the turn that runs, or is about to; does nothing if there is none. Returns at once."""
@@ -189,6 +203,15 @@ class Session(Shown):
         return self._conversation.auditor.audit
 
     @property
+    def notebook(self) -> LiveNotebook:
+        """The notebook that is open in the page: its cells, with what is not saved, to read and change."""
+        from .live_notebook import LiveNotebook
+
+        if self._panel is None and not can_be_asked():
+            raise UsageError("no notebook is open in a page here: this is a script, or a headless run")
+        return LiveNotebook(self._home, self._live_panel().documents)
+
+    @property
     def title(self) -> str | None:
         return self.transcript.title
 
@@ -240,8 +263,9 @@ class Session(Shown):
         """The session's widgets; made when they are first needed."""
         from .panel import Panel
 
-        if self._panel is None:
-            self._panel = Panel(self._conversation, bundle=self._bundle)
+        with self._starting:
+            if self._panel is None:
+                self._panel = Panel(self._conversation, bundle=self._bundle)
         return self._panel
 
     def freeze(self) -> None:

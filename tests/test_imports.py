@@ -24,8 +24,15 @@ TOP = {
     "presenting",
     "panel",
     "asking",
+    "live_notebook",
     "loading",
     "permitting",
+    "previewing",
+    "mentions",
+    "completing",
+    "agent_line",
+    "overview",
+    "magics",
     "__init__",
 }
 """What users script against: these may import anything below, and nothing below may import them."""
@@ -48,6 +55,7 @@ OUTSIDE: dict[str, set[str]] = {
     **{part: {"msgspec"} for part in TOP | {"agent", "wire", "core"}},
     "notebook": {"msgspec", "IPython", "ipykernel", "anywidget", "traitlets", "comm"},
     "core/export": {"msgspec", "markdown_it"},
+    "magics": {"IPython"},
 }
 """What is not the standard library's, and may be used there all the same."""
 

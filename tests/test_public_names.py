@@ -40,11 +40,12 @@ SHOWN = "to_html to_markdown to_text"
 
 PUBLIC: dict[type, str] = {
     acp.Session: f"""
-        agent audit cancel close commands config cwd freeze id mode modes prompt start status stream title
-        transcript turns usage {SHOWN}
+        agent audit cancel close commands config cwd freeze id mode modes notebook preview prompt start status
+        stream title transcript turns usage {SHOWN}
     """,
     acp.Turn: f"""
-        cancel diffs done error files items plan status stop_reason terminals text thoughts tool_calls usage wait
+        cancel diffs done error files items plan status stop_reason terminals text thoughts
+        tool_calls usage wait
         {SHOWN}
     """,
     acp.Agent: """
@@ -102,6 +103,8 @@ def test_the_signature_of_connect() -> None:
         ("fs", True),
         ("terminal", True),
         ("question_timeout", None),
+        ("read_notebooks", "elided"),
+        ("notebook_outputs", "drop"),
         ("start_timeout", 60.0),
     ]
     first, *rest = parameters

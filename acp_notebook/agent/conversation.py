@@ -32,7 +32,9 @@ from ..core.transcript import Transcript
 from ..errors import AgentDied, AgentError, Error, ProtocolError, SessionClosed, UsageError
 from ..wire import v1
 from .auditing import Auditor
+from .disk_watch import DiskWatch
 from .hands import Hands
+from .notebook_files import NotebookFiles
 from .permits import Permits
 from .roots import Roots
 from .terminals import Terminals
@@ -88,6 +90,8 @@ class TurnRun:
         self.done: Future[Exception | None] = Future()
         self.done.set_running_or_notify_cancel()  # whoever waits for it may give up, and not end it
         self.task: asyncio.Task[None] | None = None
+        self.cell: str | None = None
+        """The id of the notebook's cell that asked."""
 
     def finish(self, error: Exception | None = None) -> None:
         if not self.done.done():
@@ -127,7 +131,16 @@ class Conversation:
         self.auditor = Auditor(self._where, host.launch.audit)
         self.permits = Permits(self, policy, roots.folders, self.auditor)
         self.permits.questions.timeout = host.launch.question_timeout
-        self.hands = Hands(self, roots, Terminals(host.launch.env, self.apply), self.permits, self.auditor)
+        notebooks = NotebookFiles(
+            roots,
+            self.apply,
+            lambda: (None, None) if self.running is None else (self.running.id, self.running.cell),
+            raw=host.launch.raw_notebooks,
+            keep_outputs=host.launch.keep_outputs,
+        )
+        terminals = Terminals(host.launch.env, self.apply)
+        self.hands = Hands(self, roots, terminals, self.permits, self.auditor, notebooks)
+        DiskWatch(self)
 
     def _where(self) -> tuple[str, str | None]:
         return self.id, self.running.id if self.running is not None else None

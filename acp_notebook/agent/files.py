@@ -141,6 +141,28 @@ def read_text(roots: Roots, path: str, line: int | None = None, limit: int | Non
         return _part(file, place, line or 1, limit)
 
 
+@dataclass(frozen=True, slots=True)
+class Bytes:
+    """A whole file as it was at one moment."""
+
+    data: bytes
+    identity: tuple[int, ...]
+    """Another one, another state of the file."""
+    modified: float
+    """Seconds since 1970."""
+
+
+def read_bytes(roots: Roots, path: str, most: int) -> Bytes:
+    """The file, whatever is in it; raises TooLarge beyond `most` bytes."""
+    place = roots.resolve(path)
+    with _told(place, "read"), parent_of(place) as folder, _reader(folder, place) as file:
+        status = os.fstat(file.fileno())
+        data = file.read(most + 1)
+        if len(data) > most:
+            raise TooLarge(f"{place.shown} is too large ({status.st_size / 2**20:.1f} MB)")
+        return Bytes(data, _identity(status), status.st_mtime)
+
+
 def peek(roots: Roots, path: str) -> str | None:
     """The text that a write would replace; None if it is missing, no text, or too long to be shown."""
     place = roots.resolve(path)
@@ -247,6 +269,20 @@ def write_text(roots: Roots, path: str, text: str) -> Written:
         raise Refused(f"{place.shown} keeps changing while it is written: read it again, then try again")
 
 
+def write_bytes(roots: Roots, path: str, data: bytes, before: Bytes | None) -> Written | None:
+    """Put the data there, in place of what was read (None: of nothing); None if that has changed since."""
+    place = roots.resolve(path)
+    with _told(place, "written"), parent_of(place, create=before is None) as folder:
+        with contextlib.ExitStack() as held:
+            old = _open_old(folder, place, held)
+            known = None if before is None else before.identity
+            if (old and _identity(old.status)) != known or not _put(folder, place, data, old):
+                return None
+        _sync(folder)
+        text = None if old is None else old.text
+        return Written(place.path, old is None, text, data.decode(errors="replace"), "utf-8", len(data))
+
+
 def _check_text(place: Place, text: str) -> None:
     if "\0" in text:
         raise NotText(f"the text for {place.shown} has NUL characters in it: it could not be read back")
@@ -266,13 +302,20 @@ def _attempt(folder: Folder, place: Place, text: str) -> Written | None:
         form = old.form if old is not None else _Form()
         after = form.fitted(text)
         data = form.bom + after.encode(form.codec)
-        with _unfinished(folder, data, old) as unfinished:
-            if _status(folder, place) != (old and _identity(old.status)):
-                return None
-            os.replace(unfinished, place.name, src_dir_fd=folder.fd, dst_dir_fd=folder.fd)
+        if not _put(folder, place, data, old):
+            return None
     _sync(folder)
     before = old.text if old is not None else None
     return Written(place.path, old is None, before, after, form.codec, len(data))
+
+
+def _put(folder: Folder, place: Place, data: bytes, old: _Old | None) -> bool:
+    """The data in the old one's place, unless that is no longer there as it was."""
+    with _unfinished(folder, data, old) as unfinished:
+        if _status(folder, place) != (old and _identity(old.status)):
+            return False
+        os.replace(unfinished, place.name, src_dir_fd=folder.fd, dst_dir_fd=folder.fd)
+        return True
 
 
 def _open_old(folder: Folder, place: Place, held: contextlib.ExitStack) -> _Old | None:

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ..core.acts import Act, Command
@@ -16,10 +19,11 @@ from ..core.facts import ReadAsked, TerminalAsked, WriteAsked
 from ..core.grants import inside
 from ..core.records import Content, Diff, Location, Terminal, Text
 from .auditing import Auditor
-from .files import peek, read_text, write_text
+from .files import Written, peek, read_text, write_text
 from .grant_store import config_folder
+from .notebook_files import NotebookFiles
 from .permits import Denied, Permit, Permits
-from .roots import FileTrouble, Refused, Roots, visible
+from .roots import FileTrouble, Place, Refused, Roots, visible
 from .terminal import Terminal as RunningTerminal
 from .terminals import Terminals, TerminalTrouble
 from .threads import on_a_thread
@@ -39,6 +43,30 @@ LOADERS = (
 HARMLESS = ("GIT_TERMINAL_PROMPT", "GIT_PAGER", "PYTHONUNBUFFERED", "PYTHONIOENCODING", "NODE_NO_WARNINGS")
 
 
+@dataclass(frozen=True, slots=True)
+class _Write:
+    """A write that can be asked about, and carried out."""
+
+    asked: str
+    path: str
+    shown: Content
+    work: Callable[[], Awaitable[Written]]
+    warning: str | None = None
+
+    def card(self, id: str) -> ToolChanged:
+        title = f"Write {visible(os.path.basename(self.asked))}"
+        return ToolChanged(
+            id,
+            title=title if self.warning is None else f"{title}: {self.warning}",
+            kind="edit",
+            status="pending",
+            content=(self.shown,),
+            locations=(Location(self.asked),),
+            unprompted=True,
+            created=True,
+        )
+
+
 class Hands:
     """One session's."""
 
@@ -49,8 +77,10 @@ class Hands:
         terminals: Terminals,
         permits: Permits,
         auditor: Auditor,
+        notebooks: NotebookFiles,
     ) -> None:
         self.terminals = terminals
+        self.notebooks = notebooks
         self._conversation = conversation
         self._roots = roots
         self._permits = permits
@@ -62,7 +92,11 @@ class Hands:
     async def read(self, asked: ReadAsked) -> str:
         """Inside the session's folders nobody is asked."""
         try:
-            text = await on_a_thread(lambda: read_text(self._roots, asked.path, asked.line, asked.limit))
+            place = await self.notebooks.place_of(asked.path)
+            if place is not None:
+                text = await self.notebooks.read(place, asked.line, asked.limit)
+            else:
+                text = await on_a_thread(lambda: read_text(self._roots, asked.path, asked.line, asked.limit))
         except FileTrouble as error:
             self._auditor.note("act", "read", asked.path, by="client", outcome="failed", reason=str(error))
             raise
@@ -72,42 +106,45 @@ class Hands:
     async def write(self, asked: WriteAsked) -> None:
         # Once it is allowed it is carried out, also if the agent takes its request back meanwhile: half a
         # story in the audit helps nobody.
-        permit = await self._may_write(asked)
-        await asyncio.shield(self._conversation.host.background(self._write(asked, permit)))
+        write = await self._planned(asked)
+        permit = await self._permits.permit(
+            Act("edit", write.path), write.card, always=write.warning is not None
+        )
+        await asyncio.shield(self._conversation.host.background(self._write(asked, write, permit)))
 
-    async def _may_write(self, asked: WriteAsked) -> Permit:
+    async def _planned(self, asked: WriteAsked) -> _Write:
         self._auditor.note("request", "edit", asked.path)
         try:
-            place, before, known = await on_a_thread(lambda: self._look(asked.path))
+            place = await on_a_thread(lambda: self._look(asked.path))
+            notebook = await self.notebooks.place_of(asked.path)
+            if notebook is not None:
+                return await self._planned_notebook(asked, notebook)
+            before = await on_a_thread(lambda: peek(self._roots, asked.path))
+            shown = _shown_write(asked, before, os.path.lexists(place))
+            work = partial(on_a_thread, lambda: write_text(self._roots, asked.path, asked.text))
+            return _Write(asked.path, place, shown, work)
         except FileTrouble as error:
             self._auditor.note("act", "edit", asked.path, by="client", outcome="failed", reason=str(error))
             raise
 
-        def card(id: str) -> ToolChanged:
-            return ToolChanged(
-                id,
-                title=f"Write {visible(os.path.basename(asked.path))}",
-                kind="edit",
-                status="pending",
-                content=(_shown_write(asked, before, known),),
-                locations=(Location(asked.path),),
-                unprompted=True,
-                created=True,
-            )
+    async def _planned_notebook(self, asked: WriteAsked, place: Place) -> _Write:
+        run = self._conversation.running
+        protected = None if run is None else run.cell
+        plan = await self.notebooks.plan(place, asked.text, protected)
+        work = partial(self.notebooks.write, place, asked.text, protected, plan)
+        return _Write(asked.path, plan.path, plan.shown, work, plan.drastic)
 
-        return await self._permits.permit(Act("edit", place), card)
-
-    def _look(self, path: str) -> tuple[str, str | None, bool]:
-        """Where the path leads, the text that is there, and whether there is anything."""
+    def _look(self, path: str) -> str:
+        """Where the path leads, if an agent may write there."""
         place = self._roots.resolve(path)
         if inside(os.path.realpath(config_folder()), place.path):
             raise Refused(f"{visible(path)} decides what agents may do: no agent may write it")
-        return place.path, peek(self._roots, path), os.path.lexists(place.path)
+        return place.path
 
-    async def _write(self, asked: WriteAsked, permit: Permit) -> None:
+    async def _write(self, asked: WriteAsked, write: _Write, permit: Permit) -> None:
         async with self._writing:  # in the order in which they were allowed
             try:
-                written = await on_a_thread(lambda: write_text(self._roots, asked.path, asked.text))
+                written = await write.work()
             except FileTrouble as error:
                 self._permits.finished(permit, "failed")
                 self._auditor.note(

@@ -72,6 +72,10 @@ class Launch:
     """Of the commands that are run for it."""
     audit: AuditFile | None = None
     question_timeout: float | None = None
+    raw_notebooks: bool = False
+    """Notebooks are read as they are, outputs and all."""
+    keep_outputs: bool = False
+    """A cell that the agent changes keeps its outputs."""
 
     @property
     def capabilities(self) -> dict[str, Any]:

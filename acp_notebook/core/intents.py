@@ -22,6 +22,10 @@ class Hello(Struct, frozen=True, tag_field="t", tag="hello"):
     view: str
     document: bool = False
     host: str = "other"
+    live: bool = False
+    """It answers what is asked of the notebook: see `core.live`."""
+    path: str | None = None
+    """The notebook's, as the server's contents call it."""
 
 
 class Bye(Struct, frozen=True, tag_field="t", tag="bye"):
@@ -96,7 +100,27 @@ class Restart(Struct, frozen=True, tag_field="t", tag="restart"):
     """Start the agent again, if it is gone."""
 
 
-Intent = Hello | Bye | Resync | Ack | Answer | Cancel | Prompt | Mode | Config | Restart
+MOST_PARTS = 4096
+"""Of one answer: a gigabyte. A page that counts further is broken."""
+
+
+class Doc(Struct, frozen=True, tag_field="t", tag="doc"):
+    """A part of the answer to what was asked of the open document; the whole is JSON (`core.live`)."""
+
+    view: str
+    rid: str
+    text: str
+    part: int = 0
+    of: int = 1
+    now: float = 0.0
+    """Milliseconds, by the page's clock."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.part < self.of <= MOST_PARTS:
+            raise ValueError(f"there is no part {self.part} of {self.of}")
+
+
+Intent = Hello | Bye | Resync | Ack | Answer | Cancel | Prompt | Mode | Config | Restart | Doc
 
 
 class BadIntent(ValueError):

@@ -15,6 +15,7 @@ from acp_notebook.core.intents import (
     Bye,
     Cancel,
     Config,
+    Doc,
     Hello,
     Intent,
     Mode,
@@ -44,9 +45,19 @@ GOOD: list[tuple[dict[str, Any], Intent]] = [
     ({"t": "config", "id": "model", "value": "big"}, Config("model", "big")),
     ({"t": "config", "id": "verbose", "value": True}, Config("verbose", True)),
     ({"t": "restart"}, Restart()),
+    ({"t": "hello", "view": "v", "live": True, "path": "a.ipynb"}, Hello("v", live=True, path="a.ipynb")),
+    ({"t": "doc", "view": "v", "rid": "r", "text": "{}"}, Doc("v", "r", "{}")),
+    (
+        {"t": "doc", "view": "v", "rid": "r", "text": "", "part": 1, "of": 2, "now": 5},
+        Doc("v", "r", "", 1, 2, 5.0),
+    ),
 ]
 
 BAD: list[Any] = [
+    {"t": "doc", "view": "v", "rid": "r"},
+    {"t": "doc", "view": "v", "rid": "r", "text": "", "part": 1, "of": 1},
+    {"t": "doc", "view": "v", "rid": "r", "text": "", "part": -1, "of": 1},
+    {"t": "doc", "view": "v", "rid": "r", "text": "", "part": 0, "of": 10**9},
     None,
     [],
     "hello",

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from importlib import import_module
 
-THEMES = ("content", "ending", "hands", "probe", "progress", "state", "tools", "tour", "trouble", "work")
+THEMES = (
+    *("content", "ending", "hands", "notebooks", "probe", "progress"),
+    *("state", "tools", "tour", "trouble", "work"),
+)
 
 
 def load_all() -> None:

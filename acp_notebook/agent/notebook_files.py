@@ -1,0 +1,371 @@
+"""Notebooks for an agent: read without ballast, written by merging; in the page if one has them open.
+
+Knows files and, through an interface, open documents; asks no permission (`hands` does) and knows no
+protocol. Lives on the loop thread; files are touched on others.
+
+A notebook that a page has open is read and changed there, never on disk behind its back. Where nobody can
+tell, it is not written at all. What an agent has seen of each notebook is kept: it is the base of a merge.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TypeVar
+
+from ..core.events import NoticeGiven
+from ..core.ipynb import (
+    Conflict,
+    Invalid,
+    Merged,
+    Notebook,
+    View,
+    as_agent_sees,
+    created,
+    drastic,
+    merge,
+    operations,
+    read,
+)
+from ..core.ipynb.parts import known, lines_of
+from ..core.live import Failed as PageFailed
+from ..core.live import FileFacts, OpenNotebooks, Stale, State, Unreachable
+from ..core.records import Content, Diff, Text
+from .files import ATTEMPTS, MAX_TEXT, Bytes, Written, read_bytes, read_text, write_bytes
+from .roots import BadRequest, Failed, FileTrouble, NotFound, Place, Refused, Roots, TooLarge, visible
+from .threads import on_a_thread
+
+T = TypeVar("T")
+
+MAX_NOTEBOOK = 512 * 2**20
+"""Bytes of a notebook's file: with its images, far more than anyone can work with."""
+
+SHOWN_CHARS = 1_000_000
+"""Of all sources of a notebook: longer ones are named, not shown as a diff."""
+
+BASES = 100
+"""Notebooks of which it is kept what the agent has seen."""
+
+SUFFIX = ".ipynb"
+
+SAME_S = 0.002
+"""Between two readings of one file's time: servers tell it in text, by microseconds, rounded."""
+
+
+@dataclass(frozen=True, slots=True)
+class There:
+    """A notebook as it is now: in a page (`live`), or in a file (`file`; None if there is none)."""
+
+    place: Place
+    state: State
+    notebook: Notebook | None
+    """None: there is nothing, or what is there is no notebook."""
+    live: bool = False
+    file: Bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a write would do."""
+
+    path: str
+    """The real one."""
+    shown: Content
+    drastic: str | None
+    """Why the user must be asked in any case."""
+    new: bool = False
+    """There is no notebook yet."""
+
+
+class NotebookFiles:
+    """One session's."""
+
+    def __init__(
+        self,
+        roots: Roots,
+        tell: Callable[[NoticeGiven], None],
+        asker: Callable[[], tuple[str | None, str | None]],
+        *,
+        raw: bool = False,
+        keep_outputs: bool = False,
+    ) -> None:
+        self.live: OpenNotebooks | None = None
+        """What the pages have open; None: there are none."""
+        self._roots = roots
+        self._tell = tell
+        self._asker = asker
+        """The running turn's id, and the id of the cell that asked."""
+        self._raw = raw
+        self._keep_outputs = keep_outputs
+        self._bases: OrderedDict[str, View] = OrderedDict()
+        self._told: tuple[str | None, set[str]] = (None, set())
+        self._before: dict[str, tuple[bytes, FileFacts]] = {}
+        """Files of open notebooks, as their pages last loaded or saved them."""
+        self._following = asyncio.Lock()
+
+    async def place_of(self, path: str) -> Place | None:
+        """Where a notebook is, if the path names one; raises FileTrouble."""
+        place = await on_a_thread(lambda: self._roots.resolve(path))
+        return place if any(it.lower().endswith(SUFFIX) for it in (path, place.path)) else None
+
+    # ---- reading --------------------------------------------------------------------------------
+
+    async def read(self, place: Place, line: int | None, limit: int | None) -> str:
+        """The notebook's text for the agent, or these lines of it; raises FileTrouble."""
+        for name, number in (("line", line), ("limit", limit)):
+            if number is not None and number < 0:
+                raise BadRequest(f"{name} must not be negative ({number})")
+        there = await self._there(place, reading=True)
+        if there.notebook is None or (self._raw and not there.live):
+            if there.notebook is not None and line is None and limit is None:
+                self._remember(place, as_agent_sees(there.notebook, outputs="raw"))
+            return await on_a_thread(lambda: read_text(self._roots, place.asked, line, limit))
+        notebook = there.notebook
+        try:
+            view = await on_a_thread(
+                lambda: as_agent_sees(notebook, outputs="raw" if self._raw else "elided")
+            )
+        except Invalid as error:
+            raise BadRequest(f"{place.shown}: {error}") from None
+        text = lines_of(view.text, line, limit)
+        if len(text) > MAX_TEXT:
+            raise TooLarge(
+                f"{place.shown} is too large even without its outputs: read parts, with line and limit"
+            )
+        self._remember(place, known(self._bases.get(place.path), view, line, limit))
+        return text
+
+    async def _there(self, place: Place, *, reading: bool) -> There:
+        state = await self._state_of(place)
+        if state == "open" and self.live is not None:
+            try:
+                return There(place, state, await self._document(place, self.live), live=True)
+            except (Unreachable, PageFailed) as error:
+                if not reading:
+                    raise _busy(place, error) from None
+        if state != "closed" and reading:
+            name = visible(os.path.basename(place.path))
+            what = "is open, but its page does not answer" if state == "open" else "may be open in a page"
+            title = f"{name} {what}: the agent reads the saved file"
+            self._tell_once(title, "What is not saved is not in it.")
+        elif state != "closed":
+            raise _busy(place, None)
+        return await on_a_thread(lambda: self._on_disk(place, state))
+
+    async def _state_of(self, place: Place) -> State:
+        return "closed" if self.live is None else await self.live.state_of(place.path)
+
+    async def _document(self, place: Place, live: OpenNotebooks) -> Notebook:
+        data = await live.read(place.path)
+        try:
+            return await on_a_thread(lambda: read(data))
+        except Invalid as error:
+            raise PageFailed(f"the open document is no notebook ({error})") from None
+
+    def _on_disk(self, place: Place, state: State) -> There:
+        try:
+            file = read_bytes(self._roots, place.asked, MAX_NOTEBOOK)
+        except NotFound:
+            return There(place, state, None)
+        try:
+            return There(place, state, read(file.data), file=file)
+        except Invalid:
+            return There(place, state, None, file=file)
+
+    def _tell_once(self, title: str, description: str) -> None:
+        """Agents read the same file again and again; people need to know it once a turn."""
+        turn, _ = self._asker()
+        if self._told[0] != turn:
+            self._told = (turn, set())
+        if title not in self._told[1]:
+            self._told[1].add(title)
+            self._tell(NoticeGiven("warning", title, description, source="client"))
+
+    def _remember(self, place: Place, view: View) -> None:
+        self._bases[place.path] = view
+        self._bases.move_to_end(place.path)
+        while len(self._bases) > BASES:
+            self._bases.popitem(last=False)
+
+    # ---- writing --------------------------------------------------------------------------------
+
+    async def plan(self, place: Place, text: str, protected: str | None) -> Plan:
+        """What a write would do, before anyone is asked; raises FileTrouble if it cannot be."""
+        there = await self._there(place, reading=False)
+        if there.notebook is None:
+            data = await self._made(place, text)
+            after = await on_a_thread(lambda: read(data))
+            before = None if there.file is None else there.file.data.decode(errors="replace")
+            why = "it would replace what is there, which is no notebook" if (before or "").strip() else None
+            return Plan(place.path, _shown(place, before, script(after)), why, new=True)
+        notebook = there.notebook
+        merged = await self._merged(there, notebook, text, protected)
+        why = drastic(merged.comparison)
+        shown = _shown(place, script(notebook), script(merged.comparison.after))
+        return Plan(place.path, shown, why)
+
+    async def write(self, place: Place, text: str, protected: str | None, planned: Plan) -> Written:
+        """Merge again, with what is there by now, and write; a FileTrouble means that nothing was written."""
+        for _ in range(ATTEMPTS):
+            there = await self._there(place, reading=False)
+            done = await self._attempt(there, text, protected, planned)
+            if done is not None:
+                return done
+        raise Refused(f"{place.shown} keeps changing while it is written: read it again, then try again")
+
+    async def _attempt(self, there: There, text: str, protected: str | None, planned: Plan) -> Written | None:
+        """None: what is there changed meanwhile."""
+        place = there.place
+        if there.notebook is None:
+            if not planned.new:
+                raise Refused(f"{place.shown} changed while the write was asked about: read it again")
+            data = await self._made(place, text)
+            done = await on_a_thread(lambda: write_bytes(self._roots, place.asked, data, there.file))
+            if done is not None:
+                self._remember(place, await on_a_thread(lambda: as_agent_sees(data)))
+            return done
+        merged = await self._merged(there, there.notebook, text, protected)
+        if planned.drastic is None and drastic(merged.comparison) is not None:
+            raise Refused(f"{place.shown} changed while the write was asked about: read it again, then write")
+        done = await self._carried_out(there, merged)
+        if done is not None:
+            self._remember(place, merged.base)
+            self._tell_notes(place, merged)
+        return done
+
+    async def _carried_out(self, there: There, merged: Merged) -> Written | None:
+        """None: what is there changed meanwhile."""
+        place, size = there.place, len(merged.data)
+        if not merged.changed:
+            return Written(place.path, False, None, "", "utf-8", size)
+        if not there.live:
+            return await on_a_thread(lambda: write_bytes(self._roots, place.asked, merged.data, there.file))
+        assert self.live is not None
+        try:
+            await self.live.apply(place.path, operations(merged.comparison))
+        except Stale:
+            return None
+        except PageFailed as error:
+            raise Failed(f"{place.shown} is open, and its page cannot change it: {error}") from None
+        except Unreachable as error:
+            raise _busy(place, error) from None
+        return Written(place.path, False, None, "", "utf-8", size)
+
+    async def _merged(self, there: There, now: Notebook, text: str, protected: str | None) -> Merged:
+        base = self._bases.get(there.place.path)
+        protected = protected if there.live else None  # a copy of the notebook has the same ids
+
+        def work() -> Merged:
+            return merge(base, text, now.data, keep_outputs=self._keep_outputs, protected=protected)
+
+        return await _checked(there.place, work)
+
+    async def _made(self, place: Place, text: str) -> bytes:
+        return await _checked(place, lambda: created(text))
+
+    def _tell_notes(self, place: Place, merged: Merged) -> None:
+        if merged.notes:
+            name = visible(os.path.basename(place.path))
+            notes = "\n".join(merged.notes)
+            self._tell(NoticeGiven("info", f"{name}: not all was taken as written", notes, source="client"))
+
+    # ---- written on disk by others --------------------------------------------------------------
+
+    async def turn_began(self, path: str) -> None:
+        """Keep the file as its page knows it: what an agent makes of it by itself is told by that."""
+        place = await self.place_of(path)
+        if place is None or self.live is None:
+            return
+        known = await self.live.known(place.path)
+        file = await on_a_thread(lambda: read_bytes(self._roots, place.asked, MAX_NOTEBOOK))
+        if known is not None and _is_known(file, known):
+            self._before[place.path] = (file.data, known)
+
+    async def changed_on_disk(self, path: str) -> None:
+        """The agent may have written the file itself: the tab that has it open is brought up to date."""
+        place = await self.place_of(path)
+        if place is None or self.live is None or await self._state_of(place) != "open":
+            return
+        async with self._following:
+            try:
+                became = await self.live.refresh(place.path)
+                if became == "unsaved" and await self._followed(place, self.live):
+                    became = "reloaded"
+            except (Unreachable, PageFailed, Stale):
+                return  # the page notices by itself when it saves, and asks
+        name = visible(os.path.basename(place.path))
+        if became == "reloaded":
+            self._tell(NoticeGiven("info", f"{name} was changed on disk: the tab follows", source="client"))
+        elif became == "unsaved":
+            title = f"{name} was changed on disk, and the tab has edits that do not go together with that"
+            self._tell_once(title, "Neither was overwritten; when the tab is saved, it asks first.")
+
+    async def _followed(self, place: Place, live: OpenNotebooks) -> bool:
+        """Bring what changed on disk into a tab that is not saved; False if both cannot be had."""
+        base, known = self._before.get(place.path, (b"", None))
+        if known is None or await live.known(place.path) != known:
+            return False
+        now = await live.read(place.path)
+        _, cell = self._asker()
+
+        def work() -> tuple[bytes, Merged]:
+            disk = read_bytes(self._roots, place.asked, MAX_NOTEBOOK).data
+            view = as_agent_sees(base, outputs="raw")
+            return disk, merge(view, disk, now, keep_outputs=self._keep_outputs, protected=cell)
+
+        try:
+            disk, merged = await on_a_thread(work)
+        except (Invalid, Conflict, FileTrouble):
+            return False
+        if merged.notes or drastic(merged.comparison) is not None:
+            return False  # something of it would be lost
+        holds = hashlib.sha256(disk).hexdigest()
+        await live.apply(place.path, operations(merged.comparison), holds=holds)
+        if (now_known := await live.known(place.path)) is not None:
+            self._before[place.path] = (disk, now_known)
+        return True
+
+
+async def _checked(place: Place, work: Callable[[], T]) -> T:
+    try:
+        return await on_a_thread(work)
+    except (Invalid, Conflict) as error:
+        raise BadRequest(f"{place.shown}: {error}") from None
+
+
+def _is_known(file: Bytes, known: FileFacts) -> bool:
+    """Whether a page knows the file as it is: by its content, else (a server that tells no hash) its time."""
+    if known.hash is not None and known.hash_algorithm == "sha256":
+        return hashlib.sha256(file.data).hexdigest() == known.hash
+    try:
+        told = datetime.fromisoformat(known.last_modified).timestamp()
+    except ValueError:
+        return False
+    return abs(told - file.modified) < SAME_S
+
+
+def _busy(place: Place, error: Exception | None) -> Failed:
+    why = f" ({error})" if error is not None and str(error) else ""
+    return Failed(f"{place.shown} is open and busy{why}: nothing was written; retry in a moment")
+
+
+def _shown(place: Place, before: str | None, after: str) -> Content:
+    if max(len(before or ""), len(after)) > SHOWN_CHARS:
+        return Text(f"A notebook with {len(after):,} characters of source")
+    return Diff(place.asked, after, before)
+
+
+def script(notebook: Notebook) -> str:
+    """The cells as one text, for people to compare: what is in them, and nothing of JSON and outputs."""
+    return "".join(_cell_text(cell.id, cell.type, cell.source) for cell in notebook.cells)
+
+
+def _cell_text(id: str, type: str, source: str) -> str:
+    kind = "" if type == "code" else f" [{type}]"
+    ending = "" if source.endswith("\n") or not source else "\n"
+    return f"# %%{kind} {id}\n{source}{ending}\n"

@@ -1,0 +1,54 @@
+"""Notebook files that cannot be lost: what an agent reads of one, and what becomes of what it writes.
+
+Pure: texts in, texts out; no file, no page, no clock, no chance. `read` finds every part of a file's
+text, `as_agent_sees` shows it, `merge` takes back what the agent writes, and `comparing` says what that
+changes. What nobody changed is copied, never written anew.
+"""
+
+from .comparing import (
+    CellChange,
+    Comparison,
+    Delete,
+    Insert,
+    Move,
+    Operation,
+    Replace,
+    SetMetadata,
+    changes,
+    compare,
+    drastic,
+    operations,
+)
+from .creating import created
+from .merging import Merged, merge
+from .names import source_hash
+from .problems import Clash, Conflict, Invalid
+from .reading import Data, Notebook, read
+from .views import View, as_agent_sees
+
+__all__ = [
+    "CellChange",
+    "Clash",
+    "Comparison",
+    "Conflict",
+    "Data",
+    "Delete",
+    "Insert",
+    "Invalid",
+    "Merged",
+    "Move",
+    "Notebook",
+    "Operation",
+    "Replace",
+    "SetMetadata",
+    "View",
+    "as_agent_sees",
+    "changes",
+    "compare",
+    "created",
+    "drastic",
+    "merge",
+    "operations",
+    "read",
+    "source_hash",
+]

@@ -1,0 +1,110 @@
+"""Three-way merge of metadata, key by key, and of attachments, name by name.
+
+Knows neither cells nor files. What the agent was shown as a placeholder, and writes back as one, is
+not changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ..records import Json
+from .checking import is_bundle
+from .eliding import MARK, is_placeholder, shown_metadata
+
+_ABSENT = object()
+
+
+class Clashing(Exception):
+    """Both sides changed this key, each in its own way."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(key)
+        self.key = key
+
+
+def merged_metadata(
+    base: Mapping[str, Json], written: Mapping[str, Json], now: Mapping[str, Json]
+) -> dict[str, Json]:
+    """What is there now, with the agent's edits; raises `Clashing`. `now` itself, if there are none."""
+    if same(written, base):
+        return dict(now)
+    return _merged(base, written, now, shown_metadata(now), "")
+
+
+def _merged(
+    base: Mapping[str, Json],
+    written: Mapping[str, Json],
+    now: Mapping[str, Json],
+    shown: Mapping[str, Json],
+    path: str,
+) -> dict[str, Json]:
+    """`shown` is `now` as the agent would see it: what `base` is to be compared with."""
+    result = dict(now)
+    for key in [*written, *(key for key in base if key not in written)]:
+        old, new, there = (side.get(key, _ABSENT) for side in (base, written, shown))
+        if same(new, old) or same(new, there) or _left_out(new):
+            continue
+        if isinstance(old, dict) and isinstance(new, dict) and isinstance(there, dict) and MARK not in there:
+            result[key] = _merged(old, new, now[key], there, f"{path}{key}.")
+        elif not same(there, old) and not same(now.get(key, _ABSENT), old):
+            raise Clashing(f"{path}{key}")
+        elif new is _ABSENT:
+            del result[key]
+        else:
+            result[key] = new
+    return result
+
+
+def same(one: Json, other: Json) -> bool:
+    """Equal as JSON: True is not 1, and 1 is not 1.0."""
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(same(it, other[name]) for name, it in one.items())
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(same, one, other))
+    return bool(one == other)
+
+
+def _left_out(value: Json) -> bool:
+    """A placeholder that came from elsewhere, such as a cell that was copied."""
+    match value:
+        case {"acp_notebook": note}:
+            return is_placeholder(note)
+    return is_placeholder(value)
+
+
+def without_placeholders(metadata: Mapping[str, Json]) -> dict[str, Json]:
+    """Metadata of a new cell."""
+    return {name: it for name, it in metadata.items() if not _left_out(it)}
+
+
+def added_attachments(
+    written: Mapping[str, Json], now: Mapping[str, Json], known: Mapping[tuple[str, str], Json]
+) -> tuple[dict[str, Json], list[str]]:
+    """Attachments that the agent adds, and the names of those that were not taken.
+
+    One that is there stays as it is. A placeholder is what it stands for, where that is `known`: so a
+    cell that is split or copied keeps its pictures.
+    """
+    added: dict[str, Json] = {}
+    refused: list[str] = []
+    for name, bundle in written.items():
+        if name in now:
+            continue
+        if not is_bundle(bundle):
+            refused.append(name)
+        elif any(is_placeholder(it) for it in bundle.values()):
+            whole = known.get(attachment_key(name, bundle))
+            if whole is None:
+                refused.append(name)
+            else:
+                added[name] = whole
+        else:
+            added[name] = bundle
+    return added, refused
+
+
+def attachment_key(name: str, shown: Mapping[str, Json]) -> tuple[str, str]:
+    return name, "\n".join(sorted(f"{mime}: {it}" for mime, it in shown.items()))

@@ -1,0 +1,118 @@
+"""A notebook as an agent reads it: valid nbformat 4.5, in stable lines, with ids and without ballast.
+
+Knows how to show, and remembers what was shown: that is the base of a later merge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from msgspec import Struct
+
+from ..records import Json
+from .eliding import count_of, shown_attachments, shown_metadata, shown_outputs
+from .problems import Invalid
+from .reading import IDS_SINCE, TYPES, Cell, Data, Notebook, read
+from .style import STANDARD, dumped
+
+Content = tuple[str, str]
+"""Type and source of a cell: what is compared when asking who changed it."""
+
+
+class Seen(Struct, frozen=True):
+    """A cell as the agent knows it."""
+
+    name: str
+    """The id that the agent knows it by."""
+    id: str
+    """The id that the file gives it: another one only where the file has no ids, and the cell changed."""
+    type: str
+    source: str
+    metadata: dict[str, Json]
+    attachments: dict[str, Json]
+    outputs: list[Json]
+
+    @property
+    def content(self) -> Content:
+        return content(self.type, self.source)
+
+
+class View(Struct, frozen=True):
+    """What an agent read (or wrote): the text, and what a merge needs of it."""
+
+    text: str
+    cells: tuple[Seen, ...]
+    metadata: dict[str, Json]
+
+
+def content(type: str, source: str) -> Content:
+    """Line ends count as the same: agents write "\\n" whatever they read."""
+    return shown_type(type), source.replace("\r\n", "\n")
+
+
+def content_of(cell: Cell) -> Content:
+    return content(cell.type, cell.source)
+
+
+def shown_type(type: str) -> str:
+    """A type that nbformat does not know is shown as raw; in the file it stays what it is."""
+    return type if type in TYPES else "raw"
+
+
+def as_agent_sees(data: Data | Notebook, *, outputs: Literal["elided", "raw"] = "elided") -> View:
+    """The notebook for an agent's eyes; raises `Invalid`."""
+    notebook = data if isinstance(data, Notebook) else read(data)
+    try:
+        return _view(notebook, raw=outputs == "raw")
+    except RecursionError:
+        raise Invalid("not a notebook that can be shown: an output is nested too deeply") from None
+
+
+def _view(notebook: Notebook, *, raw: bool) -> View:
+    cells = tuple(seen(cell, raw=raw) for cell in notebook.cells)
+    metadata = shown_metadata(notebook.metadata, raw=raw)
+    counts = [count_of(cell.fields.get("execution_count")) for cell in notebook.cells]
+    return View(_text(cells, counts, metadata, notebook.minor), cells, metadata)
+
+
+def seen(cell: Cell, *, raw: bool = False) -> Seen:
+    return Seen(
+        cell.id,
+        cell.id,
+        shown_type(cell.type),
+        cell.source,
+        shown_metadata(cell.metadata, raw=raw),
+        shown_attachments(cell.attachments, raw=raw),
+        shown_outputs(cell.outputs, raw=raw),
+    )
+
+
+def _text(cells: Sequence[Seen], counts: Sequence[int | None], metadata: dict[str, Json], minor: int) -> str:
+    """One line of source is one line of the text; the keys are in nbformat's order, which is sorted."""
+    notebook = {
+        "cells": [_plain(cell, count) for cell, count in zip(cells, counts, strict=True)],
+        "metadata": _ordered(metadata),
+        "nbformat": 4,
+        "nbformat_minor": max(minor, IDS_SINCE),
+    }
+    return f"{dumped(notebook, STANDARD)}\n"
+
+
+def _plain(cell: Seen, count: int | None) -> dict[str, Json]:
+    code = cell.type == "code"
+    return {
+        **({"attachments": _ordered(cell.attachments)} if cell.attachments and not code else {}),
+        "cell_type": cell.type,
+        **({"execution_count": count} if code else {}),
+        "id": cell.name,
+        "metadata": _ordered(cell.metadata),
+        **({"outputs": _ordered(cell.outputs)} if code else {}),
+        "source": cell.source.splitlines(keepends=True),
+    }
+
+
+def _ordered(value: Json) -> Json:
+    if isinstance(value, dict):
+        return {name: _ordered(value[name]) for name in sorted(value)}
+    return [_ordered(item) for item in value] if isinstance(value, list) else value

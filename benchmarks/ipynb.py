@@ -1,0 +1,93 @@
+"""What reading and merging a notebook cost, as ratios to plain `json.loads` of the same file.
+
+Prints one row each for a notebook of 50 MB with images, and for one of 2,000 cells; and how the cost
+of the latter grows when the cells double. Run alone: `python -m benchmarks.ipynb`.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from typing import Any
+
+from acp_notebook.core.ipynb import as_agent_sees, drastic, merge, operations
+
+RUNS = 3
+"""The best of these counts, the least disturbed one."""
+
+IMAGE = "iVBORw0KGgoAAAANSUhEUg" * 45_455
+"""1 MB."""
+
+
+def _cell(number: int, outputs: list[Any]) -> dict[str, Any]:
+    return {
+        "cell_type": "code",
+        "execution_count": number,
+        "id": f"cell-{number}",
+        "metadata": {"tags": ["t"]},
+        "outputs": outputs,
+        "source": [f"x{line} = {number}\n" for line in range(20)],
+    }
+
+
+def _file(cells: list[Any]) -> bytes:
+    book = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    return json.dumps(book, indent=1).encode()
+
+
+def images(count: int = 50) -> bytes:
+    figure = {"output_type": "display_data", "data": {"image/png": IMAGE}, "metadata": {}}
+    return _file([_cell(number, [figure]) for number in range(count)])
+
+
+def cells(count: int = 2_000) -> bytes:
+    printed = {"output_type": "stream", "name": "stdout", "text": ["line\n"] * 20}
+    return _file([_cell(number, [printed]) for number in range(count)])
+
+
+def best(function: Callable[[], object]) -> float:
+    """CPU seconds."""
+    costs = []
+    for _ in range(RUNS):
+        began = time.process_time()
+        function()
+        costs.append(time.process_time() - began)
+    return min(costs)
+
+
+def measured(data: bytes) -> dict[str, float]:
+    """CPU seconds of each step, for this file."""
+    view = as_agent_sees(data)
+    wrote = json.loads(view.text)
+    for number, cell in enumerate(wrote["cells"]):
+        if number % 10 == 0:
+            cell["source"] = ["changed\n"]
+    wrote["cells"].insert(1, _cell(-1, []) | {"id": "new"})
+    written = json.dumps(wrote, indent=1)
+    merged = merge(view, written, data)
+    return {
+        "json.loads": best(lambda: json.loads(data)),
+        "read": best(lambda: as_agent_sees(data)),
+        "merge": best(lambda: merge(view, written, data)),
+        "operations": best(lambda: (operations(merged.comparison), drastic(merged.comparison))),
+    }
+
+
+def rows() -> list[tuple[str, float, float, float]]:
+    """What, our seconds, the peer's, the ratio."""
+    table = []
+    for what, data in (("50 MB of images", images()), ("2,000 cells", cells())):
+        costs = measured(data)
+        peer = costs.pop("json.loads")
+        table += [(f"{step}, {what}", cost, peer, cost / peer) for step, cost in costs.items()]
+    once, twice = measured(cells(2_000)), measured(cells(4_000))
+    table += [
+        (f"{step}, 4,000 cells to 2,000", twice[step], once[step], twice[step] / once[step]) for step in once
+    ]
+    return table
+
+
+if __name__ == "__main__":
+    for what, ours, peer, ratio in rows():
+        print(f"{what:<44} {ours * 1e3:>9.1f} ms {peer * 1e3:>9.1f} ms {ratio:>8.2f}")

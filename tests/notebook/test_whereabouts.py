@@ -1,0 +1,88 @@
+"""Which file a notebook in a page is."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from acp_notebook.core.live import FileFacts
+from acp_notebook.notebook import whereabouts
+
+
+def facts(path: Path) -> FileFacts:
+    status = path.stat()
+    told = datetime.fromtimestamp(status.st_mtime, UTC).isoformat().replace("+00:00", "Z")
+    hash = hashlib.sha256(path.read_bytes()).hexdigest()
+    return FileFacts(told, status.st_size, hash, "sha256")
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "root" / "work" / "a.ipynb"
+    path.parent.mkdir(parents=True)
+    path.write_text("{}")
+    return path
+
+
+def test_a_file_is_the_one_that_is_told_of(file: Path) -> None:
+    assert whereabouts.is_told_of(str(file), facts(file))
+    told = facts(file)
+    assert whereabouts.is_told_of(str(file), FileFacts(told.last_modified, told.size))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"last_modified": "2020-01-01T00:00:00Z"},
+        {"last_modified": "yesterday"},
+        {"size": 3},
+        {"hash": "0" * 64},
+        {"hash_algorithm": "none"},
+        {"hash_algorithm": None},
+        {"hash": None, "size": None},
+    ],
+    ids=str,
+)
+def test_anything_else_proves_nothing(file: Path, change: dict[str, object]) -> None:
+    told = facts(file)
+    fields = {name: getattr(told, name) for name in told.__struct_fields__} | change
+    assert not whereabouts.is_told_of(str(file), FileFacts(**fields))
+
+
+def test_what_is_gone_is_nothing(file: Path) -> None:
+    told = facts(file)
+    file.unlink()
+    assert not whereabouts.is_told_of(str(file), told)
+
+
+def test_the_servers_root_follows_from_what_the_kernel_was_started_for(file: Path) -> None:
+    first = next(whereabouts.candidates("work/a.ipynb", [str(file)]))
+    assert first == str(file)
+    assert next(whereabouts.candidates("RTC:work/a.ipynb", [str(file)])) == str(file)
+
+
+def test_after_a_rename_the_folders_above_are_tried(file: Path) -> None:
+    found = list(whereabouts.candidates("work/b.ipynb", [str(file)]))
+    assert str(file.parent / "b.ipynb") in found
+    assert len(found) == len(set(found))
+    assert list(whereabouts.candidates("", [str(file)])) == []
+
+
+def test_links_are_followed(file: Path, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(file.parent.parent)
+    started = str(tmp_path / "link" / "work" / "a.ipynb")
+    assert next(whereabouts.candidates("work/a.ipynb", [started])) == os.path.realpath(file)
+    (file.parent / "hard.ipynb").hardlink_to(file)
+    assert whereabouts.is_same(str(file), str(file.parent / "hard.ipynb"))
+    assert not whereabouts.is_same(str(file), str(file.parent / "none.ipynb"))
+
+
+def test_only_absolute_paths_are_taken_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JPY_SESSION_NAME", "a.ipynb")
+    assert whereabouts.started_as() == []
+    monkeypatch.setenv("JPY_SESSION_NAME", "/x/a.ipynb")
+    assert whereabouts.started_as() == ["/x/a.ipynb"]
