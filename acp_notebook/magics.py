@@ -12,6 +12,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -172,7 +173,21 @@ class AcpMagics(Magics):
     # ---- what prompts mention -----------------------------------------------------------------
 
     def _places(self, session: Session) -> Places:
-        return Places(self._variables(), self.cells, self._last_error, Path(session.cwd))
+        return Places(
+            self._variables(), lambda which: self._cell(session, which), self._last_error, Path(session.cwd)
+        )
+
+    def _cell(self, session: Session, which: str) -> str | None:
+        """A cell as it stands in the page, with what is not saved; else as it ran."""
+        inputs = self._inputs()
+        # The number of the last one is known here: in the page, the cell that runs now has one, too.
+        number = str(max(inputs)) if which == LAST and inputs else which
+        if session._conversation.has_page:
+            with suppress(Error):  # it cannot be reached now
+                live = session.notebook.source_of(number)
+                if live is not None:
+                    return live
+        return self.cells(which)
 
     def _variables(self) -> dict[str, Any]:
         """The user's, without what the shell put there."""

@@ -315,3 +315,33 @@ def test_unloading_takes_everything_out_and_loading_again_puts_it_in_once(asked:
     assert asked["session"].status == "idle"
     asked.run("%load_ext acp_notebook")
     assert "You said: “is it there?”" in asked.run("%acp is it there?")
+
+
+class Page:
+    """Stands for the notebook in the page, where cell 1 was changed since it ran."""
+
+    def __init__(self, cells: dict[str, str] | None) -> None:
+        self.cells = cells
+
+    def source_of(self, which: str) -> str | None:
+        if self.cells is None:
+            raise acp.UsageError("the page is busy")
+        return self.cells.get(which)
+
+
+@pytest.mark.parametrize(
+    ("cells", "sent"), [({"1": "x = 'not saved'"}, "not saved"), ({}, "as it ran"), (None, "as it ran")]
+)
+def test_a_cell_is_sent_as_it_stands_in_the_page_else_as_it_ran(
+    cells: dict[str, str] | None, sent: str, monkeypatch: pytest.MonkeyPatch, asked: Shell
+) -> None:
+    session = asked.shell.user_ns["session"]
+    asked.run("y = 'as it ran'")
+    magics = loaded(asked.shell)
+    assert magics is not None
+    number = max(magics._inputs())
+    page = Page(cells and {str(number): cells["1"]})
+    monkeypatch.setattr(session._conversation, "has_page", True)
+    monkeypatch.setattr(type(session), "notebook", property(lambda _: page))
+    asked.run("%acp look at @cell:last")
+    assert sent in str(asked.sent)
