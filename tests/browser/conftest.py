@@ -38,6 +38,35 @@ COMBINED: dict[str, Sequence[Sequence[str]]] = {
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 SHOTS = Path(os.environ.get("ACP_TEST_SCREENSHOTS") or ROOT / ".cache" / "screenshots")
 
+EVERY_RUN = {
+    "test_question_and_stop",
+    "test_two_sessions_at_once",
+    "test_interrupt",
+    "test_interrupt_of_an_agent_that_ignores_it",
+    "test_answer_while_a_cell_blocks",
+    "test_page_comes_back",
+    "test_restarts_in_mid_turn",
+    "test_the_session_hears_its_kernel",
+    "test_nothing_is_lost_and_nothing_reordered",
+    "test_saved_in_mid_turn_and_at_its_end",
+    "test_saved_after_the_kernel_is_gone",
+    "test_a_page_that_comes_back_is_live_and_clean",
+    "test_without_access_to_the_document_the_kernel_puts_the_static_form_in",
+    "test_a_copy_of_the_file_says_it_all_in_python_and_as_html",
+    "test_the_tour",
+    "test_an_agent_that_died_is_started_again",
+    "test_hostile_texts_stay_texts",
+    "test_no_violation",
+    "test_answer_a_question",
+    "test_write_send_and_stop",
+    "test_an_agent_edits_inserts_and_deletes_while_the_user_writes",
+    "test_session_notebook",
+}
+"""What is tried in every run; with all of them it would take longer than a run may: those are for --full."""
+
+IN_TURN = {"test_saving.py", "test_views.py", "test_streaming.py", "test_slow_page.py"}
+"""Their tests run in one host by default, in turn; the others say themselves what is slow."""
+
 FAILED = pytest.StashKey[bool]()
 
 TEST_S = 300.0
@@ -154,7 +183,7 @@ def keep_shot(item: pytest.Item, opened: NotebookPage) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Each test that is for both hosts runs in one of them by default, in turn; in both in --full.
+    """Marks what is slow, and gives each test its time.
 
     A page, a server and a kernel take their time on a busy machine; each wait is bounded anyway.
     """
@@ -166,5 +195,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.timeout(TEST_S))
         host = item.callspec.params.get("host") if hasattr(item, "callspec") else None
         number = tests.setdefault(item.originalname, len(tests))
-        if host in HOSTS and host != HOSTS[number % 2]:
+        elsewhere = item.path.name in IN_TURN and host in HOSTS and host != HOSTS[number % 2]
+        if elsewhere or item.originalname not in EVERY_RUN:
             item.add_marker(pytest.mark.slow)
