@@ -106,6 +106,8 @@ def wheel_node(root: Path) -> Path | None:
     if found is None or not found.submodule_search_locations:
         return None
     wheel = Path(found.submodule_search_locations[0])
+    if not (wheel / "bin" / "node").exists():
+        return None
     bin = root / ".cache" / "build-node"
     shutil.rmtree(bin, ignore_errors=True)
     bin.mkdir(parents=True)

