@@ -19,7 +19,7 @@ from .core import events as ev
 from .core import intents
 from .core.patches import Patch
 from .core.prompt import content_of, fitted
-from .core.records import ConfigOption, Image, Json
+from .core.records import Image, Json
 from .core.snapshot import Question, Snapshot, text_of
 from .errors import Error, UsageError
 from .notebook.channel import Channel
@@ -216,16 +216,15 @@ class Panel:
 
     async def _set_mode(self, mode: str) -> None:
         snapshot = self._snapshot()
-        for option in snapshot.config:
-            if option.category == "mode" and option.type == "select":  # then it is the mode
-                return await self._set_config(option.id, mode)
+        if (option := snapshot.mode_option) is not None:
+            return await self._set_config(option.id, mode)
         if mode not in [it.id for it in snapshot.modes]:
             raise UsageError(f"this agent has no mode {mode!r}")
         await self._conversation.set_mode(mode)
 
     async def _set_config(self, id: str, value: str | bool) -> None:
         option = next((it for it in self._snapshot().config if it.id == id), None)
-        if option is None or not _takes(option, value):
+        if option is None or not option.takes(value):
             raise UsageError(f"this agent's option {id!r} cannot be {value!r}")
         await self._conversation.set_config(id, value)
 
@@ -303,12 +302,6 @@ class Panel:
             shown.frozen = True
             await self._make(shown)
             shown.replace()
-
-
-def _takes(option: ConfigOption, value: str | bool) -> bool:
-    if option.type == "boolean":
-        return isinstance(value, bool)
-    return value in [choice.value for choice in option.choices]
 
 
 class _Shown:

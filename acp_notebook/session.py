@@ -234,7 +234,7 @@ class Session(Shown):
 
     @property
     def modes(self) -> tuple[Mode, ...]:
-        option = _mode_option(self.transcript)
+        option = self.transcript.mode_option
         if option is None:
             return self.transcript.modes
         return tuple(Mode(choice.value, choice.name, choice.description) for choice in option.choices)
@@ -243,12 +243,12 @@ class Session(Shown):
     def mode(self) -> str | None:
         """The agent's mode, such as "plan"; assign to change it."""
         snapshot = self.transcript
-        option = _mode_option(snapshot)
+        option = snapshot.mode_option
         return str(option.value) if option is not None else snapshot.mode
 
     @mode.setter
     def mode(self, mode: str) -> None:
-        option = _mode_option(self.transcript)
+        option = self.transcript.mode_option
         if option is not None:
             self.config[option.id] = mode
             return
@@ -311,10 +311,8 @@ class Config(MutableMapping[str, "str | bool"]):
 
     def __setitem__(self, id: str, value: str | bool) -> None:
         option = self._option(id)
-        boolean = option.type == "boolean"
-        allowed: list[Any] = [True, False] if boolean else [choice.value for choice in option.choices]
-        if value not in allowed or (boolean and not isinstance(value, bool)):  # 1 == True
-            raise UsageError(f"{id!r} cannot be {value!r}; it may be {', '.join(map(repr, allowed))}")
+        if not option.takes(value):
+            raise UsageError(f"{id!r} cannot be {value!r}; it may be {', '.join(map(repr, option.values))}")
         self._conversation.host.home.call(self._conversation.set_config(id, value))
 
     def __delitem__(self, id: str) -> None:
@@ -335,14 +333,6 @@ class Config(MutableMapping[str, "str | bool"]):
                 return option
         known = ", ".join(self) or "none"
         raise UsageError(f"no option {id!r}; this agent has {known}")
-
-
-def _mode_option(snapshot: Snapshot) -> ConfigOption | None:
-    """Where an agent has config options, its modes are one of them."""
-    for option in snapshot.config:
-        if option.category == "mode" and option.type == "select":
-            return option
-    return None
 
 
 def _stop(turn: Turn) -> None:

@@ -143,6 +143,14 @@ class ConfigOption(Struct, frozen=True):
     description: str | None = None
     category: str | None = None
 
+    @property
+    def values(self) -> tuple[str | bool, ...]:
+        """What it can be set to."""
+        return (True, False) if self.type == "boolean" else tuple(choice.value for choice in self.choices)
+
+    def takes(self, value: str | bool) -> bool:
+        return value in self.values and isinstance(value, bool) == (self.type == "boolean")  # 1 == True
+
 
 class Cost(Struct, frozen=True):
     amount: float

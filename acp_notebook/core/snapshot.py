@@ -213,6 +213,11 @@ class Snapshot:
     commands: tuple[Command, ...] = ()
     usage: Usage | None = None
 
+    @property
+    def mode_option(self) -> ConfigOption | None:
+        """Where an agent has config options, its modes are one of them."""
+        return next((it for it in self.config if it.category == "mode" and it.type == "select"), None)
+
     def __repr__(self) -> str:
         turns = sum(isinstance(item, TurnStart) for item in self.items)
         return f"<Snapshot: {turns} turns, {len(self.items)} items, {self.status}>"
