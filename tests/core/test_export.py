@@ -455,7 +455,7 @@ DECLARATION = re.compile(
     r"text-align:(left|right|center)|opacity:[.\d]+|max-width:100%|background:rgba\([\d,.]+\)"
     r"|(margin|padding|padding-left):[.\dem ]+|overflow-x:auto|display:block|color:#[0-9a-f]{6}"
     r"|border-left:3px solid rgba\([\d,.]+\)|border:1px solid rgba\([\d,.]+\)|border-radius:4px"
-    r"|list-style:none"
+    r"|list-style:none|font-family:monospace"
 )
 
 

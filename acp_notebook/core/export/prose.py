@@ -18,7 +18,7 @@ MAX_NESTING = 40
 """Block levels that are rendered; markdown-it drops what is deeper, so such a text is shown as it is."""
 MAX_CHARS = 100_000
 """A message beyond is data, not prose: it is shown as it is."""
-PRE = "margin:.4em 0;padding:.5em .8em;overflow-x:auto;background:rgba(127,127,127,.1)"
+PRE = "margin:.4em 0;padding:.5em .8em;overflow-x:auto;background:rgba(127,127,127,.1);font-family:monospace"
 """Verbatim text: set off by a faint ground that suits light and dark pages."""
 _FENCED = f"display:block;{PRE}"
 HEADING_SHIFT = 2
