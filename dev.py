@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The one entry for working on this project: `python3 dev.py demo | test | check | build | bench`.
+"""The one entry for working on this project: `python3 dev.py demo | test | check | build | docs | bench`.
 
 Makes and fills `.venv` beside itself, then hands over to the tools in it. Knows nothing of the package's
 code, and uses the standard library only, so that a fresh clone needs no more than a Python.
@@ -348,6 +348,12 @@ def wheel_faults(names: Sequence[str]) -> list[str]:
     return missing + [f"{top} does not belong in it" for top in sorted(tops - {"acp_notebook"})]
 
 
+def docs(project: Project, _: argparse.Namespace) -> int:
+    """docs/reference.md, from the docstrings."""
+    install(project, "test", "bench")
+    return run_steps(project, {"reference": ["docs.build_reference"]}, environment(project))
+
+
 def bench(project: Project, args: argparse.Namespace) -> int:
     """The benchmarks: ratios against peers."""
     install(project, "test", "bench")
@@ -429,6 +435,8 @@ def parser() -> argparse.ArgumentParser:
 
     verbs.add_parser("check", help="lint and types only").set_defaults(run=check)
     verbs.add_parser("build", help="wheel and sdist into dist/").set_defaults(run=build)
+
+    verbs.add_parser("docs", help="write docs/reference.md from the docstrings").set_defaults(run=docs)
 
     verb = verbs.add_parser("bench", help="the benchmarks")
     verb.add_argument("more", nargs="*", metavar="-- ARG", help="for the benchmarks")
