@@ -13,14 +13,15 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-from .agent.conversation import Conversation, TurnRun
+from .agent.conversation import Conversation
 from .agent.threads import on_a_thread
+from .agent.turn_queue import TurnRun
 from .core import events as ev
 from .core import intents
 from .core.patches import Patch
-from .core.prompt import content_of, fitted
+from .core.prompt import content_of, fitted, words_of
 from .core.records import Image, Json
-from .core.snapshot import Question, Snapshot, text_of
+from .core.snapshot import Question, Snapshot
 from .errors import Error, UsageError
 from .notebook.channel import Channel
 from .notebook.live import Documents
@@ -42,8 +43,8 @@ HELLO_S = 10.0
 QUEUE_S = 0.3
 """A prompt that has not begun after this waits for something: for the agent to start again, say."""
 
-QUEUED_CHARS = 2000
-"""Of a prompt that waits: enough to know it, and to write it anew."""
+QUEUED_CHARS = 8000
+"""Of a prompt that waits: enough to know it; one that is longer cannot be edited in the page."""
 
 SESSION = "session"
 """What the static form of the whole session goes by, beside the turns' ids."""
@@ -95,6 +96,7 @@ class Panel:
         if self._conversation.running is not None:  # it began just now: its cell makes the panel
             self._began = time.monotonic()
         self._conversation.listen(self._changed)
+        self._conversation.queue.changed = self._queue_changed
         self._conversation.hands.notebooks.live = self.documents
 
     def _follow(self, name: str, run: TurnRun | None, output: Output) -> None:
@@ -142,6 +144,8 @@ class Panel:
                 self._cancel(turn)
             case intents.Prompt(text, images):
                 self._prompt(text, images)
+            case intents.Edit() | intents.SendNow() | intents.Move():
+                self._rearrange(intent)
             case intents.Mode(mode):
                 self._attempt(self._set_mode(mode))
             case intents.Config(id, value):
@@ -179,24 +183,37 @@ class Panel:
         run = conversation.new_run(content)
         run.done.add_done_callback(lambda _: self._home.post(self._left_queue, run))
         conversation.start_turn(run)
-        if conversation.running is not None:
+
+    def _left_queue(self, run: TurnRun) -> None:
+        """A turn that never began shows nowhere else."""
+        error = run.done.result()
+        if run.key is None and error is not None:
+            self._refuse(error)
+
+    def _rearrange(self, intent: intents.Queueing) -> None:
+        conversation = self._conversation
+        try:
+            run = conversation.queue.find(intent.turn)
+            match intent:
+                case intents.Edit(text=text):
+                    conversation.queue.edit(run, text)
+                case intents.SendNow():
+                    conversation.send_now(run)
+                case intents.Move(to=to):
+                    conversation.queue.move(run, to)
+        except UsageError as error:  # it was sent meanwhile
+            self._refuse(error)
+        self._tell_now()
+
+    def _queue_changed(self) -> None:
+        if self._conversation.running is not None:
             self._tell_now()
         else:
             self._later(QUEUE_S, self._tell_now)
 
-    def _left_queue(self, run: TurnRun) -> None:
-        """A turn that never began shows nowhere else."""
-        if run.key is None:
-            error = run.done.result()
-            if error is not None:
-                self._refuse(error)
-            self._tell_now()
-
     def _tell_now(self) -> None:
         """What stands beside the state: the prompts that wait, and how long the running turn has taken."""
-        queue = [
-            {"turn": run.id, "text": text_of(run.content)[:QUEUED_CHARS]} for run in self._conversation.queued
-        ]
+        queue = [_queued(run) for run in self._conversation.queue.waiting]
         elapsed = None if self._began is None else time.monotonic() - self._began
         self._channel.tell({"t": "now", "queue": queue, "elapsed": elapsed})
 
@@ -302,6 +319,12 @@ class Panel:
             shown.frozen = True
             await self._make(shown)
             shown.replace()
+
+
+def _queued(run: TurnRun) -> dict[str, Json]:
+    text = words_of(run.content)
+    more = len(run.content) - bool(text)
+    return {"turn": run.id, "text": text[:QUEUED_CHARS], "more": more, "cut": len(text) > QUEUED_CHARS}
 
 
 class _Shown:

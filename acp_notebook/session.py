@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterator, MutableMapping
 from typing import TYPE_CHECKING, Any
 
 from .agent import loop
-from .agent.conversation import Conversation, TurnRun
+from .agent.conversation import Conversation
+from .agent.turn_queue import TurnRun
 from .core import events as ev
 from .core.audit import AuditTable
 from .core.prompt import content_of, fitted
@@ -24,6 +25,7 @@ from .notebook import kernel
 from .notebook.content import contents
 from .presenting import can_be_asked, display_session, may_be_asked_by_text, present
 from .previewing import Preview
+from .queueing import Queue
 from .showing import Shown
 from .turn import Turn
 
@@ -191,6 +193,11 @@ class Session(Shown):
     def turns(self) -> tuple[Turn, ...]:
         """The turns that were started here, oldest first."""
         return tuple(self._turns)
+
+    @property
+    def queue(self) -> Queue:
+        """The prompts that wait while a turn runs: to be read, edited, moved, removed, sent now."""
+        return Queue(self._conversation)
 
     @property
     def status(self) -> str:

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from .agent.conversation import Conversation, TurnRun
+from .agent.conversation import Conversation
 from .agent.loop import check_waiting
+from .agent.turn_queue import TurnRun
 from .core.records import Diff, TokenUsage
 from .core.snapshot import Item, Message, Plan, TerminalRun, ToolCall, TurnStart
 from .errors import Timeout

@@ -16,9 +16,7 @@ import contextlib
 import itertools
 import os
 import threading
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Raw
@@ -38,6 +36,7 @@ from .notebook_files import NotebookFiles
 from .permits import Permits
 from .roots import Roots
 from .terminals import Terminals
+from .turn_queue import TurnQueue, TurnRun
 
 if TYPE_CHECKING:
     from .host import AgentHost
@@ -77,27 +76,6 @@ HISTORY_EVENTS = (
 """What belongs to the conversation itself, and would be told twice when a session is loaded again."""
 
 
-class TurnRun:
-    """A turn on its way. `key` is its item in the transcript; `done` is resolved when it is over, with
-    the error that it failed with, if any."""
-
-    def __init__(self, content: tuple[Content, ...], id: str) -> None:
-        self.content = content
-        self.id = id
-        """What we call it, from before it starts: "t1", "t2", …"""
-        self.key: str | None = None
-        self.cancelling = False
-        self.done: Future[Exception | None] = Future()
-        self.done.set_running_or_notify_cancel()  # whoever waits for it may give up, and not end it
-        self.task: asyncio.Task[None] | None = None
-        self.cell: str | None = None
-        """The id of the notebook's cell that asked."""
-
-    def finish(self, error: Exception | None = None) -> None:
-        if not self.done.done():
-            self.done.set_result(error)
-
-
 class Conversation:
     def __init__(
         self,
@@ -118,10 +96,9 @@ class Conversation:
         self.has_page = False
         """A page has shown itself: there, questions can be answered by a click."""
         self.running: TurnRun | None = None
-        self.queued: deque[TurnRun] = deque()
+        self.queue = TurnQueue(self.ready, self._begin)
         self._turn_numbers = itertools.count(1)
         self._transcript = Transcript()
-        self._turn_lock = asyncio.Lock()
         self._unstuck = asyncio.Event()
         self._unstuck.set()
         self._retelling = False
@@ -181,30 +158,21 @@ class Conversation:
 
     def find_run(self, id: str) -> TurnRun | None:
         """The turn of this id, if it is still on its way."""
-        runs = ([self.running] if self.running is not None else []) + list(self.queued)
+        runs = (*filter(None, [self.running]), *self.queue.waiting)
         return next((run for run in runs if run.id == id), None)
 
     def start_turn(self, run: TurnRun) -> None:
         """Turns go one after the other, in the order in which they were started."""
-        self.queued.append(run)
-        run.task = asyncio.get_running_loop().create_task(self._run_turn(run))
-        run.task.add_done_callback(lambda _: self._left_queue(run))
+        self.queue.add(run)
 
-    def _left_queue(self, run: TurnRun) -> None:
-        """Not in the task itself: of one that is cancelled before its first step, nothing ever runs."""
-        if run in self.queued:
-            self.queued.remove(run)
-        run.finish(SessionClosed("the session was closed") if self.closed else None)
+    def send_now(self, run: TurnRun) -> None:
+        """A prompt that waits is the next one, and the turn that runs is cancelled for it.
 
-    async def _run_turn(self, run: TurnRun) -> None:
-        try:
-            async with self._turn_lock:
-                await self.ready()
-                self.queued.remove(run)
-                self._begin(run)
-                await asyncio.wait({asyncio.wrap_future(run.done)})
-        except Exception as error:  # also a fault of ours: whoever waits must see it
-            run.finish(error)
+        It is sent when that turn has ended, by the agent or by being abandoned; the others keep their order.
+        """
+        self.queue.move(run, 0)
+        if self.running is not None:
+            self.cancel(self.running)
 
     async def ready(self) -> None:
         """The session can take a request: not stuck, its agent alive; started again if need be."""
@@ -256,13 +224,12 @@ class Conversation:
 
     def cancel(self, run: TurnRun | None = None) -> None:
         """Cancel this turn; without one, the turn that runs or is about to."""
-        run = run or self.running or next(iter(self.queued), None)
+        run = run or self.running or next(iter(self.queue.waiting), None)
         if run is None or run.cancelling or run.done.done():
             return
         run.cancelling = True
         if run is not self.running:
-            if run.task is not None:
-                run.task.cancel()
+            self.queue.remove(run)
             return
         self.host.notify(v1.cancel(self.id))
         self.apply(ev.TurnCancelling())
@@ -372,9 +339,7 @@ class Conversation:
             self.host.notify(v1.cancel(self.id))
             self.permits.settle_all("the session was closed")
             self._end(run, ev.TurnEnded("done", "cancelled"), None)
-        for waiting in tuple(self.queued):
-            if waiting.task is not None:
-                waiting.task.cancel()
+        self.queue.close(SessionClosed("the session was closed"))
         self._unstuck.set()
         await self.hands.terminals.close()
         self.apply(ev.StatusChanged("closed"))

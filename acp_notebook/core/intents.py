@@ -83,6 +83,30 @@ class Prompt(Struct, frozen=True, tag_field="t", tag="prompt"):
             raise ValueError("the prompt is empty")
 
 
+class Edit(Struct, frozen=True, tag_field="t", tag="edit"):
+    """Other words for a prompt that waits; `turn` is the id that its turn will have."""
+
+    turn: str
+    text: str
+
+    def __post_init__(self) -> None:
+        if not self.text.strip():
+            raise ValueError("the prompt is empty")
+
+
+class SendNow(Struct, frozen=True, tag_field="t", tag="send_now"):
+    """Stop the running turn, and send this prompt next."""
+
+    turn: str
+
+
+class Move(Struct, frozen=True, tag_field="t", tag="move"):
+    """A prompt that waits takes another place; 0 is the next."""
+
+    turn: str
+    to: int
+
+
 class Mode(Struct, frozen=True, tag_field="t", tag="mode"):
     """Switch the agent to this mode."""
 
@@ -120,7 +144,9 @@ class Doc(Struct, frozen=True, tag_field="t", tag="doc"):
             raise ValueError(f"there is no part {self.part} of {self.of}")
 
 
-Intent = Hello | Bye | Resync | Ack | Answer | Cancel | Prompt | Mode | Config | Restart | Doc
+Queueing = Edit | SendNow | Move
+
+Intent = Hello | Bye | Resync | Ack | Answer | Cancel | Prompt | Queueing | Mode | Config | Restart | Doc
 
 
 class BadIntent(ValueError):

@@ -53,6 +53,18 @@ def _block(part: Any, cwd: str) -> Content:
     )
 
 
+def reworded(content: tuple[Content, ...], text: str) -> tuple[Content, ...]:
+    """The prompt with another text in the place of its first; pictures and all else stay."""
+    at = next((at for at, block in enumerate(content) if isinstance(block, Text)), None)
+    new = Text(_sendable(text))
+    return (new, *content) if at is None else (*content[:at], new, *content[at + 1 :])
+
+
+def words_of(content: tuple[Content, ...]) -> str:
+    """What `reworded` would replace."""
+    return next((block.text for block in content if isinstance(block, Text)), "")
+
+
 def _sendable(text: str) -> str:
     """Lone surrogates (from undecodable file names, mostly) cannot be written as UTF-8."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

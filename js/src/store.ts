@@ -145,7 +145,9 @@ export class Store {
         const { queue, elapsed } = message;
         const since = elapsed === null ? null : this.clock.now() - elapsed * 1000;
         void this.snapshot; // the turn that it speaks of counts as seen
-        const sent = without(this.#snapshot.sent, "prompt");
+        const sent = new Map(
+          [...this.#snapshot.sent].filter(([, it]) => !QUEUEING.has(it.intent.t)),
+        );
         this.#change({ queue, since, sent });
         return null;
       }
@@ -266,6 +268,9 @@ export class Store {
   }
 }
 
+/** What the kernel answers by telling of its queue. */
+const QUEUEING: ReadonlySet<string> = new Set(["prompt", "edit", "send_now", "move"]);
+
 function with_<K, V>(map: ReadonlyMap<K, V>, key: K, value: V): ReadonlyMap<K, V> {
   return new Map(map).set(key, value);
 }
@@ -280,6 +285,9 @@ export function sentKey(intent: Intent): string {
     case "answer":
       return intent.question;
     case "cancel":
+    case "edit":
+    case "send_now":
+    case "move":
       return intent.turn;
     case "mode":
     case "restart":
@@ -315,6 +323,9 @@ function isOpen(intent: Intent, { session, items }: State): boolean {
     case "restart":
       return session.status === "dead";
     case "prompt":
+    case "edit":
+    case "send_now":
+    case "move":
       return true; // the queue shows it
     default:
       return never(intent);

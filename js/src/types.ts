@@ -239,6 +239,10 @@ export interface Queued {
   /** The id that its turn will have. */
   turn: string;
   text: string;
+  /** How many pictures and other things go with the text. */
+  more?: number;
+  /** The text goes on beyond what is here. */
+  cut?: boolean;
 }
 
 export type FromKernel =
@@ -269,6 +273,9 @@ export type Intent =
   | { t: "answer"; question: string; option: string }
   | { t: "cancel"; turn: string }
   | { t: "prompt"; text: string; images?: readonly Picture[] }
+  | { t: "edit"; turn: string; text: string }
+  | { t: "send_now"; turn: string }
+  | { t: "move"; turn: string; to: number }
   | { t: "mode"; mode: string }
   | { t: "config"; id: string; value: string | boolean }
   | { t: "restart" };

@@ -124,21 +124,14 @@ test("Escape closes the list, and only that; the mouse takes a command", async (
   expect(field.value).toBe("/tour ");
 });
 
-test("while a turn runs there is a stop button, and prompts wait in a list", async () => {
-  const { el, find, store, frames, field, sent } = composer([turn()]);
+test("while a turn runs there is a stop button, and prompts wait in a list", () => {
+  const { el, find, store, frames, sent } = composer([turn()]);
   find("[data-acp-stop]")?.click();
   expect(sent()).toEqual([{ t: "cancel", turn: "t1" }]);
   expect(el.querySelectorAll("[data-acp-stop]").length).toBe(1);
   store.receive({ t: "now", queue: [{ turn: "t2", text: "Then this" }], elapsed: 3 });
   frames.draw();
-  const queue = find("[data-acp-queue]");
-  expect(queue?.textContent).toContain("Then this");
-  const [edit, remove] = queue?.querySelectorAll("button") ?? [];
-  remove?.click();
-  expect(sent().at(-1)).toEqual({ t: "cancel", turn: "t2" });
-  edit?.click();
-  await settled();
-  expect(field.value).toBe("Then this");
+  expect(find("[data-acp-queue]")?.textContent).toContain("Then this");
 });
 
 test("a draft outlives its view", async () => {

@@ -371,3 +371,38 @@ def test_redaction_reaches_what_the_page_saves(stage: Stage) -> None:
     turn.wait(LIMIT_S)
     assert "swordfish" not in str(stage.static(turn, "•••"))
     assert "swordfish" not in str(stage.all("static"))
+
+
+def test_a_page_rearranges_what_waits(stage: Stage) -> None:
+    stage.hello()
+    running = stage.session.start("/slow 60")
+    wait_until(lambda: running.text != "", "the turn runs", LIMIT_S)
+    turns = [stage.session.start(text) for text in ("one", "two", "three")]
+
+    def told(*texts: str) -> Message:
+        return stage.until("now", lambda it: [entry["text"] for entry in it["queue"]] == [*texts])
+
+    one, two, three = (entry["turn"] for entry in told("one", "two", "three")["queue"])
+    stage.say(t="edit", turn=two, text="2")
+    told("one", "2", "three")
+    stage.say(t="move", turn=three, to=0)
+    told("three", "one", "2")
+    stage.say(t="cancel", turn=one)
+    told("three", "2")
+    stage.say(t="send_now", turn=two)
+    assert running.wait(LIMIT_S).stop_reason == "cancelled"
+    assert turns[1].wait(LIMIT_S).items[0].text == "2"  # type: ignore[union-attr]
+    turns[2].wait(LIMIT_S)
+    for late in ({"t": "send_now"}, {"t": "edit", "text": "x"}, {"t": "move", "to": 0}):
+        stage.say(turn=two, **late)
+        stage.until("refused", lambda it: "does not wait any more" in it["what"])
+        stage.widget.sent.clear()
+
+
+def test_a_page_that_comes_back_sees_what_waits(stage: Stage) -> None:
+    running = stage.session.start("/slow 60")
+    wait_until(lambda: running.text != "", "the turn runs", LIMIT_S)
+    stage.session.start("x" * 9000, acp.Image("aGk=", "image/png"))
+    stage.hello()
+    (entry,) = stage.until("now", lambda it: len(it["queue"]) == 1)["queue"]
+    assert (len(entry["text"]), entry["cut"], entry["more"]) == (8000, True, 1)

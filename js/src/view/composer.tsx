@@ -9,7 +9,7 @@ import { atEdge, History } from "./history";
 import { Icon } from "./icons";
 import { filesOf, withFiles } from "./images";
 import { Delivery } from "./permission";
-import { line } from "./words";
+import { QueueList } from "./queue";
 
 interface Props {
   draft: Draft;
@@ -61,11 +61,6 @@ export function Composer(props: Props) {
     setListed([]);
     write("", []);
   };
-  const edit = ({ turn, text: queued }: Queued) => {
-    emit({ t: "cancel", turn });
-    replace(text.trim() === "" ? queued : `${text}\n${queued}`);
-    field.current?.focus();
-  };
   const add = async (files: readonly File[]) => {
     const added = await withFiles(images, files);
     setNote(added.refused.join(" "));
@@ -110,7 +105,9 @@ export function Composer(props: Props) {
         void add(files);
       }}
     >
-      {queue.length > 0 && <QueueList queue={queue} off={off !== null} edit={edit} emit={emit} />}
+      {queue.length > 0 && (
+        <QueueList running={running !== null} off={off !== null} {...{ queue, sent, emit }} />
+      )}
       {images.length > 0 && (
         <ul class="acp-thumbs" aria-label="Images to send">
           {images.map(({ data, mime_type: type }, at) => (
@@ -184,37 +181,6 @@ export function Composer(props: Props) {
       </div>
       {sent.get("prompt")?.slow && <Delivery slow what="prompt" />}
     </form>
-  );
-}
-
-interface QueueProps {
-  queue: readonly Queued[];
-  off: boolean;
-  edit: (queued: Queued) => void;
-  emit: Emit;
-}
-
-function QueueList({ queue, off, edit, emit }: QueueProps) {
-  return (
-    <ol class="acp-queue" aria-label="Queued prompts" data-acp-queue={queue.length}>
-      {queue.map((queued) => (
-        <li key={queued.turn}>
-          <span class="acp-badge">queued</span>
-          <span class="acp-queued-text">{line(queued.text)}</span>
-          <button type="button" class="acp-link" disabled={off} onClick={() => edit(queued)}>
-            Edit
-          </button>
-          <button
-            type="button"
-            class="acp-link"
-            disabled={off}
-            onClick={() => emit({ t: "cancel", turn: queued.turn })}
-          >
-            Remove
-          </button>
-        </li>
-      ))}
-    </ol>
   );
 }
 

@@ -1,0 +1,92 @@
+import { beforeEach, expect, test } from "vitest";
+import { turn } from "./helpers";
+import { press, settled, shown, wired } from "./mounted";
+
+beforeEach(() => document.body.replaceChildren());
+
+const QUEUE = [
+  { turn: "t2", text: "Then this", more: 1 },
+  { turn: "t3", text: "And <b>that</b>" },
+  { turn: "t4", text: "x".repeat(9), cut: true },
+];
+
+function queued(items = [turn()]) {
+  const made = shown(items, null, { status: "working" });
+  wired(made);
+  const tell = (queue: typeof QUEUE) => {
+    made.store.receive({ t: "now", queue, elapsed: 3 });
+    made.frames.draw();
+  };
+  tell(QUEUE);
+  const row = (id: string) => made.find(`[data-acp-queued="${id}"]`);
+  const button = (id: string, name: string) =>
+    [...(row(id)?.querySelectorAll("button") ?? [])].find(
+      (it) => it.textContent === name || it.getAttribute("aria-label") === name,
+    );
+  const sent = () => made.emit.mock.calls.map(([it]) => it).filter(({ t }) => t !== "draft");
+  return { ...made, tell, row, button, sent };
+}
+
+test("what waits is listed, as text, with what goes with it", () => {
+  const { find, row } = queued();
+  expect(find("[data-acp-queue]")?.dataset["acpQueue"]).toBe("3");
+  expect(row("t2")?.textContent).toContain("Then this +1");
+  expect(row("t3")?.querySelector(".acp-queued-text")?.textContent).toBe("And <b>that</b>");
+});
+
+test("each can be sent now, moved up and removed; the first has nowhere to go", () => {
+  const { button, sent, tell } = queued();
+  button("t3", "Move up")?.click();
+  expect(button("t2", "Move up")).toBeUndefined();
+  expect(button("t3", "Send now")?.disabled).toBe(true); // on its way
+  tell(QUEUE); // the kernel has answered
+  button("t3", "Send now")?.click();
+  button("t2", "Remove")?.click();
+  expect(sent()).toEqual([
+    { t: "move", turn: "t3", to: 0 },
+    { t: "send_now", turn: "t3" },
+    { t: "cancel", turn: "t2" },
+  ]);
+});
+
+test("a prompt is edited in its place: Enter keeps the words, Escape does not", async () => {
+  const { button, row, sent } = queued();
+  const open = async () => {
+    button("t2", "Edit")?.click();
+    await settled();
+    const field = row("t2")?.querySelector("textarea");
+    if (!field) throw new Error("no field");
+    expect(document.activeElement).toBe(field);
+    return field;
+  };
+  const write = (field: HTMLTextAreaElement, text: string) => {
+    field.value = text;
+    field.dispatchEvent(new Event("input", { bubbles: true }));
+  };
+  let field = await open();
+  write(field, "Other words");
+  await settled();
+  press(field, "Escape");
+  await settled();
+  expect(row("t2")?.querySelector("textarea")).toBeNull();
+  field = await open();
+  expect(field.value).toBe("Then this");
+  write(field, "  ");
+  await settled();
+  press(field, "Enter");
+  expect(sent()).toEqual([]); // nothing is no prompt
+  write(field, "Other words");
+  await settled();
+  press(field, "Enter", { shiftKey: true });
+  press(field, "Enter");
+  expect(sent()).toEqual([{ t: "edit", turn: "t2", text: "Other words" }]);
+});
+
+test("one that is too long to be here whole cannot be edited, and nothing can without a kernel", () => {
+  const { button, store, frames } = queued();
+  expect(button("t4", "Edit")?.disabled).toBe(true);
+  expect(button("t4", "Remove")?.disabled).toBe(false);
+  store.setLink("gone");
+  frames.draw();
+  expect(button("t2", "Remove")?.disabled).toBe(true);
+});
