@@ -40,8 +40,8 @@ SHOWN = "to_html to_markdown to_text"
 
 PUBLIC: dict[type, str] = {
     acp.Session: f"""
-        agent audit cancel close commands config cwd freeze id mode modes notebook preview prompt queue start status
-        stream title transcript turns usage {SHOWN}
+        agent audit cancel close commands config cwd freeze id mode modes notebook preview prompt queue start
+        status stream title transcript turns usage {SHOWN}
     """,
     acp.Turn: f"""
         cancel diffs done error files items plan status stop_reason terminals text thoughts
