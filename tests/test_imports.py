@@ -28,6 +28,7 @@ TOP = {
     "loading",
     "permitting",
     "previewing",
+    "queueing",
     "mentions",
     "completing",
     "agent_line",
