@@ -16,6 +16,7 @@ from typing import Any
 from .agent.conversation import Conversation
 from .agent.threads import on_a_thread
 from .agent.turn_queue import TurnRun
+from .agent.undo.undoing import Deed
 from .core import events as ev
 from .core import intents
 from .core.patches import Patch
@@ -152,6 +153,12 @@ class Panel:
                 self._attempt(self._set_config(id, value))
             case intents.Restart():
                 self._attempt(self._conversation.ready())
+            case intents.Undo(turn, file, hunk):
+                self._attempt(self._change("undo", turn, file, hunk))
+            case intents.Redo(turn, file, hunk):
+                self._attempt(self._change("redo", turn, file, hunk))
+            case intents.Keep(turn, file, hunk):
+                self._attempt(self._change("keep", turn, file, hunk))
 
     def _hello(self, hello: intents.Hello) -> None:
         if hello.document:
@@ -230,6 +237,10 @@ class Panel:
 
     def _refuse(self, error: Exception) -> None:
         self._channel.tell({"t": "refused", "what": str(error)})
+
+    async def _change(self, deed: Deed, turn: str | None, file: str | None, hunk: str | None) -> None:
+        """What cannot be had stands in the changes themselves; only nonsense is refused."""
+        await self._conversation.undoing.act(deed, turn, file, hunk)
 
     async def _set_mode(self, mode: str) -> None:
         snapshot = self._snapshot()

@@ -13,8 +13,11 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from acp_notebook.core import events as ev
 from acp_notebook.core import records as rec
+from acp_notebook.core.changes import FileChange, Hunk
 from acp_notebook.core.patches import to_wire
 from acp_notebook.core.records import Json
 from acp_notebook.core.transcript import Transcript
@@ -32,6 +35,10 @@ def _agent(text: str) -> ev.MessageChunk:
 
 OPTIONS = (rec.Option("yes", "Allow", "allow_once"), rec.Option("no", "Reject", "reject_once"))
 USAGE = rec.Usage(1200, 200_000, rec.Cost(0.25, "EUR"))
+
+CHANGED = FileChange(
+    "f1", "sum.py", "modified", 1, 1, (Hunk("h1", 1, 1, 1, 1, ("-a - b", "+a + b")),), tool="k5"
+)
 
 SCRIPTS: dict[str, Sequence[ev.Event]] = {
     "a turn from prompt to end": [
@@ -69,6 +76,10 @@ SCRIPTS: dict[str, Sequence[ev.Event]] = {
         ev.UsageChanged(USAGE),
         ev.TurnEnded("done", "end_turn", usage=rec.TokenUsage(30, 10, 20)),
         ev.StatusChanged("idle"),
+        ev.ChangesReplaced("k1", (CHANGED,), ("ignored files are not covered: data/",)),
+        ev.ChangesReplaced("k1", (CHANGED, FileChange("f2", "b.py", "created", 1, state="kept"))),
+        ev.ChangesReplaced("k1", (replace(CHANGED, state="undone"), FileChange("f2", "b.py", "created", 1))),
+        ev.ChangesReplaced("k9", (CHANGED,)),
     ],
     "a turn that is cancelled, and one that fails": [
         _prompt("Go", "t1"),

@@ -37,6 +37,7 @@ from .permits import Permits
 from .roots import Roots
 from .terminals import Terminals
 from .turn_queue import TurnQueue, TurnRun
+from .undo.undoing import Undoing
 
 if TYPE_CHECKING:
     from .host import AgentHost
@@ -117,6 +118,7 @@ class Conversation:
         )
         terminals = Terminals(host.launch.env, self.apply)
         self.hands = Hands(self, roots, terminals, self.permits, self.auditor, notebooks)
+        self.undoing = Undoing(self, roots)
         DiskWatch(self)
 
     def _where(self) -> tuple[str, str | None]:

@@ -143,6 +143,8 @@ class Hands:
 
     async def _write(self, asked: WriteAsked, write: _Write, permit: Permit) -> None:
         async with self._writing:  # in the order in which they were allowed
+            undoing = self._conversation.undoing
+            before = await undoing.before_write(write.path)
             try:
                 written = await write.work()
             except FileTrouble as error:
@@ -157,6 +159,7 @@ class Hands:
                     tool=permit.tool,
                 )
                 raise
+            await undoing.wrote(written.path, before, permit.tool)
         self._permits.finished(permit, "completed")
         self._auditor.note(
             "act",

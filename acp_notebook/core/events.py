@@ -14,6 +14,7 @@ from typing import Any, Final, Literal
 
 from msgspec import Struct
 
+from .changes import FileChange
 from .records import (
     Command,
     ConfigOption,
@@ -167,6 +168,15 @@ class CompactionChunk(Struct, frozen=True):
     raw: Json = None
 
 
+class ChangesReplaced(Struct, frozen=True):
+    """The files that a turn changed, whole; `turn` is the key of its item. It may come long after its end."""
+
+    turn: str
+    files: tuple[FileChange, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What is not covered, in plain words."""
+
+
 class CommandsReplaced(Struct, frozen=True):
     commands: tuple[Command, ...]
     raw: Json = None
@@ -243,6 +253,7 @@ Event = (
     | NoticeGiven
     | CompactionChanged
     | CompactionChunk
+    | ChangesReplaced
     | CommandsReplaced
     | ModesReplaced
     | ModeChanged

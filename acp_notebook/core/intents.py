@@ -124,6 +124,31 @@ class Restart(Struct, frozen=True, tag_field="t", tag="restart"):
     """Start the agent again, if it is gone."""
 
 
+class _OfChanges(Struct, frozen=True):
+    """Of which change it speaks: a hunk of a file of a turn, or all of a file, a turn, the session."""
+
+    turn: str | None = None
+    """The id of the turn, or its item's key."""
+    file: str | None = None
+    hunk: str | None = None
+
+    def __post_init__(self) -> None:
+        if (self.hunk is not None and self.file is None) or (self.file is not None and self.turn is None):
+            raise ValueError("a hunk is one of a file, and a file one of a turn: name them all")
+
+
+class Undo(_OfChanges, frozen=True, tag_field="t", tag="undo"):
+    """Take back what the agent changed."""
+
+
+class Redo(_OfChanges, frozen=True, tag_field="t", tag="redo"):
+    """Do again what was undone."""
+
+
+class Keep(_OfChanges, frozen=True, tag_field="t", tag="keep"):
+    """The user has seen it, and it stays."""
+
+
 MOST_PARTS = 4096
 """Of one answer: a gigabyte. A page that counts further is broken."""
 
@@ -146,7 +171,11 @@ class Doc(Struct, frozen=True, tag_field="t", tag="doc"):
 
 Queueing = Edit | SendNow | Move
 
-Intent = Hello | Bye | Resync | Ack | Answer | Cancel | Prompt | Queueing | Mode | Config | Restart | Doc
+OfChanges = Undo | Redo | Keep
+
+OfSession = Prompt | Queueing | Mode | Config | Restart | OfChanges
+
+Intent = Hello | Bye | Resync | Ack | Answer | Cancel | Doc | OfSession
 
 
 class BadIntent(ValueError):

@@ -39,6 +39,9 @@ def _item(item: Mapping[str, Json], keys: _Numbers, ids: _Numbers, words: Words)
     for name in ("key", "turn", "tool"):
         if kept.get(name) is not None:
             kept[name] = keys.of(kept[name])
+    for file in kept.get("files", ()) if kept["type"] == "changes" else ():
+        if file.get("tool") is not None:
+            file["tool"] = keys.of(file["tool"])
     if kept.get("id") is not None and kept["type"] != "turn":
         kept["id"] = ids.of(f"{kept['type']} {item['id']}")
     if kept["type"] == "terminal" and len(kept["output"]) > OUTPUT_CHARS:
@@ -71,6 +74,8 @@ def _field(name: str, value: Json, function: Callable[[str], str]) -> Json:
         return value  # numbers
     if name in _RECORDS and isinstance(value, list):
         return [_record(entry, function) for entry in value]
+    if name == "files" and isinstance(value, list):
+        return [_file(entry, function) for entry in value]
     return _mapped(value, function)
 
 
@@ -78,6 +83,21 @@ def _record(entry: Json, function: Callable[[str], str]) -> Json:
     if not isinstance(entry, dict):
         return _mapped(entry, function)
     return {name: it if name == "type" else _mapped(it, function) for name, it in entry.items()}
+
+
+_FILE_TEXTS = frozenset({"path", "moved_from", "why", "note"})
+
+
+def _file(entry: Json, function: Callable[[str], str]) -> Json:
+    """A changed file: its paths, its notes and its lines are text; all else is of ours."""
+    if not isinstance(entry, dict):
+        return _mapped(entry, function)
+    hunks = [
+        {name: _mapped(it, function) if name in ("lines", "title") else it for name, it in hunk.items()}
+        for hunk in entry.get("hunks", ())
+    ]
+    fields = {name: function(it) if name in _FILE_TEXTS else it for name, it in entry.items()}
+    return fields | {"hunks": hunks}
 
 
 def _mapped(value: Json, function: Callable[[str], str]) -> Json:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from .changes import FileChange, Hunk
 from .records import (
     Choice,
     Command,
@@ -176,6 +177,16 @@ class Compaction:
 
 
 @dataclass(frozen=True, slots=True)
+class Changes:
+    """The files that a turn changed, and what of them is not covered (`notes`)."""
+
+    key: str = field(repr=False)
+    turn: str | None = field(repr=False)
+    files: tuple[FileChange, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Unknown:
     """A message that we do not know, as it came."""
 
@@ -185,7 +196,9 @@ class Unknown:
     content: Json
 
 
-Item = TurnStart | Message | ToolCall | Plan | Question | TerminalRun | Notice | Compaction | Unknown
+Item = (
+    TurnStart | Message | ToolCall | Plan | Question | TerminalRun | Notice | Compaction | Changes | Unknown
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,6 +244,14 @@ def _records(cls: Callable[..., Any]) -> Callable[[list[Json]], tuple[Any, ...]]
     return lambda values: tuple(cls(**value) for value in values)
 
 
+def _files(values: list[Json]) -> tuple[FileChange, ...]:
+    return tuple(FileChange(**{**value, "hunks": tuple(map(_hunk, value["hunks"]))}) for value in values)
+
+
+def _hunk(value: dict[str, Json]) -> Hunk:
+    return Hunk(**{**value, "lines": tuple(value["lines"])})
+
+
 _READ: dict[str, Callable[[Any], Any]] = {
     "prompt": _contents,
     "summary": _contents,
@@ -239,6 +260,8 @@ _READ: dict[str, Callable[[Any], Any]] = {
     "entries": _records(PlanEntry),
     "options": _records(Option),
     "offers": _records(Offer),
+    "files": _files,
+    "notes": tuple,
 }
 """How a field of an item is read; a field that is not here is taken as it is."""
 
@@ -251,6 +274,7 @@ _ITEM_TYPES: dict[str, Callable[..., Item]] = {
     "terminal": TerminalRun,
     "notice": Notice,
     "compaction": Compaction,
+    "changes": Changes,
     "unknown": Unknown,
 }
 

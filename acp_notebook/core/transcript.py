@@ -13,7 +13,8 @@ The rules:
   calls is kept.
 - A tool call is an upsert by the agent's id; an update that comes before its call makes the call. A
   call that is announced again in a later turn is another call: agents reuse ids.
-- A plan is replaced in place within a turn.
+- A plan is replaced in place within a turn. The files that a turn changed are one item of that turn,
+  replaced in place whenever their state changes, also long after the turn's end.
 - The user's own prompt echoed back is not shown twice. A user message outside of a running turn is
   history that the agent tells: it starts a turn of status "history".
 - When a turn ends, or is being cancelled, the tool calls that are still open are closed.
@@ -55,6 +56,7 @@ class Transcript:
         self._plans: dict[str | None, str] = {}
         self._questions: dict[str, str] = {}
         self._compactions: dict[str, str] = {}
+        self._changes: dict[str, str] = {}
         self._screens = Screens()
         self._echo = Echo()
         self._by_turn: dict[str | None, list[str]] = {}
@@ -163,6 +165,8 @@ class Transcript:
                 return self._compaction(event)
             case ev.CompactionChunk():
                 return self._compaction_chunk(event)
+            case ev.ChangesReplaced():
+                return self._changed_files(event)
             case ev.HistoryCleared():
                 return self._cleared()
             case ev.UnknownReceived(what, raw):
@@ -333,6 +337,26 @@ class Transcript:
             return [Append(key, ("summary", len(summary) - 1, "text"), text), *after]
         return [*before, Append(key, ("summary",), [plain(event.content)]), *after]
 
+    # ---- changed files ----------------------------------------------------------------------
+
+    def _changed_files(self, event: ev.ChangesReplaced) -> list[Patch]:
+        if event.turn not in self._state.items:
+            return []  # of a history that was cleared
+        files, notes = plain(event.files), plain(event.notes)
+        key = self._changes.get(event.turn)
+        if key is None:
+            if not files and not notes:
+                return []
+            added = self._add("changes", {"files": files, "notes": notes}, of=event.turn)
+            self._changes[event.turn] = added.item["key"]
+            return [added]
+        now = self._state.items[key]
+        patches: list[Patch] = [] if now["notes"] == notes else [Set(key, ("notes",), notes)]
+        if len(files) != len(now["files"]):
+            return [*patches, Set(key, ("files",), files)]
+        pairs = enumerate(zip(now["files"], files, strict=True))
+        return [*patches, *(Set(key, ("files", index), it) for index, (was, it) in pairs if was != it)]
+
     def _header(self, event: ev.Event) -> list[Patch]:
         match event:
             case ev.StatusChanged(status, detail):
@@ -370,6 +394,7 @@ class Transcript:
             self._plans,
             self._questions,
             self._compactions,
+            self._changes,
             self._by_turn,
         ):
             index.clear()
@@ -384,11 +409,19 @@ class Transcript:
 
     # ---- items ---------------------------------------------------------------------------
 
-    def _add(self, type: str, fields: dict[str, Json], raw: Json = None, *, between: bool = False) -> Add:
-        """A new item, of the newest turn; if it stands `between` turns, of none unless one runs."""
+    def _add(
+        self,
+        type: str,
+        fields: dict[str, Json],
+        raw: Json = None,
+        *,
+        between: bool = False,
+        of: str | None = None,
+    ) -> Add:
+        """A new item: `of` that turn, else of the newest; `between` turns it is of none unless one runs."""
         self._count += 1
         key = f"k{self._count}"
-        turn = None if between and self._turn_status() != "running" else self._turn
+        turn = of or (None if between and self._turn_status() != "running" else self._turn)
         turn = key if type == "turn" else turn
         item: dict[str, Json] = {"key": key, "type": type, "turn": turn, **fields}
         if raw is not None:

@@ -295,6 +295,10 @@ export function sentKey(intent: Intent): string {
       return intent.t;
     case "config":
       return `config:${intent.id}`;
+    case "undo":
+    case "redo":
+    case "keep":
+      return [intent.t, intent.turn, intent.file, intent.hunk].join(":");
     default:
       return never(intent);
   }
@@ -327,6 +331,10 @@ function isOpen(intent: Intent, { session, items }: State): boolean {
     case "send_now":
     case "move":
       return true; // the queue shows it
+    case "undo":
+    case "redo":
+    case "keep":
+      return false; // the changes show it, each file by itself
     default:
       return never(intent);
   }

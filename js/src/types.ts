@@ -143,6 +143,53 @@ export interface CompactionItem extends Base {
   readonly error?: string;
 }
 
+/** A part of a change that can be undone by itself: some lines, or (with a title) a cell of a notebook. */
+export interface Hunk {
+  readonly id: string;
+  readonly old_start: number;
+  readonly old_count: number;
+  readonly new_start: number;
+  readonly new_count: number;
+  /** Each with its sign in front: "-", "+" or " "; "\\" before a note on the line above. */
+  readonly lines: readonly string[];
+  readonly undone: boolean;
+  readonly title?: string;
+}
+
+/** One file that a turn changed. */
+export interface FileChange {
+  readonly id: string;
+  readonly path: string;
+  /** created, modified, deleted, moved, mode (its rights only), link (a symlink) */
+  readonly action: string;
+  readonly moved_from?: string;
+  readonly added: number;
+  readonly removed: number;
+  readonly binary?: boolean;
+  readonly notebook?: boolean;
+  readonly hunks: readonly Hunk[];
+  /** applied, undone, partly (some hunks are undone), kept, conflict */
+  readonly state: string;
+  readonly undoable: boolean;
+  /** Why it cannot be undone, or what the conflict is. */
+  readonly why?: string;
+  /** What is not shown of it, and why. */
+  readonly note?: string;
+  /** client: the agent had the client write it; agent: it did so itself, or by a command */
+  readonly via: string;
+  /** The key of the tool call that did it. */
+  readonly tool?: string;
+  readonly allowed_by?: string;
+}
+
+/** The files that a turn changed, one item a turn; it changes whenever something is undone. */
+export interface ChangesItem extends Base {
+  readonly type: "changes";
+  readonly files: readonly FileChange[];
+  /** What is not covered, in plain words. */
+  readonly notes: readonly string[];
+}
+
 export interface UnknownItem extends Base {
   readonly type: "unknown";
   readonly what: string;
@@ -159,6 +206,7 @@ export type Item =
   | TerminalItem
   | NoticeItem
   | CompactionItem
+  | ChangesItem
   | UnknownItem;
 
 /** A slash command of the agent's. */
@@ -268,6 +316,14 @@ export interface Draft {
   readonly images: readonly Picture[];
 }
 
+/** A hunk of a file of a turn; all of a file, of a turn; without a turn, of the session. */
+export interface OfChanges {
+  /** The turn's id, or its item's key. */
+  turn?: string;
+  file?: string;
+  hunk?: string;
+}
+
 /** What a user's hand can do; views emit these. */
 export type Intent =
   | { t: "answer"; question: string; option: string }
@@ -278,6 +334,7 @@ export type Intent =
   | { t: "move"; turn: string; to: number }
   | { t: "mode"; mode: string }
   | { t: "config"; id: string; value: string | boolean }
+  | ({ t: "undo" | "redo" | "keep" } & OfChanges)
   | { t: "restart" };
 
 /** Something was missed after `have`. The link adds which page says so. */

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from acp_notebook.core import events as ev
 from acp_notebook.core import records as rec
+from acp_notebook.core.changes import FileChange, Hunk
 from acp_notebook.core.patches import Add, Append, Patch, Path, Remove, Set, to_wire
 from acp_notebook.core.records import Json
 
@@ -131,6 +132,25 @@ questions = st.builds(ev.QuestionAsked, ids, ids, several(options), raws, severa
 compactions = st.builds(
     ev.CompactionChanged, ids, statuses, maybe(several(contents)), optional(texts), raws
 ) | st.builds(ev.CompactionChunk, ids, chunk_contents, raws)
+hunks = st.builds(
+    Hunk, ids, st.just(1), st.just(1), st.just(1), st.just(1), several(texts), st.booleans(), optional(texts)
+)
+files = st.builds(
+    FileChange,
+    ids,
+    ids,
+    st.sampled_from(["created", "modified"]),
+    hunks=several(hunks),
+    state=st.sampled_from(["applied", "undone", "conflict"]),
+    undoable=st.booleans(),
+    moved_from=optional(ids),
+    binary=optional(st.just(True)),
+    why=optional(texts),
+    tool=optional(st.sampled_from(["k1", "k2"])),
+)
+changed_files = st.builds(
+    ev.ChangesReplaced, st.sampled_from(["k1", "k2", "k9"]), several(files), several(texts)
+)
 choices = st.builds(rec.Choice, ids, texts, optional(texts), optional(ids))
 costs = st.builds(rec.Cost, st.floats(0, 9), st.just("EUR"))
 headers = st.one_of(
@@ -172,6 +192,7 @@ kept_events: st.SearchStrategy[ev.Event] = st.one_of(
     plans,
     questions,
     compactions,
+    changed_files,
     terminals,
     headers,
     others,

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from ..changes import FileChange, lines_of_diff
 from ..records import Location, PlanEntry, Terminal
 from ..snapshot import (
+    Changes,
     Compaction,
     Item,
     Message,
@@ -22,8 +24,8 @@ from ..snapshot import (
     Unknown,
 )
 from .blocks import Block, Check, Checklist, Code, Fold, Line, Link, Prose, Quote, Tool
-from .bounds import shortened
-from .contents import json_block, message_blocks, terminal_blocks, tool_blocks
+from .bounds import bounded, shortened
+from .contents import DIFF_LINES, json_block, message_blocks, terminal_blocks, tool_blocks
 from .words import Words
 
 TITLE_CHARS = 160
@@ -87,6 +89,8 @@ def _item(item: Item, about: _About, words: Words) -> Iterator[Block]:
             yield from _notice(item, words)
         case Compaction():
             yield _compaction(item, words)
+        case Changes():
+            yield _changes(item, words)
         case Unknown():
             yield Fold(f"Unknown message: {words.line(item.what)}", (json_block(item.content, words),))
 
@@ -180,6 +184,32 @@ def _answer(question: Question, words: Words) -> str:
     by, reason = words.line(question.by or ""), words.line(question.reason or "")
     who = ": ".join(part for part in (f"by {by}" if by else "", reason) if part)
     return f"{answer} ({who})" if who else answer
+
+
+# ---- changed files ------------------------------------------------------------------------------
+
+
+def _changes(changes: Changes, words: Words) -> Fold:
+    blocks: list[Block] = []
+    for file in changes.files:
+        blocks += _file(file, words)
+    blocks += [Line("Not covered:", words.line(note)) for note in changes.notes]
+    count = len(changes.files)
+    return Fold(f"{count} changed file{'s' * (count != 1)}" if count else "Changed files", tuple(blocks))
+
+
+def _file(file: FileChange, words: Words) -> Iterator[Block]:
+    moved = f" from {words.path(file.moved_from)}" if file.moved_from else ""
+    counts = f"+{file.added} -{file.removed}" if file.added or file.removed else ""
+    state = "" if file.state == "applied" else _word(file.state, words)
+    facts = [counts, "binary" if file.binary else "", state, "" if file.undoable else "not undoable"]
+    facts += [words.line(file.note or ""), words.line(file.why or "")]
+    notes = ", ".join(fact for fact in facts if fact)
+    label = f"{_word(file.action, words).capitalize()}:"
+    yield Line(label, words.path(file.path) + moved + (f" ({notes})" if notes else ""))
+    if file.hunks:
+        lines = [words.exact(line) for line in lines_of_diff(file)]
+        yield Code(bounded(lines, DIFF_LINES), "diff")
 
 
 # ---- notices, compaction, endings ---------------------------------------------------------------

@@ -43,6 +43,8 @@ export const ItemView = memo(function ItemView(props: Props) {
       return <NoticeView item={item} />;
     case "compaction":
       return <CompactionView item={item} />;
+    case "changes":
+      return <UnknownView what="changed files" value={item as unknown as Json} />;
     case "unknown":
       return <UnknownView what={item.what} value={item.content} />;
     case "turn":

@@ -1,0 +1,74 @@
+"""A change undone, done again, in whole or hunk by hunk: with what the user made of the file since.
+
+Knows files and the book of changes; asks nobody. Blocks, so it belongs on a thread. Either all paths of a
+change can be had as they should be, or none is touched and the change says why.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from ...core import changes as ch
+from ...core.changes import Step, Version
+from ..roots import FileTrouble, Roots
+from .ledger import Change, Ledger, Part
+from .versions import ATTEMPTS, look, put, remove_empty
+
+
+@dataclass(frozen=True, slots=True)
+class _Move:
+    """One path on its way to another state."""
+
+    path: str
+    now: Version | None
+    step: Step
+
+
+class Restorer:
+    """Brings files of one session to other states."""
+
+    def __init__(self, roots: Roots, ledger: Ledger) -> None:
+        self._roots = roots
+        self._ledger = ledger
+
+    def bring(self, change: Change, undone: frozenset[int], empty: frozenset[str]) -> str | None:
+        """The change's files with these hunks undone; None, or why that cannot be.
+
+        `empty`: folders that stay, though there is nothing in them.
+        """
+        try:
+            for _ in range(ATTEMPTS):
+                moves = [self._planned(change, part, undone) for part in change.parts]
+                conflict = next((it.step.conflict for it in moves if it.step.conflict), None)
+                if conflict is not None:
+                    return conflict
+                if all(self._carried_out(move, empty) for move in moves):
+                    return None
+        except (FileTrouble, OSError) as error:
+            return str(error)
+        return "it keeps changing: try again"
+
+    def _planned(self, change: Change, part: Part, undone: frozenset[int]) -> _Move:
+        source = self._state(change, part, change.undone)
+        target = self._state(change, part, undone)
+        now = look(self._roots, part.path)
+        return _Move(part.path, now, ch.step(source, target, now))
+
+    def _state(self, change: Change, part: Part, undone: frozenset[int]) -> Version | None:
+        """This path, with these hunks undone. Hunks of a moved file are in its new place."""
+        if undone == change.everything:
+            return self._ledger.version(part.before)
+        if not undone or part is not change.parts[-1]:
+            return self._ledger.version(part.after)
+        before, after = self._ledger.version(change.before), self._ledger.version(change.after)
+        return ch.partly(before, after, undone)
+
+    def _carried_out(self, move: _Move, empty: frozenset[str]) -> bool:
+        if not move.step.needed:
+            return True
+        if not put(self._roots, move.path, move.step.write, move.now):
+            return False
+        if move.step.write is None:
+            remove_empty(self._roots, os.path.dirname(move.path), empty)
+        return True

@@ -1,0 +1,194 @@
+"""One session's way back: what its turns change is noted, shown, undone and done again.
+
+Joins the book (`ledger`), the checkpoints and the disk (`restoring`) with the conversation. Knows neither
+the page nor the protocol. Lives on the loop thread; files and git are touched on others.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
+
+from ...core.changes import Version
+from ...core.events import ChangesReplaced
+from ...core.snapshot import Question, ToolCall
+from ...errors import UsageError
+from ..roots import FileTrouble, Roots
+from ..threads import on_a_thread
+from .ledger import SHOWN_FILES, Change, Ledger, Part, TurnChanges, shown
+from .restoring import Restorer
+from .spool import Full, Kept, Spool
+from .versions import look
+
+if TYPE_CHECKING:
+    from ..conversation import Conversation
+
+Deed = Literal["undo", "redo", "keep"]
+
+
+class Undoing:
+    """One session's."""
+
+    def __init__(self, conversation: Conversation, roots: Roots) -> None:
+        self.ledger = Ledger(Spool())
+        self._conversation = conversation
+        self._roots = roots
+        self._restorer = Restorer(roots, self.ledger)
+        self._busy = asyncio.Lock()
+
+    # ---- what is written through us -------------------------------------------------------------
+
+    async def before_write(self, path: str) -> Version | str | None:
+        """The file before a write; a text says why it cannot be kept."""
+        try:
+            return await on_a_thread(lambda: look(self._roots, path))
+        except (FileTrouble, OSError) as error:
+            return str(error)
+
+    async def wrote(self, path: str, before: Version | str | None, tool: str) -> None:
+        """A write through us was carried out; `tool` is the id of its tool call."""
+        run = self._conversation.running
+        if run is None or run.key is None:
+            return
+        turn = self.ledger.turn(run.id, run.key)
+        try:
+            after = await on_a_thread(lambda: look(self._roots, path))
+            await self._note_write(turn, path, before, after, tool)
+        except (FileTrouble, OSError, Full) as error:
+            turn.notes.append(f"{os.path.basename(path)} cannot be undone: {error}")
+        await self.tell(turn)
+
+    async def _note_write(
+        self, turn: TurnChanges, path: str, before: Version | str | None, after: Version | None, tool: str
+    ) -> None:
+        known = turn.of_path(path)
+        kept_after = await self._keep(after)
+        if known is not None:
+            first = known.parts[-1]
+            known.parts = (*known.parts[:-1], Part(path, first.before, kept_after))
+            known.shape = None
+        else:
+            kept_before = None if isinstance(before, str) else await self._keep(before)
+            known = Change(self.ledger.new_id(), turn.id, (Part(path, kept_before, kept_after),))
+            known.why_not = before if isinstance(before, str) else None
+            turn.changes.append(known)
+        known.via = "client"
+        known.tool, known.allowed_by = self._who(tool)
+
+    async def _keep(self, version: Version | None) -> Kept | None:
+        return None if version is None else await on_a_thread(lambda: self.ledger.spool.keep(version))
+
+    # ---- who ------------------------------------------------------------------------------------
+
+    def _who(self, tool_id: str) -> tuple[str | None, str | None]:
+        """The key of the tool call that goes by this id now, and who allowed it."""
+        try:
+            tool = self._conversation.read(lambda transcript: transcript.tool(tool_id))
+        except KeyError:
+            return None, None
+        return tool.key, self.allowed_by(tool)
+
+    def allowed_by(self, tool: ToolCall) -> str | None:
+        """Of the newest question about it that was answered."""
+        items = self._conversation.read(lambda transcript: transcript.turn_items(tool.turn))
+        asked = [it for it in items if isinstance(it, Question) and it.tool == tool.key and it.by]
+        if not asked:
+            return None
+        by, reason = asked[-1].by or "", asked[-1].reason
+        return f"{by} ({reason})" if reason else by
+
+    # ---- showing --------------------------------------------------------------------------------
+
+    async def tell(self, turn: TurnChanges) -> None:
+        """The turn's item, brought up to date."""
+        await on_a_thread(lambda: self.ledger.survey(tuple(turn.changes)))
+        self._tell_now(turn)
+
+    def _tell_now(self, turn: TurnChanges) -> None:
+        seen = [it for it in turn.changes[:SHOWN_FILES] if it.shape is not None]
+        more = len(turn.changes) - SHOWN_FILES
+        notes = [*turn.notes]
+        if more > 0:
+            notes.append(f"{more:,} more files are not shown here: session.changes lists them")
+        self._conversation.apply(ChangesReplaced(turn.key, tuple(shown(seen)), tuple(notes)))
+
+    # ---- undo, redo, keep -----------------------------------------------------------------------
+
+    async def act(
+        self, deed: Deed, turn: str | None = None, file: str | None = None, hunk: str | None = None
+    ) -> list[Change]:
+        """Do it, as far as it goes; what does not go stands in the changes, which are returned."""
+        if self._conversation.running is not None and deed != "keep":
+            raise UsageError("a turn is running: what was changed can be undone when it has ended")
+        async with self._busy:
+            chosen = self._chosen(turn, file)
+            number = None if hunk is None else _hunk_number(chosen[0][1][0], hunk)
+            touched: list[Change] = []
+            for of_turn, changes in chosen if deed != "undo" else chosen[::-1]:
+                touched += await self._act_in_turn(deed, of_turn, changes, number, whole=file is None)
+            return touched
+
+    def _chosen(self, turn: str | None, file: str | None) -> list[tuple[TurnChanges, list[Change]]]:
+        if turn is None:
+            return [(it, list(it.changes)) for it in self.ledger.turns.values()]
+        found = self.ledger.find_turn(turn)
+        if found is None:
+            raise UsageError("that turn changed no files")
+        changes = [it for it in found.changes if file in (None, it.id)]
+        if file is not None and not changes:
+            raise UsageError("that turn has no such change")
+        return [(found, changes)]
+
+    async def _act_in_turn(
+        self, deed: Deed, turn: TurnChanges, changes: Sequence[Change], hunk: int | None, *, whole: bool
+    ) -> list[Change]:
+        if deed == "keep":
+            for change in changes:
+                change.kept, change.conflict = True, None
+        else:
+            await self._bring(deed, turn, changes, hunk, whole=whole)
+        self._tell_now(turn)
+        return list(changes)
+
+    async def _bring(
+        self, deed: Deed, turn: TurnChanges, changes: Sequence[Change], hunk: int | None, *, whole: bool
+    ) -> None:
+        empty = turn.folders[0 if deed == "undo" else 1]
+        for change in sorted(changes, key=lambda it: _order(it, deed)):
+            if change.why_not is not None:
+                continue
+            wanted = _wanted(change, deed, hunk)
+            why = await on_a_thread(lambda one=change, all=wanted: self._restorer.bring(one, all, empty))  # type: ignore[misc]
+            change.conflict = why
+            if why is None:
+                change.undone = wanted
+                change.kept = change.kept and bool(wanted != change.everything)
+            self._note(deed, change, why)
+
+    def _note(self, deed: str, change: Change, why: str | None) -> None:
+        outcome = "done" if why is None else "failed"
+        self._conversation.auditor.note("act", deed, change.path, by="user", outcome=outcome, reason=why)
+
+
+def _wanted(change: Change, deed: Deed, hunk: int | None) -> frozenset[int]:
+    if hunk is None or change.parts_undoable == 0:
+        return change.everything if deed == "undo" else frozenset()
+    one = frozenset({hunk})
+    return change.undone | one if deed == "undo" else change.undone - one
+
+
+def _order(change: Change, deed: Deed) -> tuple[bool, int]:
+    """Deletions first, the deepest of them first: a folder may stand where a file was, or the other way."""
+    target = change.before if deed == "undo" else change.after
+    depth = change.path.count("/")
+    return target is not None, -depth if target is None else depth
+
+
+def _hunk_number(change: Change, hunk: str) -> int:
+    hunks = () if change.shape is None else change.shape.hunks
+    number = next((at for at, it in enumerate(hunks) if it.id == hunk), None)
+    if number is None:
+        raise UsageError("that change has no such part")
+    return number

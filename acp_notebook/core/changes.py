@@ -1,0 +1,252 @@
+"""What an agent changed in a file: as people see it, hunk by hunk, and what undoing a part of it leads to.
+
+Pure: two states of a file in, records out. Knows no disk, no turn and no page. Text is shown as text, but
+all that is computed is computed on bytes.
+"""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+from msgspec import Struct
+
+from .lines import CONTEXT, Group, groups, merge, split, with_undone
+
+SHOWN_LINES = 1_500
+"""Of all hunks of one file: what a reader scrolls through; the file itself has the rest."""
+
+SHOWN_CHARS = 200_000
+"""… and characters: a minified file is one line."""
+
+COMPARED_BYTES = 4 * 2**20
+"""A longer file is undone as a whole: nobody reads its diff."""
+
+NO_NEWLINE = "\\ No newline at end of file"
+
+Action = Literal["created", "modified", "deleted", "moved", "mode", "link"]
+State = Literal["applied", "undone", "partly", "kept", "conflict"]
+
+
+class Hunk(Struct, frozen=True):
+    """A part of a change that can be undone by itself: some lines, or (`title`) a cell of a notebook."""
+
+    id: str
+    old_start: int
+    old_count: int
+    new_start: int
+    new_count: int
+    lines: tuple[str, ...]
+    """Each with its sign in front: "-", "+" or " "."""
+    undone: bool = False
+    title: str | None = None
+
+
+class FileChange(Struct, frozen=True):
+    """One file that a turn changed."""
+
+    id: str
+    path: str
+    action: str
+    """created, modified, deleted, moved, mode (its rights only), link (a symlink)."""
+    added: int = 0
+    removed: int = 0
+    hunks: tuple[Hunk, ...] = ()
+    state: str = "applied"
+    """applied, undone, partly (some hunks are undone), kept, conflict."""
+    undoable: bool = True
+    via: str = "agent"
+    """client: the agent had us write it; agent: it did so itself, or by a command."""
+    moved_from: str | None = None
+    binary: bool | None = None
+    notebook: bool | None = None
+    why: str | None = None
+    """Why it cannot be undone, or what the conflict is."""
+    note: str | None = None
+    """What is not shown of it, and why."""
+    tool: str | None = None
+    """The key of the tool call that did it."""
+    allowed_by: str | None = None
+
+
+class Version(Struct, frozen=True):
+    """A file at one moment: a plain file, or a symlink (then `data` is where it points)."""
+
+    data: bytes
+    mode: int = 0o644
+    """The permission bits."""
+    link: bool = False
+
+
+class Shape(Struct, frozen=True):
+    """A change of a file, as far as its two states tell: what is shown of it."""
+
+    action: str
+    added: int = 0
+    removed: int = 0
+    hunks: tuple[Hunk, ...] = ()
+    binary: bool = False
+    notebook: bool = False
+    note: str | None = None
+
+
+def action_of(before: Version | None, after: Version | None) -> Action:
+    if before is None:
+        return "created"
+    if after is None:
+        return "deleted"
+    if before.link or after.link:
+        return "link"
+    return "mode" if before.data == after.data else "modified"
+
+
+def is_binary(data: bytes) -> bool:
+    return b"\0" in data
+
+
+def line_groups(before: Version | None, after: Version | None) -> list[Group]:
+    """The hunks that can be undone one by one; none where a file can only be undone as a whole."""
+    if not _has_lines(before, after):
+        return []
+    return groups(split(data_of(before)), split(data_of(after)))
+
+
+def _has_lines(before: Version | None, after: Version | None) -> bool:
+    sides = [it for it in (before, after) if it is not None]
+    return not any(it.link or is_binary(it.data) or len(it.data) > COMPARED_BYTES for it in sides)
+
+
+def data_of(version: Version | None) -> bytes:
+    return b"" if version is None else version.data
+
+
+def shape(before: Version | None, after: Version | None, undone: frozenset[int] = frozenset()) -> Shape:
+    """What is shown of a change."""
+    action = action_of(before, after)
+    sides = [it for it in (before, after) if it is not None]
+    if any(it.link for it in sides):
+        return Shape(action, note=_link_note(before, after))
+    if any(is_binary(it.data) for it in sides):
+        return Shape(action, binary=True, note=_size_note(before, after))
+    note = _mode_note(before, after)
+    if not _has_lines(before, after):
+        return Shape(action, note=f"too large to be compared ({_size_note(before, after)})")
+    old, new = split(data_of(before)), split(data_of(after))
+    found = groups(old, new)
+    added = sum(edit.d - edit.c for group in found for edit in group.edits)
+    removed = sum(edit.b - edit.a for group in found for edit in group.edits)
+    hunks = tuple(_hunk(number, group, old, new, number in undone) for number, group in enumerate(found))
+    if too_long := _too_long(hunks):
+        return Shape(action, added, removed, note="; ".join(filter(None, [too_long, note])))
+    return Shape(action, added, removed, hunks, note=note)
+
+
+def _too_long(hunks: Iterable[Hunk]) -> str | None:
+    lines = sum(len(hunk.lines) for hunk in hunks)
+    chars = sum(len(line) for hunk in hunks for line in hunk.lines)
+    return f"too long to be shown: {lines:,} lines" if lines > SHOWN_LINES or chars > SHOWN_CHARS else None
+
+
+def _hunk(number: int, group: Group, old: Sequence[bytes], new: Sequence[bytes], undone: bool) -> Hunk:
+    span = group.span
+    lead = min(CONTEXT, span.a)
+    trail = min(CONTEXT, len(old) - span.b)
+    lines = _marked(" ", old[span.a - lead : span.a])
+    at = span.a
+    for edit in group.edits:
+        lines += _marked(" ", old[at : edit.a])
+        lines += _marked("-", old[edit.a : edit.b]) + _marked("+", new[edit.c : edit.d])
+        at = edit.b
+    lines += _marked(" ", old[span.b : span.b + trail])
+    counts = span.b - span.a + lead + trail, span.d - span.c + lead + trail
+    starts = span.a - lead + bool(counts[0]), span.c - lead + bool(counts[1])
+    return Hunk(f"h{number + 1}", starts[0], counts[0], starts[1], counts[1], tuple(lines), undone)
+
+
+def _marked(mark: str, lines: Sequence[bytes]) -> list[str]:
+    made: list[str] = []
+    for line in lines:
+        text = line.decode(errors="replace")
+        made.append(mark + text.removesuffix("\n"))
+        if not text.endswith("\n"):
+            made.append(NO_NEWLINE)
+    return made
+
+
+def _mode_note(before: Version | None, after: Version | None) -> str | None:
+    if before is None or after is None or before.mode == after.mode:
+        return None
+    return f"rights {stat.filemode(before.mode)[1:]} → {stat.filemode(after.mode)[1:]}"
+
+
+def _link_note(before: Version | None, after: Version | None) -> str:
+    return f"{_what(before)} → {_what(after)}"
+
+
+def _what(version: Version | None) -> str:
+    if version is None:
+        return "nothing"
+    return f"link to {version.data.decode(errors='replace')}" if version.link else "file"
+
+
+def _size_note(before: Version | None, after: Version | None) -> str:
+    sizes = (f"{len(it.data):,} bytes" if it is not None else "nothing" for it in (before, after))
+    return " → ".join(sizes)
+
+
+def partly(before: Version | None, after: Version | None, undone: frozenset[int]) -> Version | None:
+    """The file with these hunks undone: none of them is `after`, all of them `before`."""
+    if not undone:
+        return after
+    found = line_groups(before, after)
+    if before is None or after is None or not found or len(undone) >= len(found):
+        return before
+    lines = with_undone(split(before.data), split(after.data), found, undone)
+    return Version(b"".join(lines), after.mode)
+
+
+class Step(Struct, frozen=True):
+    """What is to be done with a file: `write` it (None: delete it), or nothing; or why neither can be."""
+
+    write: Version | None = None
+    needed: bool = False
+    conflict: str | None = None
+
+
+def step(source: Version | None, target: Version | None, now: Version | None) -> Step:
+    """From one state to another, where somebody may have changed the file since: then it is merged."""
+    if now == target:
+        return Step()
+    if now == source:
+        return Step(target, needed=True)
+    if source is None or target is None or now is None or source.link or target.link or now.link:
+        return Step(conflict=_conflict(source, target, now))
+    data = merge(source.data, now.data, target.data)
+    if data is None:
+        return Step(conflict="it was changed since, in the same lines: nothing was overwritten")
+    made = Version(data, target.mode if now.mode == source.mode else now.mode)
+    return Step(made, needed=True) if made != now else Step()
+
+
+def _conflict(source: Version | None, target: Version | None, now: Version | None) -> str:
+    if now is None:
+        return "it was deleted since: there is nothing to change"
+    if source is None:
+        return "another file is there by now: it was not overwritten"
+    if target is None:
+        return "it was changed since: it was not deleted"
+    return "it was replaced since: nothing was overwritten"
+
+
+def lines_of_diff(change: FileChange) -> list[str]:
+    """A unified diff of it, from the first "@@" on."""
+    return [
+        line
+        for hunk in change.hunks
+        for line in (
+            f"@@ -{hunk.old_start},{hunk.old_count} +{hunk.new_start},{hunk.new_count} @@"
+            + (f" {hunk.title}" if hunk.title else ""),
+            *hunk.lines,
+        )
+    ]
