@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         Timeout,
         UsageError,
     )
+    from .listing import agents
     from .loading import load_transcript
     from .permitting import permissions
     from .running_agent import Agent
@@ -56,6 +57,7 @@ __all__ = [
     "Turn",
     "UsageError",
     "__version__",
+    "agents",
     "connect",
     "events",
     "load_transcript",
@@ -80,6 +82,7 @@ _HOMES = {
         "Timeout",
         "UsageError",
     ),
+    "listing": ("agents",),
     "loading": ("load_transcript",),
     "permitting": ("permissions",),
     "running_agent": ("Agent",),

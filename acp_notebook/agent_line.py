@@ -34,6 +34,7 @@ class Wish(argparse.Namespace):
     permissions: str
     resume: str | None
     load: str | None
+    install: bool | None
     args: list[str]
 
 
@@ -45,6 +46,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--mode", metavar="M")
     parser.add_argument("--config", metavar="K=V", action="append", default=[])
     parser.add_argument("--permissions", metavar="P", default="ask")
+    parser.add_argument("--install", action="store_true", default=None)
     kept = parser.add_mutually_exclusive_group()
     kept.add_argument("--resume", metavar="ID")
     kept.add_argument("--load", metavar="ID")
@@ -79,7 +81,7 @@ def _policy(text: str) -> Any:
 def opened(wish: Wish) -> Session:
     """The session, with all that was asked for; none is left behind where that cannot be had."""
     agent = [*words_of(wish.agent), *wish.args] if wish.args else wish.agent
-    session = connect(agent, cwd=wish.cwd, permissions=_policy(wish.permissions))
+    session = connect(agent, cwd=wish.cwd, permissions=_policy(wish.permissions), install=wish.install)
     try:
         session = _continued(session, wish)
         for setting in wish.config:

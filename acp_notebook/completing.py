@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from .core.records import Command
 from .mentions import CELL, ERROR, LAST
 
-OPTIONS = ("--as", "--cwd", "--mode", "--config", "--permissions", "--resume", "--load", "--")
+OPTIONS = ("--as", "--cwd", "--mode", "--config", "--permissions", "--resume", "--load", "--install", "--")
 POLICIES = ("ask", "allow", "reject")
 
 ENTRIES = 200
@@ -97,7 +97,7 @@ def _words_of_agent(text: str, known: Known, fragment: str) -> Iterable[str]:
     words = text.removesuffix(fragment).split()
     if "--" in words:
         return ()
-    if words and words[-1] in OPTIONS:
+    if words and words[-1] in OPTIONS and words[-1] != "--install":  # which takes no value
         return POLICIES if words[-1] == "--permissions" else ()
     if fragment.startswith("-"):
         return OPTIONS

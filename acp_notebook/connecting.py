@@ -6,19 +6,22 @@ Chooses what to start and how; the work is done on the loop thread.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from .agent import catalog, loop, recording
+from .agent import loop, recording
 from .agent.audit_file import AuditFile
+from .agent.catalog import Found
 from .agent.environment import agent_environment
 from .agent.host import AgentHost, Launch
 from .agent.process import Command, ProcessTransport
 from .agent.replay import ReplayTransport
+from .choosing import choose, completed
 from .core.policy import Policy
-from .errors import UsageError
+from .errors import AgentDied, UsageError
 from .notebook import kernel
 from .running_agent import Agent, folder, policy_of
 from .session import Session
@@ -51,10 +54,13 @@ def connect(
     read_notebooks: Literal["elided", "raw"] = "elided",
     notebook_outputs: Literal["drop", "keep"] = "drop",
     start_timeout: float = START_TIMEOUT_S,
+    install: bool | None = None,
 ) -> Session:
     """Start an agent and open a session on it.
 
-    `agent` is a known name ("demo"), a command line ("gemini --acp") or a list of words. It runs in
+    `agent` is a known name ("demo", "gemini"; `acp.agents()` lists them), a command line ("gemini --acp")
+    or a list of words. One that is not installed is fetched and run by npx or uvx only with your consent:
+    `install=True`, or your answer where you can be asked; `install=False` never asks. It runs in
     `cwd` (by default here), with this process's environment less Jupyter's own secrets, plus `env`;
     `inherit_env` may be False, or the names to pass on. `permissions` is "ask", "allow", "reject", a
     mapping from tool kind to one of these, or a function of the request; a question that nobody answers
@@ -75,21 +81,30 @@ def connect(
     keep = _one_of("notebook_outputs", notebook_outputs, "drop", "keep") == "keep"
     where = folder(cwd if cwd is not None else os.getcwd())
     policy = policy_of(permissions)
-    launch = (
-        _recorded(cassette, start_timeout)
-        if cassette is not None
-        else _process(agent, where, env, inherit_env, record, start_timeout)
-    )
-    launch = replace(
-        launch,
-        fs=fs,
-        terminal=terminal,
-        audit=None if audit is None else AuditFile(audit),
-        question_timeout=question_timeout,
-        raw_notebooks=raw,
-        keep_outputs=keep,
-    )
-    return loop.call(_opened(launch, where, policy, tuple(mcp_servers), tuple(roots), redact))
+
+    def opened(launch: Launch) -> Session:
+        ready = replace(
+            launch,
+            fs=fs,
+            terminal=terminal,
+            audit=None if audit is None else AuditFile(audit),
+            question_timeout=question_timeout,
+            raw_notebooks=raw,
+            keep_outputs=keep,
+            start_timeout=start_timeout,
+        )
+        return loop.call(_opened(ready, where, policy, tuple(mcp_servers), tuple(roots), redact))
+
+    if cassette is not None:
+        return opened(_recorded(cassette))
+    environment = _environment(env, inherit_env)
+    found = choose(_named(agent), environment.get("PATH"), cwd=where, install=install)
+    try:
+        return opened(_process(found, where, environment, env, record))
+    except AgentDied as died:
+        if found.older is None or not _refuses_arguments(died):
+            raise
+    return opened(_process(found.older, where, environment, env, record))
 
 
 def _one_of(name: str, value: str, *allowed: str) -> str:
@@ -116,36 +131,40 @@ async def _opened(
         raise
 
 
-def _recorded(cassette: str | Path, start_timeout: float) -> Launch:
+def _recorded(cassette: str | Path) -> Launch:
     entries = recording.load(cassette)
-    return Launch(Path(cassette).stem, lambda: ReplayTransport(entries), start_timeout=start_timeout)
+    return Launch(Path(cassette).stem, lambda: ReplayTransport(entries))
+
+
+def _named(agent: str | Sequence[str] | None) -> str | Sequence[str]:
+    if agent is None:
+        raise UsageError('name an agent: acp.connect("demo"), or a recording: acp.connect(cassette=…)')
+    return agent
+
+
+def _environment(env: Mapping[str, str] | None, inherit_env: bool | Iterable[str]) -> dict[str, str]:
+    try:
+        return agent_environment(os.environ, env, inherit_env)
+    except TypeError as error:
+        raise UsageError(str(error)) from None
 
 
 def _process(
-    agent: str | Sequence[str] | None,
+    found: Found,
     cwd: str,
+    environment: Mapping[str, str],
     env: Mapping[str, str] | None,
-    inherit_env: bool | Iterable[str],
     record: str | Path | None,
-    start_timeout: float,
 ) -> Launch:
-    if agent is None:
-        raise UsageError('name an agent: acp.connect("demo"), or a recording: acp.connect(cassette=…)')
-    try:
-        environment = agent_environment(os.environ, env, inherit_env)
-    except TypeError as error:
-        raise UsageError(str(error)) from None
-    name, argv = catalog.resolve(agent, environment.get("PATH"))
-    if name in catalog.BUILT_IN:
-        environment |= catalog.demo_environment(environment)
-    redactor = recording.Redactor(env)
-    tap = None if record is None else recording.Recorder(record, agent=name, redactor=redactor)
-    command = Command(argv=argv, cwd=cwd, env=environment)
-    return Launch(
-        name,
-        lambda: ProcessTransport(command),
-        catalog.identity(argv),
-        tap,
-        start_timeout,
-        env=environment,
+    whole = completed(found, environment, env or {})
+    redactor = recording.Redactor({**found.secrets, **(env or {})})
+    tap = None if record is None else recording.Recorder(record, agent=found.name, redactor=redactor)
+    command = Command(argv=found.argv, cwd=found.folder or cwd, env=whole)
+    return Launch(found.name, lambda: ProcessTransport(command), found.identity, tap, env=whole)
+
+
+def _refuses_arguments(died: AgentDied) -> bool:
+    """It did not know the arguments: an older version wants others."""
+    return (
+        re.search(r"unknown (argument|option)|unrecognized|unexpected argument", str(died), re.I) is not None
     )

@@ -30,9 +30,10 @@ from .agent import catalog
 from .agent_line import DEFAULT, opened, wish_of, words_of
 from .completing import Known, complete, place_of
 from .errors import AgentNotFound, Error, UsageError
+from .listing import agents
 from .mentions import LAST, Places, parts_of
 from .notebook.kernel import where
-from .overview import Overview, known_agents
+from .overview import Overview
 from .session import Session
 
 LISTED_CELLS = 20
@@ -82,15 +83,16 @@ class AcpMagics(Magics):
         """Start an agent, show its panel and bind its session to a variable.
 
         %acp_agent NAME [--as VAR] [--cwd DIR] [--mode M] [--config K=V]… [--permissions P]
-                        [--resume ID | --load ID] [-- args…]
+                        [--resume ID | --load ID] [--install] [-- args…]
 
-        NAME is a known agent ("demo") or a command; what follows `--` are the command's arguments. VAR is
+        NAME is a known agent ("demo") or a command; --install lets npx or uvx fetch and run one that is not
+        installed; what follows `--` are the command's arguments. VAR is
         `session` if it is not said. P is ask, allow or reject, or kinds: edit=ask,read=allow. Without
         arguments it lists the agents that are known and the sessions that run.
         """
         words = words_of(line)
         if not words:
-            show(Overview(known_agents(), self._sessions()))
+            show(Overview(agents(), self._sessions()))
             return
         wish = wish_of(words)
         self._check_name(wish.name)
@@ -232,7 +234,7 @@ class AcpMagics(Magics):
         sessions = self._sessions()
         session = sessions.get(session_name or DEFAULT) or next(iter(sessions.values()), None)
         return Known(
-            agents=catalog.BUILT_IN,
+            agents=catalog.names(),
             sessions=sessions,
             commands=session.commands if session is not None else (),
             variables=self._variables(),

@@ -9,8 +9,8 @@ import os
 from collections.abc import Mapping
 from html import escape
 
-from .agent import catalog
 from .core.tables import html_table, text_table
+from .listing import Agents
 from .session import Session
 
 NO_SESSION = "no session runs; %acp_agent NAME starts one"
@@ -19,10 +19,9 @@ NO_SESSION = "no session runs; %acp_agent NAME starts one"
 class Overview:
     """The agents that are known and the sessions that run, as two tables."""
 
-    AGENTS = ("agent", "found")
     SESSIONS = ("session", "agent", "status", "turns", "folder")
 
-    def __init__(self, agents: list[tuple[str, str]], sessions: Mapping[str, Session]) -> None:
+    def __init__(self, agents: Agents, sessions: Mapping[str, Session]) -> None:
         self._agents = agents
         self._sessions = [
             (name, it.agent.name, it.status, str(len(it.turns)), os.path.relpath(it.cwd))
@@ -31,13 +30,9 @@ class Overview:
 
     def __repr__(self) -> str:
         sessions = text_table(self.SESSIONS, self._sessions) if self._sessions else NO_SESSION
-        return f"{text_table(self.AGENTS, self._agents)}\n\n{sessions}"
+        return f"{self._agents!r}\n\n{sessions}"
 
     def _repr_html_(self) -> str:
         none = f"<p>{escape(NO_SESSION)}</p>"
         sessions = html_table(self.SESSIONS, self._sessions) if self._sessions else none
-        return html_table(self.AGENTS, self._agents) + sessions
-
-
-def known_agents() -> list[tuple[str, str]]:
-    return [(name, "built in") for name in catalog.BUILT_IN]
+        return self._agents._repr_html_() + sessions

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
-from .agent.catalog import identity, resolve
+from .agent.catalog import resolve
 from .agent.grant_store import GrantStore
 from .core.grants import Grant, Offer
 from .core.tables import html_table, text_table
@@ -118,10 +118,9 @@ class Permissions:
 
 def _identity(agent: str) -> str:
     try:
-        _, argv = resolve(agent, os.environ.get("PATH"))
+        return resolve(agent, os.environ.get("PATH"), install=True).identity
     except AgentNotFound:
         return agent  # not installed, or not yet: it grants nothing to what is
-    return identity(argv)
 
 
 def permissions() -> Permissions:

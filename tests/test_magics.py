@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import builtins
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -103,7 +104,8 @@ def asked(shell: Shell) -> Shell:
 
 def test_without_arguments_it_lists_agents_and_sessions(shell: Shell) -> None:
     said = shell.run("%acp_agent")
-    assert "demo   built in" in said
+    assert re.search(r"^demo +built in", said, re.MULTILINE)
+    assert re.search(r"^gemini .*npm install -g @google/gemini-cli", said, re.MULTILINE)
     assert "no session runs; %acp_agent NAME starts one" in said
     shell.run("%acp_agent demo --as helper")
     listed = shell.run("%acp_agent").splitlines()

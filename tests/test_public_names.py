@@ -30,6 +30,7 @@ NAMES = [
     "Turn",
     "UsageError",
     "__version__",
+    "agents",
     "connect",
     "events",
     "load_transcript",
@@ -106,6 +107,7 @@ def test_the_signature_of_connect() -> None:
         ("read_notebooks", "elided"),
         ("notebook_outputs", "drop"),
         ("start_timeout", 60.0),
+        ("install", None),
     ]
     first, *rest = parameters
     assert first.kind is first.POSITIONAL_OR_KEYWORD

@@ -1,6 +1,7 @@
 """From what the user calls an agent to the command that starts it.
 
-Knows the built-in agent by name; anything else is a command on the PATH, as a line or as a list.
+Looks at the PATH and starts nothing. The user's own agents come first, then the known names
+(`catalog_data`), then any command. A package is run through npx or uvx only if the caller says so.
 """
 
 from __future__ import annotations
@@ -8,38 +9,226 @@ from __future__ import annotations
 import difflib
 import os
 import shlex
-import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from ..core.acts import shown
 from ..errors import AgentNotFound, UsageError
+from .catalog_data import AGENTS, KnownAgent
+from .launchers import SAFE_FOLDER, Launchers, find_command, find_launchers, through_npx, through_uvx
 
 BUILT_IN = ("demo",)
-DEMO = (sys.executable, "-m", "acp_notebook.demo")
+DEMO = (sys.executable, "-P", "-m", "acp_notebook.demo")
+"""-P: not from the folder that it works in, where anybody may have put a module of any name."""
+
+NODE_EXTRA = "pip install 'acp-notebook[node]'"
+UV_LINE = "pip install uv"
+
+CLOSE_ENOUGH = 0.6
+"""How alike a misspelt name and the one that is suggested are, for difflib."""
 
 
-def resolve(agent: str | Sequence[str], path: str | None) -> tuple[str, tuple[str, ...]]:
-    """The name to show, and the whole command; raises AgentNotFound with what to do."""
-    words = _words(agent)
-    name = words[0]
-    if name in BUILT_IN and len(words) == 1:
-        return name, DEMO
-    found = shutil.which(name, path=path)
-    if found is None:
-        raise AgentNotFound(_not_found(name))
-    return os.path.basename(name), (found, *words[1:])
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnAgent:
+    """An agent of the user's, from a file: a command, or a package for npx or uvx."""
+
+    name: str
+    command: tuple[str, ...] = ()
+    npx: str | None = None
+    uvx: str | None = None
+    env: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Often secrets, so it is not shown."""
+    cwd: str | None = None
+    mcp_servers: tuple[str, ...] = ()
+    source: str = "yours"
+    """Whose it is, for people: "yours", "imported", "project"."""
+    by_hand: str | None = None
+    """Why it cannot be started, and what to do: a binary that must be installed first."""
 
 
-def identity(argv: Sequence[str]) -> str:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """A command that starts an agent, ready to run."""
+
+    name: str
+    argv: tuple[str, ...]
+    how: str
+    """Where it was found, for people: "built in", "installed", "npx", "uvx", "yours", "command"."""
+    identity: str
     """What grants go by: the built-in agent's name, else the whole command. A name alone is anybody's."""
-    return BUILT_IN[0] if tuple(argv) == DEMO else shlex.join(argv)
+    env: Mapping[str, str] = field(default_factory=dict, repr=False)
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Those of `env` that the user wrote: they are taken out of recordings."""
+    folder: str | None = None
+    """Where it is started, if not in the session's folder."""
+    cwd: str | None = None
+    """The session's folder, if none is named."""
+    older: Found | None = None
+    """The same, as older versions want it."""
+    mcp_servers: tuple[str, ...] = ()
+    """Names of servers in the user's file that it always gets."""
+
+
+class NeedsInstall(AgentNotFound):
+    """It is not installed, but could be fetched and run: `way` says how, for a question."""
+
+    def __init__(self, message: str, *, name: str, way: str) -> None:
+        super().__init__(message)
+        self.name = name
+        self.way = way
+
+
+def known(name: str) -> KnownAgent | None:
+    """The known agent of this name or alias."""
+    return next((it for it in AGENTS if name == it.name or name in it.aliases), None)
+
+
+def names(own: Iterable[str] = ()) -> list[str]:
+    """What can be given to `connect`, without the aliases."""
+    return list(dict.fromkeys([*BUILT_IN, *own, *(it.name for it in AGENTS)]))
+
+
+def resolve(
+    agent: str | Sequence[str],
+    path: str | None,
+    *,
+    cwd: str = ".",
+    own: Mapping[str, OwnAgent] | None = None,
+    install: bool = False,
+) -> Found:
+    """The command; raises AgentNotFound with what to do. `install`: npx or uvx may fetch it."""
+    words = _words(agent)
+    mine = own or {}
+    name = words[0]
+    if len(words) == 1:
+        if name in BUILT_IN:
+            return Found(name=name, argv=DEMO, how="built in", identity=name)
+        if name in mine:
+            return _own(mine[name], path, cwd, install)
+        if (entry := known(name)) is not None:
+            return _known(entry, path, cwd, install)
+    command = find_command(name, path)
+    if command is None:
+        raise AgentNotFound(_not_found(name, mine))
+    argv = (command, *words[1:])
+    return Found(name=os.path.basename(name), argv=argv, how="command", identity=shlex.join(argv))
 
 
 def demo_environment(base: Mapping[str, str]) -> dict[str, str]:
     """What the built-in agent needs to find this package, also where it is not installed."""
     package = str(Path(__file__).resolve().parents[2])
     return {"PYTHONPATH": os.pathsep.join(filter(None, [package, base.get("PYTHONPATH")]))}
+
+
+# ---- known agents -------------------------------------------------------------------------------
+
+
+def installed(entry: KnownAgent, path: str | None) -> tuple[str, ...] | None:
+    """The first of its commands that is there."""
+    for command, *arguments in entry.commands:
+        if (found := find_command(command, path)) is not None:
+            return (found, *arguments)
+    return None
+
+
+def _known(entry: KnownAgent, path: str | None, cwd: str, install: bool) -> Found:
+    argv = installed(entry, path)
+    if argv is not None:
+        older = _plain(entry, (argv[0], *entry.older), None) if entry.older else None
+        return _plain(entry, argv, older)
+    package = Package(entry.name, entry.npm, entry.pypi, entry.commands[0], entry.python)
+    found = package.found(find_launchers(path), cwd, entry.env)
+    if found is not None and install:
+        return found
+    raise package.missing(found, f"{entry.title} is not installed here. Install it: {entry.install}")
+
+
+def _plain(entry: KnownAgent, argv: tuple[str, ...], older: Found | None) -> Found:
+    return Found(
+        name=entry.name,
+        argv=argv,
+        how="installed",
+        identity=shlex.join(argv),
+        env=entry.env,
+        older=older,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """An agent that npx or uvx can run."""
+
+    name: str
+    npm: str | None
+    pypi: str | None
+    command: tuple[str, ...]
+    python: str | None = None
+
+    def found(self, launchers: Launchers, cwd: str, env: Mapping[str, str]) -> Found | None:
+        if self.npm is not None and launchers.npx is not None:
+            argv = through_npx(launchers.npx, self.npm, self.command, cwd)
+            folder, how = SAFE_FOLDER, "npx"
+        elif self.pypi is not None and launchers.uvx is not None:
+            argv = through_uvx(launchers.uvx, self.pypi, self.command, self.python)
+            folder, how = None, "uvx"
+        else:
+            return None
+        identity = shlex.join([how, self.npm or self.pypi or "", *self.command])
+        return Found(name=self.name, argv=argv, how=how, identity=identity, env=env, folder=folder)
+
+    def missing(self, found: Found | None, text: str) -> AgentNotFound:
+        if found is not None:
+            text += f"\nOr let {found.how} fetch and run it: acp.connect({self.name!r}, install=True)"
+            return NeedsInstall(text, name=self.name, way=f"{found.how} {self.npm or self.pypi}")
+        if self.npm is not None:
+            text += f"\nThere is no Node on this machine: {NODE_EXTRA}"
+            text += f", then acp.connect({self.name!r}, install=True)"
+        elif self.pypi is not None:
+            text += f"\nThere is no uv on this machine: {UV_LINE}"
+            text += f", then acp.connect({self.name!r}, install=True)"
+        return AgentNotFound(text)
+
+
+# ---- the user's own -----------------------------------------------------------------------------
+
+
+def _own(entry: OwnAgent, path: str | None, cwd: str, install: bool) -> Found:
+    if entry.by_hand is not None:
+        raise AgentNotFound(f"{entry.name}: {entry.by_hand}")
+    if entry.npx is not None or entry.uvx is not None:
+        return _own_package(entry, path, cwd, install)
+    command = find_command(os.path.expanduser(entry.command[0]), path)
+    if command is None:
+        raise AgentNotFound(
+            f"the agent {entry.name} of your file wants the command {shown(entry.command[0])!r}, "
+            "which is not on the PATH: install it, or give its whole path"
+        )
+    argv = (command, *entry.command[1:])
+    return Found(
+        name=entry.name,
+        argv=argv,
+        how=entry.source,
+        identity=shlex.join(argv),
+        env=entry.env,
+        secrets=entry.env,
+        cwd=entry.cwd,
+        mcp_servers=entry.mcp_servers,
+    )
+
+
+def _own_package(entry: OwnAgent, path: str | None, cwd: str, install: bool) -> Found:
+    from dataclasses import replace
+
+    package = Package(entry.name, entry.npx, entry.uvx, entry.command)
+    found = package.found(find_launchers(path), entry.cwd or cwd, entry.env)
+    if found is None or not install:
+        raise package.missing(found, f"{entry.name} is a package that is not fetched without your consent.")
+    return replace(found, secrets=entry.env, cwd=entry.cwd, mcp_servers=entry.mcp_servers)
+
+
+# ---- words --------------------------------------------------------------------------------------
 
 
 def _words(agent: str | Sequence[str]) -> list[str]:
@@ -55,7 +244,19 @@ def _words(agent: str | Sequence[str]) -> list[str]:
     return words
 
 
-def _not_found(name: str) -> str:
-    text = f"no command {name!r} on the PATH. Install the agent, or give its command with its whole path."
-    close = difflib.get_close_matches(name, BUILT_IN, n=1)
-    return f"{text} Did you mean {close[0]!r}?" if close else f"{text} 'demo' is built in."
+def suggestion(name: str, own: Iterable[str] = ()) -> str | None:
+    """The known or own name that was probably meant."""
+    aliases = {alias: entry.name for entry in AGENTS for alias in entry.aliases}
+    candidates = [*names(own), *aliases]
+    close = difflib.get_close_matches(name.lower(), candidates, n=1, cutoff=CLOSE_ENOUGH)
+    return aliases.get(close[0], close[0]) if close else None
+
+
+def _not_found(name: str, own: Iterable[str]) -> str:
+    text = f"no command {shown(name)!r} on the PATH."
+    if (entry := known(name)) is not None:
+        return f"{text} {entry.title} is installed by: {entry.install}"
+    close = suggestion(name, own)
+    if close is not None:
+        text += f" Did you mean {close!r}?"
+    return f"{text} acp.agents() lists the agents that are known; a command can be given with its whole path."

@@ -123,7 +123,7 @@ class GrantStore:
     def _contents(self) -> _Contents:
         try:
             data = self._bytes()
-        except _Untrusted as error:
+        except Untrusted as error:
             return _Contents(warning=f"{self.path} grants nothing: {error}", untrusted=True)
         if data is None:
             return _Contents()
@@ -135,18 +135,18 @@ class GrantStore:
     def _bytes(self) -> bytes | None:
         """None: there is no file."""
         try:
-            _check_mine(os.stat(self.folder), f"the folder {self.folder}", "700")
+            check_mine(os.stat(self.folder), f"the folder {self.folder}", "700")
             # Not blocked by a pipe of that name, and no link to elsewhere followed.
             handle = os.open(self.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         except FileNotFoundError:
             return None
         except OSError as error:
             linked = self.path.is_symlink()
-            raise _Untrusted("it is a symbolic link" if linked else f"{error.strerror}") from None
+            raise Untrusted("it is a symbolic link" if linked else f"{error.strerror}") from None
         try:
-            return _bytes_of(handle)
+            return bytes_of(handle)
         except OSError as error:
-            raise _Untrusted(f"{error.strerror}") from None
+            raise Untrusted(f"{error.strerror}") from None
         finally:
             os.close(handle)
 
@@ -189,7 +189,7 @@ class GrantStore:
     def _change(self, entries_of: Callable[[_Contents], tuple[Any, ...]]) -> None:
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with _lock(self.folder / f"{FILE_NAME}.lock"):
+            with locked(self.folder / f"{FILE_NAME}.lock"):
                 contents = self._contents()
                 if contents.untrusted:
                     raise Error(f"{contents.warning}; nothing was changed")
@@ -206,42 +206,42 @@ class GrantStore:
         for left in self.folder.glob(f"{FILE_NAME}.*.tmp"):  # of a crash: who makes one holds the lock
             left.unlink(missing_ok=True)
         fresh = self.path.with_name(f"{FILE_NAME}.{secrets.token_hex(4)}.tmp")
-        _write_new(fresh, json.dumps(value, indent=1).encode() + b"\n")
+        write_new(fresh, json.dumps(value, indent=1).encode() + b"\n")
         try:
             os.replace(fresh, self.path)
         except BaseException:
             fresh.unlink(missing_ok=True)
             raise
-        _sync_folder(self.folder)
+        sync_folder(self.folder)
 
     def _keep_a_copy(self) -> None:
         data = self._bytes()
         if data is not None:
-            _write_new(self.path.with_name(f"{FILE_NAME}.{secrets.token_hex(4)}.damaged"), data)
+            write_new(self.path.with_name(f"{FILE_NAME}.{secrets.token_hex(4)}.damaged"), data)
 
 
-class _Untrusted(Exception):
+class Untrusted(Exception):
     """The file must not be believed; the text says why."""
 
 
-def _bytes_of(handle: int) -> bytes:
+def bytes_of(handle: int) -> bytes:
     status = os.fstat(handle)
     if not stat.S_ISREG(status.st_mode):
-        raise _Untrusted("it is no regular file")
-    _check_mine(status, "it", "600")
+        raise Untrusted("it is no regular file")
+    check_mine(status, "it", "600")
     data = b""
     while part := os.read(handle, MAX_BYTES + 1 - len(data)):
         data += part
     if len(data) > MAX_BYTES:
-        raise _Untrusted(f"it is bigger than {MAX_BYTES} bytes")
+        raise Untrusted(f"it is bigger than {MAX_BYTES} bytes")
     return data
 
 
-def _check_mine(status: os.stat_result, what: str, mode: str) -> None:
+def check_mine(status: os.stat_result, what: str, mode: str) -> None:
     if status.st_uid != os.geteuid():
-        raise _Untrusted(f"{what} belongs to another user")
+        raise Untrusted(f"{what} belongs to another user")
     if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        raise _Untrusted(f"{what} can be written by others; look at it, then chmod {mode}")
+        raise Untrusted(f"{what} can be written by others; look at it, then chmod {mode}")
 
 
 def _parsed(data: bytes, path: Path) -> _Contents:
@@ -296,7 +296,7 @@ def _same_in(grants: Iterable[Grant], grant: Grant) -> Grant | None:
 
 
 @contextlib.contextmanager
-def _lock(path: Path) -> Iterator[None]:
+def locked(path: Path) -> Iterator[None]:
     """Held by one process and one thread at a time; the system lets go of a dead holder's."""
     try:
         import fcntl
@@ -318,7 +318,7 @@ def _lock(path: Path) -> Iterator[None]:
         os.close(handle)
 
 
-def _write_new(path: Path, data: bytes) -> None:
+def write_new(path: Path, data: bytes) -> None:
     """A new file of the user's own, on the disk when this returns."""
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
@@ -331,7 +331,7 @@ def _write_new(path: Path, data: bytes) -> None:
         raise
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     handle = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(handle)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 from collections import deque
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ from .._version import __version__
 from ..core import events as ev
 from ..core.facts import AgentFacts, SessionFacts, SessionInfo
 from ..errors import (
+    AgentDied,
     AgentError,
     AgentNotFound,
     AuthenticationRequired,
@@ -44,6 +46,9 @@ EARLY_KEPT = 10_000
 
 STRAY_KEPT = 200
 """Lines on stdout that are no messages, kept for people to read."""
+
+STRAY_TOLD = 20
+"""Of these, how many an error tells."""
 
 CLOSE_S = 2.0
 """How long the agent may take to say goodbye to a session."""
@@ -144,9 +149,21 @@ class AgentHost:
         except v1.Malformed as error:
             await connection.close()
             raise ProtocolError(f"{self.name}'s introduction cannot be read: {error}") from None
+        except AgentDied as died:
+            await connection.close()
+            raise self._died_at_start(died) from None
         except BaseException:
             await connection.close()
             raise
+
+    def _died_at_start(self, died: AgentDied) -> AgentDied:
+        """It is perhaps no agent, or wants other arguments: what it printed says that best."""
+        said = [re.sub(r" \(not JSON: .*\)$", "", line) for line in self.stray][-STRAY_TOLD:]
+        text = "\n".join(
+            [str(died), *(["on stdout it printed:"] if said else []), *(f"  {it}" for it in said)]
+        )
+        hint = "it ended before it introduced itself: is it an ACP agent, and are these its arguments?"
+        return AgentDied(f"{text}\n{hint}", exit_code=died.exit_code, stderr=died.stderr)
 
     # ---- sessions ---------------------------------------------------------------------------
 

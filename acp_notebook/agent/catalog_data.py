@@ -1,0 +1,236 @@
+"""The agents that are known by name: how each is started and installed.
+
+Data only: nothing here looks at the machine. `checked` says how far an entry was tried, so that nobody takes
+a line from a document for a line that ran: "ran" (the agent itself, in this project's tests or recordings),
+"package" (the package exists and has that command; its arguments are from its documentation or from the
+official registry), "documents" (all of it).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+Words = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownAgent:
+    """One agent. `commands`: the ways to start it, the first that is installed is taken."""
+
+    name: str
+    title: str
+    commands: tuple[Words, ...]
+    install: str
+    """The exact line for a shell."""
+    checked: Literal["ran", "package", "documents"]
+    aliases: Words = ()
+    npm: str | None = None
+    """The package that npx runs, … """
+    pypi: str | None = None
+    """… or uvx, … """
+    python: str | None = None
+    """… with this Python, where the package wants a particular one."""
+    older: Words = ()
+    """Arguments of versions that refuse those of the command."""
+    env: Mapping[str, str] = field(default_factory=dict)
+    """What it needs in its environment, always the same; no secrets."""
+    sign_in: str = ""
+    """What it wants to know its user by, for people to read."""
+
+
+AGENTS: tuple[KnownAgent, ...] = (
+    KnownAgent(
+        name="claude-agent-acp",
+        title="Claude Code",
+        aliases=("claude", "claude-code", "claude-acp"),
+        commands=(("claude-agent-acp",),),
+        npm="@agentclientprotocol/claude-agent-acp",
+        install="npm install -g @agentclientprotocol/claude-agent-acp",
+        sign_in="ANTHROPIC_API_KEY, or the sign-in of Claude Code",
+        checked="ran",
+    ),
+    KnownAgent(
+        name="claude-code-acp",
+        title="Claude Code (before claude-agent-acp)",
+        commands=(("claude-code-acp",),),
+        npm="@zed-industries/claude-code-acp",
+        install="npm install -g @zed-industries/claude-code-acp",
+        sign_in="ANTHROPIC_API_KEY, or the sign-in of Claude Code",
+        checked="ran",
+    ),
+    KnownAgent(
+        name="gemini",
+        title="Gemini CLI",
+        aliases=("gemini-cli", "google-gemini"),
+        commands=(("gemini", "--acp"),),
+        older=("--experimental-acp",),
+        npm="@google/gemini-cli",
+        install="npm install -g @google/gemini-cli",
+        sign_in="GEMINI_API_KEY, or a Google account",
+        checked="ran",
+    ),
+    KnownAgent(
+        name="codex",
+        title="Codex",
+        aliases=("codex-acp", "openai-codex"),
+        commands=(("codex-acp",),),
+        npm="@agentclientprotocol/codex-acp",
+        install="npm install -g @agentclientprotocol/codex-acp",
+        sign_in="OPENAI_API_KEY or CODEX_API_KEY, or a ChatGPT account",
+        checked="package",
+    ),
+    KnownAgent(
+        name="goose",
+        title="goose",
+        aliases=("block-goose",),
+        commands=(("goose", "acp"),),
+        install="brew install block-goose-cli",
+        sign_in="goose configure",
+        checked="documents",
+    ),
+    KnownAgent(
+        name="opencode",
+        title="OpenCode",
+        aliases=("open-code", "opencode-ai"),
+        commands=(("opencode", "acp"),),
+        npm="opencode-ai",
+        install="npm install -g opencode-ai",
+        sign_in="opencode auth login",
+        checked="package",
+    ),
+    KnownAgent(
+        name="qwen",
+        title="Qwen Code",
+        aliases=("qwen-code",),
+        commands=(("qwen", "--acp"),),
+        older=("--experimental-acp",),
+        npm="@qwen-code/qwen-code",
+        install="npm install -g @qwen-code/qwen-code",
+        sign_in="a Qwen account, or OPENAI_API_KEY with OPENAI_BASE_URL",
+        checked="package",
+    ),
+    KnownAgent(
+        name="copilot",
+        title="GitHub Copilot CLI",
+        aliases=("github-copilot", "github-copilot-cli", "copilot-cli"),
+        commands=(("copilot", "--acp"),),
+        npm="@github/copilot",
+        install="npm install -g @github/copilot",
+        sign_in="GH_TOKEN, or /login in copilot",
+        checked="package",
+    ),
+    KnownAgent(
+        name="kimi",
+        title="Kimi Code",
+        aliases=("kimi-code", "kimi-cli"),
+        commands=(("kimi", "acp"),),
+        npm="@moonshot-ai/kimi-code",
+        install="npm install -g @moonshot-ai/kimi-code",
+        sign_in="kimi login",
+        checked="ran",
+    ),
+    KnownAgent(
+        name="cline",
+        title="Cline",
+        commands=(("cline", "--acp"),),
+        npm="cline",
+        install="npm install -g cline",
+        sign_in="cline auth",
+        checked="package",
+    ),
+    KnownAgent(
+        name="kilo",
+        title="Kilo Code",
+        aliases=("kilocode", "kilo-code"),
+        commands=(("kilo", "acp"), ("kilocode", "acp")),
+        npm="@kilocode/cli",
+        install="npm install -g @kilocode/cli",
+        sign_in="kilo auth login",
+        checked="package",
+    ),
+    KnownAgent(
+        name="mistral-vibe",
+        title="Mistral Vibe",
+        aliases=("vibe", "vibe-acp", "mistral"),
+        commands=(("vibe-acp",),),
+        pypi="mistral-vibe",
+        python="3.12",
+        install="uv tool install --python 3.12 mistral-vibe",
+        sign_in="MISTRAL_API_KEY, or vibe --setup",
+        checked="package",
+    ),
+    KnownAgent(
+        name="fast-agent",
+        title="fast-agent",
+        aliases=("fast-agent-acp", "fastagent"),
+        commands=(("fast-agent-acp", "-x"),),
+        pypi="fast-agent-acp",
+        python="3.13",
+        install="uv tool install --python 3.13 fast-agent-acp",
+        sign_in="the key of the model's provider, such as ANTHROPIC_API_KEY",
+        checked="package",
+    ),
+    KnownAgent(
+        name="hermes",
+        title="Hermes Agent",
+        aliases=("hermes-agent", "hermes-acp"),
+        commands=(("hermes-acp",), ("hermes", "acp")),
+        pypi="hermes-agent[acp]",
+        python="3.12",
+        install="uv tool install --python 3.12 'hermes-agent[acp]'",
+        sign_in="hermes model",
+        checked="package",
+    ),
+    KnownAgent(
+        name="openhands",
+        title="OpenHands",
+        aliases=("open-hands", "openhands-acp", "openhands-cli"),
+        commands=(("openhands", "acp"),),
+        pypi="openhands",
+        python="3.12",
+        install="uv tool install --python 3.12 openhands",
+        sign_in="/settings in openhands",
+        checked="package",
+    ),
+    KnownAgent(
+        name="junie",
+        title="Junie",
+        aliases=("jetbrains-junie",),
+        commands=(("junie", "--acp=true"),),
+        npm="@jetbrains/junie",
+        install="npm install -g @jetbrains/junie",
+        sign_in="a JetBrains account, or JUNIE_API_KEY",
+        checked="package",
+    ),
+    KnownAgent(
+        name="stakpak",
+        title="Stakpak",
+        commands=(("stakpak", "acp"),),
+        install="brew install stakpak/stakpak/stakpak",
+        sign_in="stakpak login",
+        checked="documents",
+    ),
+    KnownAgent(
+        name="vtcode",
+        title="VT Code",
+        aliases=("vt-code",),
+        commands=(("vtcode", "acp"),),
+        env={"VT_ACP_ENABLED": "1", "VT_ACP_ZED_ENABLED": "1"},
+        install="cargo install vtcode",
+        sign_in="the key of the model's provider, such as OPENAI_API_KEY",
+        checked="documents",
+    ),
+    KnownAgent(
+        name="auggie",
+        title="Auggie",
+        aliases=("augment", "auggie-cli"),
+        commands=(("auggie", "--acp"),),
+        npm="@augmentcode/auggie",
+        install="npm install -g @augmentcode/auggie",
+        env={"AUGMENT_DISABLE_AUTO_UPDATE": "1"},
+        sign_in="auggie login",
+        checked="package",
+    ),
+)

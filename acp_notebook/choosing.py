@@ -1,0 +1,60 @@
+"""Which command is started for what the user calls an agent; asks before anything is fetched.
+
+Starts nothing itself.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+
+from .agent import catalog
+from .agent.catalog import Found, NeedsInstall, OwnAgent
+from .agent.decisions import Decisions
+from .agent.launchers import find_launchers
+from .notebook.kernel import where
+
+
+def choose(
+    agent: str | Sequence[str],
+    path: str | None,
+    *,
+    cwd: str,
+    own: Mapping[str, OwnAgent] | None = None,
+    install: bool | None = None,
+) -> Found:
+    """The command; a package that is not installed is run only with the user's consent."""
+    try:
+        return catalog.resolve(agent, path, cwd=cwd, own=own)
+    except NeedsInstall as missing:
+        if not _consents(missing, install):
+            raise
+    return catalog.resolve(agent, path, cwd=cwd, own=own, install=True)
+
+
+def completed(found: Found, environment: Mapping[str, str], asked: Mapping[str, str]) -> dict[str, str]:
+    """The environment, with what this agent needs; what the call `asked` for wins."""
+    whole = {**environment, **found.env, **asked}
+    if found.name in catalog.BUILT_IN:
+        whole |= catalog.demo_environment(whole)
+    node = find_launchers(whole.get("PATH")).node_folder
+    if node is not None:  # behind all else: it is for the machine that has none
+        whole["PATH"] = os.pathsep.join(filter(None, [whole.get("PATH"), node]))
+    return whole
+
+
+def _consents(missing: NeedsInstall, install: bool | None) -> bool:
+    """By the call, by an earlier "always", or now, where somebody can be asked."""
+    if install is not None:
+        return install
+    decisions = Decisions()
+    if missing.way in decisions.packages():
+        return True
+    if not where().can_input:
+        return False
+    launcher, package = missing.way.split(" ", 1)
+    print(f"{missing.name} is not installed here. {launcher} can fetch {package} and run it.")
+    said = input("Run it? (y: this time, a: always, anything else: no) ").strip().lower()
+    if said in ("a", "always"):
+        decisions.allow_package(missing.way)
+    return said in ("a", "always", "y", "yes")
