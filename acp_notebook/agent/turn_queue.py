@@ -52,7 +52,10 @@ class TurnQueue:
 
     def add(self, run: TurnRun) -> None:
         self._set(*self.waiting, run)
-        if self._pump is None:
+        self._start()
+
+    def _start(self) -> None:
+        if self._pump is None and self.waiting:
             self._pump = asyncio.get_running_loop().create_task(self._run())
             self._pump.add_done_callback(self._pumped)
 
@@ -126,3 +129,4 @@ class TurnQueue:
         if pump.cancelled():
             for run in self.waiting:
                 self.remove(run, SessionClosed("the session was closed"))
+        self._start()  # for what was added after its last look, and before this call
