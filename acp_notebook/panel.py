@@ -64,6 +64,8 @@ class Panel:
         self.documents.expect()
         self._shown: dict[str, _Shown] = {}
         self._documents: set[str] = set()
+        self._unplaced: set[str] = set()
+        """Pages that were not told yet what their server calls the session's files."""
         self._began: float | None = None
         self._refreshing = False
         self._wake = asyncio.Event()
@@ -116,6 +118,7 @@ class Panel:
         if isinstance(event, ev.TurnStarted | ev.TurnEnded):
             self._began = time.monotonic() if isinstance(event, ev.TurnStarted) else None
             self._tell_now()
+            self._tell_places()
         if SESSION in self._shown:
             self._shown[SESSION].final = False
             self._refresh()
@@ -136,6 +139,7 @@ class Panel:
             case intents.Bye(view):
                 self._channel.bye(view)
                 self._documents.discard(view)
+                self._unplaced.discard(view)
                 self.documents.bye(view)
             case intents.Doc():
                 self.documents.answered(intent)
@@ -168,6 +172,9 @@ class Panel:
         self._conversation.has_page = True
         self._conversation.permits.questions.can_ask = True
         self._tell_all(hello.view)
+        if hello.path is not None:
+            self._unplaced.add(hello.view)
+            self._tell_places()
 
     def _tell_all(self, view: str) -> None:
         self._channel.hello(view)
@@ -223,6 +230,17 @@ class Panel:
         queue = [_queued(run) for run in self._conversation.queue.waiting]
         elapsed = None if self._began is None else time.monotonic() - self._began
         self._channel.tell({"t": "now", "queue": queue, "elapsed": elapsed})
+
+    def _tell_places(self) -> None:
+        for view in [*self._unplaced]:
+            self._conversation.host.background(self._place(view))
+
+    async def _place(self, view: str) -> None:
+        """Tell a page how its server calls the session's files, so that it can open them."""
+        prefixes = await self.documents.places(view, [self._conversation.cwd])
+        if prefixes and view in self._unplaced:
+            self._unplaced.discard(view)
+            self._channel.tell({"t": "places", "view": view, "prefixes": prefixes})
 
     # ---- what takes a while, and may be refused
 

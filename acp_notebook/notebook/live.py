@@ -245,6 +245,25 @@ class Documents:
                     await self._locate(page, await self._named(page))
         return tuple(page.located[1] for page in self._by_path() if page.located is not None)
 
+    async def places(self, view: str, folders: Sequence[str]) -> list[tuple[str, str]]:
+        """Beginnings of paths on this machine, and what the server of that page calls them.
+
+        Empty if it cannot be proved (the page has no file, or does not answer now).
+        """
+        page = self._pages.get(view)
+        if page is None or page.path is None:
+            return []
+        if page.located is None or page.located[0] != page.path:
+            with contextlib.suppress(Unreachable, Failed):
+                await self._locate(page, await self._named(page))
+        if page.located is None:
+            return []
+        (path, file), started = page.located, self._started()
+        places: list[tuple[str, str]] = await self._on_a_thread(
+            lambda: whereabouts.served(path, file, started, folders)
+        )
+        return places
+
     async def _named(self, page: _Page) -> list[str]:
         path, started = page.path or "", self._started()
         named: list[str] = await self._on_a_thread(lambda: list(whereabouts.candidates(path, started)))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from ..core.live import FileFacts
@@ -34,19 +34,47 @@ def started_as() -> list[str]:
 
 def candidates(path: str, started: list[str]) -> Iterator[str]:
     """Real paths that a path of the server's can mean, the likeliest first."""
-    path = path.partition(":")[2] or path  # JupyterLab names a drive, where there are several
-    relative = path.lstrip("/")
+    relative = _relative(path)
     if not relative:
         return
     seen: set[str] = set()
-    folders = [it[: -len(relative)] for it in started if it.endswith(f"/{relative}")]
-    for start in (*map(os.path.dirname, started), STARTED_IN):
-        folders += [start, *_above(start)]
-    for folder in folders:
+    for folder in _folders(relative, started):
         real = os.path.realpath(os.path.join(folder, relative))
         if real not in seen:
             seen.add(real)
             yield real
+
+
+def _relative(path: str) -> str:
+    """JupyterLab names a drive, where there are several."""
+    return (path.partition(":")[2] or path).lstrip("/")
+
+
+def _folders(relative: str, started: list[str]) -> list[str]:
+    """Where the server's paths can begin."""
+    folders = [it[: -len(relative)] for it in started if it.endswith(f"/{relative}")]
+    for start in (*map(os.path.dirname, started), STARTED_IN):
+        folders += [start, *_above(start)]
+    return folders
+
+
+def served(path: str, file: str, started: list[str], folders: Sequence[str]) -> list[tuple[str, str]]:
+    """Beginnings of paths here, and what the server calls them, if its `path` is this `file`.
+
+    Nothing where that leaves a doubt. `folders`: more beginnings that matter, as the user names them.
+    """
+    relative, real = _relative(path), os.path.realpath(file)
+    named = [it for it in _folders(relative, started) if os.path.realpath(os.path.join(it, relative)) == real]
+    roots = {os.path.realpath(it) for it in named}
+    if len(roots) != 1:
+        return []
+    root = roots.pop()
+    found = {root: "", **{os.path.normpath(it): "" for it in named}}
+    for folder in folders:
+        inside = os.path.relpath(os.path.realpath(folder), root)
+        if inside != os.pardir and not inside.startswith(f"{os.pardir}/"):
+            found.setdefault(os.path.normpath(folder), "" if inside == os.curdir else inside)
+    return sorted(found.items(), key=lambda it: -len(it[0]))
 
 
 def _above(folder: str) -> Iterator[str]:

@@ -10,6 +10,7 @@ import { connect } from "./link";
 import type { Connection, Introduction } from "./link";
 import { liveDocument } from "./live";
 import type { Live, LiveContext } from "./live";
+import { openingOf } from "./opening";
 import { minimalBundle } from "./static";
 import { Store, systemClock } from "./store";
 import type { Snapshot } from "./store";
@@ -85,7 +86,8 @@ function open(model: AnyModel, signal: AbortSignal): Mount {
     signal,
   );
   const typeset = typesetOf(manager);
-  const host = typeset ? { typeset } : {};
+  const files = openingOf(manager, context as LiveContext | null, introduction.host);
+  const host = { ...(typeset ? { typeset } : {}), ...(files ? { files } : {}) };
   return (turn, el, viewSignal, modelId) => {
     registerWidget(modelId, session, turn);
     const inserting = live ? { insert: inserter(live, modelId) } : {};

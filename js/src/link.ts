@@ -38,6 +38,7 @@ const KNOWN: ReadonlySet<unknown> = new Set<FromKernel["t"]>([
   "beat",
   "static",
   "now",
+  "places",
   "refused",
 ]);
 
@@ -62,6 +63,7 @@ export function connect(
       console.debug("acp_notebook: a message of an unknown kind", message);
       return;
     }
+    if (message.t === "places" && message.view !== view) return;
     const answer = store.receive(message);
     if (answer) send({ ...answer, view });
     acknowledge();

@@ -8,7 +8,7 @@ import { groupTurns, isRunning, terminalsOf, turnId } from "./turns";
 import type { Terminals, Turn } from "./turns";
 import { never } from "./types";
 import type { Bundle, Draft, FromKernel, Intent, LocalIntent, Queued } from "./types";
-import type { State, Resync } from "./types";
+import type { Prefixes, Resync, State } from "./types";
 
 /** waiting: no state yet. offline: the connection is lost and may come back. gone: the kernel is. */
 export type Link = "waiting" | "live" | "offline" | "gone";
@@ -33,6 +33,8 @@ export interface Snapshot {
   readonly sent: ReadonlyMap<string, Sent>;
   readonly folds: ReadonlyMap<string, boolean>;
   readonly refused: string | null;
+  /** How the server calls the files; null: it is not known. */
+  readonly places: Prefixes | null;
   /** Grows when what the file should hold changed without a change of the state. */
   readonly bundles: number;
 }
@@ -65,6 +67,7 @@ export class Store {
     sent: new Map(),
     folds: new Map(),
     refused: null,
+    places: null,
     bundles: 0,
   };
   #have: number | null = null;
@@ -151,6 +154,9 @@ export class Store {
         this.#change({ queue, since, sent });
         return null;
       }
+      case "places":
+        this.#change({ places: message.prefixes });
+        return null;
       case "refused":
         // Nothing says which: all buttons come back, and the kernel still takes only the first answer.
         this.#change({ refused: message.what, sent: new Map() });

@@ -293,6 +293,9 @@ export interface Queued {
   cut?: boolean;
 }
 
+/** Beginnings of paths where the kernel runs, and what the server calls them; the longest first. */
+export type Prefixes = readonly (readonly [string, string])[];
+
 export type FromKernel =
   | { t: "state"; seq: number; state: State }
   | { t: "patches"; seq: number; patches: readonly WirePatch[] }
@@ -300,6 +303,8 @@ export type FromKernel =
   | { t: "static"; seq: number; turn: string; bundle: Bundle }
   /** Beside the state: what waits, and for how many seconds the running turn has been at it. */
   | { t: "now"; queue: readonly Queued[]; elapsed: number | null }
+  /** For one page: how its server calls the files here. */
+  | { t: "places"; view: string; prefixes: Prefixes }
   | { t: "refused"; what: string };
 
 export type Host = "jupyterlab" | "notebook" | "other";

@@ -22,6 +22,8 @@ const ALLOWED: Record<string, string[]> = {
   "store.ts": ["./frame", "./patches", "./turns", "./types"],
   "hearing.ts": [],
   "typesetter.ts": [],
+  "reveal.ts": [],
+  "opening.ts": ["./live", "./reveal", "./types"],
   "link.ts": ["./hearing", "./store", "./types"],
 };
 

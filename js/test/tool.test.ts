@@ -125,7 +125,7 @@ test("side by side is chosen once for all diffs", async () => {
     { ...edit({ old_text: "c\n", new_text: "d\n" }), key: "k6" },
   ]);
   wired(made);
-  made.find(".acp-diff button")?.click();
+  made.find(".acp-diff .acp-wide")?.click();
   await settled();
   const layouts = [...made.el.querySelectorAll<HTMLElement>(".acp-diff")];
   expect(layouts.map(({ dataset }) => dataset["acpDiff"])).toEqual(["split", "split"]);

@@ -61,6 +61,8 @@ EVERY_RUN = {
     "test_write_send_and_stop",
     "test_an_agent_edits_inserts_and_deletes_while_the_user_writes",
     "test_session_notebook",
+    "test_a_place_opens_the_file_at_its_line",
+    "test_a_cell_of_the_open_notebook_comes_into_sight",
 }
 """What is tried in every run; with all of them it would take longer than a run may: those are for --full."""
 

@@ -39,7 +39,8 @@ FOUND = """() => {
     const tags = "script style link meta base iframe frame object embed applet form[action] portal template "
         + "math foreignObject animate set noscript title video source svg:not(.acp-icon)";
     const bad = (it) => [...it.attributes].filter(({ name, value }) =>
-        name.startsWith("on") || name === "srcdoc" || name === "formaction" || name === "ping"
+        name.startsWith("on") || name.startsWith("data-commandlinker") || name.startsWith("data-trust")
+        || name === "srcdoc" || name === "formaction" || name === "ping"
         || (name === "href" && !/^(https?:|mailto:)/i.test(value) )
         || (name === "src" && !/^(data:(image|audio)|blob:)/.test(value))
         || (name === "style" && (it.closest("mjx-container")

@@ -172,6 +172,16 @@ def test_parallel_calls_are_interleaved(play: Play) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("where", "line", "cell"), [("", None, None), (" 7", 7, None), (" abc", None, "abc")]
+)
+def test_look_names_a_place(play: Play, tmp_path: Path, where: str, line: object, cell: object) -> None:
+    call, _ = of_kind(play(f"/look a.py{where}").updates, "tool_call", "tool_call_update")
+    (place,) = call["locations"]
+    assert (place["path"], place.get("line")) == (str(tmp_path / "a.py"), line)
+    assert call["rawInput"].get("cell_id") == cell
+
+
 def test_fail_fails_with_a_reason(play: Play) -> None:
     last = of_kind(play("/fail").updates, "tool_call_update")[-1]
     assert last["status"] == "failed"

@@ -12,7 +12,8 @@ from tests.demo.demo_client import FULL, WAIT_S, Demo, Starter, choosing, of_kin
 
 COMMANDS = [
     *("ask", "audio", "client", "compact", "config", "cwd", "deaf", "die", "edit", "env", "error"),
-    *("fail", "hang", "help", "image", "late", "link", "markdown", "max", "mode", "nb", "notice"),
+    *("fail", "hang", "help", "image", "late", "link", "look", "markdown", "max", "mode", "nb"),
+    "notice",
     *("parallel", "pid", "plan", "read", "refuse", "resource", "run", "serve", "sh", "slow", "sly"),
     *("spawn", "stderr", "stream", "think", "title", "tools", "tour", "unfinished", "unknown", "usage"),
     *("withdraw", "write"),

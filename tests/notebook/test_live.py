@@ -489,3 +489,34 @@ def test_a_cell_that_both_changed_is_left_to_the_user(stage: Stage) -> None:
     wait_until(lambda: any(told in it for it in notices(stage.session)), "the user is told", LIMIT_S)
     assert stage.page.sources()[0] == "one by the user"
     assert "ONE" in stage.file.read_text()
+
+
+# ---- what the server calls the files ------------------------------------------------------------
+
+
+def places(stage: Stage) -> list[Message]:
+    return [it for it in stage.page.widget.sent if it["t"] == "places"]
+
+
+def test_a_page_is_told_what_its_server_calls_the_files(stage: Stage) -> None:
+    stage.page.hello()
+    wait_until(lambda: len(places(stage)) == 1, "it is told", LIMIT_S)
+    folder = stage.file.parent
+    prefixes = [(str(folder), "work"), (str(folder.parent), "")]
+    assert places(stage) == [{"t": "places", "view": "v", "prefixes": prefixes}]
+
+
+def test_a_page_that_does_not_answer_yet_is_told_with_the_next_turn(stage: Stage) -> None:
+    stage.page.mute = True
+    stage.page.hello()
+    wait_until(lambda: any(it["op"] == "locate" for it in stage.page.heard), "it is asked", LIMIT_S)
+    stage.page.mute = False
+    stage.session.prompt("hello", timeout=LIMIT_S)
+    wait_until(lambda: len(places(stage)) == 1, "it is told", LIMIT_S)
+
+
+def test_a_page_without_a_file_is_told_nothing(stage: Stage) -> None:
+    stage.page.path = "elsewhere/b.ipynb"
+    stage.page.hello(live=False)
+    stage.session.prompt("hello", timeout=LIMIT_S)
+    assert places(stage) == []

@@ -86,3 +86,26 @@ def test_only_absolute_paths_are_taken_from_the_environment(monkeypatch: pytest.
     assert whereabouts.started_as() == []
     monkeypatch.setenv("JPY_SESSION_NAME", "/x/a.ipynb")
     assert whereabouts.started_as() == ["/x/a.ipynb"]
+
+
+def test_what_the_server_calls_the_files_of_a_folder(file: Path, tmp_path: Path) -> None:
+    root, work = str(tmp_path / "root"), str(file.parent)
+    (tmp_path / "link").symlink_to(file.parent)
+    folders = [work, str(tmp_path / "link"), str(tmp_path), "/"]
+    served = whereabouts.served("work/a.ipynb", str(file), [str(file)], folders)
+    assert dict(served) == {work: "work", str(tmp_path / "link"): "work", root: ""}
+    assert served[0] == (work, "work")
+    assert whereabouts.served("RTC:work/a.ipynb", str(file), [str(file)], []) == [(root, "")]
+
+
+def test_a_root_behind_a_link_goes_by_both_names(file: Path, tmp_path: Path) -> None:
+    (tmp_path / "linked").symlink_to(tmp_path / "root")
+    started = str(tmp_path / "linked" / "work" / "a.ipynb")
+    served = whereabouts.served("work/a.ipynb", str(file), [started], [])
+    assert served == [(str(tmp_path / "linked"), ""), (str(tmp_path / "root"), "")]
+
+
+def test_where_the_root_is_in_doubt_nothing_is_served(file: Path, tmp_path: Path) -> None:
+    (tmp_path / "root" / "a.ipynb").symlink_to(file)
+    assert whereabouts.served("a.ipynb", str(file), [str(file)], []) == []
+    assert whereabouts.served("other.ipynb", str(file), [str(file)], []) == []

@@ -6,7 +6,7 @@ Those that really write and run are in work.py.
 from __future__ import annotations
 
 from ..blocks import text_block
-from ..commands import command, number
+from ..commands import Misuse, command, number
 from ..rpc import ClientError, Json
 from ..turn import OPTIONS, Turn
 
@@ -36,6 +36,22 @@ async def parallel(turn: Turn, args: str) -> None:
     ):  # they end in another order than they began
         await tool.complete(content=said(f"Found {name}."))
     await turn.say("Made three tool calls at once.")
+
+
+@command("look", "A tool call about a place: a line of a file, or a cell of a notebook", "PATH [LINE|CELL]")
+async def look(turn: Turn, args: str) -> None:
+    name, _, where = args.partition(" ")
+    if not name:
+        raise Misuse
+    place: Json = {"path": name if name.startswith("/") else f"{turn.session.cwd}/{name}"}
+    raw: Json = {"path": name}
+    if where.isdigit():
+        place["line"] = int(where)
+    elif where:
+        raw["cell_id"] = where
+    tool = await turn.tool("Look at", "read", locations=[place], rawInput=raw)
+    await tool.complete(content=said("There it is."))
+    await turn.say(f"Looked at `{name}`.")
 
 
 @command("fail", "A tool call that fails")

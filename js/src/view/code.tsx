@@ -7,6 +7,7 @@ import { useContext, useEffect, useState } from "preact/hooks";
 import { MAX_CHARS, highlight } from "../text/highlight";
 import type { Part } from "../text/highlight";
 import { memo } from "./memo";
+import type { FileHost } from "./places";
 
 /** What the host of the panel can do with text. */
 export interface TextHost {
@@ -14,6 +15,8 @@ export interface TextHost {
   typeset?: (element: HTMLElement) => void;
   /** Makes a cell below of code. */
   insert?: (source: string, language: string) => void;
+  /** Opens files. */
+  files?: FileHost;
 }
 
 export const Host = createContext<TextHost>({});
@@ -103,7 +106,7 @@ export function CopyButton({ text, what }: { text: () => string; what: string })
 }
 
 /** A page that is served over plain http has no clipboard: then by the old way, through a selection. */
-async function copyText(text: string): Promise<void> {
+export async function copyText(text: string): Promise<void> {
   if (navigator.clipboard) return navigator.clipboard.writeText(text);
   const area = document.createElement("textarea");
   area.value = text;

@@ -6,6 +6,7 @@ import { visible } from "../text/visible";
 import type { Content } from "../types";
 import { memo } from "./memo";
 import { Path } from "./path";
+import { changedCells } from "./places";
 import { changeOf, pairsOf } from "./rows";
 import type { Gap, Line, Pair, Row } from "./rows";
 import { LINE_CHARS } from "./words";
@@ -41,7 +42,7 @@ export const DiffView = memo(function DiffView({ diff }: { diff: Diff }) {
     <figure class="acp-diff" data-acp-diff={layout.split ? "split" : "unified"} data-long={whole}>
       <figcaption class="acp-diff-head">
         <span class="acp-path">
-          <Path path={diff.path} />
+          <Path path={diff.path} cells={changedCells(diff)} />
         </span>
         {kindOf(diff) && <span class="acp-badge">{kindOf(diff)}</span>}
         <span class="acp-counts">

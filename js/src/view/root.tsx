@@ -8,6 +8,7 @@ import { Banner } from "./banner";
 import { DiffLayout } from "./diff";
 import type { Layout } from "./diff";
 import { Folder } from "./path";
+import { ServerPaths } from "./places";
 import { emptyText, SessionView } from "./session";
 import { TerminalsById } from "./terminal";
 import { Trouble } from "./trouble";
@@ -26,7 +27,7 @@ interface Props {
 const SPLIT = "diffs:split";
 
 export function Root({ turn, snapshot, draft, emit }: Props) {
-  const { link, refused, state, sent, folds, terminals } = snapshot;
+  const { link, refused, state, sent, folds, terminals, places } = snapshot;
   const split = folds.get(SPLIT) ?? false;
   const layout: Layout = useMemo(
     () => ({ split, choose: (open) => emit({ t: "fold", key: SPLIT, open }) }),
@@ -48,20 +49,22 @@ export function Root({ turn, snapshot, draft, emit }: Props) {
   );
   return (
     <Folder.Provider value={state.session.agent?.cwd ?? ""}>
-      <TerminalsById.Provider value={terminals.byId}>
-        <DiffLayout.Provider value={layout}>
-          <div class="acp" data-acp-link={link} data-acp-root={turn ?? "session"}>
-            {turn === null ? (
-              <SessionView snapshot={snapshot} draft={draft} emit={emit} told={told} />
-            ) : (
-              <>
-                <OneTurn turn={turn} snapshot={snapshot} emit={emit} />
-                {told}
-              </>
-            )}
-          </div>
-        </DiffLayout.Provider>
-      </TerminalsById.Provider>
+      <ServerPaths.Provider value={places}>
+        <TerminalsById.Provider value={terminals.byId}>
+          <DiffLayout.Provider value={layout}>
+            <div class="acp" data-acp-link={link} data-acp-root={turn ?? "session"}>
+              {turn === null ? (
+                <SessionView snapshot={snapshot} draft={draft} emit={emit} told={told} />
+              ) : (
+                <>
+                  <OneTurn turn={turn} snapshot={snapshot} emit={emit} />
+                  {told}
+                </>
+              )}
+            </div>
+          </DiffLayout.Provider>
+        </TerminalsById.Provider>
+      </ServerPaths.Provider>
     </Folder.Provider>
   );
 }

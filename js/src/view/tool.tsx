@@ -8,6 +8,7 @@ import { DiffView } from "./diff";
 import { Fold } from "./fold";
 import { Icon } from "./icons";
 import { Path } from "./path";
+import { cellsOf } from "./places";
 import { PermissionView } from "./permission";
 import { TerminalOf } from "./terminal";
 import { code, json, spoken, titleOf } from "./words";
@@ -80,7 +81,7 @@ function Heading({ item }: { item: ToolItem }) {
       </span>
       {item.locations.length === 1 && place && (
         <span class="acp-path acp-place">
-          <Path path={place.path} at={place.line} />
+          <Path path={place.path} at={place.line} cells={cellsOf(item)} />
         </span>
       )}
       {item.unprompted && (
@@ -114,12 +115,13 @@ export function ToolStatus({ status }: { status: string }) {
 }
 
 function Places({ item }: { item: ToolItem }) {
+  const cells = cellsOf(item);
   return (
     <div class="acp-path">
       {item.locations.map(({ path, line: number }, at) => (
         <Fragment key={at}>
           {at > 0 && ", "}
-          <Path path={path} at={number} />
+          <Path path={path} at={number} cells={cells} />
         </Fragment>
       ))}
     </div>

@@ -1,0 +1,106 @@
+// Opens files in the host, and shows cells of the open notebook, without an extension. JupyterLab opens
+// tabs by the handler that it has for links in outputs (which knows lines); Notebook 7 has a browser tab for
+// each file. Other hosts have neither. Paths here are the server's.
+//
+// Notebook's own handler must not be called for the notebook itself: it closes what is open.
+
+import type { LiveContext } from "./live";
+import { cellNodes, reveal } from "./reveal";
+import type { Host } from "./types";
+
+export interface Opening {
+  /** The open notebook. */
+  notebook(): string;
+  /** Of the page that shows a file: for another tab. */
+  address(path: string): string;
+  /** Opens it; tells why not. */
+  open(path: string, line?: number): Promise<string | null>;
+  /** Shows the first of these cells that is there (by its id, or "cell-3" by its place), else the top. */
+  show(cells: readonly string[], from: Element): boolean;
+}
+
+/** What we use of the host, beyond the document. */
+interface OpeningContext extends LiveContext {
+  readonly _manager?: LiveContext["_manager"] & {
+    readonly serverSettings?: { readonly baseUrl?: string };
+  };
+}
+
+type HandleLink = (node: HTMLElement, path: string, fragment: string) => void;
+
+interface Manager {
+  readonly rendermime?: { readonly linkHandler?: { handleLink?: HandleLink } | null };
+}
+
+export function openingOf(
+  manager: unknown,
+  context: LiveContext | null,
+  host: Host,
+): Opening | null {
+  const { _manager } = (context ?? {}) as OpeningContext;
+  const base = _manager?.serverSettings?.baseUrl;
+  if (!context || !base || host === "other") return null;
+  const handler = (manager as Manager | null)?.rendermime?.linkHandler;
+  const inTab = host === "jupyterlab" && typeof handler?.handleLink === "function";
+  const full = (path: string) => driveOf(context.path) + path;
+  const address = (path: string) =>
+    `${base.replace(/\/$/, "")}/${pageOf(host, path)}/${encoded(full(path))}`;
+
+  return {
+    notebook: () => context.path.slice(driveOf(context.path).length),
+    address,
+    async open(path, line) {
+      let type: unknown;
+      try {
+        type = ((await _manager?.contents?.get(full(path), { content: false })) as Typed)?.type;
+      } catch {
+        return "The server does not find it: it is gone, or hidden";
+      }
+      if (!inTab || type === "directory")
+        return window.open(address(path), "_blank") ? null : "The browser does not let a tab open";
+      // The handler gives a node what a click on it does.
+      const node = document.createElement("a");
+      handler?.handleLink?.(node, full(path), fragmentOf(path, line));
+      node.click();
+      return null;
+    },
+    show(cells, from) {
+      const ids =
+        context.model.sharedModel?.cells.map((cell) => cell.getId?.() ?? cell.id ?? "") ?? [];
+      return reveal(cellNodes(from), Math.max(0, indexOf(cells, ids)));
+    },
+  };
+}
+
+type Typed = { readonly type?: unknown } | undefined;
+
+/** JupyterLab names a drive before the path, where there are several. */
+function driveOf(path: string): string {
+  return /^[^/:]+:/.exec(path)?.[0] ?? "";
+}
+
+function encoded(path: string): string {
+  return path.split("/").map(encodeURIComponent).join("/");
+}
+
+function pageOf(host: Host, path: string): string {
+  if (host === "jupyterlab") return "lab/tree";
+  return path.endsWith(".ipynb") ? "notebooks" : "edit";
+}
+
+/** As the host's viewers understand it; lines of agents begin with 1. */
+function fragmentOf(path: string, line: number | undefined): string {
+  if (line === undefined || /\.ipynb$/i.test(path)) return "";
+  if (/\.[ct]sv$/i.test(path)) return `#row=${line}`;
+  return `#line=${Math.max(0, line - 1)}`;
+}
+
+/** Of the first name that is a cell's; -1: none is. */
+export function indexOf(names: readonly string[], ids: readonly string[]): number {
+  for (const name of names) if (ids.includes(name)) return ids.indexOf(name);
+  for (const name of names) {
+    const at = Number(/^cell-(\d{1,6})$/.exec(name)?.[1] ?? -1);
+    if (at >= 0 && at < ids.length) return at;
+  }
+  return -1;
+}

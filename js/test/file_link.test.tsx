@@ -1,0 +1,110 @@
+import { render } from "preact";
+import { act } from "preact/test-utils";
+import { beforeEach, expect, test, vi } from "vitest";
+import type { Prefixes } from "../src/types";
+import { Host } from "../src/view/code";
+import { Folder, Path } from "../src/view/path";
+import { ServerPaths } from "../src/view/places";
+import type { FileHost } from "../src/view/places";
+import { settled } from "./mounted";
+
+beforeEach(() => document.body.replaceChildren());
+
+const files = {
+  notebook: () => "work/a.ipynb",
+  address: (path: string) => `http://host/lab/tree/${path}`,
+  open: vi.fn<FileHost["open"]>(() => Promise.resolve(null)),
+  show: vi.fn<FileHost["show"]>(() => true),
+};
+const PREFIXES: Prefixes = [["/srv", ""]];
+
+beforeEach(() => {
+  files.open.mockClear();
+  files.show.mockClear();
+});
+
+function drawn(
+  path: string,
+  more: { at?: number; cells?: string[]; places?: Prefixes | null; host?: boolean } = {},
+) {
+  const { places = PREFIXES, host = true, ...rest } = more;
+  const el = document.body.appendChild(document.createElement("div"));
+  act(() =>
+    render(
+      <Host.Provider value={host ? { files } : {}}>
+        <Folder.Provider value="/srv/work">
+          <ServerPaths.Provider value={places}>
+            <Path path={path} {...rest} />
+          </ServerPaths.Provider>
+        </Folder.Provider>
+      </Host.Provider>,
+      el,
+    ),
+  );
+  const link = el.querySelector("a");
+  let prevented = false;
+  link?.addEventListener("click", (event) => {
+    prevented = event.defaultPrevented;
+    event.preventDefault(); // nobody goes there
+  });
+  /** Whether the browser is kept from following it. */
+  const click = (init: MouseEventInit = {}): boolean => {
+    link?.dispatchEvent(new MouseEvent("click", { bubbles: true, cancelable: true, ...init }));
+    return prevented;
+  };
+  return { el, link, click };
+}
+
+test("a file that the server has is a link, which opens it at the line", async () => {
+  const { link, click, el } = drawn("x.py", { at: 3 });
+  expect(link?.textContent).toBe("x.py:3");
+  expect(link?.href).toBe("http://host/lab/tree/work/x.py");
+  const around = vi.fn();
+  el.addEventListener("click", around);
+  expect(click()).toBe(true);
+  expect(files.open).toHaveBeenCalledWith("work/x.py", 3);
+  expect(around).not.toHaveBeenCalled(); // the card that it stands in does not open or close
+  await settled();
+  expect(el.querySelector("[role=alert]")).toBeNull();
+});
+
+test("a click that wants another tab is the browser's", () => {
+  const { click } = drawn("x.py");
+  for (const init of [{ ctrlKey: true }, { metaKey: true }, { shiftKey: true }])
+    expect(click(init)).toBe(false);
+  expect(files.open).not.toHaveBeenCalled();
+});
+
+test("why it was not opened is said", async () => {
+  files.open.mockResolvedValueOnce("The server does not find it");
+  const { click, el } = drawn("x.py");
+  click();
+  await vi.waitFor(() =>
+    expect(el.querySelector("[role=alert]")?.textContent).toBe("The server does not find it"),
+  );
+});
+
+test("the open notebook is not opened again: its cell is shown", () => {
+  const { click, link } = drawn("/srv/work/a.ipynb", { cells: ["b"] });
+  click();
+  expect(files.show).toHaveBeenCalledWith(["b"], link);
+  expect(files.open).not.toHaveBeenCalled();
+});
+
+test.each([
+  ["outside of the server's root", "/etc/passwd", {}, /Outside of what the Jupyter server serves/],
+  ["as long as it is not known", "x.py", { places: null }, /^x\.py$/],
+  ["in another host", "x.py", { host: false }, /^x\.py$/],
+])("%s a path is text that can be copied", (_, path, more, title) => {
+  const { el, link } = drawn(path, more);
+  expect(link).toBeNull();
+  expect(el.querySelector("[title]")?.getAttribute("title")).toMatch(title);
+  expect(el.querySelector("button")?.getAttribute("aria-label")).toBe(`Copy path ${path}`);
+  expect(el.textContent).toBe(path);
+});
+
+test("nothing that an agent calls a file becomes an address of its own", () => {
+  for (const path of ["javascript:alert(1)", "//evil.example/x", "https://evil.example", "\u202ex"])
+    for (const { link } of [drawn(path)])
+      if (link) expect(link.href).toMatch(/^http:\/\/host\/lab\/tree\//);
+});

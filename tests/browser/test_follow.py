@@ -1,0 +1,83 @@
+"""What the panel names can be gone to: files open at their line, cells of the open notebook are shown."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.conftest import SHOTS, Open
+from tests.browser.pages import LIMIT_S, NOTEBOOK, NotebookPage
+
+CONNECT = "import acp_notebook as acp\ns = acp.connect('demo', permissions='allow')"
+LONG = "\n".join(f"x{number} = {number}" for number in range(1, 401))
+OPENED = f"""() => {{
+    const widget = {NOTEBOOK};
+    return [widget.context?.path, widget.content.editor?.getCursorPosition().line];
+}}"""
+
+each_host = pytest.mark.parametrize("host", ["lab", pytest.param("notebook", marks=pytest.mark.slow)])
+
+
+def looking(open_notebook: Open, host: str, *looks: str, **where: Any) -> NotebookPage:
+    """A notebook with long cells, whose second one let the agent look at these places."""
+    filler = [f"# {number}\n" + "\n" * 20 for number in range(12)]
+    prompts = "\n".join(f"turn = s.prompt({f'/look {it}'!r})" for it in looks)
+    notebook = open_notebook([CONNECT, prompts, *filler], host=host, size=(1200, 900), **where)
+    (notebook.path.parent / "long.py").write_text(LONG)
+    notebook.run(0, 1)
+    notebook.has_statuses(1, ["done"] * len(looks))
+    return notebook
+
+
+@each_host
+def test_a_place_opens_the_file_at_its_line(open_notebook: Open, host: str) -> None:
+    notebook = looking(open_notebook, host, "long.py 300", "gone.py", "/etc/hostname")
+    page, turns = notebook.page, notebook.turn(1)
+    link = turns.nth(0).locator("[data-acp-open='long.py']")
+    expect(link).to_have_text("long.py:300")
+    gone = turns.nth(1).locator("[data-acp-open='gone.py']")
+    gone.click()
+    expect(turns.nth(1).locator("[role=alert]")).to_contain_text("The server does not find it")
+    outside = turns.nth(2)
+    expect(outside.locator("[data-acp-open]")).to_have_count(0)
+    expect(outside.get_by_title(re.compile("Outside of what the Jupyter server serves"))).to_be_visible()
+    outside.get_by_role("button", name="Copy path /etc/hostname").focus()
+    page.screenshot(path=SHOTS / f"follow-places-{host}.png")
+    if host == "notebook":
+        with page.context.expect_page() as opened:
+            link.click()
+        expect(opened.value).to_have_url(re.compile(r"/edit/long\.py"))
+        expect(opened.value.locator(".cm-content")).to_contain_text("x1 = 1", timeout=LIMIT_S * 1000)
+        opened.value.close()
+        return
+    link.focus()
+    page.keyboard.press("Enter")  # as a click does
+    page.wait_for_function(f"() => JSON.stringify(({OPENED})()) === '[\"long.py\",299]'")
+    expect(page.locator(".jp-FileEditor .cm-line").filter(has_text="x300 = 300")).to_be_in_viewport()
+    page.screenshot(path=SHOTS / f"follow-line-{host}.png")
+
+
+@each_host
+def test_a_cell_of_the_open_notebook_comes_into_sight(open_notebook: Open, host: str) -> None:
+    filler = [f"# {number}\n" + "\n" * 20 for number in range(12)]
+    cells = [CONNECT, "prompt", *filler]
+    notebook = open_notebook(cells, host=host, size=(1200, 900))
+    name = notebook.path.name
+    prompt = f"s.prompt('/look {name} cell-9'); s.prompt('/nb edit {name} cell-7 new = 1')"
+    notebook.page.evaluate(f"text => {NOTEBOOK}.context.model.sharedModel.getCell(1).setSource(text)", prompt)
+    notebook.run(0, 1)
+    notebook.has_statuses(1, ["done", "done"])
+    looked, edited = notebook.turn(1).nth(0), notebook.turn(1).nth(1)
+    expect(notebook.cell(9)).not_to_be_in_viewport()
+    looked.locator("[data-acp-open]").click()
+    expect(notebook.cell(9).locator(".cm-line").first).to_be_in_viewport()
+    expect(notebook.cell(9)).to_have_class(re.compile("acp-revealed"))
+    notebook.page.screenshot(path=SHOTS / f"follow-cell-{host}.png")
+    expect(notebook.cell(9)).not_to_have_class(re.compile("acp-revealed"))
+    edited.locator(".acp-diff-head [data-acp-open]").click()
+    expect(notebook.cell(7)).to_be_in_viewport()
+    expect(notebook.cell(7)).to_contain_text("new = 1")
+    assert notebook.page.evaluate(OPENED)[0] == name  # the notebook is still what is open
