@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from .core.ipynb.problems import first_line
 from .core.records import Command
 from .mentions import CELL, ERROR, LAST
 
@@ -20,6 +21,9 @@ POLICIES = ("ask", "allow", "reject")
 
 ENTRIES = 200
 """Of a folder, and of an object's attributes."""
+
+LISTED_CELLS = 20
+"""Of those that ran, the newest."""
 
 _TOKEN = re.compile(r'(?<!\S)(?:@"[^"\n]*|\S*)$')
 
@@ -41,8 +45,8 @@ class Known(NamedTuple):
     commands: Iterable[Command]
     variables: Mapping[str, Any]
     """Those of the user's, without the shell's own."""
-    cells: Iterable[int]
-    """The newest first."""
+    cells: Mapping[int, str]
+    """What ran, by its number."""
     cwd: Path
 
 
@@ -89,6 +93,22 @@ def prompt_completions(text: str, known: Known) -> Completions:
     return NOTHING
 
 
+def about(text: str, known: Known) -> str:
+    """What an offered @-name stands for, in a few words; no code of the user's runs for it."""
+    name = text.removeprefix("@").strip('"')
+    if name == ERROR:
+        return "the last error"
+    if name.startswith(CELL):
+        which = name.removeprefix(CELL)
+        number = max(known.cells, default=0) if which == LAST else int(which)
+        return first_line(known.cells.get(number, ""))
+    variable, dot, _ = name.partition(".")
+    if variable in known.variables:
+        value = known.variables[variable]
+        return f"of {type(value).__name__}" if dot and name not in known.variables else type(value).__name__
+    return "folder" if name.endswith("/") else "file"
+
+
 def _matching(fragment: str, texts: Iterable[str]) -> Completions:
     return Completions(fragment, list(dict.fromkeys(it for it in texts if it.startswith(fragment))))
 
@@ -106,9 +126,10 @@ def _words_of_agent(text: str, known: Known, fragment: str) -> Iterable[str]:
 
 def _mentionable(start: str, known: Known) -> Iterable[str]:
     if not start.startswith('"'):
+        newest = sorted(known.cells, reverse=True)[:LISTED_CELLS]
         yield from (f"@{name}" for name in sorted(known.variables) if not name.startswith("_"))
         yield from (f"@{name}" for name in _attributes(start, known.variables))
-        yield from (f"@{name}" for name in (ERROR, f"{CELL}{LAST}", *(f"{CELL}{it}" for it in known.cells)))
+        yield from (f"@{name}" for name in (ERROR, f"{CELL}{LAST}", *(f"{CELL}{it}" for it in newest)))
     yield from map(_quoted, sorted(_files(start.removeprefix('"'), known.cwd)))
 
 

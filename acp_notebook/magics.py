@@ -10,9 +10,7 @@ import functools
 import keyword
 import os
 import re
-import sys
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -31,13 +29,12 @@ from .agent_line import DEFAULT, opened, wish_of, words_of
 from .completing import Known, complete, place_of
 from .errors import AgentNotFound, Error, UsageError
 from .listing import agents
-from .mentions import LAST, Places, parts_of
+from .live_notebook import LiveNotebook
+from .mentions import Places, parts_of
 from .notebook.kernel import where
 from .overview import Overview
 from .session import Session
-
-LISTED_CELLS = 20
-"""Of those that ran, in completion."""
+from .surroundings import surroundings_of
 
 show: Any = display  # it has no types
 
@@ -70,10 +67,7 @@ class AcpMagics(Magics):
 
     def __init__(self, shell: Any) -> None:
         super().__init__(shell)
-        self._error: BaseException | None = None
-        self._running: Any = None
-        self.cells: Callable[[str], str | None] = self._ran
-        """From "3" or "last" to a cell's text. The history of what ran, unless another source is put here."""
+        self.around = surroundings_of(shell)
 
     # ---- the magics ---------------------------------------------------------------------------
 
@@ -175,57 +169,10 @@ class AcpMagics(Magics):
     # ---- what prompts mention -----------------------------------------------------------------
 
     def _places(self, session: Session) -> Places:
-        return Places(
-            self._variables(), lambda which: self._cell(session, which), self._last_error, Path(session.cwd)
-        )
+        def notebook() -> LiveNotebook | None:
+            return session.notebook if session._conversation.has_page else None
 
-    def _cell(self, session: Session, which: str) -> str | None:
-        """A cell as it stands in the page, with what is not saved; else as it ran."""
-        inputs = self._inputs()
-        # The number of the last one is known here: in the page, the cell that runs now has one, too.
-        number = str(max(inputs)) if which == LAST and inputs else which
-        if session._conversation.has_page:
-            with suppress(Error):  # it cannot be reached now
-                live = session.notebook.source_of(number)
-                if live is not None:
-                    return live
-        return self.cells(which)
-
-    def _variables(self) -> dict[str, Any]:
-        """The user's, without what the shell put there."""
-        hidden = self.shell.user_ns_hidden
-        return {it: value for it, value in list(self._names.items()) if hidden.get(it, _NONE) is not value}
-
-    def _ran(self, which: str) -> str | None:
-        inputs = self._inputs()
-        if which == LAST:
-            return inputs[max(inputs)] if inputs else None
-        return inputs.get(int(which))
-
-    def _inputs(self) -> dict[int, str]:
-        """What ran before the cell that runs now, by the number in its brackets."""
-        raw = list(self.shell.history_manager.input_hist_raw)
-        running = self._running
-        if running is not None and running.store_history and raw[-1] == running.raw_cell.rstrip("\n"):
-            del raw[-1]
-        return {at: text for at, text in enumerate(raw) if at and text.strip()}
-
-    def runs_cell(self, info: Any) -> None:
-        """Note the cell that runs: whether the shell's count has it already differs between versions."""
-        self._running = info
-
-    def ran_cell(self, result: Any) -> None:
-        """Keep the last error: the shell's own note of it also has misuse of magics."""
-        self._running = None
-        error = result.error_in_exec or result.error_before_exec
-        if error is not None and not isinstance(error, ShellUsageError):
-            self._error = error
-
-    def _last_error(self) -> BaseException | None:
-        if self._error is not None:
-            return self._error
-        error = getattr(sys, "last_value", None)  # from before the extension was loaded
-        return error if isinstance(error, BaseException) and not isinstance(error, ShellUsageError) else None
+        return self.around.places(session.cwd, notebook)
 
     # ---- completion ---------------------------------------------------------------------------
 
@@ -237,8 +184,8 @@ class AcpMagics(Magics):
             agents=catalog.names(),
             sessions=sessions,
             commands=session.commands if session is not None else (),
-            variables=self._variables(),
-            cells=sorted(self._inputs(), reverse=True)[:LISTED_CELLS],
+            variables=self.around.variables(),
+            cells=self.around.inputs(),
             cwd=Path(session.cwd if session is not None else os.getcwd()),
         )
 
@@ -256,9 +203,6 @@ class AcpMagics(Magics):
             "suppress": True,
             "ordered": True,
         }
-
-
-_NONE = object()
 
 
 # ---- a question is no call for help
@@ -296,8 +240,8 @@ def load(shell: Any) -> None:
     unload(shell)
     magics = AcpMagics(shell)
     shell.register_magics(magics)
-    shell.events.register("pre_run_cell", magics.runs_cell)
-    shell.events.register("post_run_cell", magics.ran_cell)
+    shell.events.register("pre_run_cell", magics.around.runs_cell)
+    shell.events.register("post_run_cell", magics.around.ran_cell)
     shell.input_transformer_manager.token_transformers.append(Question)
     if hasattr(shell.Completer, "custom_matchers"):
         shell.Completer.custom_matchers.append(_matcher(magics))
@@ -312,8 +256,8 @@ def unload(shell: Any) -> None:
     for kind, names in magics.magics.items():
         for name in names:
             shell.magics_manager.magics[kind].pop(name, None)
-    shell.events.unregister("pre_run_cell", magics.runs_cell)
-    shell.events.unregister("post_run_cell", magics.ran_cell)
+    shell.events.unregister("pre_run_cell", magics.around.runs_cell)
+    shell.events.unregister("post_run_cell", magics.around.ran_cell)
     shell.input_transformer_manager.token_transformers.remove(Question)
     matchers = getattr(shell.Completer, "custom_matchers", [])
     matchers[:] = [it for it in matchers if getattr(it, "magics", None) is not magics]

@@ -17,11 +17,12 @@ from .agent.conversation import Conversation
 from .agent.threads import on_a_thread
 from .agent.turn_queue import TurnRun
 from .agent.undo.undoing import Deed
+from .composing import Composing
 from .core import events as ev
 from .core import intents
 from .core.patches import Patch
-from .core.prompt import content_of, fitted, words_of
-from .core.records import Image, Json
+from .core.prompt import words_of
+from .core.records import Content, Json
 from .core.snapshot import Question, Snapshot
 from .errors import Error, UsageError
 from .notebook.channel import Channel
@@ -62,6 +63,8 @@ class Panel:
         self._channel = Channel(self._widget.send, self._state, self._later)
         self.documents = Documents(self._widget.send, on_a_thread)
         self.documents.expect()
+        self._composing = Composing(conversation, self.documents)
+        self._writing = asyncio.Lock()
         self._shown: dict[str, _Shown] = {}
         self._documents: set[str] = set()
         self._unplaced: set[str] = set()
@@ -147,8 +150,10 @@ class Panel:
                 self._answer(question, option)
             case intents.Cancel(turn):
                 self._cancel(turn)
-            case intents.Prompt(text, images):
-                self._prompt(text, images)
+            case intents.Prompt():
+                self._attempt(self._prompted(intent))
+            case intents.Complete():
+                self._attempt(self._complete(intent))
             case intents.Edit() | intents.SendNow() | intents.Move():
                 self._rearrange(intent)
             case intents.Mode(mode):
@@ -187,11 +192,19 @@ class Panel:
         if turn is None or run is not None:
             self._conversation.cancel(run)
 
-    def _prompt(self, text: str, images: Sequence[intents.Picture]) -> None:
+    async def _prompted(self, prompt: intents.Prompt) -> None:
+        """In the order in which they were written, though what one mentions may take its time."""
+        async with self._writing:
+            try:
+                content, notes = await self._composing.content(prompt.text, prompt.images)
+            except Error as error:
+                self._refuse(error, prompt.text)
+            else:
+                self._prompt(content, notes)
+
+    def _prompt(self, content: tuple[Content, ...], notes: Sequence[str]) -> None:
         """What the user wrote in the page becomes a turn, now or after those before it."""
-        parts = [*([text] if text.strip() else []), *(Image(it.data, it.mime_type) for it in images)]
         conversation = self._conversation
-        content, notes = fitted(content_of(parts, conversation.cwd), conversation.host.facts.capabilities)
         for note in notes:
             conversation.apply(ev.NoticeGiven("warning", note, source="client"))
         run = conversation.new_run(content)
@@ -253,8 +266,15 @@ class Panel:
         except Error as error:
             self._refuse(error)
 
-    def _refuse(self, error: Exception) -> None:
-        self._channel.tell({"t": "refused", "what": str(error)})
+    def _refuse(self, error: Exception, prompt: str | None = None) -> None:
+        """`prompt`: what was written and not sent; it goes back into the field."""
+        back = {} if prompt is None else {"prompt": prompt}
+        self._channel.tell({"t": "refused", "what": str(error), **back})
+
+    async def _complete(self, wish: intents.Complete) -> None:
+        offered = await self._composing.offered(wish.fragment)
+        answer = {"view": wish.view, "rid": wish.rid, "fragment": wish.fragment, "offered": offered}
+        self._channel.tell({"t": "offered", **answer})
 
     async def _change(self, deed: Deed, turn: str | None, file: str | None, hunk: str | None) -> None:
         """What cannot be had stands in the changes themselves; only nonsense is refused."""

@@ -32,6 +32,8 @@ TOP = {
     "previewing",
     "queueing",
     "mentions",
+    "surroundings",
+    "composing",
     "completing",
     "agent_line",
     "overview",

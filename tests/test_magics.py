@@ -254,7 +254,7 @@ def test_mentions_bring_things_along(asked: Shell, tmp_path: Path) -> None:
 def test_cells_can_come_from_elsewhere(asked: Shell) -> None:
     magics = loaded(asked.shell)
     assert magics is not None
-    magics.cells = {"7": "unsaved"}.get
+    magics.around.cells = {"7": "unsaved"}.get
     asked.run("%acp @cell:7")
     assert asked.sent[1].text == "unsaved"
 
@@ -341,7 +341,7 @@ def test_a_cell_is_sent_as_it_stands_in_the_page_else_as_it_ran(
     asked.run("y = 'as it ran'")
     magics = loaded(asked.shell)
     assert magics is not None
-    number = max(magics._inputs())
+    number = max(magics.around.inputs())
     page = Page(cells and {str(number): cells["1"]})
     monkeypatch.setattr(session._conversation, "has_page", True)
     monkeypatch.setattr(type(session), "notebook", property(lambda _: page))

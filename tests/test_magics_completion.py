@@ -27,7 +27,7 @@ def known(tmp_path: Path) -> Known:
         sessions=("session", "other"),
         commands=(Command("tour", ""), Command("tools", ""), Command("help", "")),
         variables={"df": "text", "_1": 0, "dog": Hostile()},
-        cells=(12, 3),
+        cells={3: "x = 1\ny", 12: "df.head()"},
         cwd=tmp_path,
     )
 

@@ -15,6 +15,9 @@ from msgspec import Struct
 PICTURES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 """What agents take, and what a page can show without running anything in it."""
 
+MOST_FRAGMENT = 500
+"""Characters of a name that is being written: longer than any that one completes."""
+
 
 class Hello(Struct, frozen=True, tag_field="t", tag="hello"):
     """A page shows the session's model. `document`: it can reach the notebook that it stands in."""
@@ -107,6 +110,18 @@ class Move(Struct, frozen=True, tag_field="t", tag="move"):
     to: int
 
 
+class Complete(Struct, frozen=True, tag_field="t", tag="complete"):
+    """What can the @-name become that is being written? `rid` and `view` tell whose the answer is."""
+
+    rid: str
+    fragment: str
+    view: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.fragment.startswith("@") or len(self.fragment) > MOST_FRAGMENT:
+            raise ValueError("that is no beginning of an @-name")
+
+
 class Mode(Struct, frozen=True, tag_field="t", tag="mode"):
     """Switch the agent to this mode."""
 
@@ -173,7 +188,7 @@ Queueing = Edit | SendNow | Move
 
 OfChanges = Undo | Redo | Keep
 
-OfSession = Prompt | Queueing | Mode | Config | Restart | OfChanges
+OfSession = Prompt | Complete | Queueing | Mode | Config | Restart | OfChanges
 
 Intent = Hello | Bye | Resync | Ack | Answer | Cancel | Doc | OfSession
 

@@ -5,7 +5,7 @@ import type { AnyModel } from "@anywidget/types";
 import { hearAll, realModel } from "./hearing";
 import { systemClock } from "./store";
 import type { Clock, Store } from "./store";
-import type { DocAnswer, DocRequest, Emit, FromKernel, Host, Intent } from "./types";
+import type { DocAnswer, DocRequest, Emit, FromKernel, Host } from "./types";
 import type { LocalIntent, ToKernel } from "./types";
 
 /** Of acknowledgements: they only have to show a lost tail, not every message. */
@@ -40,6 +40,7 @@ const KNOWN: ReadonlySet<unknown> = new Set<FromKernel["t"]>([
   "now",
   "places",
   "refused",
+  "offered",
 ]);
 
 export function connect(
@@ -63,7 +64,7 @@ export function connect(
       console.debug("acp_notebook: a message of an unknown kind", message);
       return;
     }
-    if (message.t === "places" && message.view !== view) return;
+    if ((message.t === "places" || message.t === "offered") && message.view !== view) return;
     const answer = store.receive(message);
     if (answer) send({ ...answer, view });
     acknowledge();
@@ -93,6 +94,7 @@ export function connect(
   const emit: Emit = (intent) => {
     if (isLocal(intent)) return store.local(intent);
     if (store.link !== "live") return;
+    if (intent.t === "complete") return send({ ...intent, view });
     store.sending(intent);
     send(intent);
   };
@@ -101,7 +103,7 @@ export function connect(
 
 const LOCAL: ReadonlySet<string> = new Set<LocalIntent["t"]>(["fold", "draft", "dismiss"]);
 
-function isLocal(intent: Intent | LocalIntent): intent is LocalIntent {
+function isLocal(intent: Parameters<Emit>[0]): intent is LocalIntent {
   return LOCAL.has(intent.t);
 }
 

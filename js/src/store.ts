@@ -7,7 +7,7 @@ import { applyPatches, EMPTY } from "./patches";
 import { groupTurns, isRunning, terminalsOf, turnId } from "./turns";
 import type { Terminals, Turn } from "./turns";
 import { never } from "./types";
-import type { Bundle, Draft, FromKernel, Intent, LocalIntent, Queued } from "./types";
+import type { Bundle, Draft, FromKernel, Intent, LocalIntent, Offered, Queued } from "./types";
 import type { Prefixes, Resync, State } from "./types";
 
 /** waiting: no state yet. offline: the connection is lost and may come back. gone: the kernel is. */
@@ -35,6 +35,10 @@ export interface Snapshot {
   readonly refused: string | null;
   /** How the server calls the files; null: it is not known. */
   readonly places: Prefixes | null;
+  /** A prompt that was refused with it: it is not lost. */
+  readonly returned: { readonly text: string } | null;
+  /** The newest answer to what an @-name can become. */
+  readonly offered: Offered | null;
   /** Grows when what the file should hold changed without a change of the state. */
   readonly bundles: number;
 }
@@ -68,6 +72,8 @@ export class Store {
     folds: new Map(),
     refused: null,
     places: null,
+    returned: null,
+    offered: null,
     bundles: 0,
   };
   #have: number | null = null;
@@ -160,6 +166,10 @@ export class Store {
       case "refused":
         // Nothing says which: all buttons come back, and the kernel still takes only the first answer.
         this.#change({ refused: message.what, sent: new Map() });
+        if (message.prompt !== undefined) this.#change({ returned: { text: message.prompt } });
+        return null;
+      case "offered":
+        this.#change({ offered: message });
         return null;
       default:
         return never(message);

@@ -305,7 +305,18 @@ export type FromKernel =
   | { t: "now"; queue: readonly Queued[]; elapsed: number | null }
   /** For one page: how its server calls the files here. */
   | { t: "places"; view: string; prefixes: Prefixes }
-  | { t: "refused"; what: string };
+  /** `prompt`: what was written and could not be sent; it goes back into the field. */
+  | { t: "refused"; what: string; prompt?: string }
+  | Offered;
+
+/** What an @-name that is being written can become; `rid` says for which question. */
+export interface Offered {
+  t: "offered";
+  view: string;
+  rid: string;
+  fragment: string;
+  offered: readonly { text: string; about: string }[];
+}
 
 export type Host = "jupyterlab" | "notebook" | "other";
 
@@ -342,6 +353,14 @@ export type Intent =
   | ({ t: "undo" | "redo" | "keep" } & OfChanges)
   | { t: "restart" };
 
+/** Asks what an @-name can become; nothing waits for the answer. The link adds which page asks. */
+export interface Complete {
+  t: "complete";
+  rid: string;
+  fragment: string;
+  view?: string;
+}
+
 /** Something was missed after `have`. The link adds which page says so. */
 export interface Resync {
   t: "resync";
@@ -353,6 +372,7 @@ export type ToKernel =
   | Intent
   | { t: "hello"; view: string; document: boolean; host: Host; live: boolean; path: string | null }
   | DocAnswer
+  | Complete
   | Resync
   | { t: "ack"; seq: number; view: string }
   | { t: "bye"; view: string };
@@ -410,7 +430,7 @@ export interface DocAnswer {
 export type LocalIntent =
   { t: "fold"; key: string; open: boolean } | { t: "draft"; draft: Draft } | { t: "dismiss" };
 
-export type Emit = (intent: Intent | LocalIntent) => void;
+export type Emit = (intent: Intent | LocalIntent | Complete) => void;
 
 /** For the end of a switch over a tagged union: the compiler proves that it is not reached. */
 export function never(value: never): never {

@@ -1,7 +1,8 @@
 import { beforeEach, expect, test, vi } from "vitest";
-import type { Command } from "../src/types";
+import type { Command, Complete } from "../src/types";
 import { matching } from "../src/view/completion";
 import { atEdge, History } from "../src/view/history";
+import { mentionAt, mentioned } from "../src/view/mentions";
 import { MOST_CHARS, MOST_IMAGES, withFiles } from "../src/view/images";
 import { turn } from "./helpers";
 import { press, settled, shown, wired } from "./mounted";
@@ -89,7 +90,7 @@ test("a caret within the text moves in it first", () => {
 
 test("commands that fit: those that begin so first", () => {
   const names = (text: string, caret = text.length) =>
-    matching(text, caret, COMMANDS).map(({ name }) => name);
+    matching(text, caret, COMMANDS).map(({ name }) => name.slice(1));
   expect(names("/")).toEqual(["tour", "stream", "restore"]);
   expect(names("/ST")).toEqual(["stream", "restore"]);
   expect(names("/tour x")).toEqual([]);
@@ -186,4 +187,110 @@ test("what is no image, too large or too much is refused with a reason", async (
   expect(refused[1]).toMatch(/^large\.png: too large/);
   const full = Array.from({ length: MOST_IMAGES }, () => ({ data: "", mime_type: "image/png" }));
   expect((await withFiles(full, [png()])).refused.length).toBe(1);
+});
+
+// ---- @-names
+
+test("an @-name is one where the kernel takes it for one", () => {
+  const at = (text: string, caret = text.length) => mentionAt(text, caret);
+  expect(at("@")).toBe("@");
+  expect(at("see (@df.col")).toBe("@df.col");
+  expect(at('see @"my fi')).toBe('@"my fi');
+  expect(at("@cell:3")).toBe("@cell:3");
+  expect(at("@df ")).toBeNull();
+  expect(at("me@example.org")).toBeNull();
+  expect(at("@df", 2)).toBeNull();
+  expect(at(`@${"x".repeat(600)}`)).toBeNull();
+  expect(mentioned("see @d now", 6, "@d", "@df")).toEqual({ text: "see @df now", caret: 7 });
+  expect(mentioned("@s", 2, "@s", "@src/")).toEqual({ text: "@src/", caret: 5 });
+});
+
+function asking() {
+  const made = composer();
+  const asked = () => made.sent().filter((it): it is Complete => it.t === "complete");
+  const answer = async (...names: string[]) => {
+    const { rid, fragment } = asked().at(-1)!;
+    const offered = names.map((text) => ({ text, about: "int" }));
+    made.store.receive({ t: "offered", view: "v", rid, fragment, offered });
+    made.frames.draw();
+    await settled();
+  };
+  const names = () =>
+    [...made.el.querySelectorAll("[role=option] .acp-command-name")].map((it) => it.textContent);
+  return { ...made, asked, answer, names };
+}
+
+/** Effects run after a frame; there is none here. */
+const afterEffects = () => new Promise((done) => setTimeout(done, 50));
+
+test("an @-name is completed by what the kernel says, by keyboard", async () => {
+  const { field, write, key, asked, answer, names, sent } = asking();
+  await write("look at @d");
+  await afterEffects();
+  expect(asked().map(({ fragment }) => fragment)).toEqual(["@d"]);
+  expect(names()).toEqual([]);
+  await answer("@df", "@dog");
+  expect(names()).toEqual(["@df", "@dog"]);
+  await key("ArrowDown");
+  await key("Tab");
+  expect(field.value).toBe("look at @dog ");
+  expect(names()).toEqual([]);
+  await key("Enter");
+  expect(sent().at(-1)).toEqual({ t: "prompt", text: "look at @dog " });
+});
+
+test("one question at a time; what was written meanwhile is asked after its answer", async () => {
+  const { write, asked, answer, names } = asking();
+  for (const text of ["@", "@d", "@do"]) await write(text);
+  await afterEffects();
+  expect(asked().map(({ fragment }) => fragment)).toEqual(["@"]);
+  await answer("@cat", "@dog", "@dome");
+  expect(names()).toEqual(["@dog", "@dome"]);
+  await afterEffects();
+  expect(asked().map(({ fragment }) => fragment)).toEqual(["@", "@do"]);
+});
+
+test("a folder is taken and looked into; Enter sends a name that is written out; Escape closes", async () => {
+  const { field, write, key, asked, answer, names, sent } = asking();
+  await write("@s");
+  await afterEffects();
+  await answer("@src/");
+  await key("Enter");
+  expect(field.value).toBe("@src/");
+  await afterEffects();
+  expect(asked().at(-1)?.fragment).toBe("@src/");
+  await answer("@src/a.py");
+  await key("Escape");
+  expect(names()).toEqual([]);
+  await write("@df");
+  await afterEffects();
+  await answer("@df", "@df2");
+  await key("Enter");
+  expect(sent().at(-1)).toEqual({ t: "prompt", text: "@df" });
+});
+
+test("an answer for another field shows nothing here", async () => {
+  const { write, store, frames, names } = asking();
+  await write("@d");
+  await afterEffects();
+  store.receive({ t: "offered", view: "v", rid: "?", fragment: "@d", offered: [] });
+  frames.draw();
+  await settled();
+  expect(names()).toEqual([]);
+});
+
+test("a prompt that is refused comes back into the field it was written in, before what is there", async () => {
+  const { field, find, write, key, store, frames } = composer();
+  await write("why @nothing?");
+  await key("Enter");
+  await write("and");
+  store.receive({ t: "refused", what: "no such variable", prompt: "why @nothing?" });
+  frames.draw();
+  await afterEffects();
+  expect(field.value).toBe("why @nothing?\nand");
+  expect(find("[role=alert]")?.textContent).toContain("no such variable");
+  store.receive({ t: "refused", what: "no such variable", prompt: "of another page" });
+  frames.draw();
+  await afterEffects();
+  expect(field.value).toBe("why @nothing?\nand");
 });

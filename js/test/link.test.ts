@@ -116,3 +116,16 @@ test("at the end it says bye and listens no more", () => {
   expect(model.sent.at(-1)).toEqual({ t: "bye", view: "v" });
   expect([...model.listeners.values()].every((set) => set.size === 0)).toBe(true);
 });
+
+test("what an @-name can become is asked for this page, and heard by it alone", () => {
+  const { model, store, connection, tell } = connected();
+  tell({ t: "state", seq: 1, state: state(turn()) });
+  connection.emit({ t: "complete", rid: "1", fragment: "@d" });
+  expect(model.sent.at(-1)).toEqual({ t: "complete", rid: "1", fragment: "@d", view: "v" });
+  expect(store.snapshot.sent.size).toBe(0);
+  const answer = { t: "offered", rid: "1", fragment: "@d", offered: [] } as const;
+  tell({ ...answer, view: "other" });
+  expect(store.snapshot.offered).toBeNull();
+  tell({ ...answer, view: "v" });
+  expect(store.snapshot.offered?.rid).toBe("1");
+});

@@ -31,7 +31,7 @@ export function wired(made: ReturnType<typeof shown>): void {
   made.emit.mockImplementation((intent) => {
     if (intent.t === "fold" || intent.t === "draft" || intent.t === "dismiss")
       made.store.local(intent);
-    else made.store.sending(intent);
+    else if (intent.t !== "complete") made.store.sending(intent);
     made.frames.draw();
   });
 }

@@ -14,6 +14,7 @@ from acp_notebook.core.intents import (
     BadIntent,
     Bye,
     Cancel,
+    Complete,
     Config,
     Doc,
     Edit,
@@ -51,6 +52,7 @@ GOOD: list[tuple[dict[str, Any], Intent]] = [
     ({"t": "config", "id": "model", "value": "big"}, Config("model", "big")),
     ({"t": "config", "id": "verbose", "value": True}, Config("verbose", True)),
     ({"t": "restart"}, Restart()),
+    ({"t": "complete", "rid": "1", "fragment": "@d", "view": "v"}, Complete("1", "@d", "v")),
     ({"t": "hello", "view": "v", "live": True, "path": "a.ipynb"}, Hello("v", live=True, path="a.ipynb")),
     ({"t": "doc", "view": "v", "rid": "r", "text": "{}"}, Doc("v", "r", "{}")),
     (
@@ -60,6 +62,9 @@ GOOD: list[tuple[dict[str, Any], Intent]] = [
 ]
 
 BAD: list[Any] = [
+    {"t": "complete", "rid": "1", "fragment": "d"},
+    {"t": "complete", "rid": "1", "fragment": "@" * 501},
+    {"t": "complete", "fragment": "@"},
     {"t": "doc", "view": "v", "rid": "r"},
     {"t": "doc", "view": "v", "rid": "r", "text": "", "part": 1, "of": 1},
     {"t": "doc", "view": "v", "rid": "r", "text": "", "part": -1, "of": 1},

@@ -1,13 +1,15 @@
 // Where the user writes: Enter sends, Shift+Enter begins a line, Up and Down bring earlier prompts, "/"
-// lists the agent's commands, images are pasted or dropped.
+// lists the agent's commands, "@" what can be brought along, images are pasted or dropped.
 
-import { useId, useRef, useState } from "preact/hooks";
-import type { Sent } from "../store";
+import { useEffect, useId, useRef, useState } from "preact/hooks";
+import type { Sent, Snapshot } from "../store";
 import type { Command, Draft, Emit, Picture, Queued } from "../types";
-import { completed, CompletionList, matching } from "./completion";
+import { CompletionList, matching } from "./completion";
+import type { Choice } from "./completion";
 import { atEdge, History } from "./history";
 import { Icon } from "./icons";
 import { filesOf, withFiles } from "./images";
+import { mentionAt, mentioned, useMentions } from "./mentions";
 import { Delivery } from "./permission";
 import { QueueList } from "./queue";
 
@@ -20,20 +22,25 @@ interface Props {
   running: string | null;
   stopping: boolean;
   sent: ReadonlyMap<string, Sent>;
+  offered: Snapshot["offered"];
+  returned: Snapshot["returned"];
   /** Why nothing can be sent; null if it can. */
   off: string | null;
   emit: Emit;
 }
 
 export function Composer(props: Props) {
-  const { prompts, commands, queue, running, stopping, sent, off, emit } = props;
+  const { prompts, commands, queue, running, stopping, sent, offered, returned, off, emit } = props;
   const [text, setText] = useState(props.draft.text);
   const [images, setImages] = useState<readonly Picture[]>(props.draft.images);
   const [note, setNote] = useState("");
-  const [listed, setListed] = useState<readonly Command[]>([]);
+  const [slash, setSlash] = useState<readonly Choice[]>([]);
+  const mentions = useMentions(offered, emit);
+  const listed = slash.length > 0 ? slash : mentions.choices;
   const [active, setActive] = useState(0);
   const field = useRef<HTMLTextAreaElement>(null);
   const history = useRef(new History());
+  const wrote = useRef<Draft | null>(null);
   const id = useId();
 
   const write = (next: string, pictures = images) => {
@@ -41,26 +48,48 @@ export function Composer(props: Props) {
     setImages(pictures);
     emit({ t: "draft", draft: { text: next, images: pictures } });
   };
-  const replace = (next: string) => {
-    write(next);
+  const replace = (next: string, caret = next.length, pictures = images) => {
+    write(next, pictures);
     const el = field.current;
     if (!el) return;
     el.value = next;
-    el.setSelectionRange(next.length, next.length);
+    el.setSelectionRange(caret, caret);
   };
-  const take = (command: Command) => {
-    replace(completed(command));
-    setListed([]);
+  const list = (el: HTMLTextAreaElement | null) => {
+    setSlash(el ? matching(el.value, el.selectionStart, commands) : []);
+    mentions.look(el ? mentionAt(el.value, el.selectionStart) : null);
+    setActive(0);
+  };
+  const take = ({ name }: Choice) => {
+    const el = field.current;
+    if (!el) return;
+    const caret = el.selectionStart;
+    const fragment = mentionAt(el.value, caret);
+    if (name.startsWith("/")) replace(`${name} `);
+    else if (fragment !== null) {
+      const next = mentioned(el.value, caret, fragment, name);
+      replace(next.text, next.caret);
+    }
+    list(name.endsWith("/") ? el : null);
   };
   const send = () => {
     const said = text.trim() === "" ? "" : text;
     if (off !== null || (said === "" && images.length === 0)) return;
     emit(images.length > 0 ? { t: "prompt", text: said, images } : { t: "prompt", text: said });
+    wrote.current = { text: said, images };
     history.current.leave();
     setNote("");
-    setListed([]);
+    list(null);
     write("", []);
   };
+  useEffect(() => {
+    const mine = wrote.current;
+    if (!returned || !mine || mine.text !== returned.text) return; // another page's, or another panel's
+    wrote.current = null;
+    const now = field.current?.value ?? text;
+    const both = now.trim() === "" ? mine.text : `${mine.text}\n${now}`;
+    replace(both, both.length, [...mine.images, ...images]);
+  }, [returned]);
   const add = async (files: readonly File[]) => {
     const added = await withFiles(images, files);
     setNote(added.refused.join(" "));
@@ -69,8 +98,15 @@ export function Composer(props: Props) {
 
   const byKey = (event: KeyboardEvent) => {
     if (event.isComposing) return; // Enter ends a word of an input method
-    const list = { listed, active, setActive, take, close: () => setListed([]), text };
-    if (listed.length > 0 && inList(event, list)) return stop(event);
+    const shown = {
+      listed,
+      active,
+      setActive,
+      take,
+      close: () => list(null),
+      field: field.current,
+    };
+    if (listed.length > 0 && inList(event, shown)) return stop(event);
     if (event.key === "Enter" && !event.shiftKey && !event.altKey) {
       stop(event);
       send();
@@ -86,6 +122,7 @@ export function Composer(props: Props) {
   };
 
   const open = listed.length > 0;
+  const what = slash.length > 0 ? "Commands" : "Names";
   return (
     <form
       class="acp-composer"
@@ -125,7 +162,9 @@ export function Composer(props: Props) {
         </ul>
       )}
       <div class="acp-field">
-        {open && <CompletionList id={id} commands={listed} active={active} take={take} />}
+        {open && (
+          <CompletionList id={id} label={what} choices={listed} active={active} take={take} />
+        )}
         <textarea
           ref={field}
           rows={1}
@@ -138,12 +177,11 @@ export function Composer(props: Props) {
           value={text}
           onInput={({ currentTarget: el }) => {
             history.current.leave();
-            setListed(matching(el.value, el.selectionStart, commands));
-            setActive(0);
+            list(el);
             write(el.value);
           }}
           onKeyDown={byKey}
-          onBlur={() => setListed([])}
+          onBlur={() => list(null)}
           onPaste={(event) => {
             const files = filesOf(event.clipboardData);
             if (files.length === 0) return;
@@ -176,7 +214,8 @@ export function Composer(props: Props) {
         </button>
       </div>
       <div class="acp-composer-note" role="status">
-        {open && `${listed.length} command${listed.length === 1 ? "" : "s"}`}
+        {open &&
+          `${listed.length} ${what.toLowerCase().slice(0, listed.length === 1 ? -1 : undefined)}`}
         {note}
       </div>
       {sent.get("prompt")?.slow && <Delivery slow what="prompt" />}
@@ -194,17 +233,18 @@ function filesOfAny(event: DragEvent): boolean {
 }
 
 interface List {
-  listed: readonly Command[];
+  listed: readonly Choice[];
   active: number;
   setActive: (at: number) => void;
-  take: (command: Command) => void;
+  take: (choice: Choice) => void;
   close: () => void;
-  text: string;
+  field: HTMLTextAreaElement | null;
 }
 
-/** A key for the list of commands; true if it was one. Enter sends what is written out already. */
-function inList(event: KeyboardEvent, { listed, active, setActive, take, close, text }: List) {
-  const command = listed[active];
+/** A key for the list; true if it was one. Enter sends what is written out already. */
+function inList(event: KeyboardEvent, { listed, active, setActive, take, close, field }: List) {
+  const choice = listed[active];
+  const before = field?.value.slice(0, field.selectionStart) ?? "";
   switch (event.key) {
     case "ArrowDown":
       setActive((active + 1) % listed.length);
@@ -214,9 +254,9 @@ function inList(event: KeyboardEvent, { listed, active, setActive, take, close, 
       return true;
     case "Enter":
     case "Tab":
-      if (!command || event.shiftKey) return false;
-      if (event.key === "Enter" && completed(command).trim() === text.trim()) return false;
-      take(command);
+      if (!choice || event.shiftKey) return false;
+      if (event.key === "Enter" && before.endsWith(choice.name)) return false;
+      take(choice);
       return true;
     case "Escape":
       close();

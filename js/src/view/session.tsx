@@ -24,7 +24,7 @@ interface Props {
 }
 
 export function SessionView({ snapshot, draft, told, emit }: Props) {
-  const { state, turns, link, sent, folds, since, terminals, queue } = snapshot;
+  const { state, turns, link, sent, folds, since, terminals, queue, offered, returned } = snapshot;
   const running = turns.find(({ start }) => start && isRunning(start))?.start ?? null;
   const [count, setCount] = useState(NEWEST_TURNS);
   const inner = useRef<HTMLDivElement>(null);
@@ -80,6 +80,8 @@ export function SessionView({ snapshot, draft, told, emit }: Props) {
           running={running ? turnId(running) : null}
           stopping={running?.cancelling === true}
           sent={sent}
+          offered={offered}
+          returned={returned}
           off={offText(link, state.session.status)}
           emit={(intent) => {
             emit(intent);

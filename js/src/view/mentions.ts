@@ -1,0 +1,74 @@
+// The @-name that is being written, and what the kernel says that it can become. One question at a time:
+// while it is on its way, what is written meanwhile waits for its answer.
+
+import { useEffect, useId, useRef, useState } from "preact/hooks";
+import type { Emit, Offered } from "../types";
+import type { Choice } from "./completion";
+
+/** An answer that has not come by then is not coming: a kernel that is busy drops nothing, one that ends does. */
+const ANSWER_MS = 5000;
+/** Longer names are not completed; core/intents.py refuses them. */
+const MOST = 500;
+
+const MENTION = /(?<![\w.@/\\+%-])@(?:"[^"\n]*|[^\s"'`()[\]{}<>,;!?@|]*)$/;
+
+/** The beginning of an @-name before the caret; null if there is none, or the caret is within a word. */
+export function mentionAt(text: string, caret: number): string | null {
+  if (/^[\w."]/.test(text.slice(caret))) return null;
+  const found = MENTION.exec(text.slice(0, caret))?.[0] ?? null;
+  return found !== null && found.length <= MOST ? found : null;
+}
+
+/** The text and the caret's place when a name is taken for the fragment before the caret. */
+export function mentioned(text: string, caret: number, fragment: string, name: string) {
+  const before = text.slice(0, caret - fragment.length) + name;
+  const after = text.slice(caret);
+  const open = name.endsWith("/") || /^\s/.test(after) ? "" : " ";
+  return { text: before + open + after, caret: before.length + open.length };
+}
+
+interface Asked {
+  readonly rid: string;
+  readonly at: number;
+}
+
+/** What the name can become, and a function to say which name is being written. */
+export function useMentions(
+  offered: Offered | null,
+  emit: Emit,
+): { choices: readonly Choice[]; look: (fragment: string | null) => void } {
+  const [fragment, setFragment] = useState<string | null>(null);
+  const asked = useRef<Asked | null>(null);
+  const mine = useRef<Offered | null>(null);
+  const id = useId();
+  const count = useRef(0);
+
+  const ask = (next: string) => {
+    if (asked.current && Date.now() - asked.current.at < ANSWER_MS) return;
+    const rid = `${id}-${++count.current}`;
+    asked.current = { rid, at: Date.now() };
+    emit({ t: "complete", rid, fragment: next });
+  };
+  if (offered && offered.rid === asked.current?.rid) {
+    asked.current = null;
+    mine.current = offered;
+  }
+  const answered = mine.current?.fragment ?? null;
+  useEffect(() => {
+    if (fragment !== null && answered !== fragment) ask(fragment);
+  }, [fragment, answered]);
+
+  const look = (next: string | null) => {
+    if (next === null) mine.current = null; // by the next time there may be other names
+    setFragment(next);
+  };
+  return { choices: fragment === null ? [] : fitting(mine.current, fragment), look };
+}
+
+/** Of an answer to what was written before, those that still fit. */
+function fitting(answer: Offered | null, fragment: string): Choice[] {
+  if (!answer || !fragment.startsWith(answer.fragment)) return [];
+  return answer.offered
+    .filter(({ text }) => text.startsWith(fragment))
+    .map(({ text, about }) => ({ name: text, hint: "", about }));
+}

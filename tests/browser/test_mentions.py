@@ -1,0 +1,71 @@
+"""@-names in the panel's field: offered as they are written, and brought along when it is sent."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.conftest import SHOTS, Open
+from tests.browser.pages import LIMIT_S
+
+CONNECT = "import acp_notebook as acp\ns = acp.connect('demo', permissions='allow')\ns"
+DATA = "class Frame(list): ...\nframe = Frame([41, 42])\nfrozen = 1"
+
+each_host = pytest.mark.parametrize("host", ["lab", pytest.param("notebook", marks=pytest.mark.slow)])
+
+
+@each_host
+def test_names_are_completed_by_keyboard_and_brought_along(open_notebook: Open, host: str) -> None:
+    cells = [DATA, CONNECT, "print([str(it)[:400] for it in s.transcript.items[0].prompt])"]
+    notebook = open_notebook(cells, host=host)
+    notebook.run(0, 1)
+    field = notebook.panel(1).get_by_role("textbox")
+    expect(field).to_be_enabled()
+    notebook.select(0)  # what is not saved, and did not run, goes along with @cell
+    notebook.page.keyboard.press("Control+End")
+    notebook.page.keyboard.type("\nnot_saved = 3")
+    field.click()
+    field.press_sequentially("what is @fr")
+    options = notebook.panel(1).locator("[data-acp-completion] li")
+    expect(options).to_have_text(["@frameFrame", "@frozenint"])
+    SHOTS.mkdir(parents=True, exist_ok=True)
+    notebook.page.screenshot(path=SHOTS / f"mentions-{host}.png")
+    field.press("ArrowDown")
+    field.press("ArrowUp")
+    field.press("Tab")
+    expect(field).to_have_value("what is @frame ")
+    field.press_sequentially("in @cell:1")
+    expect(options).to_have_text(["@cell:1class Frame(list): ..."])
+    field.press("Enter")
+    expect(notebook.panel(1).locator("[data-acp-turn]")).to_have_attribute(
+        "data-acp-status", "done", timeout=LIMIT_S * 1000
+    )
+    notebook.run(2)
+    notebook.says(2, "41")
+    notebook.says(2, "not_saved = 3")
+
+
+@each_host
+def test_a_name_that_nothing_has_comes_back_with_a_reason(open_notebook: Open, host: str) -> None:
+    notebook = open_notebook([CONNECT], host=host)
+    notebook.run(0)
+    field = notebook.panel(0).get_by_role("textbox")
+    expect(field).to_be_enabled()
+    field.fill("what is @nothing_at_all?")
+    field.press("Enter")
+    expect(notebook.panel(0).get_by_role("alert")).to_contain_text("no such variable or file")
+    expect(field).to_have_value("what is @nothing_at_all?")
+
+
+@each_host
+def test_names_are_offered_while_a_cell_waits_for_its_turn(open_notebook: Open, host: str) -> None:
+    notebook = open_notebook([DATA, CONNECT, "s.prompt('/slow 600');"], host=host)
+    notebook.run(0, 1, 2)
+    notebook.has_status(2, "running")
+    field = notebook.panel(1).get_by_role("textbox")
+    field.press_sequentially("@fra")
+    expect(notebook.panel(1).locator("[data-acp-completion] li")).to_have_text(["@frameFrame"])
+    field.press("Enter")
+    expect(field).to_have_value("@frame ")
+    notebook.press_interrupt()
+    notebook.has_status(2, "done")
