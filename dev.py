@@ -359,6 +359,7 @@ def bench(project: Project, args: argparse.Namespace) -> int:
     install(project, "test", "bench")
     steps = {
         "benchmarks": ["benchmarks", *args.more],
+        "benchmarks of notebook files": ["benchmarks.ipynb"],
         "benchmarks in a browser": ["benchmarks.browser"],
         "benchmarks of the panel": ["benchmarks.panel"],
     }

@@ -33,6 +33,9 @@ MOST_NESTED = 50
 
 _PLACEHOLDER = re.compile(r"\[[^\[\]\n]{1,300}, \d[\d.]* (?:bytes|kB|MB), not shown\]")
 
+_FRAME = 60
+"""Characters around an output's text: a thousand empty outputs are a flood, too."""
+
 _COUNTED_MIMES = 4
 """Of an output's types that are named; beyond that they are counted."""
 
@@ -90,9 +93,15 @@ def shown_outputs(outputs: Sequence[Json], *, raw: bool = False) -> list[Json]:
         if left <= 0:
             return [*shown, _rest(outputs[number:])]
         short = _shown(output)
-        left -= size_of(short)
+        left -= _weight(short)
         shown.append(short)
     return shown
+
+
+def _weight(short: Json) -> int:
+    """Characters of an output that is shown; no more than a few thousand."""
+    texts = short.get("text") or short.get("traceback") or short.get("data", {}).get("text/plain")
+    return sum(map(len, texts or ())) + _FRAME
 
 
 def is_conversation(output: Json) -> bool:

@@ -34,7 +34,7 @@ _BOM = codecs.BOM_UTF8.decode()
 _DECODER = json.JSONDecoder()
 
 
-class Cell(Struct, frozen=True):
+class Cell(Struct, frozen=True, gc=False):
     """One cell: what it says, and where in the text it says it."""
 
     id: str
@@ -45,7 +45,6 @@ class Cell(Struct, frozen=True):
     source: str
     fields: dict[str, Json]
     span: Span
-    spans: dict[str, Span]
 
     @property
     def metadata(self) -> dict[str, Json]:
@@ -86,6 +85,10 @@ class Notebook(Struct, frozen=True):
     @property
     def has_ids(self) -> bool:
         return self.minor >= IDS_SINCE
+
+    def spans_of(self, cell: Cell) -> dict[str, Span]:
+        """Where the cell's fields stand; looked for when it is wanted, which is of few cells."""
+        return _Walk(self.text, _DECODER, cell.span[0]).fields()[1]
 
     @property
     def data(self) -> bytes:
@@ -138,16 +141,19 @@ def _text(data: Data) -> str:
         raise Invalid(f"not UTF-8: byte {data[error.start]:#04x} in line {line}", line=line) from None
 
 
-_Found = tuple[dict[str, Json], Span, dict[str, Span]]
+_Found = tuple[dict[str, Json], Span]
 
 
 class _Walk:
-    """Goes through the text once; `json` reads the values, this notes where they stand."""
+    """Goes through the text once; `json` reads the values, this notes where they stand.
 
-    def __init__(self, text: str, decoder: json.JSONDecoder) -> None:
+    Cells are read whole: to go through their fields costs ten times as much.
+    """
+
+    def __init__(self, text: str, decoder: json.JSONDecoder, at: int = 0) -> None:
         self._text = text
         self._read = decoder.raw_decode
-        self._at = 0
+        self._at = at
         self.style = STANDARD
 
     def notebook(self) -> tuple[dict[str, Json], dict[str, Span], list[_Found]]:
@@ -176,17 +182,21 @@ class _Walk:
         return fields, spans, cells
 
     def _cell(self, index: int) -> _Found:
+        start = self._at
+        cell = self._value()
+        if not isinstance(cell, dict):
+            raise Invalid(f"cell {index} is no JSON object", cell=index)
+        return cell, (start, self._at)
+
+    def fields(self) -> tuple[dict[str, Json], dict[str, Span]]:
+        """Of the object that begins here, and where each stands."""
         fields: dict[str, Json] = {}
         spans: dict[str, Span] = {}
-        start = self._at
-        if self._peek() != "{":
-            self._value()
-            raise Invalid(f"cell {index} is no JSON object", cell=index)
         for key in self._members():
             began = self._at
             fields[key] = self._value()
             spans[key] = began, self._at
-        return fields, (start, self._at), spans
+        return fields, spans
 
     def _members(self) -> Iterator[str]:
         """The keys of an object; at each, its value is the next thing to read."""
@@ -262,12 +272,12 @@ def _check_version(fields: dict[str, Json]) -> None:
 
 
 def _cells(found: list[_Found]) -> tuple[Cell, ...]:
-    sources = [source_of(fields, index) for index, (fields, _, _) in enumerate(found)]
-    types = [type_of(fields, index) for index, (fields, _, _) in enumerate(found)]
-    ids = named([fields.get("id") for fields, _, _ in found], list(zip(types, sources, strict=True)))
+    sources = [source_of(fields, index) for index, (fields, _) in enumerate(found)]
+    types = [type_of(fields, index) for index, (fields, _) in enumerate(found)]
+    ids = named([fields.get("id") for fields, _ in found], list(zip(types, sources, strict=True)))
     return tuple(
-        Cell(id, fields.get("id") == id, type, source, fields, span, spans)
-        for id, type, source, (fields, span, spans) in zip(ids, types, sources, found, strict=True)
+        Cell(id, fields.get("id") == id, type, source, fields, span)
+        for id, type, source, (fields, span) in zip(ids, types, sources, found, strict=True)
     )
 
 
@@ -289,6 +299,7 @@ def joined(value: Json) -> str | None:
     """nbformat's "multiline string" as one text; None if it is none."""
     if isinstance(value, str):
         return value
-    if isinstance(value, list) and all(isinstance(line, str) for line in value):
-        return "".join(value)
-    return None
+    try:
+        return "".join(value) if isinstance(value, list) else None
+    except TypeError:  # not a list of texts
+        return None

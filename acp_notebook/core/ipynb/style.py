@@ -76,14 +76,17 @@ def _laid_out(value: Json, indent: str, colon: str, quote: Callable[[str], str],
     if isinstance(value, str):
         return quote(value)
     if not isinstance(value, dict | list):
-        return json.dumps(value)
+        return "null" if value is None else str(value) if type(value) is int else json.dumps(value)
     inner = outer + indent
     if isinstance(value, dict):
         parts = [
             f"{quote(name)}{colon}{_laid_out(it, indent, colon, quote, inner)}" for name, it in value.items()
         ]
         return f"{{{inner}{f',{inner}'.join(parts)}{outer}}}" if parts else "{}"
-    parts = [quote(it) if isinstance(it, str) else _laid_out(it, indent, colon, quote, inner) for it in value]
+    try:
+        parts = list(map(quote, value))  # lines of text, mostly
+    except TypeError:
+        parts = [_laid_out(it, indent, colon, quote, inner) for it in value]
     return f"[{inner}{f',{inner}'.join(parts)}{outer}]" if parts else "[]"
 
 

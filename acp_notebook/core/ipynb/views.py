@@ -13,14 +13,14 @@ from msgspec import Struct
 from ..records import Json
 from .eliding import count_of, shown_attachments, shown_metadata, shown_outputs
 from .problems import Invalid
-from .reading import IDS_SINCE, TYPES, Cell, Data, Notebook, read
+from .reading import IDS_SINCE, TYPES, Cell, Data, Notebook, joined, read
 from .style import STANDARD, dumped
 
 Content = tuple[str, str]
 """Type and source of a cell: what is compared when asking who changed it."""
 
 
-class Seen(Struct, frozen=True):
+class Seen(Struct, frozen=True, gc=False):
     """A cell as the agent knows it."""
 
     name: str
@@ -115,4 +115,6 @@ def _plain(cell: Seen, count: int | None) -> dict[str, Json]:
 def _ordered(value: Json) -> Json:
     if isinstance(value, dict):
         return {name: _ordered(value[name]) for name in sorted(value)}
-    return [_ordered(item) for item in value] if isinstance(value, list) else value
+    if not isinstance(value, list) or joined(value) is not None:
+        return value
+    return [_ordered(item) for item in value]

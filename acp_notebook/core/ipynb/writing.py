@@ -92,7 +92,8 @@ def _cell_text(
 def _changed_text(notebook: Notebook, cell: Cell, changed: Fields) -> str:
     style = notebook.style
     type = changed.get("cell_type")
-    values = {key: notebook.text[start:end] for key, (start, end) in cell.spans.items()}
+    spans = notebook.spans_of(cell)
+    values = {key: notebook.text[start:end] for key, (start, end) in spans.items()}
     for key, value in changed.items():
         as_lines = key == "source" and not isinstance(cell.fields["source"], str)
         values[key] = dumped(_lines(value) if as_lines else value, style, 3)
@@ -100,7 +101,7 @@ def _changed_text(notebook: Notebook, cell: Cell, changed: Fields) -> str:
         values = {key: it for key, it in values.items() if key not in _NOT_IN[type]}
     if type == "code":
         values |= {"execution_count": "null", "outputs": "[]"}
-    if list(cell.spans) == sorted(cell.spans):
+    if list(spans) == sorted(spans):
         values = {key: values[key] for key in sorted(values)}
     return _object(values, style)
 

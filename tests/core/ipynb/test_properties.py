@@ -64,7 +64,7 @@ def lines(text: str) -> str:
 def raw_outputs(data: bytes) -> dict[str, str]:
     """The very text of each cell's outputs, by id."""
     book = read(data)
-    spans = {cell.id: cell.spans.get("outputs", (0, 0)) for cell in book.cells}
+    spans = {cell.id: book.spans_of(cell).get("outputs", (0, 0)) for cell in book.cells}
     return {id: book.text[start:end] for id, (start, end) in spans.items()}
 
 
