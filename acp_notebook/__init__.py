@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ._version import __version__
 
 if TYPE_CHECKING:
+    from .cassette import Cassette
     from .connecting import connect
     from .core import events
     from .core.policy import PermissionRequest
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
         AgentError,
         AgentNotFound,
         AuthenticationRequired,
+        CassetteMismatch,
         Error,
         ProtocolError,
         RecordingError,
@@ -42,6 +44,8 @@ __all__ = [
     "AgentNotFound",
     "Audio",
     "AuthenticationRequired",
+    "Cassette",
+    "CassetteMismatch",
     "Error",
     "Image",
     "PermissionRequest",
@@ -65,6 +69,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "cassette": ("Cassette",),
     "connecting": ("connect",),
     "core": ("events",),
     "core.policy": ("PermissionRequest",),
@@ -75,6 +80,7 @@ _HOMES = {
         "AgentError",
         "AgentNotFound",
         "AuthenticationRequired",
+        "CassetteMismatch",
         "Error",
         "ProtocolError",
         "RecordingError",

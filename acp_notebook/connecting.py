@@ -19,9 +19,10 @@ from .agent.environment import agent_environment
 from .agent.host import AgentHost, Launch
 from .agent.process import Command, ProcessTransport
 from .agent.replay import ReplayTransport
+from .cassette import Cassette
 from .choosing import choose, completed
 from .core.policy import Policy
-from .errors import AgentDied, UsageError
+from .errors import AgentDied, RecordingError, UsageError
 from .notebook import kernel
 from .running_agent import Agent, folder, policy_of
 from .session import Session
@@ -45,7 +46,7 @@ def connect(
     roots: Iterable[str | Path] = (),
     mcp_servers: Iterable[Mapping[str, Any]] = (),
     record: str | Path | None = None,
-    cassette: str | Path | None = None,
+    cassette: str | Path | Cassette | None = None,
     redact: Redact | None = None,
     audit: str | Path | None = None,
     fs: bool = True,
@@ -65,8 +66,10 @@ def connect(
     `inherit_env` may be False, or the names to pass on. `permissions` is "ask", "allow", "reject", a
     mapping from tool kind to one of these, or a function of the request; a question that nobody answers
     within `question_timeout` seconds (by default it waits) is answered no. `record` writes every
-    message to a file; `cassette` plays such a file back instead of starting an agent. `redact` is a
-    function from text to text that sees all text before it is put into the notebook's file.
+    message to a file; `cassette` plays such a file back instead of starting an agent (`acp.Cassette` says
+    how): what was recorded as a person's answer is the answer to "ask", files are written to a fresh
+    folder unless you name a `cwd`, commands are not run. `redact` is a function from text to text that
+    sees all text before it is put into the notebook's file.
 
     The agent's file requests are served inside `cwd` and `roots` only, and its commands run there;
     `fs=False` and `terminal=False` leave these things to the agent. `audit` appends what it asked for,
@@ -79,10 +82,12 @@ def connect(
     """
     raw = _one_of("read_notebooks", read_notebooks, "elided", "raw") == "raw"
     keep = _one_of("notebook_outputs", notebook_outputs, "drop", "keep") == "keep"
-    where = folder(cwd if cwd is not None else os.getcwd())
+    tape = None if cassette is None else cassette if isinstance(cassette, Cassette) else Cassette(cassette)
+    if tape is not None and record is not None:
+        raise UsageError("record= writes a recording and cassette= plays one: give one of them")
     policy = policy_of(permissions)
 
-    def opened(launch: Launch) -> Session:
+    def opened(launch: Launch, where: str, more_roots: Sequence[str] = ()) -> Session:
         ready = replace(
             launch,
             fs=fs,
@@ -93,18 +98,20 @@ def connect(
             keep_outputs=keep,
             start_timeout=start_timeout,
         )
-        return loop.call(_opened(ready, where, policy, tuple(mcp_servers), tuple(roots), redact))
+        folders = tuple(roots) or tuple(more_roots)
+        return loop.call(_opened(ready, where, policy, tuple(mcp_servers), folders, redact))
 
-    if cassette is not None:
-        return opened(_recorded(cassette))
+    if tape is not None and not tape.records:
+        return opened(*_recorded(tape, None if cwd is None else folder(cwd)))
+    where = folder(cwd if cwd is not None else os.getcwd())
     environment = _environment(env, inherit_env)
     found = choose(_named(agent), environment.get("PATH"), cwd=where, install=install)
     try:
-        return opened(_process(found, where, environment, env, record))
+        return opened(_process(found, where, environment, env, tape or record), where)
     except AgentDied as died:
         if found.older is None or not _refuses_arguments(died):
             raise
-    return opened(_process(found.older, where, environment, env, record))
+    return opened(_process(found.older, where, environment, env, tape or record), where)
 
 
 def _one_of(name: str, value: str, *allowed: str) -> str:
@@ -131,9 +138,11 @@ async def _opened(
         raise
 
 
-def _recorded(cassette: str | Path) -> Launch:
-    entries = recording.load(cassette)
-    return Launch(Path(cassette).stem, lambda: ReplayTransport(entries))
+def _recorded(tape: Cassette, cwd: str | None) -> tuple[Launch, str, list[str]]:
+    recorded = tape.opened()
+    replay, where, roots = tape.replay(recorded, cwd)
+    name = recorded.agent or tape.file.stem
+    return Launch(name, lambda: ReplayTransport(replay), "", replay, replay=replay), where, roots
 
 
 def _named(agent: str | Sequence[str] | None) -> str | Sequence[str]:
@@ -154,11 +163,11 @@ def _process(
     cwd: str,
     environment: Mapping[str, str],
     env: Mapping[str, str] | None,
-    record: str | Path | None,
+    record: str | Path | Cassette | None,
 ) -> Launch:
     whole = completed(found, environment, env or {})
     redactor = recording.Redactor({**found.secrets, **(env or {})})
-    tap = None if record is None else recording.Recorder(record, agent=found.name, redactor=redactor)
+    tap = _recorder(record, found.name, redactor)
     command = Command(argv=found.argv, cwd=found.folder or cwd, env=whole)
     return Launch(found.name, lambda: ProcessTransport(command), found.identity, tap, env=whole)
 
@@ -168,3 +177,17 @@ def _refuses_arguments(died: AgentDied) -> bool:
     return (
         re.search(r"unknown (argument|option)|unrecognized|unexpected argument", str(died), re.I) is not None
     )
+
+
+def _recorder(
+    record: str | Path | Cassette | None, agent: str, redactor: recording.Redactor
+) -> recording.Recorder | None:
+    if record is None:
+        return None
+    if not isinstance(record, Cassette):
+        return recording.Recorder(record, agent=agent, redactor=redactor)
+    try:
+        record.file.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RecordingError(f"cannot record to {record.file}: {error.strerror}") from None
+    return recording.Recorder(record.draft, agent=agent, redactor=redactor, becomes=record.file)

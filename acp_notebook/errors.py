@@ -9,7 +9,8 @@
     ├── AgentDied             the agent ended or closed its output: .exit_code, .stderr
     ├── ProtocolError         the agent speaks something that we cannot
     ├── Timeout               a wait ended without its event (also a TimeoutError)
-    └── RecordingError        a recording cannot be read, or does not match what is asked of it
+    └── RecordingError        a recording cannot be read or written
+        └── CassetteMismatch  what is asked of it is not what was recorded
 
 Knows nothing of the rest of the package. Each message says what happened and what to do next.
 """
@@ -70,4 +71,8 @@ class Timeout(Error, TimeoutError):
 
 
 class RecordingError(Error):
-    """A recording cannot be read, or does not match what is asked of it."""
+    """A recording cannot be read or written, or does not match what is asked of it."""
+
+
+class CassetteMismatch(RecordingError):
+    """A replay was asked for something else than was recorded; the message shows the difference."""

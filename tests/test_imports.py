@@ -20,6 +20,7 @@ TOP = {
     "turn",
     "connecting",
     "choosing",
+    "cassette",
     "running_agent",
     "showing",
     "presenting",

@@ -15,6 +15,8 @@ NAMES = [
     "AgentNotFound",
     "Audio",
     "AuthenticationRequired",
+    "Cassette",
+    "CassetteMismatch",
     "Error",
     "Image",
     "PermissionRequest",
@@ -65,6 +67,7 @@ PARENTS = {
     acp.ProtocolError: (acp.Error,),
     acp.Timeout: (acp.Error, TimeoutError),
     acp.RecordingError: (acp.Error,),
+    acp.CassetteMismatch: (acp.RecordingError,),
 }
 
 

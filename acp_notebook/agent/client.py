@@ -14,8 +14,9 @@ from ..wire import v1
 from ..wire.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, NOT_FOUND, Garbage
 from .connection import Refused
 from .hands import Denied, FileTrouble, TerminalTrouble
+from .replayed_terminals import AnyTerminal
 from .roots import Failed, NotFound
-from .terminals import Terminal, UnknownTerminal
+from .terminals import UnknownTerminal
 
 if TYPE_CHECKING:
     from .conversation import Conversation
@@ -100,7 +101,7 @@ class Client:
         await self._hands(asked.session_id).terminals.release(asked.terminal_id)
         return v1.done()
 
-    def _terminal(self, params: Raw) -> Terminal:
+    def _terminal(self, params: Raw) -> AnyTerminal:
         asked = v1.read_terminal(params)
         return self._hands(asked.session_id).terminals.get(asked.terminal_id)
 

@@ -14,9 +14,10 @@ from typing import Any, Protocol
 
 from msgspec import UNSET, Raw
 
-from ..errors import AgentDied, AgentError, ProtocolError, RecordingError
+from ..errors import AgentDied, AgentError, CassetteMismatch, ProtocolError
 from ..wire import jsonrpc, v1
 from ..wire.jsonrpc import Answer, Garbage, Id, Notification, Request, RpcError
+from . import deeds
 from .transport import Ending, Transport
 
 MAX_OPEN_REQUESTS = 1000
@@ -60,6 +61,9 @@ class Tap(Protocol):
     def sent(self, data: bytes) -> None: ...
 
     def received(self, data: bytes) -> None: ...
+
+    def did(self, deed: dict[str, Any]) -> None:
+        """What the client did itself, and no message tells (`deeds`)."""
 
     def ended(self) -> None:
         """The connection is over; another one may follow."""
@@ -242,19 +246,20 @@ class Connection:
     # ---- end -----------------------------------------------------------------------------
 
     def _ended(self, ending: Ending) -> None:
-        self._fail(_error_of_ending(ending))
+        self._fail(_error_of_ending(ending), ending)
 
-    def _fail(self, error: Exception) -> None:
+    def _fail(self, error: Exception, ending: Ending | None = None) -> None:
         if self._error is not None:
             return
         self._error = error
+        if self._tap is not None:
+            self._tap.ended()
+            self._tap.did(deeds.ended(ending))
         waiting, self._waiting = self._waiting, {}
         for answered in waiting.values():
             answered(None, error)
         for task in list(self._tasks):
             task.cancel()
-        if self._tap is not None:
-            self._tap.ended()
         self._handler.ended(error)
 
 
@@ -267,7 +272,7 @@ def _error_of(error: RpcError, method: str) -> Exception:
 
 def _error_of_ending(ending: Ending) -> Exception:
     if ending.mismatch:
-        return RecordingError(ending.reason)
+        return CassetteMismatch(ending.reason)
     lines = [ending.reason]
     if ending.stderr.strip():
         last = ending.stderr.strip().splitlines()[-STDERR_LINES:]

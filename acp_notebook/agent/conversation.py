@@ -34,6 +34,7 @@ from .disk_watch import DiskWatch
 from .hands import Hands
 from .notebook_files import NotebookFiles
 from .permits import Permits
+from .replayed_terminals import AnyTerminals, ReplayedTerminals
 from .roots import Roots
 from .terminals import Terminals
 from .turn_queue import TurnQueue, TurnRun
@@ -116,7 +117,12 @@ class Conversation:
             raw=host.launch.raw_notebooks,
             keep_outputs=host.launch.keep_outputs,
         )
-        terminals = Terminals(host.launch.env, self.apply)
+        replay = host.launch.replay
+        terminals: AnyTerminals = (
+            Terminals(host.launch.env, self.apply)
+            if replay is None
+            else ReplayedTerminals(replay.stand_ins, lambda: self.id, self.apply)
+        )
         self.hands = Hands(self, roots, terminals, self.permits, self.auditor, notebooks)
         self.undoing = Undoing(self, roots)
         DiskWatch(self)

@@ -18,14 +18,15 @@ from ..core.events import ToolChanged
 from ..core.facts import ReadAsked, TerminalAsked, WriteAsked
 from ..core.grants import inside
 from ..core.records import Content, Diff, Location, Terminal, Text
+from . import deeds
 from .auditing import Auditor
 from .files import Written, peek, read_text, write_text
 from .grant_store import config_folder
 from .notebook_files import NotebookFiles
 from .permits import Denied, Permit, Permits
+from .replayed_terminals import AnyTerminal, AnyTerminals
 from .roots import FileTrouble, Place, Refused, Roots, visible
-from .terminal import Terminal as RunningTerminal
-from .terminals import Terminals, TerminalTrouble
+from .terminals import TerminalTrouble
 from .threads import on_a_thread
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ class Hands:
         self,
         conversation: Conversation,
         roots: Roots,
-        terminals: Terminals,
+        terminals: AnyTerminals,
         permits: Permits,
         auditor: Auditor,
         notebooks: NotebookFiles,
@@ -120,6 +121,7 @@ class Hands:
             if notebook is not None:
                 return await self._planned_notebook(asked, notebook)
             before = await on_a_thread(lambda: peek(self._roots, asked.path))
+            self._conversation.host.did(deeds.before(self._conversation.id, asked.path, before))
             shown = _shown_write(asked, before, os.path.lexists(place))
             work = partial(on_a_thread, lambda: write_text(self._roots, asked.path, asked.text))
             return _Write(asked.path, place, shown, work)
@@ -175,7 +177,7 @@ class Hands:
 
     # ---- commands -------------------------------------------------------------------------------
 
-    async def create(self, asked: TerminalAsked) -> RunningTerminal:
+    async def create(self, asked: TerminalAsked) -> AnyTerminal:
         cwd = asked.cwd or self._conversation.cwd
         target = " ".join([asked.command, *asked.args])
         self._auditor.note("request", "execute", target)
@@ -197,7 +199,7 @@ class Hands:
             raise TerminalTrouble(f"the folder {visible(cwd)} does not exist")
         return folder
 
-    def _start(self, asked: TerminalAsked, folder: str, permit: Permit) -> RunningTerminal:
+    def _start(self, asked: TerminalAsked, folder: str, permit: Permit) -> AnyTerminal:
         run = self._conversation.running
         if run is None or run.cancelling:  # since it was allowed
             self._permits.finished(permit, "cancelled")
@@ -214,7 +216,7 @@ class Hands:
             self._conversation.apply(shown)
         return terminal
 
-    async def _follow(self, terminal: RunningTerminal, permit: Permit, target: str) -> None:
+    async def _follow(self, terminal: AnyTerminal, permit: Permit, target: str) -> None:
         exit = await terminal.wait()
         self._permits.finished(permit, "completed" if exit.code == 0 else "failed")
         self._auditor.note(

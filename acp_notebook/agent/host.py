@@ -31,12 +31,13 @@ from ..errors import (
 )
 from ..wire import v1
 from ..wire.jsonrpc import AUTH_REQUIRED
-from . import loop
+from . import deeds, loop
 from .audit_file import AuditFile
 from .client import Client
 from .connection import Connection, Tap
 from .conversation import Conversation
 from .recovery import Recovery
+from .replay import Replay
 from .transport import Transport
 
 T = TypeVar("T")
@@ -81,6 +82,8 @@ class Launch:
     """Notebooks are read as they are, outputs and all."""
     keep_outputs: bool = False
     """A cell that the agent changes keeps its outputs."""
+    replay: Replay | None = None
+    """It is no agent, but a recording: that also answers questions, and has run the commands."""
 
     @property
     def capabilities(self) -> dict[str, Any]:
@@ -108,6 +111,12 @@ class AgentHost:
         self._opening = 0
         self._early: deque[tuple[str, ev.Event]] = deque(maxlen=EARLY_KEPT)
         self._background: set[asyncio.Task[Any]] = set()
+        if launch.replay is not None:
+            launch.replay.stop = self._stop
+
+    def _stop(self, session_id: str) -> None:
+        if session_id in self.sessions:
+            self.sessions[session_id].cancel()
 
     @property
     def pid(self) -> int | None:
@@ -225,6 +234,7 @@ class AgentHost:
     ) -> SessionFacts:
         directories = conversation.directories if self.facts.capabilities.additional_directories else ()
         asked = call(*id, conversation.cwd, conversation.mcp_servers, directories)
+        self.did(deeds.folders(conversation.cwd, conversation.directories))
         if not self._opening:
             self._early.clear()
         self._opening += 1
@@ -263,6 +273,7 @@ class AgentHost:
         self.sessions[id] = conversation
         if conversation not in self.conversations:
             self.conversations.append(conversation)
+            conversation.listen(lambda event, _: self.did(deeds.of(event, conversation.id)))
         for event in [event for early, event in self._early if early == id]:
             conversation.receive(event)
 
@@ -288,6 +299,11 @@ class AgentHost:
                 await self.connection.request(v1.close_session(conversation.id), CLOSE_S)
         if not self.conversations:
             await self.close()
+
+    def did(self, deed: dict[str, Any] | None) -> None:
+        """For a recording: what we do ourselves, and no message tells."""
+        if deed is not None and self.launch.tap is not None:
+            self.launch.tap.did(deed)
 
     def offers(self, method: str) -> bool:
         """Whether this is one of the things that we told the agent it may ask of us."""

@@ -36,22 +36,28 @@ class Questions:
         self._open: dict[str, asyncio.Future[Decision]] = {}
 
     async def ask(
-        self, id: str, request: PermissionRequest, remembered: Callable[[], Decision | None] = lambda: None
+        self,
+        id: str,
+        request: PermissionRequest,
+        remembered: Callable[[], Decision | None] = lambda: None,
+        *,
+        waits: bool = False,
     ) -> Decision:
         """The decision; ends at the latest when `settle` or `settle_all` is called.
 
-        Where the policy says to ask, what was `remembered` answers in the user's place.
+        Where the policy says to ask, what was `remembered` answers in the user's place. `waits`: it is
+        left open also where nobody can be asked, because it is known that it will be settled.
         """
         answer: asyncio.Future[Decision] = asyncio.get_running_loop().create_future()
         self._open[id] = answer
         policy = asyncio.ensure_future(self._by_policy(request))
         try:
-            waits: set[asyncio.Future[Any]] = {answer, policy}
-            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+            both: set[asyncio.Future[Any]] = {answer, policy}
+            await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
             if answer.done():
                 return answer.result()
             decision = policy.result() or remembered()
-            return decision if decision is not None else await self._by_user(answer, request)
+            return decision if decision is not None else await self._by_user(answer, request, waits)
         finally:
             policy.cancel()
             del self._open[id]
@@ -85,8 +91,10 @@ class Questions:
             return None
         return decide(said, request.options, by="policy", reason=reason)
 
-    async def _by_user(self, answer: asyncio.Future[Decision], request: PermissionRequest) -> Decision:
-        if not self.can_ask:
+    async def _by_user(
+        self, answer: asyncio.Future[Decision], request: PermissionRequest, waits: bool
+    ) -> Decision:
+        if not self.can_ask and not waits:
             return decide("reject", request.options, by="policy", reason=NOBODY)
         done, _ = await asyncio.wait({answer}, timeout=self.timeout)
         if done:

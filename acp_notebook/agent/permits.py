@@ -186,7 +186,11 @@ class Permits:
             decision = Decision(None, "client", "no turn is running")
             self._settle(id, decision)
             return decision
-        return await self.questions.ask(id, request, lambda: self._granted(request.options, acts))
+        replay = self._conversation.host.launch.replay
+        if replay is None:
+            return await self.questions.ask(id, request, lambda: self._granted(request.options, acts))
+        recorded, waits = replay.stand_ins.answer_to(self._conversation.id, request)
+        return await self.questions.ask(id, request, lambda: recorded, waits=waits)
 
     def _settle(self, id: str, decision: Decision) -> None:
         self._conversation.apply(ev.QuestionSettled(id, decision.option, decision.by, decision.reason))

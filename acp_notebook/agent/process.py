@@ -20,7 +20,7 @@ from acp_notebook.agent.guard import guardian
 from acp_notebook.agent.guardian import new_token
 from acp_notebook.agent.pipes import ReadPipe, WritePipe
 from acp_notebook.agent.ring import Ring
-from acp_notebook.agent.transport import Ended, Ending, Receive
+from acp_notebook.agent.transport import CLOSED, Ended, Ending, Receive
 
 __all__ = ["Command", "ProcessTransport"]
 
@@ -128,7 +128,7 @@ class ProcessTransport:
                 self._stdin.finish()
                 await self._drain(EOF_GRACE_S)
                 await self._end_tree()
-                self._report("the agent was closed", self._child.reap())
+                self._report(CLOSED, self._child.reap())
             else:
                 await self._drain(EXIT_WAIT_S)
                 self._child.tree.look()  # while the pid is surely still the agent's: reaping frees it
@@ -178,7 +178,7 @@ class ProcessTransport:
         if not left:
             guardian().forget(self._token)  # else the guardian tries again when the kernel ends
         try:
-            self._report("the agent was closed", code)
+            self._report(CLOSED, code)
         finally:
             self._errors.close()
 

@@ -1,19 +1,22 @@
 """Recordings: every message of a connection, one JSON object a line, with the secrets taken out.
 
-Knows no method's meaning. The first line says what the file is: `{"acp_recording": 1, "agent": …}`;
-every other is `{"t": seconds, "dir": "c2a" | "a2c" | "note", "msg": …}`. A line of the agent's that is
-no JSON is kept as `"line"`. A file without the first line is read too.
+Knows no method's meaning. The first line says what the file is: `{"acp_recording": 1, "agent": …}`, and
+whose home it was; every other is `{"t": seconds, "dir": "c2a" | "a2c" | "did" | "note", "msg": …}`. "did"
+is what the client did itself, and no message tells: which folders a session had, who answered a question,
+what a command wrote. A line of the agent's that is no JSON is kept as `"line"`. A file without the first
+line, or without what the client did, is read too.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
+import os
 import re
 import time
 import warnings
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -42,17 +45,29 @@ _PROTOCOL_FIELDS = frozenset(
 )
 """Words of the protocol itself: a value of `env=` that happens to be one ("text") is no secret there."""
 
-Direction = Literal["c2a", "a2c", "note"]
+Direction = Literal["c2a", "a2c", "did", "note"]
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A message of a recording; `message` is None for a line that was none."""
+    """A message of a recording, or (did) what the client did; `message` is None for a line that was none."""
 
     direction: Direction
     message: Any
     at: float = 0.0
     line: str | None = None
+    number: int = field(default=0, compare=False)
+    """Its line in the file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """A recording as it was read: who spoke, whose home it was, and everything in its order."""
+
+    name: str
+    entries: tuple[Entry, ...]
+    agent: str | None = None
+    home: str | None = None
 
 
 class Redactor:
@@ -106,15 +121,21 @@ def _is_secret(value: str) -> bool:
 class Recorder:
     """Sees the bytes of a connection and writes them down, message by message (a `connection.Tap`)."""
 
-    def __init__(self, path: str | Path, *, agent: str, redactor: Redactor) -> None:
+    def __init__(
+        self, path: str | Path, *, agent: str, redactor: Redactor, becomes: Path | None = None
+    ) -> None:
+        """`becomes`: where the file goes when it is whole, and there was a session in it."""
         self._redactor = redactor
+        self._becomes = becomes
+        self._had_session = False
         self._began = time.monotonic()
         self._half: list[bytes] = []
         self._half_size = 0
         with contextlib.ExitStack() as opening:
             try:
                 self._file = opening.enter_context(Path(path).open("wb", buffering=0))
-                self._put({"acp_recording": FORMAT, "agent": redactor.text(agent)})
+                home = redactor.text(os.path.expanduser("~"))
+                self._put({"acp_recording": FORMAT, "agent": redactor.text(agent), "home": home})
             except OSError as error:
                 raise RecordingError(f"cannot record to {path}: {error.strerror}") from None
             opening.pop_all()  # it stays open as long as the connection
@@ -126,30 +147,44 @@ class Recorder:
         *lines, rest = data.split(b"\n")
         for line in lines:
             self._half.append(line)
-            self.ended()
+            self._line_ended()
         if rest:
             self._half.append(rest)
             self._half_size += len(rest)
             if self._half_size > jsonrpc.MAX_LINE:
-                self.ended()
+                self._line_ended()
+
+    def did(self, deed: dict[str, Any]) -> None:
+        self._had_session = self._had_session or deed.get("what") == "folders"
+        self._write({"t": self._now(), "dir": "did", "msg": self._redactor.clean(deed)})
 
     def ended(self) -> None:
         """What the agent left unfinished is a line of its own, not the beginning of the next agent's."""
+        self._line_ended()
+
+    def _line_ended(self) -> None:
         self._message("a2c", b"".join(self._half))
         self._half, self._half_size = [], 0
 
     def close(self) -> None:
         self._file.close()
+        if self._becomes is not None and self._had_session:
+            with contextlib.suppress(OSError):  # then it stays where it is
+                os.replace(self._file.name, self._becomes)
+            self._becomes = None
 
     def _message(self, direction: Direction, line: bytes) -> None:
         if not line.strip():
             return
-        entry: dict[str, Any] = {"t": round(time.monotonic() - self._began, 3), "dir": direction}
+        entry: dict[str, Any] = {"t": self._now(), "dir": direction}
         try:
             entry["msg"] = self._redactor.clean(tolerant.loads(line))
         except tolerant.Unreadable:
             entry["line"] = self._redactor.text(line.decode("utf-8", "replace").rstrip())
         self._write(entry)
+
+    def _now(self) -> float:
+        return round(time.monotonic() - self._began, 3)
 
     def _write(self, entry: dict[str, Any]) -> None:
         """A full disk ends the recording, not the conversation."""
@@ -168,16 +203,24 @@ class Recorder:
 
 
 def load(path: str | Path) -> list[Entry]:
-    """The entries of a recording; raises RecordingError that says which line is wrong."""
+    """The messages of a recording, without what the client did beside them."""
+    return [entry for entry in read(path).entries if entry.direction != "did"]
+
+
+def read(path: str | Path) -> Recording:
+    """A whole recording; raises RecordingError that says which line is wrong."""
     try:
         # Not splitlines: U+2028 and its like are no line ends in JSON.
         lines = Path(path).read_text(encoding="utf-8").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise RecordingError(f"cannot read the recording {path}: {error}") from None
-    return list(_entries(lines, str(path)))
+    header: dict[str, Any] = {}
+    entries = tuple(_entries(lines, str(path), header))
+    agent, home = (it if isinstance(it, str) else None for it in map(header.get, ("agent", "home")))
+    return Recording(str(path), entries, agent, home)
 
 
-def _entries(lines: Iterable[str], name: str) -> Iterable[Entry]:
+def _entries(lines: Iterable[str], name: str, header: dict[str, Any]) -> Iterable[Entry]:
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -191,10 +234,13 @@ def _entries(lines: Iterable[str], name: str) -> Iterable[Entry]:
                     raise RecordingError(
                         f"{name} is a recording of format {version}; this reads format {FORMAT}"
                     )
+                header.update(entry)
             case {"dir": "c2a" | "a2c" as direction, "msg": message}:
-                yield Entry(direction, message, _seconds(entry))
+                yield Entry(direction, message, _seconds(entry), number=number)
+            case {"dir": "did", "msg": {"what": str()} as deed}:
+                yield Entry("did", deed, _seconds(entry), number=number)
             case {"dir": "a2c", "line": str(text)}:
-                yield Entry("a2c", None, _seconds(entry), text)
+                yield Entry("a2c", None, _seconds(entry), text, number)
             case {"dir": str()}:
                 pass  # notes, stderr: for people
             case _:

@@ -1,168 +1,394 @@
-"""A transport that plays a recording back: no process, the agent's messages as they were recorded.
+"""A recording, played back in step with the client: no process, the agent's messages as they were.
 
-Knows as much of the protocol as it takes to keep step: the recorded agent speaks until the recording
-has the client ask or answer something; then it waits for the client to do so. A request is matched by
-its method, its session and, for a prompt, its content; the answers carry the ids that the client
-chose this time. What does not match ends the replay with an error that shows both sides. The files
-that the agent read and wrote through the client, and the commands that it had run, are left out: a
-recording touches nothing.
+Knows as much of the protocol as it takes to keep step. The recorded agent speaks until the recording has
+the client ask, answer or do something; then it waits for the client to do so. Requests and answers are
+compared; what differs ends the replay with an error that shows both. What people
+and commands did is told in their place (`stand_ins`); nothing is run. Files are written by the client's own
+hands, as any agent's.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import deque
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
 
-from .recording import Entry
-from .transport import Ended, Ending, Receive
+from . import deeds
+from .recording import Entry, Recording
+from .replay_difference import Match, answer_difference, request_difference, what
+from .replay_script import Script, key, method, params
+from .stand_ins import Requests, StandIns
+from .transport import CLOSED, Ended, Ending, Receive
 
-HANDS = ("fs/", "terminal/")
-"""How the names of requests begin that have the client do something outside of the conversation."""
+GRACE_S = 2.0
+"""How long what the recording has next may take when something else came before it: the program may do it in
+another order, and people who pressed a button do not do so again."""
 
-_SHOWN = 300
-"""How much of a prompt a mismatch shows."""
+HOW = (
+    "Record it again if this is as it should be; acp.Cassette(…, match=…) takes prompts that differ in what "
+    "does not matter."
+)
+
+
+class Replay:
+    """All of it on the loop thread. To the client it is also the tap: it hears what the client does."""
+
+    def __init__(
+        self,
+        recording: Recording,
+        *,
+        match: Match = "exact",
+        speed: float | None = None,
+        scratch: str | None = None,
+    ) -> None:
+        self.script = Script(recording)
+        self.stand_ins = StandIns(self.script, scratch)
+        self.stop: Callable[[str], None] = lambda session: None
+        """Presses the stop button of a session."""
+        self._match = match
+        self._speed = speed
+        self._receive: Receive | None = None
+        self._ended: Ended | None = None
+        self._connections = 0
+        self._initialized = False
+        self._skipped: set[str] = set()
+        """The client's goodbyes: they are answered at once, wherever the recording stands."""
+        self._inbox: list[dict[str, Any]] = []
+        self._ids: dict[str, Any] = {}
+        """From the ids of the client's requests as they were to those of now."""
+        self._unanswered: dict[str, str] = {}
+        self._open: Requests = {}
+        self._answered: Counter[str] = Counter()
+        self._deeds: Counter[tuple[Any, ...]] = Counter()
+        self._broken: Ending | None = None
+        self._poked = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_at = -1
+        self._overdue_at = -1
+        self._clock = (0.0, 0.0)
+        """When the last step was made: in the recording, and here."""
+
+    # ---- the transport's side -------------------------------------------------------------------
+
+    def attach(self, receive: Receive, ended: Ended) -> None:
+        self._receive, self._ended = receive, ended
+        self._inbox, self._ids, self._unanswered = [], {}, {}
+        self._open = self.stand_ins.open = {}
+        self._initialized = False
+        if self._connections:
+            self.script.next_connection()
+        self._connections += 1
+        self._clock = self._now()
+        self._poke()
+
+    def heard(self, message: dict[str, Any]) -> None:
+        if "method" not in message:
+            self._take_answer(message)
+        elif message["method"] == "session/close":
+            self._goodbye(message)
+        elif "id" in message or message["method"] == "session/cancel":
+            self._inbox.append(message)
+        self._poke()
+
+    def _goodbye(self, message: dict[str, Any]) -> None:
+        def answer() -> None:
+            if self._ended is not None and self._receive is not None:
+                result: dict[str, Any] = {"jsonrpc": "2.0", "id": message.get("id"), "result": {}}
+                self._receive(msgspec.json.encode(result) + b"\n")
+
+        asyncio.get_running_loop().call_soon(answer)
+
+    def end(self, ending: Ending) -> None:
+        ended, self._ended = self._ended, None
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer, self._timer_at = None, -1
+        if ended is not None:
+            ended(ending)
+
+    # ---- the tap: what the client does ----------------------------------------------------------
+
+    def sent(self, data: bytes) -> None: ...
+
+    def received(self, data: bytes) -> None: ...
+
+    def ended(self) -> None: ...
+
+    def close(self) -> None: ...
+
+    def did(self, deed: deeds.Deed) -> None:
+        if deed["what"] == "folders":
+            self.script.opened(deed["cwd"], deed["roots"])
+        self._deeds[deeds.key(deed)] += 1
+        self._poke()
+
+    # ---- playing --------------------------------------------------------------------------------
+
+    def _poke(self) -> None:
+        if not self._poked:
+            self._poked = True
+            asyncio.get_running_loop().call_soon(self._play)
+
+    def _play(self) -> None:
+        """Go on as far as the recording goes without the client."""
+        self._poked = False
+        while self._ended is not None:
+            if self._broken is not None:
+                return self.end(self._broken)
+            entry = self.script.head
+            if entry is None:
+                return self._at_the_end()
+            if (early := self._early(entry)) > 0:
+                return self._wake(early)
+            if not self._step(entry):
+                return self._stall(entry)
+            if self._ended is not None or entry.direction == "did":
+                self._clock = self._now(entry)
+        return None
+
+    def _step(self, entry: Entry) -> bool:
+        """Do what the recording has next, or see that the client has done it; True: go on."""
+        if entry.direction == "a2c":
+            answer = self.script.answer()
+            self.script.step()
+            self._say(entry, answer)
+            return True
+        if method(entry) == "initialize" and self._initialized:
+            self.end(Ending("the agent ended here when it was recorded"))
+            return True
+        done = self._done(entry.message) if entry.direction == "did" else self._met(entry)
+        if done and self._broken is None:
+            self.script.step()
+            if entry.direction == "did" and entry.message["what"] == "ended":
+                self.end(_ending(entry.message))
+        return done
+
+    def _say(self, entry: Entry, answer: dict[str, Any] | None) -> None:
+        assert self._receive is not None
+        message = entry.message
+        if isinstance(message, dict) and "id" in message:
+            if "method" in message:
+                self._open[key(message)] = message, answer
+                self.stand_ins.provide(message, answer)
+            else:
+                if key(message) in self._skipped:
+                    self._skipped.discard(key(message))
+                    return
+                self._unanswered.pop(key(message), None)
+                message = {**message, "id": self._ids.pop(key(message), message["id"])}
+        if entry.line is not None:
+            self._receive(entry.line.encode() + b"\n")
+        else:
+            self._receive(msgspec.json.encode(message) + b"\n")
+
+    def _met(self, entry: Entry) -> bool:
+        """Whether the client has asked, answered or said what the recording says it did next."""
+        expected = entry.message
+        if not isinstance(expected, dict):
+            return True
+        if "method" not in expected:
+            return self._has_answered(expected)
+        if "id" not in expected:
+            return method(entry) != "session/cancel" or self._has_cancelled(expected)
+        if method(entry) == "session/close":
+            self._skipped.add(key(expected))
+            return True  # answered when it is asked
+        for index, message in enumerate(self._inbox):
+            if _same(message, expected):
+                del self._inbox[index]
+                self._check(expected, message)
+                self._ids[key(expected)] = message.get("id")
+                self._unanswered[key(expected)] = str(method(entry))
+                self._initialized = True
+                return True
+        return False
+
+    def _has_answered(self, expected: dict[str, Any]) -> bool:
+        if self._answered[key(expected)]:
+            self._answered[key(expected)] -= 1
+            return True
+        return key(expected) not in self._open  # the answer to nothing: of another client
+
+    def _has_cancelled(self, expected: dict[str, Any]) -> bool:
+        for index, message in enumerate(self._inbox):
+            if _same(message, expected):
+                del self._inbox[index]
+                return True
+        return "session/prompt" not in self._unanswered.values()
+
+    def _done(self, deed: deeds.Deed) -> bool:
+        """Whether the client has done this, or it is told in the place of those who did."""
+        match deed["what"]:
+            case "output" | "terminal" if deeds.is_told(deed):
+                self.stand_ins.tell(deed)
+                return True
+            case "asked" | "settled" | "card" | "terminal":
+                if not self._deeds[deeds.key(deed)]:
+                    return False
+                self._deeds[deeds.key(deed)] -= 1
+                return True
+            case "closed":
+                return False
+        return True
+
+    # ---- waiting --------------------------------------------------------------------------------
+
+    def _stall(self, entry: Entry) -> None:
+        """The client has to do something first; if that takes too long, help, or say what is wrong."""
+        if self._broken is not None:
+            self._poke()
+        elif self._overdue_at == self.script.at:
+            self._overdue(entry)
+        elif "method" in (entry.message or {}) or entry.direction == "did":
+            unexpected = [it for it in self._inbox if "id" in it]
+            if unexpected and not self._comes_later(unexpected[0]):
+                self._wrong(entry, unexpected[0])
+            elif unexpected or _is_waited_for(entry):
+                self._wake(GRACE_S)
+
+    def _overdue(self, entry: Entry) -> None:
+        unexpected = next((it for it in self._inbox if "id" in it), None)
+        if unexpected is not None and (entry.direction == "c2a" or entry.message["what"] == "closed"):
+            self._wrong(entry, unexpected)
+        elif entry.direction == "did" and entry.message["what"] != "closed":
+            self.script.step()  # only its moment is lost
+            self._poke()
+        elif method(entry) == "session/cancel":
+            self.stop(str(params(entry.message).get("sessionId")))
+            if not self._has_cancelled(entry.message):  # nothing runs there
+                self.script.step()
+            self._poke()
+
+    def _wake(self, after: float) -> None:
+        if self._timer is not None and self._timer_at == self.script.at:
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer_at = self.script.at
+        self._timer = asyncio.get_running_loop().call_later(after, self._woken, self.script.at)
+
+    def _woken(self, at: int) -> None:
+        self._timer, self._timer_at = None, -1
+        self._overdue_at = at
+        self._play()
+
+    def _early(self, entry: Entry) -> float:
+        """How many seconds this is ahead of its time; what the client does has no time of its own."""
+        its_own = entry.direction == "a2c" or (entry.direction == "did" and deeds.is_told(entry.message))
+        if self._speed is None or not its_own:
+            return 0.0
+        then, since = self._clock
+        return (entry.at - then) / self._speed - (self._time() - since)
+
+    def _now(self, entry: Entry | None = None) -> tuple[float, float]:
+        entry = entry or self.script.head
+        return (0.0 if entry is None else entry.at), self._time()
+
+    @staticmethod
+    def _time() -> float:
+        return asyncio.get_running_loop().time()
+
+    # ---- comparing ------------------------------------------------------------------------------
+
+    def _check(self, expected: dict[str, Any], message: dict[str, Any]) -> None:
+        try:
+            difference = request_difference(expected, message, self._match)
+        except Exception as error:  # the user's function
+            difference = f"  the function that matches prompts raised {error!r}"
+        if difference is not None:
+            self._mismatch(difference)
+
+    def _take_answer(self, answer: dict[str, Any]) -> None:
+        request, recorded = self._open.pop(key(answer), (None, None))
+        self._answered[key(answer)] += 1
+        if request is not None and recorded is not None:
+            difference = answer_difference(request, recorded, answer)
+            if difference is not None:
+                self._mismatch(difference)
+
+    def _comes_later(self, message: dict[str, Any]) -> bool:
+        return any(
+            entry.direction == "c2a"
+            and isinstance(entry.message, dict)
+            and _same(message, entry.message)
+            and request_difference(entry.message, message, self._match) is None
+            for entry in self.script.later()
+        )
+
+    def _wrong(self, entry: Entry, asked: dict[str, Any]) -> None:
+        expected = next((it for it in (entry, *self.script.later()) if _is_request(it)), None)
+        recorded = what(expected.message) if expected is not None else "nothing more, it was closed here"
+        self._mismatch(f"  recorded: {recorded}\n  now:      {what(asked)}")
+
+    def _at_the_end(self) -> None:
+        asked = next((it for it in self._inbox if "id" in it), None)
+        if asked is not None:
+            self._mismatch(f"  recorded: nothing more, it ends here\n  now:      {what(asked)}")
+        elif self._unanswered:
+            name = next(reversed(self._unanswered.values()))
+            self._mismatch(f"  it ends before the answer to {name}: the recording was cut short")
+
+    def _mismatch(self, difference: str) -> None:
+        if self._broken is None:
+            head = self.script.head
+            line = f", line {head.number}" if head is not None and head.number else ""
+            text = f"the recording {self.script.name}{line} goes on in another way:\n{difference}\n{HOW}"
+            self._broken = Ending(text, mismatch=True)
+            self._poke()
 
 
 class ReplayTransport:
-    def __init__(self, entries: Iterable[Entry]) -> None:
-        self._left = deque(entries)
-        self._inbox: list[dict[str, Any]] = []
-        self._ids: dict[Any, Any] = {}
-        self._unanswered: list[str] = []
-        self._left_out: set[str] = set()
-        """Requests of the agent's that were served when they were recorded, and are not again."""
-        self._receive: Receive | None = None
-        self._ended: Ended | None = None
-        self._over = False
+    """One connection to a recording; the next one goes on where it stands."""
+
+    def __init__(self, replay: Replay) -> None:
+        self._replay = replay
+        self._stderr = ""
 
     def start(self, receive: Receive, ended: Ended) -> None:
-        self._receive, self._ended = receive, ended
-        asyncio.get_running_loop().call_soon(self._play)
+        def over(ending: Ending) -> None:
+            self._stderr = ending.stderr
+            ended(ending)
+
+        self._replay.attach(receive, over)
 
     def write(self, data: bytes) -> None:
-        if not self._over:
-            self._inbox.append(msgspec.json.decode(data))
-            asyncio.get_running_loop().call_soon(self._play)
+        self._replay.heard(msgspec.json.decode(data))
 
     @property
     def unsent(self) -> int:
         return 0
 
     def stderr_text(self) -> str:
-        return ""
+        return self._stderr
 
     async def close(self) -> None:
-        self._end(Ending("the recording was closed"))
+        self._replay.end(Ending(CLOSED))
 
-    def _play(self) -> None:
-        """Go on as far as the recording goes without the client."""
-        while not self._over:
-            if not self._left:
-                self._check_nothing_more()
-                return
-            entry = self._left[0]
-            if self._leaves_out(entry):
-                self._left.popleft()
-                continue
-            if entry.direction == "c2a" and not self._met(entry.message):
-                return
-            self._left.popleft()
-            if entry.direction == "a2c":
-                self._say(entry)
 
-    def _leaves_out(self, entry: Entry) -> bool:
-        message = entry.message
-        if not isinstance(message, dict) or "id" not in message:
-            return False
-        if entry.direction == "a2c" and str(message.get("method", "")).startswith(HANDS):
-            self._left_out.add(_key(message))
-            return True
-        answered = entry.direction == "c2a" and "method" not in message and _key(message) in self._left_out
-        if answered:
-            self._left_out.discard(_key(message))
-        return answered
-
-    def _say(self, entry: Entry) -> None:
-        assert self._receive is not None
-        message = entry.message
-        if isinstance(message, dict) and "method" not in message:
-            message = {**message, "id": self._ids.pop(_key(message), message.get("id"))}
-            del self._unanswered[:1]
-        data = entry.line.encode() if entry.line is not None else msgspec.json.encode(message)
-        self._receive(data + b"\n")
-
-    def _met(self, expected: Any) -> bool:
-        """Whether the client has done what the recording says it did next."""
-        if not isinstance(expected, dict) or ("method" in expected and "id" not in expected):
-            return True  # a notification: nothing in the recording depends on its moment
-        for index, message in enumerate(self._inbox):
-            if "method" in expected:
-                if message.get("method") == expected["method"] and _session(message) == _session(expected):
-                    self._compare(expected, message)
-                    self._ids[_key(expected)] = message.get("id")
-                    self._unanswered.append(expected["method"])
-                    del self._inbox[index]
-                    return True
-            elif "method" not in message and message.get("id") == expected.get("id"):
-                del self._inbox[index]
-                return True
-        self._check_step(expected)
+def _same(message: dict[str, Any], expected: dict[str, Any]) -> bool:
+    if message.get("method") != expected.get("method"):
         return False
-
-    def _check_step(self, expected: dict[str, Any]) -> None:
-        """The client asks for something else than was recorded: it would wait for ever."""
-        for message in self._inbox:
-            if "method" in message and "id" in message and "method" in expected:
-                self._mismatch(_what(expected), _what(message))
-                return
-
-    def _check_nothing_more(self) -> None:
-        for message in self._inbox:
-            if "method" in message and "id" in message:
-                self._mismatch("nothing more", _what(message))
-                return
-        if self._unanswered:
-            self._mismatch("nothing more", f"an answer to {self._unanswered[-1]}")
-
-    def _compare(self, expected: dict[str, Any], message: dict[str, Any]) -> None:
-        if expected["method"] == "session/prompt" and _prompt(expected) != _prompt(message):
-            self._mismatch(_what(expected), _what(message))
-
-    def _mismatch(self, recorded: str, asked: str) -> None:
-        self._end(
-            Ending(
-                f"the recording goes on in another way.\n  recorded: {recorded}\n  asked:    {asked}",
-                mismatch=True,
-            )
-        )
-
-    def _end(self, ending: Ending) -> None:
-        if not self._over:
-            self._over = True
-            if self._ended is not None:
-                self._ended(ending)
+    return params(message).get("sessionId") == params(expected).get("sessionId")
 
 
-def _key(message: dict[str, Any]) -> str:
-    """An id as something to look up by: it may be of any type."""
-    return repr(message.get("id"))
+def _is_request(entry: Entry) -> bool:
+    return entry.direction == "c2a" and method(entry) is not None and "id" in entry.message
 
 
-def _session(message: dict[str, Any]) -> Any:
-    params = message.get("params")
-    return params.get("sessionId") if isinstance(params, dict) else None
+def _is_waited_for(entry: Entry) -> bool:
+    """Whether it has a time after which it is not waited for any more."""
+    if entry.direction == "did":
+        return bool(entry.message["what"] != "closed")
+    return method(entry) == "session/cancel"
 
 
-def _prompt(message: dict[str, Any]) -> Any:
-    return message.get("params", {}).get("prompt")
-
-
-def _what(message: dict[str, Any]) -> str:
-    if message.get("method") != "session/prompt":
-        return str(message.get("method"))
-    text = " ".join(str(block.get("text", f"({block.get('type')})")) for block in _prompt(message) or ())
-    return f"session/prompt {text[:_SHOWN]!r}"
+def _ending(deed: deeds.Deed) -> Ending:
+    code, stderr = deed.get("exit_code"), deed.get("stderr")
+    return Ending(
+        str(deed.get("reason")),
+        code if isinstance(code, int) else None,
+        stderr if isinstance(stderr, str) else "",
+    )

@@ -14,6 +14,9 @@ from typing import Protocol
 
 Receive = Callable[[bytes], None]
 
+CLOSED = "the agent was closed"
+"""The reason of an ending that is our own doing."""
+
 
 @dataclass(frozen=True, slots=True)
 class Ending:
@@ -79,7 +82,7 @@ class MemoryTransport:
 
     async def close(self) -> None:
         peer = self._peer
-        self._end("the agent was closed")
+        self._end(CLOSED)
         if peer is not None:
             peer._end("the agent closed the connection")
 

@@ -79,6 +79,8 @@ class Tap:
     def received(self, data: bytes) -> None:
         self.log.append(("received", data))
 
+    def did(self, deed: dict[str, Any]) -> None: ...
+
     def ended(self) -> None:
         self.log.append(("ended", b""))
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import acp_notebook as acp
-from acp_notebook.agent.recording import Entry, load
-from acp_notebook.agent.replay import ReplayTransport
+from acp_notebook.agent.recording import Entry, Recording, load
+from acp_notebook.agent.replay import Replay, ReplayTransport
 from acp_notebook.agent.transport import Ending
 from acp_notebook.core.snapshot import Question
 
@@ -36,7 +36,7 @@ class Played:
     """A transport that plays, and what comes out of it."""
 
     def __init__(self, *entries: Entry) -> None:
-        self.transport = ReplayTransport(entries)
+        self.transport = ReplayTransport(Replay(Recording("r.jsonl", entries)))
         self.heard: list[Any] = []
         self.endings: list[Ending] = []
         self.transport.start(self._receive, self.endings.append)
@@ -111,14 +111,23 @@ def test_the_agent_waits_for_the_answer_to_its_own_request() -> None:
 @pytest.mark.parametrize(
     ("recorded", "asked", "shown"),
     [
-        (asks(1, "x"), asks(1, "y"), ("x", "y")),
-        (asks(1, "x", sessionId="a"), asks(1, "x", sessionId="b"), ("x", "x")),
+        (asks(1, "x"), asks(1, "y"), ("recorded: x\n", "now:      y\n")),
+        (
+            asks(1, "x", sessionId="a"),
+            asks(1, "x", sessionId="b"),
+            ("recorded: x (session a)\n", "now:      x (session b)\n"),
+        ),
+        (
+            asks(1, "session/set_mode", sessionId="a", modeId="plan"),
+            asks(1, "session/set_mode", sessionId="a", modeId="code"),
+            ('"plan"', '"code"'),
+        ),
         (
             asks(1, "session/prompt", prompt=[{"type": "text", "text": "old"}]),
             asks(1, "session/prompt", prompt=[{"type": "text", "text": "new"}]),
-            ("session/prompt 'old'", "session/prompt 'new'"),
+            ("\n    -old\n", "\n    +new\n"),
         ),
-        (None, asks(1, "x"), ("nothing more", "x")),
+        (None, asks(1, "x"), ("recorded: nothing more", "now:      x\n")),
     ],
 )
 def test_what_does_not_match_ends_it_and_both_are_shown(
@@ -129,8 +138,8 @@ def test_what_does_not_match_ends_it_and_both_are_shown(
         await played.send(asked)
         (ending,) = played.endings
         assert ending.mismatch
-        assert f"recorded: {shown[0]}\n" in ending.reason
-        assert ending.reason.endswith(f"asked:    {shown[1]}")
+        assert "r.jsonl" in ending.reason
+        assert shown[0] in ending.reason and shown[1] in ending.reason
         await played.send(asked)
         await played.transport.close()
         assert len(played.endings) == 1
@@ -178,11 +187,11 @@ def test_a_changed_prompt_is_an_error_that_shows_both(recorded: tuple[Path, list
     path, prompts, _ = recorded
     with (
         acp.connect(cassette=path, cwd=path.parent, permissions="allow") as session,
-        pytest.raises(acp.RecordingError) as raised,
+        pytest.raises(acp.CassetteMismatch) as raised,
     ):
         session.prompt("something else", timeout=LIMIT_S)
-    assert repr(prompts[0]) in str(raised.value)
-    assert "'something else'" in str(raised.value)
+    assert f"-{prompts[0]}\n" in str(raised.value)
+    assert "+something else\n" in str(raised.value)
 
 
 def test_a_recording_of_another_client_plays_too(tmp_path: Path) -> None:

@@ -1,0 +1,74 @@
+"""What the client does itself and no message tells, in the words of a recording.
+
+Knows events and endings; a recorder writes these down, and a replay waits for the same ones or does them
+in the place of those who did them: the user who clicked, the command that wrote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..core import events as ev
+from .transport import CLOSED, Ending
+
+Deed = dict[str, Any]
+
+MOST_BEFORE = 1_000_000
+"""Characters of a file as it was before a write; a longer one is not kept."""
+
+MOST_STDERR = 10_000
+
+
+def folders(cwd: str, roots: Sequence[str]) -> Deed:
+    """A session is about to be opened there."""
+    return {"what": "folders", "cwd": cwd, "roots": list(roots)}
+
+
+def before(session: str, path: str, text: str | None) -> Deed:
+    """A file is about to be written; None: there was none, or no text."""
+    kept = text if text is not None and len(text) <= MOST_BEFORE else None
+    return {"what": "before", "session": session, "path": path, "text": kept}
+
+
+def ended(ending: Ending | None) -> Deed:
+    """The connection is over: by us, or by the agent's own end."""
+    if ending is None or ending.mismatch or ending.reason == CLOSED:
+        return {"what": "closed"}
+    stderr = ending.stderr[-MOST_STDERR:]
+    return {"what": "ended", "reason": ending.reason, "exit_code": ending.exit_code, "stderr": stderr}
+
+
+def of(event: ev.Event, session: str) -> Deed | None:
+    """None: an event of the agent's, which its message tells."""
+    match event:
+        case ev.QuestionAsked():
+            said: Deed = {"what": "asked", "id": event.id, "tool": event.tool_id}
+        case ev.QuestionSettled():
+            said = {"what": "settled"} | _fields(event)
+        case ev.TerminalChanged():
+            said = {"what": "terminal"} | _fields(event)
+        case ev.TerminalOutput():
+            said = {"what": "output"} | _fields(event)
+        case ev.ToolChanged() if event.unprompted is True or event.id.startswith("acp:"):
+            said = {"what": "card", "id": event.id}
+        case _:
+            return None
+    return said | {"session": session}
+
+
+def key(deed: Deed) -> tuple[Any, ...]:
+    """What makes two of them the same one."""
+    return tuple(repr(deed.get(name)) for name in ("what", "session", "id", "path", "status", "released"))
+
+
+def is_told(deed: Deed) -> bool:
+    """What a command did, and not we: a replay tells it."""
+    return deed["what"] == "output" or (
+        deed["what"] == "terminal" and deed.get("status") in ("exited", "killed")
+    )
+
+
+def _fields(event: ev.QuestionSettled | ev.TerminalChanged | ev.TerminalOutput) -> Deed:
+    fields = {name: getattr(event, name) for name in event.__struct_fields__}
+    return {name: value for name, value in fields.items() if value is not ev.UNSET}

@@ -1,0 +1,175 @@
+"""What a replay was asked, against what was recorded; and the difference, for people.
+
+Pure. Knows which parts of a request are the client's own affair (its version, its folders), and that a
+prompt may be matched by a function of the user's.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Callable
+from typing import Any, Literal
+
+from .replay_script import OPENING, params
+
+Match = Literal["exact", "text"] | Callable[[str, str], bool]
+"""How prompts are matched: to the letter; by their text alone, whatever images and data came along; or by a
+function of two texts, the recorded prompt and this one."""
+
+UNCOMPARED = ("initialize", "session/list", *OPENING)
+"""Requests that say where and what the client is, which may be another machine and another version."""
+
+JUDGED = ("fs/write_text_file", "terminal/create")
+"""Requests of the agent's that somebody allows or not."""
+
+CANCELLED = -32800
+"""An answer to a request that was taken back: whether it came too late is a matter of moments."""
+
+MOST_LINES = 30
+MOST_WIDTH = 300
+
+
+def request_difference(recorded: dict[str, Any], asked: dict[str, Any], match: Match) -> str | None:
+    """None: it is the same request."""
+    name = recorded.get("method")
+    if name in UNCOMPARED:
+        return None
+    there, here = _bare(params(recorded)), _bare(params(asked))
+    if name != "session/prompt":
+        return None if there == here else _both(_request(recorded, there), _request(asked, here))
+    there_text, here_text = prompt_text(recorded), prompt_text(asked)
+    if _matches(match, there.get("prompt"), here.get("prompt"), there_text, here_text):
+        return None
+    if there_text == here_text:
+        there_text, here_text = _dump(there.get("prompt")), _dump(here.get("prompt"))
+    return "the prompts differ (- recorded, + asked):\n" + _lines(there_text, here_text)
+
+
+def _matches(match: Match, there: Any, here: Any, there_text: str, here_text: str) -> bool:
+    if callable(match):
+        return bool(match(there_text, here_text))
+    if match == "text":
+        return _texts(there) == _texts(here)
+    return bool(there == here)
+
+
+def answer_difference(
+    request: dict[str, Any], recorded: dict[str, Any], answer: dict[str, Any]
+) -> str | None:
+    """None: the agent was answered as it was recorded, as far as that matters to it."""
+    name = request.get("method")
+    if (recorded.get("error") or {}).get("code") == CANCELLED:
+        return None
+    if name == "session/request_permission":
+        there, here = _outcome(recorded, request), _outcome(answer, request)
+        return None if there == here else _both(*(f"{_about(request)}: {it}" for it in (there, here)))
+    if name in JUDGED and ("error" in recorded) != ("error" in answer):
+        return _both(*(f"{_about(request)}: {_how(it)}" for it in (recorded, answer)))
+    return None
+
+
+def what(message: dict[str, Any]) -> str:
+    """A request, in one line."""
+    told, name = params(message), str(message.get("method"))
+    session = f" (session {told['sessionId']})" if "sessionId" in told else ""
+    return f"{name} {_short(prompt_text(message))!r}{session}" if name == "session/prompt" else name + session
+
+
+def prompt_text(message: dict[str, Any]) -> str:
+    """A prompt as a text: what is no text is named."""
+    blocks = params(message).get("prompt")
+    return "\n".join(map(_block_text, blocks)) if isinstance(blocks, list) else ""
+
+
+def _block_text(block: Any) -> str:
+    match block:
+        case {"type": "text", "text": str(text)}:
+            return text
+        case {"type": "resource", "resource": {"uri": uri, "text": text}}:
+            return f"[{uri}]\n{text}"
+        case {"type": "resource_link", "uri": uri}:
+            return f"[{uri}]"
+        case {"type": kind, "data": str(data), **more}:
+            return f"[{kind} {more.get('mimeType', '')}, {len(data)} characters of data]"
+        case {"type": kind}:
+            return f"[{kind}]"
+    return _dump(block)
+
+
+def _texts(blocks: Any) -> list[Any]:
+    if not isinstance(blocks, list):
+        return []
+    return [it.get("text") for it in blocks if isinstance(it, dict) and it.get("type") == "text"]
+
+
+def _bare(value: dict[str, Any]) -> dict[str, Any]:
+    return {name: it for name, it in value.items() if name != "_meta"}
+
+
+def _request(message: dict[str, Any], told: dict[str, Any]) -> str:
+    return f"{message.get('method')} {_dump(told)}"
+
+
+def _outcome(answer: dict[str, Any], request: dict[str, Any]) -> str:
+    match answer.get("result"):
+        case {"outcome": {"outcome": "selected", "optionId": option}}:
+            offered = (it for it in params(request).get("options") or () if isinstance(it, dict))
+            kind = next((it.get("kind") for it in offered if it.get("optionId") == option), "unknown")
+            return f"answered {option!r} ({kind})"
+        case {"outcome": {"outcome": str(outcome)}}:
+            return outcome
+    return _how(answer)
+
+
+def _how(answer: dict[str, Any]) -> str:
+    error = answer.get("error")
+    return f"refused, {error.get('message')}" if isinstance(error, dict) else "done"
+
+
+def _about(request: dict[str, Any]) -> str:
+    told = params(request)
+    match told:
+        case {"toolCall": {"title": str(title)}}:
+            return f"permission for {_short(title)!r}"
+        case {"path": str(path)}:
+            return f"writing {path}"
+        case {"command": str(command)}:
+            arguments = told.get("args")
+            return f"running {_short(' '.join([command, *map(str, arguments or ())]))!r}"
+    return str(request.get("method"))
+
+
+def _both(recorded: str, asked: str) -> str:
+    return f"  recorded: {recorded}\n  now:      {asked}"
+
+
+def _dump(value: Any) -> str:
+    return json.dumps(value, indent=1, ensure_ascii=False, sort_keys=True)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= MOST_WIDTH else f"{text[:MOST_WIDTH]}…"
+
+
+def _lines(there: str, here: str) -> str:
+    """What was recorded and what is asked, line by line, around where they differ."""
+    before, after = there.split("\n"), here.split("\n")
+    lines = list(difflib.unified_diff(before, after, lineterm="", n=2))[3:]
+    first = next((_common(*pair) for pair in zip(before, after, strict=False) if len({*pair}) > 1), 0)
+    shown = [f"    {_window(line, first)}" for line in lines[:MOST_LINES]]
+    left = len(lines) - len(shown)
+    return "\n".join([*shown, *([f"    … {left} more lines"] if left else [])])
+
+
+def _common(there: str, here: str) -> int:
+    """How many characters two texts begin with that are the same."""
+    return next((at for at, pair in enumerate(zip(there, here, strict=False)) if pair[0] != pair[1]), 0)
+
+
+def _window(line: str, first: int) -> str:
+    if len(line) <= MOST_WIDTH:
+        return line
+    start = max(1, min(first - MOST_WIDTH // 3, len(line) - MOST_WIDTH))
+    shown = line[start : start + MOST_WIDTH]
+    return f"{line[0]}{'…' if start > 1 else ''}{shown}{'…' if start + MOST_WIDTH < len(line) else ''}"

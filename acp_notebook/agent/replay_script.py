@@ -1,0 +1,227 @@
+"""A recording as a script: where it stands, what comes next, who answered what; its paths are those of here.
+
+Decides nothing and plays nothing. The folders of the sessions are known when they are opened; from then on
+everything that is still to come speaks of the folders here, also a path that came in several chunks.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict, deque
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from ..core.relocation import Relocation
+from .recording import Entry, Recording
+
+OPENING = ("session/new", "session/load", "session/resume", "session/fork")
+
+BETWEEN = ("tool_call", "plan")
+"""What ends a message, when it comes between its chunks, as a prompt does."""
+
+CHUNKS = ("agent_message_chunk", "agent_thought_chunk", "user_message_chunk")
+
+
+class Script:
+    def __init__(self, recording: Recording) -> None:
+        self.name = os.path.basename(recording.name)
+        self._recorded = recording.entries
+        self._entries = recording.entries
+        self.tells_deeds = any(entry.direction == "did" for entry in recording.entries)
+        """Whether it was recorded what the client did beside its messages; older ones do not tell."""
+        self._at = 0
+        self._folders = {recording.home: os.path.expanduser("~")} if recording.home else {}
+        self._openings = deque(_openings(recording.entries))
+        self._answers = _answers(recording.entries)
+        self._settled = _settled(recording.entries)
+        self._befores = _befores(recording.entries)
+
+    # ---- where it stands ------------------------------------------------------------------------
+
+    @property
+    def at(self) -> int:
+        return self._at
+
+    @property
+    def head(self) -> Entry | None:
+        return self._entries[self._at] if self._at < len(self._entries) else None
+
+    def step(self) -> None:
+        self._at += 1
+
+    def later(self) -> Iterator[Entry]:
+        """What comes after the head."""
+        return (self._entries[index] for index in range(self._at + 1, len(self._entries)))
+
+    def next_connection(self) -> None:
+        """Go on where another agent was started; what the last one would still have said is left out."""
+        while (entry := self.head) is not None and method(entry) != "initialize":
+            self.step()
+            if entry.direction == "did" and entry.message["what"] in ("ended", "closed"):
+                return
+
+    # ---- folders --------------------------------------------------------------------------------
+
+    def first_folders(self) -> tuple[str, tuple[str, ...]]:
+        """Of the first session: its working directory and its roots."""
+        return self._openings[0] if self._openings else ("/recording", ())
+
+    def opened(self, cwd: str, roots: Sequence[str]) -> None:
+        """A session is opened here: its folders stand for those of the session that was opened then."""
+        if not self._openings:
+            return
+        there_cwd, there_roots = self._openings.popleft()
+        folders = dict(self._folders)
+        for there, here in zip((there_cwd, *there_roots), (cwd, *roots), strict=False):
+            folders[there] = here
+        if folders != self._folders:
+            self._folders = folders
+            self._relocate()
+
+    def _relocate(self) -> None:
+        relocation = Relocation(self._folders)
+        moved = [
+            replace(entry, message=relocation.value(entry.message), line=relocation.value(entry.line))
+            for entry in self._recorded
+        ]
+        for group in _streams(self._recorded):
+            pieces = relocation.pieces([_piece(self._recorded[index]) for index in group])
+            for index, piece in zip(group, pieces, strict=True):
+                moved[index] = replace(moved[index], message=_with_piece(moved[index], piece))
+        self._entries = tuple(moved)
+        self._befores = _befores(moved[self._at :])
+
+    # ---- what is known of what comes ------------------------------------------------------------
+
+    def answer(self) -> dict[str, Any] | None:
+        """What the client answered to the request of the agent's that is the head."""
+        index = self._answers.get(self._at)
+        return None if index is None else self._entries[index].message
+
+    def settled(self, session: str, tool: str) -> dict[str, Any] | None:
+        """How the next question about a tool call was settled."""
+        known = self._settled.get((session, tool))
+        return known.popleft() if known else None
+
+    def before(self, path: str) -> tuple[bool, str | None]:
+        """Whether it is known what a file was before its next write, and that."""
+        known = self._befores.get(path)
+        return (True, known.popleft()) if known else (False, None)
+
+
+def method(entry: Entry) -> str | None:
+    message = entry.message
+    name = message.get("method") if isinstance(message, dict) and entry.direction != "did" else None
+    return name if isinstance(name, str) else None
+
+
+def params(message: dict[str, Any]) -> dict[str, Any]:
+    found = message.get("params")
+    return found if isinstance(found, dict) else {}
+
+
+def key(message: dict[str, Any]) -> str:
+    """An id as something to look up by: it may be of any type."""
+    return repr(message.get("id"))
+
+
+def _openings(entries: Sequence[Entry]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The folders of each session that was opened: as noted, else as the messages have them."""
+    noted = [it.message for it in entries if it.direction == "did" and it.message["what"] == "folders"]
+    asked = [params(it.message) for it in entries if it.direction == "c2a" and method(it) in OPENING]
+    found = [(it.get("cwd"), it.get("roots")) for it in noted] or [
+        (it.get("cwd"), it.get("additionalDirectories")) for it in asked
+    ]
+    for cwd, roots in found:
+        yield str(cwd or "/recording"), tuple(map(str, roots)) if isinstance(roots, list) else ()
+
+
+def _answers(entries: Sequence[Entry]) -> dict[int, int]:
+    """From each request of the agent's to the client's answer, by their places."""
+    open: dict[str, int] = {}
+    found: dict[int, int] = {}
+    for index, entry in enumerate(entries):
+        message = entry.message
+        if not isinstance(message, dict) or entry.direction == "did" or "id" not in message:
+            continue
+        if entry.direction == "a2c" and "method" in message:
+            open[key(message)] = index
+        elif entry.direction == "c2a" and "method" not in message and key(message) in open:
+            found[open.pop(key(message))] = index
+    return found
+
+
+def _settled(entries: Sequence[Entry]) -> dict[tuple[str, str], deque[dict[str, Any]]]:
+    tools: dict[tuple[str, str], str] = {}
+    found: dict[tuple[str, str], deque[dict[str, Any]]] = defaultdict(deque)
+    for deed in (entry.message for entry in entries if entry.direction == "did"):
+        question = (str(deed.get("session")), str(deed.get("id")))
+        if deed["what"] == "asked":
+            tools[question] = str(deed.get("tool"))
+        elif deed["what"] == "settled" and question in tools:
+            found[question[0], tools[question]].append(deed)
+    return found
+
+
+def _befores(entries: Sequence[Entry]) -> dict[str, deque[str | None]]:
+    found: dict[str, deque[str | None]] = defaultdict(deque)
+    for deed in (entry.message for entry in entries if entry.direction == "did"):
+        if deed["what"] == "before":
+            found[str(deed.get("path"))].append(deed.get("text"))
+    return found
+
+
+# ---- texts that come in pieces
+
+
+def _streams(entries: Sequence[Entry]) -> list[list[int]]:
+    """The places of chunks that make one text."""
+    open: dict[Any, tuple[Any, list[int]]] = {}
+    groups: list[list[int]] = []
+    for index, entry in enumerate(entries):
+        where, which = _stream(entry)
+        if where is None:
+            continue
+        known = open.get(where)
+        if known is None or known[0] != which:
+            known = open[where] = (which, [])
+            groups.append(known[1])
+        if which is not None:
+            known[1].append(index)
+    return [group for group in groups if len(group) > 1]
+
+
+def _stream(entry: Entry) -> tuple[Any, Any]:
+    """Whose text it may continue, and which: a session has one message at a time, a terminal one output."""
+    message = entry.message
+    if entry.direction == "did":
+        is_output = message["what"] == "output" and isinstance(message.get("text"), str)
+        return (("terminal", message.get("session"), message.get("id")), "output") if is_output else (None, 0)
+    if method(entry) not in ("session/update", "session/prompt"):
+        return None, 0
+    told = params(message)
+    session = ("session", repr(told.get("sessionId")))
+    match told.get("update"):
+        case {"sessionUpdate": str(kind), "content": {"type": "text", "text": str()}, **more} if (
+            kind in CHUNKS
+        ):
+            return session, (kind, repr(more.get("messageId")))
+        case {"sessionUpdate": str(kind)} if kind not in BETWEEN:
+            return None, 0
+    return session, None
+
+
+def _piece(entry: Entry) -> str:
+    message = entry.message
+    text = message["text"] if entry.direction == "did" else message["params"]["update"]["content"]["text"]
+    return str(text)
+
+
+def _with_piece(entry: Entry, text: str) -> dict[str, Any]:
+    message: dict[str, Any] = entry.message
+    if entry.direction == "did":
+        return message | {"text": text}
+    update = message["params"]["update"]
+    update = update | {"content": update["content"] | {"text": text}}
+    return message | {"params": message["params"] | {"update": update}}

@@ -1,0 +1,112 @@
+"""Those who are not there when a recording is played: people who answered, commands that wrote, files.
+
+Knows what the recording tells of them, and not where the replay stands. An older recording tells only what
+the agent was answered; then that is what counts.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from ..core.policy import Decision, PermissionRequest, decide
+from . import deeds
+from .replay_script import Script, params
+
+Requests = dict[str, tuple[dict[str, Any], dict[str, Any] | None]]
+"""Requests of the agent's that the client works on, and how it answered then."""
+
+
+class StandIns:
+    def __init__(self, script: Script, scratch: str | None = None) -> None:
+        self.open: Requests = {}
+        self._script = script
+        self._scratch = scratch
+        self._terminals: dict[tuple[str, str], Callable[[deeds.Deed], None]] = {}
+
+    def tell(self, deed: deeds.Deed) -> None:
+        """What a command did; one that was not run here has nobody to tell it to."""
+        told = self._terminals.get((str(deed.get("session")), str(deed.get("id"))))
+        if told is not None:
+            told(deed)
+
+    def answer_to(self, session: str, request: PermissionRequest) -> tuple[Decision | None, bool]:
+        """How a question was answered then; or None, and whether it was left open until it was cancelled."""
+        settled = self._script.settled(session, request.tool.id)
+        if settled is not None:
+            answer, by = settled.get("answer"), str(settled.get("by"))
+            if answer is None and by in ("client", "agent"):
+                return None, True
+            return Decision(answer, by, settled.get("reason")), False
+        return self._by_messages(session, request), False
+
+    def _by_messages(self, session: str, request: PermissionRequest) -> Decision | None:
+        """Of a recording that does not tell who answered: from what the agent was told."""
+        for asked, answer in self.open.values():
+            told = params(asked)
+            if answer is None or told.get("sessionId") != session:
+                continue
+            tool = told.get("toolCall")
+            if isinstance(tool, dict) and tool.get("toolCallId") == request.tool.id:
+                outcome = (answer.get("result") or {}).get("outcome") or {}
+                return Decision(outcome.get("optionId"), "recording")
+            if asked.get("method") in ("fs/write_text_file", "terminal/create"):
+                said = "reject" if "error" in answer else "allow"
+                return decide(said, request.options, by="recording")
+        return None
+
+    def terminal(self, session: str, command: str, arguments: tuple[str, ...]) -> tuple[str | None, str]:
+        """The id that the terminal for a command had; or None, and why it could not be run."""
+        for asked, answer in self.open.values():
+            told = params(asked)
+            words = (told.get("command"), *(told.get("args") or ()))
+            if asked.get("method") != "terminal/create" or told.get("sessionId") != session:
+                continue
+            if words == (command, *arguments) and answer is not None:
+                id = (answer.get("result") or {}).get("terminalId")
+                if id is not None and (session, id) not in self._terminals:
+                    return str(id), ""
+                if "error" in answer:
+                    return None, str((answer["error"] or {}).get("message"))
+        return None, "the recording does not tell what became of it"
+
+    def follow(self, session: str, id: str, told: Callable[[deeds.Deed], None]) -> None:
+        """What a command wrote and how it ended is told to this from now on."""
+        self._terminals[session, id] = told
+
+    def ends_later(self, session: str, id: str) -> bool:
+        """Whether the end of a command is still to be told."""
+        return any(
+            it.direction == "did"
+            and (it.message.get("session"), it.message.get("id")) == (session, id)
+            and it.message.get("status") in ("exited", "killed")
+            for it in (*([] if self._script.head is None else [self._script.head]), *self._script.later())
+        )
+
+    def provide(self, request: dict[str, Any], answer: dict[str, Any] | None) -> None:
+        """Before the agent reads or writes a file, or looks at a terminal: what that was then."""
+        told, name = params(request), request.get("method")
+        if name == "fs/write_text_file":
+            known, text = self._script.before(str(told.get("path")))
+            if known:
+                self._set_file(told.get("path"), text)
+        elif name == "fs/read_text_file" and not (told.get("line") or told.get("limit")):
+            content = ((answer or {}).get("result") or {}).get("content")
+            if isinstance(content, str):
+                self._set_file(told.get("path"), content)
+        elif not self._script.tells_deeds and str(name).startswith("terminal/"):
+            result = (answer or {}).get("result")
+            if isinstance(result, dict):
+                where = {"session": told.get("sessionId"), "id": told.get("terminalId")}
+                self.tell({"what": "answer", **result, **where})
+
+    def _set_file(self, path: Any, text: str | None) -> None:
+        """In a scratch folder only, where all is ours."""
+        if self._scratch is None or text is None or not isinstance(path, str):
+            return
+        there = os.path.realpath(path)
+        if there.startswith(self._scratch + os.sep) and not there.endswith(".ipynb"):
+            os.makedirs(os.path.dirname(there), exist_ok=True)
+            Path(there).write_bytes(text.encode(errors="replace"))

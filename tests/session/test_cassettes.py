@@ -1,0 +1,432 @@
+"""A cassette plays what was recorded: same transcript, same files, elsewhere; anything else is an error."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import acp_notebook as acp
+from acp_notebook.agent import replay as replaying
+from tests.real.user import User, allow, offer, questions, reject
+from tests.waiting import wait_until
+
+LIMIT_S = 10.0
+RECORDINGS = Path(__file__).parents[1] / "data" / "transcripts"
+
+
+@pytest.fixture(autouse=True)
+def own_config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ACP_NOTEBOOK_CONFIG", str(tmp_path / "config"))
+
+
+@pytest.fixture
+def there(tmp_path: Path) -> Path:
+    """Where a recording is made."""
+    folder = tmp_path / "there" / "my project"
+    folder.mkdir(parents=True)
+    return folder
+
+
+def ask(session: acp.Session, *prompts: str) -> None:
+    for prompt in prompts:
+        session.prompt(prompt, timeout=LIMIT_S)
+
+
+def exports(session: acp.Session) -> tuple[str, str, str]:
+    return session.to_text(), session.to_markdown(), session.to_html()
+
+
+def files(folder: str | Path) -> dict[str, str]:
+    found = (path for path in Path(folder).rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): path.read_text() for path in found}
+
+
+def recorded(
+    there: Path, *prompts: str, permissions: Any = "allow", user: Callable[..., Any] | None = None
+) -> tuple[Path, tuple[str, str, str]]:
+    """A recording of the demo agent, and what came of it."""
+    tape = there.parent / "tape.jsonl"
+    with acp.connect("demo", cwd=there, permissions=permissions, record=tape) as session:
+        if user is not None:
+            User(session, user)
+        ask(session, *prompts)
+        return tape, exports(session)
+
+
+WORK = (
+    "/write notes.txt one two",
+    "/write notes.txt three",
+    "/run echo out; echo err >&2; exit 3",
+    "/sh pwd; cat notes.txt",
+    "/read notes.txt",
+    "/cwd",
+    "/edit deep/more.txt text",
+    "/sly a.txt b.txt",
+    "/parallel",
+)
+
+
+# ---- the same ---------------------------------------------------------------------------------------
+
+
+def test_files_and_commands_are_replayed_in_a_scratch_folder_and_nothing_is_run(
+    there: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (there / "notes.txt").write_text("before\n")
+    tape, made = recorded(there, *WORK)
+    written = files(there)
+    shutil.rmtree(there)
+    here = tmp_path / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
+
+    with acp.connect(cassette=tape, permissions="allow") as session:
+        ask(session, *WORK)
+        assert exports(session) == made
+        assert files(session.cwd) == written
+        assert session.cwd != str(there) and os.path.basename(session.cwd) == there.name
+    assert list(here.iterdir()) == [] and not there.exists()
+
+
+def test_paths_are_those_of_here_wherever_they_stand(there: Path, tmp_path: Path) -> None:
+    tape, _ = recorded(there, *WORK)
+    here = tmp_path / "über here"
+    here.mkdir()
+    with acp.connect(cassette=tape, cwd=here, permissions="allow") as session:
+        ask(session, *WORK)
+        assert str(there) not in repr(session.transcript)
+        assert session.turns[5].text.count(str(here)) == 1
+        assert session.turns[3].terminals[0].output.startswith(str(here))
+    assert files(here) == files(there)
+
+
+def test_a_cwd_that_is_named_is_written_to_and_scratch_is_not(there: Path) -> None:
+    tape, _ = recorded(there, "/write a.txt x")
+    (there / "a.txt").unlink()
+    with acp.connect(cassette=tape, cwd=there, permissions="allow") as session:
+        ask(session, "/write a.txt x")
+    assert files(there) == {"a.txt": "x\n"}
+    with pytest.raises(acp.UsageError, match="leave out cwd"):
+        acp.connect(cassette=acp.Cassette(tape, files="scratch"), cwd=there)
+
+
+def test_files_write_means_the_current_directory(there: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tape, _ = recorded(there, "/write a.txt x")
+    (there / "sub").mkdir()
+    monkeypatch.chdir(there / "sub")
+    with acp.connect(cassette=acp.Cassette(tape, files="write"), permissions="allow") as session:
+        ask(session, "/write a.txt x")
+    assert files(there / "sub") == {"a.txt": "x\n"}
+
+
+def remember(question: Any) -> str | None:
+    """For this session, where that is offered."""
+    return offer("session")(question) if question.offers else allow(question)
+
+
+@pytest.mark.parametrize("user", [allow, reject, remember])
+def test_what_a_person_answered_is_answered_again(there: Path, user: Callable[..., Any]) -> None:
+    prompts = ("/write a.txt x", "/write b.txt y", "/ask", "/run echo hi")
+    tape, made = recorded(there, *prompts, permissions="ask", user=user)
+    with acp.connect(cassette=tape) as session:
+        ask(session, *prompts)
+        assert exports(session) == made
+        assert files(session.cwd) == files(there)
+
+
+def test_a_lasting_answer_is_not_remembered_by_a_replay(there: Path, tmp_path: Path) -> None:
+    tape, made = recorded(there, "/run echo hi", permissions="ask", user=offer("workspace"))
+    shutil.rmtree(tmp_path / "config")
+    with acp.connect(cassette=tape) as session:
+        ask(session, "/run echo hi")
+        assert exports(session) == made
+    assert not (tmp_path / "config").exists()
+
+
+def test_roots_are_mapped_too(there: Path, tmp_path: Path) -> None:
+    root = tmp_path / "data"
+    root.mkdir()
+    (root / "in.csv").write_text("a,b\n")
+    prompts = (
+        f"/read {root / 'in.csv'}",
+        f'/client fs/write_text_file {{"path": "{root / "out.csv"}", "content": "c"}}',
+    )
+    tape = tmp_path / "tape.jsonl"
+    with acp.connect("demo", cwd=there, roots=[root], permissions="allow", record=tape) as session:
+        ask(session, *prompts)
+    with acp.connect(
+        cassette=acp.Cassette(tape, match=lambda recorded, asked: True), permissions="allow"
+    ) as session:
+        ask(session, *prompts)
+        (other,) = [it for it in Path(session.cwd).parent.iterdir() if it != Path(session.cwd)]
+        assert files(other) == {"in.csv": "a,b\n", "out.csv": "c"}
+    assert files(root) == {"in.csv": "a,b\n", "out.csv": "c"}
+
+
+def test_the_recorded_time_is_kept_if_asked_for(there: Path) -> None:
+    tape, _ = recorded(there, "/slow 1")
+    took = []
+    for speed in (None, 4):
+        with acp.connect(cassette=acp.Cassette(tape, speed=speed)) as session:
+            began = time.monotonic()
+            ask(session, "/slow 1")
+            took.append(time.monotonic() - began)
+    assert took[1] > 0.2  # of a second, at four times the speed: it can only be later
+
+
+# ---- several sessions, cancel, death ----------------------------------------------------------------
+
+
+def talk_in_two(session: acp.Session) -> list[str]:
+    other = session.agent.new_session()
+    ask(session, "/think one")
+    ask(other, "/write x.txt two")
+    other.close()
+    loaded = session.agent.load(other.id)
+    texts = [it.to_text() for it in (session, other, loaded)]
+    loaded.close()
+    return texts
+
+
+def test_several_sessions_and_one_that_is_loaded(there: Path) -> None:
+    tape = there.parent / "tape.jsonl"
+    env = {"ACP_DEMO_HOME": str(there.parent / "sessions")}
+    with acp.connect("demo", cwd=there, env=env, permissions="allow", record=tape) as session:
+        made = talk_in_two(session)
+    with acp.connect(cassette=tape, permissions="allow") as session:
+        assert talk_in_two(session) == made
+
+
+def test_sessions_in_another_order_than_recorded_are_a_mismatch(
+    there: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tape = there.parent / "tape.jsonl"
+    with acp.connect("demo", cwd=there, record=tape) as session:
+        other = session.agent.new_session()
+        ask(session, "first")
+        ask(other, "second")
+    monkeypatch.setattr(replaying, "GRACE_S", 0.05)
+    with acp.connect(cassette=tape) as session, pytest.raises(acp.CassetteMismatch) as raised:
+        ask(session.agent.new_session(), "second")
+    assert f"recorded: session/prompt 'first' (session {session.id})" in str(raised.value)
+    assert "now:      session/prompt 'second'" in str(raised.value)
+
+
+def cancelled(session: acp.Session, prompt: str) -> None:
+    turn = session.start(prompt)
+    wait_until(lambda: bool(turn.text), "it speaks")
+    turn.cancel()
+    turn.wait(LIMIT_S)
+
+
+def test_a_cancelled_turn_is_replayed_whoever_cancels(there: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tape = there.parent / "tape.jsonl"
+    with acp.connect("demo", cwd=there, permissions="allow", record=tape) as session:
+        cancelled(session, "/slow 60")
+        ask(session, "and then")
+        made = exports(session)
+    with acp.connect(cassette=tape, permissions="allow") as session:
+        cancelled(session, "/slow 60")
+        ask(session, "and then")
+        assert exports(session) == made
+    monkeypatch.setattr(replaying, "GRACE_S", 0.05)
+    with acp.connect(cassette=tape, permissions="allow") as session:
+        ask(session, "/slow 60", "and then")  # the recording presses the stop button
+        assert session.turns[0].stop_reason == "cancelled"
+        assert exports(session) == made
+
+
+def test_a_question_that_was_cancelled_is_cancelled_again(
+    there: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tape = there.parent / "tape.jsonl"
+    with acp.connect("demo", cwd=there, permissions="ask", record=tape) as session:
+        User(session, lambda _: None)
+        turn = session.start("/ask")
+        wait_until(lambda: bool(questions(session)), "it asks")
+        turn.cancel()
+        turn.wait(LIMIT_S)
+        made = exports(session)
+    monkeypatch.setattr(replaying, "GRACE_S", 0.05)
+    with acp.connect(cassette=tape) as session:
+        ask(session, "/ask")
+        assert exports(session) == made
+
+
+def dies(session: acp.Session) -> acp.AgentDied:
+    with pytest.raises(acp.AgentDied) as raised:
+        session.prompt("/die 7", timeout=LIMIT_S)
+    return raised.value
+
+
+def test_an_agent_that_died_dies_again_and_comes_back(there: Path) -> None:
+    tape = there.parent / "tape.jsonl"
+    with acp.connect("demo", cwd=there, permissions="allow", record=tape) as session:
+        ask(session, "before")
+        death = dies(session)
+        ask(session, "after", "/write a.txt x")
+        made = exports(session)
+    with acp.connect(cassette=tape, permissions="allow") as session:
+        ask(session, "before")
+        again = dies(session)
+        assert (str(again), again.exit_code, again.stderr) == (str(death), 7, death.stderr)
+        ask(session, "after", "/write a.txt x")
+        assert exports(session) == made
+        assert files(session.cwd) == files(there)
+
+
+# ---- not the same -----------------------------------------------------------------------------------
+
+
+def mismatch(tape: Path, *prompts: str, match: Any = "exact", **options: Any) -> str:
+    with acp.connect(cassette=acp.Cassette(tape, match=match), **options) as session:
+        with pytest.raises(acp.CassetteMismatch) as raised:
+            ask(session, *prompts)
+        with pytest.raises(acp.CassetteMismatch) as again:
+            session.prompt("once more", timeout=LIMIT_S)
+        assert str(again.value) == str(raised.value)
+    return str(raised.value)
+
+
+def test_a_changed_prompt_is_shown_line_by_line(there: Path) -> None:
+    tape, _ = recorded(there, "first line\nsecond line\nthird line")
+    text = mismatch(tape, "first line\nsecond lime\nthird line")
+    assert "the prompts differ" in text
+    assert "\n     first line\n    -second line\n    +second lime\n     third line" in text
+    assert "tape.jsonl, line " in text
+
+
+def test_a_difference_far_inside_a_long_line_is_shown(there: Path) -> None:
+    tape, _ = recorded(there, "x" * 5000 + "old" + "y" * 5000)
+    text = mismatch(tape, "x" * 5000 + "new" + "y" * 5000)
+    assert "xxoldyy" in text and "xxnewyy" in text
+    assert len(text) < 2000
+
+
+def test_prompts_can_be_matched_by_a_function(there: Path) -> None:
+    tape, _ = recorded(there, "It is Monday")
+    seen: list[tuple[str, str]] = []
+
+    def any_day(recorded: str, asked: str) -> bool:
+        seen.append((recorded, asked))
+        return recorded.split()[:2] == asked.split()[:2]
+
+    with acp.connect(cassette=acp.Cassette(tape, match=any_day)) as session:
+        ask(session, "It is Sunday")
+    assert seen == [("It is Monday", "It is Sunday")]
+    assert "ZeroDivisionError" in mismatch(tape, "It", match=lambda recorded, asked: 1 / 0)
+    assert "the prompts differ" in mismatch(tape, "It is Sunday", match=lambda recorded, asked: False)
+
+
+def test_text_alone_can_be_matched(there: Path) -> None:
+    tape = there.parent / "tape.jsonl"
+    with acp.connect("demo", cwd=there, record=tape) as session:
+        session.prompt("see", acp.Image("AAAA", "image/png"), timeout=LIMIT_S)
+    with acp.connect(cassette=acp.Cassette(tape, match="text")) as session:
+        session.prompt("see", acp.Image("BBBB", "image/png"), timeout=LIMIT_S)
+    with acp.connect(cassette=tape) as session, pytest.raises(acp.CassetteMismatch, match="AAAA"):
+        session.prompt("see", acp.Image("BBBB", "image/png"), timeout=LIMIT_S)
+
+
+@pytest.mark.parametrize("prompt", ["/ask", "/write a.txt x", "/sh echo hi", "/run echo hi"])
+def test_another_answer_to_a_question_is_a_mismatch(there: Path, prompt: str) -> None:
+    tape, _ = recorded(there, prompt, permissions="allow")
+    text = mismatch(tape, prompt, permissions="reject")
+    assert "recorded:" in text and "now:" in text
+    assert "reject" in text
+
+
+def test_more_than_was_recorded_is_a_mismatch_and_less_is_not(there: Path) -> None:
+    tape, _ = recorded(there, "one", "two")
+    assert "nothing more" in mismatch(tape, "one", "two", "three")
+    with acp.connect(cassette=tape) as session:
+        ask(session, "one")
+
+
+def test_another_mode_is_a_mismatch(there: Path) -> None:
+    tape = there.parent / "tape.jsonl"
+    with acp.connect("demo", cwd=there, record=tape) as session:
+        modes = [mode.id for mode in session.modes]
+        session.mode = modes[-1]
+    with acp.connect(cassette=tape) as session, pytest.raises(acp.CassetteMismatch, match=modes[-2]):
+        session.mode = modes[-2]
+
+
+# ---- recordings of other forms ----------------------------------------------------------------------
+
+
+def test_a_recording_that_does_not_tell_what_the_client_did_plays_too(there: Path) -> None:
+    (there / "notes.txt").write_text("before\n")
+    tape, _ = recorded(there, *WORK)
+    lines = tape.read_text().splitlines()
+    messages = [line for line in lines if json.loads(line).get("dir") in ("c2a", "a2c")]
+    tape.write_text("\n".join(messages))
+    with acp.connect(cassette=tape) as session:
+        ask(session, *WORK)
+        assert files(session.cwd) == files(there)
+        assert session.turns[2].terminals[0].output == "out\nerr\n"
+        assert session.turns[2].terminals[0].exit_code == 3
+        assert session.turns[3].terminals[0].output.startswith(session.cwd)
+
+
+@pytest.mark.parametrize("name", ["claude-agent-acp.rich", "claude-code-acp", "gemini-cli", "kimi-code"])
+def test_recordings_of_real_agents_made_by_another_client_play_too(name: str) -> None:
+    tape = acp.Cassette(RECORDINGS / f"{name}.jsonl", match=lambda recorded, asked: True)
+    with acp.connect(cassette=tape) as session:
+        turns = [session.prompt("the same", timeout=LIMIT_S) for _ in range(4)]
+    assert [turn.stop_reason for turn in turns] == ["end_turn"] * 4
+    assert any(turn.tool_calls for turn in turns)
+
+
+def test_a_recording_that_was_cut_off_says_so(there: Path) -> None:
+    tape, _ = recorded(there, "one", "/tools 3")
+    lines = tape.read_text().splitlines()
+    tape.write_text("\n".join(lines[:-6]))
+    assert "cut short" in mismatch(tape, "one", "/tools 3", permissions="allow")
+
+
+def test_secrets_of_env_are_not_in_what_the_client_did(there: Path) -> None:
+    tape, secret = there.parent / "tape.jsonl", "very-secret-4711"
+    (there / "a.txt").write_text(f"the key is {secret}")
+    with acp.connect("demo", cwd=there, env={"KEY": secret}, permissions="allow", record=tape) as session:
+        ask(session, "/write a.txt gone", f"/sh echo {secret}")
+        assert secret in session.to_text()
+    assert secret not in tape.read_text()
+
+
+# ---- recording when needed --------------------------------------------------------------------------
+
+
+def test_a_cassette_records_itself_once(there: Path) -> None:
+    tape = acp.Cassette(there.parent / "new" / "tape.jsonl", record="once")
+    pids = []
+    for _ in range(2):
+        with acp.connect("demo", cassette=tape, permissions="allow", cwd=there) as session:
+            ask(session, "/write a.txt x")
+            pids.append(session.agent.pid)
+            assert tape.draft.exists() == (session.agent.pid is not None)
+    assert pids[0] is not None and pids[1] is None
+    assert [it.name for it in tape.file.parent.iterdir()] == ["tape.jsonl"]
+
+
+def test_a_cassette_that_is_not_there_says_how_to_make_one(tmp_path: Path) -> None:
+    with pytest.raises(acp.RecordingError, match="--acp-record=once"):
+        acp.connect("demo", cassette=tmp_path / "tape.jsonl")
+    with pytest.raises(acp.UsageError, match="give one of them"):
+        acp.connect("demo", cassette=tmp_path / "a", record=tmp_path / "b")
+
+
+@pytest.mark.parametrize(
+    "options", [{"match": "some"}, {"speed": 0}, {"speed": -1}, {"files": "none"}, {"record": "new"}]
+)
+def test_options_that_cannot_be_are_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(acp.UsageError, match=next(iter(options))):
+        acp.Cassette("tape.jsonl", **options)
