@@ -33,7 +33,7 @@ class Conversation:
 
     cwd = FOLDER
     running = SimpleNamespace(cancelling=False)
-    host = SimpleNamespace(launch=SimpleNamespace(identity="agent"))
+    host = SimpleNamespace(launch=SimpleNamespace(identity="agent", replay=None))
 
     def __init__(self) -> None:
         self.transcript = Transcript()

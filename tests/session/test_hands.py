@@ -433,7 +433,9 @@ def test_the_audit_says_who_allowed_what_and_what_was_done(demo: Demo, folder: P
     assert "a.txt" in repr(session.audit) and "<table" in session.audit._repr_html_()
 
 
-def test_a_recording_touches_nothing_when_it_is_played(demo: Demo, folder: Path, tmp_path: Path) -> None:
+def test_a_recording_touches_nothing_when_it_is_played(
+    demo: Demo, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     tape = tmp_path / "tape.jsonl"
     session = demo(cwd=folder, permissions="allow", record=tape)
     session.prompt("/edit a.txt hi", timeout=LIMIT_S)
@@ -441,7 +443,8 @@ def test_a_recording_touches_nothing_when_it_is_played(demo: Demo, folder: Path,
     session.close()
     for name in ("a.txt", "b.txt"):
         (folder / name).unlink()
-    with acp.connect(cassette=tape, cwd=folder, permissions="allow") as played:
+    monkeypatch.chdir(folder)
+    with acp.connect(cassette=tape, permissions="allow") as played:
         first = played.prompt("/edit a.txt hi", timeout=LIMIT_S)
         second = played.prompt("/run touch b.txt", timeout=LIMIT_S)
     assert (first.text, second.text) == ("Wrote `a.txt`.", "The command ended with exit code 0.")
