@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The one entry for working on this project: `python3 dev.py demo | test | check | build | docs | bench`.
+"""The one entry for working on this project: `dev.py demo | test | check | build | docs | bench | compat`.
 
 Makes and fills `.venv` beside itself, then hands over to the tools in it. Knows nothing of the package's
 code, and uses the standard library only, so that a fresh clone needs no more than a Python.
@@ -366,6 +366,14 @@ def bench(project: Project, args: argparse.Namespace) -> int:
     return run_steps(project, steps, environment(project))
 
 
+def compat(project: Project, args: argparse.Namespace) -> int:
+    """Real agents against this client, as a table; what they need is installed into .cache/compat."""
+    install(project, "test", "bench")
+    provide_node(project, AGENTS_NODE)
+    steps = {"compatibility report": ["tests.compat", *args.more]}
+    return run_steps(project, steps, environment(project))
+
+
 def lab_command(project: Project, port: int | None, *, browser: bool, as_root: bool) -> list[str | Path]:
     """JupyterLab on the quickstart, reachable from this machine only."""
     command: list[str | Path] = [project.python, "-m", "jupyterlab", "--ServerApp.ip=127.0.0.1"]
@@ -438,6 +446,12 @@ def parser() -> argparse.ArgumentParser:
     verbs.add_parser("build", help="wheel and sdist into dist/").set_defaults(run=build)
 
     verbs.add_parser("docs", help="write docs/reference.md from the docstrings").set_defaults(run=docs)
+
+    verb = verbs.add_parser("compat", help="real agents against this client, as a table")
+    verb.add_argument(
+        "more", nargs=argparse.REMAINDER, metavar="AGENT", help="names, packages, command lines"
+    )
+    verb.set_defaults(run=compat)
 
     verb = verbs.add_parser("bench", help="the benchmarks")
     verb.add_argument("more", nargs="*", metavar="-- ARG", help="for the benchmarks")

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from .agent import loop, recording
+from .agent import loop, quirks, recording
 from .agent.audit_file import AuditFile
 from .agent.catalog import Found
 from .agent.environment import agent_environment
@@ -165,11 +165,13 @@ def _process(
     env: Mapping[str, str] | None,
     record: str | Path | Cassette | None,
 ) -> Launch:
-    whole = completed(found, environment, env or {})
+    whole = quirks.environment(completed(found, environment, env or {}), found.argv, env or {})
     redactor = recording.Redactor({**found.secrets, **(env or {})})
     tap = _recorder(record, found.name, redactor)
     command = Command(argv=found.argv, cwd=found.folder or cwd, env=whole)
-    return Launch(found.name, lambda: ProcessTransport(command), found.identity, tap, env=whole)
+    return Launch(
+        found.name, lambda: ProcessTransport(command), found.identity, tap, env=whole, argv=found.argv
+    )
 
 
 def _refuses_arguments(died: AgentDied) -> bool:

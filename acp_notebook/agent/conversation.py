@@ -39,6 +39,7 @@ from .roots import Roots
 from .terminals import Terminals
 from .turn_queue import TurnQueue, TurnRun
 from .undo.undoing import Undoing
+from .told_terminals import ToldTerminals
 
 if TYPE_CHECKING:
     from .host import AgentHost
@@ -123,6 +124,7 @@ class Conversation:
             if replay is None
             else ReplayedTerminals(replay.stand_ins, lambda: self.id, self.apply)
         )
+        self._told_terminals = ToldTerminals(terminals.made)
         self.hands = Hands(self, roots, terminals, self.permits, self.auditor, notebooks)
         self.undoing = Undoing(self, roots)
         DiskWatch(self)
@@ -150,7 +152,12 @@ class Conversation:
     def receive(self, event: ev.Event) -> None:
         """An event of the agent's."""
         self._received += 1
-        if not (self._retelling and isinstance(event, HISTORY_EVENTS)):
+        if self._retelling and isinstance(event, HISTORY_EVENTS):
+            return
+        if isinstance(event, ev.ToolChanged) and self.host.quirks.terminals_in_meta:
+            for each in self._told_terminals.told(event):
+                self.apply(each)
+        else:
             self.apply(event)
 
     def read(self, reader: Callable[[Transcript], T]) -> T:
@@ -220,6 +227,8 @@ class Conversation:
         status: ev.StatusChanged | None,
         error: Exception | None = None,
     ) -> None:
+        for each in self._told_terminals.turn_ended():
+            self.apply(each)
         self.apply(end)
         self.running = None
         if run.cancelling:  # what the agent has not ended by now, it does not mean to

@@ -31,7 +31,7 @@ from ..errors import (
 )
 from ..wire import v1
 from ..wire.jsonrpc import AUTH_REQUIRED
-from . import deeds, loop
+from . import deeds, loop, quirks
 from .audit_file import AuditFile
 from .client import Client
 from .connection import Connection, Tap
@@ -84,11 +84,19 @@ class Launch:
     """A cell that the agent changes keeps its outputs."""
     replay: Replay | None = None
     """It is no agent, but a recording: that also answers questions, and has run the commands."""
+    argv: tuple[str, ...] = ()
+    """The command itself."""
 
     @property
     def capabilities(self) -> dict[str, Any]:
         files = {"readTextFile": self.fs, "writeTextFile": self.fs}
-        return {**CAPABILITIES, "fs": files, "terminal": self.terminal}
+        extra = {"_meta": dict(announced)} if (announced := self.quirks().announced) else {}
+        return {**CAPABILITIES, "fs": files, "terminal": self.terminal, **extra}
+
+    def quirks(self, facts: AgentFacts | None = None) -> quirks.Quirks:
+        """What this agent needs, as far as is known of it."""
+        words = (self.name, *self.argv)
+        return quirks.of(words, facts.name, facts.version) if facts else quirks.before_start(words)
 
 
 class AgentHost:
@@ -103,6 +111,7 @@ class AgentHost:
         self.stray: deque[str] = deque(maxlen=STRAY_KEPT)
         self.closed = False
         self.launch = launch
+        self.quirks = launch.quirks()
         self._transport: Transport | None = None
         self._connection: Connection | None = None
         self.starting = asyncio.Lock()
@@ -150,6 +159,7 @@ class AgentHost:
                 self.launch.capabilities, name="acp_notebook", title="acp_notebook", version=__version__
             )
             self.facts = v1.read_initialize(await self.request(call))
+            self.quirks = self.launch.quirks(self.facts)
             if self.facts.protocol_version != v1.VERSION:
                 raise ProtocolError(
                     f"{self.name} speaks version {self.facts.protocol_version} of the protocol, this client "

@@ -96,6 +96,11 @@ class ReplayedTerminals:
         self._session = session
         self._changed = changed
         self._usable: dict[str, ReplayedTerminal] = {}
+        self._made: set[str] = set()
+
+    def made(self, id: str) -> bool:
+        """Whether this is, or was, one of these."""
+        return id in self._made
 
     def create(
         self,
@@ -122,6 +127,7 @@ class ReplayedTerminals:
             lambda: self._others.ends_later(session, id),
         )
         self._usable[id] = terminal
+        self._made.add(id)
         self._others.follow(session, id, terminal.told)
         self._changed(TerminalChanged(id, command=shown, cwd=cwd, status="running"))
         return terminal

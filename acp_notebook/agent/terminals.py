@@ -91,6 +91,10 @@ class Terminals:
         self._changed(TerminalChanged(id, command=terminal.command, cwd=cwd, status="running"))
         return terminal
 
+    def made(self, id: str) -> bool:
+        """Whether this is, or was, one of these."""
+        return id in {f"term-{number}" for number in range(1, self._made + 1)}
+
     def get(self, id: str) -> Terminal:
         try:
             return self._usable[id]

@@ -137,11 +137,13 @@ class TerminalChanged(Struct, frozen=True):
 
 
 class TerminalOutput(Struct, frozen=True):
-    """More output; `dropped` characters of it were left out just before this text."""
+    """More output; `dropped` characters of it were left out just before this text. `whole`: it is all of the
+    output, in place of what came before."""
 
     id: str
     text: str
     dropped: int = 0
+    whole: bool = False
 
 
 class NoticeGiven(Struct, frozen=True):

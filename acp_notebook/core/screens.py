@@ -45,6 +45,9 @@ class Screens:
         screen = self._screens.get(event.id)
         if screen is None:
             return []
+        if event.whole:
+            screen.dropped = 0
+            return self._cut(screen, event.text, event.dropped)
         if event.dropped:
             return self._cut(screen, event.text, event.dropped + screen.length)
         if screen.length + len(event.text) > KEPT_CHARS + SLACK_CHARS:

@@ -1,12 +1,14 @@
-"""A model for the tests, on loopback and deterministic: as much of two APIs as real agents need.
+"""A model for the tests, on loopback and deterministic: as much of four APIs as real agents need.
 
-Messages (of Claude Code) is what answers are made for; for Chat Completions (of most others) they are put
-into other words. Knows no agent and keeps no state: a request is answered by the newest script in it, one
-step for each answer that the model has given since. A script is JSON between << and >> in a prompt:
+Messages (of Claude Code) is what answers are made for; `model_apis` puts them into other words. Knows no
+agent and keeps no state: a request is answered by the newest script in it, one step for each answer that
+the model has given since. A script is JSON between << and >> in a prompt:
 
     say("text")          an answer, and with thought="…" what was thought before it; {prompts} in the text
-                         becomes the number of scripts that the model has been told so far
+                         becomes the number of scripts that the model has been told so far, {result} what
+                         the last tool gave
     use("Write", {…})    a call of the tool that is offered under this name, or as mcp__…__Write
+    do("write", …)       a call of whatever tool is offered for that: see `model_tools`
     together(use(…), …)  several calls in one answer
     talk()               word after word, until nobody listens any more
     fail(400, "text")    an error of the API
@@ -19,13 +21,18 @@ from __future__ import annotations
 import json
 import re
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import chain, count
-from typing import Any
+from typing import Any, NamedTuple
+
+from tests.agents import model_apis as apis
+from tests.agents.model_apis import Asked, halves
+from tests.agents.model_tools import NoTool, Tool, chosen, example
 
 Json = dict[str, Any]
+Heard = Callable[[str], None]
 
 PAUSE_S = 0.02
 """Between two words of talk(): many come in the time of a test, and none floods it."""
@@ -49,6 +56,11 @@ def use(tool: str, arguments: Json) -> Json:
     return {"step": "use", "calls": [{"tool": tool, "input": arguments}]}
 
 
+def do(what: str, **details: str) -> Json:
+    """do("write", path=…, text=…), do("read", path=…), do("run", line=…)."""
+    return {"step": "use", "calls": [{"do": what, "details": details}]}
+
+
 def together(*uses: Json) -> Json:
     return {"step": "use", "calls": [call for it in uses for call in it["calls"]]}
 
@@ -64,17 +76,14 @@ def fail(status: int, text: str) -> Json:
 # ---- what to answer
 
 
-def tools_of(request: Json) -> list[str]:
-    """The names of the tools that are offered; Chat Completions packs them in once more."""
-    return [tool.get("function", tool)["name"] for tool in request.get("tools") or ()]
-
-
-def next_step(request: Json) -> Json:
+def next_step(asked: Asked) -> Json:
     """The step that is due."""
-    if not tools_of(request):
+    if asked.schema is not None:
+        return say(json.dumps(example(asked.schema, asked.schema)))
+    if not asked.tools:
         return say("A title")  # a side question of the agent's own, about the conversation
     answers = 0
-    for message in reversed(request["messages"]):
+    for message in reversed(asked.messages):
         answers += message["role"] == "assistant"
         if found := scripts(message):
             steps: list[Json] = json.loads(found[-1])
@@ -84,20 +93,21 @@ def next_step(request: Json) -> Json:
 
 def scripts(message: Json) -> list[str]:
     """The scripts in a message, if it is a prompt."""
-    content: str | list[Json] = message["content"] if message["role"] == "user" else ""
-    texts = [content] if isinstance(content, str) else [it["text"] for it in content if it["type"] == "text"]
-    return _SCRIPT.findall("\n".join(texts))
+    return _SCRIPT.findall(message["text"]) if message["role"] == "user" else []
 
 
-def answer_to(request: Json, step: Json) -> Json:
+def answer_to(asked: Asked, step: Json) -> Json:
     """The whole message that the model answers with."""
-    number = len(request["messages"])  # makes ids that no other answer of the conversation has
-    content = _calls(step, request, number) if step["step"] == "use" else _words(step, request)
+    number = len(asked.messages)  # makes ids that no other answer of the conversation has
+    try:
+        content = _calls(step, asked, number) if step["step"] == "use" else _words(step, asked)
+    except NoTool as error:
+        content, step = [{"type": "text", "text": str(error)}], say("")
     return {
         "id": f"msg_{number:04}",
         "type": "message",
         "role": "assistant",
-        "model": request["model"],
+        "model": asked.model,
         "content": content,
         "stop_reason": "tool_use" if step["step"] == "use" else "end_turn",
         "stop_sequence": None,
@@ -105,22 +115,31 @@ def answer_to(request: Json, step: Json) -> Json:
     }
 
 
-def _calls(step: Json, request: Json, number: int) -> list[Json]:
-    offered = tools_of(request)
+def _calls(step: Json, asked: Asked, number: int) -> list[Json]:
     blocks = []
     for index, call in enumerate(step["calls"]):
-        name = next(filter(re.compile(rf"(.*__)?{call['tool']}").fullmatch, offered))
+        tool, given = (
+            _named(call, asked) if "tool" in call else chosen(call["do"], call["details"], asked.tools)
+        )
         id = f"toolu_{number:04}_{index}"
-        blocks.append({"type": "tool_use", "id": id, "name": name, "input": call["input"]})
+        block = {"type": "tool_use", "id": id, "name": tool.name, "input": given}
+        blocks.append(block | ({"free": True} if tool.free else {}))
     return blocks
 
 
-def _words(step: Json, request: Json) -> list[Json]:
-    told = sum(len(scripts(message)) for message in request["messages"])
-    text = {"type": "text", "text": step.get("text", "").replace("{prompts}", str(told))}
+def _named(call: Json, asked: Asked) -> tuple[Tool, Json]:
+    whole = re.compile(rf"(.*__)?{call['tool']}")
+    return next(it for it in asked.tools if whole.fullmatch(it.name)), call["input"]
+
+
+def _words(step: Json, asked: Asked) -> list[Json]:
+    told = sum(len(scripts(message)) for message in asked.messages)
+    results = [result for message in asked.messages for result in message["results"]]
+    said = step.get("text", "").replace("{prompts}", str(told)).replace("{result}", (results or [""])[-1])
+    text = {"type": "text", "text": said}
     if not step.get("thought"):
         return [text]
-    return [{"type": "thinking", "thinking": step["thought"], "signature": "c2lnbmVk"}, text]
+    return [{"type": "thinking", "thinking": step["thought"], "signature": apis.SIGNED}, text]
 
 
 # ---- the same as a stream
@@ -144,61 +163,49 @@ def _in_pieces(block: Json) -> tuple[Json, list[Json]]:
     """The fields of a block that are empty at first, and the deltas that fill them."""
     match block:
         case {"type": "text", "text": text}:
-            return {"text": ""}, [{"type": "text_delta", "text": it} for it in _halves(text)]
+            return {"text": ""}, [{"type": "text_delta", "text": it} for it in halves(text)]
         case {"type": "thinking", "thinking": text, "signature": signature}:
-            deltas = [{"type": "thinking_delta", "thinking": it} for it in _halves(text)]
+            deltas = [{"type": "thinking_delta", "thinking": it} for it in halves(text)]
             signed = {"type": "signature_delta", "signature": signature}
             return {"thinking": "", "signature": ""}, [*deltas, signed]
         case _:
-            halves = _halves(json.dumps(block["input"]))
-            return {"input": {}}, [{"type": "input_json_delta", "partial_json": it} for it in halves]
+            pieces = halves(json.dumps(block["input"]))
+            return {"input": {}}, [{"type": "input_json_delta", "partial_json": it} for it in pieces]
 
 
-def _halves(text: str) -> list[str]:
-    middle = len(text) // 2
-    return [piece for piece in (text[:middle], text[middle:]) if piece]
+# ---- the APIs
 
 
-# ---- the same for Chat Completions
+class Api(NamedTuple):
+    """How an API is spoken."""
+
+    read: Callable[[Json, str], Asked]
+    whole: Callable[[Json], Json]
+    stream: Callable[[Json, Iterable[str]], Iterator[Json]]
+    named: bool = False
+    """Its events have names, …"""
+    done: bool = False
+    """… or an end of their own."""
 
 
-def chat_stream(answer: Json, more: Iterable[str] = ()) -> Iterator[Json]:
-    """The chunks of an answer."""
-    tool = answer["stop_reason"] == "tool_use"
-    blocks = (_chat_pieces(block, index) for index, block in enumerate(answer["content"]))
-    for delta in chain(chain.from_iterable(blocks), ({"content": it} for it in more)):
-        yield _chat(answer, "chat.completion.chunk", delta={"role": "assistant", **delta})
-    yield _chat(answer, "chat.completion.chunk", delta={}, finish_reason="tool_calls" if tool else "stop")
+_APIS = {
+    "/messages": Api(lambda body, _: apis.read_messages(body), lambda answer: answer, stream, named=True),
+    "/chat/completions": Api(
+        lambda body, _: apis.read_chat(body), apis.chat_answer, apis.chat_stream, done=True
+    ),
+    "/responses": Api(
+        lambda body, _: apis.read_responses(body), apis.responses_answer, apis.responses_stream, named=True
+    ),
+    "enerateContent": Api(
+        lambda body, path: apis.read_gemini(body, path.rpartition("/")[2].partition(":")[0]),
+        apis.gemini_answer,
+        apis.gemini_stream,
+    ),
+}
 
 
-def chat_answer(answer: Json) -> Json:
-    """The answer in one piece, for a side question: words only."""
-    text = "".join(block.get("text", "") for block in answer["content"])
-    message = {"role": "assistant", "content": text}
-    return _chat(answer, "chat.completion", message=message, finish_reason="stop")
-
-
-def _chat_pieces(block: Json, index: int) -> list[Json]:
-    match block:
-        case {"type": "text", "text": text}:
-            return [{"content": it} for it in _halves(text)]
-        case {"type": "thinking", "thinking": text}:
-            return [{"reasoning_content": it} for it in _halves(text)]
-        case _:
-            named = {
-                "id": block["id"],
-                "type": "function",
-                "function": {"name": block["name"], "arguments": ""},
-            }
-            filled = [{"function": {"arguments": it}} for it in _halves(json.dumps(block["input"]))]
-            return [{"tool_calls": [{"index": index, **it}]} for it in (named, *filled)]
-
-
-def _chat(answer: Json, kind: str, finish_reason: str | None = None, **choice: Json) -> Json:
-    choices = [{"index": 0, "finish_reason": finish_reason, **choice}]
-    usage = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15} if finish_reason else None
-    head = {"id": answer["id"], "object": kind, "created": 0, "model": answer["model"]}
-    return {**head, "choices": choices, "usage": usage}
+def api_of(path: str) -> Api | None:
+    return next((api for end, api in _APIS.items() if path.endswith(end)), None)
 
 
 # ---- HTTP
@@ -213,22 +220,37 @@ class _Handler(BaseHTTPRequestHandler):
         self._json(200, {"data": [], "has_more": False})  # /v1/models: none but those it knows itself
 
     def do_POST(self) -> None:
-        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        if self.path.startswith("/v1/messages/count_tokens"):
-            return self._json(200, {"input_tokens": 10})
-        step = next_step(request)
+        with suppress(ConnectionError):  # nobody listens any more: that is how talk() ends
+            self._answer()
+
+    def _answer(self) -> None:
+        body = json.loads(self._body())
+        path = self.path.partition("?")[0]
+        if path.endswith(("/count_tokens", ":countTokens")):
+            return self._json(200, {"input_tokens": 10, "totalTokens": 10})
+        api = api_of(path)
+        if api is None:
+            return self._json(404, {"error": {"message": f"there is no {path}"}})
+        asked = api.read(body, path)
+        step = next_step(asked)
+        self.server.heard(path)
         if step["step"] == "fail":
             error = {"type": "invalid_request_error", "message": step["text"]}
             return self._json(step["status"], {"type": "error", "error": error})
-        answer = answer_to(request, step)
+        answer = answer_to(asked, step)
+        if not (body.get("stream") or path.endswith(":streamGenerateContent")):
+            return self._json(200, api.whole(answer))
         more = self._talk() if step["step"] == "talk" else ()
-        chat = self.path.endswith("/chat/completions")
-        if not request.get("stream"):
-            self._json(200, chat_answer(answer) if chat else answer)
-        elif chat:
-            self._events(chain(map(json.dumps, chat_stream(answer, more)), ["[DONE]"]))
-        else:
-            self._events(f"{json.dumps(it)}\nevent: {it['type']}" for it in stream(answer, more))
+        self._events(api.stream(answer, more), named=api.named, done=api.done)
+
+    def _body(self) -> bytes:
+        if "chunked" not in (self.headers["Transfer-Encoding"] or ""):
+            return self.rfile.read(int(self.headers["Content-Length"]))
+        body = b""
+        while size := int(self.rfile.readline().strip() or b"0", 16):
+            body += self.rfile.read(size)
+            self.rfile.readline()
+        return body
 
     def _talk(self) -> Iterator[str]:
         for number in count(1):
@@ -236,11 +258,13 @@ class _Handler(BaseHTTPRequestHandler):
                 return
             yield f"word{number} "
 
-    def _events(self, events: Iterable[str]) -> None:
+    def _events(self, events: Iterable[Json], *, named: bool, done: bool) -> None:
         self._head(200, "text/event-stream")
-        with suppress(ConnectionError):  # nobody listens any more: that is how talk() ends
-            for event in events:
-                self.wfile.write(f"data: {event}\n\n".encode())
+        for event in events:
+            name = f"event: {event['type']}\n" if named else ""
+            self.wfile.write(f"{name}data: {json.dumps(event)}\n\n".encode())
+        if done:
+            self.wfile.write(b"data: [DONE]\n\n")
 
     def _json(self, status: int, body: Json) -> None:
         self._head(status, "application/json")
@@ -256,15 +280,16 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 class _Server(ThreadingHTTPServer):
-    def __init__(self) -> None:
+    def __init__(self, heard: Heard) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.closing = threading.Event()
+        self.heard = heard
 
 
 @contextmanager
-def serving() -> Iterator[str]:
-    """The model, at the URL that this gives."""
-    with _Server() as server:
+def serving(heard: Heard = lambda _: None) -> Iterator[str]:
+    """The model, at the URL that this gives; `heard` gets the path of each request that is answered."""
+    with _Server(heard) as server:
         thread = threading.Thread(target=server.serve_forever, name="mock-model")
         thread.start()
         try:

@@ -40,6 +40,14 @@ def test_output_stays_after_the_end_and_the_release() -> None:
     assert item.released and item.dropped == 0
 
 
+def test_the_whole_output_takes_the_place_of_what_came_before() -> None:
+    part = ev.TerminalOutput("x", "late", dropped=3)
+    transcript = told(ev.TerminalOutput("x", "2"), part, ev.TerminalOutput("x", "all", whole=True))
+    assert (screen(transcript).output, screen(transcript).dropped) == ("all", 0)
+    transcript.apply(ev.TerminalOutput("x", " more"))
+    assert screen(transcript).output == "all more"
+
+
 def test_what_was_dropped_on_the_way_is_counted() -> None:
     item = screen(told(ev.TerminalOutput("x", "begin"), ev.TerminalOutput("x", "end", dropped=100)))
     assert (item.output, item.dropped) == ("end", 105)

@@ -197,6 +197,15 @@ GOLDEN: dict[str, dict[str, Any]] = {
         "stops": {"None": 22, "cancelled": 5, "end_turn": 15},
         "texts": "e233c033c5b3",
     },
+    "codex-acp": {
+        "sessions": 1,
+        "Message": 5,
+        "Question": 3,
+        "ToolCall": 3,
+        "TurnStart": 3,
+        "stops": {"cancelled": 1, "end_turn": 2},
+        "texts": "3da8790b1dac",
+    },
     "gemini-cli": {
         "sessions": 4,
         "Message": 57,

@@ -30,6 +30,7 @@ from .calls import (
     set_config,
     set_mode,
 )
+from .meta import terminal_events, whole_output
 from .reading import Malformed
 from .requests import (
     AGENT_REQUESTS,
@@ -85,5 +86,7 @@ __all__ = [
     "resume_session",
     "set_config",
     "set_mode",
+    "terminal_events",
     "terminal_made",
+    "whole_output",
 ]

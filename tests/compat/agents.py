@@ -1,0 +1,48 @@
+"""The agents that the report knows by name: where they come from, and how each is started.
+
+Knows no more of them than that; an agent that is not here is given as a command line or as a package.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tests.compat import models
+
+
+@dataclass(frozen=True)
+class Entry:
+    package: str
+    """`npm:name@version`, or `pypi:name==version`; empty: a command that is there."""
+    command: tuple[str, ...]
+    setup: models.Setup = models.every_family
+    answers_scripts: bool = True
+
+
+EXAMPLE = "@agentclientprotocol/sdk/dist/examples/agent.js"
+
+AGENTS: dict[str, Entry] = {
+    "claude-agent-acp": Entry(
+        "npm:@agentclientprotocol/claude-agent-acp@0.99.1", ("claude-agent-acp",), models.claude
+    ),
+    "claude-code-acp": Entry(
+        "npm:@zed-industries/claude-code-acp@0.16.2", ("claude-code-acp",), models.claude
+    ),
+    "gemini": Entry("npm:@google/gemini-cli@0.61.0", ("gemini", "--acp"), models.gemini_cli),
+    "kimi": Entry("npm:@moonshot-ai/kimi-code@2.1.0", ("kimi", "acp"), models.kimi),
+    "sdk-example": Entry(
+        "npm:@agentclientprotocol/sdk@1.9.0", ("node", EXAMPLE), models.none, answers_scripts=False
+    ),
+    "codex": Entry("npm:@zed-industries/codex-acp", ("codex-acp",), models.codex),
+    "qwen": Entry("npm:@qwen-code/qwen-code", ("qwen", "--acp"), models.qwen),
+    "opencode": Entry("npm:opencode-ai", ("opencode", "acp"), models.opencode("opencode")),
+    "kilo": Entry("npm:@kilocode/cli", ("kilo", "acp"), models.opencode("kilo")),
+    "copilot": Entry("npm:@github/copilot", ("copilot", "--acp"), models.copilot),
+    "cline": Entry("npm:cline", ("cline", "--acp"), models.every_family),
+    "auggie": Entry("npm:@augmentcode/auggie", ("auggie", "--acp"), models.none),
+    "mistral-vibe": Entry("pypi:mistral-vibe", ("vibe-acp",), models.vibe),
+    "demo": Entry("", ("demo",), models.none, answers_scripts=False),
+}
+
+DEFAULT = ("claude-agent-acp", "claude-code-acp", "gemini", "kimi", "sdk-example")
+"""Without names: those whose table is in docs/compat.md."""

@@ -1,0 +1,147 @@
+"""An agent under test: its connections, what it asked, and how the user answers. Knows no probe."""
+
+from __future__ import annotations
+
+import itertools
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import acp_notebook as acp
+from acp_notebook.agent import recording
+from acp_notebook.agent.loop import Home
+from acp_notebook.core.policy import PermissionRequest
+from acp_notebook.wire import v1
+from tests.agents.mock_model import say, script
+from tests.compat.outcome import Found
+from tests.schema import methods, validate_all
+
+TURN_S = 40.0
+"""For a turn that takes a second, or five in an example with a canned one, on a busy machine."""
+
+START_S = 45.0
+"""For an agent to start, the first time from a cold disk."""
+
+
+@dataclass
+class Subject:
+    name: str
+    command: Sequence[str]
+    env: Mapping[str, str]
+    folder: Path
+    """Its own: recordings, home, repository."""
+    answers_scripts: bool = True
+    """False: an example without a model, whose turns are always the same."""
+    model_reached: Callable[[], bool] = lambda: True
+    version: str | None = None
+    verdict: str = "allow"
+    """What the user says to a question."""
+    asked: list[PermissionRequest] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.cwd = self.folder / "repository"
+        self.cwd.mkdir(parents=True, exist_ok=True)
+        subprocess.run(["git", "init", "--quiet", str(self.cwd)], check=True)
+        self._numbers = itertools.count()
+        self._open: list[acp.Session] = []
+        self._shared: acp.Session | None = None
+
+    # ---- connections
+
+    @property
+    def session(self) -> acp.Session:
+        """The one that most probes share; another, when the last one was spoilt."""
+        if self._shared is None or self._shared.status in ("dead", "closed", "stuck"):
+            self._shared = self.connect()
+        return self._shared
+
+    def connect(self) -> acp.Session:
+        """Another process of the agent."""
+        session = acp.connect(
+            list(self.command),
+            cwd=self.cwd,
+            env=self.env,
+            inherit_env=False,
+            permissions=self._answer,
+            record=self.folder / f"recording{next(self._numbers)}.jsonl",
+            start_timeout=START_S,
+        )
+        self._open.append(session)
+        return session
+
+    def _answer(self, request: PermissionRequest) -> str:
+        self.asked.append(request)
+        return self.verdict
+
+    def spoilt(self) -> None:
+        """Something went wrong: whatever comes next gets a new process."""
+        self._shared = None
+
+    def close(self) -> None:
+        for session in self._open:
+            with suppress(acp.Error):
+                session.agent.close()
+        self._open.clear()
+        self._shared = None
+
+    def kill(self) -> None:
+        """From any thread, and at once."""
+        for session in self._open:
+            session.agent._host.kill()
+
+    # ---- talking
+
+    def needs_model(self) -> None:
+        """The rest of the probe makes sense only with our model behind the agent."""
+        if not self.answers_scripts or not self.model_reached():
+            raise Found("no model")
+
+    def prompt(self, session: acp.Session, *steps: dict[str, object]) -> acp.Turn:
+        return session.prompt(script(*steps), timeout=TURN_S)
+
+    def usable(self, session: acp.Session) -> bool:
+        """It still answers."""
+        turn = self.prompt(session, say("Still here."))
+        return turn.text.endswith("Still here.") if self.answers_scripts else turn.stop_reason == "end_turn"
+
+    def call(self, session: acp.Session, method: str, params: Mapping[str, object], limit: float) -> bytes:
+        """A request that the package has no words for."""
+        host = session.agent._host
+        request: v1.Call = (method, params)  # type: ignore[assignment]
+        return bytes(_home(session).call(host.connection.request(request, limit)))
+
+    def notify(self, session: acp.Session, method: str) -> None:
+        notification: v1.Call = (method, {})  # type: ignore[assignment]
+        _home(session).post(session.agent._host.notify, notification)
+
+    # ---- afterwards
+
+    def invalid(self) -> str | None:
+        """What we sent that the schema does not allow."""
+        for path in sorted(self.folder.glob("recording*.jsonl")):
+            entries = [it for it in recording.load(path) if it.direction == "a2c" or _is_stable(it.message)]
+            try:
+                validate_all(entries, "c2a")
+            except Exception as error:
+                return f"{type(error).__name__}: {error}"
+        return None
+
+
+def _home(session: acp.Session) -> Home:
+    return session.agent._host.home
+
+
+def _is_stable(message: object) -> bool:
+    """Of the stable schema: what agents offer beside it cannot be held against it."""
+    method = message.get("method") if isinstance(message, dict) else None
+    return method is None or method in _STABLE or str(method).startswith("_")
+
+
+_STABLE = {
+    method
+    for side in ("agent", "client", "protocol")
+    for part in ("Request", "Notification")
+    for method in methods(side, part)
+}

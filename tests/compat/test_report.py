@@ -1,0 +1,41 @@
+"""The table: the same outcomes give the same text, notes are numbered, and nothing breaks a row."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.compat.outcome import OK, Outcome
+from tests.compat.report import LEGEND, Column, failed, table
+
+TEXTS = st.text(st.characters(exclude_characters="\n\r"), max_size=30)
+
+
+def test_agents_stand_side_by_side_and_share_their_notes() -> None:
+    columns = [
+        Column("a", "1.0", {"new": OK, "fork": Outcome("defect", "forgets it")}),
+        Column("b", None, {"new": Outcome("FAIL", "lost"), "fork": Outcome("defect", "forgets it")}),
+    ]
+    lines = table(columns, ["new", "fork"]).splitlines()
+    assert lines[:4] == [
+        "|  | a 1.0 | b |",
+        "| --- | --- | --- |",
+        "| new | ok | FAIL [1] |",
+        "| fork | defect [2] | defect [2] |",
+    ]
+    assert lines[-2:] == ["1. lost", "2. forgets it"]
+    assert failed(columns) == ["b: new: lost"]
+
+
+def test_the_legend_explains_the_words_that_are_used_and_no_others() -> None:
+    text = table([Column("a", "1", {"new": OK})], ["new"])
+    assert f"- **ok**: {LEGEND['ok']}" in text
+    assert "FAIL" not in text
+
+
+@given(TEXTS, TEXTS)
+def test_no_note_and_no_name_breaks_the_table(name: str, note: str) -> None:
+    text = table([Column(name, None, {"new": Outcome("defect", note)})], ["new"])
+    for line in text.split("\n\n")[0].split("\n"):
+        assert line.replace("\\|", "").count("|") == 3
+    assert text == table([Column(name, None, {"new": Outcome("defect", note)})], ["new"])
