@@ -37,9 +37,9 @@ from .permits import Permits
 from .replayed_terminals import AnyTerminals, ReplayedTerminals
 from .roots import Roots
 from .terminals import Terminals
+from .told_terminals import ToldTerminals
 from .turn_queue import TurnQueue, TurnRun
 from .undo.undoing import Undoing
-from .told_terminals import ToldTerminals
 
 if TYPE_CHECKING:
     from .host import AgentHost

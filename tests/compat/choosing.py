@@ -56,7 +56,7 @@ def chosen(word: str, setup: models.Setup | None, url: str, home: Path, places: 
     if not entry.package:
         found = catalog.resolve(list(entry.command), env["PATH"])
         more = catalog.demo_environment(env) if found.name in catalog.BUILT_IN else {}
-        return Choice(word, found.argv, env | found.env | more, entry.answers_scripts)
+        return Choice(word, found.argv, {**env, **found.env, **more}, entry.answers_scripts)
     package = installed(entry.package, places.cache, places.also_in)
     env["PATH"] = os.pathsep.join([str(package.bin), env["PATH"]])
     words = entry.command or (npm_command(package, entry.package.partition(":")[2]),)
