@@ -53,7 +53,7 @@ class Terminals:
         self._usable: dict[str, Terminal] = {}
         self._held: set[Terminal] = set()
         """The usable ones, and those that were released but have not ended yet."""
-        self._made = 0
+        self._ids: set[str] = set()
         self._closed = False
         self._ender = Ender(one.TERM_GRACE_S, one.KILL_S)
 
@@ -71,7 +71,7 @@ class Terminals:
         self._check(command)
         environment = {**self._env, **env}
         argv = words(command, args, cwd, environment)
-        id = f"term-{self._made + 1}"
+        id = f"term-{len(self._ids) + 1}"
         shown = shlex.join([command, *args]) if args else command
         try:
             terminal = Terminal(
@@ -85,7 +85,7 @@ class Terminals:
             )
         except (OSError, RuntimeError) as error:  # RuntimeError: no thread can be started
             raise TerminalTrouble(why(error, argv[0], cwd)) from error
-        self._made += 1
+        self._ids.add(id)
         self._usable[id] = terminal
         self._held.add(terminal)
         self._changed(TerminalChanged(id, command=terminal.command, cwd=cwd, status="running"))
@@ -93,7 +93,7 @@ class Terminals:
 
     def made(self, id: str) -> bool:
         """Whether this is, or was, one of these."""
-        return id in {f"term-{number}" for number in range(1, self._made + 1)}
+        return id in self._ids
 
     def get(self, id: str) -> Terminal:
         try:
