@@ -1,6 +1,7 @@
 """Any ACP coding agent, inside the notebook: the public names, and nothing else.
 
 Each is imported when it is first used, so that `import acp_notebook` costs next to nothing.
+PYTEST_DONT_REWRITE: the package has a plugin for pytest, which would warn where it was imported before.
 """
 
 from __future__ import annotations

@@ -21,6 +21,7 @@ TOP = {
     "connecting",
     "choosing",
     "cassette",
+    "pytest_plugin",
     "running_agent",
     "showing",
     "presenting",
@@ -62,6 +63,7 @@ OUTSIDE: dict[str, set[str]] = {
     "notebook": {"msgspec", "IPython", "ipykernel", "anywidget", "traitlets", "comm"},
     "core/export": {"msgspec", "markdown_it"},
     "magics": {"IPython"},
+    "pytest_plugin": {"pytest"},
 }
 """What is not the standard library's, and may be used there all the same."""
 

@@ -74,7 +74,13 @@ def test_a_bundle_that_is_newer_than_its_sources_is_not_built_again(copy: Path, 
     done = build(copy, "wheel", PATH=str(tmp_path))  # no Node there
     assert done.returncode == 0, done.stderr
     [wheel] = copy.glob("dist/*.whl")
-    assert zipfile.ZipFile(wheel).read(BUNDLE[0]) == b"built"
+    archive = zipfile.ZipFile(wheel)
+    assert archive.read(BUNDLE[0]) == b"built"
+    [entries] = [name for name in archive.namelist() if name.endswith("entry_points.txt")]
+    assert archive.read(entries).decode().split() == [
+        "[pytest11]",
+        *("acp_notebook.pytest_plugin", "=", "acp_notebook.pytest_plugin"),
+    ]
 
 
 def test_without_node_the_build_says_what_to_do(copy: Path, tmp_path: Path) -> None:
