@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         Timeout,
         UsageError,
     )
+    from .examining import doctor
     from .listing import agents
     from .loading import load_transcript
     from .permitting import permissions
@@ -64,12 +65,14 @@ __all__ = [
     "__version__",
     "agents",
     "connect",
+    "doctor",
     "events",
     "load_transcript",
     "permissions",
 ]
 
 _HOMES = {
+    "examining": ("doctor",),
     "cassette": ("Cassette",),
     "connecting": ("connect",),
     "core": ("events",),

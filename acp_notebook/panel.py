@@ -25,6 +25,7 @@ from .core.prompt import words_of
 from .core.records import Content, Json
 from .core.snapshot import Question, Snapshot
 from .errors import Error, UsageError
+from .notebook import pages
 from .notebook.channel import Channel
 from .notebook.live import Documents
 from .notebook.output import Output
@@ -173,6 +174,7 @@ class Panel:
         if hello.document:
             self._documents.add(hello.view)
         self.documents.hello(hello)
+        pages.seen(pages.Page(hello.host, hello.document, hello.live))
         self._heard.set()
         self._conversation.has_page = True
         self._conversation.permits.questions.can_ask = True

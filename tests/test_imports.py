@@ -21,6 +21,7 @@ TOP = {
     "connecting",
     "choosing",
     "cassette",
+    "examining",
     "pytest_plugin",
     "running_agent",
     "showing",

@@ -34,6 +34,7 @@ NAMES = [
     "__version__",
     "agents",
     "connect",
+    "doctor",
     "events",
     "load_transcript",
     "permissions",

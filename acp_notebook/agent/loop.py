@@ -121,6 +121,11 @@ def at_exit(
     _last_resorts[owner] = last_resort
 
 
+def owners() -> list[object]:
+    """Those who run something that ends with the interpreter; from any thread."""
+    return list(_closers)
+
+
 def forget(owner: object) -> None:
     """It has ended by itself."""
     _closers.pop(owner, None)

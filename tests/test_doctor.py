@@ -1,0 +1,105 @@
+"""The report is there whatever is broken, says what to do, and gives nothing away."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import acp_notebook as acp
+from acp_notebook import examining
+from acp_notebook.examining import Finding, Report, Section
+
+
+@pytest.fixture(autouse=True)
+def own_config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("ACP_NOTEBOOK_CONFIG", str(tmp_path / "config"))
+    return tmp_path / "config"
+
+
+def values(report: Report, title: str) -> dict[str, str]:
+    (section,) = [it for it in report.sections if it.title == title]
+    return {it.name: it.value for it in section.findings}
+
+
+def test_it_tells_what_there_is() -> None:
+    with acp.connect("demo"):
+        report = acp.doctor()
+    assert values(report, "Versions")["acp_notebook"] == acp.__version__
+    assert values(report, "Notebook")["place"].startswith("a script")
+    assert values(report, "Agents")["demo"].startswith("built in")
+    assert values(report, "Running")["demo"].endswith("1 open: idle")
+    assert values(report, "Your settings")["allowed for good"].startswith("0")
+    assert {"Versions", "Notebook", "Agents", "Running", "Your settings", "The package"} == {
+        section.title for section in report.sections
+    }
+    for form in (repr(report), report.to_markdown(), report._repr_html_()):
+        assert acp.__version__ in form and "anywidget" in form
+
+
+def test_problems_come_first_with_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(examining, "__file__", str(tmp_path / "examining.py"))
+    report = acp.doctor()
+    (problem,) = [it for it in report.problems if it.name == "bundle for the page"]
+    assert "session.js" in problem.value and "install" in problem.advice
+    text = repr(report)
+    assert text.index(problem.advice) < text.index("Versions\n")
+    markdown = report.to_markdown()
+    assert markdown.index(problem.advice) < markdown.index("### Versions")
+
+
+def test_a_file_of_permissions_that_cannot_be_believed_is_a_problem(own_config: Path) -> None:
+    own_config.mkdir(mode=0o700)
+    path = acp.permissions().path
+    path.write_text("no JSON")
+    path.chmod(0o600)
+    assert [it.name for it in acp.doctor().problems if it.name == "permissions"]
+    own_config.chmod(0o777)
+    assert [it.advice for it in acp.doctor().problems if it.name == "who may write there"]
+
+
+def test_what_fails_is_told_and_the_rest_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken() -> Any:
+        yield Finding("first", "found")
+        raise RuntimeError("broken on purpose")
+
+    monkeypatch.setattr(examining, "_agents", broken)
+    monkeypatch.setattr(examining, "_notebook", broken)
+    report = acp.doctor()
+    assert values(report, "Agents")["first"] == "found"
+    assert "broken on purpose" in values(report, "Notebook")["could not be looked at"]
+    assert values(report, "Versions")["msgspec"]
+
+
+def test_what_hangs_does_not_hold_up_the_report(monkeypatch: pytest.MonkeyPatch) -> None:
+    never = threading.Event()
+    monkeypatch.setattr(examining, "DEADLINE_S", 0.2)
+    monkeypatch.setattr(examining, "_settings", lambda: [Finding("x", str(never.wait(60)))])
+    report = acp.doctor()
+    assert "0.2 s" in values(report, "Your settings")["not known"]
+    never.set()
+
+
+def test_nothing_secret_is_in_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    secret = "very-secret-4711"
+    for name in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GH_TOKEN", "MY_PASSWORD"):
+        monkeypatch.setenv(name, secret)
+    home = tmp_path / "someone"
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("ACP_NOTEBOOK_CONFIG", str(home / "config"))
+    with acp.connect("demo", env={"KEY": secret}):
+        report = acp.doctor()
+    for form in (repr(report), report.to_markdown(), report._repr_html_()):
+        assert secret not in form and str(home) not in form
+    assert values(report, "Your settings")["folder"] == f"~{os.sep}config (not there yet)"
+
+
+def test_a_report_is_safe_to_show_and_to_paste() -> None:
+    report = Report([Section("A <b>", (Finding("n|ame", "<script>\n|", True, "do <it>"),))])
+    assert "<script>" not in report._repr_html_() and "<b>" not in report._repr_html_()
+    assert "| n\\|ame | <script> \\| |" in report.to_markdown()
+    assert repr(report).startswith(f"acp_notebook {acp.__version__}: 1 problem\n")
