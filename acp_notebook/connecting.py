@@ -22,8 +22,10 @@ from .agent.replay import ReplayTransport
 from .cassette import Cassette
 from .choosing import choose, completed
 from .core.policy import Policy
+from .core.redaction import Redactor, Secret
 from .errors import AgentDied, RecordingError, UsageError
 from .notebook import kernel
+from .presenting import Show, sign_in_shown
 from .running_agent import Agent, folder, policy_of
 from .session import Session
 
@@ -48,6 +50,10 @@ def connect(
     record: str | Path | None = None,
     cassette: str | Path | Cassette | None = None,
     redact: Redact | None = None,
+    secrets: Iterable[Secret] = (),
+    auth: str | None = None,
+    load: str | None = None,
+    resume: str | None = None,
     audit: str | Path | None = None,
     fs: bool = True,
     terminal: bool = True,
@@ -69,7 +75,12 @@ def connect(
     message to a file; `cassette` plays such a file back instead of starting an agent (`acp.Cassette` says
     how): what was recorded as a person's answer is the answer to "ask", files are written to a fresh
     folder unless you name a `cwd`, commands are not run. `redact` is a function from text to text that
-    sees all text before it is put into the notebook's file.
+    sees all text before it is put into the notebook's file. `secrets` are texts and regular expressions
+    that appear nowhere: neither in the transcript nor in any file; nor do the values of `env`.
+
+    `load` and `resume` open a session that the agent keeps, with and without its history, instead of a new
+    one. An agent that wants a sign-in shows its ways below the cell, which waits; `auth` names the one to
+    take. Where nobody can be asked, `acp.AuthenticationRequired` says what to do.
 
     The agent's file requests are served inside `cwd` and `roots` only, and its commands run there;
     `fs=False` and `terminal=False` leave these things to the agent. `audit` appends what it asked for,
@@ -86,6 +97,9 @@ def connect(
     if tape is not None and record is not None:
         raise UsageError("record= writes a recording and cassette= plays one: give one of them")
     policy = policy_of(permissions)
+    how = _how_to_open(load, resume)
+    redactor = _redactor(env, secrets)
+    shows = sign_in_shown()
 
     def opened(launch: Launch, where: str, more_roots: Sequence[str] = ()) -> Session:
         ready = replace(
@@ -97,9 +111,11 @@ def connect(
             raw_notebooks=raw,
             keep_outputs=keep,
             start_timeout=start_timeout,
+            redactor=redactor,
+            auth=auth,
         )
         folders = tuple(roots) or tuple(more_roots)
-        return loop.call(_opened(ready, where, policy, tuple(mcp_servers), folders, redact))
+        return loop.call(_opened(ready, how, where, policy, tuple(mcp_servers), folders, redact, shows))
 
     if tape is not None and not tape.records:
         return opened(*_recorded(tape, None if cwd is None else folder(cwd)))
@@ -107,11 +123,33 @@ def connect(
     environment = _environment(env, inherit_env)
     found = choose(_named(agent), environment.get("PATH"), cwd=where, install=install)
     try:
-        return opened(_process(found, where, environment, env, tape or record), where)
+        return opened(_process(found, where, environment, env, tape or record, redactor), where)
     except AgentDied as died:
         if found.older is None or not _refuses_arguments(died):
             raise
-    return opened(_process(found.older, where, environment, env, tape or record), where)
+    return opened(_process(found.older, where, environment, env, tape or record, redactor), where)
+
+
+def _how_to_open(load: str | None, resume: str | None) -> tuple[str, str | None]:
+    if load is not None and resume is not None:
+        raise UsageError("load= tells a session's history, resume= does not: name one of them")
+    return ("load", load) if load is not None else ("resume", resume) if resume is not None else ("new", None)
+
+
+def _redactor(env: Mapping[str, str] | None, secrets: Iterable[Secret]) -> Redactor:
+    if isinstance(secrets, str | re.Pattern):
+        raise UsageError("secrets is a list: secrets=[…]")
+    given = list(secrets)
+    for secret in given:
+        if not isinstance(secret, str | re.Pattern) or not secret:
+            raise UsageError(f"a secret is a text or a compiled pattern, not {type(secret).__name__}")
+    # A folder that exists is no secret, and taking it out would take it out of every path below it.
+    values = {name: it for name, it in (env or {}).items() if isinstance(it, str) and not _is_path(it)}
+    return Redactor(values, given)
+
+
+def _is_path(value: str) -> bool:
+    return os.path.isabs(value) and "\0" not in value and os.path.exists(value)
 
 
 def _one_of(name: str, value: str, *allowed: str) -> str:
@@ -122,17 +160,19 @@ def _one_of(name: str, value: str, *allowed: str) -> str:
 
 async def _opened(
     launch: Launch,
+    how: tuple[str, str | None],
     cwd: str,
     policy: Policy,
     mcp_servers: tuple[Mapping[str, Any], ...],
     roots: tuple[str | Path, ...],
     redact: Redact | None,
+    shows: Show | None,
 ) -> Session:
     host = AgentHost(launch)
     await host.start()
     try:
         agent = Agent(host, cwd=cwd, policy=policy, redact=redact)
-        return await agent._open("new", None, None, None, mcp_servers, roots)
+        return await agent._open(*how, None, None, mcp_servers, roots, shows=shows)
     except BaseException:
         await host.close()
         raise
@@ -164,13 +204,20 @@ def _process(
     environment: Mapping[str, str],
     env: Mapping[str, str] | None,
     record: str | Path | Cassette | None,
+    redactor: Redactor,
 ) -> Launch:
     whole = quirks.environment(completed(found, environment, env or {}), found.argv, env or {})
-    redactor = recording.Redactor({**found.secrets, **(env or {})})
+    redactor.learn(found.secrets.values())
     tap = _recorder(record, found.name, redactor)
     command = Command(argv=found.argv, cwd=found.folder or cwd, env=whole)
     return Launch(
-        found.name, lambda: ProcessTransport(command), found.identity, tap, env=whole, argv=found.argv
+        found.name,
+        lambda: ProcessTransport(command),
+        found.identity,
+        tap,
+        env=whole,
+        argv=found.argv,
+        cwd=command.cwd or cwd,
     )
 
 
@@ -182,7 +229,7 @@ def _refuses_arguments(died: AgentDied) -> bool:
 
 
 def _recorder(
-    record: str | Path | Cassette | None, agent: str, redactor: recording.Redactor
+    record: str | Path | Cassette | None, agent: str, redactor: Redactor
 ) -> recording.Recorder | None:
     if record is None:
         return None

@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .agent.conversation import Conversation
 from .agent.threads import on_a_thread
@@ -25,11 +25,15 @@ from .core.prompt import words_of
 from .core.records import Content, Json
 from .core.snapshot import Question, Snapshot
 from .errors import Error, UsageError
-from .notebook import pages
+from .notebook import pages, static
 from .notebook.channel import Channel
 from .notebook.live import Documents
 from .notebook.output import Output
 from .notebook.widget import SessionWidget, TurnWidget, view_bundle
+from .picking import Picker
+
+if TYPE_CHECKING:
+    from .running_agent import Agent
 
 Bundle = Callable[[list[dict[str, Json]]], dict[str, Any]]
 """From a turn's items to what the file keeps of them."""
@@ -52,16 +56,22 @@ QUEUED_CHARS = 8000
 SESSION = "session"
 """What the static form of the whole session goes by, beside the turns' ids."""
 
+SIGN_IN = "sign-in"
+"""… and what a sign-in goes by, that a cell waits for."""
+
+NOT_OPEN = ("starting", "signed_out", "closed")
+
 
 class Panel:
     """One session's widgets."""
 
-    def __init__(self, conversation: Conversation, *, bundle: Bundle) -> None:
+    def __init__(self, conversation: Conversation, *, bundle: Bundle, openings: Agent) -> None:
         self._conversation = conversation
         self._bundle = bundle
         self._home = conversation.host.home
         self._widget = SessionWidget(lambda message: self._home.post(self._received, message))
         self._channel = Channel(self._widget.send, self._state, self._later)
+        self._picker = Picker(conversation, openings, self._channel.tell)
         self.documents = Documents(self._widget.send, on_a_thread)
         self.documents.expect()
         self._composing = Composing(conversation, self.documents)
@@ -88,6 +98,17 @@ class Panel:
         """The whole session, live."""
         output = Output.display(view_bundle(self._widget, "<session>"))
         self._home.post(self._follow, SESSION, None, output)
+
+    def show_sign_in(self) -> None:
+        """What the agent wants before there is a session, below the cell that waits for one."""
+        output = Output.display(view_bundle(TurnWidget(self._widget, SIGN_IN), "<sign-in>"))
+        self._home.post(self._follow, SIGN_IN, None, output)
+
+    @property
+    def model_id(self) -> str:
+        """Of the session's widget."""
+        found: str = self._widget.model_id
+        return found
 
     @property
     def has_page(self) -> bool:
@@ -123,8 +144,14 @@ class Panel:
             self._began = time.monotonic() if isinstance(event, ev.TurnStarted) else None
             self._tell_now()
             self._tell_places()
-        if SESSION in self._shown:
-            self._shown[SESSION].final = False
+        if isinstance(event, ev.SignInChanged | ev.StatusChanged):
+            self._channel.flush()
+            self._outdate(SIGN_IN)
+        self._outdate(SESSION)
+
+    def _outdate(self, name: str) -> None:
+        if name in self._shown:
+            self._shown[name].final = False
             self._refresh()
 
     def _received(self, message: Any) -> None:
@@ -169,6 +196,29 @@ class Panel:
                 self._attempt(self._change("redo", turn, file, hunk))
             case intents.Keep(turn, file, hunk):
                 self._attempt(self._change("keep", turn, file, hunk))
+            case intents.SignIn(method):
+                self._sign_in(method)
+            case intents.SignedIn():
+                self._conversation.host.signing.passed()
+            case intents.SignOut():
+                self._attempt(self._conversation.host.signing.logout())
+            case intents.Sessions() | intents.Open() | intents.Delete():
+                self._conversation.host.background(self._picker.take(intent))
+
+    def _sign_in(self, method: str | None) -> None:
+        signing = self._conversation.host.signing
+        if method is None:
+            signing.stop()
+        else:
+            self._conversation.host.background(self._signed_in(method))
+
+    async def _signed_in(self, method: str) -> None:
+        """What fails is told beside the methods, where somebody waits for them; else here."""
+        try:
+            await self._conversation.host.signing.authenticate(method)
+        except Error as error:
+            if self._snapshot().sign_in is None or isinstance(error, UsageError):
+                self._refuse(error)
 
     def _hello(self, hello: intents.Hello) -> None:
         if hello.document:
@@ -178,6 +228,7 @@ class Panel:
         self._heard.set()
         self._conversation.has_page = True
         self._conversation.permits.questions.can_ask = True
+        self._conversation.shows_sign_in = True
         self._tell_all(hello.view)
         if hello.path is not None:
             self._unplaced.add(hello.view)
@@ -294,7 +345,7 @@ class Panel:
         option = next((it for it in self._snapshot().config if it.id == id), None)
         if option is None or not option.takes(value):
             raise UsageError(f"this agent's option {id!r} cannot be {value!r}")
-        await self._conversation.set_config(id, value)
+        await self._conversation.set_config(option, value)
 
     def _snapshot(self) -> Snapshot:
         return self._conversation.read(lambda transcript: transcript.snapshot())
@@ -341,12 +392,22 @@ class Panel:
 
     async def _make(self, shown: _Shown) -> None:
         shown.final = shown.run is None or shown.run.done.done()
-        items = self._items(shown.run)
-        shown.bundle = await on_a_thread(lambda: self._bundle(items))
+        if shown.name == SIGN_IN:
+            shown.bundle = static.note(self._sign_in_text())
+        else:
+            items = self._items(shown.run)
+            shown.bundle = await on_a_thread(lambda: self._bundle(items))
         self._tell_static(shown)
         if shown.run is not None and shown.final and (shown.frozen or not await self._page_saves()):
             # Nobody puts it into the file when that is saved: so it is put into the page.
             shown.replace()
+
+    def _sign_in_text(self) -> str:
+        snapshot = self._snapshot()
+        name = self._conversation.host.name
+        if snapshot.sign_in is not None:
+            return f"{name} waits for a sign-in."
+        return f"{name}: not signed in." if snapshot.status in NOT_OPEN else f"{name}: signed in."
 
     async def _page_saves(self) -> bool:
         """Whether a page puts the static forms into the file; one that is only just loading is waited for."""

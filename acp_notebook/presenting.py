@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from .notebook.kernel import where
+from .core import events as ev
+from .notebook.kernel import run_on_main, where
 from .notebook.output import current_request, emit
 
 if TYPE_CHECKING:
@@ -22,6 +23,24 @@ def can_be_asked() -> bool:
     """Whether a page stands behind the calling code: then a question waits for a click."""
     place = where()
     return place.kernel and place.headless is False
+
+
+Show = Callable[["Session", ev.Event], None]
+"""Shows what it has to, of an event in a session that is being opened."""
+
+
+def sign_in_shown() -> Show | None:
+    """How a cell that waits for a session shows that the agent wants a sign-in; None: it cannot."""
+    if not (can_be_asked() and where().main_thread):
+        return None
+    shown: list[Session] = []
+
+    def show(session: Session, event: ev.Event) -> None:
+        if isinstance(event, ev.SignInChanged) and event.sign_in is not None and not shown:
+            shown.append(session)
+            run_on_main(lambda: session._live_panel().show_sign_in())
+
+    return show
 
 
 def may_be_asked_by_text() -> bool:

@@ -12,13 +12,20 @@ from typing import TYPE_CHECKING, Any
 
 from .agent.conversation import Conversation
 from .agent.host import AgentHost
-from .core.facts import AuthMethod, Capabilities, SessionInfo
+from .core import events as ev
+from .core.facts import AuthMethod, Capabilities
 from .core.policy import Policy, checked
+from .core.session_table import SessionTable
 from .errors import UsageError
+from .presenting import Show, sign_in_shown
 from .session import Session
 
 if TYPE_CHECKING:
     from .notebook.static import Redact
+
+FORKED = (
+    "This session goes on from another one: the agent knows what was said there, and it is not shown here."
+)
 
 
 class Agent:
@@ -29,6 +36,7 @@ class Agent:
         self._redact = redact
         self._cwd = cwd
         self._policy = policy
+        self._sessions: list[Session] = []
 
     @property
     def name(self) -> str:
@@ -65,6 +73,11 @@ class Agent:
         """Lines on the agent's stdout that were no messages, the newest."""
         return tuple(self._host.stray)
 
+    @property
+    def open_sessions(self) -> tuple[Session, ...]:
+        """The sessions that are open on it, oldest first; those that were opened in a panel are here, too."""
+        return tuple(it for it in self._sessions if not it._conversation.closed)
+
     def new_session(
         self,
         *,
@@ -74,7 +87,7 @@ class Agent:
         roots: Iterable[str | Path] = (),
     ) -> Session:
         """Another conversation on this agent; by default in the same folder, by the same policy."""
-        return self._host.home.call(self._open("new", None, cwd, permissions, mcp_servers, roots))
+        return self._opened("new", None, cwd, permissions, mcp_servers, roots)
 
     def load(
         self,
@@ -86,7 +99,7 @@ class Agent:
         roots: Iterable[str | Path] = (),
     ) -> Session:
         """A session that the agent keeps, with its history told anew."""
-        return self._host.home.call(self._open("load", id, cwd, permissions, mcp_servers, roots))
+        return self._opened("load", id, cwd, permissions, mcp_servers, roots)
 
     def resume(
         self,
@@ -98,16 +111,46 @@ class Agent:
         roots: Iterable[str | Path] = (),
     ) -> Session:
         """A session that the agent keeps, without its history."""
-        return self._host.home.call(self._open("resume", id, cwd, permissions, mcp_servers, roots))
+        return self._opened("resume", id, cwd, permissions, mcp_servers, roots)
 
-    def sessions(self, *, cwd: str | Path | None = None) -> list[SessionInfo]:
-        """The sessions that the agent keeps; with `cwd`, those of that folder."""
-        return self._host.home.call(self._host.list_sessions(None if cwd is None else folder(cwd)))
+    def fork(
+        self,
+        id: str,
+        *,
+        cwd: str | Path | None = None,
+        permissions: Policy | None = None,
+        mcp_servers: Iterable[Mapping[str, Any]] = (),
+        roots: Iterable[str | Path] = (),
+    ) -> Session:
+        """A new session that goes on from one that the agent keeps, without its history; that one stays."""
+        return self._opened("fork", id, cwd, permissions, mcp_servers, roots)
+
+    def sessions(self, *, cwd: str | Path | None = None) -> SessionTable:
+        """The sessions that the agent keeps, as a table; with `cwd`, those of that folder."""
+        where = None if cwd is None else folder(cwd)
+        found, complete = self._host.home.call(self._host.store.all(where))
+        return SessionTable(found, complete=complete, open=[it.id for it in self.open_sessions])
+
+    def delete(self, id: str) -> None:
+        """Have the agent forget a session; one that is open here is closed."""
+        self._host.home.call(self._host.store.delete(id))
+
+    def authenticate(self, method: str) -> None:
+        """Sign in by a method of `auth_methods`; raises what the agent says against it."""
+        self._host.home.call(self._host.signing.authenticate(method))
+
+    def logout(self) -> None:
+        """Sign out, where the agent offers that; it wants another sign-in before it goes on."""
+        self._host.home.call(self._host.signing.logout())
 
     def close(self) -> None:
         """End the agent, its sessions, and all that it started; in a forked copy it does nothing."""
         if self._host.home.reachable:
             self._host.home.call(self._host.close())
+
+    def _opened(self, *how: Any) -> Session:
+        shows = sign_in_shown()
+        return self._host.home.call(self._open(*how, shows=shows))
 
     async def _open(
         self,
@@ -117,7 +160,10 @@ class Agent:
         permissions: Policy | None,
         mcp_servers: Iterable[Mapping[str, Any]],
         roots: Iterable[str | Path],
+        *,
+        shows: Show | None = None,
     ) -> Session:
+        """`shows`: how a sign-in is shown to whoever waits here; None: it cannot be."""
         conversation = Conversation(
             self._host,
             cwd=self._cwd if cwd is None else folder(cwd),
@@ -125,16 +171,28 @@ class Agent:
             mcp_servers=mcp_servers,
             directories=[folder(root) for root in roots],
         )
+        session = Session(conversation, self)
+        session.redact = self._redact  # every session of this agent: one that forgets it would leak
+        if shows is not None:
+            conversation.shows_sign_in = True
+            stop = conversation.listen(lambda event, _: shows(session, event))
+        await self._host.signing.through(lambda: self._enter(how, id, conversation), conversation)
+        if shows is not None:
+            stop()
+        self._sessions = [it for it in self._sessions if not it._conversation.closed] + [session]
+        return session
+
+    async def _enter(self, how: str, id: str | None, conversation: Conversation) -> None:
         await self._host.recovery.revive()
         if how == "new":
             await self._host.new_session(conversation)
         elif how == "load":
             await self._host.load(conversation, str(id))
-        else:
+        elif how == "resume":
             await self._host.resume(conversation, str(id))
-        session = Session(conversation, self)
-        session.redact = self._redact  # every session of this agent: one that forgets it would leak
-        return session
+        else:
+            await self._host.fork(conversation, str(id))
+            conversation.apply(ev.NoticeGiven("info", FORKED, source="client"))
 
     def __repr__(self) -> str:
         state = "closed" if self._host.closed else f"{len(self._host.conversations)} open"

@@ -96,6 +96,7 @@ class Session(Shown):
         run.cell = kernel.where().cell_id
         kernel.attend(run.done)
         if can_be_asked():
+            self._home.post(setattr, self._conversation, "shows_sign_in", True)
             self._live_panel()  # also where nothing is displayed: the page's notebook is reached through it
         if can_be_asked() or self._asked_by_text():
             self._home.post(setattr, self._conversation.permits.questions, "can_ask", True)
@@ -169,6 +170,21 @@ class Session(Shown):
     ) -> None:
         self.close()
 
+    def fork(self) -> Session:
+        """Another session that goes on from here; its transcript begins empty, and this one stays."""
+        conversation = self._conversation
+        return self._agent.fork(
+            self.id,
+            cwd=self.cwd,
+            permissions=conversation.permits.questions.policy,
+            mcp_servers=conversation.mcp_servers,
+            roots=conversation.directories,
+        )
+
+    def authenticate(self, method: str) -> None:
+        """Sign in to the agent by a method of `agent.auth_methods`; what waited for it goes on."""
+        self._agent.authenticate(method)
+
     # ---- reading --------------------------------------------------------------------------
 
     @property
@@ -201,7 +217,7 @@ class Session(Shown):
 
     @property
     def status(self) -> str:
-        """idle, working, stuck, restarting, dead, closed."""
+        """starting, signed_out, idle, working, stuck, restarting, dead, closed."""
         return self.transcript.status
 
     @property
@@ -272,7 +288,7 @@ class Session(Shown):
 
         with self._starting:
             if self._panel is None:
-                self._panel = Panel(self._conversation, bundle=self._bundle)
+                self._panel = Panel(self._conversation, bundle=self._bundle, openings=self._agent)
         return self._panel
 
     def freeze(self) -> None:
@@ -287,7 +303,14 @@ class Session(Shown):
     def _bundle(self, items: list[dict[str, Any]]) -> dict[str, Any]:
         from .notebook.static import bundle
 
-        return bundle(items, cwd=self.cwd, redact=self.redact)
+        return bundle(items, cwd=self.cwd, redact=self._redacting())
+
+    def _redacting(self) -> Redact | None:
+        """The user's function, after what takes out the known secrets, those in several parts, too."""
+        known, own = self._conversation.host.launch.redactor, self.redact
+        if known.idle:
+            return own
+        return known.text if own is None else lambda text: own(known.text(text))
 
     def _ipython_display_(self) -> None:
         display_session(self)
@@ -320,7 +343,7 @@ class Config(MutableMapping[str, "str | bool"]):
         option = self._option(id)
         if not option.takes(value):
             raise UsageError(f"{id!r} cannot be {value!r}; it may be {', '.join(map(repr, option.values))}")
-        self._conversation.host.home.call(self._conversation.set_config(id, value))
+        self._conversation.host.home.call(self._conversation.set_config(option, value))
 
     def __delitem__(self, id: str) -> None:
         raise UsageError("an agent's option can be set, not removed")

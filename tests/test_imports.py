@@ -27,6 +27,7 @@ TOP = {
     "showing",
     "presenting",
     "panel",
+    "picking",
     "asking",
     "live_notebook",
     "listing",

@@ -44,8 +44,8 @@ SHOWN = "to_html to_markdown to_text"
 
 PUBLIC: dict[type, str] = {
     acp.Session: f"""
-        agent audit cancel close commands config cwd freeze id mode modes notebook preview prompt queue start
-        status stream title transcript turns usage {SHOWN}
+        agent audit authenticate cancel close commands config cwd fork freeze id mode modes notebook preview
+        prompt queue start status stream title transcript turns usage {SHOWN}
     """,
     acp.Turn: f"""
         cancel diffs done error files items plan status stop_reason terminals text thoughts
@@ -53,7 +53,8 @@ PUBLIC: dict[type, str] = {
         {SHOWN}
     """,
     acp.Agent: """
-        auth_methods capabilities close load name new_session pid resume sessions stderr stray title version
+        auth_methods authenticate capabilities close delete fork load logout name new_session open_sessions pid
+        resume sessions stderr stray title version
     """,
 }
 
@@ -104,6 +105,10 @@ def test_the_signature_of_connect() -> None:
         ("record", None),
         ("cassette", None),
         ("redact", None),
+        ("secrets", ()),
+        ("auth", None),
+        ("load", None),
+        ("resume", None),
         ("audit", None),
         ("fs", True),
         ("terminal", True),

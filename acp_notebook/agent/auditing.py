@@ -11,14 +11,21 @@ from datetime import datetime
 from ..core.audit import Audit
 from ..core.policy import Decision
 from ..core.records import Json
+from ..core.redaction import Redactor
 from .audit_file import AuditFile
 
 
 class Auditor:
     """Notes for one session. `where` tells its id and the running turn's."""
 
-    def __init__(self, where: Callable[[], tuple[str, str | None]], file: AuditFile | None = None) -> None:
+    def __init__(
+        self,
+        where: Callable[[], tuple[str, str | None]],
+        file: AuditFile | None = None,
+        redactor: Redactor | None = None,
+    ) -> None:
         self.audit = Audit()
+        self._redactor = redactor or Redactor()
         self._where = where
         self._file = file
 
@@ -40,11 +47,11 @@ class Auditor:
             turn=turn,
             what=what,
             kind=kind,
-            target=target,
+            target=self._redactor.text(target),
             by=by,
             outcome=outcome,
-            reason=reason,
-            detail={name: value for name, value in detail.items() if value is not None},
+            reason=reason and self._redactor.text(reason),
+            detail={name: self._redactor.plain(it) for name, it in detail.items() if it is not None},
         )
         if self._file is not None:
             self._file.append(entry)

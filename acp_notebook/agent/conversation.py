@@ -20,15 +20,26 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Raw
+from msgspec.structs import replace
 
 from ..core import events as ev
 from ..core.facts import SessionFacts
 from ..core.patches import Patch
 from ..core.policy import Policy
-from ..core.records import Content
+from ..core.records import ConfigOption, Content
 from ..core.transcript import Transcript
-from ..errors import AgentDied, AgentError, Error, ProtocolError, SessionClosed, UsageError
+from ..core.withholding import Withheld
+from ..errors import (
+    AgentDied,
+    AgentError,
+    AuthenticationRequired,
+    Error,
+    ProtocolError,
+    SessionClosed,
+    UsageError,
+)
 from ..wire import v1
+from ..wire.jsonrpc import AUTH_REQUIRED
 from .auditing import Auditor
 from .disk_watch import DiskWatch
 from .hands import Hands
@@ -98,17 +109,20 @@ class Conversation:
         self.closed = False
         self.has_page = False
         """A page has shown itself: there, questions can be answered by a click."""
+        self.shows_sign_in = False
+        """A sign-in that the agent wants is shown to somebody, who can choose a way."""
         self.running: TurnRun | None = None
         self.queue = TurnQueue(self.ready, self._begin)
         self._turn_numbers = itertools.count(1)
         self._transcript = Transcript()
+        self._withheld = Withheld(host.launch.redactor)
         self._unstuck = asyncio.Event()
         self._unstuck.set()
         self._retelling = False
         self._received = 0
         self._closing: asyncio.Task[None] | None = None
         roots = Roots([cwd, *self.directories])
-        self.auditor = Auditor(self._where, host.launch.audit)
+        self.auditor = Auditor(self._where, host.launch.audit, host.launch.redactor)
         self.permits = Permits(self, policy, roots.folders, self.auditor)
         self.permits.questions.timeout = host.launch.question_timeout
         notebooks = NotebookFiles(
@@ -135,10 +149,11 @@ class Conversation:
     # ---- the transcript: changed here only, read from any thread ------------------------------
 
     def apply(self, event: ev.Event) -> None:
-        with _mutex:
-            patches = self._transcript.apply(event)
-        for listener in self.listeners:
-            listener(event, patches)
+        for seen in self._withheld.see(event):
+            with _mutex:
+                patches = self._transcript.apply(seen)
+            for listener in self.listeners:
+                listener(seen, patches)
 
     def listen(self, listener: Listener) -> Callable[[], None]:
         """From now on the listener gets every event with its patches; the function returned ends that."""
@@ -193,7 +208,7 @@ class Conversation:
         """The session can take a request: not stuck, its agent alive; started again if need be."""
         await self._unstuck.wait()
         if not self.closed:
-            await self.host.recovery.revive(self)
+            await self.host.signing.through(lambda: self.host.recovery.revive(self), self)
         if self.closed:
             raise SessionClosed("the session was closed; acp.connect(...) opens another")
 
@@ -203,6 +218,9 @@ class Conversation:
         self.apply(ev.TurnStarted(run.content, run.id))
         run.key = self._transcript.current_turn
         self.apply(ev.StatusChanged("working"))
+        self._send(run)
+
+    def _send(self, run: TurnRun) -> None:
         try:
             self.host.connection.ask(
                 v1.prompt(self.id, run.content), lambda result, error: self._answered(run, result, error)
@@ -214,11 +232,28 @@ class Conversation:
         if self.running is not run:
             self._answered_late(error)
             return
+        if isinstance(error, AgentError) and error.code == AUTH_REQUIRED and not run.cancelling:
+            error = self.host.signing.explained(error)
+            if run.signing is None and isinstance(error, AuthenticationRequired):
+                run.signing = self.host.background(self._sign_in(run, error))
+                return
         end, failure = _turn_end(run, result, error)
         self.permits.settle_all("the turn is over")
         died = isinstance(failure, AgentDied)
         status = ev.StatusChanged("dead", end.error) if died else ev.StatusChanged("idle")
         self._end(run, end, status, failure)
+
+    async def _sign_in(self, run: TurnRun, error: AuthenticationRequired) -> None:
+        """The agent wants a sign-in before it takes the prompt; then it gets it again."""
+        try:
+            await self.host.signing.wanted(error, self, run.sign_ins)
+        except Error as failure:
+            if self.running is run:
+                self._answered(run, None, failure)  # it is not asked for again: `signing` is set
+            return
+        run.signing, run.sign_ins = None, run.sign_ins + 1
+        if self.running is run:
+            self._send(run)
 
     def _end(
         self,
@@ -231,6 +266,8 @@ class Conversation:
             self.apply(each)
         self.apply(end)
         self.running = None
+        if run.signing is not None:
+            run.signing.cancel()
         if run.cancelling:  # what the agent has not ended by now, it does not mean to
             self.host.background(self.hands.terminals.kill_turn(run))
         if status is not None:
@@ -247,6 +284,9 @@ class Conversation:
         run.cancelling = True
         if run is not self.running:
             self.queue.remove(run)
+            return
+        if run.signing is not None:  # the agent has no turn that it could end
+            self._end(run, ev.TurnEnded("done", "cancelled"), ev.StatusChanged("idle"))
             return
         self.host.notify(v1.cancel(self.id))
         self.apply(ev.TurnCancelling())
@@ -286,12 +326,22 @@ class Conversation:
 
     async def set_mode(self, mode: str) -> None:
         await self.ready()
+        await self.host.signing.through(lambda: self.ask_mode(mode), self)
+
+    async def ask_mode(self, mode: str) -> None:
         await self.host.request(v1.set_mode(self.id, mode))
         self.apply(ev.ModeChanged(mode))
 
-    async def set_config(self, id: str, value: str | bool) -> None:
+    async def set_config(self, option: ConfigOption, value: str | bool) -> None:
         await self.ready()
-        result = await self.host.request(v1.set_config(self.id, id, value))
+        await self.host.signing.through(lambda: self.ask_config(option, value), self)
+
+    async def ask_config(self, option: ConfigOption, value: str | bool) -> None:
+        if option.set_by == "model":
+            await self.host.request(v1.set_model(self.id, str(value)))
+            self.apply(ev.ConfigReplaced((replace(option, value=value),)))
+            return
+        result = await self.host.request(v1.set_config(self.id, option.id, value))
         try:
             self.apply(v1.read_config(result))
         except v1.Malformed as error:
@@ -304,7 +354,8 @@ class Conversation:
     def opened(self, facts: SessionFacts) -> None:
         """The session is there: what its answer said, and who answers."""
         agent = self.host.facts
-        self.apply(ev.AgentKnown(self.host.name, agent.title, agent.version, self.cwd))
+        offers = agent.capabilities.offers
+        self.apply(ev.AgentKnown(self.host.name, agent.title, agent.version, self.cwd, offers))
         for event in facts.events:
             self.apply(event)
         self.apply(ev.StatusChanged("idle"))
@@ -340,6 +391,8 @@ class Conversation:
     def agent_ended(self, error: Exception) -> None:
         """The connection is over; running turns have failed with it."""
         self.permits.settle_all("the agent ended")
+        if (run := self.running) is not None and run.signing is not None:  # nothing else would tell it
+            self._answered(run, None, error)
         self.host.background(self.hands.terminals.release_all())  # the next agent knows none of them
         if not self.closed:
             self.apply(ev.StatusChanged("dead", str(error)))

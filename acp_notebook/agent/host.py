@@ -17,12 +17,12 @@ from msgspec import Raw
 
 from .._version import __version__
 from ..core import events as ev
-from ..core.facts import AgentFacts, SessionFacts, SessionInfo
+from ..core.facts import AgentFacts, SessionFacts
+from ..core.redaction import Redactor
 from ..errors import (
     AgentDied,
     AgentError,
     AgentNotFound,
-    AuthenticationRequired,
     Error,
     ProtocolError,
     SessionClosed,
@@ -30,7 +30,6 @@ from ..errors import (
     UsageError,
 )
 from ..wire import v1
-from ..wire.jsonrpc import AUTH_REQUIRED
 from . import deeds, loop, quirks
 from .audit_file import AuditFile
 from .client import Client
@@ -38,6 +37,8 @@ from .connection import Connection, Tap
 from .conversation import Conversation
 from .recovery import Recovery
 from .replay import Replay
+from .session_store import SessionStore
+from .signing_in import SigningIn
 from .transport import Transport
 
 T = TypeVar("T")
@@ -86,12 +87,18 @@ class Launch:
     """It is no agent, but a recording: that also answers questions, and has run the commands."""
     argv: tuple[str, ...] = ()
     """The command itself."""
+    cwd: str = ""
+    redactor: Redactor = field(default_factory=Redactor)
+    """Takes secrets out of all that is shown or kept."""
+    auth: str | None = None
+    """The method by which to sign in, where the agent wants that."""
 
     @property
     def capabilities(self) -> dict[str, Any]:
         files = {"readTextFile": self.fs, "writeTextFile": self.fs}
         extra = {"_meta": dict(announced)} if (announced := self.quirks().announced) else {}
-        return {**CAPABILITIES, "fs": files, "terminal": self.terminal, **extra}
+        auth = {"auth": {"terminal": True}} if self.argv else {}
+        return {**CAPABILITIES, "fs": files, "terminal": self.terminal, **auth, **extra}
 
     def quirks(self, facts: AgentFacts | None = None) -> quirks.Quirks:
         """What this agent needs, as far as is known of it."""
@@ -117,6 +124,8 @@ class AgentHost:
         self.starting = asyncio.Lock()
         """Held while the agent is started, and its sessions are opened on it."""
         self.recovery = Recovery(self)
+        self.signing = SigningIn(self, launch.auth)
+        self.store = SessionStore(self)
         self._opening = 0
         self._early: deque[tuple[str, ev.Event]] = deque(maxlen=EARLY_KEPT)
         self._background: set[asyncio.Task[Any]] = set()
@@ -132,7 +141,8 @@ class AgentHost:
         return getattr(self._transport, "pid", None)
 
     def stderr_text(self) -> str:
-        return self._transport.stderr_text() if self._transport is not None else ""
+        text = self._transport.stderr_text() if self._transport is not None else ""
+        return self.launch.redactor.text(text)
 
     # ---- start and restart ------------------------------------------------------------------
 
@@ -160,6 +170,7 @@ class AgentHost:
             )
             self.facts = v1.read_initialize(await self.request(call))
             self.quirks = self.launch.quirks(self.facts)
+            self.launch.redactor.learn(it for way in self.facts.auth_methods for it in way.env.values())
             if self.facts.protocol_version != v1.VERSION:
                 raise ProtocolError(
                     f"{self.name} speaks version {self.facts.protocol_version} of the protocol, this client "
@@ -193,7 +204,7 @@ class AgentHost:
 
     async def load(self, conversation: Conversation, id: str) -> None:
         """The history is told by the agent, before its answer or after it."""
-        self._offered("load", self.facts.capabilities.load)
+        self.store.check("load", self.facts.capabilities.load)
         self._not_open(id)
         conversation.opened(await self.load_history(conversation, id))
 
@@ -211,29 +222,18 @@ class AgentHost:
             raise
 
     async def resume(self, conversation: Conversation, id: str) -> None:
-        self._offered("resume", self.facts.capabilities.resume)
+        self.store.check("resume", self.facts.capabilities.resume)
         self._not_open(id)
         facts = await self.open(v1.resume_session, v1.read_session, conversation, id)
         conversation.opened(facts)
         self.adopt(conversation, id)
 
-    async def list_sessions(self, cwd: str | None) -> list[SessionInfo]:
-        await self.recovery.revive()
-        self._offered("list", self.facts.capabilities.list)
-        found: list[SessionInfo] = []
-        cursor: str | None = None
-        seen: set[str | None] = set()
-        while cursor not in seen:
-            seen.add(cursor)
-            answer = await self.request(v1.list_sessions(cwd, cursor))
-            try:
-                page, cursor = v1.read_sessions(answer)
-            except v1.Malformed as error:
-                raise ProtocolError(f"session/list: the agent's answer cannot be used ({error})") from None
-            found += page
-            if cursor is None:
-                break
-        return found
+    async def fork(self, conversation: Conversation, id: str) -> None:
+        """A session that goes on from another one, which stays as it is."""
+        self.store.check("fork", self.facts.capabilities.fork)
+        facts = await self.open(v1.fork_session, v1.read_new_session, conversation, id)
+        conversation.opened(facts)
+        self.adopt(conversation, facts.id or "")
 
     async def open(
         self,
@@ -250,24 +250,10 @@ class AgentHost:
         self._opening += 1
         try:
             return read(await self.request(asked))
-        except AgentError as error:
-            raise self._explained(error) from None
         except v1.Malformed as error:
             raise ProtocolError(f"{asked[0]}: the agent's answer cannot be used ({error})") from None
         finally:
             self._opening -= 1
-
-    def _explained(self, error: AgentError) -> AgentError:
-        if error.code != AUTH_REQUIRED:
-            return error
-        methods = self.facts.auth_methods
-        ways = [f"  {it.name}" + (f": {it.description}" if it.description else "") for it in methods]
-        text = f"{self.name} wants you to sign in first." + "".join(f"\n{way}" for way in ways)
-        return AuthenticationRequired(text, code=error.code, data=error.data, methods=methods)
-
-    def _offered(self, what: str, is_offered: bool) -> None:
-        if not is_offered:
-            raise UsageError(f"{self.name} does not offer to {what} sessions")
 
     def _not_open(self, id: str) -> None:
         if any(conversation.id == id for conversation in self.conversations):
@@ -337,6 +323,8 @@ class AgentHost:
             raise Timeout(
                 f"{self.name} did not answer {call[0]} within {limit:g} s; start_timeout= allows it more"
             ) from None
+        except AgentError as error:
+            raise self.signing.explained(error) from None
 
     def tell(self, event: ev.Event) -> None:
         """An event for every session."""
@@ -398,6 +386,7 @@ class AgentHost:
             self.launch.tap.close()
         if self.launch.audit is not None:
             self.launch.audit.close()
+        self.signing.close()
 
     def kill(self) -> None:
         """The last resort, from any thread."""

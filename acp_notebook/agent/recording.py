@@ -12,38 +12,20 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
 import time
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
+from ..core.redaction import Redactor
 from ..errors import RecordingError
 from ..wire import jsonrpc, tolerant
 
 FORMAT = 1
-REDACTED = "[redacted]"
-
-SHORTEST_SECRET = 4
-"""Values of `env=` that are shorter would be found in any text, and hide nothing."""
-
-_NO_SECRETS = frozenset({"true", "false", "none", "null"})
-
-_SECRET_NAME = re.compile(
-    r"token|secret|password|passwd|credential|api[-_]?key|authorization|cookie", re.IGNORECASE
-)
-
-_CREDENTIAL_LISTS = ("env", "headers")
-"""Fields of MCP servers, terminals and sign-in methods: names are kept, values are not."""
-
-_PROTOCOL_FIELDS = frozenset(
-    {"jsonrpc", "method", "type", "sessionUpdate", "kind", "status", "stopReason", "outcome"}
-)
-"""Words of the protocol itself: a value of `env=` that happens to be one ("text") is no secret there."""
 
 Direction = Literal["c2a", "a2c", "did", "note"]
 
@@ -68,54 +50,6 @@ class Recording:
     entries: tuple[Entry, ...]
     agent: str | None = None
     home: str | None = None
-
-
-class Redactor:
-    """Takes secrets out of messages: the values of `env=`, and the fields that carry credentials."""
-
-    def __init__(self, env: Mapping[str, str] | None = None) -> None:
-        values = {value for value in (env or {}).values() if _is_secret(value)}
-        for _ in range(2):  # also as JSON in a text has them, and as a broken line has that text
-            values |= {_escaped(value, ascii=ascii) for value in values for ascii in (False, True)}
-        # Longest first, so that a secret inside another one does not leave the rest of it standing.
-        longest_first = sorted(values, key=lambda value: (-len(value), value))
-        self._pattern = re.compile("|".join(map(re.escape, longest_first))) if values else None
-
-    def clean(self, value: Any) -> Any:
-        if isinstance(value, str):
-            return self.text(value)
-        if isinstance(value, list):
-            return [self.clean(item) for item in value]
-        if isinstance(value, dict):
-            return {self._name(name): self._field(name, item) for name, item in value.items()}
-        return value
-
-    def text(self, text: str) -> str:
-        return self._pattern.sub(REDACTED, text) if self._pattern is not None else text
-
-    def _name(self, name: str) -> str:
-        return name if name.isalpha() and len(name) < 25 else self.text(name)  # a field, not a secret
-
-    def _field(self, name: str, value: Any) -> Any:
-        if name in _PROTOCOL_FIELDS and isinstance(value, str) and value.isascii() and len(value) < 40:
-            return value
-        if isinstance(value, str) and _SECRET_NAME.search(name):
-            return REDACTED
-        if name in _CREDENTIAL_LISTS and isinstance(value, list):
-            return [
-                {**self.clean(it), "value": REDACTED} if isinstance(it, dict) else REDACTED for it in value
-            ]
-        if name in _CREDENTIAL_LISTS and isinstance(value, dict):
-            return dict.fromkeys(map(self.text, value), REDACTED)
-        return self.clean(value)
-
-
-def _escaped(value: str, *, ascii: bool) -> str:
-    return json.dumps(value, ensure_ascii=ascii)[1:-1]
-
-
-def _is_secret(value: str) -> bool:
-    return len(value) >= SHORTEST_SECRET and value.lower() not in _NO_SECRETS
 
 
 class Recorder:

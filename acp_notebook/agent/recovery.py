@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ..core import events as ev
 from ..core.facts import SessionFacts
 from ..core.snapshot import Snapshot
-from ..errors import AgentDied, AgentError, Error, ProtocolError
+from ..errors import AgentDied, AgentError, AuthenticationRequired, Error, ProtocolError
 from ..wire import v1
 
 if TYPE_CHECKING:
@@ -111,11 +111,15 @@ class Recovery:
                 facts = await self._host.open(v1.resume_session, v1.read_session, conversation, id)
                 self._host.adopt(conversation, id)
                 return facts, "The session was resumed."
+            except AuthenticationRequired:
+                raise
             except (AgentError, ProtocolError):
                 pass  # it does not know the session any more; the next way may do
         if can.load:
             try:
                 return await self._host.load_history(conversation, id), "The session was loaded."
+            except AuthenticationRequired:
+                raise
             except (AgentError, ProtocolError):
                 pass
         facts = await self._host.open(v1.new_session, v1.read_new_session, conversation)
@@ -126,20 +130,18 @@ class Recovery:
         """Set again what the fresh agent has forgotten: a mode that forbids must not be loosened unseen."""
         now = conversation.read(lambda transcript: transcript.snapshot())
         values = {option.id: option.value for option in now.config}
-        calls = [
-            (f"{option.name}: {option.value}", v1.set_config(conversation.id, option.id, option.value))
+        sets = [
+            (f"{option.name}: {option.value}", conversation.ask_config(option, option.value))
             for option in before.config
             if not told or values.get(option.id, option.value) != option.value
         ]
-        if not before.config and before.mode is not None and (not told or now.mode != before.mode):
-            calls.append((f"mode: {before.mode}", v1.set_mode(conversation.id, before.mode)))
+        mode = before.mode if before.mode_option is None else None
+        if mode is not None and (not told or now.mode != mode):
+            sets.append((f"mode: {mode}", conversation.ask_mode(mode)))
         lost = []
-        for what, call in calls:
+        for what, asked in sets:
             try:
-                result = await self._host.request(call)
-                conversation.apply(
-                    v1.read_config(result) if before.config else ev.ModeChanged(str(before.mode))
-                )
-            except (Error, v1.Malformed) as error:
+                await asked
+            except Error as error:
                 lost.append(f"{what} could not be set again ({error})")
         return lost

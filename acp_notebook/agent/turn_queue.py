@@ -32,6 +32,9 @@ class TurnRun:
         self.done.set_running_or_notify_cancel()  # whoever waits for it may give up, and not end it
         self.cell: str | None = None
         """The id of the notebook's cell that asked."""
+        self.signing: asyncio.Task[None] | None = None
+        """It waits for a sign-in, and is sent again after that."""
+        self.sign_ins = 0
 
     def finish(self, error: Exception | None = None) -> None:
         if not self.done.done():

@@ -25,6 +25,7 @@ from .records import (
     Offer,
     Option,
     PlanEntry,
+    SignIn,
     TokenUsage,
     Usage,
 )
@@ -214,19 +215,28 @@ class UsageChanged(Struct, frozen=True):
 
 
 class StatusChanged(Struct, frozen=True):
-    """The state of the session itself: starting, idle, working, stuck, restarting, dead, closed."""
+    """The state of the session itself: starting, signed_out, idle, working, stuck, restarting, dead or
+    closed."""
 
     status: str
     detail: str | None = None
 
 
+class SignInChanged(Struct, frozen=True):
+    """The agent wants a sign-in, or (None) no longer does."""
+
+    sign_in: SignIn | None
+
+
 class AgentKnown(Struct, frozen=True):
-    """Who answers, and where it works."""
+    """Who answers, where it works, and what it offers beyond the conversation itself."""
 
     name: str
     title: str | None = None
     version: str | None = None
     cwd: str | None = None
+    offers: tuple[str, ...] = ()
+    """Of list, load, resume, fork, delete, logout."""
 
 
 class HistoryCleared(Struct, frozen=True):
@@ -263,6 +273,7 @@ Event = (
     | InfoChanged
     | UsageChanged
     | StatusChanged
+    | SignInChanged
     | AgentKnown
     | HistoryCleared
     | UnknownReceived

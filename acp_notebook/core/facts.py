@@ -30,6 +30,12 @@ class Capabilities:
     mcp_sse: bool = False
     logout: bool = False
 
+    @property
+    def offers(self) -> tuple[str, ...]:
+        """What a user can do with its sessions and the sign-in, by name."""
+        names = ("list", "load", "resume", "fork", "delete", "logout")
+        return tuple(name for name in names if getattr(self, name))
+
 
 @dataclass(frozen=True, slots=True)
 class AuthMethod:
@@ -72,6 +78,8 @@ class SessionInfo:
     cwd: str
     title: str | None = None
     updated_at: str | None = None
+    directories: tuple[str, ...] = ()
+    """The folders beside `cwd` that it works in."""
 
 
 @dataclass(frozen=True, slots=True)

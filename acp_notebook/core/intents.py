@@ -7,7 +7,7 @@ fit is refused with a reason, never guessed.
 from __future__ import annotations
 
 import binascii
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
@@ -164,6 +164,47 @@ class Keep(_OfChanges, frozen=True, tag_field="t", tag="keep"):
     """The user has seen it, and it stays."""
 
 
+class SignIn(Struct, frozen=True, tag_field="t", tag="sign_in"):
+    """Sign in by this method; None: stop the one that is under way."""
+
+    method: str | None = None
+
+
+class SignedIn(Struct, frozen=True, tag_field="t", tag="signed_in"):
+    """It was done elsewhere: try again what waits for it."""
+
+
+class SignOut(Struct, frozen=True, tag_field="t", tag="sign_out"):
+    pass
+
+
+class Sessions(Struct, frozen=True, tag_field="t", tag="sessions"):
+    """List sessions that the agent keeps, from this cursor on. `rid` names the request in its answer."""
+
+    rid: str
+    cursor: str | None = None
+
+
+class Open(Struct, frozen=True, tag_field="t", tag="open"):
+    """Open a session beside this one; `id` names the one to load, resume or fork."""
+
+    rid: str
+    how: Literal["new", "load", "resume", "fork"]
+    id: str | None = None
+    cwd: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.how != "new" and not self.id:
+            raise ValueError(f"{self.how}: which session?")
+
+
+class Delete(Struct, frozen=True, tag_field="t", tag="delete"):
+    """Have the agent forget this session."""
+
+    rid: str
+    id: str
+
+
 MOST_PARTS = 4096
 """Of one answer: a gigabyte. A page that counts further is broken."""
 
@@ -188,7 +229,11 @@ Queueing = Edit | SendNow | Move
 
 OfChanges = Undo | Redo | Keep
 
-OfSession = Prompt | Complete | Queueing | Mode | Config | Restart | OfChanges
+OfSignIn = SignIn | SignedIn | SignOut
+
+Picked = Sessions | Open | Delete
+
+OfSession = Prompt | Complete | Queueing | Mode | Config | Restart | OfChanges | OfSignIn | Picked
 
 Intent = Hello | Bye | Resync | Ack | Answer | Cancel | Doc | OfSession
 

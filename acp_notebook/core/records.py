@@ -142,6 +142,8 @@ class ConfigOption(Struct, frozen=True):
     choices: tuple[Choice, ...] = ()
     description: str | None = None
     category: str | None = None
+    set_by: str | None = None
+    """"model": by the method that agents had for it before there were options."""
 
     @property
     def values(self) -> tuple[str | bool, ...]:
@@ -150,6 +152,29 @@ class ConfigOption(Struct, frozen=True):
 
     def takes(self, value: str | bool) -> bool:
         return value in self.values and isinstance(value, bool) == (self.type == "boolean")  # 1 == True
+
+
+class SignInMethod(Struct, frozen=True):
+    """A way to sign in. `command`: what to run in a terminal, for the one that is done there."""
+
+    id: str
+    name: str
+    description: str | None = None
+    type: str = "agent"
+    command: str | None = None
+    """As people read it, … """
+    run: str | None = None
+    """… and as it is run: the same command, with the agent's folder and environment."""
+
+
+class SignIn(Struct, frozen=True):
+    """The agent wants a sign-in before it goes on."""
+
+    methods: tuple[SignInMethod, ...]
+    trying: str | None = None
+    """The method that is under way."""
+    error: str | None = None
+    """Why the last try failed."""
 
 
 class Cost(Struct, frozen=True):

@@ -23,6 +23,8 @@ from .records import (
     Offer,
     Option,
     PlanEntry,
+    SignIn,
+    SignInMethod,
     Text,
     TokenUsage,
     Usage,
@@ -207,6 +209,7 @@ class AgentInfo:
     title: str | None = None
     version: str | None = None
     cwd: str | None = None
+    offers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,6 +228,8 @@ class Snapshot:
     config: tuple[ConfigOption, ...] = ()
     commands: tuple[Command, ...] = ()
     usage: Usage | None = None
+    sign_in: SignIn | None = None
+    """What the agent wants before it goes on."""
 
     @property
     def mode_option(self) -> ConfigOption | None:
@@ -295,8 +300,15 @@ def _config(options: list[Json]) -> tuple[ConfigOption, ...]:
     return tuple(ConfigOption(**{**option, "choices": read_choices(option["choices"])}) for option in options)
 
 
+def _sign_in(value: dict[str, Json] | None) -> SignIn | None:
+    if value is None:
+        return None
+    return SignIn(**{**value, "methods": _records(SignInMethod)(value["methods"])})
+
+
 _READ_SESSION: dict[str, Callable[[Any], Any]] = {
-    "agent": lambda value: AgentInfo(**value),
+    "agent": lambda value: AgentInfo(**{**value, "offers": tuple(value.get("offers", ()))}),
+    "sign_in": _sign_in,
     "modes": _records(Mode),
     "config": _config,
     "commands": _records(Command),

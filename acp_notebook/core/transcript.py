@@ -371,8 +371,11 @@ class Transcript:
                 fields = {"config": plain(options)}
             case ev.UsageChanged(usage):
                 fields = {"usage": plain(usage)}
+            case ev.SignInChanged(sign_in):
+                fields = {"sign_in": plain(sign_in)}
             case ev.AgentKnown():
-                fields = {"agent": plain_fields(event)}
+                leave = () if event.offers else ("offers",)
+                fields = {"agent": plain_fields(event, leave)}
             case ev.InfoChanged(title, updated_at):
                 given = {"title": title, "updated_at": updated_at}
                 fields = {name: value for name, value in given.items() if value is not ev.UNSET}

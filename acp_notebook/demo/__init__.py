@@ -6,10 +6,11 @@ library, and nothing else of this package: it is an independent peer of the clie
 Run it as ``python -m acp_notebook.demo``. Environment:
 
 =================  =========================================================================================
-ACP_DEMO_HOME      a directory: sessions are kept there as JSON files, and load, resume, list, delete work
-ACP_DEMO_CAPS      which of load,resume,list,delete,close are advertised and served (default: all that work)
-ACP_DEMO_AUTH=1    session/new and its kin answer -32000 until ``authenticate`` was called
-ACP_DEMO_CONFIG=0  no configOptions: an agent that has only modes
+ACP_DEMO_HOME      a directory: sessions are kept there as JSON files; load, resume, list, fork, delete work
+ACP_DEMO_CAPS      which of load,resume,list,fork,delete,close are advertised (default: all that work)
+ACP_DEMO_AUTH=1    session/new and its kin answer -32000 until somebody signed in; ``trouble``: with ways to
+                   do that which go wrong, too
+ACP_DEMO_CONFIG=0  no configOptions: an agent that has only modes; ``models``: modes and models, the old way
 ACP_DEMO_PACE      seconds to wait after each update, to watch a turn stream by (default: 0)
 =================  =========================================================================================
 """

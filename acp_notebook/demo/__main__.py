@@ -1,6 +1,7 @@
 """Start the demo agent on this process's stdin and stdout.
 
-It takes no arguments: everything is set by the environment (see the package's docstring).
+Everything is set by the environment (see the package's docstring); the one argument, ``--login``, is the
+sign-in in a terminal.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import threading
 from collections.abc import Callable
 
 from .agent import Agent
+from .login import ARGUMENT, in_a_terminal
 from .outbox import Outbox
 from .settings import Settings
 
@@ -60,6 +62,8 @@ async def run() -> int:
 
 
 def main() -> None:
+    if sys.argv[1:] == [ARGUMENT]:
+        sys.exit(in_a_terminal(os.environ))
     code = asyncio.run(run())
     # Not sys.exit: after a signal the reader thread holds stdin's lock, and finalising would abort on it.
     os._exit(code)

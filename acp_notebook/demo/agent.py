@@ -12,6 +12,7 @@ from . import params as read
 from .client import Client
 from .commands import COMMANDS, Misuse, split
 from .describe import describe_prompt
+from .login import Login
 from .outbox import Outbox
 from .rpc import AUTH_REQUIRED, INVALID_REQUEST, Answer, Json, Peer, RpcError
 from .scenes import load_all
@@ -22,11 +23,6 @@ from .turn import Turn, TurnCancelled
 load_all()
 
 VERSION = 1
-LOGIN: Json = {
-    "id": "demo-login",
-    "name": "Demo login",
-    "description": "Always succeeds, and asks for nothing",
-}
 
 
 class Agent:
@@ -36,7 +32,7 @@ class Agent:
         self._settings = settings
         self._stderr = stderr
         self._client: Client | None = None
-        self._logged_in = not settings.needs_login
+        self._login = Login(settings.login)
         self.peer = Peer(stdout)
         self._sessions = Sessions(self.peer, settings, self._entering)
         self.peer.listeners["session/cancel"] = self.cancel
@@ -50,8 +46,10 @@ class Agent:
                 "session/set_config_option": self.set_config_option,
             }
         )
-        if settings.needs_login:
+        if self._login.wanted:
             self.peer.handlers["logout"] = self.logout
+        if settings.options == "models":
+            self.peer.handlers["session/set_model"] = self.set_model
 
     async def initialize(self, params: Json) -> Answer:
         if not isinstance(params.get("protocolVersion"), int):
@@ -64,36 +62,35 @@ class Agent:
             "mcpCapabilities": {"http": True, "sse": True},
             "sessionCapabilities": {name: {} for name in sorted(enabled - {"load"})},
         }
-        if self._settings.needs_login:
+        if self._login.wanted:
             capabilities["auth"] = {"logout": {}}
         return Answer(
             {
                 "protocolVersion": VERSION,
                 "agentInfo": {"name": "acp-demo", "title": "Demo agent", "version": "1.0"},
                 "agentCapabilities": capabilities,
-                "authMethods": [LOGIN] if self._settings.needs_login else [],
+                "authMethods": self._login.methods(self._client),
             }
         )
 
     async def authenticate(self, params: Json) -> Answer:
-        if not self._settings.needs_login or read.text(params, "methodId") != LOGIN["id"]:
-            raise read.bad("there is no such authentication method")
-        self._logged_in = True
+        await self._login.enter(read.text(params, "methodId"))
         return Answer({})
 
     async def logout(self, params: Json) -> Answer:
-        self._logged_in = False
+        self._login.leave()
         return Answer({})
 
     def _entering(self) -> Client:
         """Who wants a session; raises where the door is closed."""
         if self._client is None:
             raise RpcError(INVALID_REQUEST, "initialize comes first")
-        if not self._logged_in:
+        if not self._login.inside:
             raise RpcError(AUTH_REQUIRED, "authentication required: call authenticate with demo-login")
         return self._client
 
     async def prompt(self, params: Json) -> Answer:
+        self._entering()
         session, blocks = self._sessions.find(params), read.blocks(params)
         if session.turn:
             raise RpcError(INVALID_REQUEST, "a turn of this session is running: wait for it, or cancel it")
@@ -125,6 +122,12 @@ class Agent:
         session.save()
         update = {"sessionUpdate": "config_option_update", "configOptions": session.options.config()}
         return Answer({}, (lambda: session.send(update)) if session.options.has_config else None)
+
+    async def set_model(self, params: Json) -> Answer:
+        session = self._sessions.find(params)
+        _choose(session.options.choose, "model", read.text(params, "modelId"))
+        session.save()
+        return Answer({})
 
     async def set_config_option(self, params: Json) -> Answer:
         session, option = self._sessions.find(params), read.text(params, "configId")

@@ -23,6 +23,7 @@ class Client:
     def __init__(self, capabilities: Json | None = None) -> None:
         self.reads = _at(capabilities, "fs", "readTextFile") is True
         self.writes = _at(capabilities, "fs", "writeTextFile") is True
+        self.terminal_login = _at(capabilities, "auth", "terminal") is True
         self.terminal = _at(capabilities, "terminal") is True
         # Marker capabilities: an object, even an empty one, means yes.
         self.notices = _at(capabilities, "session", "notices") is not None

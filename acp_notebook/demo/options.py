@@ -36,9 +36,10 @@ DEFAULTS: dict[str, str | bool] = {
 class Options:
     """The chosen values. ``mode`` is told as a mode and as a config option: a client looks at one of them."""
 
-    def __init__(self, *, booleans: bool, has_config: bool = True) -> None:
+    def __init__(self, *, booleans: bool, kind: str = "config") -> None:
         self.values = dict(DEFAULTS)
-        self.has_config = has_config  # without, the client is told of modes only
+        self.has_config = kind == "config"  # without, the client is told of modes only, or of models too
+        self._has_models = kind == "models"
         self._booleans = booleans
 
     def modes(self) -> Json:
@@ -47,6 +48,11 @@ class Options:
     def state(self) -> Json:
         """What the answers to session/new, load and resume tell of it."""
         chosen: Json = {"modes": self.modes()}
+        if self._has_models:
+            chosen["models"] = {
+                "currentModelId": self.values["model"],
+                "availableModels": [{"modelId": it["value"], "name": it["name"]} for it in _flat(MODELS)],
+            }
         return {**chosen, "configOptions": self.config()} if self.has_config else chosen
 
     def config(self) -> list[Json]:

@@ -1,10 +1,11 @@
-"""How sessions come and go: new, load, resume, list, close, delete.
+"""How sessions come and go: new, load, resume, fork, list, close, delete.
 
 It does not know what happens inside a turn, nor who may enter: it asks.
 """
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 
 from . import params as read
@@ -33,6 +34,7 @@ class Sessions:
         optional: dict[str, Handler] = {
             "load": self.load,
             "resume": self.resume,
+            "fork": self.fork,
             "list": self.list,
             "close": self.close,
             "delete": self.delete,
@@ -68,6 +70,20 @@ class Sessions:
         read.servers(params, required=False)
         session = self._reopen(params)
         return Answer(session.options.state(), lambda: _announce(session))
+
+    async def fork(self, params: Json) -> Answer:
+        """Another session with the same history: of one that runs a turn, what it has said so far."""
+        client, cwd, session_id = self._entering(), read.directory(params), read.text(params, "sessionId")
+        live = self._live.get(session_id)
+        try:
+            record = copy.deepcopy(live.record() if live else self._kept().read(session_id))
+        except KeyError as error:
+            raise _unknown(session_id) from error
+        record["title"] = f"{record.get('title') or session_id} (fork)"
+        session = Session(self._peer, cwd, self._options(client), store=self._store, record=record)
+        session.id = self._kept().create(session.record())
+        self._live[session.id] = session
+        return Answer({"sessionId": session.id, **session.options.state()}, lambda: _announce(session))
 
     async def list(self, params: Json) -> Answer:
         self._entering()
@@ -111,7 +127,7 @@ class Sessions:
         return session
 
     def _options(self, client: Client) -> Options:
-        return Options(booleans=client.booleans, has_config=self._settings.has_config)
+        return Options(booleans=client.booleans, kind=self._settings.options)
 
     def _kept(self) -> Store:
         if self._store is None:  # no handler that needs it is served without a store

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-STORED = frozenset({"load", "resume", "list", "delete"})
+STORED = frozenset({"load", "resume", "list", "delete", "fork"})
 """Capabilities that need a store; closing a session works without."""
 
 
@@ -17,8 +17,10 @@ class Settings(NamedTuple):
 
     home: str | None = None
     capabilities: frozenset[str] = frozenset({"close"})
-    needs_login: bool = False
-    has_config: bool = True
+    login: str = ""
+    """"1": a sign-in comes first; "trouble": with ways that go wrong, too."""
+    options: str = "config"
+    """"config", "modes", or "models": what older agents have."""
     pace_s: float = 0.0
 
     @classmethod
@@ -31,7 +33,11 @@ class Settings(NamedTuple):
         return cls(
             home=home,
             capabilities=possible,
-            needs_login=environment.get("ACP_DEMO_AUTH") == "1",
-            has_config=environment.get("ACP_DEMO_CONFIG") != "0",
+            login=_one_of(environment.get("ACP_DEMO_AUTH"), "1", "trouble") or "",
+            options={"0": "modes", "models": "models"}.get(environment.get("ACP_DEMO_CONFIG", ""), "config"),
             pace_s=float(environment.get("ACP_DEMO_PACE") or 0),
         )
+
+
+def _one_of(value: str | None, *known: str) -> str | None:
+    return value if value in known else None

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from datetime import UTC, datetime
 from typing import Any
 
 from .rpc import Json
@@ -83,7 +84,17 @@ class Store:
             record = self.read(session_id)
         except KeyError:  # deleted by another agent since we looked, or no session at all
             return None
-        return {"sessionId": session_id, "cwd": record["cwd"], "title": record.get("title")}
+        return {
+            "sessionId": session_id,
+            "cwd": record["cwd"],
+            "title": record.get("title"),
+            "updatedAt": self._time(number),
+        }
+
+    def _time(self, number: int) -> str:
+        """When it was last saved, by the file system."""
+        seconds = int(os.stat(self._path(number)).st_mtime)
+        return datetime.fromtimestamp(seconds, UTC).isoformat().replace("+00:00", "Z")
 
     def _numbers(self) -> list[int]:
         names = (name.removesuffix(".json") for name in os.listdir(self._home) if name.endswith(".json"))

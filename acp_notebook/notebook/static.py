@@ -37,14 +37,14 @@ def bundle(
 ) -> dict[str, Any]:
     """The items in every form that the file keeps."""
     if not items:
-        return _note(NOTHING_YET)
+        return note(NOTHING_YET)
     kept = saved(items, cwd=cwd)
     if redact is not None:
         try:
             items = [redacted(item, _checked(redact)) for item in items]
             kept["items"] = [redacted(item, _checked(redact)) for item in kept["items"]]
         except Exception as error:  # the user's function: what it has not seen is not written
-            return _note(f"Agent: left out of the file, because the function `redact` failed: {error!r}")
+            return note(f"Agent: left out of the file, because the function `redact` failed: {error!r}")
     records = [item_from_plain(item) for item in items]
     forms: dict[str, Any] = {
         "text/html": to_html(records, cwd=cwd, max_bytes=max_bytes),
@@ -66,7 +66,8 @@ def _checked(redact: Redact) -> Redact:
     return function
 
 
-def _note(text: str) -> dict[str, Any]:
+def note(text: str) -> dict[str, Any]:
+    """A line of ours, in every form."""
     return {"text/html": f"<p>{escape(text)}</p>", "text/markdown": text, "text/plain": text}
 
 

@@ -437,6 +437,17 @@ class SessionRequest(Wire):
     session_id: str
 
 
+class ForkSessionRequest(LoadSessionRequest):
+    """Unstable, and already served by agents; answered as session/new is."""
+
+
+class SetSessionModelRequest(Wire):
+    """Of agents that are older than config options."""
+
+    session_id: str
+    model_id: str
+
+
 class SetSessionModeRequest(Wire):
     session_id: str
     mode_id: str

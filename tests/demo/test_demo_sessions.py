@@ -160,7 +160,7 @@ def test_a_session_that_hangs_can_be_closed(shared: Demo, tmp_path: Path) -> Non
 def test_a_store_brings_its_capabilities(start: Starter, tmp_path: Path) -> None:
     capabilities = start(initialize=False, ACP_DEMO_HOME=str(tmp_path)).initialize()["agentCapabilities"]
     assert capabilities["loadSession"] is True
-    assert set(capabilities["sessionCapabilities"]) == {"list", "resume", "close", "delete"}
+    assert set(capabilities["sessionCapabilities"]) == {"list", "resume", "fork", "close", "delete"}
 
 
 def test_capabilities_can_be_restricted_and_the_rest_is_not_served(start: Starter, tmp_path: Path) -> None:

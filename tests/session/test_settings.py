@@ -109,3 +109,17 @@ def test_a_restarted_agent_gets_the_settings_again_that_it_has_forgotten(either:
     if either.config:
         assert either.config["model"] == "demo-max"
         assert "model demo-max" in either.prompt("what?", timeout=LIMIT_S).text
+
+
+def test_the_models_of_an_older_agent_are_an_option_and_stay_after_a_restart(demo: Demo) -> None:
+    session = demo(env={"ACP_DEMO_CONFIG": "models"})
+    assert session.config["model"] == "demo-mini"
+    session.config["model"] = "demo-max"
+    session.mode = "plan"
+    assert (session.config["model"], session.mode) == ("demo-max", "plan")
+    with pytest.raises(acp.UsageError, match="cannot be 'nonsense'"):
+        session.config["model"] = "nonsense"
+    with pytest.raises(acp.AgentDied):
+        session.prompt("/die", timeout=LIMIT_S)
+    session.prompt("again", timeout=LIMIT_S)
+    assert (session.config["model"], session.mode) == ("demo-max", "plan")

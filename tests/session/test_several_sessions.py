@@ -176,16 +176,67 @@ def test_what_the_agent_does_not_offer_is_a_usage_error_that_says_so(session: ac
         "load": lambda: session.agent.load("x"),
         "resume": lambda: session.agent.resume("x"),
         "list": session.agent.sessions,
+        "fork": session.fork,
+        "delete": lambda: session.agent.delete("x"),
     }
     for what, call in calls.items():
         with pytest.raises(acp.UsageError, match=f"demo does not offer to {what} sessions"):
             call()
 
 
-def test_a_sign_in_that_is_wanted_first_is_an_error_with_the_ways_to_do_it(demo: Demo) -> None:
-    with pytest.raises(acp.AuthenticationRequired, match="Demo login") as caught:
-        demo(env={"ACP_DEMO_AUTH": "1"})
-    assert [method.id for method in caught.value.methods] == ["demo-login"]
+def test_connecting_can_load_or_resume_a_kept_session(
+    keeping: acp.Session, demo: Demo, tmp_path: Path
+) -> None:
+    keeping.prompt("/think about it", timeout=LIMIT_S)
+    env = {"ACP_DEMO_HOME": str(tmp_path / "kept")}
+    loaded = demo(env=env, cwd=tmp_path, load=keeping.id)
+    assert (loaded.id, "I have thought about it." in loaded.to_text()) == (keeping.id, True)
+    resumed = demo(env=env, cwd=tmp_path, resume=keeping.id)
+    assert (resumed.id, resumed.transcript.items) == (keeping.id, ())
+    with pytest.raises(acp.AgentError, match="there is no session"):
+        demo(env=env, load="demo-4711")
+    with pytest.raises(acp.UsageError, match="name one of them"):
+        demo(env=env, load="a", resume="b")
+
+
+def test_a_fork_goes_on_from_a_session_also_while_a_turn_runs_in_it(keeping: acp.Session) -> None:
+    keeping.prompt("The first words", timeout=LIMIT_S)
+    slow = begun(keeping.start("/slow 60"))
+    fork = keeping.fork()
+    assert fork.id != keeping.id
+    assert fork.cwd == keeping.cwd
+    assert "goes on from another one" in fork.to_text()
+    assert fork.prompt("go on", timeout=LIMIT_S).stop_reason == "end_turn"
+    assert not slow.done
+    slow.cancel()
+    assert keeping.agent.open_sessions == (keeping, fork)
+    assert "The first words (fork)" in [it.title for it in keeping.agent.sessions()]
+    with pytest.raises(acp.AgentError, match="there is no session"):
+        keeping.agent.fork("demo-4711")
+
+
+def test_a_session_is_deleted_once_and_for_all_and_closed_if_it_is_open(keeping: acp.Session) -> None:
+    running, other = keeping.agent, keeping.agent.new_session()
+    turn = begun(other.start("/slow 60"))
+    running.delete(other.id)
+    assert other.status == "closed"
+    assert turn.wait(LIMIT_S).stop_reason == "cancelled"
+    running.delete(other.id)  # gone already counts as deleted
+    assert [it.id for it in running.sessions()] == [keeping.id]
+    assert running.open_sessions == (keeping,)
+
+
+def test_the_kept_sessions_are_a_table(keeping: acp.Session) -> None:
+    keeping.prompt("<b>bold</b> words", timeout=LIMIT_S)
+    found = keeping.agent.sessions()
+    assert found[0].updated_at is not None
+    first, second = repr(found).splitlines()
+    assert first.split() == ["title", "folder", "time", "id"]
+    assert second.split()[:3] == ["open", "<b>bold</b>", "words"]
+    assert second.endswith(keeping.id)
+    assert "&lt;b&gt;bold" in found._repr_html_()
+    assert found.to_dicts()[0]["id"] == keeping.id
+    assert list(found[:1]) == list(found)
 
 
 def test_every_session_of_an_agent_redacts_what_goes_into_the_file(demo: Demo) -> None:

@@ -645,6 +645,31 @@ def test_modes_are_read_where_there_are_no_config_options() -> None:
     assert facts.events == (ev.ModesReplaced((rec.Mode("a", "A", "d"),), "a"),)
 
 
+def test_the_models_of_older_agents_are_an_option() -> None:
+    models = {
+        "currentModelId": "b",
+        "availableModels": [
+            {"modelId": "a", "name": "A", "description": "d"},
+            {"modelId": "b"},
+            {"name": "x"},
+            5,
+        ],
+    }
+    facts = v1.read_session(raw({"models": models}))
+    choices = (rec.Choice("a", "A", "d"), rec.Choice("b", "b"))
+    option = rec.ConfigOption("model", "Model", "select", "b", choices, category="model", set_by="model")
+    assert facts.events == (ev.ConfigReplaced((option,)),)
+    select = {"type": "select", "id": "m", "name": "M", "currentValue": "x", "options": []}
+    (only,) = v1.read_session(raw({"models": models, "configOptions": [select]})).events
+    assert isinstance(only, ev.ConfigReplaced)
+    assert [it.id for it in only.options] == ["m"]
+
+
+@pytest.mark.parametrize("models", [None, 5, [], {"currentModelId": "a"}, {"availableModels": "no"}])
+def test_models_that_cannot_be_read_are_none(models: object) -> None:
+    assert v1.read_session(raw({"models": models})).events == ()
+
+
 @pytest.mark.parametrize("result", [None, {}])
 def test_an_answer_to_load_may_be_empty(result: Any) -> None:
     assert v1.read_session(raw(result)).events == ()
@@ -659,7 +684,7 @@ def test_a_new_session_needs_an_id(result: Any) -> None:
 def test_sessions_are_listed_without_those_that_cannot_be_read() -> None:
     one = {"sessionId": "s", "cwd": "/w", "title": "T", "updatedAt": "2026", "additionalDirectories": ["/x"]}
     found, following = v1.read_sessions(raw({"sessions": [one, {"sessionId": "t"}, 5], "nextCursor": "n"}))
-    assert found == (SessionInfo("s", "/w", "T", "2026"),)
+    assert found == (SessionInfo("s", "/w", "T", "2026", ("/x",)),)
     assert following == "n"
 
 

@@ -20,6 +20,7 @@ from .calls import (
     cancel_request,
     close_session,
     delete_session,
+    fork_session,
     initialize,
     list_sessions,
     load_session,
@@ -29,6 +30,7 @@ from .calls import (
     resume_session,
     set_config,
     set_mode,
+    set_model,
 )
 from .meta import terminal_events, whole_output
 from .reading import Malformed
@@ -62,6 +64,7 @@ __all__ = [
     "done",
     "exit_status",
     "file_answer",
+    "fork_session",
     "initialize",
     "list_sessions",
     "load_session",
@@ -86,6 +89,7 @@ __all__ = [
     "resume_session",
     "set_config",
     "set_mode",
+    "set_model",
     "terminal_events",
     "terminal_made",
     "whole_output",

@@ -72,15 +72,40 @@ def _session_events(answer: s.SessionResponse, raw: Any) -> Iterable[ev.Event]:
     # Where config options are given they win, and modes are ignored (they say the same once more).
     if answer.config_options:
         yield ev.ConfigReplaced(config_options(answer.config_options), raw)
-    elif answer.modes is not None:
+        return
+    if answer.modes is not None:
         modes = tuple(rec.Mode(mode.id, mode.name, mode.description) for mode in answer.modes.available_modes)
         yield ev.ModesReplaced(modes, answer.modes.current_mode_id, raw)
+    if (model := _model_option(answer.models)) is not None:
+        yield ev.ConfigReplaced((model,))
+
+
+def _model_option(models: Any) -> rec.ConfigOption | None:
+    """The models of an agent that is older than config options, as the option that they became."""
+    match models:
+        case {"availableModels": list(available), "currentModelId": str(current)}:
+            choices = tuple(
+                rec.Choice(id, _text(it.get("name")) or id, _text(it.get("description")))
+                for it in available
+                if isinstance(it, dict) and isinstance(id := it.get("modelId"), str)
+            )
+            return rec.ConfigOption(
+                "model", "Model", "select", current, choices, category="model", set_by="model"
+            )
+    return None
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
 
 
 def read_sessions(result: Raw) -> tuple[tuple[SessionInfo, ...], str | None]:
     """One page of the agent's sessions, and where the next begins."""
     answer, _ = read(s.ListSessionsResponse, result)
-    found = tuple(SessionInfo(it.session_id, it.cwd, it.title, it.updated_at) for it in answer.sessions)
+    found = tuple(
+        SessionInfo(it.session_id, it.cwd, it.title, it.updated_at, tuple(it.additional_directories))
+        for it in answer.sessions
+    )
     return found, answer.next_cursor
 
 

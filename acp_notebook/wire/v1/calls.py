@@ -55,6 +55,15 @@ def resume_session(
     )
 
 
+def fork_session(
+    id: str, cwd: str, mcp_servers: Iterable[Mapping[str, Any]], directories: Iterable[str] = ()
+) -> Call:
+    """Unstable, and already served by agents."""
+    return "session/fork", s.ForkSessionRequest(
+        session_id=id, cwd=cwd, mcp_servers=list(mcp_servers), additional_directories=list(directories)
+    )
+
+
 def list_sessions(cwd: str | None, cursor: str | None) -> Call:
     return "session/list", s.ListSessionsRequest(cwd=cwd, cursor=cursor)
 
@@ -77,6 +86,11 @@ def set_config(session_id: str, config_id: str, value: str | bool) -> Call:
     else:
         body = s.SetConfigValueRequest(session_id=session_id, config_id=config_id, value=value)
     return "session/set_config_option", body
+
+
+def set_model(session_id: str, model_id: str) -> Call:
+    """Of agents that are older than config options."""
+    return "session/set_model", s.SetSessionModelRequest(session_id=session_id, model_id=model_id)
 
 
 def prompt(session_id: str, content: Iterable[rec.Content]) -> Call:

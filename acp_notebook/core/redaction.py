@@ -1,0 +1,158 @@
+"""Secrets, taken out of whatever leaves the kernel: transcripts, audits, recordings, static output.
+
+Pure, and one for all these borders. Knows no message's meaning; which values are secrets it is told.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+REDACTED = "[redacted]"
+
+SHORTEST_SECRET = 4
+"""Values of `env=` that are shorter would be found in any text, and hide nothing."""
+
+_NO_SECRETS = frozenset({"true", "false", "none", "null"})
+
+_SECRET_NAME = re.compile(
+    r"token|secret|password|passwd|credential|api[-_]?key|authorization|cookie", re.IGNORECASE
+)
+
+_CREDENTIAL_LISTS = ("env", "headers")
+"""Fields of MCP servers, terminals and sign-in methods: names are kept, values are not."""
+
+_PROTOCOL_FIELDS = frozenset(
+    {"jsonrpc", "method", "type", "sessionUpdate", "kind", "status", "stopReason", "outcome"}
+)
+"""Words of the protocol itself: a value of `env=` that happens to be one ("text") is no secret there."""
+
+_WORD = re.compile(r"[a-z]{1,7}")
+"""A value of `env=` that is a setting, rather than a secret ("load"): left inside of another word."""
+
+Secret = str | re.Pattern[str]
+
+
+class Redactor:
+    """Takes secrets out: the values of `env=`, the user's own, and the fields that carry credentials."""
+
+    def __init__(self, env: Mapping[str, str] | None = None, secrets: Iterable[Secret] = ()) -> None:
+        self._values: set[str] = set()
+        self._pattern: re.Pattern[str] | None = None
+        given = list(secrets)
+        self._patterns = [it for it in given if isinstance(it, re.Pattern)]
+        self._own = {it for it in given if isinstance(it, str) and it}
+        self._learn({value for value in (env or {}).values() if _is_secret(value)} | self._own)
+
+    def learn(self, values: Iterable[str]) -> None:
+        """More secrets: from now on they are taken out, too."""
+        self._learn({value for value in values if _is_secret(value)})
+
+    def _learn(self, values: set[str]) -> None:
+        for _ in range(2):  # also as JSON in a text has them, and as a broken line has that text
+            values |= {_escaped(value, ascii=ascii) for value in values for ascii in (False, True)}
+        if values <= self._values:
+            return
+        self._values |= values
+        # Longest first, so that a secret inside another one does not leave the rest of it standing.
+        longest_first = sorted(self._values, key=lambda value: (-len(value), value))
+        self._pattern = re.compile("|".join(map(self._one, longest_first)))
+
+    def _one(self, value: str) -> str:
+        is_word = value not in self._own and _WORD.fullmatch(value)
+        return rf"(?<![A-Za-z]){value}(?![A-Za-z])" if is_word else re.escape(value)
+
+    @property
+    def idle(self) -> bool:
+        """There is nothing that it would take out of a text."""
+        return self._pattern is None and not self._patterns
+
+    def text(self, text: str) -> str:
+        if self._pattern is not None:
+            text = self._pattern.sub(REDACTED, text)
+        for pattern in self._patterns:
+            text = pattern.sub(REDACTED, text)
+        return text
+
+    def tail(self, text: str) -> int:
+        """How many characters at its end may be the beginning of a secret."""
+        return max((_overlap(text, value) for value in self._values), default=0)
+
+    def plain(self, value: Any) -> Any:
+        """Plain JSON with the secrets taken out of every text in it."""
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, list):
+            return [self.plain(item) for item in value]
+        if isinstance(value, dict):
+            return {self._name(name): self.plain(item) for name, item in value.items()}
+        return value
+
+    def clean(self, value: Any) -> Any:
+        """A message: as `plain`, and without the values of fields that carry credentials by their name."""
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, list):
+            return [self.clean(item) for item in value]
+        if isinstance(value, dict):
+            return {self._name(name): self._field(name, item) for name, item in value.items()}
+        return value
+
+    def _name(self, name: Any) -> Any:
+        if not isinstance(name, str) or (name.isalpha() and len(name) < 25):
+            return name  # a field, not a secret
+        return self.text(name)
+
+    def _field(self, name: str, value: Any) -> Any:
+        if name in _PROTOCOL_FIELDS and isinstance(value, str) and value.isascii() and len(value) < 40:
+            return value
+        if isinstance(value, str) and _SECRET_NAME.search(name):
+            return REDACTED
+        if name in _CREDENTIAL_LISTS and isinstance(value, list):
+            return [
+                {**self.clean(it), "value": REDACTED} if isinstance(it, dict) else REDACTED for it in value
+            ]
+        if name in _CREDENTIAL_LISTS and isinstance(value, dict):
+            return dict.fromkeys(map(self.text, value), REDACTED)
+        return self.clean(value)
+
+
+class Stream:
+    """A text that comes in pieces: what may be the beginning of a secret waits for what follows it."""
+
+    def __init__(self, redactor: Redactor) -> None:
+        self._redactor = redactor
+        self._held = ""
+
+    def feed(self, piece: str) -> str:
+        """What can be shown by now."""
+        text = self._redactor.text(self._held + piece)
+        end = len(text) - self._redactor.tail(text)
+        self._held = text[end:]
+        return text[:end]
+
+    def rest(self) -> str:
+        """Nothing follows: what was held back is no secret."""
+        held, self._held = self._held, ""
+        return held
+
+
+def _overlap(text: str, secret: str) -> int:
+    """The length of the longest end of the text that the secret begins with."""
+    end = text[-(len(secret) - 1) :] if len(secret) > 1 else ""
+    at = end.find(secret[0]) if end else -1
+    while at >= 0:
+        if secret.startswith(end[at:]):
+            return len(end) - at
+        at = end.find(secret[0], at + 1)
+    return 0
+
+
+def _escaped(value: str, *, ascii: bool) -> str:
+    return json.dumps(value, ensure_ascii=ascii)[1:-1]
+
+
+def _is_secret(value: str) -> bool:
+    return len(value) >= SHORTEST_SECRET and value.lower() not in _NO_SECRETS
