@@ -53,8 +53,8 @@ PUBLIC: dict[type, str] = {
         {SHOWN}
     """,
     acp.Agent: """
-        auth_methods authenticate capabilities close delete fork load logout name new_session open_sessions pid
-        resume sessions stderr stray title version
+        auth_methods authenticate capabilities close delete fork load logout name new_session open_sessions
+        pid resume sessions stderr stray title version
     """,
 }
 

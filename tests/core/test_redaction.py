@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -22,7 +23,6 @@ SECRET = "sk-Ab12345"
     [
         (["abc"], "xabcx", f"x{REDACTED}x"),
         ([re.compile(r"\d{4}-\d{4}")], "card 1234-5678.", f"card {REDACTED}."),
-        (["load"], "loaded, load", f"loaded, {REDACTED}"),
         (['a"b\n'], r"{\"k\": \"a\\\"b\\n\"}", rf"{{\"k\": \"{REDACTED}\"}}"),
     ],
 )
@@ -30,6 +30,10 @@ def test_the_users_own_secrets_are_taken_out(
     secrets: list[str | re.Pattern[str]], text: str, shown: str
 ) -> None:
     assert Redactor(secrets=secrets).text(text) == shown
+
+
+def test_a_setting_is_left_inside_of_other_words() -> None:
+    assert Redactor({"CAPS": "load"}).text("loaded, load") == f"loaded, {REDACTED}"
 
 
 def test_what_is_learnt_later_is_taken_out_too() -> None:
@@ -46,7 +50,7 @@ def test_a_secret_in_any_number_of_pieces_is_never_shown(data: st.DataObject) ->
     redactor = Redactor({"A": SECRET})
     stream = Stream(redactor)
     edges = [0, *cuts, len(text)]
-    shown = [stream.feed(text[a:b]) for a, b in zip(edges, edges[1:], strict=False)] + [stream.rest()]
+    shown = [stream.feed(text[a:b]) for a, b in pairwise(edges)] + [stream.rest()]
     assert "".join(shown) == redactor.text(text)
 
 

@@ -280,6 +280,8 @@ def test_sessions_are_listed_with_title_and_by_cwd(start: Starter, tmp_path: Pat
     demo.prompt(two, "first   words")
     demo.prompt(three, "/title A name")
     sessions = demo.call("session/list", {"cwd": "/two"}).response["result"]["sessions"]
+    for session in sessions:
+        datetime.fromisoformat(session.pop("updatedAt"))
     assert sessions == [
         {"sessionId": three, "cwd": "/two", "title": "A name"},
         {"sessionId": two, "cwd": "/two", "title": "first words"},

@@ -215,9 +215,7 @@ def test_the_command_signs_in_and_what_waited_goes_on_by_itself(
     assert "--login" in str(method.command)
     script = Path(shlex.split(method.run)[1])
     assert (script.stat().st_mode & 0o777, script.parent.stat().st_mode & 0o777) == (0o600, 0o700)
-    subprocess.run(
-        shlex.split(method.run), input=b"\n", check=True, timeout=LIMIT_S, stdout=subprocess.DEVNULL
-    )
+    subprocess.run(shlex.split(method.run), input=b"\n", check=True, timeout=LIMIT_S, capture_output=True)
     assert turn.wait(LIMIT_S).stop_reason == "end_turn"
     session.agent.close()
     assert not script.exists()
