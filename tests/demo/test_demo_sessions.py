@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime
 from pathlib import Path
 from typing import Any
+from unittest.mock import ANY
 
 import pytest
 
@@ -287,7 +289,7 @@ def test_sessions_are_listed_with_title_and_by_cwd(start: Starter, tmp_path: Pat
         {"sessionId": two, "cwd": "/two", "title": "first words"},
     ]
     everything = demo.call("session/list", {}).response["result"]["sessions"]
-    assert everything[-1] == {"sessionId": one, "cwd": "/one", "title": None}
+    assert everything[-1] == {"sessionId": one, "cwd": "/one", "title": None, "updatedAt": ANY}
 
 
 def test_a_broken_file_is_not_listed(start: Starter, told: Any) -> None:
