@@ -42,7 +42,13 @@ CHANGED = FileChange(
 
 SCRIPTS: dict[str, Sequence[ev.Event]] = {
     "a turn from prompt to end": [
-        ev.AgentKnown("demo", "Demo agent", "1.0", "/project"),
+        ev.SignInChanged(
+            rec.SignIn(
+                (rec.SignInMethod("in", "Log in", type="terminal", command="demo --login"),), error="no"
+            )
+        ),
+        ev.SignInChanged(None),
+        ev.AgentKnown("demo", "Demo agent", "1.0", "/project", ("list", "load")),
         ev.StatusChanged("idle"),
         _prompt("Fix the sum", "t1"),
         ev.StatusChanged("working"),
