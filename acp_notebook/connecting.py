@@ -60,6 +60,7 @@ def connect(
     question_timeout: float | None = None,
     read_notebooks: Literal["elided", "raw"] = "elided",
     notebook_outputs: Literal["drop", "keep"] = "drop",
+    undo: bool = True,
     start_timeout: float = START_TIMEOUT_S,
     install: bool | None = None,
 ) -> Session:
@@ -90,6 +91,10 @@ def connect(
     `read_notebooks` is "raw". What an agent writes to one is merged, cell by cell, with what is there by
     then; a cell that it changes loses its outputs, unless `notebook_outputs` is "keep". The notebook that
     is open in the page is read and changed in the page.
+
+    The folders are marked before and after each turn, in a private place outside of them, so that what the
+    agent changes can be undone, also what it changes by itself: `session.changes`, `turn.revert()`. With
+    `undo=False` only what is written through us can be.
     """
     raw = _one_of("read_notebooks", read_notebooks, "elided", "raw") == "raw"
     keep = _one_of("notebook_outputs", notebook_outputs, "drop", "keep") == "keep"
@@ -113,6 +118,7 @@ def connect(
             start_timeout=start_timeout,
             redactor=redactor,
             auth=auth,
+            undo=undo and launch.replay is None,
         )
         folders = tuple(roots) or tuple(more_roots)
         return loop.call(_opened(ready, how, where, policy, tuple(mcp_servers), folders, redact, shows))

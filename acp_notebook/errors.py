@@ -8,6 +8,7 @@
     │   └── AuthenticationRequired    it wants a sign-in first: .methods
     ├── AgentDied             the agent ended or closed its output: .exit_code, .stderr
     ├── ProtocolError         the agent speaks something that we cannot
+    ├── Conflict              what an agent changed cannot be undone: changed again since, or never kept
     ├── Timeout               a wait ended without its event (also a TimeoutError)
     └── RecordingError        a recording cannot be read or written
         └── CassetteMismatch  what is asked of it is not what was recorded
@@ -64,6 +65,10 @@ class AgentDied(Error):
 
 class ProtocolError(Error):
     """The agent does not speak what we speak."""
+
+
+class Conflict(Error):
+    """What an agent changed cannot be undone, or done again; nothing was overwritten."""
 
 
 class Timeout(Error, TimeoutError):

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from .agent.loop import Home
     from .asking import TextAsker
+    from .changes import ChangesTable
     from .live_notebook import LiveNotebook
     from .notebook.static import Redact
     from .panel import Panel
@@ -224,6 +225,13 @@ class Session(Shown):
     def audit(self) -> AuditTable:
         """Every request of the agent's, every decision and who took it, every act of ours: a table."""
         return self._conversation.auditor.audit
+
+    @property
+    def changes(self) -> ChangesTable:
+        """Every file that the agent changed, by turn, and who allowed it: a table, and the way back."""
+        from .changes import changes_of
+
+        return changes_of(self._conversation)
 
     @property
     def notebook(self) -> LiveNotebook:

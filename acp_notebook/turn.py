@@ -19,6 +19,7 @@ from .presenting import display_turn, present
 from .showing import Shown
 
 if TYPE_CHECKING:
+    from .changes import ChangesTable
     from .session import Session
 
 CHANGING_KINDS = frozenset({"edit", "delete", "move"})
@@ -71,6 +72,21 @@ class Turn(Shown):
     def files(self) -> tuple[str, ...]:
         """The paths that the agent changed, as far as its tool calls say."""
         return tuple(dict.fromkeys(_changed_paths(self.tool_calls)))
+
+    @property
+    def changes(self) -> ChangesTable:
+        """The files that it changed, also those that no tool call names: a table, with their diffs."""
+        from .changes import changes_of
+
+        return changes_of(self._conversation, self._run.id)
+
+    def revert(self) -> ChangesTable:
+        """Take back all that it changed, merged with what was changed since; raises acp.Conflict."""
+        return self.changes.revert()
+
+    def redo(self) -> ChangesTable:
+        """Do again what was taken back."""
+        return self.changes.redo()
 
     @property
     def usage(self) -> TokenUsage | None:

@@ -29,6 +29,7 @@ TOP = {
     "panel",
     "picking",
     "asking",
+    "changes",
     "live_notebook",
     "listing",
     "loading",

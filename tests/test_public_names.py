@@ -17,6 +17,7 @@ NAMES = [
     "AuthenticationRequired",
     "Cassette",
     "CassetteMismatch",
+    "Conflict",
     "Error",
     "Image",
     "PermissionRequest",
@@ -44,12 +45,12 @@ SHOWN = "to_html to_markdown to_text"
 
 PUBLIC: dict[type, str] = {
     acp.Session: f"""
-        agent audit authenticate cancel close commands config cwd fork freeze id mode modes notebook preview
-        prompt queue start status stream title transcript turns usage {SHOWN}
+        agent audit authenticate cancel changes close commands config cwd fork freeze id mode modes notebook
+        preview prompt queue start status stream title transcript turns usage {SHOWN}
     """,
     acp.Turn: f"""
-        cancel diffs done error files items plan status stop_reason terminals text thoughts
-        tool_calls usage wait
+        cancel changes diffs done error files items plan redo revert status stop_reason
+        terminals text thoughts tool_calls usage wait
         {SHOWN}
     """,
     acp.Agent: """
@@ -63,6 +64,7 @@ PARENTS = {
     acp.UsageError: (acp.Error, ValueError),
     acp.SessionClosed: (acp.UsageError,),
     acp.AgentNotFound: (acp.Error,),
+    acp.Conflict: (acp.Error,),
     acp.AgentError: (acp.Error,),
     acp.AuthenticationRequired: (acp.AgentError,),
     acp.AgentDied: (acp.Error,),
@@ -115,6 +117,7 @@ def test_the_signature_of_connect() -> None:
         ("question_timeout", None),
         ("read_notebooks", "elided"),
         ("notebook_outputs", "drop"),
+        ("undo", True),
         ("start_timeout", 60.0),
         ("install", None),
     ]

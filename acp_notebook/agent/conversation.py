@@ -112,7 +112,7 @@ class Conversation:
         self.shows_sign_in = False
         """A sign-in that the agent wants is shown to somebody, who can choose a way."""
         self.running: TurnRun | None = None
-        self.queue = TurnQueue(self.ready, self._begin)
+        self.queue = TurnQueue(self._ready_for_turn, self._begin)
         self._turn_numbers = itertools.count(1)
         self._transcript = Transcript()
         self._withheld = Withheld(host.launch.redactor)
@@ -140,7 +140,7 @@ class Conversation:
         )
         self._told_terminals = ToldTerminals(terminals.made)
         self.hands = Hands(self, roots, terminals, self.permits, self.auditor, notebooks)
-        self.undoing = Undoing(self, roots)
+        self.undoing = Undoing(self, roots, covering=host.launch.undo)
         DiskWatch(self)
 
     def _where(self) -> tuple[str, str | None]:
@@ -212,8 +212,16 @@ class Conversation:
         if self.closed:
             raise SessionClosed("the session was closed; acp.connect(...) opens another")
 
+    async def _ready_for_turn(self) -> None:
+        """Between the checkpoint and the prompt nothing of the agent's happens, nor of a turn before."""
+        await self._unstuck.wait()
+        if not self.closed:
+            await self.undoing.turn_starts()
+        await self.ready()
+
     def _begin(self, run: TurnRun) -> None:
         self.running = run
+        self.undoing.turn_began()
         self.permits.turn_started()
         self.apply(ev.TurnStarted(run.content, run.id))
         run.key = self._transcript.current_turn
@@ -268,11 +276,16 @@ class Conversation:
         self.running = None
         if run.signing is not None:
             run.signing.cancel()
-        if run.cancelling:  # what the agent has not ended by now, it does not mean to
-            self.host.background(self.hands.terminals.kill_turn(run))
         if status is not None:
             self.apply(status)
-        run.finish(error)
+        finishing = self.host.background(self._finish(run))
+        finishing.add_done_callback(lambda _: run.finish(error))
+
+    async def _finish(self, run: TurnRun) -> None:
+        """What is left to do before the turn counts as over."""
+        if run.cancelling:  # what the agent has not ended by now, it does not mean to
+            await self.hands.terminals.kill_turn(run)
+        await self.undoing.turn_ends(run)
 
     # ---- cancel, abandonment ----------------------------------------------------------------
 
@@ -359,6 +372,7 @@ class Conversation:
         for event in facts.events:
             self.apply(event)
         self.apply(ev.StatusChanged("idle"))
+        self.undoing.warm()
 
     async def told(self) -> None:
         """Wait until the agent has finished telling the history: nothing has come for a while."""
@@ -412,6 +426,9 @@ class Conversation:
         self.queue.close(SessionClosed("the session was closed"))
         self._unstuck.set()
         await self.hands.terminals.close()
+        if run is not None:
+            await asyncio.wait({asyncio.wrap_future(run.done)})
+        await self.undoing.close()
         self.apply(ev.StatusChanged("closed"))
         await self.host.left(self)
 

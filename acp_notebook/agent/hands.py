@@ -28,6 +28,7 @@ from .replayed_terminals import AnyTerminal, AnyTerminals
 from .roots import FileTrouble, Place, Refused, Roots, visible
 from .terminals import TerminalTrouble
 from .threads import on_a_thread
+from .undo.store import state_folder
 
 if TYPE_CHECKING:
     from .conversation import Conversation
@@ -141,6 +142,8 @@ class Hands:
         place = self._roots.resolve(path)
         if inside(os.path.realpath(config_folder()), place.path):
             raise Refused(f"{visible(path)} decides what agents may do: no agent may write it")
+        if inside(os.path.realpath(state_folder()), place.path):
+            raise Refused(f"{visible(path)} belongs to what can be undone: no agent may write it")
         return place.path
 
     async def _write(self, asked: WriteAsked, write: _Write, permit: Permit) -> None:

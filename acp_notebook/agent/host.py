@@ -92,6 +92,8 @@ class Launch:
     """Takes secrets out of all that is shown or kept."""
     auth: str | None = None
     """The method by which to sign in, where the agent wants that."""
+    undo: bool = True
+    """The session's folders are marked before and after each turn."""
 
     @property
     def capabilities(self) -> dict[str, Any]:
@@ -374,6 +376,7 @@ class AgentHost:
         self.closed = True
         for conversation in self.conversations:
             conversation.closed = True
+            conversation.undoing.kill()
         await asyncio.gather(*(it.hands.terminals.close() for it in self.conversations))
         self._cancel_background()
         if self._connection is not None:
@@ -392,6 +395,7 @@ class AgentHost:
         """The last resort, from any thread."""
         for conversation in tuple(self.conversations):
             conversation.hands.terminals.kill_now()
+            conversation.undoing.kill()
         kill_now = getattr(self._transport, "kill_now", None)
         if kill_now is not None:
             kill_now()

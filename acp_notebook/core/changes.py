@@ -7,7 +7,8 @@ all that is computed is computed on bytes.
 from __future__ import annotations
 
 import stat
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 from msgspec import Struct
@@ -204,6 +205,54 @@ def partly(before: Version | None, after: Version | None, undone: frozenset[int]
         return before
     lines = with_undone(split(before.data), split(after.data), found, undone)
     return Version(b"".join(lines), after.mode)
+
+
+ALIKE = 0.5
+"""Of the lines of two files: from here on, one that is gone and one that is new are one that was moved."""
+
+ALIKE_BYTES = 2**18
+"""A longer file is compared as a whole only."""
+
+ALIKE_PAIRS = 400
+"""Of files that are compared line by line."""
+
+
+def moves(gone: Mapping[str, Version], new: Mapping[str, Version]) -> dict[str, str]:
+    """Which of the new files was which of those that are gone: the same, else alike and of one kind."""
+    found: dict[str, str] = {}
+    waiting: dict[tuple[bytes, bool], list[str]] = {}
+    for path, version in gone.items():
+        if version.data:
+            waiting.setdefault((version.data, version.link), []).append(path)
+    for path, version in new.items():
+        if places := waiting.get((version.data, version.link)):
+            same_name = [it for it in places if it.rpartition("/")[2] == path.rpartition("/")[2]]
+            found[path] = (same_name or places)[0]
+            places.remove(found[path])
+    left = [it for it in gone if it not in set(found.values()) and _short(gone[it])]
+    more = [it for it in new if it not in found and _short(new[it])]
+    if len(left) * len(more) <= ALIKE_PAIRS:
+        for path in more:
+            scores = [(_alike(gone[it], new[path]), it) for it in left if _kind(it) == _kind(path)]
+            best = max(scores, default=(0.0, ""))
+            if best[0] >= ALIKE:
+                found[path] = best[1]
+                left.remove(best[1])
+    return found
+
+
+def _short(version: Version) -> bool:
+    return not version.link and 0 < len(version.data) <= ALIKE_BYTES and not is_binary(version.data)
+
+
+def _kind(path: str) -> str:
+    name = path.rpartition("/")[2]
+    return name.rpartition(".")[2] if "." in name else ""
+
+
+def _alike(one: Version, other: Version) -> float:
+    here, there = Counter(split(one.data)), Counter(split(other.data))
+    return 2 * (here & there).total() / (here.total() + there.total())
 
 
 class Step(Struct, frozen=True):

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import threading
 from pathlib import Path
 
 import pytest
 
 import acp_notebook as acp
+from acp_notebook.agent.undo import checkpoints
+from acp_notebook.agent.undo.covers import Mark
+from acp_notebook.agent.undo.shadow import Shadow
 from acp_notebook.core.changes import FileChange
 from acp_notebook.core.snapshot import Changes, ToolCall
 from tests.session.conftest import Demo
 from tests.session.helpers import LIMIT_S
+from tests.waiting import wait_until
 
 
 @pytest.fixture
@@ -89,3 +95,277 @@ def test_keep_and_nonsense(demo: Demo, folder: Path) -> None:
     for nonsense in (("t9",), ("t1", "f9"), ("t1", "f1", "h9")):
         with pytest.raises(acp.UsageError):
             act(session, "undo", *nonsense)
+
+
+# ---- what the agent does by itself, or by a command ---------------------------------------------
+
+
+def picture(folder: Path) -> dict[str, tuple[str, int, bytes]]:
+    """Every file and folder: what it is, its rights, what is in it."""
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        if ".git" in path.relative_to(folder).parts:
+            continue
+        mode = path.lstat().st_mode
+        if path.is_symlink():
+            found[str(path)] = ("link", 0, os.fsencode(os.readlink(path)))
+        elif path.is_dir():
+            found[str(path)] = ("folder", 0, b"")
+        else:
+            found[str(path)] = ("file", mode & 0o7777, path.read_bytes())
+    return found
+
+
+def filled(folder: Path) -> None:
+    (folder / "a.txt").write_bytes(b"one\r\ntwo\nthree")
+    (folder / "gone.txt").write_text("".join(f"{n}\n" for n in range(50)))
+    os.chmod(folder / "gone.txt", 0o600)
+    (folder / "empty").write_bytes(b"")
+    (folder / "run.sh").write_text("true\n")
+    os.chmod(folder / "run.sh", 0o755)
+    (folder / "bin").write_bytes(bytes(range(256)))
+    (folder / "link").symlink_to("a.txt")
+    (folder / "sub/deep").mkdir(parents=True)
+    (folder / "sub/deep/x.py").write_text("x = 1\n")
+    (folder / "hollow").mkdir()
+
+
+COMMAND = (
+    "printf four >> a.txt; rm gone.txt empty; mv sub/deep/x.py y.py; rmdir sub/deep sub; chmod 600 run.sh; "
+    "printf x > bin; ln -sf run.sh link; mkdir -p new/er; echo n > new/er/n.txt; mkdir nothing; rmdir hollow"
+)
+
+
+def git(folder: Path, *words: str) -> str:
+    env = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
+    env |= {
+        "GIT_AUTHOR_NAME": "a",
+        "GIT_AUTHOR_EMAIL": "a",
+        "GIT_COMMITTER_NAME": "a",
+        "GIT_COMMITTER_EMAIL": "a",
+    }
+    done = subprocess.run(["git", *words], cwd=folder, env=env, capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+@pytest.mark.parametrize("kind", ["no repository", "repository", "subfolder", "no git"])
+def test_what_a_command_did_is_undone_and_done_again(
+    demo: Demo, folder: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work = folder / "below" if kind == "subfolder" else folder
+    work.mkdir(exist_ok=True)
+    filled(work)
+    if kind in ("repository", "subfolder"):
+        git(folder, "init", "-q")
+        git(folder, "add", "-A")
+    if kind == "no git":
+        monkeypatch.setattr("acp_notebook.agent.undo.checkpoints.program", lambda: None)
+    before = picture(folder)
+    session = demo(cwd=work, permissions="allow")
+    session.prompt(f"/sh {COMMAND}", timeout=LIMIT_S)
+    after = picture(folder)
+    [item] = items(session)
+    actions = {os.path.relpath(it.path, work): (it.action, it.via) for it in item.files}
+    assert actions == {
+        "a.txt": ("modified", "agent"),
+        "bin": ("modified", "agent"),
+        "empty": ("deleted", "agent"),
+        "gone.txt": ("deleted", "agent"),
+        "link": ("link", "agent"),
+        "new/er/n.txt": ("created", "agent"),
+        "run.sh": ("mode", "agent"),
+        "y.py": ("moved", "agent"),
+    }
+    assert {it.allowed_by for it in item.files} == {"policy"}
+    assert all(it.undoable for it in item.files) and not item.notes
+    act(session, "undo", "t1")
+    assert [it.why for it in items(session)[0].files if it.why] == []
+    assert picture(folder) == before
+    act(session, "redo", "t1")
+    assert picture(folder) == after
+
+
+def test_a_turn_that_changes_nothing_says_nothing(demo: Demo, folder: Path) -> None:
+    filled(folder)
+    session = demo(cwd=folder, permissions="allow")
+    session.prompt("/sh echo a >> a.txt; printf 'one\\r\\ntwo\\nthree' > a.txt", timeout=LIMIT_S)
+    assert not items(session)
+
+
+def test_the_users_own_repository_is_as_it_was(demo: Demo, folder: Path) -> None:
+    filled(folder)
+    git(folder, "init", "-q")
+    (folder / ".gitignore").write_text("data/\n*.log\n")
+    (folder / "kept.log").write_text("tracked though ignored\n")
+    git(folder, "add", "-A")
+    git(folder, "add", "-f", "kept.log")
+    git(folder, "commit", "-qm", "one")
+    for hook in ("pre-commit", "post-checkout", "post-index-change", "reference-transaction", "fsmonitor"):
+        file = folder / ".git/hooks" / hook
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(f"#!/bin/sh\necho {hook} >> {folder}/../hooks-ran\nexit 1\n")
+        os.chmod(file, 0o755)
+    config = folder / ".git/config"
+    config.write_text(config.read_text() + "[core]\n\tfsmonitor = .git/hooks/fsmonitor\n\tautocrlf = true\n")
+    (folder / ".gitattributes").write_text("*.bin filter=lfs\n*.txt text eol=crlf ident\n")
+    (folder / "x.bin").write_bytes(b"big\r\n")
+    nested = folder / "nested"
+    nested.mkdir()
+    git(nested, "init", "-q")
+    (nested / "n.txt").write_text("n\n")
+    (folder / "data/more").mkdir(parents=True)
+    for number in range(200):
+        (folder / f"data/more/{number}.csv").write_text("1\n")
+    (folder / "a.txt").write_text("staged\n")
+    git(folder, "-c", "core.fsmonitor=", "add", "a.txt")
+    (folder / "a.txt").write_text("and dirty\n")
+    hooks_ran = folder.parent / "hooks-ran"
+    hooks_ran.unlink(missing_ok=True)
+
+    def of_user() -> list[object]:
+        files = {it: it.read_bytes() for it in (folder / ".git").rglob("*") if it.is_file()}
+        return [files, git(folder, "-c", "core.fsmonitor=", "--no-optional-locks", "status", "--porcelain")]
+
+    before, state = picture(folder), of_user()
+    session = demo(cwd=folder, permissions="allow")
+    command = "printf 'a\\r\\n' >> x.bin; echo b >> a.txt; echo c >> kept.log; echo d >> new.log; "
+    command += "echo e >> data/more/7.csv; echo f >> nested/n.txt"
+    session.prompt(f"/sh {command}", timeout=LIMIT_S)
+    [item] = items(session)
+    undoable = {os.path.relpath(it.path, folder) for it in item.files if it.undoable}
+    others = {it.path[len(str(folder)) + 1 :]: str(it.why) for it in item.files if not it.undoable}
+    assert undoable == {"a.txt", "x.bin", "kept.log"}
+    assert set(others) == {"data/", "nested/", "new.log"}
+    assert "ignored" in others["data/"] and "1 change" in others["data/"]
+    assert "a repository of its own" in others["nested/"]
+    assert any("data/" in note for note in item.notes) and any("nested/" in note for note in item.notes)
+    act(session, "undo")
+    (folder / "data/more/7.csv").write_text("1\n")
+    (nested / "n.txt").write_text("n\n")
+    (folder / "new.log").unlink()
+    assert picture(folder) == before
+    assert of_user() == state
+    assert not hooks_ran.exists()
+
+
+# ---- as it is scripted --------------------------------------------------------------------------
+
+
+def test_changes_are_a_table_with_diffs_and_a_way_back(demo: Demo, folder: Path) -> None:
+    file = folder / "a.txt"
+    lines = [f"{number}\n" for number in range(40)]
+    file.write_text("".join(lines))
+    session = demo(cwd=folder, permissions="allow")
+    assert repr(session.changes) == "<changes: none yet>"
+    turn = session.prompt(
+        "/sh sed -i -e 's/^3$/three/' -e 's/^33$/more/' a.txt; echo b > b.txt", timeout=LIMIT_S
+    )
+    other = session.prompt("/write c.txt text", timeout=LIMIT_S)
+    assert [it.path for it in session.changes] == [str(folder / it) for it in ("a.txt", "b.txt", "c.txt")]
+    assert [it.path for it in other.changes] == [str(folder / "c.txt")]
+    assert len(session.changes.where(turn=turn)) == 2 and len(session.changes.where(path="c.txt")) == 1
+    table = repr(session.changes)
+    assert "a.txt" in table and "client" in table and "policy" in table and str(folder) not in table
+    assert "<table>" in session.changes._repr_html_()
+    change = turn.changes[0]
+    assert isinstance(change.before, str) and isinstance(change.after, str)
+    assert "-3\n+three\n" in change.diff and change.before.startswith("0\n")
+    assert change.tool_call is not None and change.tool_call.kind == "execute"
+    first, second = change.hunks
+    file.write_text("mine\n" + file.read_text())
+    second.revert()
+    assert (first.undone, second.undone, change.state) == (False, True, "partly")
+    changed = ["mine\n", *lines]
+    changed[4] = "three\n"
+    assert file.read_text() == "".join(changed)
+    first.revert()
+    assert change.state == "undone" and file.read_text() == "mine\n" + "".join(lines)
+    first.redo()
+    assert change.state == "partly" and file.read_text() == "".join(changed)
+    session.changes.revert()
+    assert sorted(it.name for it in folder.iterdir()) == ["a.txt"]
+    assert file.read_text() == "mine\n" + "".join(lines)
+    turn.redo()
+    assert (folder / "b.txt").exists() and not (folder / "c.txt").exists()
+
+
+def test_a_conflict_is_raised_and_the_rest_is_undone(demo: Demo, folder: Path) -> None:
+    session = demo(cwd=folder, permissions="allow")
+    turn = session.prompt("/sh echo a > a.txt; echo b > b.txt", timeout=LIMIT_S)
+    (folder / "a.txt").write_text("mine\n")
+    with pytest.raises(acp.Conflict, match=r"a\.txt: it was changed since"):
+        turn.revert()
+    assert [it.name for it in folder.iterdir()] == ["a.txt"]
+    assert [it.state for it in turn.changes] == ["conflict", "undone"]
+    assert [(it.kind, it.outcome) for it in session.audit][-2:] == [("undo", "failed"), ("undo", "done")]
+
+
+def test_the_way_back_outlives_the_agent_and_the_session(demo: Demo, folder: Path) -> None:
+    session = demo(cwd=folder, permissions="allow")
+    turn = session.prompt("/sh echo a > a.txt", timeout=LIMIT_S)
+    session.close()
+    assert [it.after for it in turn.changes] == ["a\n"]
+    turn.revert()
+    assert not any(folder.iterdir())
+
+
+def test_what_a_turn_that_fails_or_is_cancelled_did_is_known(demo: Demo, folder: Path) -> None:
+    session = demo(cwd=folder, permissions="allow")
+    turn = session.start("/sh echo a > a.txt; sleep 600")
+    wait_until((folder / "a.txt").exists, "the command has begun", LIMIT_S)
+    with pytest.raises(acp.UsageError, match="running"):
+        session.changes.revert()
+    turn.cancel()
+    turn.wait(LIMIT_S)
+    turn.revert()
+    assert not any(folder.iterdir())
+
+
+def test_two_sessions_in_one_folder_are_told_apart_as_far_as_it_goes(demo: Demo, folder: Path) -> None:
+    one, other = demo(cwd=folder, permissions="allow"), demo(cwd=folder, permissions="allow")
+    turn = one.start("/sh echo a > a.txt; while [ ! -e done ]; do sleep 0.1; done")
+    wait_until((folder / "a.txt").exists, "the command has begun", LIMIT_S)
+    second = other.prompt("/sh touch done", timeout=LIMIT_S)
+    turn.wait(LIMIT_S)
+    for it in (turn, second):
+        assert any("another session" in note for note in it.changes.notes)
+
+
+def test_other_roots_are_covered_too(demo: Demo, folder: Path, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "d.csv").write_text("1\n")
+    session = demo(cwd=folder, roots=[data], permissions="allow")
+    turn = session.prompt(f"/sh echo 2 >> {data}/d.csv", timeout=LIMIT_S)
+    assert [it.path for it in turn.changes] == [str(data / "d.csv")]
+    turn.revert()
+    assert (data / "d.csv").read_text() == "1\n"
+
+
+def test_without_checkpoints_what_is_written_through_us_can_be_undone(demo: Demo, folder: Path) -> None:
+    session = demo(cwd=folder, permissions="allow", undo=False)
+    session.prompt("/sh echo a > a.txt", timeout=LIMIT_S)
+    assert not items(session)
+    session.prompt("/write b.txt text", timeout=LIMIT_S).revert()
+    assert [it.name for it in folder.iterdir()] == ["a.txt"]
+
+
+def test_a_checkpoint_that_is_late_is_left_out_and_that_is_said(
+    demo: Demo, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go_on = threading.Event()
+    real = Shadow.mark
+
+    def slow(self: Shadow, *, first: bool = False) -> Mark:
+        assert go_on.wait(LIMIT_S)
+        return real(self, first=first)
+
+    monkeypatch.setattr(Shadow, "mark", slow)
+    monkeypatch.setattr(checkpoints, "START_S", 0.05)
+    session = demo(cwd=folder, permissions="allow")
+    turn = session.prompt("/sh echo a > a.txt", timeout=LIMIT_S)
+    go_on.set()
+    assert not turn.changes and "not ready in time" in " ".join(turn.changes.notes)
+    monkeypatch.setattr(checkpoints, "START_S", LIMIT_S)
+    turn = session.prompt("/sh echo b > b.txt", timeout=LIMIT_S)
+    assert [it.path for it in turn.changes] == [str(folder / "b.txt")]

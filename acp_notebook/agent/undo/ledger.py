@@ -7,7 +7,7 @@ Knows no disk and no git: states of files come in, kept in a spool. Lives on the
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from msgspec.structs import replace
@@ -47,6 +47,8 @@ class Change:
     allowed_by: str | None = None
     why_not: str | None = None
     """Why it cannot be undone."""
+    remark: str | None = None
+    """What else is to be said of it."""
     live: bool = False
     """A notebook that was changed in the page."""
     undone: frozenset[int] = frozenset()
@@ -102,6 +104,10 @@ class TurnChanges:
     def of_path(self, path: str) -> Change | None:
         return next((it for it in self.changes if it.path == path), None)
 
+    @property
+    def undoable(self) -> list[Change]:
+        return [it for it in self.changes if it.why_not is None]
+
 
 class Ledger:
     """One session's."""
@@ -145,12 +151,12 @@ class Ledger:
         change.shape = found
 
 
-def shown(changes: Iterable[Change]) -> list[FileChange]:
-    """The changes as the page sees them; each must have been surveyed."""
+def shown(changes: Iterable[Change], spell: Callable[[str], str]) -> list[FileChange]:
+    """The changes as the page sees them; each must have been surveyed. `spell`: how a path is written."""
     made: list[FileChange] = []
     lines = 0
     for change in changes:
-        file = shown_file(change)
+        file = shown_file(change, spell)
         lines += sum(len(hunk.lines) for hunk in file.hunks)
         if lines > SHOWN_LINES and file.hunks:
             file = _without_hunks(file)
@@ -158,12 +164,12 @@ def shown(changes: Iterable[Change]) -> list[FileChange]:
     return made
 
 
-def shown_file(change: Change) -> FileChange:
+def shown_file(change: Change, spell: Callable[[str], str]) -> FileChange:
     shape = change.shape or Shape("modified")
     hunks = tuple(replace(it, undone=_is_undone(change, at)) for at, it in enumerate(shape.hunks))
     return FileChange(
         change.id,
-        change.path,
+        spell(change.path),
         shape.action,
         shape.added,
         shape.removed,
@@ -171,11 +177,11 @@ def shown_file(change: Change) -> FileChange:
         change.state,
         change.why_not is None,
         change.via,
-        moved_from=change.moved_from,
+        moved_from=None if change.moved_from is None else spell(change.moved_from),
         binary=shape.binary or None,
         notebook=shape.notebook or None,
         why=change.conflict or change.why_not,
-        note=shape.note,
+        note="; ".join(filter(None, [shape.note, change.remark])) or None,
         tool=change.tool,
         allowed_by=change.allowed_by,
     )

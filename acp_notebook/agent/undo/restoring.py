@@ -13,7 +13,7 @@ from ...core import changes as ch
 from ...core.changes import Step, Version
 from ..roots import FileTrouble, Roots
 from .ledger import Change, Ledger, Part
-from .versions import ATTEMPTS, look, put, remove_empty
+from .versions import ATTEMPTS, look, make_folder, put, remove_empty
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +48,13 @@ class Restorer:
         except (FileTrouble, OSError) as error:
             return str(error)
         return "it keeps changing: try again"
+
+    def bring_folders(self, source: frozenset[str], target: frozenset[str]) -> None:
+        """Empty folders: those that were made go, those that went come back."""
+        for folder in sorted(source - target, reverse=True):
+            remove_empty(self._roots, folder, target)
+        for folder in sorted(target - source):
+            make_folder(self._roots, folder)
 
     def _planned(self, change: Change, part: Part, undone: frozenset[int]) -> _Move:
         source = self._state(change, part, change.undone)

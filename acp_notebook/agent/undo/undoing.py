@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Literal
 
 from ...core.changes import Version
 from ...core.events import ChangesReplaced
-from ...core.snapshot import Question, ToolCall
+from ...core.snapshot import ToolCall
 from ...errors import UsageError
 from ..roots import FileTrouble, Roots
 from ..threads import on_a_thread
+from .booking import CHANGING, Booker, Finds, allowed_by
+from .checkpoints import Checkpoints, Marks
 from .ledger import SHOWN_FILES, Change, Ledger, Part, TurnChanges, shown
 from .restoring import Restorer
 from .spool import Full, Kept, Spool
@@ -24,19 +26,97 @@ from .versions import look
 
 if TYPE_CHECKING:
     from ..conversation import Conversation
+    from ..turn_queue import TurnRun
 
 Deed = Literal["undo", "redo", "keep"]
+
+SETTLE_S = 3.0
+"""Whoever waits for a turn waits this long for its changes, too; later they come by themselves."""
+
+OVERLAP = "another session worked in this folder at the same time: what it changed may be among these"
+
+_working: dict[Undoing, bool] = {}
+"""Sessions of this process with a turn on its way; whether it overlapped with another one in a folder."""
 
 
 class Undoing:
     """One session's."""
 
-    def __init__(self, conversation: Conversation, roots: Roots) -> None:
+    def __init__(self, conversation: Conversation, roots: Roots, *, covering: bool = True) -> None:
         self.ledger = Ledger(Spool())
         self._conversation = conversation
         self._roots = roots
         self._restorer = Restorer(roots, self.ledger)
+        self._booker = Booker(self.ledger, self._allowed_by)
+        self._checkpoints = Checkpoints(roots.folders if covering else ())
+        self._marks = Marks()
         self._busy = asyncio.Lock()
+        self._ending: asyncio.Task[None] | None = None
+
+    # ---- a turn ---------------------------------------------------------------------------------
+
+    def warm(self) -> None:
+        """The session is open: the first look at its folders can begin."""
+        self._checkpoints.warm()
+
+    async def turn_starts(self) -> None:
+        """Before the prompt goes out; bounded. What is being undone is seen through first."""
+        async with self._busy:
+            self._marks = await self._checkpoints.before()
+
+    def turn_began(self) -> None:
+        others = [it for it in _working if it._shares_folders(self)]
+        _working.update(dict.fromkeys(others, True))
+        _working[self] = bool(others)
+
+    def _shares_folders(self, other: Undoing) -> bool:
+        mine, theirs = self._roots.folders, other._roots.folders
+        return any(f"{a}/".startswith(f"{b}/") or f"{b}/".startswith(f"{a}/") for a in mine for b in theirs)
+
+    async def turn_ends(self, run: TurnRun) -> None:
+        """The turn's changes are found and shown; bounded, and seen through also if nobody waits."""
+        overlapped = _working.pop(self, False)
+        marks, self._marks = self._marks, Marks()
+        if run.key is None:
+            return
+        self._ending = asyncio.get_running_loop().create_task(self._settle(run, marks, overlapped))
+        self._ending.add_done_callback(_taken)
+        await self._settled(SETTLE_S)
+
+    async def _settled(self, limit: float | None = None) -> None:
+        if self._ending is not None:
+            await asyncio.wait({self._ending}, timeout=limit)
+
+    async def _settle(self, run: TurnRun, marks: Marks, overlapped: bool) -> None:
+        async with self._busy:
+            finds = Finds(self.ledger)
+            empty = await self._checkpoints.after(marks, finds.take)
+            items = self._conversation.read(lambda transcript: transcript.turn_items(run.key))
+            tools = [it for it in items if isinstance(it, ToolCall)]
+            acted = any(it.kind in CHANGING for it in tools)
+            if not finds.seen and run.id not in self.ledger.turns and not (marks.missing and acted):
+                return
+            turn = self.ledger.turn(run.id, run.key or "")
+            turn.folders = (marks.empty, empty)
+            await on_a_thread(lambda: self._booker.enter(turn, finds.seen, finds.moves(), tools))
+            turn.notes += self._notes(marks, overlapped)
+            await self.tell(turn)
+
+    def _notes(self, marks: Marks, overlapped: bool) -> list[str]:
+        notes = [
+            f"no checkpoint of {self.spelled(path)} for this turn: {why}. What was written through us can "
+            "be undone, what the agent changed by itself cannot"
+            for path, why in marks.missing.items()
+        ]
+        return [*notes, *([OVERLAP] if overlapped else []), *self._checkpoints.notes]
+
+    async def close(self) -> None:
+        """Let the last turn's changes be found, then end what is under way."""
+        await self._settled(SETTLE_S)
+        await self._checkpoints.close()
+
+    def kill(self) -> None:
+        self._checkpoints.kill()
 
     # ---- what is written through us -------------------------------------------------------------
 
@@ -88,16 +168,11 @@ class Undoing:
             tool = self._conversation.read(lambda transcript: transcript.tool(tool_id))
         except KeyError:
             return None, None
-        return tool.key, self.allowed_by(tool)
+        return tool.key, self._allowed_by(tool)
 
-    def allowed_by(self, tool: ToolCall) -> str | None:
-        """Of the newest question about it that was answered."""
+    def _allowed_by(self, tool: ToolCall) -> str | None:
         items = self._conversation.read(lambda transcript: transcript.turn_items(tool.turn))
-        asked = [it for it in items if isinstance(it, Question) and it.tool == tool.key and it.by]
-        if not asked:
-            return None
-        by, reason = asked[-1].by or "", asked[-1].reason
-        return f"{by} ({reason})" if reason else by
+        return allowed_by(tool, items)
 
     # ---- showing --------------------------------------------------------------------------------
 
@@ -112,22 +187,43 @@ class Undoing:
         notes = [*turn.notes]
         if more > 0:
             notes.append(f"{more:,} more files are not shown here: session.changes lists them")
-        self._conversation.apply(ChangesReplaced(turn.key, tuple(shown(seen)), tuple(notes)))
+        self._conversation.apply(ChangesReplaced(turn.key, tuple(shown(seen, self.spelled)), tuple(notes)))
+
+    def spelled(self, path: str) -> str:
+        """As the session calls it: a folder may have been given by a link."""
+        folders = (self._conversation.cwd, *self._conversation.directories)
+        for given in folders:
+            real = os.path.realpath(given)
+            if path == real or path.startswith(real.rstrip("/") + "/"):
+                return given + path[len(real) :]
+        return path
 
     # ---- undo, redo, keep -----------------------------------------------------------------------
 
     async def act(
-        self, deed: Deed, turn: str | None = None, file: str | None = None, hunk: str | None = None
+        self,
+        deed: Deed,
+        turn: str | None = None,
+        file: str | None = None,
+        hunk: str | None = None,
+        *,
+        only: frozenset[str] | None = None,
     ) -> list[Change]:
-        """Do it, as far as it goes; what does not go stands in the changes, which are returned."""
+        """Do it, as far as it goes; what does not go stands in the changes, which are returned.
+
+        `only`: of all that is named, the changes with these ids.
+        """
         if self._conversation.running is not None and deed != "keep":
             raise UsageError("a turn is running: what was changed can be undone when it has ended")
+        await self._settled()
         async with self._busy:
             chosen = self._chosen(turn, file)
             number = None if hunk is None else _hunk_number(chosen[0][1][0], hunk)
             touched: list[Change] = []
-            for of_turn, changes in chosen if deed != "undo" else chosen[::-1]:
-                touched += await self._act_in_turn(deed, of_turn, changes, number, whole=file is None)
+            for of_turn, all_changes in chosen if deed != "undo" else chosen[::-1]:
+                changes = [it for it in all_changes if only is None or it.id in only]
+                whole = file is None and len(changes) == len(of_turn.changes)
+                touched += await self._act_in_turn(deed, of_turn, changes, number, whole=whole)
             return touched
 
     def _chosen(self, turn: str | None, file: str | None) -> list[tuple[TurnChanges, list[Change]]]:
@@ -166,10 +262,18 @@ class Undoing:
                 change.undone = wanted
                 change.kept = change.kept and bool(wanted != change.everything)
             self._note(deed, change, why)
+        if whole:
+            wanted_empty, there = turn.folders if deed == "undo" else turn.folders[::-1]
+            await on_a_thread(lambda: self._restorer.bring_folders(there, wanted_empty))
 
     def _note(self, deed: str, change: Change, why: str | None) -> None:
         outcome = "done" if why is None else "failed"
         self._conversation.auditor.note("act", deed, change.path, by="user", outcome=outcome, reason=why)
+
+
+def _taken(task: asyncio.Task[None]) -> None:
+    if not task.cancelled():
+        task.exception()  # or asyncio complains where nobody waits for it
 
 
 def _wanted(change: Change, deed: Deed, hunk: int | None) -> frozenset[int]:

@@ -1,0 +1,125 @@
+"""What a checkpoint leaves out, looked at all the same: ignored files and repositories within the folder.
+
+Nothing of it is kept, so it cannot be undone; that something changed there is told, within a budget.
+Knows dates of files only. Blocks, so it belongs on a thread.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from .covers import Found
+from .git import OURS_S, Git, names
+
+MOST_ENTRIES = 50_000
+"""That are looked at after a turn: some 0.3 s. A folder of data may have millions."""
+
+MOST_S = 0.5
+"""… and never longer than this."""
+
+CACHES = frozenset(
+    {
+        "__pycache__",
+        ".git",
+        ".ipynb_checkpoints",
+        ".pytest_cache",
+        ".mypy_cache",
+        ".ruff_cache",
+        ".hypothesis",
+    }
+)
+"""Written by every run of a program, and of no worth: not looked at."""
+
+IGNORED = "ignored by git's rules, so it is not covered"
+NESTED = "a repository of its own, so it is not covered"
+
+
+@dataclass
+class _Count:
+    changed: int = 0
+    complete: bool = True
+
+
+class Outside:
+    """Of one folder."""
+
+    def __init__(self, top: str, pathspec: tuple[str, ...]) -> None:
+        self.nested: list[str] = []
+        self.notes: tuple[str, ...] = ()
+        """What was left out at the last look."""
+        self._top = top
+        self._pathspec = pathspec
+        self._known: set[str] | None = None
+
+    def changed(self, git: Git, since: int) -> Iterator[Found]:
+        """Places in which something changed since then."""
+        words = ("ls-files", "-o", "-i", "--exclude-standard", "--directory", "-z", *self._pathspec)
+        ignored = [it for it in names(git.run(*words, limit=OURS_S)) if _told(it)]
+        end = time.monotonic() + MOST_S
+        left = MOST_ENTRIES
+        skipped: list[str] = []
+        for path, why in [*((it, IGNORED) for it in ignored), *((f"{it}/", NESTED) for it in self.nested)]:
+            found, left = self._look(path, since, left, end)
+            if found.changed:
+                yield Found(
+                    os.path.join(self._top, path), why_not=_words(why, path, found), count=found.changed
+                )
+            elif not found.complete:
+                skipped.append(path)
+        for path in sorted((self._known or set()) - set(ignored)):
+            if not os.path.lexists(os.path.join(self._top, path)):
+                yield Found(os.path.join(self._top, path), why_not=IGNORED, action="deleted")
+        self._known = set(ignored)
+        self.notes = _notes(ignored, skipped)
+
+    def _look(self, path: str, since: int, left: int, end: float) -> tuple[_Count, int]:
+        count = _Count()
+        whole = os.path.join(self._top, path)
+        if not path.endswith("/"):
+            count.changed = int(_changed(whole, since))
+            return count, left - 1
+        folders = 0
+        for place, below, files in os.walk(whole):
+            below[:] = [it for it in below if it not in CACHES]
+            left -= len(files) + 1
+            if left < 0 or time.monotonic() > end:
+                count.complete = False
+                break
+            folders += _changed(place, since)
+            count.changed += sum(_changed(os.path.join(place, it), since) for it in files)
+        count.changed = count.changed or folders  # something was taken away
+        return count, left
+
+
+def _changed(path: str, since: int) -> bool:
+    try:
+        return os.lstat(path).st_ctime_ns >= since
+    except OSError:
+        return False
+
+
+def _told(path: str) -> bool:
+    return os.path.basename(path.rstrip("/")) not in CACHES and not path.endswith((".pyc", ".pyo"))
+
+
+def _words(why: str, path: str, count: _Count) -> str:
+    if not path.endswith("/"):
+        return why
+    least = "" if count.complete else "at least "
+    return f"{why}: {least}{count.changed:,} change{'s' * (count.changed != 1)} in it"
+
+
+def _notes(ignored: list[str], skipped: list[str]) -> tuple[str, ...]:
+    notes: list[str] = []
+    if ignored:
+        notes.append(f"ignored files are not covered: {listed(ignored)}")
+    if skipped:
+        notes.append(f"too much in it to look for changes: {listed(skipped)}")
+    return tuple(notes)
+
+
+def listed(paths: list[str], most: int = 5) -> str:
+    return ", ".join(paths[:most]) + (f" and {len(paths) - most} more" if len(paths) > most else "")

@@ -1,0 +1,127 @@
+"""Checkpoints of a small folder without git: every file is kept, and read again when its status changed.
+
+Knows neither rules of what to ignore nor turns: what people never edit is left out by its name. Blocks, so it
+belongs on a thread.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ...core.changes import Version
+from .covers import Found, Mark, NotCovered
+from .outside import CACHES
+from .spool import Full, Kept, Spool
+from .versions import MOST_FILE
+
+MOST_FILES = 5_000
+MOST_BYTES = 128 * 2**20
+"""Without git there is no cheaper way than to keep a copy of all of it."""
+
+LEFT_OUT = CACHES | {"node_modules", ".venv", "venv", ".tox", ".cache"}
+
+Signature = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    signature: Signature
+    kept: Kept | None
+    """None: it is too large, or closed to us."""
+
+
+class Plain:
+    """Of one folder."""
+
+    def __init__(self, root: str) -> None:
+        self.root = root
+        self._spool = Spool()
+        self._known: dict[str, _File] = {}
+        self._lock = threading.Lock()
+        self._over = False
+        self.notes: tuple[str, ...] = ()
+
+    def mark(self, *, first: bool = False) -> Mark:
+        with self._lock:
+            at = time.time_ns() - 20_000_000  # files are dated by a clock that ticks every 10 ms or so
+            try:
+                found, empty, left_out = self._walked()
+                self._known = {path: self._file(path, it) for path, it in found.items()}
+            except (OSError, Full) as error:
+                raise NotCovered(str(error)) from None
+        self.notes = (f"not covered: {', '.join(sorted(left_out))}",) if left_out else ()
+        return Mark(dict(self._known), at, frozenset(empty))
+
+    def _walked(self) -> tuple[dict[str, os.stat_result], list[str], set[str]]:
+        found: dict[str, os.stat_result] = {}
+        empty: list[str] = []
+        left_out: set[str] = set()
+        total = 0
+        for place, folders, files in os.walk(self.root):
+            if self._over:
+                raise NotCovered("the session was closed")
+            links = [it for it in folders if os.path.islink(os.path.join(place, it))]
+            left_out |= {f"{it}/" for it in folders if it in LEFT_OUT}
+            folders[:] = [it for it in folders if it not in LEFT_OUT and it not in links]
+            if not folders and not files and not links:
+                empty.append(place)
+            for name in [*files, *links]:
+                path = os.path.join(place, name)
+                try:
+                    status = os.lstat(path)
+                except FileNotFoundError:
+                    continue
+                if stat.S_ISREG(status.st_mode) or stat.S_ISLNK(status.st_mode):
+                    found[path] = status
+                    total += min(status.st_size, MOST_FILE)
+            if len(found) > MOST_FILES or total > MOST_BYTES:
+                raise NotCovered("there is no git here, and the folder is too large to be copied")
+        return found, empty, left_out
+
+    def _file(self, path: str, status: os.stat_result) -> _File:
+        signature = (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_mode)
+        known = self._known.get(path)
+        if known is not None and known.signature == signature:
+            return known
+        version = _read(path, status)
+        return _File(signature, None if version is None else self._spool.keep(version))
+
+    def compare(self, before: Mark, after: Mark) -> Iterator[Found]:
+        old: dict[str, _File] = before.state
+        new: dict[str, _File] = after.state
+        for path in sorted({*old, *new}):
+            one, other = old.get(path), new.get(path)
+            if one == other:
+                continue
+            if (one is not None and one.kept is None) or (other is not None and other.kept is None):
+                yield Found(path, why_not="too large to be kept, or closed to us")
+                continue
+            states = [
+                None if it is None or it.kept is None else self._spool.get(it.kept) for it in (one, other)
+            ]
+            if states[0] != states[1]:
+                yield Found(path, states[0], states[1])
+
+    def kill(self) -> None:
+        self._over = True
+
+    def close(self) -> None:
+        self._over = True
+
+
+def _read(path: str, status: os.stat_result) -> Version | None:
+    try:
+        if stat.S_ISLNK(status.st_mode):
+            return Version(os.fsencode(os.readlink(path)), 0o777, link=True)
+        if status.st_size > MOST_FILE:
+            return None
+        flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
+        with open(os.open(path, flags), "rb") as file:
+            return Version(file.read(MOST_FILE + 1), stat.S_IMODE(status.st_mode))
+    except OSError:
+        return None

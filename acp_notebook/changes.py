@@ -1,0 +1,311 @@
+"""session.changes: what the agent changed, as a table and as diffs, and the way back.
+
+Reads the book that `agent.undo` keeps, from any thread; to undo, it posts to the loop thread and waits.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, overload
+
+from .agent.undo import ledger as book
+from .agent.undo.undoing import Deed
+from .core.changes import FileChange, Version, lines_of_diff
+from .core.changes import Hunk as HunkRecord
+from .core.snapshot import ToolCall
+from .core.tables import html_table, text_table
+from .errors import Conflict
+
+if TYPE_CHECKING:
+    from .agent.conversation import Conversation
+    from .turn import Turn
+
+HEAD = ("turn", "action", "path", "+", "-", "state", "via", "allowed by", "note")
+
+SHOWN = 100
+"""Rows, where the table is shown; the table itself has them all."""
+
+
+class Hunk:
+    """A part of a change that can be undone by itself: some lines, or a cell of a notebook."""
+
+    def __init__(self, change: Change, record: HunkRecord) -> None:
+        self._change = change
+        self._record = record
+
+    @property
+    def id(self) -> str:
+        return self._record.id
+
+    @property
+    def title(self) -> str | None:
+        return self._record.title
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """Each with its sign in front: "-", "+" or " "."""
+        return self._record.lines
+
+    @property
+    def undone(self) -> bool:
+        record = next((it for it in self._change._file.hunks if it.id == self.id), self._record)
+        return record.undone
+
+    def revert(self) -> None:
+        """Take this part back; raises acp.Conflict if that cannot be."""
+        self._change._act("undo", self.id)
+
+    def redo(self) -> None:
+        self._change._act("redo", self.id)
+
+    def __repr__(self) -> str:
+        return "\n".join(self.lines)
+
+
+class Change:
+    """One file that a turn changed."""
+
+    def __init__(self, conversation: Conversation, change: book.Change) -> None:
+        self._conversation = conversation
+        self._change = change
+
+    @property
+    def path(self) -> str:
+        return self._file.path
+
+    @property
+    def moved_from(self) -> str | None:
+        return self._file.moved_from
+
+    @property
+    def action(self) -> str:
+        """created, modified, deleted, moved, mode (its rights only), link (a symlink)."""
+        return self._file.action
+
+    @property
+    def before(self) -> str | bytes | None:
+        """What was in it before the turn: text, else bytes; None if there was no such file."""
+        return _content(self._conversation.undoing.ledger.version(self._change.before))
+
+    @property
+    def after(self) -> str | bytes | None:
+        """What the turn left in it."""
+        return _content(self._conversation.undoing.ledger.version(self._change.after))
+
+    @property
+    def diff(self) -> str:
+        """A unified diff; empty where there are no lines to compare."""
+        lines = lines_of_diff(self._file)
+        if not lines:
+            return ""
+        old, new = self.moved_from or self.path, self.path
+        return "\n".join([f"--- {old}", f"+++ {new}", *lines]) + "\n"
+
+    @property
+    def hunks(self) -> tuple[Hunk, ...]:
+        """The parts that can be undone one by one."""
+        return tuple(Hunk(self, it) for it in self._file.hunks)
+
+    @property
+    def turn(self) -> str:
+        """The id of the turn."""
+        return self._change.turn
+
+    @property
+    def tool_call(self) -> ToolCall | None:
+        """The tool call that did it, as far as that is known."""
+        key = self._change.tool
+        found = None if key is None else self._conversation.read(lambda transcript: transcript.find(key))
+        return found if isinstance(found, ToolCall) else None
+
+    @property
+    def allowed_by(self) -> str | None:
+        """user, policy, grant; None: nobody was asked."""
+        return self._change.allowed_by
+
+    @property
+    def via(self) -> str:
+        """client: the agent had us write it; agent: it did so itself, or by a command."""
+        return self._change.via
+
+    @property
+    def undoable(self) -> bool:
+        return self._change.why_not is None
+
+    @property
+    def why(self) -> str | None:
+        """Why it cannot be undone, or what the conflict is."""
+        return self._file.why
+
+    @property
+    def note(self) -> str | None:
+        return self._file.note
+
+    @property
+    def state(self) -> str:
+        """applied, undone, partly (some hunks are undone), kept, conflict."""
+        return self._change.state
+
+    def revert(self) -> Change:
+        """Take it back. What was changed since is merged; raises acp.Conflict where that cannot be."""
+        return self._act("undo")
+
+    def redo(self) -> Change:
+        """Do it again, after it was taken back."""
+        return self._act("redo")
+
+    def keep(self) -> Change:
+        """It has been seen, and it stays."""
+        return self._act("keep")
+
+    def _act(self, deed: Deed, hunk: str | None = None) -> Change:
+        _acted(self._conversation, deed, self._change.turn, self._change.id, hunk)
+        return self
+
+    @property
+    def _file(self) -> FileChange:
+        undoing = self._conversation.undoing
+        undoing.ledger.survey([self._change])
+        return book.shown_file(self._change, undoing.spelled)
+
+    def _row(self, cwd: str) -> tuple[str, ...]:
+        file = self._file
+        moved = f"{_short(file.moved_from, cwd)} → " if file.moved_from else ""
+        state = file.state if file.undoable else "not undoable"
+        note = "; ".join(filter(None, [file.why, file.note]))
+        path = moved + _short(file.path, cwd)
+        counts = (str(file.added or ""), str(file.removed or ""))
+        return (self.turn, file.action, path, *counts, state, file.via, file.allowed_by or "", note)
+
+    def __repr__(self) -> str:
+        return f"<Change {self.action} {self.path} · {self.state if self.undoable else 'not undoable'}>"
+
+
+class ChangesTable(Sequence[Change]):
+    """The changes, oldest turn first; of this moment."""
+
+    def __init__(
+        self, conversation: Conversation, changes: Sequence[Change], turn: str | None = None
+    ) -> None:
+        self._conversation = conversation
+        self._changes = list(changes)
+        self._turn = turn
+
+    def __len__(self) -> int:
+        return len(self._changes)
+
+    def __iter__(self) -> Iterator[Change]:
+        return iter(self._changes)
+
+    @overload
+    def __getitem__(self, index: int) -> Change: ...
+    @overload
+    def __getitem__(self, index: slice) -> ChangesTable: ...
+    def __getitem__(self, index: int | slice) -> Change | ChangesTable:
+        if isinstance(index, slice):
+            return ChangesTable(self._conversation, self._changes[index], self._turn)
+        return self._changes[index]
+
+    def where(
+        self, *, turn: Turn | str | None = None, path: str | os.PathLike[str] | None = None
+    ) -> ChangesTable:
+        """Those of this turn (or of the turn with this id), of this path (or below that folder)."""
+        from .turn import Turn
+
+        id = turn._run.id if isinstance(turn, Turn) else turn
+        wanted = None if path is None else os.path.join(self._conversation.cwd, os.fspath(path))
+        found = [it for it in self if id in (None, it.turn) and (wanted is None or _is_at(it, wanted))]
+        return ChangesTable(self._conversation, found, self._turn)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is not covered, in plain words."""
+        turns = self._conversation.undoing.ledger.turns
+        chosen = [it for it in tuple(turns.values()) if self._turn in (None, it.id)]
+        return tuple(dict.fromkeys(note for turn in chosen for note in turn.notes))
+
+    @property
+    def diff(self) -> str:
+        """All of it as one unified diff."""
+        return "".join(it.diff for it in self)
+
+    def revert(self) -> ChangesTable:
+        """Take all of it back, the newest first. What goes, goes; raises acp.Conflict for the rest."""
+        return self._act("undo")
+
+    def redo(self) -> ChangesTable:
+        return self._act("redo")
+
+    def keep(self) -> ChangesTable:
+        return self._act("keep")
+
+    def _act(self, deed: Deed) -> ChangesTable:
+        chosen = frozenset(it._change.id for it in self)
+        _acted(self._conversation, deed, self._turn, None, None, chosen)
+        return self
+
+    def to_dicts(self) -> list[dict[str, str]]:
+        """For pandas.DataFrame and for JSON."""
+        return [dict(zip(HEAD, it._row(self._conversation.cwd), strict=True)) for it in self]
+
+    def __repr__(self) -> str:
+        if not self._changes and not self.notes:
+            return "<changes: none yet>"
+        rows, notes = self._shown()
+        return "\n".join([*([text_table(HEAD, rows)] if rows else []), *notes])
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        if not self._changes and not self.notes:
+            return "<p>changes: none yet</p>"
+        rows, notes = self._shown()
+        table = html_table(HEAD, rows) if rows else ""
+        return table + "".join(f"<p>{escape(note)}</p>" for note in notes)
+
+    def _shown(self) -> tuple[list[tuple[str, ...]], list[str]]:
+        rows = [it._row(self._conversation.cwd) for it in self._changes[-SHOWN:]]
+        more = len(self._changes) - SHOWN
+        return rows, [*([f"… {more} earlier, not shown"] if more > 0 else []), *self.notes]
+
+
+def changes_of(conversation: Conversation, turn: str | None = None) -> ChangesTable:
+    """All changes of the session, or of this turn."""
+    found = [Change(conversation, it) for it in conversation.undoing.ledger if turn in (None, it.turn)]
+    return ChangesTable(conversation, found, turn)
+
+
+def _acted(
+    conversation: Conversation,
+    deed: Deed,
+    turn: str | None,
+    file: str | None,
+    hunk: str | None,
+    only: frozenset[str] | None = None,
+) -> None:
+    touched = conversation.host.home.call(conversation.undoing.act(deed, turn, file, hunk, only=only))
+    troubled = [it for it in touched if it.conflict is not None]
+    if troubled:
+        told = "\n".join(f"  {conversation.undoing.spelled(it.path)}: {it.conflict}" for it in troubled)
+        raise Conflict(f"not all of it could be {'undone' if deed == 'undo' else 'done again'}:\n{told}")
+    if file is not None and deed != "keep" and any(it.why_not for it in touched):
+        raise Conflict(f"it cannot be undone: {touched[0].why_not}")
+
+
+def _content(version: Version | None) -> str | bytes | None:
+    if version is None:
+        return None
+    try:
+        return version.data.decode() if b"\0" not in version.data else version.data
+    except UnicodeDecodeError:
+        return version.data
+
+
+def _is_at(change: Change, path: str) -> bool:
+    paths = [it for it in (change.path, change.moved_from) if it is not None]
+    return any(it == path or it.startswith(path.rstrip("/") + "/") for it in paths)
+
+
+def _short(path: str | None, cwd: str) -> str:
+    return "" if path is None else path.removeprefix(cwd.rstrip("/") + "/")
