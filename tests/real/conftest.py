@@ -138,6 +138,16 @@ def claude(model: str, tmp_path: Path) -> Iterator[Starter]:
 
 
 @pytest.fixture
+def claude_agent(model: str, tmp_path: Path) -> Iterator[Starter]:
+    """claude-agent-acp, which reads, writes and runs by itself; with our model behind it."""
+    env = _env(tmp_path) | _CLAUDE | {"ANTHROPIC_BASE_URL": model}
+    env["CLAUDE_CONFIG_DIR"] = str(tmp_path / "home" / "claude")
+    yield from _started(
+        [str(_module(Path(".bin", "claude-agent-acp")))], env, tmp_path, Tools(path="file_path")
+    )
+
+
+@pytest.fixture
 def kimi(model: str, tmp_path: Path) -> Iterator[Starter]:
     """kimi-code, with our model behind it."""
     settings = tmp_path / "home" / "kimi"

@@ -43,6 +43,7 @@ class Restorer:
                 conflict = next((it.step.conflict for it in moves if it.step.conflict), None)
                 if conflict is not None:
                     return conflict
+                moves.sort(key=lambda it: it.step.write is not None)  # a folder may have to go for a file
                 if all(self._carried_out(move, empty) for move in moves):
                     return None
         except (FileTrouble, OSError) as error:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from ...core.changes import Version
@@ -252,7 +252,7 @@ class Undoing:
         self, deed: Deed, turn: TurnChanges, changes: Sequence[Change], hunk: int | None, *, whole: bool
     ) -> None:
         empty = turn.folders[0 if deed == "undo" else 1]
-        for change in sorted(changes, key=lambda it: _order(it, deed)):
+        for change in in_order(changes, deed):
             if change.why_not is not None:
                 continue
             wanted = _wanted(change, deed, hunk)
@@ -283,11 +283,15 @@ def _wanted(change: Change, deed: Deed, hunk: int | None) -> frozenset[int]:
     return change.undone | one if deed == "undo" else change.undone - one
 
 
-def _order(change: Change, deed: Deed) -> tuple[bool, int]:
+def in_order(changes: Iterable[Change], deed: Deed) -> list[Change]:
     """Deletions first, the deepest of them first: a folder may stand where a file was, or the other way."""
-    target = change.before if deed == "undo" else change.after
-    depth = change.path.count("/")
-    return target is not None, -depth if target is None else depth
+
+    def order(change: Change) -> tuple[bool, int]:
+        gone = all((it.before if deed == "undo" else it.after) is None for it in change.parts)
+        depth = change.path.count("/")
+        return not gone, -depth if gone else depth
+
+    return sorted(changes, key=order)
 
 
 def _hunk_number(change: Change, hunk: str) -> int:

@@ -1,0 +1,135 @@
+"""Any tree, any edits: what is undone is what it was, to the byte; what is done again is what it became."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from acp_notebook.agent.roots import Roots
+from acp_notebook.agent.undo.booking import Booker, Finds
+from acp_notebook.agent.undo.covers import Cover
+from acp_notebook.agent.undo.ledger import Change, Ledger
+from acp_notebook.agent.undo.plain import Plain
+from acp_notebook.agent.undo.restoring import Restorer
+from acp_notebook.agent.undo.shadow import Shadow
+from acp_notebook.agent.undo.spool import Spool
+from acp_notebook.agent.undo.undoing import in_order
+
+names = st.sampled_from(["a", "b.txt", "ä ö", "c\nd", "-rf", "*", "x"])
+paths = st.lists(names, min_size=1, max_size=3).map("/".join)
+contents = st.sampled_from([b"", b"one\n", b"one\r\ntwo", b"\0\xff", b"x\n" * 50, b"$Id$\r\n", b"\xfe\xffa"])
+modes = st.sampled_from([0o644, 0o755, 0o600, 0o640, 0o444, 0o700])
+targets = st.sampled_from(["a", "../a", "nowhere", "/etc"])
+
+acts = st.one_of(
+    st.tuples(st.just("write"), paths, contents, modes),
+    st.tuples(st.just("link"), paths, targets),
+    st.tuples(st.just("remove"), paths),
+    st.tuples(st.just("move"), paths, paths),
+    st.tuples(st.just("mode"), paths, modes),
+    st.tuples(st.just("folder"), paths),
+)
+
+
+def do(root: Path, act: tuple[object, ...]) -> None:
+    """One act, as far as it goes: what stands in its way stays."""
+    kind, path = act[0], root / str(act[1])
+    with contextlib.suppress(OSError):
+        if kind == "remove":
+            shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+        elif kind == "mode":
+            if path.is_file() and not path.is_symlink():
+                os.chmod(path, int(str(act[2])))
+        else:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if kind == "folder":
+                path.mkdir()
+            elif kind == "link":
+                path.symlink_to(str(act[2]))
+            elif kind == "move":
+                path.rename(root / str(act[2]))
+            elif not path.is_symlink():
+                assert isinstance(act[2], bytes)
+                path.unlink(missing_ok=True)
+                path.write_bytes(act[2])
+                os.chmod(path, int(str(act[3])))
+
+
+def picture(root: Path) -> dict[str, tuple[object, ...]]:
+    found: dict[str, tuple[object, ...]] = {}
+    for place, folders, files in os.walk(os.fsencode(root)):
+        for name in [*folders, *files]:
+            path = os.path.join(place, name)
+            mode = os.lstat(path).st_mode
+            if stat.S_ISLNK(mode):
+                found[os.fsdecode(path)] = ("link", os.readlink(path))
+            elif stat.S_ISDIR(mode):
+                found[os.fsdecode(path)] = ("folder",)
+            else:
+                found[os.fsdecode(path)] = ("file", stat.S_IMODE(mode), Path(os.fsdecode(path)).read_bytes())
+    return found
+
+
+def check(root: Path, cover: Cover, before: list[tuple[object, ...]], turn: list[tuple[object, ...]]) -> None:
+    for act in before:
+        do(root, act)
+    was, start = picture(root), cover.mark()
+    for act in turn:
+        do(root, act)
+    became, end = picture(root), cover.mark()
+    ledger = Ledger(Spool())
+    finds = Finds(ledger)
+    for found in cover.compare(start, end):
+        finds.take(found)
+    of_turn = ledger.turn("t1", "k1")
+    Booker(ledger, lambda tool: None).enter(of_turn, finds.seen, finds.moves(), ())
+    assert not [it.why_not for it in of_turn.changes if it.why_not]
+    restorer = Restorer(Roots([str(root)]), ledger)
+
+    def bring(changes: list[Change], undo: bool) -> None:
+        ledger.survey(changes)
+        here, there = (end, start) if undo else (start, end)
+        for change in in_order(changes, "undo" if undo else "redo"):
+            wanted = change.everything if undo else frozenset[int]()
+            assert restorer.bring(change, wanted, there.empty) is None
+            change.undone = wanted
+        restorer.bring_folders(here.empty, there.empty)
+
+    bring(of_turn.changes, True)
+    assert picture(root) == was
+    bring(of_turn.changes, False)
+    assert picture(root) == became
+
+
+Make = Callable[[str, Path], Cover]
+
+
+def run(base: Path, make: Make, before: list[tuple[object, ...]], turn: list[tuple[object, ...]]) -> None:
+    shutil.rmtree(base, ignore_errors=True)
+    root = base / "root"
+    root.mkdir(parents=True)
+    cover = make(str(root), base / "state")
+    try:
+        check(root, cover, before, turn)
+    finally:
+        cover.close()
+
+
+@pytest.mark.parametrize(
+    ("make", "examples"), [(Shadow, 25), (lambda root, _: Plain(root), 100)], ids=["git", "no git"]
+)
+def test_undo_is_exact_and_so_is_redo(tmp_path: Path, make: Make, examples: int) -> None:
+    @settings(max_examples=examples, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(st.lists(acts, max_size=8), st.lists(acts, max_size=8))
+    def property(before: list[tuple[object, ...]], turn: list[tuple[object, ...]]) -> None:
+        run(tmp_path / "x", make, before, turn)
+
+    property()

@@ -1,0 +1,73 @@
+"""What real agents change is undone, to the byte, and done again: through us, and by themselves."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+import acp_notebook as acp
+from tests.agents.mock_model import say, script
+from tests.real.conftest import Starter
+from tests.real.test_real_agents import LIMIT_S
+from tests.session.test_undo import filled, git, picture
+
+pytestmark = pytest.mark.real_agent
+
+
+@pytest.fixture(params=["claude", "claude_agent"])
+def either(request: pytest.FixtureRequest) -> Starter:
+    """One that writes through us, one that writes by itself."""
+    starter = request.getfixturevalue(request.param)
+    assert isinstance(starter, Starter)
+    return starter
+
+
+def test_a_turn_is_undone_to_the_byte_and_done_again(either: Starter, request: pytest.FixtureRequest) -> None:
+    folder = either.cwd
+    filled(folder)
+    (folder / "code.py").write_bytes(b"one = 1\ntwo = 2\n" + b"# more\n" * 20 + b"end = 3\n")
+    git(folder, "add", "a.txt")
+    before, status = picture(folder), git(folder, "status", "--porcelain")
+    session = either(permissions="allow")
+    command = "rm gone.txt empty; mkdir moved; mv sub/deep/x.py moved/; chmod 600 run.sh; ln -sf run.sh link"
+    steps = (
+        either.read(folder / "code.py"),
+        either.edit(folder / "code.py", "two = 2", "two = 22"),
+        either.write(folder / "new/file.txt", "new\n"),
+        either.run(command),
+    )
+    turn = session.prompt(script(*steps, say("done")), timeout=LIMIT_S)
+    assert turn.text == "done"
+    after = picture(folder)
+    assert after != before
+    via = "client" if "[claude]" in request.node.name else "agent"
+    found = {os.path.relpath(it.path, folder): (it.action, it.via, it.undoable) for it in turn.changes}
+    assert found == {
+        "code.py": ("modified", via, True),
+        "empty": ("deleted", "agent", True),
+        "gone.txt": ("deleted", "agent", True),
+        "link": ("link", "agent", True),
+        "moved/x.py": ("moved", "agent", True),
+        "new/file.txt": ("created", via, True),
+        "run.sh": ("mode", "agent", True),
+    }
+    assert {it.allowed_by for it in turn.changes} == {"policy"}
+    turn.revert()
+    assert picture(folder) == before
+    assert git(folder, "status", "--porcelain") == status
+    turn.redo()
+    assert picture(folder) == after
+    _protected(turn, folder)
+
+
+def _protected(turn: acp.Turn, folder: Path) -> None:
+    """What the user did later stays: merged where it merges, else a conflict."""
+    code = folder / "code.py"
+    code.write_bytes(code.read_bytes() + b"mine = 4\n")
+    (folder / "new/file.txt").write_text("mine\n")
+    with pytest.raises(acp.Conflict, match=r"new/file\.txt"):
+        turn.revert()
+    assert code.read_bytes() == b"one = 1\ntwo = 2\n" + b"# more\n" * 20 + b"end = 3\nmine = 4\n"
+    assert (folder / "new/file.txt").read_text() == "mine\n"
