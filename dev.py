@@ -370,7 +370,9 @@ def compat(project: Project, args: argparse.Namespace) -> int:
     """Real agents against this client, as a table; what they need is installed into .cache/compat."""
     install(project, "test", "bench")
     provide_node(project, AGENTS_NODE)
-    steps = {"compatibility report": ["tests.compat", *args.more]}
+    options = [*(["--write"] if args.write else []), *(["--family", args.family] if args.family else [])]
+    options += [f"--env={variable}" for variable in args.env]
+    steps = {"compatibility report": ["tests.compat", *options, "--", *args.agents]}
     return run_steps(project, steps, environment(project))
 
 
@@ -448,9 +450,10 @@ def parser() -> argparse.ArgumentParser:
     verbs.add_parser("docs", help="write docs/reference.md from the docstrings").set_defaults(run=docs)
 
     verb = verbs.add_parser("compat", help="real agents against this client, as a table")
-    verb.add_argument(
-        "more", nargs=argparse.REMAINDER, metavar="AGENT", help="names, packages, command lines"
-    )
+    verb.add_argument("--write", action="store_true", help="into docs/compat.md, too")
+    verb.add_argument("--family", help="anthropic, openai, gemini: whose variables lead to the mock model")
+    verb.add_argument("--env", action="append", default=[], metavar="NAME=VALUE", help="{url}: the model's")
+    verb.add_argument("agents", nargs="*", metavar="AGENT", help='a name, npm:package, -- "a command line"')
     verb.set_defaults(run=compat)
 
     verb = verbs.add_parser("bench", help="the benchmarks")

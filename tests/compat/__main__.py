@@ -10,17 +10,13 @@ import argparse
 import os
 import sys
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 
-from tests.agents import mock_model
 from tests.compat import models, report
 from tests.compat.agents import AGENTS, DEFAULT
-from tests.compat.choosing import Places, chosen
-from tests.compat.install import NotInstalled
 from tests.compat.outcome import Outcome
-from tests.compat.script import ROWS, examined
-from tests.compat.subject import Subject
+from tests.compat.script import ROWS
+from tests.compat.trial import column, places
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "compat.md"
@@ -32,33 +28,6 @@ Made by `python3 dev.py compat --write`: real agents, started here with a mock m
 script of prompts for all. Other agents: `python3 dev.py compat -- "some-agent --acp"`, or `npm:package`.
 
 """
-
-
-def column(
-    word: str, setup: models.Setup | None, extra: Sequence[str], places: Places, verbose: bool
-) -> report.Column:
-    """One agent's, from its installation to its last probe."""
-    heard: list[str] = []
-    with (
-        tempfile.TemporaryDirectory(
-            prefix="acp-", ignore_cleanup_errors=True
-        ) as folder,  # short: for sockets
-        mock_model.serving(heard.append) as url,
-    ):
-        try:
-            choice = chosen(word, setup, url, Path(folder, "home"), places)
-        except NotInstalled as error:
-            return report.Column(word, None, dict.fromkeys(ROWS, Outcome("absent", str(error))))
-        subject = Subject(
-            choice.name,
-            choice.command,
-            dict(choice.env) | dict(it.replace("{url}", url).split("=", 1) for it in extra),
-            Path(folder),
-            choice.answers_scripts,
-            lambda: bool(heard),
-            choice.version,
-        )
-        return examined(subject, lambda row, cell: _tell(word, row, cell) if verbose else None)
 
 
 def _tell(word: str, row: str, cell: Outcome) -> None:
@@ -80,16 +49,9 @@ def _arguments() -> argparse.ArgumentParser:
 def main() -> int:
     asked = _arguments().parse_args()
     setup = models.FAMILIES[asked.family] if asked.family else None
-    already = [Path(it) for it in (os.environ.get("ACP_TEST_AGENTS"),) if it]
-    node = ROOT / ".cache" / "node" / "bin"
-    places = Places(
-        ROOT / ".cache" / "compat",
-        (*already, ROOT / ".cache" / "agents"),
-        node if (node / "node").exists() else None,
-    )
     with tempfile.TemporaryDirectory(prefix="acp-compat-config-") as config:
         os.environ["ACP_NOTEBOOK_CONFIG"] = config  # nothing that the user has allowed counts here
-        columns = [column(it, setup, asked.env, places, True) for it in asked.agents or DEFAULT]
+        columns = [column(it, places(), _tell, setup, asked.env) for it in asked.agents or DEFAULT]
     text = report.table(columns, ROWS)
     print(text)
     if asked.write:

@@ -17,6 +17,8 @@ from pathlib import Path
 
 INSTALL_S = 600.0
 
+NEWER_PYTHONS = ("python3.12", "python3.13", "python3.14")
+
 
 class NotInstalled(Exception):
     """Says what the installer said."""
@@ -97,12 +99,23 @@ def _pypi(wanted: str, cache: Path) -> Package:
     folder = cache / f"py-{_slug(wanted)}"
     python = folder / "bin" / "python"
     if not (folder / "installed").exists():
-        _run([sys.executable, "-m", "venv", str(folder)], cache)
-        _run([str(python), "-m", "pip", "install", "-qq", wanted], cache)
+        _by_some_python(wanted, folder, cache)
         (folder / "installed").touch()
     ask = f"import importlib.metadata as it; print(it.version({name!r}))"
     said = subprocess.run([python, "-c", ask], capture_output=True, text=True, check=False).stdout.strip()
     return Package(folder / "bin", folder, said or None)
+
+
+def _by_some_python(wanted: str, folder: Path, cache: Path) -> None:
+    """By this Python, or by a newer one: many agents want the newest."""
+    pythons = [sys.executable, *filter(None, map(shutil.which, NEWER_PYTHONS))]
+    for at, python in enumerate(pythons):
+        try:
+            _run([python, "-m", "venv", "--clear", str(folder)], cache)
+            return _run([str(folder / "bin" / "python"), "-m", "pip", "install", "-qq", wanted], cache)
+        except NotInstalled:
+            if at == len(pythons) - 1:
+                raise
 
 
 def _run(command: list[str], cwd: Path) -> None:

@@ -79,14 +79,14 @@ class Starter:
         self.recordings: list[Path] = []
         subprocess.run(["git", "init", "--quiet", str(self.cwd)], check=True)
 
-    def __call__(self, permissions: Any = "allow") -> acp.Session:
+    def __call__(self, permissions: Any = "allow", inherit_env: list[str] | bool = False) -> acp.Session:
         self.recordings.append(self._folder / f"recording{len(self.recordings)}.jsonl")
         # The basics only: keys, proxies and settings of whoever runs the tests are not the agent's.
         session = acp.connect(
             self._command,
             cwd=self.cwd,
             env=self._env,
-            inherit_env=False,
+            inherit_env=inherit_env,
             permissions=permissions,
             record=self.recordings[-1],
         )

@@ -63,6 +63,14 @@ def test_claude_introduces_itself_and_answers(claude: Starter) -> None:
     wait_until(lambda: "compact" in {command.name for command in session.commands}, "its commands are known")
 
 
+def test_claude_starts_in_a_kernel_that_was_opened_from_claude_code(
+    claude: Starter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CLAUDECODE", "1")
+    session = claude(inherit_env=["CLAUDECODE"])
+    assert session.prompt(script(say("Hello.")), timeout=LIMIT_S).text == "Hello."
+
+
 def test_claude_shows_thoughts_apart_from_the_text(claude: Starter) -> None:
     turn = claude().prompt(script(say("Yes.", thought="Let me see.")), timeout=LIMIT_S)
     assert (turn.thoughts, turn.text) == ("Let me see.", "Yes.")

@@ -1,0 +1,33 @@
+"""The compatibility report, for two agents: every cell as it stands in docs/compat.md."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.compat import report
+from tests.compat.agents import AGENTS
+from tests.compat.script import ROWS
+from tests.compat.trial import ROOT, column, places
+from tests.real.conftest import KIMI_NODE, _module
+
+pytestmark = [pytest.mark.real_agent, pytest.mark.timeout(300)]
+
+PAGE = ROOT / "docs" / "compat.md"
+
+
+def cells_in_the_page(title: str) -> dict[str, str]:
+    """The words of one agent's column, without the numbers of its notes."""
+    rows = [line.strip("| ").split(" | ") for line in PAGE.read_text().splitlines() if line.startswith("|")]
+    head = next(line for line in PAGE.read_text().splitlines() if line.startswith("|  |"))
+    at = [it.strip() for it in head.strip("|").split("|")].index(title)
+    return {row[0]: row[at].partition(" [")[0] for row in rows if row[0] in ROWS}
+
+
+@pytest.mark.parametrize("name", ["claude-agent-acp", "kimi"])
+def test_an_agent_is_as_the_report_says(name: str) -> None:
+    _module(Path(".bin", AGENTS[name].command[0]), node=KIMI_NODE)
+    found = column(name, places())
+    assert report.failed([found]) == []
+    assert {row: cell.word for row, cell in found.cells.items()} == cells_in_the_page(found.title)
