@@ -76,7 +76,7 @@ def run_dev(*arguments: str) -> subprocess.CompletedProcess[str]:
 def test_help_names_every_verb() -> None:
     done = run_dev("--help")
     assert done.returncode == 0
-    for verb in ("demo", "test", "check", "build", "bench"):
+    for verb in ("demo", "test", "check", "build", "bench", "compat"):
         assert f"\n    {verb} " in done.stdout
 
 
@@ -323,3 +323,12 @@ def test_a_server_that_ends_at_once_is_noticed_at_once(tmp_path: Path) -> None:
     ):
         dev.lab_url(server, tmp_path)
     assert time.monotonic() - begin < dev.START_TIMEOUT_S
+
+
+def test_compat_hands_its_options_and_agents_on(
+    project: dev.Project, calls: Calls, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dev, "provide_node", lambda *_: None)
+    args = ["compat", "--write", "--family", "openai", "--env", "A={url}", "--", "kimi", "some-agent --acp"]
+    assert dev.main(args, project.root) == 0
+    assert calls.count("-m tests.compat --write --family openai --env=A={url} -- kimi some-agent --acp") == 1
