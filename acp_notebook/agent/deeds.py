@@ -6,7 +6,7 @@ in the place of those who did them: the user who clicked, the command that wrote
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..core import events as ev
@@ -39,13 +39,15 @@ def ended(ending: Ending | None) -> Deed:
     return {"what": "ended", "reason": ending.reason, "exit_code": ending.exit_code, "stderr": stderr}
 
 
-def of(event: ev.Event, session: str) -> Deed | None:
-    """None: an event of the agent's, which its message tells."""
+def of(event: ev.Event, session: str, made: Callable[[str], bool]) -> Deed | None:
+    """None: an event of the agent's, which its message tells. `made`: whether we have run a terminal."""
     match event:
         case ev.QuestionAsked():
             said: Deed = {"what": "asked", "id": event.id, "tool": event.tool_id}
         case ev.QuestionSettled():
             said = {"what": "settled"} | _fields(event)
+        case ev.TerminalChanged(id=id) | ev.TerminalOutput(id=id) if not made(id):
+            return None
         case ev.TerminalChanged():
             said = {"what": "terminal"} | _fields(event)
         case ev.TerminalOutput():

@@ -271,7 +271,8 @@ class AgentHost:
         self.sessions[id] = conversation
         if conversation not in self.conversations:
             self.conversations.append(conversation)
-            conversation.listen(lambda event, _: self.did(deeds.of(event, conversation.id)))
+            made = conversation.hands.terminals.made
+            conversation.listen(lambda event, _: self.did(deeds.of(event, conversation.id, made)))
         for event in [event for early, event in self._early if early == id]:
             conversation.receive(event)
 

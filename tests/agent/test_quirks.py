@@ -253,3 +253,42 @@ def test_the_command_is_shown_as_one_would_type_it(command: Any, shown: str | No
     events(told, tool(terminal_info={"terminal_id": "x"}))
     expected = [] if shown is None else [ev.TerminalChanged("x", command=shown)]
     assert events(told, ev.ToolChanged("call", raw_input={"command": command})) == expected
+
+
+TELLS = """
+import json, sys
+
+def send(message):
+    print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
+
+def update(**fields):
+    told = {"toolCallId": "call", **fields}
+    send({"method": "session/update", "params": {"sessionId": "s", "update": told}})
+
+for line in sys.stdin:
+    message = json.loads(line)
+    if message.get("method") == "initialize":
+        send({"id": message["id"], "result": {"protocolVersion": 1, "agentCapabilities": {}}})
+    elif message.get("method") == "session/new":
+        send({"id": message["id"], "result": {"sessionId": "s"}})
+    elif message.get("method") == "session/prompt":
+        shown = [{"type": "terminal", "terminalId": "x"}]
+        info = {"terminal_info": {"terminal_id": "x"}}
+        update(sessionUpdate="tool_call", title="ls", kind="execute", content=shown, _meta=info)
+        for word in ("one ", "two"):
+            output = {"terminal_output": {"terminal_id": "x", "data": word}}
+            update(sessionUpdate="tool_call_update", _meta=output)
+        send({"id": message["id"], "result": {"stopReason": "end_turn"}})
+"""
+
+
+def test_a_recording_holds_what_was_told_once_and_plays_it_back(tmp_path: Path) -> None:
+    record = tmp_path / "recording.jsonl"
+    with acp.connect([sys.executable, "-c", TELLS], cwd=tmp_path, record=record) as session:
+        first = session.prompt("go", timeout=LIMIT_S)
+    assert ran(first) == [("", "one two", "killed", None)]
+    assert not [
+        it for it in recording.read(record).entries if it.direction == "did" and "terminal" in str(it)
+    ]
+    with acp.connect(cassette=record, cwd=tmp_path) as session:
+        assert ran(session.prompt("go", timeout=LIMIT_S)) == ran(first)

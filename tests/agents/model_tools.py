@@ -47,6 +47,10 @@ _TEXT = ("content", "contents", "file_text", "file_content", "text", "new_str")
 _LINE = ("command", "cmd", "commands", "script")
 
 
+LIMIT = 60_000
+"""For a command, in milliseconds, where one can be given: claude-code-acp ends those without one at once."""
+
+
 def chosen(what: str, details: Mapping[str, str], offered: Sequence[Tool]) -> tuple[Tool, Json]:
     """The tool, and its arguments; a free one's text is in `input`. Raises NoTool."""
     tool = _find(what, offered)
@@ -86,6 +90,11 @@ def _arguments(what: str, details: Mapping[str, str], schema: Mapping[str, Any])
         name = next((it for it in names if it in known), None)
         if name is not None:
             arguments[name] = _fitted(value, known[name], schema)
+    limit = known.get("timeout", {})
+    if what == "run" and limit.get("type") in ("number", "integer"):
+        arguments["timeout"] = min(LIMIT, limit.get("maximum", LIMIT))
+    if "sandbox_permissions" in known:  # a model asks to leave the sandbox, where it knows that it must
+        arguments |= {"sandbox_permissions": "require_escalated", "justification": "As asked."}
     if "create" in known.get("command", {}).get("enum", ()):  # an editor with commands of its own
         arguments["command"] = {"write": "create", "read": "view"}[what]
     return arguments

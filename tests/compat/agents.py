@@ -33,10 +33,11 @@ AGENTS: dict[str, Entry] = {
     "sdk-example": Entry(
         "npm:@agentclientprotocol/sdk@1.9.0", ("node", EXAMPLE), models.none, answers_scripts=False
     ),
-    "codex": Entry("npm:@zed-industries/codex-acp", ("codex-acp",), models.codex),
+    "codex": Entry("npm:@agentclientprotocol/codex-acp", ("codex-acp",), models.codex),
+    "codex-acp-zed": Entry("npm:@zed-industries/codex-acp@0.16.0", ("codex-acp",), models.codex),
     "qwen": Entry("npm:@qwen-code/qwen-code", ("qwen", "--acp"), models.qwen),
     "opencode": Entry("npm:opencode-ai", ("opencode", "acp"), models.opencode("opencode")),
-    "kilo": Entry("npm:@kilocode/cli", ("kilo", "acp"), models.opencode("kilo")),
+    "kilo": Entry("npm:@kilocode/cli@7.7.9", ("kilo", "acp"), models.opencode("kilo")),
     "copilot": Entry("npm:@github/copilot", ("copilot", "--acp"), models.copilot),
     "cline": Entry("npm:cline", ("cline", "--acp"), models.every_family),
     "auggie": Entry("npm:@augmentcode/auggie", ("auggie", "--acp"), models.none),

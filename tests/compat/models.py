@@ -116,8 +116,7 @@ def qwen(url: str, folder: Path) -> Env:
 def codex(url: str, folder: Path) -> Env:
     _write(
         folder / "codex" / "config.toml",
-        f'model = "{MODEL}"\nmodel_provider = "mock"\n'
-        f'sandbox_mode = "danger-full-access"\napproval_policy = "untrusted"\n'  # a sandbox is not everywhere
+        f'model = "{MODEL}"\nmodel_provider = "mock"\napprovals_reviewer = "user"\n'
         f'[model_providers.mock]\nname = "mock"\nbase_url = "{url}/v1"\n'
         f'wire_api = "responses"\nenv_key = "MOCK_KEY"\n'
         f"[analytics]\nenabled = false\n",
