@@ -33,11 +33,13 @@ if TYPE_CHECKING:
         UsageError,
     )
     from .examining import doctor
+    from .importing import import_agents
     from .listing import agents
     from .loading import load_transcript
     from .permitting import permissions
     from .running_agent import Agent
     from .session import Session
+    from .trusting import trust
     from .turn import Turn
 
 __all__ = [
@@ -69,8 +71,10 @@ __all__ = [
     "connect",
     "doctor",
     "events",
+    "import_agents",
     "load_transcript",
     "permissions",
+    "trust",
 ]
 
 _HOMES = {
@@ -95,11 +99,13 @@ _HOMES = {
         "Timeout",
         "UsageError",
     ),
+    "importing": ("import_agents",),
     "listing": ("agents",),
     "loading": ("load_transcript",),
     "permitting": ("permissions",),
     "running_agent": ("Agent",),
     "session": ("Session",),
+    "trusting": ("trust",),
     "turn": ("Turn",),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}

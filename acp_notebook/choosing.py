@@ -9,9 +9,10 @@ import os
 from collections.abc import Mapping, Sequence
 
 from .agent import catalog
-from .agent.catalog import Found, NeedsInstall, OwnAgent
+from .agent.catalog import Found, NeedsInstall
 from .agent.decisions import Decisions
 from .agent.launchers import find_launchers
+from .core.settings import OwnAgent
 from .notebook.kernel import where
 
 

@@ -14,19 +14,24 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from .agent import loop, quirks, recording
 from .agent.audit_file import AuditFile
-from .agent.catalog import Found
+from .agent.catalog import BUILT_IN, Found
 from .agent.environment import agent_environment
 from .agent.host import AgentHost, Launch
+from .agent.mcp_servers import Servers
 from .agent.process import Command, ProcessTransport
 from .agent.replay import ReplayTransport
 from .cassette import Cassette
 from .choosing import choose, completed
+from .config import NOTHING, InForce, in_force, own_settings
+from .core import events as ev
+from .core.mcp import expanded
 from .core.policy import Policy
 from .core.redaction import Redactor, Secret
+from .core.settings import Settings
 from .errors import AgentDied, RecordingError, UsageError
 from .notebook import kernel
 from .presenting import Show, sign_in_shown
-from .running_agent import Agent, folder, policy_of
+from .running_agent import Agent, GivenServers, folder, policy_of
 from .session import Session
 
 if TYPE_CHECKING:
@@ -46,7 +51,7 @@ def connect(
     inherit_env: bool | Iterable[str] = True,
     permissions: Policy = "ask",
     roots: Iterable[str | Path] = (),
-    mcp_servers: Iterable[Mapping[str, Any]] = (),
+    mcp_servers: GivenServers = (),
     record: str | Path | None = None,
     cassette: str | Path | Cassette | None = None,
     redact: Redact | None = None,
@@ -63,6 +68,7 @@ def connect(
     undo: bool = True,
     start_timeout: float = START_TIMEOUT_S,
     install: bool | None = None,
+    trust_project: bool | str | None = None,
 ) -> Session:
     """Start an agent and open a session on it.
 
@@ -95,6 +101,15 @@ def connect(
     The folders are marked before and after each turn, in a private place outside of them, so that what the
     agent changes can be undone, also what it changes by itself: `session.changes`, `turn.revert()`. With
     `undo=False` only what is written through us can be.
+
+    `mcp_servers` are handed on to the agent: names of servers in your file, mappings with a name and a
+    command (args, env) or a url (headers, type), or a mapping from names to these. Without any it gets those
+    of your file that are marked `always`; None means none at all.
+
+    Your file (config.toml in ~/.config/acp_notebook) has agents, MCP servers and permission rules of yours. A
+    project's file (.acp_notebook.toml) is not used before you have trusted its content, see `acp.trust`; in
+    headless runs only with `trust_project=True` (or the content's sha256) besides, and never to allow
+    anything. `trust_project=False` leaves it alone.
     """
     raw = _one_of("read_notebooks", read_notebooks, "elided", "raw") == "raw"
     keep = _one_of("notebook_outputs", notebook_outputs, "drop", "keep") == "keep"
@@ -106,7 +121,9 @@ def connect(
     redactor = _redactor(env, secrets)
     shows = sign_in_shown()
 
-    def opened(launch: Launch, where: str, more_roots: Sequence[str] = ()) -> Session:
+    def opened(
+        launch: Launch, where: str, more_roots: Sequence[str] = (), servers: Any = (), now: InForce = NOTHING
+    ) -> Session:
         ready = replace(
             launch,
             fs=fs,
@@ -119,21 +136,59 @@ def connect(
             redactor=redactor,
             auth=auth,
             undo=undo and launch.replay is None,
+            judge=replace(now.judge, agent=launch.name),
         )
         folders = tuple(roots) or tuple(more_roots)
-        return loop.call(_opened(ready, how, where, policy, tuple(mcp_servers), folders, redact, shows))
+        return loop.call(_opened(ready, how, where, policy, servers, folders, redact, shows, now.notices))
 
     if tape is not None and not tape.records:
-        return opened(*_recorded(tape, None if cwd is None else folder(cwd)))
-    where = folder(cwd if cwd is not None else os.getcwd())
+        return opened(*_recorded(tape, None if cwd is None else folder(cwd)), mcp_servers)
+    own, broken = _own_settings(agent)
+    agent = agent if agent is not None else own.agent
+    where = folder(cwd or _own_folder(own, agent) or os.getcwd())
+    now = in_force(where, own, trust_project, broken)
     environment = _environment(env, inherit_env)
-    found = choose(_named(agent), environment.get("PATH"), cwd=where, install=install)
+    found = choose(_named(agent), environment.get("PATH"), cwd=where, own=now.agents, install=install)
+    servers = Servers(
+        now.servers,
+        tuple(dict.fromkeys((*now.always, *found.mcp_servers))),
+        learn=lambda values: redactor.learn(it for it in values if not _is_path(it)),
+    )
+    chosen = servers.chosen(mcp_servers) or None
+
+    def process(found: Found) -> Launch:
+        launch = _process(found, where, environment, env, tape or record, redactor)
+        return replace(launch, servers=servers)
+
     try:
-        return opened(_process(found, where, environment, env, tape or record, redactor), where)
+        return opened(process(found), where, servers=chosen, now=now)
     except AgentDied as died:
         if found.older is None or not _refuses_arguments(died):
             raise
-    return opened(_process(found.older, where, environment, env, tape or record, redactor), where)
+    return opened(process(found.older), where, servers=chosen, now=now)
+
+
+def _own_settings(agent: str | Sequence[str] | None) -> tuple[Settings, str | None]:
+    """The user's, and what is wrong with them. The built-in agent starts all the same, and tells it."""
+    try:
+        return own_settings(), None
+    except UsageError as error:
+        if agent not in BUILT_IN:
+            raise
+        return Settings(), f"Your settings are not used: {error}"
+
+
+def _own_folder(own: Settings, agent: str | Sequence[str] | None) -> str | None:
+    entry = own.agents.get(agent) if isinstance(agent, str) else None
+    return entry.cwd if entry is not None else None
+
+
+def _expanded(found: Found) -> dict[str, str]:
+    """The variables of the user's file, with "${NAME}" put in."""
+    try:
+        return expanded(found.secrets, os.environ, f"the agent {found.name}")
+    except ValueError as error:
+        raise UsageError(str(error)) from None
 
 
 def _how_to_open(load: str | None, resume: str | None) -> tuple[str, str | None]:
@@ -169,16 +224,20 @@ async def _opened(
     how: tuple[str, str | None],
     cwd: str,
     policy: Policy,
-    mcp_servers: tuple[Mapping[str, Any], ...],
+    mcp_servers: Any,
     roots: tuple[str | Path, ...],
     redact: Redact | None,
     shows: Show | None,
+    notices: tuple[str, ...],
 ) -> Session:
     host = AgentHost(launch)
     await host.start()
     try:
         agent = Agent(host, cwd=cwd, policy=policy, redact=redact)
-        return await agent._open(*how, None, None, mcp_servers, roots, shows=shows)
+        session = await agent._open(*how, None, None, mcp_servers, roots, shows=shows)
+        for text in notices:
+            session._conversation.apply(ev.NoticeGiven("warning", "Settings", text, source="client"))
+        return session
     except BaseException:
         await host.close()
         raise
@@ -212,8 +271,10 @@ def _process(
     record: str | Path | Cassette | None,
     redactor: Redactor,
 ) -> Launch:
-    whole = quirks.environment(completed(found, environment, env or {}), found.argv, env or {})
-    redactor.learn(found.secrets.values())
+    written = _expanded(found)
+    needed = replace(found, env={**found.env, **written})
+    whole = quirks.environment(completed(needed, environment, env or {}), found.argv, env or {})
+    redactor.learn(it for it in written.values() if not _is_path(it))
     tap = _recorder(record, found.name, redactor)
     command = Command(argv=found.argv, cwd=found.folder or cwd, env=whole)
     return Launch(

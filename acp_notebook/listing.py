@@ -15,12 +15,13 @@ from html import escape
 
 from ._version import __version__
 from .agent import catalog
-from .agent.catalog import OwnAgent
 from .agent.catalog_data import AGENTS, KnownAgent
 from .agent.environment import agent_environment
 from .agent.launchers import Launchers, find_command, find_launchers
 from .agent.versions import installed_version
+from .config import own_settings
 from .core.acts import shown
+from .core.settings import OwnAgent
 from .core.tables import html_table, text_table
 from .errors import UsageError
 
@@ -179,4 +180,7 @@ def _row(it: AgentRecord) -> tuple[str, ...]:
 
 def agents() -> Agents:
     """The agents that `connect` knows by name: found where, which version, what is missing."""
-    return Agents()
+    try:
+        return Agents(own_settings().agents)
+    except UsageError as error:
+        return Agents(warning=f"Your settings are not used: {error}")

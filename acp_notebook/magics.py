@@ -27,6 +27,7 @@ from IPython.core.magic import Magics, line_cell_magic, line_magic, magics_class
 from .agent import catalog
 from .agent_line import DEFAULT, opened, wish_of, words_of
 from .completing import Known, complete, place_of
+from .config import own_names
 from .errors import AgentNotFound, Error, UsageError
 from .listing import agents
 from .live_notebook import LiveNotebook
@@ -181,7 +182,7 @@ class AcpMagics(Magics):
         sessions = self._sessions()
         session = sessions.get(session_name or DEFAULT) or next(iter(sessions.values()), None)
         return Known(
-            agents=catalog.names(),
+            agents=catalog.names(own_names()),
             sessions=sessions,
             commands=session.commands if session is not None else (),
             variables=self.around.variables(),

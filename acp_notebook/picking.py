@@ -73,7 +73,7 @@ class Picker:
             intent.id,
             cwd,
             before.permits.questions.policy,
-            before.mcp_servers,
+            before.mcp_servers or None,
             # What the user allowed for this folder; an agent's own list of folders allows nothing.
             before.directories if cwd == before.cwd else (),
         )

@@ -14,6 +14,7 @@ from .agent.conversation import Conversation
 from .agent.host import AgentHost
 from .core import events as ev
 from .core.facts import AuthMethod, Capabilities
+from .core.mcp import McpServer
 from .core.policy import Policy, checked
 from .core.session_table import SessionTable
 from .errors import UsageError
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 FORKED = (
     "This session goes on from another one: the agent knows what was said there, and it is not shown here."
 )
+
+GivenServers = Mapping[str, Mapping[str, Any]] | Iterable[Mapping[str, Any] | str | McpServer] | None
+"""MCP servers as `connect` takes them."""
 
 
 class Agent:
@@ -83,7 +87,7 @@ class Agent:
         *,
         cwd: str | Path | None = None,
         permissions: Policy | None = None,
-        mcp_servers: Iterable[Mapping[str, Any]] = (),
+        mcp_servers: GivenServers = (),
         roots: Iterable[str | Path] = (),
     ) -> Session:
         """Another conversation on this agent; by default in the same folder, by the same policy."""
@@ -95,7 +99,7 @@ class Agent:
         *,
         cwd: str | Path | None = None,
         permissions: Policy | None = None,
-        mcp_servers: Iterable[Mapping[str, Any]] = (),
+        mcp_servers: GivenServers = (),
         roots: Iterable[str | Path] = (),
     ) -> Session:
         """A session that the agent keeps, with its history told anew."""
@@ -107,7 +111,7 @@ class Agent:
         *,
         cwd: str | Path | None = None,
         permissions: Policy | None = None,
-        mcp_servers: Iterable[Mapping[str, Any]] = (),
+        mcp_servers: GivenServers = (),
         roots: Iterable[str | Path] = (),
     ) -> Session:
         """A session that the agent keeps, without its history."""
@@ -119,7 +123,7 @@ class Agent:
         *,
         cwd: str | Path | None = None,
         permissions: Policy | None = None,
-        mcp_servers: Iterable[Mapping[str, Any]] = (),
+        mcp_servers: GivenServers = (),
         roots: Iterable[str | Path] = (),
     ) -> Session:
         """A new session that goes on from one that the agent keeps, without its history; that one stays."""
@@ -158,7 +162,7 @@ class Agent:
         id: str | None,
         cwd: str | Path | None,
         permissions: Policy | None,
-        mcp_servers: Iterable[Mapping[str, Any]],
+        mcp_servers: GivenServers,
         roots: Iterable[str | Path],
         *,
         shows: Show | None = None,

@@ -178,7 +178,7 @@ class Session(Shown):
             self.id,
             cwd=self.cwd,
             permissions=conversation.permits.questions.policy,
-            mcp_servers=conversation.mcp_servers,
+            mcp_servers=conversation.mcp_servers or None,
             roots=conversation.directories,
         )
 

@@ -10,7 +10,7 @@ import pytest
 
 import acp_notebook as acp
 from acp_notebook.agent import launchers, versions
-from acp_notebook.agent.catalog import OwnAgent
+from acp_notebook.core.settings import OwnAgent
 from acp_notebook.listing import Agents
 from tests.agent.test_catalog import program
 

@@ -37,8 +37,10 @@ NAMES = [
     "connect",
     "doctor",
     "events",
+    "import_agents",
     "load_transcript",
     "permissions",
+    "trust",
 ]
 
 SHOWN = "to_html to_markdown to_text"
@@ -120,6 +122,7 @@ def test_the_signature_of_connect() -> None:
         ("undo", True),
         ("start_timeout", 60.0),
         ("install", None),
+        ("trust_project", None),
     ]
     first, *rest = parameters
     assert first.kind is first.POSITIONAL_OR_KEYWORD

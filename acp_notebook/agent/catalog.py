@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..core.acts import shown
+from ..core.settings import OwnAgent
 from ..errors import AgentNotFound, UsageError
 from .catalog_data import AGENTS, KnownAgent
 from .launchers import SAFE_FOLDER, Launchers, find_command, find_launchers, through_npx, through_uvx
@@ -28,24 +29,6 @@ UV_LINE = "pip install uv"
 
 CLOSE_ENOUGH = 0.6
 """How alike a misspelt name and the one that is suggested are, for difflib."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OwnAgent:
-    """An agent of the user's, from a file: a command, or a package for npx or uvx."""
-
-    name: str
-    command: tuple[str, ...] = ()
-    npx: str | None = None
-    uvx: str | None = None
-    env: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Often secrets, so it is not shown."""
-    cwd: str | None = None
-    mcp_servers: tuple[str, ...] = ()
-    source: str = "yours"
-    """Whose it is, for people: "yours", "imported", "project"."""
-    by_hand: str | None = None
-    """Why it cannot be started, and what to do: a binary that must be installed first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,7 @@ import contextlib
 import itertools
 import os
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Raw
@@ -97,13 +97,13 @@ class Conversation:
         *,
         cwd: str,
         policy: Policy = "ask",
-        mcp_servers: Iterable[Mapping[str, Any]] = (),
+        mcp_servers: Any = (),
         directories: Iterable[str] = (),
     ) -> None:
         self.host = host
         self.id = ""
         self.cwd = cwd
-        self.mcp_servers = tuple(mcp_servers)
+        self.mcp_servers = host.launch.servers.chosen(mcp_servers)
         self.directories = tuple(directories)
         self.listeners: tuple[Listener, ...] = ()
         self.closed = False
@@ -123,7 +123,7 @@ class Conversation:
         self._closing: asyncio.Task[None] | None = None
         roots = Roots([cwd, *self.directories])
         self.auditor = Auditor(self._where, host.launch.audit, host.launch.redactor)
-        self.permits = Permits(self, policy, roots.folders, self.auditor)
+        self.permits = Permits(self, policy, roots.folders, self.auditor, host.launch.judge)
         self.permits.questions.timeout = host.launch.question_timeout
         notebooks = NotebookFiles(
             roots,

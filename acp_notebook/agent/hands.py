@@ -92,14 +92,15 @@ class Hands:
     # ---- files ----------------------------------------------------------------------------------
 
     async def read(self, asked: ReadAsked) -> str:
-        """Inside the session's folders nobody is asked."""
+        """Inside the session's folders nobody is asked; a rule of the user's can say no."""
         try:
+            await on_a_thread(lambda: self._permits.check_read(asked.path))
             place = await self.notebooks.place_of(asked.path)
             if place is not None:
                 text = await self.notebooks.read(place, asked.line, asked.limit)
             else:
                 text = await on_a_thread(lambda: read_text(self._roots, asked.path, asked.line, asked.limit))
-        except FileTrouble as error:
+        except (FileTrouble, Denied) as error:
             self._auditor.note("act", "read", asked.path, by="client", outcome="failed", reason=str(error))
             raise
         self._auditor.note("act", "read", asked.path, by="client", outcome="done", characters=len(text))

@@ -19,6 +19,7 @@ from .._version import __version__
 from ..core import events as ev
 from ..core.facts import AgentFacts, SessionFacts
 from ..core.redaction import Redactor
+from ..core.rules import NO_JUDGE, Judge
 from ..errors import (
     AgentDied,
     AgentError,
@@ -35,6 +36,7 @@ from .audit_file import AuditFile
 from .client import Client
 from .connection import Connection, Tap
 from .conversation import Conversation
+from .mcp_servers import Servers, check_taken
 from .recovery import Recovery
 from .replay import Replay
 from .session_store import SessionStore
@@ -94,6 +96,10 @@ class Launch:
     """The method by which to sign in, where the agent wants that."""
     undo: bool = True
     """The session's folders are marked before and after each turn."""
+    servers: Servers = field(default_factory=Servers)
+    """The MCP servers that its sessions can have."""
+    judge: Judge = NO_JUDGE
+    """The rules of the user's file, and of the project's."""
 
     @property
     def capabilities(self) -> dict[str, Any]:
@@ -245,7 +251,8 @@ class AgentHost:
         *id: str,
     ) -> SessionFacts:
         directories = conversation.directories if self.facts.capabilities.additional_directories else ()
-        asked = call(*id, conversation.cwd, conversation.mcp_servers, directories)
+        check_taken(conversation.mcp_servers, self.facts.capabilities, self.name)
+        asked = call(*id, conversation.cwd, v1.mcp_servers(conversation.mcp_servers), directories)
         self.did(deeds.folders(conversation.cwd, conversation.directories))
         if not self._opening:
             self._early.clear()

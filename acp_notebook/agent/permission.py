@@ -40,17 +40,19 @@ class Questions:
         id: str,
         request: PermissionRequest,
         remembered: Callable[[], Decision | None] = lambda: None,
+        judged: Callable[[Any], tuple[Any, str | None]] = lambda said: (said, None),
         *,
         waits: bool = False,
     ) -> Decision:
         """The decision; ends at the latest when `settle` or `settle_all` is called.
 
-        Where the policy says to ask, what was `remembered` answers in the user's place. `waits`: it is
-        left open also where nobody can be asked, because it is known that it will be settled.
+        What the policy says is `judged` by the rules of files, with whose rule it was. Where that says to
+        ask, what was `remembered` answers in the user's place. `waits`: it is left open also where nobody can
+        be asked, because it is known that it will be settled.
         """
         answer: asyncio.Future[Decision] = asyncio.get_running_loop().create_future()
         self._open[id] = answer
-        policy = asyncio.ensure_future(self._by_policy(request))
+        policy = asyncio.ensure_future(self._by_policy(request, judged))
         try:
             both: set[asyncio.Future[Any]] = {answer, policy}
             await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
@@ -81,12 +83,16 @@ class Questions:
             self._open[id].set_result(Decision(None, "client", reason))
         return settled
 
-    async def _by_policy(self, request: PermissionRequest) -> Decision | None:
+    async def _by_policy(
+        self, request: PermissionRequest, judged: Callable[[Any], tuple[Any, str | None]]
+    ) -> Decision | None:
         """None: the policy says to ask."""
         if callable(self.policy):
             said, reason = await _call(self.policy, request)
         else:
             said, reason = word_for(self.policy, request), None
+        said, rule = judged(said)
+        reason = rule or reason
         if isinstance(said, str) and said == "ask":
             return None
         return decide(said, request.options, by="policy", reason=reason)

@@ -10,7 +10,7 @@ import asyncio
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -18,8 +18,9 @@ from ..core import events as ev
 from ..core import grants as gr
 from ..core.acts import Act, acts_of, covers, names, remaining
 from ..core.facts import PermissionAsked
-from ..core.policy import Decision, PermissionRequest, Policy, decide
+from ..core.policy import WORDS, Decision, PermissionRequest, Policy, Word, decide
 from ..core.records import Json, Offer, Option, Text
+from ..core.rules import NO_JUDGE, Judge
 from ..core.snapshot import Question, ToolCall
 from .auditing import Auditor
 from .grant_store import GrantStore, SessionGrants
@@ -50,7 +51,12 @@ class Permits:
     """One session's."""
 
     def __init__(
-        self, conversation: Conversation, policy: Policy, folders: Sequence[str], auditor: Auditor
+        self,
+        conversation: Conversation,
+        policy: Policy,
+        folders: Sequence[str],
+        auditor: Auditor,
+        judge: Judge = NO_JUDGE,
     ) -> None:
         self.questions = Questions(policy)
         self.grants = SessionGrants()
@@ -58,6 +64,7 @@ class Permits:
         self._conversation = conversation
         self._workspace, *self._roots = folders
         self._auditor = auditor
+        self._judge = judge
         self._asked = 0
         self._cards = 0
         self._allowed: list[ToolCall] = []
@@ -101,7 +108,7 @@ class Permits:
         """
         calls = self._conversation.read(lambda transcript: transcript.open_tools())
         covering = covers(self._allowed, calls, act, self._conversation.cwd, os.path.realpath)
-        if covering is not None:
+        if covering is not None and self.forbidden(act) is None:
             self._remember_always(covering, act)
             self._use(covering, act)
             if not always:
@@ -119,7 +126,7 @@ class Permits:
         tool = self._conversation.read(lambda transcript: transcript.tool(id))
         try:
             decision = await self._decided(
-                tool, OPTIONS, () if always else (act,), act.target, unprompted=True
+                tool, OPTIONS, () if always else (act,), act.target, unprompted=True, ruled=(act,)
             )
         except asyncio.CancelledError:
             if own is None:
@@ -152,7 +159,9 @@ class Permits:
         *,
         unprompted: bool = False,
         raw: Json = None,
+        ruled: Sequence[Act] | None = None,
     ) -> Decision:
+        """`acts` are what a grant may reach; `ruled`, by default the same, what rules of files are about."""
         self._asked += 1
         id = f"q{self._asked}"
         offers = self._offers(options, acts)
@@ -160,7 +169,9 @@ class Permits:
         self._conversation.apply(ev.QuestionAsked(id, tool.id, options, raw, offers=shown))
         detail: dict[str, Json] = {"tool": tool.id} | ({"unprompted": True} if unprompted else {})
         try:
-            decision = await self._answered(id, PermissionRequest(tool, options), acts)
+            decision = await self._answered(
+                id, PermissionRequest(tool, options), acts, acts if ruled is None else ruled
+            )
         except asyncio.CancelledError:
             decision = Decision(None, "agent", "the agent took the question back")
             self._settle(id, decision)
@@ -180,7 +191,9 @@ class Permits:
         self._auditor.decided(tool.kind, target, decision, outcome, detail)
         return decision
 
-    async def _answered(self, id: str, request: PermissionRequest, acts: Sequence[Act]) -> Decision:
+    async def _answered(
+        self, id: str, request: PermissionRequest, acts: Sequence[Act], ruled: Sequence[Act]
+    ) -> Decision:
         running = self._conversation.running
         if running is None or running.cancelling:
             decision = Decision(None, "client", "no turn is running")
@@ -188,9 +201,33 @@ class Permits:
             return decision
         replay = self._conversation.host.launch.replay
         if replay is None:
-            return await self.questions.ask(id, request, lambda: self._granted(request.options, acts))
+            return await self.questions.ask(
+                id,
+                request,
+                lambda: self._granted(request.options, acts),
+                lambda said: self._judged(said, request, ruled),
+            )
         recorded, waits = replay.stand_ins.answer_to(self._conversation.id, request)
         return await self.questions.ask(id, request, lambda: recorded, waits=waits)
+
+    def forbidden(self, act: Act) -> str | None:
+        """Whose rule rejects the act, whoever would allow it."""
+        return self._judge.rejects(act)
+
+    def check_read(self, path: str) -> None:
+        """Raises Denied where a rule says that this file is not read. Nobody is asked."""
+        rule = self._judge.rejects(Act("read", os.path.realpath(path)), "ask")
+        if rule is not None:
+            raise Denied(f"{rule} rejects it")
+
+    def _judged(self, said: Any, request: PermissionRequest, acts: Sequence[Act]) -> tuple[Any, str | None]:
+        """What the rules of files make of a policy's answer, which may be an option's id."""
+        if isinstance(said, str) and said in WORDS:
+            word: Word = said  # type: ignore[assignment]
+        else:
+            word = "allow" if decide(said, request.options, by="").allows(request.options) else "reject"
+        judged, rule = self._judge.judged(word, request.kind, acts)
+        return (said, None) if judged == word else (judged, rule)
 
     def _settle(self, id: str, decision: Decision) -> None:
         self._conversation.apply(ev.QuestionSettled(id, decision.option, decision.by, decision.reason))

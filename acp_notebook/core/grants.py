@@ -99,7 +99,7 @@ def matches(grant: Grant, agent: str, workspace: str, act: Act, roots: Iterable[
     if grant.kind == "execute":
         return _same_command(grant, workspace, act)
     folders = (workspace, *roots) if grant.path is None else (grant.path,)
-    return act.command is None and any(_reaches(folder, act.path) for folder in folders)
+    return act.command is None and any(reaches(folder, act.path) for folder in folders)
 
 
 def _same_command(grant: Grant, workspace: str, act: Act) -> bool:
@@ -109,7 +109,7 @@ def _same_command(grant: Grant, workspace: str, act: Act) -> bool:
     return line_of(act.command, folder) == grant.command
 
 
-def _reaches(folder: str, path: str | None) -> bool:
+def reaches(folder: str, path: str | None) -> bool:
     if path is None or not is_resolved(path) or not is_resolved(folder) or not inside(folder, path):
         return False
     below = path[len(folder) :].casefold().split("/")

@@ -11,9 +11,10 @@ import pytest
 
 import acp_notebook as acp
 from acp_notebook.agent import catalog, launchers
-from acp_notebook.agent.catalog import NeedsInstall, OwnAgent, resolve
+from acp_notebook.agent.catalog import NeedsInstall, resolve
 from acp_notebook.agent.catalog_data import AGENTS, KnownAgent
 from acp_notebook.agent.launchers import find_command, find_launchers
+from acp_notebook.core.settings import OwnAgent
 
 WANTED = (
     "claude-code-acp claude-agent-acp gemini codex goose opencode qwen copilot kimi cline kilo mistral-vibe "

@@ -49,6 +49,7 @@ from .requests import (
     read_write_file,
     terminal_made,
 )
+from .servers import mcp_servers
 from .updates import read_update
 
 __all__ = [
@@ -69,6 +70,7 @@ __all__ = [
     "list_sessions",
     "load_session",
     "logout",
+    "mcp_servers",
     "new_session",
     "output_answer",
     "permission_answer",

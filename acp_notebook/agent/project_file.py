@@ -1,0 +1,68 @@
+"""A project's own settings file: found, and read once.
+
+Knows nothing of what stands in it, and believes nothing of it: whoever made the project wrote it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from dataclasses import dataclass, field
+
+from ..errors import Error
+
+PROJECT_FILE = ".acp_notebook.toml"
+
+MAX_BYTES = 64_000
+"""A page of settings; a bigger file is none."""
+
+MAX_LEVELS = 64
+"""Folders above the session's that are looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectFile:
+    """The file as it was read: what is hashed is what is used, whatever the file holds a moment later."""
+
+    path: str
+    data: bytes = field(repr=False)
+
+    @property
+    def sha256(self) -> str:
+        return hashlib.sha256(self.data).hexdigest()
+
+
+def find_project_file(cwd: str) -> str | None:
+    """The nearest one, from the folder up to the top of its repository; without a repository, only here."""
+    here = os.path.realpath(cwd)
+    folders = [here]
+    while not os.path.lexists(os.path.join(folders[-1], ".git")):
+        above = os.path.dirname(folders[-1])
+        if above == folders[-1] or len(folders) > MAX_LEVELS:
+            folders = [here]  # no repository
+            break
+        folders.append(above)
+    candidates = (os.path.join(folder, PROJECT_FILE) for folder in folders)
+    return next((it for it in candidates if os.path.lexists(it)), None)
+
+
+def read_project_file(path: str) -> ProjectFile:
+    """Raises Error where it is no plain file of a sane size."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        why = "it is a symbolic link" if os.path.islink(path) else str(error.strerror)
+        raise Error(f"{path} is not used: {why}") from None
+    try:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise Error(f"{path} is not used: it is no regular file")
+        with open(handle, "rb", closefd=False) as file:
+            data = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise Error(f"{path} is not used: {error.strerror}") from None
+    finally:
+        os.close(handle)
+    if len(data) > MAX_BYTES:
+        raise Error(f"{path} is not used: it is bigger than {MAX_BYTES:,} bytes")
+    return ProjectFile(path, data)

@@ -1,0 +1,259 @@
+"""Settings as a TOML file has them, checked: agents, MCP servers, permission rules, defaults.
+
+Pure: knows no file and no variable. A project's file is read by the same words, with less allowed: it grants
+nothing, and takes nobody's name.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol, cast
+
+from .mcp import KEYS as SERVER_KEYS
+from .mcp import McpServer, read_server
+from .policy import WORDS, Word
+from .rules import NO_RULES, Rule, Rules
+
+TABLES = ("agents", "mcp_servers", "permissions", "defaults")
+AGENT_KEYS = ("command", "args", "npx", "uvx", "env", "cwd", "mcp_servers")
+RULE_KEYS = ("say", "kind", "path", "command", "agent")
+
+KINDS = ("read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other")
+"""The kinds of tools that the protocol has; agents may have others, but a rule for one is probably a slip."""
+
+_NPM = re.compile(r"(@[a-z0-9~-][a-z0-9._~-]*/)?[a-z0-9~][a-z0-9._~-]*(@[0-9A-Za-z^~][0-9A-Za-z.^~+-]*)?")
+_PYPI = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(\[[A-Za-z0-9,._-]+\])?((==|@)[0-9A-Za-z][0-9A-Za-z.+!-]*)?")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+class Places(Protocol):
+    """What a path means that stands in a file."""
+
+    def path(self, text: str) -> str:
+        """Absolute and resolved."""
+
+    def command(self, text: str) -> str:
+        """A name as it is; a path absolute, and not resolved: programs go by what they are called."""
+
+
+class Problem(ValueError):
+    """What is wrong, and where: the keys that lead there."""
+
+    def __init__(self, text: str, *keys: str) -> None:
+        super().__init__(text)
+        self.keys = keys
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnAgent:
+    """An agent of the user's: a command, or a package for npx or uvx and its command."""
+
+    name: str
+    command: tuple[str, ...] = ()
+    npx: str | None = None
+    uvx: str | None = None
+    env: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Often secrets, so it is not shown."""
+    cwd: str | None = None
+    mcp_servers: tuple[str, ...] = ()
+    source: str = "yours"
+    """Whose it is, for people: "yours", "imported", "the project's"."""
+    by_hand: str | None = None
+    """Why it cannot be started, and what to do: a binary that must be installed first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    agents: Mapping[str, OwnAgent] = field(default_factory=dict)
+    servers: Mapping[str, McpServer] = field(default_factory=dict)
+    always: tuple[str, ...] = ()
+    """The names of the servers that every agent gets."""
+    rules: Rules = NO_RULES
+    agent: str | None = None
+    """The agent of a call that names none."""
+
+
+def read_settings(value: Mapping[str, Any], places: Places, *, taken: Collection[str] = ()) -> Settings:
+    """The settings; raises Problem. `taken`: names that no agent here may have."""
+    _known(value, TABLES, "the file")
+    servers, always = _servers(_table(value, "mcp_servers"), places)
+    agents = {name: _agent(name, it, servers, taken, places) for name, it in _table(value, "agents").items()}
+    defaults = _table(value, "defaults")
+    _known(defaults, ("agent",), "defaults", "defaults")
+    agent = defaults.get("agent")
+    if agent is not None and not (isinstance(agent, str) and agent):
+        raise Problem("agent is a name: what acp.connect() starts", "defaults", "agent")
+    rules = _rules(_table(value, "permissions"), places)
+    return Settings(agents=agents, servers=servers, always=always, rules=rules, agent=agent)
+
+
+def allowing(rules: Rules) -> list[str]:
+    """Where rules allow something: for a project's file, each is one too many."""
+    found = ["permissions.default"] if rules.default == "allow" else []
+    found += [f"permissions.kinds.{kind}" for kind, word in rules.kinds.items() if word == "allow"]
+    numbers = [at for at, it in enumerate(rules.rules, 1) if it.say == "allow"]
+    return found + [f"permissions.rules, rule {at}" for at in numbers]
+
+
+def tightening(rules: Rules) -> Rules:
+    """What is left of a project's rules: those that allow nothing."""
+    kinds: dict[str, Word] = {kind: word for kind, word in rules.kinds.items() if word != "allow"}
+    default = None if rules.default == "allow" else rules.default
+    return Rules(default=default, kinds=kinds, rules=tuple(it for it in rules.rules if it.say != "allow"))
+
+
+def check_package(value: Any, launcher: str, *keys: str) -> str:
+    """A package's name, perhaps with a version: no address, no path, no option."""
+    pattern = _NPM if launcher == "npx" else _PYPI
+    if not isinstance(value, str) or not pattern.fullmatch(value):
+        raise Problem(
+            f"{value!r} is no package for {launcher}: write its name, or its name and version", *keys
+        )
+    return value
+
+
+# ---- the tables ---------------------------------------------------------------------------------
+
+
+def _known(table: Mapping[str, Any], keys: Iterable[str], what: str, *where: str) -> None:
+    for key in table:
+        if key not in keys:
+            close = difflib.get_close_matches(key, list(keys), n=1)
+            hint = f"did you mean {close[0]!r}?" if close else f"it may have {', '.join(keys)}"
+            raise Problem(f"{what} has no {key!r}; {hint}", *where, key)
+
+
+def _table(value: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    table = value.get(name, {})
+    if not isinstance(table, Mapping):
+        raise Problem(f"{name} is a table: [{name}]", name)
+    return table
+
+
+def _servers(table: Mapping[str, Any], places: Places) -> tuple[dict[str, McpServer], tuple[str, ...]]:
+    servers: dict[str, McpServer] = {}
+    always: list[str] = []
+    for name, it in table.items():
+        at = ("mcp_servers", name)
+        if not isinstance(it, Mapping):
+            raise Problem(f"a server is a table: [mcp_servers.{name}]", *at)
+        _known(it, (*(key for key in SERVER_KEYS if key != "name"), "always"), "an MCP server", *at)
+        if not isinstance(it.get("always", False), bool):
+            raise Problem("always is true or false: whether every agent gets this server", *at, "always")
+        try:
+            server = read_server({key: value for key, value in it.items() if key != "always"}, name)
+            servers[name] = replace(server, command=places.command(server.command))
+        except ValueError as error:
+            raise Problem(str(error), *at) from None
+        always += [name] if it.get("always") else []
+    return servers, tuple(always)
+
+
+def _agent(
+    name: str, value: Any, servers: Collection[str], taken: Collection[str], places: Places
+) -> OwnAgent:
+    at = ("agents", name)
+    if not isinstance(value, Mapping):
+        raise Problem(f"an agent is a table: [agents.{name}]", *at)
+    if not _NAME.fullmatch(name):
+        raise Problem(f"{name!r} is no name for an agent: letters, digits, - _ and .", *at)
+    if name in taken:
+        raise Problem(f"{name!r} is the name of another agent already; take one that is free", *at)
+    _known(value, AGENT_KEYS, "an agent", *at)
+    ways = [key for key in ("command", "npx", "uvx") if key in value]
+    packages = [check_package(value[way], way, *at, way) for way in ways if way != "command"]
+    if not ways or len(packages) > 1:
+        raise Problem("an agent needs a command, or a package for npx or for uvx", *at)
+    mcp = _texts(value.get("mcp_servers", []), *at, "mcp_servers")
+    for server in mcp:
+        if server not in servers:
+            raise Problem(f"no server is called {server!r} in [mcp_servers]", *at, "mcp_servers")
+    cwd = value.get("cwd")
+    if cwd is not None and not isinstance(cwd, str):
+        raise Problem("cwd is a folder: a text", *at, "cwd")
+    return OwnAgent(
+        name=name,
+        command=_command(value, packages, places, *at),
+        npx=value.get("npx"),
+        uvx=value.get("uvx"),
+        env=_env(value.get("env", {}), *at, "env"),
+        cwd=None if cwd is None else places.path(cwd),
+        mcp_servers=mcp,
+    )
+
+
+def _command(value: Mapping[str, Any], packages: list[str], places: Places, *at: str) -> tuple[str, ...]:
+    command = value.get("command", command_of(packages[0]) if packages else None)
+    words = [command] if isinstance(command, str) else command
+    words = [*_texts(words, *at, "command"), *_texts(value.get("args", []), *at, "args")]
+    if not words or not words[0]:
+        raise Problem("command is a program, or a list of words", *at, "command")
+    return (places.command(words[0]), *words[1:])
+
+
+def command_of(package: str) -> str:
+    """The command that a package has as a rule: its name, without what stands around it."""
+    return re.sub(r"(?<=.)@.*|\[.*|==.*", "", package).rpartition("/")[2]
+
+
+def _env(value: Any, *at: str) -> dict[str, str]:
+    if not isinstance(value, Mapping):
+        raise Problem("env is a table from names to texts", *at)
+    for name, text in value.items():
+        if not isinstance(text, str) or "\0" in text or not name or "=" in name or "\0" in name:
+            raise Problem(f"{name!r} must be a text: variables hold nothing else", *at, str(name))
+    return dict(value)
+
+
+def _texts(value: Any, *at: str) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(it, str) and "\0" not in it for it in value):
+        raise Problem("this is a list of texts", *at)
+    return tuple(value)
+
+
+def _rules(table: Mapping[str, Any], places: Places) -> Rules:
+    _known(table, ("default", "kinds", "rules"), "permissions", "permissions")
+    default = _word(table["default"], "permissions", "default") if "default" in table else None
+    kinds = _table(table, "kinds")
+    words = {kind: _word(word, "permissions", "kinds", kind) for kind, word in kinds.items()}
+    _known(kinds, KINDS, "permissions.kinds", "permissions", "kinds")
+    rules = table.get("rules", [])
+    if not isinstance(rules, list):
+        raise Problem("rules is a list of tables: [[permissions.rules]]", "permissions", "rules")
+    return Rules(default=default, kinds=words, rules=tuple(_rule(it, places) for it in rules))
+
+
+def _rule(value: Any, places: Places) -> Rule:
+    at = ("permissions", "rules")
+    if not isinstance(value, Mapping):
+        raise Problem("a rule is a table: [[permissions.rules]]", *at)
+    _known(value, RULE_KEYS, "a rule", *at)
+    if "say" not in value:
+        raise Problem('a rule needs a word: say = "ask", "allow" or "reject"', *at)
+    say = _word(value["say"], *at, "say")
+    for key in RULE_KEYS[1:]:
+        if key in value and not (isinstance(value[key], str) and value[key].strip()):
+            raise Problem(f"{key} is a text", *at, key)
+    _known({value["kind"]: 1} if "kind" in value else {}, KINDS, "a rule's kind", *at)
+    kind, path, command = value.get("kind"), value.get("path"), value.get("command")
+    if kind is None and path is None and command is None:
+        raise Problem("a rule is about a kind, a path or a command; for all else there is default", *at)
+    if command is not None:
+        if kind not in (None, "execute"):
+            raise Problem('a command goes with kind = "execute"', *at, "kind")
+        kind = "execute"
+    elif say == "allow" and kind is None:
+        raise Problem("a rule that allows names the kind of tool, too", *at)
+    resolved = None if path is None else places.path(path)
+    if say == "allow" and resolved == "/":
+        raise Problem("this would allow it on the whole machine: name a folder", *at, "path")
+    return Rule(say=say, kind=kind, path=resolved, command=command, agent=value.get("agent"))
+
+
+def _word(value: Any, *at: str) -> Word:
+    if value not in WORDS:
+        raise Problem(f'{value!r} is none of "ask", "allow", "reject"', *at)
+    return cast(Word, value)

@@ -1,0 +1,103 @@
+"""Rules of files: the strictest counts, a project can only tighten, and an allow covers all or nothing."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from acp_notebook.core.acts import Act
+from acp_notebook.core.policy import Word
+from acp_notebook.core.rules import STRICTNESS, Judge, Rule, Rules
+from acp_notebook.core.settings import allowing, tightening
+
+WORDS: tuple[Word, ...] = get_args(Word)
+
+EDIT = Act("edit", "/home/me/project/a.py")
+SSH = Act("edit", "/home/me/project/.ssh/config")
+RUN = Act("execute", "/home/me/project", "git push --force")
+
+rules = st.builds(
+    Rule,
+    say=st.sampled_from(WORDS),
+    kind=st.sampled_from([None, "edit", "execute", "read"]),
+    path=st.sampled_from([None, "/home/me", "/home/me/project", "/etc"]),
+    command=st.sampled_from([None, "git push --force", "git *"]),
+    agent=st.sampled_from([None, "demo", "other"]),
+)
+files = st.builds(
+    Rules,
+    default=st.sampled_from([None, *WORDS]),
+    kinds=st.dictionaries(st.sampled_from(["edit", "execute"]), st.sampled_from(WORDS)),
+    rules=st.lists(rules, max_size=4).map(tuple),
+)
+acts = st.lists(st.sampled_from([EDIT, SSH, RUN, Act("edit"), Act("execute", "/", ("ls", "-l"))]), max_size=3)
+
+
+@given(files, files, st.sampled_from(WORDS), acts)
+def test_a_project_never_grants(own: Rules, project: Rules, said: Word, seen: list[Act]) -> None:
+    alone, _ = Judge(own, agent="demo").judged(said, "edit", seen)
+    both, _ = Judge(own, project, "demo").judged(said, "edit", seen)
+    assert STRICTNESS.index(both) >= STRICTNESS.index(alone)
+
+
+@given(files)
+def test_what_is_left_of_a_projects_rules_allows_nothing(project: Rules) -> None:
+    assert allowing(tightening(project)) == []
+
+
+@given(files, st.sampled_from(WORDS), acts)
+def test_what_a_rule_of_ones_own_rejects_is_rejected_whatever_the_call_says(
+    own: Rules, said: Word, seen: list[Act]
+) -> None:
+    judge = Judge(own, agent="demo")
+    if own.matching("demo", "edit", seen) == "reject":
+        assert judge.judged(said, "edit", seen)[0] == "reject"
+    elif said != "ask":
+        assert judge.judged(said, "edit", seen) == (said, None), "else the call decides"
+
+
+@pytest.mark.parametrize(
+    ("rule", "kind", "seen", "matches"),
+    [
+        (Rule(say="allow", kind="edit", path="/home/me/project"), "edit", [EDIT], True),
+        (Rule(say="allow", kind="edit", path="/home/me/proj"), "edit", [EDIT], False),
+        (Rule(say="allow", kind="edit", path="/home/me/project"), "edit", [EDIT, SSH], False),
+        (Rule(say="allow", kind="edit", path="/home/me/project"), "edit", [EDIT, Act("edit")], False),
+        (Rule(say="allow", kind="edit", path="/home/me/project"), "edit", [], False),
+        (Rule(say="allow", kind="edit", path="/home/me/project"), "read", [EDIT], False),
+        (Rule(say="reject", path="/home/me/project/.ssh"), "edit", [EDIT, SSH], True),
+        (Rule(say="reject", path="/home/me/project/.ssh"), "edit", [EDIT], False),
+        (Rule(say="allow", kind="execute", command="git push --force"), "execute", [RUN], True),
+        (Rule(say="allow", kind="execute", command="git push"), "execute", [RUN], False),
+        (Rule(say="allow", kind="execute", command="git *"), "execute", [RUN], False),
+        (Rule(say="reject", kind="execute", command="git push*"), "execute", [RUN], True),
+        (Rule(say="reject", kind="execute", command="*--force*"), "execute", [RUN], True),
+        (Rule(say="ask", kind="execute", command="rm *"), "execute", [RUN], False),
+        (Rule(say="reject", kind="edit", agent="other"), "edit", [EDIT], False),
+        (Rule(say="reject", kind="edit", agent="demo"), "edit", [EDIT], True),
+    ],
+)
+def test_what_a_rule_matches(rule: Rule, kind: str, seen: list[Act], matches: bool) -> None:
+    assert rule.matches("demo", kind, seen) is matches
+
+
+def test_the_special_comes_before_the_general_and_the_strictest_of_equals() -> None:
+    own = Rules(
+        default="reject",
+        kinds={"edit": "ask"},
+        rules=(Rule(say="allow", kind="edit", path="/home/me/project"),),
+    )
+    judge = Judge(own, agent="demo")
+    assert judge.judged("ask", "edit", [EDIT]) == ("allow", "a rule of your file")
+    assert judge.judged("ask", "edit", [Act("edit", "/elsewhere")]) == ("ask", None)
+    assert judge.judged("ask", "fetch", []) == ("reject", "a rule of your file")
+    assert judge.judged("allow", "fetch", []) == ("allow", None), "what the call says is not asked"
+    project = Rules(kinds={"edit": "ask"})
+    assert Judge(own, project, "demo").judged("ask", "edit", [EDIT])[0] == "ask"
+    assert Judge(own, project, "demo").judged("allow", "edit", [EDIT]) == (
+        "ask",
+        "a rule of the project's file",
+    )

@@ -1,0 +1,109 @@
+"""MCP servers of the user's reach the agent as the protocol wants them, or an error says why not."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import acp_notebook as acp
+from tests.session.helpers import agent
+
+TELLING = Path(__file__).parents[1] / "agents/telling.py"
+SECRET = "sk-very-secret-value"
+SH = {"name": "files", "command": "sh", "args": ["-c", "x"], "env": {"KEY": SECRET}}
+WEB = {"name": "web", "url": "https://x.example/mcp", "headers": {"Authorization": SECRET}}
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("ACP_NOTEBOOK_CONFIG", str(tmp_path / "config"))
+    (tmp_path / "config").mkdir(mode=0o700)
+    return tmp_path / "config"
+
+
+def told(session: acp.Session) -> Any:
+    return json.loads(session.prompt("servers", timeout=20).text)
+
+
+def telling(*can: str, **options: Any) -> Any:
+    return agent(sys.executable, TELLING, *can, **options)
+
+
+def test_a_server_goes_to_every_way_of_opening_a_session() -> None:
+    with telling("http", mcp_servers=[SH, WEB]) as session:
+        stdio, web = told(session)
+        assert stdio["command"].startswith("/") and stdio["command"].endswith("/sh"), "the whole path"
+        assert stdio["env"] == [{"name": "KEY", "value": SECRET}] and stdio["args"] == ["-c", "x"]
+        assert web["type"] == "http" and web["headers"] == [{"name": "Authorization", "value": SECRET}]
+        for other in (
+            session.agent.new_session(mcp_servers=[WEB]),
+            session.agent.load("old", mcp_servers={"web": {"url": WEB["url"]}}),
+            session.agent.resume("older", mcp_servers=[WEB]),
+        ):
+            (only,) = told(other)
+            assert only["name"] == "web"
+
+
+@pytest.mark.parametrize("kind", ["http", "sse"])
+def test_one_that_the_agent_cannot_take_is_an_error_and_no_session_is_opened(kind: str) -> None:
+    with pytest.raises(acp.UsageError, match=f"takes no MCP servers over {kind}, and 'web' is one"):
+        acp.connect([sys.executable, str(TELLING)], mcp_servers=[{**WEB, "type": kind}])
+    with telling(kind) as session:
+        assert session.agent.new_session(mcp_servers=[{**WEB, "type": kind}]).id == "s1"
+    with telling() as session:
+        with pytest.raises(acp.UsageError, match="it takes stdio"):
+            session.agent.new_session(mcp_servers=[{**WEB, "type": kind}])
+        assert session.agent.new_session().id == "s1", "the refused one was never asked for"
+
+
+def test_a_wrong_server_is_an_error_before_the_agent_is_started(tmp_path: Path) -> None:
+    started = tmp_path / "started"
+    command = ["sh", "-c", f"touch {started}; exec {sys.executable} {TELLING}"]
+    for server, words in (
+        ({"name": "x", "command": "no-such-command"}, "'no-such-command', which is not on the PATH"),
+        ({"name": "x", "comand": "sh"}, "did you mean 'command'"),
+        ("unknown", "no MCP server is called 'unknown' in your file; there are none"),
+    ):
+        with pytest.raises(acp.UsageError, match=words):
+            acp.connect(command, mcp_servers=[server])
+    assert not started.exists()
+
+
+def test_servers_of_the_file_by_name_always_and_none(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_TOKEN", SECRET)
+    (folder / "config.toml").write_text(
+        f"[agents.mine]\ncommand = [{sys.executable!r}, {str(TELLING)!r}, 'http']\nmcp_servers = ['third']\n"
+        "[mcp_servers.first]\ncommand = 'sh'\nalways = true\n"
+        "[mcp_servers.second]\nurl = 'http://x.example'\nheaders = { Authorization = 'Bearer ${MY_TOKEN}' }\n"
+        "[mcp_servers.third]\ncommand = 'sh'\n"
+        "[mcp_servers.unset]\ncommand = 'sh'\nenv = { K = '${NOT_SET_AT_ALL}' }\n"
+    )
+    with telling("http") as session:
+        assert [it["name"] for it in told(session)] == ["first"]
+        assert told(session.agent.new_session(mcp_servers=None)) == []
+        (second,) = told(session.agent.new_session(mcp_servers=["second"]))
+        assert second["headers"] == [{"name": "Authorization", "value": f"Bearer {SECRET}"}]
+        assert [it["name"] for it in told(session.agent.new_session())] == ["first"]
+        with pytest.raises(acp.UsageError, match="'unset' wants the environment variable NOT_SET_AT_ALL"):
+            session.agent.new_session(mcp_servers=["unset"])
+    with acp.connect("mine") as session:
+        assert [it["name"] for it in told(session)] == ["first", "third"]
+
+
+def test_its_secrets_are_in_no_recording_no_repr_and_no_audit(tmp_path: Path) -> None:
+    recorded = tmp_path / "recorded.jsonl"
+    with telling("http", mcp_servers=[SH, WEB], record=recorded) as session:
+        told(session)
+        seen = (
+            repr(session)
+            + repr(session.agent)
+            + repr(session._conversation.mcp_servers)
+            + repr(session.audit)
+        )
+        assert SECRET not in seen + repr(session.agent._host.launch)
+    text = recorded.read_text()
+    assert "x.example" in text and SECRET not in text
