@@ -174,7 +174,8 @@ def test_an_agent_of_ones_own_starts_by_its_name_with_its_variables(
     for name in ("mine", None):
         with acp.connect(name, record=recorded) as session:
             assert session.agent.name == "mine" and session.cwd == str(work)
-            assert "is here" in session.prompt("env MY_VARIABLE").text
+            assert session.prompt("backwards env MY_VARIABLE").text == "is here"[::-1]
+            assert session.prompt("env MY_VARIABLE").text == "[redacted]"
         assert "is here" not in recorded.read_text()
     assert "mine" in acp.agents()
     with pytest.raises(acp.AgentNotFound, match="Did you mean 'mine'"):

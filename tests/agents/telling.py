@@ -1,7 +1,8 @@
 """An agent that tells what it was given: `python telling.py [http] [sse]` says which MCP servers it can take.
 
 Standard library only. A prompt "env NAME" is answered with that variable, "servers" with the MCP servers of
-the session, anything else with nothing.
+the session, anything else with nothing. "backwards env NAME" says it in reverse: what must not be seen is
+taken out of what an agent says, and so a test could not see what it was given.
 """
 
 from __future__ import annotations
@@ -35,9 +36,10 @@ def answer(method: str, params: dict[str, Any]) -> Any:
             SERVERS[session] = params["mcpServers"]
             return {"sessionId": session} if method == "session/new" else {}
         case "session/prompt":
-            word, _, rest = params["prompt"][0]["text"].partition(" ")
-            told = {"env": os.environ.get(rest, ""), "servers": json.dumps(SERVERS[session])}
-            say(session, told.get(word, ""))
+            text = params["prompt"][0]["text"]
+            word, _, rest = text.removeprefix("backwards ").partition(" ")
+            told = {"env": os.environ.get(rest, ""), "servers": json.dumps(SERVERS[session])}.get(word, "")
+            say(session, told[::-1] if text.startswith("backwards") else told)
             return {"stopReason": "end_turn"}
     return None
 

@@ -26,7 +26,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def told(session: acp.Session) -> Any:
-    return json.loads(session.prompt("servers", timeout=20).text)
+    return json.loads(session.prompt("backwards servers", timeout=20).text[::-1])
 
 
 def telling(*can: str, **options: Any) -> Any:
@@ -97,7 +97,11 @@ def test_servers_of_the_file_by_name_always_and_none(folder: Path, monkeypatch: 
 def test_its_secrets_are_in_no_recording_no_repr_and_no_audit(tmp_path: Path) -> None:
     recorded = tmp_path / "recorded.jsonl"
     with telling("http", mcp_servers=[SH, WEB], record=recorded) as session:
-        told(session)
+        assert "[redacted]" in session.prompt("servers", timeout=20).text
+        other = session.agent.new_session(mcp_servers=[{**WEB, "headers": {"X-Key": "another-secret"}}])
+        other.prompt("servers", timeout=20)
+        assert "another-secret" not in other.to_text() + other.to_html() + repr(other.transcript)
+        assert SECRET not in session.to_text() + session.to_html() + repr(session.transcript)
         seen = (
             repr(session)
             + repr(session.agent)
@@ -106,4 +110,4 @@ def test_its_secrets_are_in_no_recording_no_repr_and_no_audit(tmp_path: Path) ->
         )
         assert SECRET not in seen + repr(session.agent._host.launch)
     text = recorded.read_text()
-    assert "x.example" in text and SECRET not in text
+    assert "x.example" in text and SECRET not in text and "another-secret" not in text
