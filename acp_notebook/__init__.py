@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .cassette import Cassette
     from .connecting import connect
     from .core import events
+    from .core.elicitation import ElicitationRequest
     from .core.policy import PermissionRequest
     from .core.records import Audio, Image, Resource, ResourceLink, Text
     from .core.snapshot import Snapshot
@@ -52,6 +53,7 @@ __all__ = [
     "Cassette",
     "CassetteMismatch",
     "Conflict",
+    "ElicitationRequest",
     "Error",
     "Image",
     "PermissionRequest",
@@ -82,6 +84,7 @@ _HOMES = {
     "cassette": ("Cassette",),
     "connecting": ("connect",),
     "core": ("events",),
+    "core.elicitation": ("ElicitationRequest",),
     "core.policy": ("PermissionRequest",),
     "core.records": ("Audio", "Image", "Resource", "ResourceLink", "Text"),
     "core.snapshot": ("Snapshot",),

@@ -13,7 +13,8 @@ from .agent.conversation import Conversation
 from .core import events as ev
 from .core.acts import shown
 from .core.patches import Patch
-from .core.snapshot import Question
+from .core.snapshot import Elicitation, Question
+from .form_by_text import fill_in
 from .notebook import kernel
 
 PAGE_S = 3.0
@@ -30,22 +31,31 @@ class TextAsker:
 
     def _changed(self, event: ev.Event, _: Sequence[Patch]) -> None:
         match event:
-            case ev.QuestionAsked(id=id):
+            case ev.QuestionAsked(id=id) | ev.ElicitationOpened(id=id):
                 loop.get().call_later(PAGE_S, self._ask, id)
-            case ev.QuestionSettled(id=id):
+            case ev.QuestionSettled(id=id) | ev.ElicitationSettled(id=id):
                 asking = self._asking.pop(id, None)
                 if asking is not None:
                     asking.cancel()
 
     def _ask(self, id: str) -> None:
         question = self._question(id)
-        if question is not None and not self._conversation.has_page:
+        if question is None or self._conversation.has_page:
+            return
+        if isinstance(question, Elicitation):
+            self._asking[id] = kernel.run_on_main(lambda: self._put_form(question))
+        else:
             self._asking[id] = kernel.run_on_main(lambda: self._put(question))
 
-    def _question(self, id: str) -> Question | None:
+    def _question(self, id: str) -> Question | Elicitation | None:
         snapshot = self._conversation.read(lambda transcript: transcript.snapshot())
-        found = (it for it in snapshot.items if isinstance(it, Question) and it.id == id)
+        found = (it for it in snapshot.items if isinstance(it, Question | Elicitation) and it.id == id)
         return next((it for it in found if it.status == "open"), None)
+
+    def _put_form(self, asked: Elicitation) -> None:
+        """On the main thread."""
+        action, values = fill_in(asked)
+        self._conversation.host.home.post(self._conversation.elicitations.answer, asked.id, action, values)
 
     def _put(self, question: Question) -> None:
         """On the main thread."""

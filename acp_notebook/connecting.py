@@ -24,13 +24,14 @@ from .cassette import Cassette
 from .choosing import choose, completed
 from .config import NOTHING, InForce, in_force, own_settings
 from .core import events as ev
+from .core.elicitation import ElicitationPolicy, checked_policy
 from .core.mcp import expanded
 from .core.policy import Policy
 from .core.redaction import Redactor, Secret
 from .core.settings import Settings
 from .errors import AgentDied, RecordingError, UsageError
 from .notebook import kernel
-from .presenting import Show, sign_in_shown
+from .presenting import Show, may_be_asked, sign_in_shown
 from .running_agent import Agent, GivenServers, folder, policy_of
 from .session import Session
 
@@ -50,6 +51,7 @@ def connect(
     env: Mapping[str, str] | None = None,
     inherit_env: bool | Iterable[str] = True,
     permissions: Policy = "ask",
+    elicitation: ElicitationPolicy = "ask",
     roots: Iterable[str | Path] = (),
     mcp_servers: GivenServers = (),
     record: str | Path | None = None,
@@ -89,6 +91,10 @@ def connect(
     one. An agent that wants a sign-in shows its ways below the cell, which waits; `auth` names the one to
     take. Where nobody can be asked, `acp.AuthenticationRequired` says what to do.
 
+    `elicitation` says who answers what the agent asks beside permissions (a form to fill in, an address to
+    open): "ask", "decline", or a function of the request (`message`, `mode`, `fields`, `url`) that returns
+    a mapping from field names to values, "decline" or "cancel". Where nobody can be asked, it is declined.
+
     The agent's file requests are served inside `cwd` and `roots` only, and its commands run there;
     `fs=False` and `terminal=False` leave these things to the agent. `audit` appends what it asked for,
     who allowed it and what was done to a file, a JSON object a line; `session.audit` is the same as a table.
@@ -120,12 +126,15 @@ def connect(
     how = _how_to_open(load, resume)
     redactor = _redactor(env, secrets)
     shows = sign_in_shown()
+    answers = _elicitation(elicitation)
 
     def opened(
         launch: Launch, where: str, more_roots: Sequence[str] = (), servers: Any = (), now: InForce = NOTHING
     ) -> Session:
         ready = replace(
             launch,
+            elicitation=answers,
+            elicits=callable(answers) or (answers == "ask" and may_be_asked()),
             fs=fs,
             terminal=terminal,
             audit=None if audit is None else AuditFile(audit),
@@ -211,6 +220,13 @@ def _redactor(env: Mapping[str, str] | None, secrets: Iterable[Secret]) -> Redac
 
 def _is_path(value: str) -> bool:
     return os.path.isabs(value) and "\0" not in value and os.path.exists(value)
+
+
+def _elicitation(policy: Any) -> ElicitationPolicy:
+    try:
+        return checked_policy(policy)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
 
 
 def _one_of(name: str, value: str, *allowed: str) -> str:

@@ -23,7 +23,7 @@ from .core import intents
 from .core.patches import Patch
 from .core.prompt import words_of
 from .core.records import Content, Json
-from .core.snapshot import Question, Snapshot
+from .core.snapshot import Elicitation, Question, Snapshot
 from .errors import Error, UsageError
 from .notebook import pages, static
 from .notebook.channel import Channel
@@ -52,6 +52,15 @@ QUEUE_S = 0.3
 
 QUEUED_CHARS = 8000
 """Of a prompt that waits: enough to know it; one that is longer cannot be edited in the page."""
+
+AWAITED = (
+    ev.TurnEnded,
+    ev.QuestionAsked,
+    ev.QuestionSettled,
+    ev.ElicitationOpened,
+    ev.ElicitationSettled,
+)
+"""What people wait for does not wait for the next batch."""
 
 SESSION = "session"
 """What the static form of the whole session goes by, beside the turns' ids."""
@@ -138,8 +147,8 @@ class Panel:
 
     def _changed(self, event: ev.Event, patches: Sequence[Patch]) -> None:
         self._channel.changed(patches)
-        if isinstance(event, ev.TurnEnded | ev.QuestionAsked | ev.QuestionSettled):
-            self._channel.flush()  # what people wait for does not wait for the next batch
+        if isinstance(event, AWAITED):
+            self._channel.flush()
         if isinstance(event, ev.TurnStarted | ev.TurnEnded):
             self._began = time.monotonic() if isinstance(event, ev.TurnStarted) else None
             self._tell_now()
@@ -176,6 +185,8 @@ class Panel:
                 self.documents.answered(intent)
             case intents.Answer(question, option):
                 self._answer(question, option)
+            case intents.Elicit():
+                self._elicit(intent)
             case intents.Cancel(turn):
                 self._cancel(turn)
             case intents.Prompt():
@@ -357,6 +368,17 @@ class Panel:
             self._channel.tell({"t": "refused", "what": "this question has no such answer"})
             return
         self._conversation.permits.answer(question, option)
+
+    def _elicit(self, intent: intents.Elicit) -> None:
+        """The first answer wins; what does not fit comes back to the page, field by field."""
+        key = intent.elicitation
+        found = self._conversation.read(lambda transcript: transcript.find(key))
+        if not isinstance(found, Elicitation):
+            self._channel.tell({"t": "refused", "what": "there is no such form"})
+            return
+        wrong = self._conversation.elicitations.answer(found.id, intent.action, intent.values)
+        if wrong:
+            self._channel.tell({"t": "invalid", "elicitation": key, "errors": wrong})
 
     def _state(self) -> dict[str, Any]:
         return self._conversation.read(lambda transcript: transcript.plain())

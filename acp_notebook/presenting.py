@@ -49,6 +49,12 @@ def may_be_asked_by_text() -> bool:
     return place.kernel and place.headless is None and place.can_input
 
 
+def may_be_asked() -> bool:
+    """Whether a question may ever reach somebody from here: there is a kernel, and not a headless run."""
+    place = where()
+    return place.kernel and place.headless is not True
+
+
 def present(session: Session, turn: Turn) -> Callable[[], None]:
     """Show the turn below the cell that runs; the function returned is to be called when it is over."""
     place = where()

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from acp_notebook.core import events as ev
 from acp_notebook.core import records as rec
 from acp_notebook.core.changes import FileChange, Hunk
+from acp_notebook.core.forms import Field
 from acp_notebook.core.patches import to_wire
 from acp_notebook.core.records import Json
 from acp_notebook.core.transcript import Transcript
@@ -129,6 +130,32 @@ SCRIPTS: dict[str, Sequence[ev.Event]] = {
         ev.MessageChunk("agent", rec.Audio("aGk=", "audio/wav")),
         ev.ToolChanged("c9", status="strange"),
         ev.TurnEnded("abandoned", error="The agent did not end it"),
+    ],
+    "forms and addresses": [
+        _prompt("Ask me", "t1"),
+        ev.ToolChanged("c1", title="Ask", kind="other", created=True),
+        ev.ElicitationOpened(
+            "e1",
+            "form",
+            "Which one?",
+            (
+                Field("colour", "select", "Colour", required=True, choices=(rec.Choice("r", "Red", "warm"),)),
+                Field("pin", "string", format="password", least=4, secret=True),
+                Field("odd", "unknown", raw={"type": "hologram"}),
+            ),
+            title="Choose",
+            tool_id="c1",
+            raw={"_meta": 1},
+        ),
+        ev.ElicitationSettled("e1", "accept", "user", values={"colour": "r", "pin": "••••"}),
+        ev.ElicitationSettled("e1", "decline", "client", "too late"),
+        ev.ElicitationOpened("e2", "url", "Sign in", url="https://a.example/x", host="a.example"),
+        ev.ElicitationSettled("e2", "accept", "user"),
+        ev.ElicitationCompleted("e2"),
+        ev.ElicitationOpened("e3", "voice", "Say it", problem="not known"),
+        ev.ElicitationSettled("e3", "decline", "client", "not known"),
+        ev.ElicitationCompleted("nobody's"),
+        ev.TurnEnded("done", "end_turn"),
     ],
     "history that a loaded session tells anew": [
         _prompt("Old", "t1"),

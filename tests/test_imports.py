@@ -30,6 +30,7 @@ TOP = {
     "picking",
     "asking",
     "changes",
+    "form_by_text",
     "live_notebook",
     "config",
     "importing",

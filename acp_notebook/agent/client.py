@@ -5,6 +5,7 @@ Decides nothing itself. A request that is not built is refused at once: a silent
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Raw
@@ -13,6 +14,7 @@ from ..core.events import UnknownReceived
 from ..wire import v1
 from ..wire.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, NOT_FOUND, Garbage
 from .connection import Refused
+from .elicitation import without_session
 from .hands import Denied, FileTrouble, TerminalTrouble
 from .replayed_terminals import AnyTerminal
 from .roots import Failed, NotFound
@@ -28,6 +30,7 @@ DENIED = -32001
 
 _SERVED = {
     "session/request_permission": "_permission",
+    "elicitation/create": "_elicitation",
     "fs/read_text_file": "_read_file",
     "fs/write_text_file": "_write_file",
     "terminal/create": "_create_terminal",
@@ -47,6 +50,9 @@ class Client:
     def notified(self, method: str, params: Raw) -> None:
         if method == "session/update":
             self._host.update(*v1.read_update(params))
+        elif method == "elicitation/complete":
+            with contextlib.suppress(v1.Malformed):
+                self._host.elicitation_completed(v1.read_elicitation_complete(params))
 
     async def requested(self, method: str, params: Raw) -> Any:
         serve = getattr(self, _SERVED.get(method, ""), None)
@@ -69,6 +75,15 @@ class Client:
         asked = v1.read_permission(params)
         conversation = self._conversation(asked.session_id)
         return v1.permission_answer(await conversation.permits.asked(asked))
+
+    async def _elicitation(self, params: Raw) -> Any:
+        asked = v1.read_elicitation(params)
+        conversation = self._host.asked_in(asked.session_id)
+        if conversation is not None:
+            return v1.elicitation_answer(await conversation.elicitations.asked(asked))
+        if asked.session_id is not None:
+            raise Refused(INVALID_PARAMS, f"no session {asked.session_id!r} is open here")
+        return v1.elicitation_answer(await without_session(self._host.launch.elicitation, asked))
 
     async def _read_file(self, params: Raw) -> Any:
         asked = v1.read_read_file(params)

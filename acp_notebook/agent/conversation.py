@@ -42,6 +42,7 @@ from ..wire import v1
 from ..wire.jsonrpc import AUTH_REQUIRED
 from .auditing import Auditor
 from .disk_watch import DiskWatch
+from .elicitation import Elicitations
 from .hands import Hands
 from .notebook_files import NotebookFiles
 from .permits import Permits
@@ -125,6 +126,7 @@ class Conversation:
         self.auditor = Auditor(self._where, host.launch.audit, host.launch.redactor)
         self.permits = Permits(self, policy, roots.folders, self.auditor, host.launch.judge)
         self.permits.questions.timeout = host.launch.question_timeout
+        self.elicitations = Elicitations(self, host.launch.elicitation)
         notebooks = NotebookFiles(
             roots,
             self.apply,
@@ -246,7 +248,7 @@ class Conversation:
                 run.signing = self.host.background(self._sign_in(run, error))
                 return
         end, failure = _turn_end(run, result, error)
-        self.permits.settle_all("the turn is over")
+        self._settle_questions("the turn is over", run)
         died = isinstance(failure, AgentDied)
         status = ev.StatusChanged("dead", end.error) if died else ev.StatusChanged("idle")
         self._end(run, end, status, failure)
@@ -303,8 +305,13 @@ class Conversation:
             return
         self.host.notify(v1.cancel(self.id))
         self.apply(ev.TurnCancelling())
-        self.permits.settle_all("the turn was cancelled")
+        self._settle_questions("the turn was cancelled", run)
         asyncio.get_running_loop().call_later(CANCEL_GRACE_S, self._abandon, run)
+
+    def _settle_questions(self, reason: str, run: TurnRun | None = None) -> None:
+        """Nobody waits for an answer any more; with a turn, to what was asked in it."""
+        self.permits.settle_all(reason)
+        self.elicitations.settle(reason, run)
 
     @property
     def stuck(self) -> bool:
@@ -399,12 +406,12 @@ class Conversation:
     def interrupted(self, error: Exception) -> None:
         """The agent is started again for another session's sake; a running turn fails with the reason."""
         if self.running is not None:
-            self.permits.settle_all("the agent is started again")
+            self._settle_questions("the agent is started again")
             self._end(self.running, ev.TurnEnded("failed", error=str(error)), None, error)
 
     def agent_ended(self, error: Exception) -> None:
         """The connection is over; running turns have failed with it."""
-        self.permits.settle_all("the agent ended")
+        self._settle_questions("the agent ended")
         if (run := self.running) is not None and run.signing is not None:  # nothing else would tell it
             self._answered(run, None, error)
         self.host.background(self.hands.terminals.release_all())  # the next agent knows none of them
@@ -421,8 +428,9 @@ class Conversation:
     async def _close(self) -> None:
         if (run := self.running) is not None:
             self.host.notify(v1.cancel(self.id))
-            self.permits.settle_all("the session was closed")
+            self._settle_questions("the session was closed")
             self._end(run, ev.TurnEnded("done", "cancelled"), None)
+        self._settle_questions("the session was closed")
         self.queue.close(SessionClosed("the session was closed"))
         self._unstuck.set()
         await self.hands.terminals.close()

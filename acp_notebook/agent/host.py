@@ -17,6 +17,7 @@ from msgspec import Raw
 
 from .._version import __version__
 from ..core import events as ev
+from ..core.elicitation import ElicitationPolicy
 from ..core.facts import AgentFacts, SessionFacts
 from ..core.redaction import Redactor
 from ..core.rules import NO_JUDGE, Judge
@@ -81,6 +82,10 @@ class Launch:
     """Of the commands that are run for it."""
     audit: AuditFile | None = None
     question_timeout: float | None = None
+    elicitation: ElicitationPolicy = "ask"
+    """Who answers what the agent asks of the user …"""
+    elicits: bool = False
+    """… and whether it is told that it may ask: only where somebody can answer."""
     raw_notebooks: bool = False
     """Notebooks are read as they are, outputs and all."""
     keep_outputs: bool = False
@@ -106,7 +111,8 @@ class Launch:
         files = {"readTextFile": self.fs, "writeTextFile": self.fs}
         extra = {"_meta": dict(announced)} if (announced := self.quirks().announced) else {}
         auth = {"auth": {"terminal": True}} if self.argv else {}
-        return {**CAPABILITIES, "fs": files, "terminal": self.terminal, **auth, **extra}
+        asking: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}} if self.elicits else {}
+        return {**CAPABILITIES, "fs": files, "terminal": self.terminal, **auth, **extra, **asking}
 
     def quirks(self, facts: AgentFacts | None = None) -> quirks.Quirks:
         """What this agent needs, as far as is known of it."""
@@ -134,7 +140,7 @@ class AgentHost:
         self.recovery = Recovery(self)
         self.signing = SigningIn(self, launch.auth)
         self.store = SessionStore(self)
-        self._opening = 0
+        self._opening: list[Conversation] = []
         self._early: deque[tuple[str, ev.Event]] = deque(maxlen=EARLY_KEPT)
         self._background: set[asyncio.Task[Any]] = set()
         if launch.replay is not None:
@@ -256,13 +262,13 @@ class AgentHost:
         self.did(deeds.folders(conversation.cwd, conversation.directories))
         if not self._opening:
             self._early.clear()
-        self._opening += 1
+        self._opening.append(conversation)
         try:
             return read(await self.request(asked))
         except v1.Malformed as error:
             raise ProtocolError(f"{asked[0]}: the agent's answer cannot be used ({error})") from None
         finally:
-            self._opening -= 1
+            self._opening.remove(conversation)
 
     def _not_open(self, id: str) -> None:
         if any(conversation.id == id for conversation in self.conversations):
@@ -293,6 +299,19 @@ class AgentHost:
                 each.receive(event)
         elif self._opening:
             self._early.append((session_id, event))
+
+    def asked_in(self, session_id: str | None) -> Conversation | None:
+        """Where a question is shown: in its session; one about a request of ours, where it can be seen."""
+        if session_id in self.sessions:
+            return self.sessions[session_id]
+        if session_id is not None:
+            return next(iter(self._opening), None)  # it may be named before the answer that names it
+        seen = [it for it in self.conversations if it.has_page]
+        return next(iter([*self._opening, *seen, *self.conversations]), None)
+
+    def elicitation_completed(self, id: str) -> None:
+        for conversation in self.conversations:
+            conversation.elicitations.completed(id)
 
     async def left(self, conversation: Conversation) -> None:
         """The session was closed; the last one takes the agent along."""

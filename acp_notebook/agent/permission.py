@@ -12,11 +12,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from ..core.policy import Decision, PermissionRequest, Policy, PolicyFunction, decide, word_for
+from ..core.policy import Decision, PermissionRequest, Policy, decide, word_for
 from ..core.snapshot import Question
 from .threads import on_a_thread
 
-T = TypeVar("T")
+R = TypeVar("R")
 
 POLICY_S = 60.0
 """How long a policy function of the user's may think: longer than any rule needs, and a turn still ends."""
@@ -88,7 +88,7 @@ class Questions:
     ) -> Decision | None:
         """None: the policy says to ask."""
         if callable(self.policy):
-            said, reason = await _call(self.policy, request)
+            said, reason = await call_function(self.policy, request, "policy function", "reject")
         else:
             said, reason = word_for(self.policy, request), None
         said, rule = judged(said)
@@ -109,21 +109,23 @@ class Questions:
         return decide("reject", request.options, by="policy", reason=reason)
 
 
-async def _call(function: PolicyFunction, request: PermissionRequest) -> tuple[Any, str | None]:
-    """What the function says, or "reject" and why."""
+async def call_function(
+    function: Callable[[R], Any], request: R, what: str, instead: str
+) -> tuple[Any, str | None]:
+    """What the user's function says; where it says nothing in time or raises, the word `instead` and why."""
     try:
         async with asyncio.timeout(POLICY_S):
-            return await on_a_thread(lambda: _run(function, request), "acp-policy")
+            return await on_a_thread(lambda: _run(function, request, what, instead), "acp-policy")
     except TimeoutError:
-        return "reject", f"the policy function did not answer within {POLICY_S:g} s"
+        return instead, f"the {what} did not answer within {POLICY_S:g} s"
 
 
-def _run(function: PolicyFunction, request: PermissionRequest) -> tuple[Any, str | None]:
+def _run(function: Callable[[R], Any], request: R, what: str, instead: str) -> tuple[Any, str | None]:
     try:
         said = function(request)
         return (asyncio.run(_awaited(said)) if inspect.isawaitable(said) else said), None
     except BaseException as error:  # also sys.exit(): it would end this thread, and the question stay open
-        return "reject", f"the policy function raised {error!r}"
+        return instead, f"the {what} raised {error!r}"
 
 
 async def _awaited(said: Any) -> Any:

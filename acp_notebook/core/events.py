@@ -9,12 +9,14 @@ left as it was. `raw` is the message itself, kept where it had parts that we do 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import Enum
 from typing import Any, Final, Literal
 
 from msgspec import Struct
 
 from .changes import FileChange
+from .forms import Field
 from .records import (
     Command,
     ConfigOption,
@@ -122,6 +124,41 @@ class QuestionSettled(Struct, frozen=True):
     answer: str | None
     by: str
     reason: str | None = None
+
+
+class ElicitationOpened(Struct, frozen=True):
+    """The agent asks for a form to be filled in, or an address to be opened.
+
+    `problem`: why it can only be declined.
+    """
+
+    id: str
+    mode: str
+    message: str
+    fields: tuple[Field, ...] = ()
+    url: str | None = None
+    host: str | None = None
+    title: str | None = None
+    description: str | None = None
+    tool_id: str | None = None
+    problem: str | None = None
+    raw: Json = None
+
+
+class ElicitationSettled(Struct, frozen=True):
+    """`values`: what was filled in, without secrets. `by` says who decided."""
+
+    id: str
+    action: str
+    by: str
+    reason: str | None = None
+    values: Mapping[str, Json] | None = None
+
+
+class ElicitationCompleted(Struct, frozen=True):
+    """What the user went to an address for is done."""
+
+    id: str
 
 
 class TerminalChanged(Struct, frozen=True):
@@ -257,6 +294,9 @@ Event = (
     | PlanRemoved
     | QuestionAsked
     | QuestionSettled
+    | ElicitationOpened
+    | ElicitationSettled
+    | ElicitationCompleted
     | TerminalChanged
     | TerminalOutput
     | TurnStarted

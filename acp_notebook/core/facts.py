@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from .elicitation import ElicitationRequest
 from .events import Event, ToolChanged
 from .records import Json, Option, TokenUsage
 
@@ -96,6 +97,19 @@ class PermissionAsked:
     session_id: str
     tool: ToolChanged
     options: tuple[Option, ...]
+    raw: Json = None
+
+
+@dataclass(frozen=True, slots=True)
+class ElicitationAsked:
+    """The agent wants something of the user. Without a `session_id`, it is for a request of ours."""
+
+    session_id: str | None
+    request: ElicitationRequest
+    tool_id: str | None = None
+    elicitation_id: str | None = None
+    problem: str | None = None
+    """Why it cannot be shown."""
     raw: Json = None
 
 

@@ -56,6 +56,14 @@ class Answer(Struct, frozen=True, tag_field="t", tag="answer"):
     option: str
 
 
+class Elicit(Struct, frozen=True, tag_field="t", tag="elicit"):
+    """The answer to a form, or to an address: `elicitation` is the key of its item."""
+
+    elicitation: str
+    action: Literal["accept", "decline", "cancel"]
+    values: dict[str, str | int | float | bool | list[str] | None] = {}
+
+
 class Cancel(Struct, frozen=True, tag_field="t", tag="cancel"):
     """Stop the turn of this id; without one, the running turn."""
 
@@ -235,7 +243,7 @@ Picked = Sessions | Open | Delete
 
 OfSession = Prompt | Complete | Queueing | Mode | Config | Restart | OfChanges | OfSignIn | Picked
 
-Intent = Hello | Bye | Resync | Ack | Answer | Cancel | Doc | OfSession
+Intent = Hello | Bye | Resync | Ack | Answer | Elicit | Cancel | Doc | OfSession
 
 
 class BadIntent(ValueError):

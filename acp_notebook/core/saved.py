@@ -20,10 +20,10 @@ OUTPUT_CHARS = 50_000
 
 _LEFT_OUT = ("raw", "meta", "cancelling", "offers")
 
-_SHAPE = frozenset({"type", "key", "turn", "tool", "role", "status"})
+_SHAPE = frozenset({"type", "key", "turn", "tool", "role", "status", "mode"})
 """Fields of an item that are ours, not text: a function of the user's must not change them."""
 
-_RECORDS = frozenset({"content", "prompt", "summary", "options", "entries", "locations"})
+_RECORDS = frozenset({"content", "prompt", "summary", "options", "entries", "locations", "fields", "choices"})
 """Fields that hold a list of records, whose fields have names of ours."""
 
 
@@ -82,7 +82,7 @@ def _field(name: str, value: Json, function: Callable[[str], str]) -> Json:
 def _record(entry: Json, function: Callable[[str], str]) -> Json:
     if not isinstance(entry, dict):
         return _mapped(entry, function)
-    return {name: it if name == "type" else _mapped(it, function) for name, it in entry.items()}
+    return {name: it if name == "type" else _field(name, it, function) for name, it in entry.items()}
 
 
 _FILE_TEXTS = frozenset({"path", "moved_from", "why", "note"})

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .changes import FileChange, Hunk
+from .forms import Field
 from .records import (
     Choice,
     Command,
@@ -138,6 +139,32 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
+class Elicitation:
+    """A form to fill in, or an address to open: what the agent asked, and what came of it."""
+
+    key: str = field(repr=False)
+    turn: str | None = field(repr=False)
+    id: str
+    mode: str
+    message: str
+    status: str
+    """open, accepted, declined, cancelled."""
+    fields: tuple[Field, ...] = ()
+    url: str | None = None
+    host: str | None = None
+    title: str | None = None
+    description: str | None = None
+    tool: str | None = None
+    problem: str | None = None
+    by: str | None = None
+    reason: str | None = None
+    values: Mapping[str, Json] = field(default_factory=dict)
+    """What was filled in; secrets are hidden."""
+    completed: bool = False
+    raw: tuple[Json, ...] = field(default=(), repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class TerminalRun:
     """A command that was run for the agent, with the newest part of its output."""
 
@@ -199,7 +226,17 @@ class Unknown:
 
 
 Item = (
-    TurnStart | Message | ToolCall | Plan | Question | TerminalRun | Notice | Compaction | Changes | Unknown
+    TurnStart
+    | Message
+    | ToolCall
+    | Plan
+    | Question
+    | Elicitation
+    | TerminalRun
+    | Notice
+    | Compaction
+    | Changes
+    | Unknown
 )
 
 
@@ -257,6 +294,10 @@ def _hunk(value: dict[str, Json]) -> Hunk:
     return Hunk(**{**value, "lines": tuple(value["lines"])})
 
 
+def _form_field(choices: list[Json] = [], **fields: Any) -> Field:  # noqa: B006
+    return Field(choices=tuple(Choice(**choice) for choice in choices), **fields)
+
+
 _READ: dict[str, Callable[[Any], Any]] = {
     "prompt": _contents,
     "summary": _contents,
@@ -267,6 +308,7 @@ _READ: dict[str, Callable[[Any], Any]] = {
     "offers": _records(Offer),
     "files": _files,
     "notes": tuple,
+    "fields": lambda fields: tuple(_form_field(**field) for field in fields),
 }
 """How a field of an item is read; a field that is not here is taken as it is."""
 
@@ -276,6 +318,7 @@ _ITEM_TYPES: dict[str, Callable[..., Item]] = {
     "tool": lambda content, **fields: ToolCall(content=_contents(content), **fields),
     "plan": Plan,
     "question": Question,
+    "elicitation": Elicitation,
     "terminal": TerminalRun,
     "notice": Notice,
     "compaction": Compaction,

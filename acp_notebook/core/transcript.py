@@ -55,6 +55,7 @@ class Transcript:
         self._open_tools: dict[str, None] = {}
         self._plans: dict[str | None, str] = {}
         self._questions: dict[str, str] = {}
+        self._elicitations: dict[str, str] = {}
         self._compactions: dict[str, str] = {}
         self._changes: dict[str, str] = {}
         self._screens = Screens()
@@ -155,6 +156,13 @@ class Transcript:
                 return self._question(event)
             case ev.QuestionSettled():
                 return self._settle(event)
+            case ev.ElicitationOpened():
+                return self._elicitation(event)
+            case ev.ElicitationSettled():
+                return self._settle_elicitation(event)
+            case ev.ElicitationCompleted(id):
+                found = self._elicitations.get(id)
+                return [] if found is None else [Set(found, ("completed",), True)]
             case ev.TerminalOutput():
                 return self._screens.output(event, lambda key: str(self._state.items[key]["output"]))
             case ev.TerminalChanged():
@@ -303,6 +311,21 @@ class Transcript:
         }
         return [Set(key, (name,), value) for name, value in fields.items()]
 
+    def _elicitation(self, event: ev.ElicitationOpened) -> list[Patch]:
+        fields = plain_fields(event, leave=("tool_id",))
+        tool = self._tools.get(event.tool_id or "")
+        about: dict[str, Json] = {} if tool is None else {"tool": tool}
+        added = self._add("elicitation", {**fields, **about, "status": "open"}, event.raw)
+        self._elicitations[event.id] = added.item["key"]
+        return [added]
+
+    def _settle_elicitation(self, event: ev.ElicitationSettled) -> list[Patch]:
+        key = self._elicitations.get(event.id)
+        if key is None or self._state.items[key]["status"] != "open":
+            return []
+        fields = {"status": _SETTLED.get(event.action, event.action), **plain_fields(event, ("id", "action"))}
+        return [Set(key, (name,), value) for name, value in fields.items()]
+
     def _terminal(self, event: ev.TerminalChanged) -> list[Patch]:
         fields = plain_fields(event)
         key = self._screens.key(event.id)
@@ -396,6 +419,7 @@ class Transcript:
             self._open_tools,
             self._plans,
             self._questions,
+            self._elicitations,
             self._compactions,
             self._changes,
             self._by_turn,
@@ -451,6 +475,9 @@ _NEW_TOOL: dict[str, Json] = {
     "content": [],
     "locations": [],
 }
+
+
+_SETTLED = {"accept": "accepted", "decline": "declined", "cancel": "cancelled"}
 
 
 def plain_fields(event: ev.Event, leave: tuple[str, ...] = ()) -> dict[str, Json]:

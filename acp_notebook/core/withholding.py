@@ -18,6 +18,7 @@ from .redaction import Redactor, Stream
 _KEPT = frozenset(
     {"id", "tool_id", "message_id", "terminal_id", "status", "kind", "role", "type", "value", "current"}
     | {"answer", "by", "severity", "source", "scope", "mime_type", "data", "category", "sign_in"}
+    | {"action", "mode"}
 )
 """Fields by which things are found, set or told apart; pictures and sounds; and what was cleaned before."""
 

@@ -28,4 +28,6 @@ class Client:
         # Marker capabilities: an object, even an empty one, means yes.
         self.notices = _at(capabilities, "session", "notices") is not None
         self.compaction = _at(capabilities, "session", "compaction") is not None
+        self.forms = _at(capabilities, "elicitation", "form") is not None
+        self.urls = _at(capabilities, "elicitation", "url") is not None
         self.booleans = _at(capabilities, "session", "configOptions", "boolean") is not None

@@ -39,6 +39,7 @@ const KNOWN: ReadonlySet<unknown> = new Set<FromKernel["t"]>([
   "static",
   "now",
   "places",
+  "invalid",
   "refused",
   "offered",
 ]);

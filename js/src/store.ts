@@ -17,6 +17,8 @@ export type Link = "waiting" | "live" | "offline" | "gone";
 export interface Sent {
   readonly intent: Intent;
   readonly slow: boolean;
+  /** It came back: what is wrong with it, by field. */
+  readonly wrong?: { readonly [name: string]: string };
 }
 
 /** What views draw. Parts that did not change are the same objects as in the snapshot before. */
@@ -163,6 +165,15 @@ export class Store {
       case "places":
         this.#change({ places: message.prefixes });
         return null;
+      case "invalid": {
+        const { elicitation: key, errors: wrong } = message;
+        const before = this.#snapshot.sent.get(key);
+        if (before)
+          this.#change({
+            sent: with_(this.#snapshot.sent, key, { ...before, slow: false, wrong }),
+          });
+        return null;
+      }
       case "refused":
         // Nothing says which: all buttons come back, and the kernel still takes only the first answer.
         this.#change({ refused: message.what, sent: new Map() });
@@ -237,7 +248,7 @@ export class Store {
     this.#change({ sent: with_(this.#snapshot.sent, key, { intent, slow: false }), refused: null });
     this.clock.after(SLOW_MS, () => {
       const still = this.#snapshot.sent.get(key);
-      if (still?.intent !== intent || this.link !== "live") return;
+      if (still?.intent !== intent || still.wrong || this.link !== "live") return;
       this.#change({ sent: with_(this.#snapshot.sent, key, { intent, slow: true }) });
     });
     if (intent.t === "mode" || intent.t === "config") {
@@ -300,6 +311,8 @@ export function sentKey(intent: Intent): string {
   switch (intent.t) {
     case "answer":
       return intent.question;
+    case "elicit":
+      return intent.elicitation;
     case "cancel":
     case "edit":
     case "send_now":
@@ -327,6 +340,11 @@ function isOpen(intent: Intent, { session, items }: State): boolean {
       return items.some(
         (item) =>
           item.type === "question" && item.key === intent.question && item.status === "open",
+      );
+    case "elicit":
+      return items.some(
+        (item) =>
+          item.type === "elicitation" && item.key === intent.elicitation && item.status === "open",
       );
     case "cancel":
       return items.some(

@@ -112,6 +112,48 @@ export interface QuestionItem extends Base {
   readonly reason?: string | null;
 }
 
+/** Something to fill in: see core/forms.py. */
+export interface FormField {
+  readonly name: string;
+  /** string, number, integer, boolean, select, multiselect, unknown */
+  readonly type: string;
+  readonly title?: string;
+  readonly description?: string;
+  readonly required?: boolean;
+  readonly default?: Json;
+  readonly choices?: readonly Choice[];
+  readonly format?: string;
+  readonly pattern?: string;
+  /** Of a number, of the length of a text, of the count of choices. */
+  readonly least?: number;
+  readonly most?: number;
+  readonly secret?: boolean;
+  readonly raw?: Json;
+}
+
+/** A form to fill in, or an address to open. */
+export interface ElicitationItem extends Base {
+  readonly type: "elicitation";
+  readonly id: string;
+  /** form, url */
+  readonly mode: string;
+  readonly message: string;
+  readonly title?: string;
+  readonly description?: string;
+  readonly fields?: readonly FormField[];
+  readonly url?: string;
+  readonly host?: string;
+  /** Why it can only be declined. */
+  readonly problem?: string;
+  /** open, accepted, declined, cancelled */
+  readonly status: string;
+  readonly by?: string;
+  readonly reason?: string;
+  /** What was filled in, without secrets. */
+  readonly values?: Fields;
+  readonly completed?: boolean;
+}
+
 /** A command that the client ran for the agent; tool calls show it by its id. */
 export interface TerminalItem extends Base {
   readonly type: "terminal";
@@ -203,6 +245,7 @@ export type Item =
   | ToolItem
   | PlanItem
   | QuestionItem
+  | ElicitationItem
   | TerminalItem
   | NoticeItem
   | CompactionItem
@@ -303,6 +346,8 @@ export type FromKernel =
   | { t: "static"; seq: number; turn: string; bundle: Bundle }
   /** Beside the state: what waits, and for how many seconds the running turn has been at it. */
   | { t: "now"; queue: readonly Queued[]; elapsed: number | null }
+  /** An answer to a form that does not fit: why, by field; "" is the form itself. */
+  | { t: "invalid"; elicitation: string; errors: { readonly [name: string]: string } }
   /** For one page: how its server calls the files here. */
   | { t: "places"; view: string; prefixes: Prefixes }
   /** `prompt`: what was written and could not be sent; it goes back into the field. */
@@ -339,10 +384,12 @@ export interface OfChanges {
   file?: string;
   hunk?: string;
 }
+export type ElicitAction = "accept" | "decline" | "cancel";
 
 /** What a user's hand can do; views emit these. */
 export type Intent =
   | { t: "answer"; question: string; option: string }
+  | { t: "elicit"; elicitation: string; action: ElicitAction; values?: Fields }
   | { t: "cancel"; turn: string }
   | { t: "prompt"; text: string; images?: readonly Picture[] }
   | { t: "edit"; turn: string; text: string }

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from acp_notebook.core import events as ev
 from acp_notebook.core import records as rec
 from acp_notebook.core.changes import FileChange, Hunk
+from acp_notebook.core.forms import Field
 from acp_notebook.core.patches import Add, Append, Patch, Path, Remove, Set, to_wire
 from acp_notebook.core.records import Json
 
@@ -129,6 +130,35 @@ terminals = st.builds(
 questions = st.builds(ev.QuestionAsked, ids, ids, several(options), raws, several(offers)) | st.builds(
     ev.QuestionSettled, ids, optional(ids), st.sampled_from(["user", "policy"]), optional(texts)
 )
+form_fields = st.builds(
+    Field,
+    ids,
+    st.sampled_from(["string", "integer", "boolean", "unknown"]),
+    optional(texts),
+    default=optional(texts),
+    secret=st.booleans(),
+) | st.builds(Field, ids, st.just("select"), choices=several(st.builds(rec.Choice, ids, texts)))
+elicitations = st.one_of(
+    st.builds(
+        ev.ElicitationOpened,
+        ids,
+        st.sampled_from(["form", "url", "strange"]),
+        texts,
+        several(form_fields),
+        url=optional(texts),
+        tool_id=optional(ids),
+        raw=raws,
+    ),
+    st.builds(
+        ev.ElicitationSettled,
+        ids,
+        st.sampled_from(["accept", "decline", "cancel", "strange"]),
+        st.sampled_from(["user", "policy"]),
+        optional(texts),
+        optional(st.dictionaries(ids, st.booleans() | texts, max_size=2)),
+    ),
+    st.builds(ev.ElicitationCompleted, ids),
+)
 compactions = st.builds(
     ev.CompactionChanged, ids, statuses, maybe(several(contents)), optional(texts), raws
 ) | st.builds(ev.CompactionChunk, ids, chunk_contents, raws)
@@ -191,6 +221,7 @@ kept_events: st.SearchStrategy[ev.Event] = st.one_of(
     turn_ends,
     plans,
     questions,
+    elicitations,
     compactions,
     changed_files,
     terminals,

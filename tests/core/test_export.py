@@ -27,8 +27,10 @@ from acp_notebook.core.export.diff import unified_diff
 from acp_notebook.core.export.guard import guarded
 from acp_notebook.core.export.links import is_link
 from acp_notebook.core.export.words import Words
+from acp_notebook.core.forms import Field
 from acp_notebook.core.records import (
     Audio,
+    Choice,
     Diff,
     Image,
     Location,
@@ -42,6 +44,7 @@ from acp_notebook.core.records import (
 )
 from acp_notebook.core.snapshot import (
     Compaction,
+    Elicitation,
     Item,
     Message,
     Notice,
@@ -628,6 +631,19 @@ def everywhere(text: str) -> list[Item]:
         ToolCall("k3", "k1", text, text, text, text, content, (Location(text, 1),), name=text),
         Plan("k4", "k1", (PlanEntry(text, text, text),), text, text, text),
         Question("k5", "k1", "q", "k3", options, "answered", "o", text, text),
+        Elicitation(
+            "k5b",
+            "k1",
+            "e",
+            text,
+            text,
+            text,
+            (Field(text, "select", text, text, choices=(Choice(text, text, text),)),),
+            by=text,
+            reason=text,
+            values={text: text, "other": [text], "yes": True},
+        ),
+        Elicitation("k5c", "k1", "e", "url", text, "accepted", url=text, host=text, completed=True),
         Notice("k6", "k1", text, text, text, text),
         Compaction("k7", "k1", "c", text, content, text),
         Unknown("k8", "k1", text, {text: text}),

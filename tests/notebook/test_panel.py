@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 import acp_notebook as acp
+from acp_notebook import connecting
 from acp_notebook import panel as panel_module
-from acp_notebook.core.snapshot import TurnStart
+from acp_notebook.core.snapshot import Elicitation, TurnStart
 from acp_notebook.notebook.static import NOTHING_YET, TRANSCRIPT_MIME
 from acp_notebook.panel import Panel
 from tests.waiting import wait_until
@@ -406,3 +407,52 @@ def test_a_page_that_comes_back_sees_what_waits(stage: Stage) -> None:
     stage.hello()
     (entry,) = stage.until("now", lambda it: len(it["queue"]) == 1)["queue"]
     assert (len(entry["text"]), entry["cut"], entry["more"]) == (8000, True, 1)
+
+
+@pytest.fixture
+def asking(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
+    """A stage on an agent that knows that it may ask for forms."""
+    monkeypatch.setattr(connecting, "may_be_asked", lambda: True)
+    session = acp.connect("demo")
+    yield Stage(session)
+    session.agent.close()
+
+
+def form_of(stage: Stage) -> str:
+    """The key of the newest form, once it is there."""
+
+    def there() -> list[str]:
+        items = stage.session.transcript.items
+        return [it.key for it in items if isinstance(it, Elicitation) and it.status == "open"]
+
+    wait_until(lambda: there() != [], "a form is asked for", LIMIT_S)
+    return there()[-1]
+
+
+def test_a_page_fills_in_a_form_and_hears_what_does_not_fit(asking: Stage) -> None:
+    asking.hello()
+    turn = asking.session.start("/form choice")
+    key = form_of(asking)
+    asking.say(t="elicit", elicitation="k99", action="accept")
+    asking.until("refused", lambda it: "no such form" in it["what"])
+    asking.say(t="elicit", elicitation=key, action="accept", values={"colour": "pink"})
+    told = asking.until("invalid")
+    assert (told["elicitation"], told["errors"]) == (key, {"colour": "one of red, green, blue"})
+    asking.say(t="elicit", elicitation=key, action="accept", values={"colour": "red", "other": None})
+    asking.say(t="elicit", elicitation=key, action="decline")  # from another page, too late
+    assert '{"colour":"red"}' in turn.wait(LIMIT_S).text
+
+
+def test_a_page_that_comes_back_finds_the_form(asking: Stage) -> None:
+    asking.hello()
+    turn = asking.session.start("/form choice")
+    key = form_of(asking)
+    asking.hello(view="other")
+
+    def forms(message: Message) -> list[Message]:
+        return [it for it in message["state"]["items"] if it["type"] == "elicitation"]
+
+    (item,) = forms(asking.until("state", lambda it: forms(it) != []))
+    assert (item["key"], item["status"], item["fields"][0]["choices"][0]["value"]) == (key, "open", "red")
+    asking.say(t="elicit", elicitation=key, action="cancel")
+    assert turn.wait(LIMIT_S).stop_reason == "cancelled"

@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from ..changes import FileChange, lines_of_diff
-from ..records import Location, PlanEntry, Terminal
+from ..forms import Field
+from ..records import Json, Location, PlanEntry, Terminal
 from ..snapshot import (
     Changes,
     Compaction,
+    Elicitation,
     Item,
     Message,
     Notice,
@@ -82,6 +84,8 @@ def _item(item: Item, about: _About, words: Words) -> Iterator[Block]:
         case Question():
             if about.asked.get(item.tool or "") is not item:
                 yield _question(item, about.titles, words)
+        case Elicitation():
+            yield from _elicitation(item, words)
         case TerminalRun():
             if item.id not in about.in_tools:
                 yield Fold("Terminal", tuple(terminal_blocks(item, words)))
@@ -184,6 +188,38 @@ def _answer(question: Question, words: Words) -> str:
     by, reason = words.line(question.by or ""), words.line(question.reason or "")
     who = ": ".join(part for part in (f"by {by}" if by else "", reason) if part)
     return f"{answer} ({who})" if who else answer
+
+
+def _elicitation(asked: Elicitation, words: Words) -> Iterator[Block]:
+    what = "asks for an address to be opened:" if asked.mode == "url" else "asks:"
+    yield from _told(f"The agent {what}", asked.message, words)
+    if asked.url:
+        yield Line("Address:", words.line(asked.url))  # as text: only the user opens it, and only then
+    yield Line("Answer:", _settled(asked, words))
+    names = {field.name: field for field in asked.fields}
+    for name, value in asked.values.items():
+        yield Line(
+            f"{words.line(names[name].label if name in names else name)}:",
+            _value(names.get(name), value, words),
+        )
+
+
+def _settled(asked: Elicitation, words: Words) -> str:
+    if asked.status == "open":
+        return "not answered yet"
+    by, reason = words.line(asked.by or ""), words.line(asked.reason or "")
+    who = ": ".join(part for part in (f"by {by}" if by else "", reason) if part)
+    status = _word(asked.status, words) + (", completed" if asked.completed else "")
+    return f"{status} ({who})" if who else status
+
+
+def _value(field: Field | None, value: Json, words: Words) -> str:
+    """The titles of what was chosen; anything else as it is."""
+    titles = {choice.value: choice.name for choice in field.choices} if field is not None else {}
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    values = value if isinstance(value, list) else [value]
+    return shortened(", ".join(words.line(titles.get(it, str(it))) for it in values)) or "(empty)"
 
 
 # ---- changed files ------------------------------------------------------------------------------

@@ -9,8 +9,18 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from ...core import records as rec
-from ...core.facts import PermissionAsked, ReadAsked, TerminalAsked, TerminalNamed, WriteAsked
+from ...core.elicitation import ElicitationRequest, Outcome
+from ...core.facts import (
+    ElicitationAsked,
+    PermissionAsked,
+    ReadAsked,
+    TerminalAsked,
+    TerminalNamed,
+    WriteAsked,
+)
+from ...core.forms import Form
 from .. import schema as s
+from .forms import read_form
 from .parts import tool_event
 from .reading import Malformed, read, read_exactly
 
@@ -39,6 +49,30 @@ def permission_answer(option_id: str | None) -> s.RequestPermissionResponse:
     if option_id is None:
         return s.RequestPermissionResponse(outcome=s.PermissionCancelled())
     return s.RequestPermissionResponse(outcome=s.PermissionSelected(option_id=option_id))
+
+
+def read_elicitation(params: Raw) -> ElicitationAsked:
+    asked, raw = read(s.CreateElicitationRequest, params)
+    form = read_form(asked.requested_schema or {}) if asked.mode == "form" else Form()
+    url = asked.url if asked.mode == "url" else None
+    if asked.mode == "url" and url is None:
+        raise Malformed("an elicitation of mode url has no url")
+    request = ElicitationRequest(
+        asked.message, asked.mode, form.fields, url, title=form.title, description=form.description
+    )
+    return ElicitationAsked(
+        asked.session_id, request, asked.tool_call_id, asked.elicitation_id, form.problem, raw
+    )
+
+
+def elicitation_answer(outcome: Outcome) -> s.CreateElicitationResponse:
+    content = None if outcome.content is None else dict(outcome.content)
+    return s.CreateElicitationResponse(action=outcome.action, content=content)
+
+
+def read_elicitation_complete(params: Raw) -> str:
+    """The id of the elicitation that is done."""
+    return read(s.CompleteElicitationNotification, params)[0].elicitation_id
 
 
 def read_read_file(params: Raw) -> ReadAsked:

@@ -2,6 +2,7 @@
 
 import type { Sent } from "../store";
 import type { Emit, Item, Json, QuestionItem } from "../types";
+import { ElicitationView } from "./elicitation";
 import { memo } from "./memo";
 import { MessageView } from "./message";
 import { CompactionView, NoticeView } from "./notice";
@@ -37,6 +38,8 @@ export const ItemView = memo(function ItemView(props: Props) {
       return <PlanView item={item} />;
     case "question":
       return <PermissionView item={item} sent={sent} live={live} emit={emit} />;
+    case "elicitation":
+      return <ElicitationView item={item} sent={sent} live={live} emit={emit} />;
     case "terminal":
       return <TerminalView item={item} />;
     case "notice":

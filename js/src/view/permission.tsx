@@ -146,7 +146,7 @@ function answerOf(
 }
 
 /** Takes the keyboard if nobody uses it, gives it back at the end; tells whether keys count yet. */
-function useKeyboard(box: { current: HTMLDivElement | null }): () => boolean {
+export function useKeyboard(box: { current: HTMLDivElement | null }): () => boolean {
   const since = useRef(0);
   useLayoutEffect(() => {
     const mine = box.current;
@@ -188,7 +188,11 @@ export function Delivery({ slow, what }: { slow: boolean; what: string }) {
 
 // ---- settled
 
-const BY: Record<string, string> = { user: "you", policy: "your rules", client: "the notebook" };
+export const BY: Record<string, string> = {
+  user: "you",
+  policy: "your rules",
+  client: "the notebook",
+};
 
 function Settled({ item, about }: { item: QuestionItem; about: string | null }) {
   const option = item.options.find(({ id }) => id === item.answer);

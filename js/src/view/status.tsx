@@ -28,7 +28,9 @@ export function StatusLine(props: Props) {
   if (start.status === "history") return null;
   const running = isRunning(start);
   const working = running && link !== "gone";
-  const asking = items.some((item) => item.type === "question" && item.status === "open");
+  const asking = items.some(
+    (item) => (item.type === "question" || item.type === "elicitation") && item.status === "open",
+  );
   const quiet = working && !asking && !start.cancelling;
   return (
     <div class="acp-status" data-status={start.status} data-sticky={running} data-asking={asking}>

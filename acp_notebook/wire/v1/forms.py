@@ -1,0 +1,127 @@
+"""The restricted JSON schema of a form -> our fields.
+
+Knows the schema's names, and nothing of answers. What an agent gets wrong in a field costs that part of the
+field: a bound that is no number is no bound, a default that does not fit is none. A type that is not
+known stays as it came.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from msgspec.structs import replace
+
+from ...core.forms import MOST_CHOICES, MOST_FIELDS, Field, Form, Misfit, fitting
+from ...core.records import Choice
+
+MOST_TEXT = 4_000
+"""Characters of a title or a description: longer ones are cut, a form is no place for a book."""
+
+_SECRET_FORMATS = frozenset({"password", "secret"})
+_SECRET_NAME = re.compile(r"token|secret|password|passwd|passphrase|credential|api[-_]?key", re.IGNORECASE)
+"""The same words by which a recording knows what to leave out."""
+
+_BOUNDS = {
+    "string": ("minLength", "maxLength"),
+    "number": ("minimum", "maximum"),
+    "integer": ("minimum", "maximum"),
+    "multiselect": ("minItems", "maxItems"),
+}
+
+
+def read_form(schema: Mapping[str, Any]) -> Form:
+    properties = schema.get("properties")
+    properties = properties if isinstance(properties, dict) else {}
+    title, description = _text(schema.get("title")), _text(schema.get("description"))
+    if len(properties) > MOST_FIELDS:
+        problem = f"a form of {len(properties):,} fields; this client shows {MOST_FIELDS}"
+        return Form((), title, description, problem)
+    required = schema.get("required")
+    needed = set(filter(_is_text, required)) if isinstance(required, list) else set()
+    fields = tuple(_field(name, value, name in needed) for name, value in properties.items())
+    count = sum(len(field.choices) for field in fields)
+    if count > MOST_CHOICES:
+        return Form((), title, description, f"a form of {count:,} choices; this client shows {MOST_CHOICES}")
+    return Form(fields, title, description)
+
+
+def _field(name: str, given: Any, required: bool) -> Field:
+    about = given if isinstance(given, dict) else {}
+    kind = about.get("type")
+    choices = tuple(_choices(about if kind == "string" else about.get("items")))
+    type_ = _type_of(kind, about, choices)
+    least, most = (_number(about.get(bound)) for bound in _BOUNDS.get(type_, ("", "")))
+    texts = {it: _text(about.get(it)) for it in ("title", "description")}
+    field = Field(
+        name,
+        type_,
+        **texts,
+        required=required,
+        choices=choices,
+        format=_text(about.get("format")) if type_ == "string" else None,
+        pattern=about.get("pattern") if type_ == "string" and _is_text(about.get("pattern")) else None,
+        least=least,
+        most=most,
+        secret=type_ == "string" and _is_secret(name, about),
+        raw=given if type_ == "unknown" else None,
+    )
+    return replace(field, default=_default(field, about.get("default")))
+
+
+def _type_of(kind: Any, about: Mapping[str, Any], choices: tuple[Choice, ...]) -> str:
+    if kind == "string":
+        return "select" if choices or isinstance(about.get("enum") or about.get("oneOf"), list) else "string"
+    if kind == "array":
+        return "multiselect" if choices else "unknown"
+    return kind if kind in ("number", "integer", "boolean") else "unknown"
+
+
+def _choices(about: Any) -> Iterable[Choice]:
+    """Bare values, or values with titles."""
+    if not isinstance(about, dict):
+        return
+    titled = about.get("oneOf") or about.get("anyOf")
+    for option in titled if isinstance(titled, list) else ():
+        match option:
+            case {"const": str(value)}:
+                yield Choice(value, _text(option.get("title")) or value, _text(option.get("description")))
+    if titled:
+        return
+    values = about.get("enum")
+    names = about.get("enumNames")  # of an earlier version of the same idea
+    for at, value in enumerate(values if isinstance(values, list) else ()):
+        if isinstance(value, str):
+            name = names[at] if isinstance(names, list) and at < len(names) else value
+            yield Choice(value, _text(name) or value)
+
+
+def _default(field: Field, value: Any) -> Any:
+    if value is None or field.secret or field.type == "unknown":
+        return None
+    try:
+        return fitting(field, value)
+    except Misfit:
+        return None
+
+
+def _is_secret(name: str, about: Mapping[str, Any]) -> bool:
+    marked = about.get("format") in _SECRET_FORMATS if _is_text(about.get("format")) else False
+    return marked or about.get("writeOnly") is True or _SECRET_NAME.search(name) is not None
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _text(value: Any) -> str | None:
+    if not isinstance(value, str) or not value.strip():
+        return None
+    return value if len(value) <= MOST_TEXT else value[:MOST_TEXT] + "…"
+
+
+def _number(value: Any) -> float | int | None:
+    fits = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return value if fits else None

@@ -1,0 +1,307 @@
+import { beforeEach, expect, test, vi } from "vitest";
+import type { ElicitationItem, FormField, Item } from "../src/types";
+import { draftsOf, filled } from "../src/view/form";
+import { turn } from "./helpers";
+import { press, settled, shown, wired } from "./mounted";
+
+beforeEach(() => {
+  document.body.replaceChildren();
+  vi.restoreAllMocks();
+});
+
+const FIELDS: FormField[] = [
+  { name: "name", type: "string", title: "Name", required: true, least: 3, most: 5 },
+  { name: "runs", type: "integer", title: "Runs", least: 1, most: 9, default: 4 },
+  { name: "rate", type: "number" },
+  {
+    name: "model",
+    type: "select",
+    required: true,
+    choices: [
+      { value: "a", name: "Plan A", description: "the first" },
+      { value: "b", name: "Plan B" },
+    ],
+  },
+  {
+    name: "tags",
+    type: "multiselect",
+    least: 1,
+    choices: [
+      { value: "x", name: "X" },
+      { value: "y", name: "Y" },
+    ],
+    default: ["y"],
+  },
+  { name: "loud", type: "boolean", title: "Loud" },
+];
+
+function form(fields: Partial<ElicitationItem> = {}): Item {
+  return {
+    key: "k9",
+    type: "elicitation",
+    turn: "k1",
+    id: "e1",
+    mode: "form",
+    message: "I need a few things",
+    fields: FIELDS,
+    status: "open",
+    ...fields,
+  };
+}
+
+function asked(fields: Partial<ElicitationItem> = {}) {
+  const made = shown([turn(), form(fields)]);
+  wired(made);
+  const of = (name: string) => made.find(`[data-acp-field="${name}"]`);
+  const input = <T extends HTMLElement = HTMLInputElement>(
+    name: string,
+    query = "input, textarea",
+  ) => of(name)?.querySelector<T>(query) ?? null;
+  const write = async (name: string, text: string) => {
+    const field = input(name);
+    if (!field) throw new Error(`no field ${name}`);
+    field.value = text;
+    field.dispatchEvent(new Event("input", { bubbles: true }));
+    await settled();
+  };
+  const click = async (el: HTMLElement | null | undefined) => {
+    el?.click();
+    await settled();
+    made.frames.draw();
+  };
+  const submit = () => click(made.find("[data-acp-submit]"));
+  const sent = () => made.emit.mock.calls.map(([it]) => it);
+  const wrong = (name: string) => of(name)?.querySelector(".acp-invalid")?.textContent;
+  return { ...made, of, input, write, click, submit, sent, wrong };
+}
+
+test("a form is filled in and sent once", async () => {
+  const { write, input, click, submit, sent, find } = asked();
+  await write("name", "abc");
+  await write("rate", " 0.5 ");
+  await click(input("model", "input[type=radio]"));
+  await click(input("loud"));
+  await submit();
+  await submit();
+  expect(sent()).toEqual([
+    {
+      t: "elicit",
+      elicitation: "k9",
+      action: "accept",
+      values: { name: "abc", runs: 4, rate: 0.5, model: "a", tags: ["y"], loud: true },
+    },
+  ]);
+  expect(find<HTMLButtonElement>("[data-acp-submit]")?.disabled).toBe(true);
+  expect(find(".acp-elicitation")?.textContent).toContain("Sending…");
+});
+
+test("what is wrong is said beside its field, which gets the keyboard; writing takes it away", async () => {
+  const { write, submit, sent, wrong, input } = asked();
+  await write("runs", "1.5");
+  await write("rate", "fast");
+  await submit();
+  expect(sent()).toEqual([]);
+  expect([wrong("name"), wrong("runs"), wrong("rate"), wrong("model"), wrong("tags")]).toEqual([
+    "this is needed",
+    "it must be a whole number",
+    "it must be a number",
+    "this is needed",
+    undefined,
+  ]);
+  expect(document.activeElement).toBe(input("name"));
+  expect(input("name")?.getAttribute("aria-invalid")).toBe("true");
+  await write("name", "ab");
+  expect(wrong("name")).toBeUndefined();
+  await submit();
+  expect(wrong("name")).toBe("at least 3 characters");
+});
+
+test("what the kernel finds wrong comes back to its field, and can be mended", async () => {
+  const { write, input, click, submit, store, frames, wrong, sent } = asked();
+  await write("name", "abc");
+  await click(input("model", "input[type=radio]"));
+  await submit();
+  store.receive({ t: "invalid", elicitation: "k9", errors: { name: "it does not match ^x" } });
+  frames.draw();
+  await settled();
+  expect(wrong("name")).toBe("it does not match ^x");
+  expect(input("name")?.value).toBe("abc");
+  await write("name", "xyz");
+  expect(wrong("name")).toBeUndefined();
+  await submit();
+  expect(sent().length).toBe(2);
+});
+
+test("Enter in a field submits, Shift+Enter does not; keys stay away from the notebook", async () => {
+  const { write, input, click, sent } = asked();
+  await write("name", "abc");
+  await click(input("model", "input[type=radio]"));
+  const outside = vi.fn();
+  document.body.addEventListener("keydown", outside);
+  press(input("name"), "Enter", { shiftKey: true });
+  press(input("name"), "Enter");
+  press(input("runs"), "a");
+  document.body.removeEventListener("keydown", outside);
+  expect(sent().length).toBe(1);
+  expect(outside).not.toHaveBeenCalled();
+});
+
+test.each([
+  ["decline", "[data-acp-decline]"],
+  ["cancel", "[data-acp-dismiss]"],
+])("it can be answered %s", async (action, button) => {
+  const { click, find, sent } = asked();
+  await click(find(button));
+  expect(sent()).toEqual([{ t: "elicit", elicitation: "k9", action }]);
+});
+
+test("a choice that is not needed can be taken back", async () => {
+  const field = { ...(FIELDS[3] as FormField), required: false };
+  const { click, input, find, submit, sent } = asked({ fields: [field] });
+  await click(input("model", "input[type=radio]"));
+  await click(find(".acp-ticks .acp-link"));
+  await submit();
+  expect(sent()).toMatchObject([{ values: { model: null } }]);
+});
+
+test("many choices are a list that opens; a secret is not shown", async () => {
+  const choices = [..."abcdefgh"].map((it) => ({ value: it, name: it }));
+  const { of } = asked({
+    fields: [
+      { name: "one", type: "select", choices },
+      { name: "pin", type: "string", secret: true },
+    ],
+  });
+  expect(of("one")?.querySelectorAll("option").length).toBe(9);
+  expect(of("pin")?.querySelector("input")?.type).toBe("password");
+});
+
+test("a type that nobody knows is shown as it came, and is no input", () => {
+  const { of, find } = asked({
+    fields: [{ name: "odd", type: "unknown", required: true, raw: { type: "hologram" } }],
+    problem: "this client cannot fill in “odd”, which is needed",
+  });
+  expect(of("odd")?.textContent).toContain('"type": "hologram"');
+  expect(of("odd")?.querySelector("input, textarea")).toBeNull();
+  expect(find("[data-acp-submit]")).toBeNull();
+  expect(find("[data-acp-decline]")).not.toBeNull();
+});
+
+test("hostile names and titles stay text", async () => {
+  const fields: FormField[] = [
+    { name: "__proto__", type: "string", title: "<img src=x onerror=alert(1)>" },
+    { name: "constructor", type: "string", description: "<b>x</b>\u202e" },
+  ];
+  const { el, write, submit, sent, wrong } = asked({
+    fields,
+    title: "<b>t</b>",
+    message: "<i>m</i>",
+  });
+  expect(el.querySelector("img, b, i")).toBeNull();
+  expect(el.textContent).toContain("<i>m</i>");
+  expect(el.textContent).toContain("‹U+202E›");
+  expect(wrong("constructor")).toBeUndefined();
+  await write("__proto__", "polluted");
+  await submit();
+  const [intent] = sent() as unknown as [{ values: object }];
+  expect(Object.entries(intent.values)).toEqual([
+    ["__proto__", "polluted"],
+    ["constructor", null],
+  ]);
+  expect(JSON.stringify(intent.values)).toContain("polluted");
+});
+
+test("as many fields as the kernel lets through are drawn", () => {
+  const fields = Array.from({ length: 200 }, (_, at) => ({ name: `f${at}`, type: "string" }));
+  expect(asked({ fields }).el.querySelectorAll("textarea").length).toBe(200);
+});
+
+// ---- addresses
+
+const URL = "https://accounts.example.org@evil.example:8443/sign-in?next=https://good.example";
+
+test("an address is shown whole with its host set off, and opened by the user's click alone", async () => {
+  const { find, click, sent, el } = asked({
+    mode: "url",
+    url: URL,
+    host: "evil.example:8443",
+    fields: [],
+  });
+  const address = find(".acp-address");
+  expect(address?.textContent).toBe(URL);
+  expect(address?.querySelector("strong")?.textContent).toBe("evil.example");
+  expect(el.querySelector("iframe, img")).toBeNull();
+  const open = find<HTMLAnchorElement>("[data-acp-open]");
+  expect([open?.getAttribute("href"), open?.target, open?.rel]).toEqual([
+    URL,
+    "_blank",
+    "noopener noreferrer",
+  ]);
+  expect(sent()).toEqual([]);
+  el.addEventListener("click", (event) => event.preventDefault()); // nothing is to be loaded here
+  await click(open);
+  expect(sent()).toEqual([{ t: "elicit", elicitation: "k9", action: "accept" }]);
+});
+
+test.each(["javascript:alert(1)", "file:///etc/passwd", "data:text/html,x"])(
+  "%s is never a link",
+  (url) => {
+    const { find, el } = asked({ mode: "url", url, problem: "only http", fields: [] });
+    expect(el.querySelector("a")).toBeNull();
+    expect(find(".acp-address")?.textContent).toBe(url);
+    expect(find("[data-acp-decline]")).not.toBeNull();
+  },
+);
+
+test("what became of an address", () => {
+  const settledItem = { mode: "url", url: URL, status: "accepted", by: "user", fields: [] };
+  const { find, patch } = asked(settledItem);
+  expect(find(".acp-elicited")?.textContent).toContain("Opened by youwaiting until it is done");
+  patch(["set", "k9", ["completed"], true]);
+  expect(find(".acp-badge")?.textContent).toBe("done");
+  expect(find(".acp-elicited a")).toBeNull();
+});
+
+// ---- settled
+
+test("what was answered is shown by its titles, by whom and why not", () => {
+  const { find, patch } = asked({
+    status: "accepted",
+    by: "user",
+    values: { name: "abc", model: "b", tags: ["x", "y"], loud: true, pin: "••••" },
+  });
+  expect(find(".acp-values")?.textContent).toBe("NameabcmodelPlan BtagsX, YLoudyespin••••");
+  expect(find("[data-acp-submit]")).toBeNull();
+  patch(
+    ["set", "k9", ["status"], "declined"],
+    ["set", "k9", ["by"], "policy"],
+    ["set", "k9", ["reason"], "nobody can be asked"],
+    ["set", "k9", ["values"], {}],
+  );
+  expect(find(".acp-elicited")?.textContent).toContain(
+    "declined by your rules: nobody can be asked",
+  );
+});
+
+test("while it is open the turn waits for the user", () => {
+  const { find, patch } = asked();
+  expect(find(".acp-status")?.textContent).toContain("Waiting for your answer");
+  expect(find("[data-acp-to-question]")).not.toBeNull();
+  patch(["set", "k9", ["status"], "cancelled"]);
+  expect(find(".acp-status")?.textContent).not.toContain("Waiting for your answer");
+});
+
+test("an answer is on its way until the state shows it settled", async () => {
+  const { click, find, patch, store } = asked();
+  await click(find("[data-acp-decline]"));
+  expect(store.snapshot.sent.has("k9")).toBe(true);
+  patch(["set", "k9", ["status"], "declined"]);
+  expect(store.snapshot.sent.has("k9")).toBe(false);
+});
+
+test("a field that is emptied is left out, also of its default", () => {
+  const drafts = new Map(draftsOf(FIELDS)).set("runs", "").set("tags", []).set("name", "abc");
+  drafts.set("model", "a");
+  const { values, wrong } = filled(FIELDS, drafts);
+  expect([values["runs"], values["tags"], wrong.size]).toEqual([null, null, 0]);
+});

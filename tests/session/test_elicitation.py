@@ -1,0 +1,346 @@
+"""What an agent asks of the user beside permission: answered once, by whoever can, and never left open."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import acp_notebook as acp
+from acp_notebook import connecting
+from acp_notebook.agent import permission
+from acp_notebook.core.snapshot import Elicitation
+from tests.session.conftest import Demo
+from tests.session.helpers import LIMIT_S
+from tests.waiting import wait_until
+
+GOOD = {"name": "first-try", "model": "net"}
+
+
+def asked(session: acp.Session) -> Elicitation:
+    """The newest one."""
+    return [item for item in session.transcript.items if isinstance(item, Elicitation)][-1]
+
+
+def opened(session: acp.Session) -> Elicitation:
+    def there() -> bool:
+        items = session.transcript.items
+        return any(isinstance(item, Elicitation) and item.status == "open" for item in items)
+
+    wait_until(there, "the form is there", LIMIT_S)
+    return asked(session)
+
+
+def answer(session: acp.Session, action: Any, **values: Any) -> dict[str, str]:
+    """As a page does it."""
+    id, conversation = opened(session).id, session._conversation
+
+    async def answered() -> dict[str, str]:
+        return conversation.elicitations.answer(id, action, values)
+
+    return session._home.call(answered())
+
+
+@pytest.fixture
+def seen(demo: Demo, monkeypatch: pytest.MonkeyPatch) -> acp.Session:
+    """A session whose questions somebody sees."""
+    monkeypatch.setattr(connecting, "may_be_asked", lambda: True)
+    session = demo(permissions="allow")
+    session._conversation.permits.questions.can_ask = True
+    return session
+
+
+# ---- by a function ------------------------------------------------------------------------------
+
+
+def test_a_function_gets_the_fields_and_gives_the_values(demo: Demo) -> None:
+    requests: list[acp.ElicitationRequest] = []
+
+    def fill_in(request: acp.ElicitationRequest) -> dict[str, Any]:
+        requests.append(request)
+        return GOOD
+
+    session = demo(elicitation=fill_in)
+    said = session.prompt("/form", timeout=LIMIT_S).text
+    assert json.loads(said.split("`")[1]) == {
+        **GOOD,
+        "start": "2026-01-31",
+        "runs": 10,
+        "metrics": ["rmse"],
+        "notify": True,
+    }
+    (request,) = requests
+    assert (request.mode, request.message, request.title) == (
+        "form",
+        "I need a few things from you.",
+        "A new experiment",
+    )
+    assert [field.name for field in request.fields if field.required] == ["name", "model"]
+    item = asked(session)
+    assert (item.status, item.by, item.values["name"]) == ("accepted", "policy", "first-try")
+
+
+def test_it_may_be_async(demo: Demo) -> None:
+    async def fill_in(request: acp.ElicitationRequest) -> dict[str, Any]:
+        await asyncio.sleep(0)
+        return {"colour": "red"}
+
+    assert '"red"' in demo(elicitation=fill_in).prompt("/form choice", timeout=LIMIT_S).text
+
+
+@pytest.mark.parametrize(
+    ("said", "status", "why"),
+    [
+        ("decline", "declined", None),
+        ({"name": "X"}, "declined", "name: at least 3 characters; model: this is needed"),
+        ({**GOOD, "rate": 2}, "declined", "rate: at most 1"),
+        ({**GOOD, "nmae": 1}, "declined", "nmae: the form has no such field"),
+        (None, "declined", "must return a mapping"),
+        ("ask", "declined", "nobody can be asked here"),
+    ],
+)
+def test_what_it_says_otherwise(demo: Demo, said: Any, status: str, why: str | None) -> None:
+    session = demo(elicitation=lambda request: said)
+    assert session.prompt("/form", timeout=LIMIT_S).text == "You answered decline."
+    item = asked(session)
+    assert item.status == status
+    assert why is None or why in (item.reason or "")
+
+
+def test_a_cancel_of_its_own_is_told_to_the_agent(demo: Demo) -> None:
+    session = demo(elicitation=lambda request: "cancel")
+    assert session.prompt("/form", timeout=LIMIT_S).stop_reason == "cancelled"
+    assert asked(session).status == "cancelled"
+
+
+def test_one_that_raises_or_takes_too_long_is_a_decline_with_that_reason(
+    demo: Demo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    never = threading.Event()
+    session = demo(elicitation=lambda request: 1 / 0)
+    session.prompt("/form", timeout=LIMIT_S)
+    assert "raised ZeroDivisionError" in (asked(session).reason or "")
+    monkeypatch.setattr(permission, "POLICY_S", 0.05)
+    session = demo(elicitation=lambda request: never.wait(LIMIT_S))
+    session.prompt("/form", timeout=LIMIT_S)
+    never.set()
+    assert "did not answer within 0.05 s" in (asked(session).reason or "")
+
+
+def test_an_address_is_accepted_and_its_completion_seen(demo: Demo) -> None:
+    session = demo(elicitation=lambda request: request.host == "example.org")
+    assert session.prompt("/open", timeout=LIMIT_S).text == "You answered accept."
+    wait_until(lambda: asked(session).completed, "the agent says that it is done", LIMIT_S)
+    item = asked(session)
+    assert (item.url, item.host, item.status) == (
+        "https://example.org/sign-in?state=demo",
+        "example.org",
+        "accepted",
+    )
+
+
+@pytest.mark.parametrize("url", ["file:///etc/passwd", "javascript:alert(1)", "https://a.example:x/"])
+def test_an_address_that_is_none_is_declined_whatever_the_function_says(demo: Demo, url: str) -> None:
+    session = demo(elicitation=lambda request: True)
+    assert session.prompt(f"/open {url}", timeout=LIMIT_S).text == "You answered decline."
+    assert (asked(session).by, asked(session).host) == ("client", None)
+
+
+# ---- nobody -------------------------------------------------------------------------------------
+
+
+def test_where_nobody_can_be_asked_it_is_not_offered_and_never_waits(demo: Demo) -> None:
+    for session in (demo(), demo(elicitation="decline")):
+        assert session.prompt("/form", timeout=LIMIT_S).text == "Your client shows no forms."
+        assert session.prompt("/open", timeout=LIMIT_S).text == "Your client opens no addresses."
+        assert session.prompt("/form anyway", timeout=LIMIT_S).text == "You answered decline."
+        assert (asked(session).status, session.status) == ("declined", "idle")
+
+
+def test_what_is_no_policy_is_refused() -> None:
+    with pytest.raises(acp.UsageError, match='"ask", "decline" or a function'):
+        acp.connect("demo", elicitation="yes")  # type: ignore[arg-type]
+
+
+# ---- by the user --------------------------------------------------------------------------------
+
+
+def test_a_user_fills_it_in_and_the_first_answer_wins(seen: acp.Session) -> None:
+    turn = seen.start("/form")
+    assert answer(seen, "accept", name="NO", model="net") == {"name": "at least 3 characters"}
+    assert opened(seen).status == "open"
+    wrong = answer(seen, "accept", name="N0-", model="net", runs=0)
+    assert wrong == {"name": "it does not match ^[a-z][a-z0-9-]*$", "runs": "at least 1"}
+    id = opened(seen).id
+    assert answer(seen, "accept", **GOOD, runs=None) == {}
+    said = json.loads(turn.wait(LIMIT_S).text.split("`")[1])
+    assert ("runs" in said, said["name"]) == (False, "first-try")
+
+    async def late() -> dict[str, str]:
+        return seen._conversation.elicitations.answer(id, "decline", {})
+
+    assert seen._home.call(late()) == {}
+    assert (asked(seen).status, asked(seen).by) == ("accepted", "user")
+
+
+def test_a_form_that_cannot_be_filled_in_can_only_be_declined(seen: acp.Session) -> None:
+    turn = seen.start("/form required")
+    assert "cannot fill in “odd”" in answer(seen, "accept")[""]
+    assert answer(seen, "decline") == {}
+    assert turn.wait(LIMIT_S).text == "You answered decline."
+
+
+def test_a_hostile_form_is_held_within_bounds(seen: acp.Session) -> None:
+    turn = seen.start("/form hostile")
+    item = opened(seen)
+    assert {field.name: field.type for field in item.fields} == {
+        "<script>alert(3)</script>": "string",
+        "slow": "string",
+        "odd": "unknown",
+        "worse": "unknown",
+        "long": "string",
+        "__proto__": "string",
+        "pick": "select",
+    }
+    assert answer(seen, "accept", slow="a" * 5000 + "!", pick="<b>") == {"slow": "it does not match ^(a+)+$"}
+    assert answer(seen, "accept", slow="aaa", pick="<b>", __proto__="p") == {}
+    assert '"__proto__":"p"' in turn.wait(LIMIT_S).text
+    assert "<script>" not in turn.to_html()
+    turn = seen.prompt("/form huge 1000", timeout=LIMIT_S)
+    assert turn.text == "You answered decline."
+    assert "1,000 fields" in (asked(seen).reason or "")
+
+
+def test_an_unanswered_one_is_declined_after_the_time_for_questions(seen: acp.Session) -> None:
+    seen._conversation.permits.questions.timeout = 0.05
+    assert seen.prompt("/form", timeout=LIMIT_S).text == "You answered decline."
+    assert asked(seen).reason == "nobody answered within 0.05 s"
+
+
+def test_an_address_that_is_done_elsewhere_is_settled(seen: acp.Session) -> None:
+    turn = seen.start("/open")
+    opened(seen)
+    seen._home.post(seen._conversation.host.elicitation_completed, "nobody's")
+    seen._home.post(seen._conversation.host.elicitation_completed, "link_1")
+    assert turn.wait(LIMIT_S).text == "You answered accept."
+    assert (asked(seen).completed, asked(seen).by) == (True, "agent")
+
+
+# ---- ends ---------------------------------------------------------------------------------------
+
+
+def test_a_cancel_settles_it(seen: acp.Session) -> None:
+    turn = seen.start("/form")
+    opened(seen)
+    turn.cancel()
+    assert turn.wait(LIMIT_S).stop_reason == "cancelled"
+    assert (asked(seen).status, asked(seen).reason) == ("cancelled", "the turn was cancelled")
+
+
+def test_the_agent_takes_it_back(seen: acp.Session) -> None:
+    assert "-32800" in seen.prompt("/form withdraw", timeout=LIMIT_S).text
+    assert all(item.status != "open" for item in seen.transcript.items if isinstance(item, Elicitation))
+
+
+def test_the_agents_death_settles_it(seen: acp.Session) -> None:
+    turn = seen.start("/form")
+    opened(seen)
+    pid = seen.agent.pid
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)
+    with pytest.raises(acp.AgentDied):
+        turn.wait(LIMIT_S)
+    assert asked(seen).status == "cancelled"
+
+
+def test_closing_the_session_settles_it(seen: acp.Session) -> None:
+    seen.agent.new_session()  # the agent lives on
+    turn = seen.start("/form")
+    opened(seen)
+    seen.close()
+    assert turn.wait(LIMIT_S).stop_reason == "cancelled"
+    assert (asked(seen).status, asked(seen).reason) == ("cancelled", "the session was closed")
+
+
+def test_one_outside_of_a_turn_waits_for_its_answer(seen: acp.Session) -> None:
+    seen.prompt("/form later", timeout=LIMIT_S)
+    item = opened(seen)
+    assert seen.status == "idle"
+    seen.prompt("hello", timeout=LIMIT_S)  # another turn comes and goes
+    assert asked(seen).key == item.key
+    assert answer(seen, "accept", colour="blue") == {}
+    wait_until(lambda: seen.title == 'accept {"colour":"blue"}', "the agent has the answer", LIMIT_S)
+
+
+def test_one_outside_of_a_turn_ends_with_the_session(seen: acp.Session) -> None:
+    seen.agent.new_session()
+    seen.prompt("/form later", timeout=LIMIT_S)
+    opened(seen)
+    seen.close()
+    assert asked(seen).status == "cancelled"
+
+
+def test_one_for_a_request_is_shown_in_a_session(seen: acp.Session) -> None:
+    turn = seen.start("/form request")
+    assert answer(seen, "accept", other="mine") == {}
+    assert '"other":"mine"' in turn.wait(LIMIT_S).text
+
+
+# ---- what is kept -------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def kept(demo: Demo, tmp_path: Path) -> Iterator[tuple[acp.Session, Path]]:
+    recording = tmp_path / "recorded.jsonl"
+    yield (
+        demo(
+            elicitation=lambda request: {"user": "someone", "pin": "hunter2-secret"},
+            record=recording,
+            audit=tmp_path / "audit.jsonl",
+        ),
+        tmp_path,
+    )
+
+
+def test_a_secret_is_nowhere_but_at_the_agent(kept: tuple[acp.Session, Path]) -> None:
+    session, folder = kept
+    turn = session.prompt("/form secret", timeout=LIMIT_S)
+    assert "14 characters" in turn.text
+    session.close()
+    everything = [
+        session.to_text(),
+        session.to_html(),
+        session.to_markdown(),
+        json.dumps(session._to_bundle()),
+        repr(session.transcript.items),
+        repr(session.audit),
+        (folder / "recorded.jsonl").read_text(),
+        (folder / "audit.jsonl").read_text(),
+    ]
+    assert [text for text in everything if "hunter2" in text] == []
+    assert asked(session).values == {"user": "someone", "pin": "••••"}
+    assert "someone" in session.to_text()
+
+
+def test_the_audit_says_who_answered_what(demo: Demo) -> None:
+    session = demo(elicitation=lambda request: {"colour": "red"})
+    session.prompt("/form choice", timeout=LIMIT_S)
+    request, decision = session.audit.where(kind="elicitation")
+    assert (request.what, request.by, request.target) == ("request", "agent", "I need a few things from you.")
+    assert (decision.what, decision.by, decision.outcome) == ("decision", "policy", "accepted")
+    assert decision.detail["fields"] == ["colour"]
+
+
+def test_what_was_answered_is_in_the_static_form(demo: Demo) -> None:
+    session = demo(elicitation=lambda request: GOOD)
+    text = session.prompt("/form", timeout=LIMIT_S).to_text()
+    assert "Answer: accepted (by policy)" in text
+    assert "Model: Neural network" in text
+    assert "Tell me when it is done: yes" in text
