@@ -19,12 +19,16 @@ if TYPE_CHECKING:
 
 ENDED = ("completed", "failed")
 
+HARMLESS = ("read", "search", "think", "fetch", "switch_mode")
+"""Kinds of tool calls that change no file. Any other may, whatever it names: a command, say."""
+
 
 class DiskWatch:
     """One session's; listens to its conversation."""
 
     def __init__(self, conversation: Conversation) -> None:
         self._conversation = conversation
+        self._looking = False
         conversation.listen(self._noticed)
 
     def _noticed(self, event: ev.Event, _: object) -> None:
@@ -38,12 +42,16 @@ class DiskWatch:
                 tool = self._conversation.read(lambda transcript: transcript.tool(id))
                 if paths := _notebooks(tool):
                     background(self._look(paths))
+                elif tool.kind not in HARMLESS and not self._looking:
+                    self._looking = True  # until it begins: what ends meanwhile is seen by it, too
+                    background(self._look())
             case ev.TurnEnded():
                 background(self._look())
 
     async def _look(self, paths: tuple[str, ...] | None = None, *, begin: bool = False) -> None:
         notebooks = self._conversation.hands.notebooks
         live = notebooks.live
+        self._looking = False
         try:
             for path in await live.open_files() if live and paths is None else paths or ():
                 await (notebooks.turn_began(path) if begin else notebooks.changed_on_disk(path))

@@ -64,6 +64,7 @@ EVERY_RUN = {
     "test_a_place_opens_the_file_at_its_line",
     "test_a_cell_of_the_open_notebook_comes_into_sight",
     "test_names_are_completed_by_keyboard_and_brought_along",
+    "test_claude_code_edits_inserts_and_deletes_while_the_user_writes",
 }
 """What is tried in every run; with all of them it would take longer than a run may: those are for --full."""
 

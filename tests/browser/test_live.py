@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
-import nbformat
 import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import SHOTS, Open
-from tests.browser.pages import LIMIT_S, NOTEBOOK, NotebookPage
+from tests.browser.live_pages import set_source, sources, type_in, until, valid
+from tests.browser.pages import LIMIT_S
 from tests.browser.saved_files import saved
 from tests.waiting import wait_until
 
@@ -33,37 +32,6 @@ print("told")
 """
 
 each_host = pytest.mark.parametrize("host", ["lab", pytest.param("notebook", marks=pytest.mark.slow)])
-
-
-def sources(notebook: NotebookPage) -> list[str]:
-    """Of the cells in the page, what is not saved included."""
-    found: list[str] = notebook.page.evaluate(
-        f"() => {NOTEBOOK}.context.model.sharedModel.cells.map((cell) => cell.getSource())"
-    )
-    return found
-
-
-def set_source(notebook: NotebookPage, cell: int, text: str) -> None:
-    notebook.page.evaluate(
-        f"([at, text]) => {NOTEBOOK}.context.model.sharedModel.getCell(at).setSource(text)", [cell, text]
-    )
-
-
-def type_in(notebook: NotebookPage, cell: int, text: str) -> None:
-    """As the user does, at the end of the cell; nothing is saved by that."""
-    notebook.select(cell)
-    notebook.page.keyboard.press("Control+End")
-    notebook.page.keyboard.type(text)
-
-
-def until(notebook: NotebookPage, expected: list[str]) -> None:
-    wait_until(lambda: sources(notebook) == expected, f"the cells are {expected}", LIMIT_S)
-
-
-def valid(path: Path) -> Any:
-    content = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
-    nbformat.validate(content)
-    return content
 
 
 @each_host

@@ -131,10 +131,16 @@ def model() -> Iterator[str]:
 @pytest.fixture
 def claude(model: str, tmp_path: Path) -> Iterator[Starter]:
     """claude-code-acp, with our model behind it."""
-    env = _env(tmp_path) | _CLAUDE | {"ANTHROPIC_BASE_URL": model}
-    env["CLAUDE_CONFIG_DIR"] = str(tmp_path / "home" / "claude")
+    command, env = claude_code(model, tmp_path)
     tools = Tools(path="file_path", command={"timeout": COMMAND_LIMIT_MS})
-    yield from _started([str(_module(Path(".bin", "claude-code-acp")))], env, tmp_path, tools)
+    yield from _started(command, env, tmp_path, tools)
+
+
+def claude_code(model: str, folder: Path) -> tuple[list[str], dict[str, str]]:
+    """The command and the whole environment of claude-code-acp, with a home in that folder."""
+    env = _env(folder) | _CLAUDE | {"ANTHROPIC_BASE_URL": model}
+    env["CLAUDE_CONFIG_DIR"] = str(folder / "home" / "claude")
+    return [str(_module(Path(".bin", "claude-code-acp")))], env
 
 
 @pytest.fixture
