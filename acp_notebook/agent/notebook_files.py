@@ -279,11 +279,15 @@ class NotebookFiles:
     async def turn_began(self, path: str) -> None:
         """Keep the file as its page knows it: what an agent makes of it by itself is told by that."""
         place = await self.place_of(path)
-        if place is None or self.live is None:
+        if place is not None and self.live is not None:
+            await self._keep(place, self.live)
+
+    async def _keep(self, place: Place, live: OpenNotebooks) -> None:
+        known = await live.known(place.path)
+        if known is None or self._before.get(place.path, (b"", None))[1] == known:
             return
-        known = await self.live.known(place.path)
         file = await on_a_thread(lambda: read_bytes(self._roots, place.asked, MAX_NOTEBOOK))
-        if known is not None and _is_known(file, known):
+        if _is_known(file, known):
             self._before[place.path] = (file.data, known)
 
     async def changed_on_disk(self, path: str) -> None:
@@ -294,6 +298,8 @@ class NotebookFiles:
         async with self._following:
             try:
                 became = await self.live.refresh(place.path)
+                if became == "same":  # also for the next turn: its agent may be quicker than we are
+                    await self._keep(place, self.live)
                 if became == "unsaved" and await self._followed(place, self.live):
                     became = "reloaded"
             except (Unreachable, PageFailed, Stale):

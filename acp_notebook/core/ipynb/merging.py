@@ -37,6 +37,9 @@ from .writing import Fields, rewritten
 
 NewId = Callable[[], str]
 
+_GONE = 2**63
+"""No index of a cell."""
+
 _READ_NEVER = "the notebook was written without having been read: it was compared with what is there now"
 
 
@@ -336,15 +339,24 @@ class _Merging:
         """What was written, under the ids that the cells have now."""
         ids = dict(zip(order, (cell.id for cell in after.cells), strict=True))
         base_of = {here: index for index, here in self._pairs.written.items()}
+        names = Names({id for cell in self._wrote.cells if (id := cell.fields.get("id")) is not None})
+        lost = Names({cell.id for cell in after.cells})
         cells: list[Seen] = []
         for here, cell in enumerate(self._wrote.cells):
-            if here in base_of:
-                old: Seen | None = self._base.cells[base_of[here]]
-                there = self._pairs.now.get(base_of[here])
-            else:
-                old, there = None, self._pairs.both_added.get(here, -here - 1)
-            id = old.id if there is None and old is not None else ids[there or 0]
-            name = cell.fields.get("id") or (id if old is None else old.name)
+            old = self._base.cells[base_of[here]] if here in base_of else None
+            there = self._pairs.both_added.get(here, -here - 1)
+            if old is not None:
+                there = self._pairs.now.get(base_of[here], _GONE)
+            # In a file without ids, the one of a cell that is gone may be another's by now.
+            id = (
+                lost.free(old.id, cell.type, cell.source)
+                if old is not None and there == _GONE
+                else ids[there]
+            )
+            # Nor may one that has no name for the agent get the name that the agent has for another.
+            name = cell.fields.get("id") or names.free(
+                id if old is None else old.name, cell.type, cell.source
+            )
             cells.append(_known(cell, old, name, id))
         metadata = self._wrote.metadata or self._base.metadata
         return View(self._wrote.text, tuple(cells), metadata)

@@ -1,7 +1,8 @@
 """Who is who in a merge: the cells of the base, of what the agent wrote, and of what is there now.
 
 Knows ids and contents; decides nothing about them. Ids come first. Where there are none, or others
-(agents forget or renew them, and an open document has its own for a file without), contents do.
+(agents forget or renew them, and an open document has its own for a file without), contents do, and
+among equal ones their order. Where that would be a guess and matters, merging makes it a conflict.
 """
 
 from __future__ import annotations
@@ -33,7 +34,15 @@ def paired(base: View, wrote: Notebook, there: Notebook) -> Pairs:
     at_written = aligned([(cell.name, cell.content) for cell in base.cells], written)
     nameless = [index for index, (id, _) in enumerate(written) if id is None]
     at_written |= by_gaps(at_written, len(base.cells), len(written), nameless)
+    if not any(cell.own_id for cell in there.cells) and [it for _, it in written] == [it for _, it in now]:
+        return _in_place(at_written, len(written))
     return _with_rest(at_now, at_written, written, now)
+
+
+def _in_place(at_written: dict[int, int], count: int) -> Pairs:
+    """What is written is there already, cell by cell: each is the one at its place, also among equal ones."""
+    known = set(at_written.values())
+    return Pairs(dict(at_written), at_written, {at: at for at in range(count) if at not in known})
 
 
 def _with_rest(

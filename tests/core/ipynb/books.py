@@ -127,10 +127,10 @@ attachments = st.just({"a.png": {"image/png": PNG}})
 
 
 @st.composite
-def cells(draw: st.DrawFn, *, strange: bool) -> Plain:
+def cells(draw: st.DrawFn, *, strange: bool, sources: st.SearchStrategy[str] = sources_) -> Plain:
     type = draw(st.sampled_from(["code", "code", "markdown", "raw"]))
     more: Plain = {"metadata": draw(cell_metadata)}
-    written = draw(sources_)
+    written = draw(sources)
     if type == "code":
         made = st.lists(outputs | strange_outputs if strange else outputs, max_size=3)
         cell = code(written, None, *draw(made), **more)
@@ -146,9 +146,15 @@ def cells(draw: st.DrawFn, *, strange: bool) -> Plain:
 
 
 @st.composite
-def books(draw: st.DrawFn, *, minors: st.SearchStrategy[int] | None = None, strange: bool = False) -> Plain:
+def books(
+    draw: st.DrawFn,
+    *,
+    minors: st.SearchStrategy[int] | None = None,
+    strange: bool = False,
+    sources: st.SearchStrategy[str] = sources_,
+) -> Plain:
     minor = draw(minors if minors is not None else st.integers(0, 5))
-    found = draw(st.lists(cells(strange=strange), max_size=6))
+    found = draw(st.lists(cells(strange=strange, sources=sources), max_size=6))
     if minor >= 5:
         for number, cell in enumerate(found):
             cell["id"] = f"cell-{number}"
