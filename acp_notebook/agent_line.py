@@ -80,8 +80,8 @@ def _policy(text: str) -> Any:
 
 def opened(wish: Wish) -> Session:
     """The session, with all that was asked for; none is left behind where that cannot be had."""
-    agent = [*words_of(wish.agent), *wish.args] if wish.args else wish.agent
-    session = connect(agent, cwd=wish.cwd, permissions=_policy(wish.permissions), install=wish.install)
+    policy = _policy(wish.permissions)
+    session = connect(wish.agent, args=wish.args, cwd=wish.cwd, permissions=policy, install=wish.install)
     try:
         session = _continued(session, wish)
         for setting in wish.config:

@@ -6,7 +6,9 @@ Starts nothing itself.
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from .agent import catalog
 from .agent.catalog import Found, NeedsInstall
@@ -20,17 +22,27 @@ def choose(
     agent: str | Sequence[str],
     path: str | None,
     *,
+    args: Sequence[str] = (),
     cwd: str,
     own: Mapping[str, OwnAgent] | None = None,
     install: bool | None = None,
 ) -> Found:
     """The command; a package that is not installed is run only with the user's consent."""
     try:
-        return catalog.resolve(agent, path, cwd=cwd, own=own)
+        return _with(catalog.resolve(agent, path, cwd=cwd, own=own), args)
     except NeedsInstall as missing:
         if not _consents(missing, install):
             raise
-    return catalog.resolve(agent, path, cwd=cwd, own=own, install=True)
+    return _with(catalog.resolve(agent, path, cwd=cwd, own=own, install=True), args)
+
+
+def _with(found: Found, args: Sequence[str]) -> Found:
+    """With more arguments it is another command, also for what was allowed to it."""
+    if not args:
+        return found
+    argv = (*found.argv, *args)
+    older = None if found.older is None else _with(found.older, args)
+    return replace(found, argv=argv, identity=shlex.join(argv), older=older)
 
 
 def completed(found: Found, environment: Mapping[str, str], asked: Mapping[str, str]) -> dict[str, str]:

@@ -47,6 +47,7 @@ START_TIMEOUT_S = 60.0
 def connect(
     agent: str | Sequence[str] | None = None,
     *,
+    args: Sequence[str] = (),
     cwd: str | Path | None = None,
     env: Mapping[str, str] | None = None,
     inherit_env: bool | Iterable[str] = True,
@@ -75,8 +76,9 @@ def connect(
     """Start an agent and open a session on it.
 
     `agent` is a known name ("demo", "gemini"; `acp.agents()` lists them), a command line ("gemini --acp")
-    or a list of words. One that is not installed is fetched and run by npx or uvx only with your consent:
-    `install=True`, or your answer where you can be asked; `install=False` never asks. It runs in
+    or a list of words; `args` are more arguments for its command. One that is not installed is fetched
+    and run by npx or uvx only with your consent: `install=True`, or your answer where you can be asked;
+    `install=False` never asks. It runs in
     `cwd` (by default here), with this process's environment less Jupyter's own secrets, plus `env`;
     `inherit_env` may be False, or the names to pass on. `permissions` is "ask", "allow", "reject", a
     mapping from tool kind to one of these, or a function of the request; a question that nobody answers
@@ -157,7 +159,9 @@ def connect(
     where = folder(cwd or _own_folder(own, agent) or os.getcwd())
     now = in_force(where, own, trust_project, broken)
     environment = _environment(env, inherit_env)
-    found = choose(_named(agent), environment.get("PATH"), cwd=where, own=now.agents, install=install)
+    found = choose(
+        _named(agent), environment.get("PATH"), args=args, cwd=where, own=now.agents, install=install
+    )
     servers = Servers(
         now.servers,
         tuple(dict.fromkeys((*now.always, *found.mcp_servers))),

@@ -17,6 +17,7 @@ from traitlets.config import Config
 
 import acp_notebook as acp
 from acp_notebook import agent_line
+from acp_notebook.choosing import choose
 from acp_notebook.core.snapshot import TurnStart
 from acp_notebook.magics import loaded
 from tests.waiting import wait_until
@@ -135,6 +136,19 @@ def test_arguments_go_to_the_command(shell: Shell) -> None:
     shell.run(f"%acp_agent {sys.executable} --as own -- -m acp_notebook.demo")
     assert shell.error is None
     assert shell["own"].status == "idle"
+
+
+def test_arguments_are_added_to_the_command_of_a_known_name(shell: Shell, tmp_path: Path) -> None:
+    shell.run("%acp_agent demo --as own -- --some 'thing more'")
+    assert shell.error is None
+    assert shell["own"].status == "idle"
+    found = choose("demo", None, args=["--some", "thing more"], cwd=str(tmp_path))
+    assert found.argv[-2:] == ("--some", "thing more")
+    assert found.identity != choose("demo", None, cwd=str(tmp_path)).identity, "allowed to it alone"
+    (tmp_path / "gemini").touch(0o755)
+    known = choose("gemini", str(tmp_path), args=["--model", "x"], cwd=str(tmp_path))
+    assert known.argv == (*choose("gemini", str(tmp_path), cwd=str(tmp_path)).argv, "--model", "x")
+    assert known.older is None or known.older.argv[-2:] == ("--model", "x")
 
 
 @pytest.mark.parametrize(

@@ -101,6 +101,7 @@ def test_the_signature_of_connect() -> None:
     parameters = inspect.signature(acp.connect).parameters.values()
     assert [(it.name, it.default) for it in parameters] == [
         ("agent", None),
+        ("args", ()),
         ("cwd", None),
         ("env", None),
         ("inherit_env", True),
