@@ -343,6 +343,8 @@ class Panel:
     async def _change(self, deed: Deed, turn: str | None, file: str | None, hunk: str | None) -> None:
         """What cannot be had stands in the changes themselves; only nonsense is refused."""
         await self._conversation.undoing.act(deed, turn, file, hunk)
+        self._channel.flush()  # first what came of it
+        self._channel.tell({"t": "done", "intent": {"t": deed, "turn": turn, "file": file, "hunk": hunk}})
 
     async def _set_mode(self, mode: str) -> None:
         snapshot = self._snapshot()

@@ -49,6 +49,8 @@ export interface Snapshot {
 export const SLOW_MS = 2000;
 /** A setting that the agent took without a word, or turned into another one, does not wait for ever. */
 export const SETTING_MS = 10_000;
+/** Longer than many files take; the kernel says when it is done, unless that is lost. */
+export const DEED_MS = 60_000;
 /** A resync is asked once; only if nothing at all came for this long, again. */
 export const ASK_AGAIN_MS = 5000;
 
@@ -174,6 +176,9 @@ export class Store {
           });
         return null;
       }
+      case "done":
+        this.#change({ sent: without(this.#snapshot.sent, sentKey(message.intent)) });
+        return null;
       case "refused":
         // Nothing says which: all buttons come back, and the kernel still takes only the first answer.
         this.#change({ refused: message.what, sent: new Map() });
@@ -254,6 +259,9 @@ export class Store {
     if (intent.t === "mode" || intent.t === "config") {
       this.clock.after(SETTING_MS, () => this.#forget(key, intent));
     }
+    if (intent.t === "undo" || intent.t === "redo" || intent.t === "keep") {
+      this.clock.after(DEED_MS, () => this.#forget(key, intent));
+    }
   }
 
   #forget(key: string, intent: Intent): void {
@@ -327,7 +335,7 @@ export function sentKey(intent: Intent): string {
     case "undo":
     case "redo":
     case "keep":
-      return [intent.t, intent.turn, intent.file, intent.hunk].join(":");
+      return [intent.t, intent.turn ?? "", intent.file ?? "", intent.hunk ?? ""].join(":");
     default:
       return never(intent);
   }
@@ -368,7 +376,7 @@ function isOpen(intent: Intent, { session, items }: State): boolean {
     case "undo":
     case "redo":
     case "keep":
-      return false; // the changes show it, each file by itself
+      return true; // the kernel says when it is done
     default:
       return never(intent);
   }

@@ -350,6 +350,8 @@ export type FromKernel =
   | { t: "invalid"; elicitation: string; errors: { readonly [name: string]: string } }
   /** For one page: how its server calls the files here. */
   | { t: "places"; view: string; prefixes: Prefixes }
+  /** What was asked of the changed files is done, as far as it went. */
+  | { t: "done"; intent: DeedIntent }
   /** `prompt`: what was written and could not be sent; it goes back into the field. */
   | { t: "refused"; what: string; prompt?: string }
   | Offered;
@@ -386,6 +388,9 @@ export interface OfChanges {
 }
 export type ElicitAction = "accept" | "decline" | "cancel";
 
+/** What becomes of changes. */
+export type DeedIntent = { t: "undo" | "redo" | "keep" } & OfChanges;
+
 /** What a user's hand can do; views emit these. */
 export type Intent =
   | { t: "answer"; question: string; option: string }
@@ -397,7 +402,7 @@ export type Intent =
   | { t: "move"; turn: string; to: number }
   | { t: "mode"; mode: string }
   | { t: "config"; id: string; value: string | boolean }
-  | ({ t: "undo" | "redo" | "keep" } & OfChanges)
+  | DeedIntent
   | { t: "restart" };
 
 /** Asks what an @-name can become; nothing waits for the answer. The link adds which page asks. */

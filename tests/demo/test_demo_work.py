@@ -49,6 +49,16 @@ def test_a_new_file_has_no_old_text_and_gets_its_directories(start: Starter, tmp
     assert (tmp_path / "a/b.txt").read_text() == "Written by the demo agent.\n"
 
 
+def test_rework_changes_the_ends_of_files(start: Starter, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one\ntwo\nthree")
+    (tmp_path / "b.txt").write_text("only\n")
+    demo = start()
+    turn = demo.prompt(demo.new(tmp_path), "/rework a.txt b.txt", choosing("allow_always"))
+    assert (tmp_path / "a.txt").read_text() == "reworked one\ntwo\nreworked three"
+    assert (tmp_path / "b.txt").read_text() == "reworked only\n"
+    assert len(turn.asked) == 1
+
+
 def test_a_rejected_edit_writes_nothing(start: Starter, tmp_path: Path) -> None:
     demo = start()
     turn = demo.prompt(demo.new(tmp_path), "/edit notes.txt", choosing("reject_once"))

@@ -5,6 +5,8 @@ How files and commands are reached is in files.py and shell.py.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ..blocks import fenced
 from ..commands import Misuse, command
 from ..files import FileTrouble, inside, read_text, write_text
@@ -20,14 +22,34 @@ async def edit(turn: Turn, args: str) -> None:
     words = args.split(maxsplit=1)
     if not words:
         raise Misuse
-    name, text = words[0], words[1] + "\n" if len(words) > 1 else DEFAULT_TEXT
+    text = words[1] + "\n" if len(words) > 1 else DEFAULT_TEXT
+    await _edit(turn, words[0], lambda _: text)
+
+
+@command("rework", "Change the first and the last line of files, if allowed", "PATH…")
+async def rework(turn: Turn, args: str) -> None:
+    if not args.split():
+        raise Misuse
+    for name in args.split():
+        await _edit(turn, name, _reworked)
+
+
+def _reworked(old: str | None) -> str:
+    lines = (old or "").splitlines(keepends=True) or ["\n"]
+    for at in sorted({0, len(lines) - 1}):
+        lines[at] = f"reworked {lines[at]}"
+    return "".join(lines)
+
+
+async def _edit(turn: Turn, name: str, change: Callable[[str | None], str]) -> None:
     try:
         path = inside(turn.session.cwd, name)
         old = await read_text(turn, path)
     except FileTrouble as trouble:
-        tool = await turn.tool(f"Edit {name}", "edit", rawInput={"path": name, "text": text})
+        tool = await turn.tool(f"Edit {name}", "edit", rawInput={"path": name, "text": change(None)})
         await _give_up(turn, tool, name, str(trouble))
         return
+    text = change(old)
     tool = await turn.tool(
         f"Edit {name}",
         "edit",

@@ -8,7 +8,7 @@ import { memo } from "./memo";
 import { Path } from "./path";
 import { changedCells } from "./places";
 import { changeOf, pairsOf } from "./rows";
-import type { Gap, Line, Pair, Row } from "./rows";
+import type { Gap, Line, Note, Pair, Row } from "./rows";
 import { LINE_CHARS } from "./words";
 
 type Diff = Extract<Content, { type: "diff" }>;
@@ -31,28 +31,15 @@ const FRAME_ROWS = 400;
 export const DiffView = memo(function DiffView({ diff }: { diff: Diff }) {
   const { old_text: before, new_text: after } = diff;
   const change = useMemo(() => changeOf(before ?? "", after), [before, after]);
-  const [whole, setWhole] = useState(false);
   const layout = useContext(DiffLayout);
-  const rows: readonly (Row | Pair)[] = useMemo(
-    () => (layout.split ? pairsOf(change.rows) : change.rows),
-    [change, layout.split],
-  );
-  const shown = useRows(rows.length, whole);
   return (
-    <figure class="acp-diff" data-acp-diff={layout.split ? "split" : "unified"} data-long={whole}>
+    <figure class="acp-diff" data-acp-diff={layout.split ? "split" : "unified"}>
       <figcaption class="acp-diff-head">
         <span class="acp-path">
           <Path path={diff.path} cells={changedCells(diff)} />
         </span>
         {kindOf(diff) && <span class="acp-badge">{kindOf(diff)}</span>}
-        <span class="acp-counts">
-          <span class="acp-good">+{change.added}</span>{" "}
-          <span class="acp-bad">
-            <span aria-hidden="true">−</span>
-            <span class="acp-hidden">minus </span>
-            {change.gone}
-          </span>
-        </span>
+        <Counts added={change.added} removed={change.gone} />
         <button
           type="button"
           class="acp-link acp-wide"
@@ -62,6 +49,32 @@ export const DiffView = memo(function DiffView({ diff }: { diff: Diff }) {
           Side by side
         </button>
       </figcaption>
+      <DiffRows rows={change.rows} />
+    </figure>
+  );
+});
+
+export function Counts({ added, removed }: { added: number; removed: number }) {
+  return (
+    <span class="acp-counts">
+      <span class="acp-good">+{added}</span>{" "}
+      <span class="acp-bad">
+        <span aria-hidden="true">−</span>
+        <span class="acp-hidden">minus </span>
+        {removed}
+      </span>
+    </span>
+  );
+}
+
+/** The rows of a change: the first of them at once, the others when they are asked for. */
+export function DiffRows({ rows: all }: { rows: readonly Row[] }) {
+  const [whole, setWhole] = useState(false);
+  const { split } = useContext(DiffLayout);
+  const rows: readonly (Row | Pair)[] = useMemo(() => (split ? pairsOf(all) : all), [all, split]);
+  const shown = useRows(rows.length, whole);
+  return (
+    <div class="acp-diff-rows" data-long={whole}>
       {rows.length === 0 && <div class="acp-quiet acp-diff-none">Nothing differs.</div>}
       {Array.from({ length: Math.ceil(shown / BLOCK_ROWS) }, (_, at) => (
         <Block
@@ -76,9 +89,9 @@ export const DiffView = memo(function DiffView({ diff }: { diff: Diff }) {
           Show all {rows.length} lines
         </button>
       )}
-    </figure>
+    </div>
   );
-});
+}
 
 function kindOf({ old_text: before, new_text: after }: Diff): string | null {
   if (before === undefined) return "new file";
@@ -114,6 +127,12 @@ function useRows(count: number, whole: boolean): number {
 const SIGNS: Record<Line["kind"], string> = { same: " ", gone: "-", new: "+" };
 
 function one(row: Row, key: number) {
+  if (row.kind === "note")
+    return (
+      <div key={key} class="acp-gap">
+        {visible(row.text)}
+      </div>
+    );
   if (row.kind === "gap")
     return (
       <div key={key} class="acp-gap">
@@ -130,7 +149,7 @@ function one(row: Row, key: number) {
   );
 }
 
-function sides([left, right]: Exclude<Pair, Gap>, key: number) {
+function sides([left, right]: Exclude<Pair, Gap | Note>, key: number) {
   return (
     <div key={key} class="acp-pair">
       <Side line={left} number={left?.old} />

@@ -22,7 +22,7 @@ export function entriesOf(items: readonly Item[], cited: ReadonlySet<string>): E
   const flow = items.filter((item) => {
     if (item.type === "question") return item.tool === null || asked.get(item.tool) !== item;
     if (item.type === "terminal") return !cited.has(item.id);
-    return item.type !== "turn";
+    return item.type !== "turn" && item.type !== "changes"; // these stand at the turn's end
   });
   const entries: Entry[] = [];
   for (let at = 0; at < flow.length;) {

@@ -47,7 +47,7 @@ export const ItemView = memo(function ItemView(props: Props) {
     case "compaction":
       return <CompactionView item={item} />;
     case "changes":
-      return <UnknownView what="changed files" value={item as unknown as Json} />;
+      return null; // drawn by TurnView, at the turn's end
     case "unknown":
       return <UnknownView what={item.what} value={item.content} />;
     case "turn":

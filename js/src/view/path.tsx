@@ -26,18 +26,28 @@ interface Props {
   at?: number | undefined;
   /** Which cell is meant, if the path is the open notebook's: see `cellsOf`. */
   cells?: readonly string[];
+  /** The line to open it at, where that is not shown. */
+  to?: number | undefined;
+  /** It is not there now. */
+  gone?: boolean;
 }
 
-export function Path({ path, at, cells = [] }: Props) {
+/** A path as it is called in the session's folder. */
+export function useRelative(path: string): string {
+  return relative(path, useContext(Folder));
+}
+
+export function Path({ path, at, to = at, cells = [], gone = false }: Props) {
   const folder = useContext(Folder);
   const { files } = useContext(Host);
   const prefixes = useContext(ServerPaths);
   const name = relative(path, folder);
   const shown = at === undefined ? name : `${name}:${at}`;
   const place = prefixes && served(absolute(path, folder), prefixes);
-  if (files && place) return <FileLink {...{ path, shown, place, at, cells, files }} />;
+  if (files && place && !gone)
+    return <FileLink {...{ path, shown, place, at: to, cells, files }} />;
   const why =
-    files && prefixes
+    files && prefixes && place === null
       ? "\nOutside of what the Jupyter server serves: it cannot be opened here"
       : "";
   return (
@@ -48,7 +58,7 @@ export function Path({ path, at, cells = [] }: Props) {
   );
 }
 
-interface LinkProps extends Required<Omit<Props, "at">> {
+interface LinkProps extends Required<Pick<Props, "path" | "cells">> {
   shown: string;
   place: string;
   at: number | undefined;

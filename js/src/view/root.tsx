@@ -2,9 +2,11 @@
 
 import { useMemo } from "preact/hooks";
 import type { Snapshot } from "../store";
-import { turnId } from "../turns";
+import { isRunning, turnId } from "../turns";
 import type { Draft, Emit } from "../types";
 import { Banner } from "./banner";
+import { DoingContext, sentDeed } from "./deeds";
+import type { Doing } from "./deeds";
 import { DiffLayout } from "./diff";
 import type { Layout } from "./diff";
 import { Folder } from "./path";
@@ -33,6 +35,7 @@ export function Root({ turn, snapshot, draft, emit }: Props) {
     () => ({ split, choose: (open) => emit({ t: "fold", key: SPLIT, open }) }),
     [split, emit],
   );
+  const doing = useDoing(snapshot, emit);
   // At the end, where the newest stands and the reader is.
   const told = (
     <>
@@ -51,22 +54,30 @@ export function Root({ turn, snapshot, draft, emit }: Props) {
     <Folder.Provider value={state.session.agent?.cwd ?? ""}>
       <ServerPaths.Provider value={places}>
         <TerminalsById.Provider value={terminals.byId}>
-          <DiffLayout.Provider value={layout}>
-            <div class="acp" data-acp-link={link} data-acp-root={turn ?? "session"}>
-              {turn === null ? (
-                <SessionView snapshot={snapshot} draft={draft} emit={emit} told={told} />
-              ) : (
-                <>
-                  <OneTurn turn={turn} snapshot={snapshot} emit={emit} />
-                  {told}
-                </>
-              )}
-            </div>
-          </DiffLayout.Provider>
+          <DoingContext.Provider value={doing}>
+            <DiffLayout.Provider value={layout}>
+              <div class="acp" data-acp-link={link} data-acp-root={turn ?? "session"}>
+                {turn === null ? (
+                  <SessionView snapshot={snapshot} draft={draft} emit={emit} told={told} />
+                ) : (
+                  <>
+                    <OneTurn turn={turn} snapshot={snapshot} emit={emit} />
+                    {told}
+                  </>
+                )}
+              </div>
+            </DiffLayout.Provider>
+          </DoingContext.Provider>
         </TerminalsById.Provider>
       </ServerPaths.Provider>
     </Folder.Provider>
   );
+}
+
+function useDoing({ link, sent, turns }: Snapshot, emit: Emit): Doing {
+  const running = turns.some(({ start }) => start !== null && isRunning(start));
+  const deed = sentDeed(sent);
+  return useMemo(() => ({ emit, link, running, sent: deed }), [emit, link, running, deed]);
 }
 
 /** A turn shows the agent's trouble only as long as it is the newest: later ones are not its own. */

@@ -24,10 +24,16 @@ export interface Gap {
   readonly count: number;
 }
 
-export type Row = Line | Gap;
+/** A remark on the line above. */
+export interface Note {
+  readonly kind: "note";
+  readonly text: string;
+}
+
+export type Row = Line | Gap | Note;
 
 export interface Change {
-  readonly rows: readonly Row[];
+  readonly rows: readonly (Line | Gap)[];
   readonly gone: number;
   readonly added: number;
 }
@@ -94,6 +100,45 @@ export function changeOf(before: string, after: string): Change {
   return { rows: withGaps(all), gone, added };
 }
 
+/** A part of a change, whose lines have their signs in front. */
+export interface SignedLines {
+  readonly old_start: number;
+  readonly new_start: number;
+  readonly lines: readonly string[];
+}
+
+export function hunkRows({ old_start, new_start, lines }: SignedLines): Row[] {
+  const rows: Row[] = [];
+  let [old, now] = [old_start, new_start];
+  for (let at = 0; at < lines.length;) {
+    const block = changedFrom(lines, at);
+    if (block.length === 0) {
+      const text = (lines[at++] ?? "").slice(1);
+      rows.push(new TextLine("same", old++, now++, () => plain(text), 0));
+      continue;
+    }
+    const side = (sign: string) =>
+      block.filter((it) => it.startsWith(sign)).map((it) => it.slice(1));
+    const pieces = wordByWord(side("-"), side("+"));
+    let [left, right] = [0, 0];
+    for (const text of block) {
+      if (text.startsWith("-")) rows.push(new TextLine("gone", old++, undefined, pieces, left++));
+      else if (text.startsWith("+"))
+        rows.push(new TextLine("new", undefined, now++, pieces, right++));
+      else rows.push({ kind: "note", text: text.slice(1).trim() });
+    }
+    at += block.length;
+  }
+  return rows;
+}
+
+/** The lines from there on that are not equal ones. */
+function changedFrom(lines: readonly string[], from: number): readonly string[] {
+  let to = from;
+  while (to < lines.length && /^[-+\\]/.test(lines[to] ?? "")) to++;
+  return lines.slice(from, to);
+}
+
 export function linesOf(text: string): string[] {
   if (text === "") return [];
   const all = text.split("\n");
@@ -104,12 +149,12 @@ function plain(text = ""): Piece[] {
   return [{ text, marked: false }];
 }
 
-function withGaps(lines: readonly Line[]): Row[] {
+function withGaps(lines: readonly Line[]): (Line | Gap)[] {
   const keep = new Uint8Array(lines.length);
   lines.forEach(({ kind }, at) => {
     if (kind !== "same") keep.fill(1, Math.max(0, at - CONTEXT), at + CONTEXT + 1);
   });
-  const rows: Row[] = [];
+  const rows: (Line | Gap)[] = [];
   for (let at = 0; at < lines.length; at++) {
     if (keep[at]) {
       rows.push(lines[at] as Line);
@@ -160,15 +205,15 @@ function wordsOf(text: string): string[] {
 // ---- side by side
 
 /** Old and new beside each other; a line alone has nothing at its side. */
-export type Pair = readonly [Line | null, Line | null] | Gap;
+export type Pair = readonly [Line | null, Line | null] | Gap | Note;
 
 export function pairsOf(rows: readonly Row[]): Pair[] {
   const pairs: Pair[] = [];
   for (let at = 0; at < rows.length;) {
     const row = rows[at] as Row;
-    if (row.kind === "gap") pairs.push(row);
+    if (row.kind === "gap" || row.kind === "note") pairs.push(row);
     if (row.kind === "same") pairs.push([row, row]);
-    if (row.kind === "gap" || row.kind === "same") {
+    if (row.kind !== "gone" && row.kind !== "new") {
       at++;
       continue;
     }

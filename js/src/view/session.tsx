@@ -10,6 +10,7 @@ import { Composer } from "./composer";
 import { useFollow } from "./follow";
 import { HeaderView } from "./header";
 import { Icon } from "./icons";
+import { SessionChanges } from "./session_changes";
 import { TurnView } from "./turn";
 
 /** Turns shown at once, the newest; and as many more each time. */
@@ -72,6 +73,7 @@ export function SessionView({ snapshot, draft, told, emit }: Props) {
           </button>
         )}
         {told}
+        <SessionChanges turns={turns} />
         <Composer
           draft={draft}
           prompts={prompts}

@@ -5,6 +5,7 @@ import type { Link, Sent } from "../store";
 import { isRunning, turnId } from "../turns";
 import type { Turn } from "../turns";
 import type { Emit } from "../types";
+import { ChangesView } from "./changes";
 import { ContentList } from "./content";
 import { entriesOf } from "./entries";
 import type { Entry } from "./entries";
@@ -85,6 +86,12 @@ export const TurnView = memo(function TurnView(props: Props & InPanel) {
       <div class="acp-items" role="log" aria-live="off" aria-busy={running}>
         {entries.slice(from, to).map((entry) => draw(entry, { sent, folds, link, growing, emit }))}
       </div>
+      {items.map(
+        (item) =>
+          item.type === "changes" && (
+            <ChangesView key={item.key} item={item} running={running} folds={folds} emit={emit} />
+          ),
+      )}
       {start && (
         <StatusLine
           start={start}

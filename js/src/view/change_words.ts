@@ -1,0 +1,94 @@
+// Changed files in words and numbers. Pure.
+
+import type { ChangesItem, FileChange } from "../types";
+import type { Turn } from "../turns";
+import type { Deed } from "./deeds";
+import { line, spoken } from "./words";
+
+/** How a file stands: what can be done with it follows from that. */
+export function deedsOf({ state, undoable, hunks }: FileChange): Deed[] {
+  if (!undoable) return state === "kept" ? [] : ["keep"];
+  switch (state) {
+    case "undone":
+      return ["redo"];
+    case "kept":
+      return ["undo"];
+    case "partly":
+      return ["keep", "undo", "redo"];
+    case "conflict":
+      if (hunks.length === 0) return ["keep", "undo", "redo"];
+      return ["keep", hunks.every(({ undone }) => undone) ? "redo" : "undo"];
+    default:
+      return ["keep", "undo"];
+  }
+}
+
+/** What can be done with several files at once. */
+export function deedsOfAll(files: readonly FileChange[]): Deed[] {
+  const all = new Set(files.flatMap(deedsOf));
+  const only = (["keep", "undo", "redo"] as const).filter((deed) => all.has(deed));
+  // To do again is for when nothing is left to undo: else both would stand there all the time.
+  return only.includes("undo") ? only.filter((deed) => deed !== "redo") : only;
+}
+
+export interface Sum {
+  readonly files: number;
+  readonly added: number;
+  readonly removed: number;
+}
+
+/** Of several changes; a file that several turns changed is one. */
+export function sumOf(files: readonly FileChange[]): Sum {
+  return {
+    files: new Set(files.map(({ path }) => path)).size,
+    added: files.reduce((sum, { added }) => sum + added, 0),
+    removed: files.reduce((sum, { removed }) => sum + removed, 0),
+  };
+}
+
+export function filesChanged(count: number): string {
+  return `${count.toLocaleString("en")} file${count === 1 ? "" : "s"} changed`;
+}
+
+/** In the order in which they matter to the reader. */
+const STATES: readonly [string, string][] = [
+  ["conflict", "in conflict"],
+  ["undone", "undone"],
+  ["partly", "partly undone"],
+  ["kept", "kept"],
+];
+
+/** "1 in conflict, 2 undone"; empty where all is as the agent left it. */
+export function standing(files: readonly FileChange[]): string {
+  const told = STATES.flatMap(([state, words]) => {
+    const count = files.filter((file) => file.state === state).length;
+    if (count === 0) return [];
+    return [count === files.length ? (count === 1 ? words : `all ${words}`) : `${count} ${words}`];
+  });
+  const fixed = files.filter(({ undoable }) => !undoable).length;
+  if (fixed > 0) told.push(fixed === files.length ? "not undoable" : `${fixed} not undoable`);
+  return told.join(", ");
+}
+
+export const STATE_WORDS: Record<string, string> = {
+  undone: "undone",
+  partly: "partly undone",
+  kept: "kept",
+  conflict: "conflict",
+};
+
+const BY: Record<string, string> = { user: "you", policy: "your rules", client: "the notebook" };
+
+/** Who allowed it, and whether the agent did it itself. */
+export function whoOf({ via, allowed_by: by }: FileChange): string {
+  const [, who = "", reason = ""] = /^(\w*)(.*)$/s.exec(by ?? "") ?? [];
+  const allowed = by ? `allowed by ${BY[who] ?? spoken(who)}${line(reason)}` : "nobody was asked";
+  return via === "agent" ? `by the agent itself, ${allowed}` : allowed;
+}
+
+/** The changes of all turns, the oldest first. */
+export function changesOf(turns: readonly Turn[]): ChangesItem[] {
+  return turns.flatMap(({ items }) =>
+    items.filter((item): item is ChangesItem => item.type === "changes"),
+  );
+}

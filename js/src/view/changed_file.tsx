@@ -1,0 +1,178 @@
+// One changed file: what was done to it, by whose leave, how it stands; its hunks, each to undo by itself.
+
+import { useMemo } from "preact/hooks";
+import type { Emit, FileChange, Hunk } from "../types";
+import { deedsOf, STATE_WORDS, whoOf } from "./change_words";
+import { DeedButton } from "./deeds";
+import { Counts, DiffRows } from "./diff";
+import { Icon } from "./icons";
+import { memo } from "./memo";
+import { Path, useRelative } from "./path";
+import { hunkRows } from "./rows";
+import { line, spoken } from "./words";
+
+interface Props {
+  file: FileChange;
+  turn: string;
+  /** What its fold goes by. */
+  name: string;
+  open: boolean | undefined;
+  emit: Emit;
+}
+
+/** A drawing for each action; the words stand beside it. */
+const ICONS: Record<string, string> = {
+  created: "add",
+  modified: "edit",
+  deleted: "delete",
+  moved: "move",
+  mode: "key",
+  link: "chain",
+};
+
+const ACTIONS: Record<string, string> = { mode: "rights changed", link: "link changed" };
+
+export const ChangedFile = memo(function ChangedFile({
+  file,
+  turn,
+  name,
+  open = false,
+  emit,
+}: Props) {
+  const { hunks, state, path, action } = file;
+  const called = useRelative(path);
+  const inside = hunks.length > 0;
+  const deeds = deedsOf(file);
+  return (
+    <div class="acp-changed-file" data-acp-file={file.id} data-state={state} data-action={action}>
+      <div class="acp-changed-head">
+        <button
+          type="button"
+          class="acp-expand"
+          aria-expanded={open && inside}
+          aria-label={`Show what changed in ${called}`}
+          disabled={!inside}
+          title={inside ? "" : "There are no lines to show"}
+          onClick={() => emit({ t: "fold", key: name, open: !open })}
+        >
+          <Icon name={ICONS[action] ?? action} />
+          <span class="acp-chevron" aria-hidden="true" />
+        </button>
+        <span class="acp-path acp-changed-path">
+          {file.moved_from !== undefined && <MovedFrom path={file.moved_from} />}
+          <Path path={path} to={hunks[0]?.new_start} cells={cellsOf(file)} gone={isGone(file)} />
+        </span>
+        <span class={action === "modified" ? "acp-hidden" : "acp-quiet"}>
+          {ACTIONS[action] ?? spoken(action)}
+        </span>
+        {(file.added > 0 || file.removed > 0) && <Counts {...file} />}
+        {file.binary && <span class="acp-badge">binary</span>}
+        <State file={file} />
+        <span class="acp-who-allowed acp-quiet">{whoOf(file)}</span>
+        <span class="acp-deeds" role="group" aria-label={called}>
+          {deeds.map((deed) => (
+            <DeedButton
+              key={deed === "keep" || deeds.length > 2 ? deed : "change"}
+              deed={deed}
+              of={{ turn, file: file.id }}
+              what={called}
+            />
+          ))}
+        </span>
+      </div>
+      <Reasons file={file} />
+      {open && hunks.map((hunk) => <HunkView key={hunk.id} {...{ hunk, file, turn, called }} />)}
+    </div>
+  );
+});
+
+function MovedFrom({ path }: { path: string }) {
+  return <span title={line(path)}>{useRelative(path)} → </span>;
+}
+
+function State({ file: { state, undoable } }: { file: FileChange }) {
+  const words = STATE_WORDS[state];
+  return (
+    <>
+      {words !== undefined && (
+        <span class="acp-badge" data-status={state}>
+          {words}
+        </span>
+      )}
+      {!undoable && (
+        <span class="acp-badge" data-status="fixed">
+          not undoable
+        </span>
+      )}
+    </>
+  );
+}
+
+/** What to do about a conflict. */
+const CONFLICT = "Look at the file: undo your own edit and try again, or keep it as it is.";
+
+function Reasons({ file: { state, why, note } }: { file: FileChange }) {
+  const conflict = state === "conflict";
+  if (!why && !note && !conflict) return null;
+  return (
+    <div class="acp-changed-why">
+      {(why || conflict) && (
+        <div class={conflict ? "acp-bad" : "acp-quiet"} role={conflict ? "status" : undefined}>
+          {sentence(why ?? "it was changed since")}
+          {conflict && ` ${CONFLICT}`}
+        </div>
+      )}
+      {note && <div class="acp-quiet">{sentence(note)}</div>}
+    </div>
+  );
+}
+
+/** Reasons are written to stand within a sentence; here they stand alone. */
+function sentence(text: string): string {
+  const whole = line(text);
+  return `${whole.charAt(0).toUpperCase()}${whole.slice(1)}${/[.!?]$/.test(whole) ? "" : "."}`;
+}
+
+function HunkView(props: { hunk: Hunk; file: FileChange; turn: string; called: string }) {
+  const { hunk, file, turn, called } = props;
+  const rows = useMemo(() => hunkRows(hunk), [hunk]);
+  const where = hunk.title ? line(hunk.title) : linesOf(hunk);
+  const alone = file.hunks.length < 2 || !file.undoable;
+  return (
+    <figure class="acp-diff acp-hunk" data-acp-hunk={hunk.id} data-undone={hunk.undone}>
+      <figcaption class="acp-diff-head">
+        <span class="acp-quiet">{where}</span>
+        {hunk.undone && (
+          <span class="acp-badge" data-status="undone">
+            undone
+          </span>
+        )}
+        {!alone && (
+          <span class="acp-deeds">
+            <DeedButton
+              deed={hunk.undone ? "redo" : "undo"}
+              of={{ turn, file: file.id, hunk: hunk.id }}
+              what={`${where} of ${called}`}
+            />
+          </span>
+        )}
+      </figcaption>
+      <DiffRows rows={rows} />
+    </figure>
+  );
+}
+
+function linesOf({ new_start: start, new_count: count, old_start: was, old_count: gone }: Hunk) {
+  const [from, length] = count > 0 ? [start, count] : [was, gone];
+  return length === 1 ? `Line ${from}` : `Lines ${from} to ${from + length - 1}`;
+}
+
+/** Not there now, so that it cannot be opened. */
+function isGone({ action, state }: FileChange): boolean {
+  return action === "deleted" ? state !== "undone" : action === "created" && state === "undone";
+}
+
+/** The cells that changed, if it is a notebook: their titles begin with what they go by. */
+function cellsOf({ notebook, hunks }: FileChange): string[] {
+  return notebook ? hunks.flatMap(({ title }) => title?.split(/\s+/) ?? []) : [];
+}

@@ -1,0 +1,109 @@
+// What can be done with changed files: keep, undo, redo; for a hunk, a file, a turn, the session. A button
+// that cannot be used now says why, and keeps the keyboard's focus; what was sent shows as sent.
+
+import { createContext } from "preact";
+import { useContext } from "preact/hooks";
+import type { Link, Sent } from "../store";
+import type { DeedIntent, Emit, Intent, OfChanges } from "../types";
+import { Delivery } from "./permission";
+
+export type Deed = DeedIntent["t"];
+
+export interface Doing {
+  readonly emit: Emit;
+  readonly link: Link;
+  /** A turn runs: its files are the agent's. */
+  readonly running: boolean;
+  /** What is on its way to the kernel. */
+  readonly sent: Sent | undefined;
+}
+
+export const DoingContext = createContext<Doing>({
+  emit: () => undefined,
+  link: "waiting",
+  running: false,
+  sent: undefined,
+});
+
+export function isDeed(intent: Intent): intent is DeedIntent {
+  return intent.t === "undo" || intent.t === "redo" || intent.t === "keep";
+}
+
+/** The first of what was sent and is about changes: one at a time. */
+export function sentDeed(sent: ReadonlyMap<string, Sent>): Sent | undefined {
+  for (const it of sent.values()) if (isDeed(it.intent)) return it;
+  return undefined;
+}
+
+const WORDS: Record<Deed, { name: string; going: string }> = {
+  undo: { name: "Undo", going: "Undoing…" },
+  redo: { name: "Redo", going: "Redoing…" },
+  keep: { name: "Keep", going: "Keeping…" },
+};
+
+interface Props {
+  deed: Deed;
+  of: OfChanges;
+  /** What it is about, for who does not see where the button stands: "a.py". */
+  what: string;
+  /** Another word than the deed's own. */
+  label?: string;
+  title?: string;
+  /** Instead of doing it at once. */
+  ask?: () => void;
+  /** After it was asked for. */
+  then?: () => void;
+}
+
+export function DeedButton({ deed, of, what, label, title, ask, then }: Props) {
+  const { emit, link, running, sent } = useContext(DoingContext);
+  const mine = sent && isDeed(sent.intent) && sent.intent.t === deed && same(sent.intent, of);
+  const off = whyOff(deed, link, running, sent);
+  const act = (event: MouseEvent & { currentTarget: HTMLElement }) => {
+    // The second click of a double click may already meet another button.
+    if (off !== null || event.detail > 1) return;
+    if (ask) return ask();
+    if (deed === "keep") focusOther(event.currentTarget);
+    emit({ t: deed, ...of });
+    then?.();
+  };
+  const word = label ?? WORDS[deed].name;
+  return (
+    <button
+      type="button"
+      class="acp-deed"
+      data-acp-deed={deed}
+      aria-label={`${word} ${what}`}
+      aria-disabled={off !== null}
+      title={off ?? title ?? ""}
+      onClick={act}
+    >
+      {mine ? WORDS[deed].going : word}
+    </button>
+  );
+}
+
+function same(a: OfChanges, b: OfChanges): boolean {
+  return a.turn === b.turn && a.file === b.file && a.hunk === b.hunk;
+}
+
+/** Why it cannot be done now; null: it can. */
+function whyOff(deed: Deed, link: Link, running: boolean, sent: Sent | undefined): string | null {
+  if (link === "gone") return "The kernel of this session is gone";
+  if (link !== "live") return "There is no connection to the kernel";
+  if (running && deed !== "keep") return "Wait until the turn has ended: its files are the agent's";
+  return sent ? "One moment: something is being done" : null;
+}
+
+/** The button goes when it is done; its neighbour stays. */
+function focusOther(button: HTMLElement): void {
+  const others = button.parentElement?.querySelectorAll<HTMLElement>("[data-acp-deed]") ?? [];
+  [...others].find((it) => it !== button)?.focus({ preventScroll: true });
+}
+
+/** What has become of what was sent, if it was this turn's (without one: the session's). */
+export function DeedDelivery({ turn }: { turn?: string }) {
+  const { sent } = useContext(DoingContext);
+  if (!sent || !isDeed(sent.intent) || sent.intent.turn !== turn || !sent.slow) return null;
+  return <Delivery slow what={sent.intent.t} />;
+}

@@ -1,0 +1,352 @@
+import { beforeEach, describe, expect, it, test, vi } from "vitest";
+import type { ChangesItem, FileChange, Hunk, Item } from "../src/types";
+import { deedsOf, deedsOfAll, standing, sumOf, whoOf } from "../src/view/change_words";
+import { FIRST_FILES } from "../src/view/changes";
+import { hunkRows } from "../src/view/rows";
+import { turn } from "./helpers";
+import { press, settled, shown, wired } from "./mounted";
+
+beforeEach(() => document.body.replaceChildren());
+
+function hunk(id: string, fields: Partial<Hunk> = {}): Hunk {
+  const at = Number(id.slice(1)) * 10;
+  const starts = { old_start: at, old_count: 2, new_start: at, new_count: 2 };
+  return { id, ...starts, lines: [" same", "-old", "+new"], undone: false, ...fields };
+}
+
+function file(id: string, fields: Partial<FileChange> = {}): FileChange {
+  return {
+    id,
+    path: `/w/${id}.py`,
+    action: "modified",
+    added: 1,
+    removed: 1,
+    hunks: [hunk("h1"), hunk("h2")],
+    state: "applied",
+    undoable: true,
+    via: "client",
+    allowed_by: "user",
+    ...fields,
+  };
+}
+
+function changes(files: FileChange[], fields: Partial<ChangesItem> = {}): ChangesItem {
+  return { key: "k9", type: "changes", turn: "k1", files, notes: [], ...fields };
+}
+
+const over = (more = {}) => turn({ status: "done", stop_reason: "end_turn", ...more });
+
+function drawn(files: FileChange[], more: Partial<ChangesItem> = {}, first = over()) {
+  const made = shown([first, changes(files, more)], "t1", { agent: { name: "a", cwd: "/w" } });
+  wired(made);
+  const deed = (query: string) => made.find<HTMLButtonElement>(query);
+  const deeds = (within = "") =>
+    [...made.el.querySelectorAll<HTMLElement>(`${within} [data-acp-deed]`)].map(
+      ({ textContent }) => textContent,
+    );
+  return { ...made, deed, deeds };
+}
+
+describe("the card of a turn", () => {
+  it("stands at the turn's end and says it all in a line", () => {
+    const { find, el, deeds } = drawn([file("a"), file("b", { added: 11, removed: 3 })]);
+    const head = find(".acp-changes-head");
+    expect(head?.textContent).toContain("2 files changed+12 −minus 4");
+    expect(find(".acp-items")?.nextElementSibling?.className).toBe("acp-changes");
+    expect(deeds(".acp-changes-head")).toEqual(["Keep all", "Undo all"]);
+    expect(el.querySelectorAll("[data-acp-file]").length).toBe(2);
+    expect(find("[data-acp-file=a] .acp-path")?.textContent).toBe("a.py");
+    expect(find("[data-acp-file=a]")?.textContent).toContain("allowed by you");
+    expect(el.querySelector("[data-acp-hunk]")).toBeNull();
+  });
+
+  it("only counts while the turn runs", () => {
+    const { find, patch } = drawn([file("a")], {}, turn());
+    expect(find(".acp-changes-head")?.textContent).toContain("1 file changed+1");
+    expect(find("[data-acp-deed]")).toBeNull();
+    expect(find("[data-acp-file]")).toBeNull();
+    patch(["set", "k1", ["status"], "done"]);
+    expect(find("[data-acp-file]")).not.toBeNull();
+  });
+
+  it("opens a file to its hunks", () => {
+    const { find, el, deeds } = drawn([file("a")]);
+    const expand = find(".acp-expand");
+    expect(expand?.getAttribute("aria-expanded")).toBe("false");
+    expand?.click();
+    expect(expand?.getAttribute("aria-expanded")).toBe("true");
+    expect(el.querySelectorAll("[data-acp-hunk]").length).toBe(2);
+    expect(find("[data-acp-hunk=h1] .acp-diff-head")?.textContent).toContain("Lines 10 to 11");
+    expect(deeds("[data-acp-hunk=h1]")).toEqual(["Undo"]);
+    const rows = [...el.querySelectorAll("[data-acp-hunk=h2] .acp-row")];
+    expect(rows.map(({ textContent }) => textContent)).toEqual([" same\n", "-old\n", "+new\n"]);
+  });
+
+  it("has no buttons for a hunk that is the whole change", () => {
+    const { find, deeds } = drawn([file("a", { hunks: [hunk("h1")] })]);
+    find(".acp-expand")?.click();
+    expect(deeds("[data-acp-hunk=h1]")).toEqual([]);
+    expect(deeds(".acp-changes-head")).toEqual([]); // one file: its own buttons do
+  });
+
+  it("notes what is not covered", () => {
+    const { find } = drawn([file("a")], { notes: ["data/ is ignored\nby git", "x\u202ey"] });
+    expect(find(".acp-changes-notes")?.textContent).toBe("data/ is ignored ⏎ by gitx‹U+202E›y");
+  });
+});
+
+describe("what is asked for", () => {
+  it("names the turn, the file and the hunk", () => {
+    const { find, emit } = drawn([file("a"), file("b")]);
+    find("[data-acp-file=a] .acp-expand")?.click();
+    emit.mockClear();
+    emit.mockImplementation(() => undefined);
+    find("[data-acp-hunk=h2] [data-acp-deed]")?.click();
+    find("[data-acp-file=b] [data-acp-deed=keep]")?.click();
+    find(".acp-changes-head [data-acp-deed=undo]")?.click();
+    expect(emit.mock.calls.map(([intent]) => intent)).toEqual([
+      { t: "undo", turn: "k1", file: "a", hunk: "h2" },
+      { t: "keep", turn: "k1", file: "b" },
+      { t: "undo", turn: "k1" },
+    ]);
+  });
+
+  it("shows as sent, is not sent twice, and is over when the kernel says so", async () => {
+    const made = drawn([file("a"), file("b")]);
+    const undo = made.deed("[data-acp-file=a] [data-acp-deed=undo]");
+    undo?.focus();
+    undo?.click();
+    await settled();
+    expect(undo?.textContent).toBe("Undoing…");
+    expect(undo?.getAttribute("aria-disabled")).toBe("true");
+    undo?.click();
+    made.deed("[data-acp-file=b] [data-acp-deed=undo]")?.click();
+    expect(made.emit).toHaveBeenCalledTimes(1);
+    made.patch(["set", "k9", ["files", 0], { ...file("a"), state: "undone" } as never]);
+    const intent = { t: "undo", turn: "k1", file: "a", hunk: null } as never;
+    made.store.receive({ t: "done", intent });
+    made.frames.draw();
+    await settled();
+    const redo = made.deed("[data-acp-file=a] [data-acp-deed=redo]");
+    expect(redo?.textContent).toBe("Redo");
+    expect(document.activeElement).toBe(redo); // the same button, and still the keyboard's
+    redo?.click();
+    expect(made.emit).toHaveBeenLastCalledWith({ t: "redo", turn: "k1", file: "a" });
+  });
+
+  it("is not undone by the second click of a double click", () => {
+    const { deed, emit } = drawn([file("a")]);
+    const undo = deed("[data-acp-deed=undo]");
+    undo?.dispatchEvent(new MouseEvent("click", { bubbles: true, detail: 2 }));
+    expect(emit).not.toHaveBeenCalled();
+    undo?.dispatchEvent(new MouseEvent("click", { bubbles: true, detail: 1 }));
+    expect(emit).toHaveBeenCalledTimes(1);
+  });
+
+  it("says that the kernel is busy, and comes back when it is refused", async () => {
+    const made = drawn([file("a"), file("b")]);
+    made.deed(".acp-changes-head [data-acp-deed=undo]")?.click();
+    made.clock.pass(2000);
+    made.frames.draw();
+    await settled();
+    expect(made.find(".acp-changes")?.textContent).toContain("Kernel busy: your undo is delivered");
+    made.store.receive({ t: "refused", what: "a turn is running" });
+    made.frames.draw();
+    await settled();
+    expect(made.deed(".acp-changes-head [data-acp-deed=undo]")?.textContent).toBe("Undo all");
+  });
+
+  it("is given up at last, if no answer ever comes", async () => {
+    const made = drawn([file("a")]);
+    made.deed("[data-acp-deed=undo]")?.click();
+    made.clock.pass(60_000);
+    made.frames.draw();
+    await settled();
+    expect(made.deed("[data-acp-deed=undo]")?.getAttribute("aria-disabled")).toBe("false");
+  });
+
+  test.each([
+    ["gone", "The kernel of this session is gone"],
+    ["offline", "There is no connection to the kernel"],
+  ] as const)("cannot be had with a link that is %s", async (link, why) => {
+    const { deed, store, frames, emit } = drawn([file("a")]);
+    store.setLink(link);
+    frames.draw();
+    await settled();
+    const undo = deed("[data-acp-deed=undo]");
+    expect(undo?.title).toBe(why);
+    undo?.click();
+    expect(emit).not.toHaveBeenCalled();
+  });
+
+  it("waits for a turn that runs, but can be kept meanwhile", () => {
+    const second = turn({ key: "k20", turn: "k20", id: "t2", number: 2 });
+    const made = shown([over(), changes([file("a")]), second], "t1");
+    expect(made.find("[data-acp-deed=undo]")?.title).toContain("Wait until the turn has ended");
+    made.find("[data-acp-deed=undo]")?.click();
+    made.find("[data-acp-deed=keep]")?.click();
+    expect(made.emit.mock.calls).toEqual([[{ t: "keep", turn: "k1", file: "a" }]]);
+  });
+});
+
+describe("how a file stands", () => {
+  test.each([
+    ["applied", {}, ["keep", "undo"]],
+    ["kept", {}, ["undo"]],
+    ["undone", {}, ["redo"]],
+    ["partly", {}, ["keep", "undo", "redo"]],
+    ["conflict", {}, ["keep", "undo"]],
+    ["conflict", { hunks: [hunk("h1", { undone: true })] }, ["keep", "redo"]],
+    ["conflict", { hunks: [] }, ["keep", "undo", "redo"]],
+    ["applied", { undoable: false }, ["keep"]],
+    ["kept", { undoable: false }, []],
+    ["something new", {}, ["keep", "undo"]],
+  ])("%s %o", (state, more, deeds) => {
+    expect(deedsOf(file("a", { state, ...more }))).toEqual(deeds);
+  });
+
+  it("of several, in a few words", () => {
+    const of = (...states: string[]) => states.map((state, at) => file(`${at}`, { state }));
+    expect(standing(of("applied", "applied"))).toBe("");
+    expect(standing(of("undone", "undone"))).toBe("all undone");
+    expect(standing(of("kept", "conflict", "undone", "undone"))).toBe(
+      "1 in conflict, 2 undone, 1 kept",
+    );
+    expect(standing([file("a"), file("b", { undoable: false })])).toBe("1 not undoable");
+    expect(deedsOfAll(of("undone", "undone"))).toEqual(["redo"]);
+    expect(deedsOfAll(of("undone", "applied"))).toEqual(["keep", "undo"]);
+    expect(sumOf([file("a"), file("a"), file("b")])).toEqual({ files: 2, added: 3, removed: 3 });
+  });
+
+  it("who allowed it", () => {
+    expect(whoOf(file("a"))).toBe("allowed by you");
+    expect(whoOf(file("a", { allowed_by: "policy (edits are fine)" }))).toBe(
+      "allowed by your rules (edits are fine)",
+    );
+    const { allowed_by: _, ...unasked } = file("a", { via: "agent" });
+    expect(whoOf(unasked)).toBe("by the agent itself, nobody was asked");
+  });
+
+  it("a conflict says why, and what to do", () => {
+    const { find } = drawn([file("a", { state: "conflict", why: "it was changed since" })]);
+    expect(find(".acp-changed-why")?.textContent).toContain(
+      "It was changed since. Look at the file",
+    );
+    expect(find(".acp-badge[data-status=conflict]")?.textContent).toBe("conflict");
+  });
+
+  it("what cannot be undone is marked, and says why", () => {
+    const { find, deeds } = drawn([
+      file("a", { undoable: false, why: "it is ignored by git", hunks: [], note: "9 MB" }),
+    ]);
+    expect(find("[data-acp-file]")?.textContent).toContain("not undoable");
+    expect(find(".acp-changed-why")?.textContent).toBe("It is ignored by git.9 MB.");
+    expect(deeds()).toEqual(["Keep"]);
+    expect(find<HTMLButtonElement>(".acp-expand")?.disabled).toBe(true);
+  });
+
+  it("a file that was moved has both names", () => {
+    const { find } = drawn([file("a", { action: "moved", moved_from: "/w/b.py" })]);
+    expect(find(".acp-changed-path")?.textContent).toBe("b.py → a.py");
+  });
+});
+
+test("500 files: the first at once, all when asked for, a part in each frame", async () => {
+  const files = Array.from({ length: 500 }, (_, at) => file(`f${at}`));
+  const { el, find } = drawn(files);
+  expect(find(".acp-changes-head")?.textContent).toContain("500 files changed");
+  const count = () => el.querySelectorAll("[data-acp-file]").length;
+  expect(count()).toBe(FIRST_FILES);
+  find(".acp-changes > .acp-more")?.click();
+  await settled();
+  expect(count()).toBeLessThan(100);
+  await vi.waitFor(() => expect(count()).toBe(500), 50_000);
+  expect(find(".acp-changes > .acp-more")?.textContent).toContain("Show the first");
+}, 60_000);
+
+describe("the whole session", () => {
+  const two: Item[] = [
+    over(),
+    changes([file("a"), file("b")]),
+    over({ key: "k20", turn: "k20", id: "t2", number: 2 }),
+    changes([file("a")], { key: "k21", turn: "k20" }),
+  ];
+
+  function session(items: Item[] = two) {
+    const made = shown(items, null);
+    wired(made);
+    return { ...made, bar: () => made.find("[data-acp-session-changes]") };
+  }
+
+  it("is summed up above the field", () => {
+    expect(session().bar()?.textContent).toContain("2 files changed in 2 turns+3 −minus 3");
+  });
+
+  it("is kept by one click", () => {
+    const { bar, emit } = session();
+    bar()?.querySelector<HTMLElement>("[data-acp-deed=keep]")?.click();
+    expect(emit).toHaveBeenCalledWith({ t: "keep" });
+  });
+
+  it("is undone only when that is confirmed", async () => {
+    const { bar, emit } = session();
+    const undo = () => bar()?.querySelector<HTMLElement>("[data-acp-deed=undo]");
+    undo()?.click();
+    await settled();
+    expect(bar()?.textContent).toContain("Undo everything in 2 files?");
+    expect(emit).not.toHaveBeenCalled();
+    press(undo() ?? null, "Escape");
+    await settled();
+    expect(bar()?.textContent).not.toContain("Undo everything");
+    undo()?.click();
+    await settled();
+    undo()?.click();
+    expect(emit.mock.calls).toEqual([[{ t: "undo" }]]);
+    await settled();
+    expect(bar()?.textContent).not.toContain("Undo everything");
+  });
+
+  it("says nothing when there is nothing to say", () => {
+    expect(session([over()]).bar()).toBeNull();
+    const kept = changes([file("a", { state: "kept" })]);
+    expect(session([over(), kept]).bar()).toBeNull();
+  });
+
+  it("offers to do it again when all is undone", () => {
+    const { bar } = session([over(), changes([file("a", { state: "undone" })])]);
+    const [redo, ...rest] = bar()?.querySelectorAll("[data-acp-deed]") ?? [];
+    expect(redo?.textContent).toBe("Redo all");
+    expect(rest).toEqual([]);
+  });
+});
+
+describe("the rows of a hunk", () => {
+  it("have their numbers, and the words that differ", () => {
+    const rows = hunkRows({
+      old_start: 3,
+      new_start: 5,
+      lines: [" a", "-total = 1", "+total = 2", "+more", " b"],
+    });
+    expect(rows.map((row) => ("old" in row ? [row.kind, row.old, row.now] : row.kind))).toEqual([
+      ["same", 3, 5],
+      ["gone", 4, undefined],
+      ["new", undefined, 6],
+      ["new", undefined, 7],
+      ["same", 5, 8],
+    ]);
+  });
+
+  it("mark what differs in lines that go together", () => {
+    const [, gone] = hunkRows({ old_start: 1, new_start: 1, lines: [" x", "-a = 1", "+a = 2"] });
+    expect(gone && "pieces" in gone && gone.pieces.at(-1)).toEqual({ text: "1", marked: true });
+  });
+
+  it("say where there is no newline", () => {
+    const lines = ["-a", "\\ No newline at end of file", "+a"];
+    expect(hunkRows({ old_start: 1, new_start: 1, lines }).map(({ kind }) => kind)).toEqual([
+      "gone",
+      "note",
+      "new",
+    ]);
+  });
+});
