@@ -41,7 +41,10 @@ if TYPE_CHECKING:
 loop.wait_for = kernel.wait  # clicks are handled while a cell waits for an agent
 
 START_TIMEOUT_S = 60.0
-"""For an agent to introduce itself: npx and uvx may have to install it first."""
+"""For an agent to introduce itself: the slow ones need half of it on a busy machine."""
+
+FETCH_TIMEOUT_S = 300.0
+"""The same, where npx or uvx may have to fetch it first."""
 
 
 def connect(
@@ -143,7 +146,7 @@ def connect(
             question_timeout=question_timeout,
             raw_notebooks=raw,
             keep_outputs=keep,
-            start_timeout=start_timeout,
+            start_timeout=launch.start_timeout if start_timeout == START_TIMEOUT_S else start_timeout,
             redactor=redactor,
             auth=auth,
             undo=undo and launch.replay is None,
@@ -171,7 +174,8 @@ def connect(
 
     def process(found: Found) -> Launch:
         launch = _process(found, where, environment, env, tape or record, redactor)
-        return replace(launch, servers=servers)
+        fetched = found.how in ("npx", "uvx")
+        return replace(launch, servers=servers, start_timeout=FETCH_TIMEOUT_S if fetched else START_TIMEOUT_S)
 
     try:
         return opened(process(found), where, servers=chosen, now=now)

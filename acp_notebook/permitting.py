@@ -13,6 +13,7 @@ from typing import Literal
 
 from .agent.catalog import resolve
 from .agent.grant_store import GrantStore
+from .config import own_settings
 from .core.grants import Grant, Offer
 from .core.tables import html_table, text_table
 from .errors import AgentNotFound, UsageError
@@ -118,7 +119,8 @@ class Permissions:
 
 def _identity(agent: str) -> str:
     try:
-        return resolve(agent, os.environ.get("PATH"), install=True).identity
+        own = own_settings().agents
+        return resolve(agent, os.environ.get("PATH"), own=own, install=True).identity
     except AgentNotFound:
         return agent  # not installed, or not yet: it grants nothing to what is
 

@@ -10,7 +10,8 @@ import pytest
 
 @pytest.fixture(autouse=True, scope="session")
 def own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    folder = tmp_path_factory.mktemp("state")
-    os.environ["ACP_NOTEBOOK_STATE"] = str(folder)
+    folders = {"ACP_NOTEBOOK_STATE": "state", "ACP_NOTEBOOK_CONFIG": "settings"}
+    os.environ |= {name: str(tmp_path_factory.mktemp(folder)) for name, folder in folders.items()}
     yield
-    del os.environ["ACP_NOTEBOOK_STATE"]
+    for name in folders:
+        del os.environ[name]

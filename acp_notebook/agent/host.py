@@ -196,18 +196,33 @@ class AgentHost:
         except AgentDied as died:
             await connection.close()
             raise self._died_at_start(died) from None
+        except Timeout as late:
+            told = self._late_at_start(late)
+            await connection.close()
+            raise told from None
         except BaseException:
             await connection.close()
             raise
 
     def _died_at_start(self, died: AgentDied) -> AgentDied:
         """It is perhaps no agent, or wants other arguments: what it printed says that best."""
-        said = [re.sub(r" \(not JSON: .*\)$", "", line) for line in self.stray][-STRAY_TOLD:]
-        text = "\n".join(
-            [str(died), *(["on stdout it printed:"] if said else []), *(f"  {it}" for it in said)]
-        )
         hint = "it ended before it introduced itself: is it an ACP agent, and are these its arguments?"
-        return AgentDied(f"{text}\n{hint}", exit_code=died.exit_code, stderr=died.stderr)
+        text = "\n".join([str(died), *self._printed(), hint])
+        return AgentDied(
+            self.launch.redactor.text(text),
+            exit_code=died.exit_code,
+            stderr=self.launch.redactor.text(died.stderr),
+        )
+
+    def _late_at_start(self, late: Timeout) -> Timeout:
+        """It is perhaps no agent, and waits for a person."""
+        stderr = self.stderr_text().strip().splitlines()[-STRAY_TOLD:]
+        told = ["on stderr it printed:", *(f"  {it}" for it in stderr)] if stderr else []
+        return Timeout(self.launch.redactor.text("\n".join([str(late), *told, *self._printed()])))
+
+    def _printed(self) -> list[str]:
+        said = [re.sub(r" \(not JSON: .*\)$", "", line) for line in self.stray][-STRAY_TOLD:]
+        return ["on stdout it printed:", *(f"  {it}" for it in said)] if said else []
 
     # ---- sessions ---------------------------------------------------------------------------
 

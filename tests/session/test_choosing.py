@@ -111,6 +111,21 @@ def test_usage_on_stdout_is_shown_too(bin: Path) -> None:
     assert caught.value.exit_code == 2 and "oops" in text and "is it an ACP agent" in text
 
 
+def test_one_that_waits_for_a_person_shows_what_it_printed(bin: Path) -> None:
+    words = "echo 'Welcome! Type /help'\necho careful with sk-secret >&2"
+    program(bin, "thing", f"#!/bin/sh\n{words}\nexec sleep 60\n")
+    with pytest.raises(acp.Timeout, match=r"Welcome! Type /help") as caught:
+        acp.connect("thing", start_timeout=1.5, env={"KEY": "sk-secret"})
+    assert "careful with [redacted]" in str(caught.value) and "start_timeout=" in str(caught.value)
+
+
+def test_what_is_fetched_gets_more_time(bin: Path) -> None:
+    with acp.connect("gemini", install=True) as session:
+        assert session.agent._host.launch.start_timeout == 300.0
+    with acp.connect("gemini", install=True, start_timeout=70) as session:
+        assert session.agent._host.launch.start_timeout == 70
+
+
 def test_the_demo_is_never_a_module_of_the_folder(tmp_path: Path) -> None:
     for name in ("acp_notebook/__init__.py", "json.py", "asyncio.py"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
