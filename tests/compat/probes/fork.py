@@ -1,20 +1,23 @@
-"""A session is forked: the copy remembers, and has an id of its own."""
+"""A session is forked: the copy remembers, and goes its own way."""
 
 from __future__ import annotations
 
-import json
-
 from tests.agents.mock_model import say
 from tests.compat.outcome import Found
-from tests.compat.subject import START_S, Subject
+from tests.compat.subject import Subject
 
 
 def probe(subject: Subject) -> None:
-    session = subject.session
-    if not session.agent.capabilities.fork:
+    if not subject.session.agent.capabilities.fork:
         raise Found("not offered")
     subject.needs_model()
+    session = subject.session.agent.new_session()
     subject.prompt(session, say("Before the fork."))
-    asked = {"sessionId": session.id, "cwd": str(subject.cwd), "mcpServers": []}
-    answer = json.loads(subject.call(session, "session/fork", asked, START_S))
-    assert answer["sessionId"] != session.id, "the copy has its own id"
+    copy = session.fork()
+    assert copy.id != session.id, "the copy has its own id"
+    if "I know 2." not in subject.prompt(copy, say("I know {prompts}.")).text:
+        raise Found("defect", "the copy has forgotten what was said")
+    if "I know 2." not in subject.prompt(session, say("I know {prompts}.")).text:
+        raise Found("defect", "what is said to the copy is said to the first one, too")
+    copy.close()
+    session.close()
