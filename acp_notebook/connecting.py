@@ -25,6 +25,7 @@ from .choosing import choose, completed
 from .config import NOTHING, InForce, in_force, own_settings
 from .core import events as ev
 from .core.elicitation import ElicitationPolicy, checked_policy
+from .core.limits import Limits, retries_of
 from .core.mcp import expanded
 from .core.policy import Policy
 from .core.redaction import Redactor, Secret
@@ -69,6 +70,10 @@ def connect(
     fs: bool = True,
     terminal: bool = True,
     question_timeout: float | None = None,
+    max_seconds: float | None = None,
+    max_tool_calls: float | None = None,
+    max_cost: float | None = None,
+    retry_rate_limits: bool | int = False,
     read_notebooks: Literal["elided", "raw"] = "elided",
     notebook_outputs: Literal["drop", "keep"] = "drop",
     undo: bool = True,
@@ -99,6 +104,11 @@ def connect(
     `elicitation` says who answers what the agent asks beside permissions (a form to fill in, an address to
     open): "ask", "decline", or a function of the request (`message`, `mode`, `fields`, `url`) that returns
     a mapping from field names to values, "decline" or "cancel". Where nobody can be asked, it is declined.
+
+    `max_seconds`, `max_tool_calls` and `max_cost` (in the agent's currency, where it tells what it costs)
+    are the limits of every turn: one that goes beyond is cancelled, and `turn.limit` says why. A turn that
+    fails because of the agent's rate limit is sent again, after the wait that the agent asks for, else
+    after longer and longer ones, only with `retry_rate_limits`: True (up to 5 times) or how often.
 
     The agent's file requests are served inside `cwd` and `roots` only, and its commands run there;
     `fs=False` and `terminal=False` leave these things to the agent. `audit` appends what it asked for,
@@ -132,12 +142,14 @@ def connect(
     redactor = _redactor(env, secrets)
     shows = sign_in_shown()
     answers = _elicitation(elicitation)
+    limits = _limits(max_seconds, max_tool_calls, max_cost, retry_rate_limits)
 
     def opened(
         launch: Launch, where: str, more_roots: Sequence[str] = (), servers: Any = (), now: InForce = NOTHING
     ) -> Session:
         ready = replace(
             launch,
+            limits=limits,
             elicitation=answers,
             elicits=callable(answers) or (answers == "ask" and may_be_asked()),
             fs=fs,
@@ -228,6 +240,15 @@ def _redactor(env: Mapping[str, str] | None, secrets: Iterable[Secret]) -> Redac
 
 def _is_path(value: str) -> bool:
     return os.path.isabs(value) and "\0" not in value and os.path.exists(value)
+
+
+def _limits(
+    seconds: float | None, tool_calls: float | None, cost: float | None, retries: bool | int
+) -> Limits:
+    try:
+        return Limits(seconds, tool_calls, cost, retries_of(retries))
+    except ValueError as error:
+        raise UsageError(str(error)) from None
 
 
 def _elicitation(policy: Any) -> ElicitationPolicy:

@@ -23,7 +23,7 @@ from .core import intents
 from .core.patches import Patch
 from .core.prompt import words_of
 from .core.records import Content, Json
-from .core.snapshot import Elicitation, Question, Snapshot
+from .core.snapshot import Elicitation, Question, Snapshot, TurnStart
 from .errors import Error, UsageError
 from .notebook import pages, static
 from .notebook.channel import Channel
@@ -193,6 +193,8 @@ class Panel:
                 self._attempt(self._prompted(intent))
             case intents.Complete():
                 self._attempt(self._complete(intent))
+            case intents.Again(turn):
+                self._again(turn)
             case intents.Edit() | intents.SendNow() | intents.Move():
                 self._rearrange(intent)
             case intents.Mode(mode):
@@ -280,6 +282,17 @@ class Panel:
         error = run.done.result()
         if run.key is None and error is not None:
             self._refuse(error)
+
+    def _again(self, turn: str) -> None:
+        """The same prompt, as a turn of its own."""
+        items = self._snapshot().items
+        found = (it for it in items if isinstance(it, TurnStart) and it.id == turn and it.status == "failed")
+        failed = next(found, None)
+        if failed is None:
+            self._refuse(UsageError("this turn has not failed"))
+            return
+        self._conversation.start_turn(self._conversation.new_run(failed.prompt))
+        self._tell_now()
 
     def _rearrange(self, intent: intents.Queueing) -> None:
         conversation = self._conversation

@@ -17,6 +17,7 @@ from .agent.conversation import Conversation
 from .agent.turn_queue import TurnRun
 from .core import events as ev
 from .core.audit import AuditTable
+from .core.limits import Limits
 from .core.prompt import content_of, fitted
 from .core.records import Command, ConfigOption, Content, Mode, Usage
 from .core.snapshot import Item, Snapshot
@@ -59,16 +60,27 @@ class Session(Shown):
 
     # ---- asking ---------------------------------------------------------------------------
 
-    def prompt(self, *parts: Any, timeout: float | None = None) -> Turn:
+    def prompt(
+        self,
+        *parts: Any,
+        timeout: float | None = None,
+        max_seconds: float | None = None,
+        max_tool_calls: float | None = None,
+        max_cost: float | None = None,
+    ) -> Turn:
         """Ask, wait for the end of the turn, and return it.
 
         Parts are text, `Path`s (sent as links), content such as `acp.Image`, and any objects: data
         frames, figures, errors, functions …; `preview` shows what would be sent. Raises what the turn
         failed with: `acp.AgentError`, `acp.AgentDied`; after `timeout` seconds the turn is cancelled
         and `acp.Timeout` raised. Ctrl-C cancels the turn and leaves the session usable.
+
+        A turn that takes longer than `max_seconds`, makes more than `max_tool_calls` or costs more than
+        `max_cost` (in the agent's currency) is cancelled, and `turn.limit` says why; each is by default what
+        `connect` was given, and math.inf is no limit.
         """
         loop.check_waiting()
-        turn = self.start(*parts)
+        turn = self.start(*parts, max_seconds=max_seconds, max_tool_calls=max_tool_calls, max_cost=max_cost)
         finish = present(self, turn)
         try:
             kernel.wait(turn._run.done, timeout, on_interrupt=turn.cancel, grace=INTERRUPT_S)
@@ -79,14 +91,28 @@ class Session(Shown):
             finish()
         return turn.wait()
 
-    def start(self, *parts: Any) -> Turn:
+    def start(
+        self,
+        *parts: Any,
+        max_seconds: float | None = None,
+        max_tool_calls: float | None = None,
+        max_cost: float | None = None,
+    ) -> Turn:
         """Ask and return at once; `turn.wait()` or `await turn` waits. Turns run one after the other."""
-        run = self._conversation.new_run(self._content(parts))
+        limits = _limits(max_seconds, max_tool_calls, max_cost)
+        run = self._conversation.new_run(self._content(parts), limits)
         return self._begun(run, self._conversation.start_turn, run)
 
-    def stream(self, *parts: Any) -> Iterator[ev.Event]:
+    def stream(
+        self,
+        *parts: Any,
+        max_seconds: float | None = None,
+        max_tool_calls: float | None = None,
+        max_cost: float | None = None,
+    ) -> Iterator[ev.Event]:
         """Ask at once, and iterate over the turn's events. Leaving the loop early cancels the turn."""
-        run = self._conversation.new_run(self._content(parts))
+        limits = _limits(max_seconds, max_tool_calls, max_cost)
+        run = self._conversation.new_run(self._content(parts), limits)
         arrived: queue.SimpleQueue[ev.Event | None] = queue.SimpleQueue()
         turn = self._begun(run, self._begin_stream, run, arrived)
         turn._shown_by = "stream"  # whoever iterates shows what they like
@@ -371,6 +397,13 @@ class Config(MutableMapping[str, "str | bool"]):
                 return option
         known = ", ".join(self) or "none"
         raise UsageError(f"no option {id!r}; this agent has {known}")
+
+
+def _limits(seconds: float | None, tool_calls: float | None, cost: float | None) -> Limits:
+    try:
+        return Limits(seconds, tool_calls, cost)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
 
 
 def _stop(turn: Turn) -> None:

@@ -102,6 +102,11 @@ class Turn(Shown):
         return "cancelled" if self.done and self._run.done.result() is None else None
 
     @property
+    def limit(self) -> str | None:
+        """The limit that it went beyond and was stopped for, in words; None if it did not."""
+        return self._run.limit
+
+    @property
     def status(self) -> str:
         """queued, running, done, failed, abandoned."""
         if self._start is not None:

@@ -131,6 +131,14 @@ SCRIPTS: dict[str, Sequence[ev.Event]] = {
         ev.ToolChanged("c9", status="strange"),
         ev.TurnEnded("abandoned", error="The agent did not end it"),
     ],
+    "a turn that goes beyond a limit, and a rate limit": [
+        _prompt("Go", "t1"),
+        ev.RateLimited("Too many requests", 20.0, 1_800_000_020.0, 1, 5),
+        ev.RateLimitOver(),
+        ev.TurnLimited("more than 20 tool calls"),
+        ev.TurnCancelling(),
+        ev.TurnEnded("done", "cancelled"),
+    ],
     "forms and addresses": [
         _prompt("Ask me", "t1"),
         ev.ToolChanged("c1", title="Ask", kind="other", created=True),

@@ -52,7 +52,7 @@ PUBLIC: dict[type, str] = {
         preview prompt queue start status stream title transcript turns usage {SHOWN}
     """,
     acp.Turn: f"""
-        cancel changes diffs done error files items plan redo revert status stop_reason
+        cancel changes diffs done error files items limit plan redo revert status stop_reason
         terminals text thoughts tool_calls usage wait
         {SHOWN}
     """,
@@ -120,6 +120,10 @@ def test_the_signature_of_connect() -> None:
         ("fs", True),
         ("terminal", True),
         ("question_timeout", None),
+        ("max_seconds", None),
+        ("max_tool_calls", None),
+        ("max_cost", None),
+        ("retry_rate_limits", False),
         ("read_notebooks", "elided"),
         ("notebook_outputs", "drop"),
         ("undo", True),

@@ -24,6 +24,7 @@ from msgspec.structs import replace
 
 from ..core import events as ev
 from ..core.facts import SessionFacts
+from ..core.limits import Limits
 from ..core.patches import Patch
 from ..core.policy import Policy
 from ..core.records import ConfigOption, Content
@@ -44,6 +45,7 @@ from .auditing import Auditor
 from .disk_watch import DiskWatch
 from .elicitation import Elicitations
 from .hands import Hands
+from .limiting import Limiting
 from .notebook_files import NotebookFiles
 from .permits import Permits
 from .replayed_terminals import AnyTerminals, ReplayedTerminals
@@ -144,6 +146,9 @@ class Conversation:
         self.hands = Hands(self, roots, terminals, self.permits, self.auditor, notebooks)
         self.undoing = Undoing(self, roots, covering=host.launch.undo)
         DiskWatch(self)
+        self.fresh = False
+        """It began on this agent: what it has cost, it has cost here."""
+        self.limiting = Limiting(self)
 
     def _where(self) -> tuple[str, str | None]:
         return self.id, self.running.id if self.running is not None else None
@@ -184,9 +189,11 @@ class Conversation:
 
     # ---- turns ---------------------------------------------------------------------------
 
-    def new_run(self, content: tuple[Content, ...]) -> TurnRun:
+    def new_run(self, content: tuple[Content, ...], limits: Limits | None = None) -> TurnRun:
         """A turn that can be started; from any thread."""
-        return TurnRun(content, f"t{next(self._turn_numbers)}")
+        run = TurnRun(content, f"t{next(self._turn_numbers)}")
+        run.limits = (limits or Limits()).within(self.host.launch.limits)
+        return run
 
     def find_run(self, id: str) -> TurnRun | None:
         """The turn of this id, if it is still on its way."""
@@ -247,11 +254,21 @@ class Conversation:
             if run.signing is None and isinstance(error, AuthenticationRequired):
                 run.signing = self.host.background(self._sign_in(run, error))
                 return
+        if (wait := self.limiting.met(run, error)) is not None:
+            run.signing = self.host.background(self._send_again(run, wait))
+            return
         end, failure = _turn_end(run, result, error)
         self._settle_questions("the turn is over", run)
         died = isinstance(failure, AgentDied)
         status = ev.StatusChanged("dead", end.error) if died else ev.StatusChanged("idle")
         self._end(run, end, status, failure)
+
+    async def _send_again(self, run: TurnRun, wait: float) -> None:
+        await asyncio.sleep(wait)
+        run.signing = None
+        if self.running is run:
+            self.apply(ev.RateLimitOver())
+            self._send(run)
 
     async def _sign_in(self, run: TurnRun, error: AuthenticationRequired) -> None:
         """The agent wants a sign-in before it takes the prompt; then it gets it again."""
@@ -373,6 +390,7 @@ class Conversation:
 
     def opened(self, facts: SessionFacts) -> None:
         """The session is there: what its answer said, and who answers."""
+        self.fresh = self.fresh or facts.id is not None
         agent = self.host.facts
         offers = agent.capabilities.offers
         self.apply(ev.AgentKnown(self.host.name, agent.title, agent.version, self.cwd, offers))

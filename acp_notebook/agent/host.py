@@ -19,6 +19,7 @@ from .._version import __version__
 from ..core import events as ev
 from ..core.elicitation import ElicitationPolicy
 from ..core.facts import AgentFacts, SessionFacts
+from ..core.limits import Limits
 from ..core.redaction import Redactor
 from ..core.rules import NO_JUDGE, Judge
 from ..errors import (
@@ -82,6 +83,8 @@ class Launch:
     """Of the commands that are run for it."""
     audit: AuditFile | None = None
     question_timeout: float | None = None
+    limits: Limits = field(default_factory=Limits)
+    """Of each turn, unless it has its own."""
     elicitation: ElicitationPolicy = "ask"
     """Who answers what the agent asks of the user …"""
     elicits: bool = False

@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 
+from ..core.limits import Limits
 from ..core.prompt import reworded
 from ..core.records import Content
 from ..errors import SessionClosed, UsageError
@@ -32,8 +33,13 @@ class TurnRun:
         self.done.set_running_or_notify_cancel()  # whoever waits for it may give up, and not end it
         self.cell: str | None = None
         """The id of the notebook's cell that asked."""
+        self.limits = Limits()
+        self.limit: str | None = None
+        """The one that it went beyond."""
+        self.attempts = 0
+        """How often it was sent again because of a rate limit."""
         self.signing: asyncio.Task[None] | None = None
-        """It waits for a sign-in, and is sent again after that."""
+        """It waits for a sign-in, or for a rate limit to pass, and is sent again after that."""
         self.sign_ins = 0
 
     def finish(self, error: Exception | None = None) -> None:

@@ -58,6 +58,29 @@ class TurnCancelling(Struct, frozen=True):
     """A cancel was sent: unfinished tool calls count as cancelled, updates are still taken."""
 
 
+class TurnLimited(Struct, frozen=True):
+    """The turn went beyond a limit of the user's, and is cancelled for that."""
+
+    reason: str
+
+
+class RateLimited(Struct, frozen=True):
+    """The agent met a rate limit. `until`: when it may be tried again, in seconds since 1970.
+
+    `attempt` of `of`: it is sent again then; 0: it is not.
+    """
+
+    reason: str
+    wait: float | None = None
+    until: float | None = None
+    attempt: int = 0
+    of: int = 0
+
+
+class RateLimitOver(Struct, frozen=True):
+    """It goes on."""
+
+
 class TurnEnded(Struct, frozen=True):
     status: Literal["done", "failed", "abandoned"]
     stop_reason: str | None = None
@@ -301,6 +324,9 @@ Event = (
     | TerminalOutput
     | TurnStarted
     | TurnCancelling
+    | TurnLimited
+    | RateLimited
+    | RateLimitOver
     | TurnEnded
     | NoticeGiven
     | CompactionChanged

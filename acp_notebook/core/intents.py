@@ -130,6 +130,12 @@ class Complete(Struct, frozen=True, tag_field="t", tag="complete"):
             raise ValueError("that is no beginning of an @-name")
 
 
+class Again(Struct, frozen=True, tag_field="t", tag="again"):
+    """Send the prompt of a turn that failed once more."""
+
+    turn: str
+
+
 class Mode(Struct, frozen=True, tag_field="t", tag="mode"):
     """Switch the agent to this mode."""
 
@@ -241,7 +247,7 @@ OfSignIn = SignIn | SignedIn | SignOut
 
 Picked = Sessions | Open | Delete
 
-OfSession = Prompt | Complete | Queueing | Mode | Config | Restart | OfChanges | OfSignIn | Picked
+OfSession = Prompt | Again | Complete | Queueing | Mode | Config | Restart | OfChanges | OfSignIn | Picked
 
 Intent = Hello | Bye | Resync | Ack | Answer | Elicit | Cancel | Doc | OfSession
 

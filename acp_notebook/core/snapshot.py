@@ -53,6 +53,10 @@ class TurnStart:
     error: str | None = None
     usage: TokenUsage | None = None
     raw: tuple[Json, ...] = ()
+    limit: str | None = None
+    """The limit of the user's that it went beyond, and was cancelled for."""
+    rate_limit: Json = None
+    """What the agent says of its rate limit: `reason`, and `wait` in seconds."""
     id: str = ""
     """What the client calls it: "t1", "t2", …; "h1", … for history."""
 

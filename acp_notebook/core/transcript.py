@@ -147,6 +147,12 @@ class Transcript:
                 return self._turn_cancelling()
             case ev.TurnEnded():
                 return self._turn_ended(event)
+            case ev.TurnLimited(reason):
+                return [] if self._turn is None else [Set(self._turn, ("limit",), reason)]
+            case ev.RateLimited():
+                return [] if self._turn is None else [Set(self._turn, ("rate_limit",), plain_fields(event))]
+            case ev.RateLimitOver():
+                return [] if self._turn is None else [Set(self._turn, ("rate_limit",), None)]
             case ev.PlanReplaced():
                 return self._plan(event)
             case ev.PlanRemoved(id):

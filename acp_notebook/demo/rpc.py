@@ -28,9 +28,10 @@ encode: Callable[[object], str] = json.JSONEncoder(separators=(",", ":")).encode
 class RpcError(Exception):
     """What a handler raises to answer its request with an error."""
 
-    def __init__(self, code: int, message: str) -> None:
+    def __init__(self, code: int, message: str, data: Json | None = None) -> None:
         super().__init__(message)
         self.code = code
+        self.data = data
 
 
 class ClientError(Exception):
@@ -197,7 +198,8 @@ class Peer:
             answer.exception()  # looked at, so that an error nobody waits for is not logged as lost
 
     def _refuse(self, request_id: Any, error: RpcError) -> None:
-        self.send({"id": request_id, "error": {"code": error.code, "message": str(error)}})
+        told: Json = {"code": error.code, "message": str(error)}
+        self.send({"id": request_id, "error": told | ({} if error.data is None else {"data": error.data})})
 
     @staticmethod
     def trace(error: Exception) -> None:

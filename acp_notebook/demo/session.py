@@ -45,6 +45,8 @@ class Session:
         self.history: list[Json] = kept.get("history", [])
         self.grants: set[str] = set()  # tool kinds that were allowed "always", in this process only
         self.turn: Turn | None = None
+        self.cost = 0.0
+        self.refused = 0  # how often /ratelimit has failed in a row
         self._peer = peer
         self._store = store
         self._counts: dict[str, int] = kept.get("counts", {})

@@ -304,7 +304,7 @@ export class Store {
 }
 
 /** What the kernel answers by telling of its queue. */
-const QUEUEING: ReadonlySet<string> = new Set(["prompt", "edit", "send_now", "move"]);
+const QUEUEING: ReadonlySet<string> = new Set(["prompt", "again", "edit", "send_now", "move"]);
 
 function with_<K, V>(map: ReadonlyMap<K, V>, key: K, value: V): ReadonlyMap<K, V> {
   return new Map(map).set(key, value);
@@ -324,6 +324,7 @@ export function sentKey(intent: Intent): string {
     case "cancel":
     case "edit":
     case "send_now":
+    case "again":
     case "move":
       return intent.turn;
     case "mode":
@@ -371,6 +372,7 @@ function isOpen(intent: Intent, { session, items }: State): boolean {
     case "prompt":
     case "edit":
     case "send_now":
+    case "again":
     case "move":
       return true; // the queue shows it
     case "undo":

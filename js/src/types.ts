@@ -69,6 +69,19 @@ export interface TurnItem extends Base {
   readonly stop_reason?: string;
   readonly error?: string;
   readonly usage?: { readonly [name: string]: number };
+  /** The limit of the user's that it went beyond. */
+  readonly limit?: string;
+  readonly rate_limit?: RateLimit | null;
+}
+
+/** The agent met a rate limit. `until`: when it may be tried again, in seconds since 1970. */
+export interface RateLimit {
+  readonly reason: string;
+  readonly wait?: number;
+  readonly until?: number;
+  /** It is sent again then, for this time of so many; 0: it is not. */
+  readonly attempt: number;
+  readonly of: number;
 }
 
 export interface MessageItem extends Base {
@@ -399,6 +412,7 @@ export type Intent =
   | { t: "prompt"; text: string; images?: readonly Picture[] }
   | { t: "edit"; turn: string; text: string }
   | { t: "send_now"; turn: string }
+  | { t: "again"; turn: string }
   | { t: "move"; turn: string; to: number }
   | { t: "mode"; mode: string }
   | { t: "config"; id: string; value: string | boolean }

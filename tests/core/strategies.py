@@ -210,6 +210,9 @@ others = st.one_of(
     st.builds(ev.NoticeGiven, ids, texts, optional(texts), st.sampled_from(["agent", "client"]), raws),
     st.builds(ev.UnknownReceived, ids, json_values),
     st.builds(ev.TurnCancelling),
+    st.builds(ev.TurnLimited, texts),
+    st.builds(ev.RateLimited, texts, optional(st.just(20.0)), optional(st.just(5.0)), st.integers(0, 2)),
+    st.builds(ev.RateLimitOver),
 )
 kept_events: st.SearchStrategy[ev.Event] = st.one_of(
     chunks,

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from acp_notebook.core.intents import (
     Ack,
+    Again,
     Answer,
     BadIntent,
     Bye,
@@ -53,6 +54,7 @@ GOOD: list[tuple[dict[str, Any], Intent]] = [
     ),
     ({"t": "edit", "turn": "t2", "text": "hi"}, Edit("t2", "hi")),
     ({"t": "send_now", "turn": "t2"}, SendNow("t2")),
+    ({"t": "again", "turn": "t2"}, Again("t2")),
     ({"t": "move", "turn": "t2", "to": 0}, Move("t2", 0)),
     ({"t": "mode", "mode": "plan"}, Mode("plan")),
     ({"t": "config", "id": "model", "value": "big"}, Config("model", "big")),

@@ -262,8 +262,8 @@ def test_the_prompting_cell_is_neither_deleted_nor_moved(stage: Stage) -> None:
     conversation = stage.session._conversation
     made = conversation.new_run
 
-    def new_run(content: Any) -> Any:
-        run = made(content)
+    def new_run(content: Any, limits: Any = None) -> Any:
+        run = made(content, limits)
         run.__class__ = type("Run", (type(run),), {"cell": property(lambda _: "b", lambda *_: None)})
         return run
 

@@ -264,7 +264,7 @@ def test_a_shown_turn_has_a_static_form_from_its_start_to_its_end(stage: Stage) 
     turn, output = stage.show("/ask")
     assert output.shown[0]["application/vnd.jupyter.widget-view+json"]["model_id"] == "turn-model"
     assert "0x" not in output.shown[0]["text/plain"]
-    stage.static(turn, "")
+    stage.static(turn, "Do something")
     turn.cancel()
     turn.wait(LIMIT_S)
     final = stage.static(turn, "cancelled")
@@ -456,3 +456,18 @@ def test_a_page_that_comes_back_finds_the_form(asking: Stage) -> None:
     assert (item["key"], item["status"], item["fields"][0]["choices"][0]["value"]) == (key, "open", "red")
     asking.say(t="elicit", elicitation=key, action="cancel")
     assert turn.wait(LIMIT_S).stop_reason == "cancelled"
+
+
+def test_a_page_tries_a_turn_again_that_met_a_rate_limit(stage: Stage) -> None:
+    stage.hello()
+    stage.say(t="prompt", text="/ratelimit 20")
+
+    def starts() -> list[TurnStart]:
+        return [it for it in stage.session.transcript.items if isinstance(it, TurnStart)]
+
+    wait_until(lambda: [it.status for it in starts()] == ["failed"], "it fails", LIMIT_S)
+    stage.say(t="again", turn=starts()[0].id)
+    wait_until(lambda: [it.status for it in starts()] == ["failed", "done"], "it is sent again", LIMIT_S)
+    assert starts()[1].text == "/ratelimit 20"
+    stage.say(t="again", turn=starts()[1].id)
+    stage.until("refused", lambda it: "has not failed" in it["what"])

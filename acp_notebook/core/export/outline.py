@@ -276,11 +276,15 @@ def _ending(turn: TurnStart | None, words: Words) -> Iterator[Block]:
             yield from _told("The turn failed:", turn.error or "no reason was given", words)
             return
         case "abandoned":
+            if turn.limit is not None:
+                yield Line("The turn was stopped:", words.line(turn.limit))
             yield Line("The turn was abandoned:", "the agent did not end it.")
         case "running":
             yield Line("Still running." if not turn.cancelling else "Still running, being cancelled.")
         case "done" | "history":
-            if turn.stop_reason not in (None, "end_turn"):
+            if turn.limit is not None:
+                yield Line("The turn was stopped:", words.line(turn.limit))
+            elif turn.stop_reason not in (None, "end_turn"):
                 reason = turn.stop_reason or ""
                 yield Line(_STOPPED.get(reason) or f"The turn ended: {_word(reason, words)}.")
         case other:

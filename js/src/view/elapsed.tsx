@@ -18,6 +18,21 @@ export function Elapsed({ since }: { since: number }) {
   );
 }
 
+/** How long until then. The clocks of kernel and page may differ: it is never more than the wait itself. */
+export function Countdown({ until, wait }: { until: number; wait: number }) {
+  const [now, setNow] = useState(() => Date.now());
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), TICK_MS);
+    return () => clearInterval(timer);
+  }, [until]);
+  const left = Math.min(Math.max(0, until * 1000 - now), wait * 1000);
+  return left > 0 ? (
+    <span class="acp-elapsed" aria-hidden="true" data-acp-countdown="">
+      {duration(left + TICK_MS - 1)}
+    </span>
+  ) : null;
+}
+
 export function duration(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1000));
   const [minutes, hours] = [Math.floor(seconds / 60), Math.floor(seconds / 3600)];

@@ -3,9 +3,9 @@
 
 import type { Link, Sent } from "../store";
 import { isRunning, turnId } from "../turns";
-import type { Emit, Item, TurnItem } from "../types";
+import type { Emit, Item, RateLimit, TurnItem } from "../types";
 import { activityOf } from "./activity";
-import { Elapsed } from "./elapsed";
+import { Countdown, Elapsed } from "./elapsed";
 import { Icon } from "./icons";
 import { Delivery } from "./permission";
 import { short } from "./usage";
@@ -31,7 +31,8 @@ export function StatusLine(props: Props) {
   const asking = items.some(
     (item) => (item.type === "question" || item.type === "elicitation") && item.status === "open",
   );
-  const quiet = working && !asking && !start.cancelling;
+  const limited = start.rate_limit ?? null;
+  const quiet = working && !asking && !start.cancelling && limited === null;
   return (
     <div class="acp-status" data-status={start.status} data-sticky={running} data-asking={asking}>
       <span class="acp-pulse" aria-hidden="true" data-going={working} />
@@ -39,13 +40,26 @@ export function StatusLine(props: Props) {
         {statusText(start, asking, link)}
       </span>
       {quiet && <span class="acp-status-text acp-activity">{activityOf(items)}</span>}
-      {working && since !== null && <Elapsed since={since} />}
+      {limited?.until !== undefined && !start.cancelling && start.status !== "done" && (
+        <Countdown until={limited.until} wait={limited.wait ?? 0} />
+      )}
+      {working && since !== null && limited === null && <Elapsed since={since} />}
       {!running && start.usage?.["total"] !== undefined && (
         <span class="acp-tokens">{short(start.usage["total"])} tokens</span>
       )}
       {sent && running && <Delivery slow={sent.slow} what="stop" />}
       <span class="acp-status-buttons">
         {asking && working && <ToQuestion />}
+        {limited !== null && start.status === "failed" && link !== "gone" && (
+          <button
+            type="button"
+            data-acp-again=""
+            disabled={link !== "live" || sent !== undefined}
+            onClick={() => emit({ t: "again", turn: turnId(start) })}
+          >
+            Try again
+          </button>
+        )}
         {toNewest && !asking && (
           <button type="button" class="acp-ghost" data-acp-newest="" onClick={toNewest}>
             <Icon name="down" /> Newest
@@ -97,15 +111,22 @@ function statusText(start: TurnItem, asking: boolean, link: Link): string {
   switch (start.status) {
     case "running":
       if (link === "gone") return "Interrupted: the kernel is gone";
-      if (start.cancelling) return "Stopping…";
+      if (start.cancelling) return start.limit ? `Stopping: ${line(start.limit)}` : "Stopping…";
+      if (start.rate_limit) return rateLimitText(start.rate_limit);
       return asking ? "Waiting for your answer" : "Working…";
     case "done":
-      return stopReason(start.stop_reason);
+      return start.limit ? `Stopped: ${line(start.limit)}` : stopReason(start.stop_reason);
     case "failed":
       return `Failed: ${line((start.error ?? "no reason given").split("\n")[0] ?? "")}`;
     case "abandoned":
-      return `Abandoned: ${line(start.error ?? "the agent did not end this turn")}`;
+      return `Abandoned: ${line(start.limit ?? start.error ?? "the agent did not end this turn")}`;
     default:
       return spoken(start.status);
   }
+}
+
+function rateLimitText({ attempt, of }: RateLimit): string {
+  return attempt > 0
+    ? `Rate limit: sent again soon (${attempt} of ${of})`
+    : "Rate limit: the agent waits";
 }

@@ -1,0 +1,55 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { turn } from "./helpers";
+import { shown, wired } from "./mounted";
+
+beforeEach(() => {
+  document.body.replaceChildren();
+  vi.useFakeTimers({ now: 1_000_000 });
+});
+afterEach(() => vi.useRealTimers());
+
+const LIMITED = { reason: "429", wait: 20, until: 1020, attempt: 0, of: 0 };
+
+test("a turn that went beyond a limit says which", () => {
+  const { find, patch } = shown([turn({ limit: "more than 20 tool calls", cancelling: true })]);
+  expect(find(".acp-status")?.textContent).toContain("Stopping: more than 20 tool calls");
+  patch(["set", "k1", ["status"], "done"], ["set", "k1", ["stop_reason"], "cancelled"]);
+  expect(find(".acp-status")?.textContent).toContain("Stopped: more than 20 tool calls");
+  patch(["set", "k1", ["status"], "abandoned"]);
+  expect(find(".acp-status")?.textContent).toContain("Abandoned: more than 20 tool calls");
+});
+
+test("a prompt that is sent again counts down, and can be stopped", () => {
+  const { find, patch } = shown([turn({ rate_limit: { ...LIMITED, attempt: 1, of: 5 } })]);
+  expect(find(".acp-status")?.textContent).toContain("Rate limit: sent again soon (1 of 5)");
+  expect(find("[data-acp-countdown]")?.textContent).toBe("20 s");
+  expect(find<HTMLButtonElement>("[data-acp-stop]")?.disabled).toBe(false);
+  expect(find("[data-acp-again]")).toBeNull();
+  patch(["set", "k1", ["rate_limit"], null]);
+  expect(find(".acp-status")?.textContent).not.toContain("Rate limit");
+});
+
+test("a turn that failed at a rate limit can be tried again, once", () => {
+  const made = shown([turn({ status: "failed", error: "rate limit", rate_limit: LIMITED })]);
+  wired(made);
+  expect(made.find("[data-acp-countdown]")?.textContent).toBe("20 s");
+  const again = () => made.find<HTMLButtonElement>("[data-acp-again]");
+  again()?.click();
+  expect(again()?.disabled).toBe(true);
+  again()?.click();
+  expect(made.emit.mock.calls).toEqual([[{ t: "again", turn: "t1" }]]);
+  made.store.receive({ t: "now", queue: [], elapsed: null });
+  made.frames.draw();
+  expect(again()?.disabled).toBe(false);
+});
+
+test("a clock that is behind does not make the wait longer; one that is over shows none", () => {
+  const far = shown([turn({ rate_limit: { ...LIMITED, until: 99_999 } })]);
+  expect(far.find("[data-acp-countdown]")?.textContent).toBe("20 s");
+  const past = shown([turn({ rate_limit: { ...LIMITED, until: 5 } })]);
+  expect(past.find("[data-acp-countdown]")).toBeNull();
+});
+
+test("any other failure has no such button", () => {
+  expect(shown([turn({ status: "failed", error: "no" })]).find("[data-acp-again]")).toBeNull();
+});

@@ -1,0 +1,147 @@
+"""Turns with limits: stopped with a reason; and what becomes of an agent's own rate limit."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+import acp_notebook as acp
+from acp_notebook.agent import conversation
+from acp_notebook.core.snapshot import TurnStart
+from tests.session.conftest import Demo
+from tests.session.helpers import LIMIT_S, begun, notices
+from tests.waiting import wait_until
+
+
+def start_of(turn: acp.Turn) -> TurnStart:
+    start = turn.items[0]
+    assert isinstance(start, TurnStart)
+    return start
+
+
+def test_too_many_tool_calls_stop_the_turn_with_that_reason(session: acp.Session) -> None:
+    turn = session.prompt("/tools 400", max_tool_calls=20, timeout=LIMIT_S)
+    assert (turn.limit, turn.stop_reason, turn.status) == ("more than 20 tool calls", "cancelled", "done")
+    assert "The turn was stopped: more than 20 tool calls" in turn.to_text()
+    assert session.audit.where(kind="limit")[0].target == "more than 20 tool calls"
+    assert session.prompt("/tools 20", max_tool_calls=20, timeout=LIMIT_S).limit is None
+
+
+def test_too_long_stops_the_turn(session: acp.Session) -> None:
+    turn = session.prompt("/slow 60", max_seconds=0.2, timeout=LIMIT_S)
+    assert (turn.limit, turn.stop_reason) == ("more than 0.2 s", "cancelled")
+    quick = session.prompt("hello", max_seconds=60, timeout=LIMIT_S)
+    assert (quick.limit, quick.stop_reason) == (None, "end_turn")
+
+
+def test_too_costly_stops_the_turn_and_each_turn_counts_for_itself(session: acp.Session) -> None:
+    turn = session.prompt("/cost 0.1 400", max_cost=0.35, timeout=LIMIT_S)
+    assert (turn.limit, turn.stop_reason) == ("it cost more than 0.35", "cancelled")
+    assert session.prompt("/cost 0.1 3", max_cost=0.35, timeout=LIMIT_S).limit is None
+    assert notices(session) == []
+
+
+def test_an_agent_that_tells_no_cost_is_noticed_once(session: acp.Session) -> None:
+    session.prompt("hello", max_cost=1, timeout=LIMIT_S)
+    session.prompt("hello", max_cost=1, timeout=LIMIT_S)
+    wait_until(lambda: notices(session) != [], "it is told", LIMIT_S)
+    assert notices(session) == ["max_cost cannot be watched: the agent does not tell what its turns cost"]
+
+
+def test_the_sessions_limits_hold_for_every_turn_that_has_none_of_its_own(demo: Demo) -> None:
+    session = demo(permissions="allow", max_tool_calls=2)
+    assert session.prompt("/tools 300", timeout=LIMIT_S).limit == "more than 2 tool calls"
+    assert session.prompt("/tools 5", max_tool_calls=math.inf, timeout=LIMIT_S).limit is None
+    (*_, last) = session.stream("/tools 300")
+    assert isinstance(last, acp.events.TurnEnded)
+    assert session.turns[-1].limit == "more than 2 tool calls"
+
+
+def test_a_turn_that_ignores_it_is_abandoned_with_that_reason(
+    session: acp.Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(conversation, "CANCEL_GRACE_S", 0.1)
+    turn = session.start("/hang", max_seconds=0.1)
+    turn.wait(LIMIT_S)
+    assert (turn.status, turn.limit) == ("abandoned", "more than 0.1 s")
+    assert "The turn was stopped: more than 0.1 s" in turn.to_text()
+
+
+def test_what_waits_goes_on_after_a_limit(session: acp.Session) -> None:
+    stopped, after = session.start("/slow 60", max_seconds=0.1), session.start("after")
+    assert stopped.wait(LIMIT_S).limit == "more than 0.1 s"
+    assert "after" in after.wait(LIMIT_S).text
+
+
+def test_a_turn_that_the_user_stops_has_reached_no_limit(session: acp.Session) -> None:
+    turn = begun(session.start("/slow 60", max_seconds=600))
+    turn.cancel()
+    assert (turn.wait(LIMIT_S).stop_reason, turn.limit) == ("cancelled", None)
+
+
+@pytest.mark.parametrize("option", [{"max_seconds": 0}, {"max_tool_calls": -1}, {"max_cost": "1"}])
+def test_what_is_no_limit_is_refused(session: acp.Session, option: dict[str, Any]) -> None:
+    with pytest.raises(acp.UsageError, match="a number above 0"):
+        session.prompt("hello", **option)
+    with pytest.raises(acp.UsageError, match="a number above 0"):
+        acp.connect("demo", **option)
+    with pytest.raises(acp.UsageError, match="retry_rate_limits"):
+        acp.connect("demo", retry_rate_limits=-1)
+
+
+# ---- rate limits --------------------------------------------------------------------------------
+
+
+def test_a_rate_limit_fails_the_turn_and_is_shown_with_its_wait(session: acp.Session) -> None:
+    turn = session.start("/ratelimit 20")
+    with pytest.raises(acp.AgentError, match="rate limit exceeded"):
+        turn.wait(LIMIT_S)
+    limit = start_of(turn).rate_limit
+    assert (limit["wait"], limit["attempt"], limit["until"] > 0) == (20, 0, True)
+    assert session.prompt("/ratelimit 20", timeout=LIMIT_S).text == "It went through."
+
+
+def test_it_is_sent_again_only_if_the_user_asked_for_that(demo: Demo) -> None:
+    session = demo(retry_rate_limits=2)
+    turn = session.prompt("/ratelimit 0 2", timeout=LIMIT_S)
+    assert (turn.text, turn.status, start_of(turn).rate_limit) == ("It went through.", "done", None)
+    with pytest.raises(acp.AgentError, match="rate limit"):
+        session.prompt("/ratelimit 0 9", timeout=LIMIT_S)
+
+
+def test_a_wait_can_be_stopped_at_once(demo: Demo) -> None:
+    session = demo(retry_rate_limits=True)
+    turn = session.start("/ratelimit 500")
+    wait_until(lambda: bool(turn.items) and start_of(turn).rate_limit is not None, "it waits", LIMIT_S)
+    limit = start_of(turn).rate_limit
+    assert (limit["attempt"], limit["of"], limit["wait"]) == (1, 5, 500)
+    turn.cancel()
+    assert turn.wait(LIMIT_S).stop_reason == "cancelled"
+    assert session.prompt("hello", timeout=LIMIT_S).stop_reason == "end_turn"
+
+
+def test_a_wait_ends_with_the_time_for_the_turn_and_with_the_agent(demo: Demo) -> None:
+    session = demo(retry_rate_limits=True, max_seconds=0.3)
+    turn = session.prompt("/ratelimit 500", timeout=LIMIT_S)
+    assert (turn.limit, turn.stop_reason) == ("more than 0.3 s", "cancelled")
+    other = session.start("/ratelimit 500 9", max_seconds=600)
+    wait_until(lambda: bool(other.items) and start_of(other).rate_limit is not None, "it waits", LIMIT_S)
+    session.close()
+    assert other.wait(LIMIT_S).stop_reason == "cancelled"
+
+
+def test_a_wait_that_is_too_long_is_left_to_the_user(demo: Demo) -> None:
+    session = demo(retry_rate_limits=True)
+    with pytest.raises(acp.AgentError, match="rate limit"):
+        session.prompt("/ratelimit 4000", timeout=LIMIT_S)
+
+
+def test_a_notice_of_a_rate_limit_is_over_when_the_turn_goes_on(session: acp.Session) -> None:
+    seen: list[Any] = []
+    for event in session.stream("/throttled 20"):
+        seen.append(event)
+    limits = [it for it in seen if isinstance(it, acp.events.RateLimited)]
+    assert [(it.reason, it.wait) for it in limits] == [("Rate limit reached", 20)]
+    wait_until(lambda: start_of(session.turns[-1]).rate_limit is None, "it goes on", LIMIT_S)
