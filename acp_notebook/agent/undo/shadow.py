@@ -126,6 +126,8 @@ class Shadow:
             changed, others = names(one.output(limit)), names(two.output(limit))
         new, folders = _apart(others)
         nested, empty, filled = self._folders(folders)
+        # A folder where git knows a file is not told as a folder.
+        filled = filled or any(_is_folder(os.path.join(self.top, it)) for it in changed)
         if filled:
             more = names(
                 self._git.run("ls-files", "-o", "--exclude-standard", "-z", *self._pathspec, limit=limit)
