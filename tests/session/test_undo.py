@@ -385,7 +385,7 @@ def test_the_demo_shows_all_of_it(demo: Demo, folder: Path) -> None:
     }
     turn.revert()
     assert picture(folder) == before
-    text = session.transcript.items and turn.to_markdown()
-    assert "4 changed files" in str(text) and "demo_project/report.py" in str(text)
+    text = turn.to_text()
+    assert "4 changed files" in text and "Moved: demo_project/lib/helper.py from" in text
     session.changes.revert()
     assert not any(folder.iterdir())
