@@ -173,6 +173,7 @@ def connect(
     agent = agent if agent is not None else own.agent
     where = folder(cwd or _own_folder(own, agent) or os.getcwd())
     now = in_force(where, own, trust_project, broken)
+    agent = agent if agent is not None else now.agent
     environment = _environment(env, inherit_env)
     found = choose(
         _named(agent), environment.get("PATH"), args=args, cwd=where, own=now.agents, install=install

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -87,6 +88,13 @@ def test_a_whole_file(folder: Path, tmp_path: Path) -> None:
         Rule(say="allow", kind="execute", command="pytest -q"),
     )
     assert "sk-secret" not in repr(settings) and "MY_KEY" not in repr(settings)
+
+
+def test_the_example_of_the_documentation_is_a_file(folder: Path) -> None:
+    page = (Path(__file__).parents[1] / "docs/settings.md").read_text()
+    (example,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    write(folder, example)
+    assert set(own_settings().agents) == {"mine", "packaged"}
 
 
 def test_no_file_is_no_settings(folder: Path) -> None:

@@ -231,6 +231,15 @@ def test_trusted_it_names_agents_and_servers_and_allows_nothing(repository: Path
     assert not started(repository), "an agent would start the server, not we"
 
 
+def test_trusted_it_may_say_which_agent_is_meant(repository: Path, page: None) -> None:
+    good(repository, "[defaults]\nagent = 'theirs'\n")
+    with pytest.raises(acp.UsageError, match="name an agent"):
+        acp.connect()
+    acp.trust()
+    with acp.connect() as session:
+        assert session.agent.name == "theirs"
+
+
 def test_a_changed_content_is_untrusted_again(repository: Path, page: None) -> None:
     file = good(repository)
     acp.trust()
