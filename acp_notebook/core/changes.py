@@ -42,6 +42,8 @@ class Hunk(Struct, frozen=True):
     """Each with its sign in front: "-", "+" or " "."""
     undone: bool = False
     title: str | None = None
+    kept: bool | None = None
+    """The user has seen it, and it stays."""
 
 
 class FileChange(Struct, frozen=True):

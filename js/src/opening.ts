@@ -15,7 +15,7 @@ export interface Opening {
   address(path: string): string;
   /** Opens it; tells why not. */
   open(path: string, line?: number): Promise<string | null>;
-  /** Shows the first of these cells that is there (by its id, or "cell-3" by its place), else the top. */
+  /** Shows the first of these cells that is there (by its id; "#3" or "cell-3" by its place, from 0 on), else the top. */
   show(cells: readonly string[], from: Element): boolean;
 }
 
@@ -99,7 +99,7 @@ function fragmentOf(path: string, line: number | undefined): string {
 export function indexOf(names: readonly string[], ids: readonly string[]): number {
   for (const name of names) if (ids.includes(name)) return ids.indexOf(name);
   for (const name of names) {
-    const at = Number(/^cell-(\d{1,6})$/.exec(name)?.[1] ?? -1);
+    const at = Number(/^(?:cell-|#)(\d{1,6})$/.exec(name)?.[1] ?? -1);
     if (at >= 0 && at < ids.length) return at;
   }
   return -1;

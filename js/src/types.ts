@@ -208,6 +208,8 @@ export interface Hunk {
   /** Each with its sign in front: "-", "+" or " "; "\\" before a note on the line above. */
   readonly lines: readonly string[];
   readonly undone: boolean;
+  /** The user has seen it, and it stays. */
+  readonly kept?: boolean;
   readonly title?: string;
 }
 

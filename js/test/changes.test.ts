@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it, test, vi } from "vitest";
 import type { ChangesItem, FileChange, Hunk, Item } from "../src/types";
 import { deedsOf, deedsOfAll, standing, sumOf, whoOf } from "../src/view/change_words";
+import { cellOf } from "../src/view/changed_file";
 import { FIRST_FILES } from "../src/view/changes";
 import { hunkRows } from "../src/view/rows";
 import { turn } from "./helpers";
@@ -77,7 +78,7 @@ describe("the card of a turn", () => {
     expect(expand?.getAttribute("aria-expanded")).toBe("true");
     expect(el.querySelectorAll("[data-acp-hunk]").length).toBe(2);
     expect(find("[data-acp-hunk=h1] .acp-diff-head")?.textContent).toContain("Lines 10 to 11");
-    expect(deeds("[data-acp-hunk=h1]")).toEqual(["Undo"]);
+    expect(deeds("[data-acp-hunk=h1]")).toEqual(["Keep", "Undo"]);
     const rows = [...el.querySelectorAll("[data-acp-hunk=h2] .acp-row")];
     expect(rows.map(({ textContent }) => textContent)).toEqual([" same\n", "-old\n", "+new\n"]);
   });
@@ -87,6 +88,29 @@ describe("the card of a turn", () => {
     find(".acp-expand")?.click();
     expect(deeds("[data-acp-hunk=h1]")).toEqual([]);
     expect(deeds(".acp-changes-head")).toEqual([]); // one file: its own buttons do
+  });
+
+  it("keeps a hunk, which can still be undone", () => {
+    const hunks = [hunk("h1", { kept: true }), hunk("h2", { undone: true })];
+    const { find, deeds } = drawn([file("a", { hunks, state: "partly" })]);
+    find(".acp-expand")?.click();
+    expect(find("[data-acp-hunk=h1] .acp-badge")?.textContent).toBe("kept");
+    expect(deeds("[data-acp-hunk=h1]")).toEqual(["Undo"]);
+    expect(deeds("[data-acp-hunk=h2]")).toEqual(["Redo"]);
+  });
+
+  it("names the cells of a notebook; those that were moved go back together", () => {
+    const cell = (id: string, title: string) => hunk(id, { title });
+    const hunks = [cell("h1", "cell 1, code: modified"), cell("h2", "cell 4, code: added")];
+    const { find, deeds } = drawn([file("n", { path: "/w/n.ipynb", notebook: true, hunks })]);
+    find(".acp-expand")?.click();
+    expect(find("[data-acp-hunk=h2] .acp-diff-head")?.textContent).toContain("cell 4, code: added");
+    expect(deeds("[data-acp-hunk=h2]")).toEqual(["Keep", "Undo"]);
+    expect(cellOf(hunks[1] as Hunk)).toEqual(["#3"]);
+    const moved = [...hunks, cell("h3", "cell 2, code: moved")];
+    const other = drawn([file("m", { notebook: true, hunks: moved })]);
+    other.find(".acp-expand")?.click();
+    expect(other.deeds("[data-acp-hunk=h2]")).toEqual([]);
   });
 
   it("notes what is not covered", () => {
@@ -101,7 +125,7 @@ describe("what is asked for", () => {
     find("[data-acp-file=a] .acp-expand")?.click();
     emit.mockClear();
     emit.mockImplementation(() => undefined);
-    find("[data-acp-hunk=h2] [data-acp-deed]")?.click();
+    find("[data-acp-hunk=h2] [data-acp-deed=undo]")?.click();
     find("[data-acp-file=b] [data-acp-deed=keep]")?.click();
     find(".acp-changes-head [data-acp-deed=undo]")?.click();
     expect(emit.mock.calls.map(([intent]) => intent)).toEqual([

@@ -65,6 +65,7 @@ describe("the cell that a call is about", () => {
     expect(indexOf(["gone", "z"], ids)).toBe(2);
     expect(indexOf(["cell-0"], ids)).toBe(1);
     expect(indexOf(["cell-2"], ids)).toBe(2);
+    expect(indexOf(["#0"], ids)).toBe(0);
     expect(indexOf(["cell-3", "nothing"], ids)).toBe(-1);
     expect(indexOf([], ids)).toBe(-1);
   });

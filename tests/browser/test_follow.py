@@ -37,7 +37,7 @@ def test_a_place_opens_the_file_at_its_line(open_notebook: Open, host: str) -> N
     notebook = looking(open_notebook, host, "long.py 300", "gone.py", "/etc/hostname")
     page, turns = notebook.page, notebook.turn(1)
     link = turns.nth(0).locator("[data-acp-open='long.py']")
-    expect(link).to_have_text("long.py:300")
+    expect(link).to_have_attribute("aria-label", "Open long.py:300")
     gone = turns.nth(1).locator("[data-acp-open='gone.py']")
     gone.click()
     expect(turns.nth(1).locator("[role=alert]")).to_contain_text("The server does not find it")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -237,6 +238,25 @@ def test_what_the_agent_does_not_have_is_refused(stage: Stage, message: Message)
     stage.say(**message)
     stage.until("refused")
     assert stage.session.transcript == before
+
+
+@pytest.mark.usefixtures("stage")
+def test_a_page_hears_when_an_undo_is_done_and_first_what_came_of_it(tmp_path: Path) -> None:
+    session = acp.connect("demo", cwd=tmp_path, permissions="allow")
+    stage = Stage(session)
+    session.prompt("/write undone.txt text", timeout=LIMIT_S)
+    file = tmp_path / "undone.txt"
+    stage.hello()
+    turn = session.turns[-1]._run.id
+    for deed, there in (("undo", False), ("undo", False), ("redo", True), ("undo", False)):
+        count = len(stage.all("done"))
+        stage.say(t=deed, turn=turn)
+        wait_until(lambda count=count: len(stage.all("done")) > count, "it is done", LIMIT_S)  # type: ignore[misc]
+        assert stage.all("done")[-1]["intent"] == {"t": deed, "turn": turn, "file": None, "hunk": None}
+        assert file.exists() is there
+    sent = [it["t"] for it in stage.widget.sent]
+    assert sent.index("patches") < sent.index("done")
+    session.agent.close()
 
 
 def test_a_dead_agent_is_started_again_from_the_page(stage: Stage) -> None:

@@ -87,6 +87,22 @@ def test_what_the_user_changed_since_is_merged_or_a_conflict(demo: Demo, folder:
     assert the_file(session).state == "conflict", "a line that touches the change"
 
 
+def test_hunks_are_kept_one_by_one(demo: Demo, folder: Path) -> None:
+    (folder / "a.txt").write_text("".join(f"{number}\n" for number in range(20)))
+    session = demo(cwd=folder, permissions="allow")
+    session.prompt("/rework a.txt", timeout=LIMIT_S)
+    change = the_file(session)
+    first, last = (hunk.id for hunk in change.hunks)
+    act(session, "keep", "t1", change.id, first)
+    assert the_file(session).state == "applied"
+    assert [hunk.kept for hunk in the_file(session).hunks] == [True, None]
+    act(session, "undo", "t1", change.id, last)
+    act(session, "keep", "t1", change.id, first)  # once more: nothing is left to look at
+    assert the_file(session).state == "kept"
+    act(session, "undo", "t1", change.id)
+    assert the_file(session).state == "undone"
+
+
 def test_keep_and_nonsense(demo: Demo, folder: Path) -> None:
     session = demo(cwd=folder, permissions="allow")
     session.prompt("/write a.txt new", timeout=LIMIT_S)

@@ -55,6 +55,8 @@ class Change:
     undone: frozenset[int] = frozenset()
     """The hunks that are undone, by their number."""
     kept: bool = False
+    kept_hunks: frozenset[int] = frozenset()
+    """Those that the user keeps, while others are still looked at."""
     conflict: str | None = None
     shape: Shape | None = None
     parts_undoable: int = 0
@@ -169,7 +171,10 @@ def shown(changes: Iterable[Change], spell: Callable[[str], str]) -> list[FileCh
 
 def shown_file(change: Change, spell: Callable[[str], str]) -> FileChange:
     shape = change.shape or Shape("modified")
-    hunks = tuple(replace(it, undone=_is_undone(change, at)) for at, it in enumerate(shape.hunks))
+    hunks = tuple(
+        replace(it, undone=_is_undone(change, at), kept=at in change.kept_hunks or None)
+        for at, it in enumerate(shape.hunks)
+    )
     return FileChange(
         change.id,
         spell(change.path),

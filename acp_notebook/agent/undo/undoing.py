@@ -280,7 +280,7 @@ class Undoing:
     ) -> list[Change]:
         if deed == "keep":
             for change in changes:
-                change.kept, change.conflict = True, None
+                _keep(change, hunk)
         else:
             await self._bring(deed, turn, changes, hunk, whole=whole)
         self._tell_now(turn)
@@ -331,6 +331,15 @@ class Undoing:
 def _taken(task: asyncio.Task[None]) -> None:
     if not task.cancelled():
         task.exception()  # or asyncio complains where nobody waits for it
+
+
+def _keep(change: Change, hunk: int | None) -> None:
+    """It stays; a file of which every hunk is kept or undone is kept."""
+    if hunk is not None and change.parts_undoable > 1:
+        change.kept_hunks |= {hunk}
+        if change.kept_hunks | change.undone != change.everything:
+            return
+    change.kept, change.conflict = True, None
 
 
 def _wanted(change: Change, deed: Deed, hunk: int | None) -> frozenset[int]:

@@ -7,7 +7,7 @@ import { DeedButton } from "./deeds";
 import { Counts, DiffRows } from "./diff";
 import { Icon } from "./icons";
 import { memo } from "./memo";
-import { Path, useRelative } from "./path";
+import { CellLink, Path, useRelative } from "./path";
 import { hunkRows } from "./rows";
 import { line, spoken } from "./words";
 
@@ -137,23 +137,26 @@ function HunkView(props: { hunk: Hunk; file: FileChange; turn: string; called: s
   const { hunk, file, turn, called } = props;
   const rows = useMemo(() => hunkRows(hunk), [hunk]);
   const where = hunk.title ? line(hunk.title) : linesOf(hunk);
-  const alone = file.hunks.length < 2 || !file.undoable;
+  const what = `${where} of ${called}`;
+  const of = { turn, file: file.id, hunk: hunk.id };
+  const kept = !hunk.undone && (hunk.kept === true || file.state === "kept");
   return (
     <figure class="acp-diff acp-hunk" data-acp-hunk={hunk.id} data-undone={hunk.undone}>
       <figcaption class="acp-diff-head">
-        <span class="acp-quiet">{where}</span>
-        {hunk.undone && (
-          <span class="acp-badge" data-status="undone">
-            undone
+        {file.notebook ? (
+          <CellLink path={file.path} cells={cellOf(hunk)} text={where} />
+        ) : (
+          <span class="acp-quiet">{where}</span>
+        )}
+        {(hunk.undone || kept) && (
+          <span class="acp-badge" data-status={kept ? "kept" : "undone"}>
+            {kept ? "kept" : "undone"}
           </span>
         )}
-        {!alone && (
+        {isDivisible(file) && (
           <span class="acp-deeds">
-            <DeedButton
-              deed={hunk.undone ? "redo" : "undo"}
-              of={{ turn, file: file.id, hunk: hunk.id }}
-              what={`${where} of ${called}`}
-            />
+            {!hunk.undone && !kept && <DeedButton key="keep" deed="keep" {...{ of, what }} />}
+            <DeedButton key="change" deed={hunk.undone ? "redo" : "undo"} {...{ of, what }} />
           </span>
         )}
       </figcaption>
@@ -172,7 +175,19 @@ function isGone({ action, state }: FileChange): boolean {
   return action === "deleted" ? state !== "undone" : action === "created" && state === "undone";
 }
 
-/** The cells that changed, if it is a notebook: their titles begin with what they go by. */
+/** The cells that changed, if it is a notebook. */
 function cellsOf({ notebook, hunks }: FileChange): string[] {
-  return notebook ? hunks.flatMap(({ title }) => title?.split(/\s+/) ?? []) : [];
+  return notebook ? hunks.flatMap(cellOf) : [];
+}
+
+/** Of a notebook's hunk, whose title begins with "cell 3": counted from 1. */
+export function cellOf({ title = "" }: Hunk): string[] {
+  const number = /^cell (\d+)/.exec(title)?.[1];
+  return number === undefined ? [] : [`#${Number(number) - 1}`];
+}
+
+/** Whether its hunks can be undone one by one; cells that were moved go back together. */
+function isDivisible({ hunks, undoable, notebook }: FileChange): boolean {
+  const moved = notebook && hunks.some(({ title }) => /\bmoved\b/.test(title ?? ""));
+  return hunks.length > 1 && undoable && !moved;
 }

@@ -30,6 +30,14 @@ interface Props {
   to?: number | undefined;
   /** It is not there now. */
   gone?: boolean;
+  /** Only a small drawing to click: the path itself stands beside it, as a text. */
+  small?: boolean;
+}
+
+/** A path within something that is clicked itself. */
+export function PathText({ path, at }: Pick<Props, "path" | "at">) {
+  const shown = useRelative(path);
+  return <span title={line(path)}>{at === undefined ? shown : `${shown}:${at}`}</span>;
 }
 
 /** A path as it is called in the session's folder. */
@@ -37,7 +45,7 @@ export function useRelative(path: string): string {
   return relative(path, useContext(Folder));
 }
 
-export function Path({ path, at, to = at, cells = [], gone = false }: Props) {
+export function Path({ path, at, to = at, cells = [], gone = false, small = false }: Props) {
   const folder = useContext(Folder);
   const { files } = useContext(Host);
   const prefixes = useContext(ServerPaths);
@@ -45,27 +53,48 @@ export function Path({ path, at, to = at, cells = [], gone = false }: Props) {
   const shown = at === undefined ? name : `${name}:${at}`;
   const place = prefixes && served(absolute(path, folder), prefixes);
   if (files && place && !gone)
-    return <FileLink {...{ path, shown, place, at: to, cells, files }} />;
+    return <FileLink {...{ path, shown, place, at: to, cells, files, small }} />;
   const why =
     files && prefixes && place === null
       ? "\nOutside of what the Jupyter server serves: it cannot be opened here"
       : "";
   return (
     <span class="acp-file">
-      <span title={`${line(path)}${why}`}>{shown}</span>
-      <CopyPath path={path} />
+      {!small && <span title={`${line(path)}${why}`}>{shown}</span>}
+      <CopyPath path={path} why={why} />
     </span>
   );
 }
 
-interface LinkProps extends Required<Pick<Props, "path" | "cells">> {
+/** A few words about a cell, which go to it where its notebook is the open one. */
+export function CellLink(props: { path: string; cells: readonly string[]; text: string }) {
+  const { path, cells, text } = props;
+  const folder = useContext(Folder);
+  const { files } = useContext(Host);
+  const prefixes = useContext(ServerPaths);
+  const place = prefixes && served(absolute(path, folder), prefixes);
+  if (!files || !place || place !== files.notebook() || cells.length === 0)
+    return <span class="acp-quiet">{text}</span>;
+  return (
+    <button
+      type="button"
+      class="acp-link"
+      title="Show it in this notebook"
+      onClick={({ currentTarget }) => files.show(cells, currentTarget)}
+    >
+      {text}
+    </button>
+  );
+}
+
+interface LinkProps extends Required<Pick<Props, "path" | "cells" | "small">> {
   shown: string;
   place: string;
   at: number | undefined;
   files: FileHost;
 }
 
-function FileLink({ path, shown, place, at, cells, files }: LinkProps) {
+function FileLink({ path, shown, place, at, cells, files, small }: LinkProps) {
   const [told, tell] = useFeedback();
   const here = place === files.notebook();
   const go = (event: MouseEvent & { currentTarget: HTMLElement }) => {
@@ -85,16 +114,17 @@ function FileLink({ path, shown, place, at, cells, files }: LinkProps) {
         rel="noopener noreferrer"
         data-acp-open={place}
         title={`${line(path)}\n${what}`}
+        aria-label={small ? `${here ? "Show" : "Open"} ${shown}` : undefined}
         onClick={go}
       >
-        {shown}
+        {small ? <Icon name="open" /> : shown}
       </a>
       <Told text={told} />
     </span>
   );
 }
 
-function CopyPath({ path }: { path: string }) {
+function CopyPath({ path, why }: { path: string; why: string }) {
   const [told, tell] = useFeedback();
   const copy = (event: Event) => {
     event.stopPropagation();
@@ -110,6 +140,7 @@ function CopyPath({ path }: { path: string }) {
         type="button"
         class="acp-copy-path"
         aria-label={`Copy path ${line(path)}`}
+        title={`Copy ${line(path)}${why}`}
         onClick={copy}
       >
         <Icon name="copy" />

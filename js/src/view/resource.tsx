@@ -10,7 +10,7 @@ import type { Content } from "../types";
 import { CodeView } from "./code";
 import { dataNote } from "./media";
 import { memo } from "./memo";
-import { Path } from "./path";
+import { Path, PathText } from "./path";
 import { line, size } from "./words";
 
 type Of<T extends Content["type"]> = Extract<Content, { type: T }>;
@@ -54,11 +54,11 @@ export const ResourceLink = memo(function ResourceLink({ block }: { block: Of<"r
 export const EmbeddedResource = memo(function EmbeddedResource(props: { block: Of<"resource"> }) {
   const { uri, text, blob, mime_type: type } = props.block;
   const [open, setOpen] = useState(false);
-  const name = <Path path={filePath(uri) ?? uri} />;
+  const file = filePath(uri) ?? uri;
   if (text === undefined)
     return (
       <div class="acp-named">
-        <span class="acp-quiet">Resource</span> {name}
+        <span class="acp-quiet">Resource</span> <Path path={file} />
         <span class="acp-quiet"> {dataNote(type, blob ?? "")}</span>
       </div>
     );
@@ -69,7 +69,8 @@ export const EmbeddedResource = memo(function EmbeddedResource(props: { block: O
       onToggle={({ currentTarget }) => setOpen(currentTarget.open)}
     >
       <summary>
-        Resource {name} <span class="acp-quiet">{size(new Blob([text]).size)}</span>
+        Resource <PathText path={file} />{" "}
+        <span class="acp-quiet">{size(new Blob([text]).size)}</span>
       </summary>
       {(open || text.length <= DRAWN_CHARS) && text !== "" && (
         <ResourceText text={text} language={languageFor(uri, type)} />

@@ -2,12 +2,12 @@
 
 import { Fragment } from "preact";
 import type { Sent } from "../store";
-import type { Content, Emit, Json, QuestionItem, ToolItem } from "../types";
+import type { Content, Emit, Json, Location, QuestionItem, ToolItem } from "../types";
 import { ContentView } from "./content";
 import { DiffView } from "./diff";
 import { Fold } from "./fold";
 import { Icon } from "./icons";
-import { Path } from "./path";
+import { Path, PathText } from "./path";
 import { cellsOf } from "./places";
 import { PermissionView } from "./permission";
 import { TerminalOf } from "./terminal";
@@ -27,6 +27,7 @@ interface Props {
 export function ToolView({ item, question, sent, open, raw, live, emit }: Props) {
   const asking = question?.status === "open";
   const command = commandOf(item);
+  const place = placeOf(item);
   const hasRaw = item.raw_input !== undefined || item.raw_output !== undefined;
   const empty = item.content.length === 0 && !hasRaw && command === null;
   const inside = (
@@ -38,23 +39,36 @@ export function ToolView({ item, question, sent, open, raw, live, emit }: Props)
     </div>
   );
   return (
-    <div class="acp-tool" data-acp-tool={item.id} data-kind={item.kind} data-status={item.status}>
+    <div
+      class="acp-tool"
+      data-acp-tool={item.id}
+      data-kind={item.kind}
+      data-status={item.status}
+      data-placed={place !== null && !empty}
+    >
       {empty ? (
         <div class="acp-tool-head">
-          <Heading item={item} />
+          <Heading item={item} linked />
         </div>
       ) : (
-        // A question is answered with open eyes: what it is about cannot be folded away before.
-        <Fold
-          name={item.key}
-          open={asking || (open ?? isLoud(item))}
-          locked={asking}
-          emit={emit}
-          class="acp-fold"
-          summary={<Heading item={item} />}
-        >
-          {inside}
-        </Fold>
+        <>
+          {place && (
+            <span class="acp-go">
+              <Path path={place.path} at={place.line} cells={cellsOf(item)} small />
+            </span>
+          )}
+          {/* A question is answered with open eyes: what it is about cannot be folded away before. */}
+          <Fold
+            name={item.key}
+            open={asking || (open ?? isLoud(item))}
+            locked={asking}
+            emit={emit}
+            class="acp-fold"
+            summary={<Heading item={item} />}
+          >
+            {inside}
+          </Fold>
+        </>
       )}
       {question && (
         <PermissionView item={question} tool={item} inside sent={sent} live={live} emit={emit} />
@@ -68,8 +82,14 @@ function isLoud({ content, status }: ToolItem): boolean {
   return status === "failed" || content.some(({ type }) => type === "diff" || type === "terminal");
 }
 
-function Heading({ item }: { item: ToolItem }) {
-  const [place] = item.locations;
+/** The one place that a call is about; several stand in its body. */
+function placeOf({ locations }: ToolItem): Location | null {
+  return locations.length === 1 ? (locations[0] ?? null) : null;
+}
+
+/** `linked`: it is not itself what is clicked, so there can be a link in it. */
+function Heading({ item, linked = false }: { item: ToolItem; linked?: boolean }) {
+  const place = placeOf(item);
   return (
     <>
       <span class="acp-kind">
@@ -79,9 +99,13 @@ function Heading({ item }: { item: ToolItem }) {
       <span class="acp-title" data-code={item.title.startsWith("`")}>
         {titleOf(item)}
       </span>
-      {item.locations.length === 1 && place && (
+      {place && (
         <span class="acp-path acp-place">
-          <Path path={place.path} at={place.line} cells={cellsOf(item)} />
+          {linked ? (
+            <Path path={place.path} at={place.line} cells={cellsOf(item)} />
+          ) : (
+            <PathText path={place.path} at={place.line} />
+          )}
         </span>
       )}
       {item.unprompted && (
