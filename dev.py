@@ -349,9 +349,10 @@ def wheel_faults(names: Sequence[str]) -> list[str]:
 
 
 def docs(project: Project, _: argparse.Namespace) -> int:
-    """docs/reference.md, from the docstrings."""
+    """docs/reference.md from the docstrings, docs/agents.md from the catalog."""
     install(project, "test", "bench")
-    return run_steps(project, {"reference": ["docs.build_reference"]}, environment(project))
+    steps = {"reference": ["docs.build_reference"], "agents": ["docs.build_agents"]}
+    return run_steps(project, steps, environment(project))
 
 
 def bench(project: Project, args: argparse.Namespace) -> int:
@@ -447,7 +448,7 @@ def parser() -> argparse.ArgumentParser:
     verbs.add_parser("check", help="lint and types only").set_defaults(run=check)
     verbs.add_parser("build", help="wheel and sdist into dist/").set_defaults(run=build)
 
-    verbs.add_parser("docs", help="write docs/reference.md from the docstrings").set_defaults(run=docs)
+    verbs.add_parser("docs", help="write docs/reference.md and docs/agents.md").set_defaults(run=docs)
 
     verb = verbs.add_parser("compat", help="real agents against this client, as a table")
     verb.add_argument("--write", action="store_true", help="into docs/compat.md, too")

@@ -91,8 +91,6 @@ class Written:
     encoding: str
     size: int
     """Bytes."""
-    states: tuple[bytes, bytes] | None = None
-    """Of a notebook that was changed in its page: the whole of it, before and after."""
 
 
 @dataclass(frozen=True, slots=True)

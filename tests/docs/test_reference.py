@@ -1,7 +1,8 @@
-"""docs/reference.md is what the docstrings say now."""
+"""docs/reference.md and docs/agents.md are what the docstrings and the catalog say now."""
 
 from __future__ import annotations
 
+from docs import build_agents
 from docs.build_reference import TARGET, reference
 
 
@@ -15,3 +16,8 @@ def test_every_public_name_is_in_it() -> None:
     text = reference()
     for name in acp_notebook.__all__:
         assert name.startswith("_") or f"### {name}\n" in text
+
+
+def test_the_page_of_agents_is_up_to_date() -> None:
+    written = build_agents.TARGET.read_text(encoding="utf-8")
+    assert written == build_agents.page(), "run: python3 dev.py docs"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 
 THEMES = (
-    *("changes", "content", "ending", "forms", "hands", "limits", "notebooks", "probe", "progress"),
+    *("content", "ending", "forms", "hands", "limits", "notebooks", "probe", "progress"),
     *("state", "tools", "tour", "trouble", "work"),
 )
 

@@ -1,0 +1,46 @@
+"""The messages of the errors that the package raises, read from its source: what is not fixed is "…"."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from acp_notebook import errors
+
+PACKAGE = Path(errors.__file__).parent
+ERRORS = {name for name, value in vars(errors).items() if inspect.isclass(value)}
+ELSEWHERE = {"demo"}
+"""The built-in agent is no part of the client: what it says is an agent's word."""
+
+
+def messages() -> dict[str, set[str]]:
+    """By the error's name; those that are made elsewhere as a whole are left out."""
+    found: dict[str, set[str]] = {name: set() for name in sorted(ERRORS)}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        if path.relative_to(PACKAGE).parts[0] not in ELSEWHERE:
+            for name, text in raised(ast.parse(path.read_text(encoding="utf-8"))):
+                if re.search(r"\w{3}", text):
+                    found[name].add(text)
+    return found
+
+
+def raised(tree: ast.AST) -> Iterator[tuple[str, str]]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and node.args:
+            name = getattr(node.func, "id", getattr(node.func, "attr", ""))
+            if name in ERRORS:
+                yield name, fixed(node.args[0])
+
+
+def fixed(node: ast.expr) -> str:
+    match node:
+        case ast.Constant(value=str(text)):
+            return text
+        case ast.JoinedStr(values=values):
+            return re.sub("…+", "…", "".join(fixed(it) for it in values))
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            return fixed(left) + fixed(right)
+    return "…"
