@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from html import escape
 from pathlib import Path
 
 from .agent.decisions import Decisions
 from .agent.project_file import PROJECT_FILE, ProjectFile, find_project_file, read_project_file
 from .config import own_settings, project_settings
-from .core.mcp import McpServer
+from .core.acts import shown
+from .core.mcp import McpServer, references
 from .core.settings import OwnAgent, Settings
-from .core.tables import html_table, text_table
 from .errors import UsageError
 
-HEAD = ("what", "name", "is")
+WORDS_SHOWN = 10_000
+"""Of one line."""
 
 
 class ProjectTrust:
@@ -48,18 +50,18 @@ class ProjectTrust:
         Decisions().trust(self.path, None)
 
     def __repr__(self) -> str:
-        rows = list(self._rows())
-        table = text_table(HEAD, rows) if rows else "(it says nothing)"
-        return "\n".join([self._state(), table, *self._left_out])
+        lines = [f"  {line}" for line in self._lines()]
+        return "\n".join([self._state(), *(lines or ["  (it says nothing)"]), *self._left_out])
 
     def _repr_html_(self) -> str:
-        from html import escape
+        items = "".join(f"<li>{escape(line)}</li>" for line in self._lines())
+        left_out = "".join(f"<p>{escape(it)}</p>" for it in self._left_out)
+        return f"<p>{escape(self._state())}</p><ul>{items or '<li>(it says nothing)</li>'}</ul>{left_out}"
 
-        rows = list(self._rows())
-        table = html_table(HEAD, rows) if rows else "<p>(it says nothing)</p>"
-        return f"<p>{escape(self._state())}</p>{table}" + "".join(
-            f"<p>{escape(it)}</p>" for it in self._left_out
-        )
+    def _lines(self) -> Iterator[str]:
+        """Whole, as far as anybody reads: what is cut out of a command could be the worst of it."""
+        for what, name, words in self._rows():
+            yield shown(f"{what} {name}: {words}", chars=WORDS_SHOWN)
 
     def _state(self) -> str:
         state = "trusted, until its content changes" if self.trusted else "not trusted: nothing of it is used"
@@ -96,10 +98,10 @@ def trust(
     if sha256 is not None and sha256.lower() != file.sha256:
         raise UsageError(f"{file.path} has another content by now (sha256 {file.sha256}): look at it again")
     settings, left_out = project_settings(file, own_settings())
-    shown = ProjectTrust(file, settings, left_out)
+    project = ProjectTrust(file, settings, left_out)
     if not preview:
         Decisions().trust(file.path, file.sha256)
-    return shown
+    return project
 
 
 def _place(path: str | os.PathLike[str] | None) -> str:
@@ -115,12 +117,18 @@ def _place(path: str | os.PathLike[str] | None) -> str:
 def _agent_words(agent: OwnAgent) -> str:
     package = agent.npx or agent.uvx
     words = ["npx" if agent.npx else "uvx", package] if package else []
-    variables = [f"{name}=…" for name in agent.env]
-    return shlex.join([*variables, *words, *agent.command])
+    return " ".join([*_hidden(agent.env), shlex.join([*words, *agent.command])])
 
 
 def _server_words(server: McpServer) -> str:
     if server.type == "stdio":
-        return shlex.join([*(f"{name}=…" for name in server.env), server.command, *server.args])
-    headers = f" with {', '.join(server.headers)}" if server.headers else ""
+        return " ".join([*_hidden(server.env), shlex.join([server.command, *server.args])])
+    headers = f" with {', '.join(_hidden(server.headers))}" if server.headers else ""
     return f"{server.type} {server.url}{headers}"
+
+
+def _hidden(values: Mapping[str, str]) -> list[str]:
+    """Names without their values, but with the variables of the user's that would be put in."""
+    return [
+        f"{name}={''.join(f'${{{it}}}' for it in references(text)) or '…'}" for name, text in values.items()
+    ]

@@ -99,6 +99,11 @@ def expanded(values: Mapping[str, str], environ: Mapping[str, str], what: str) -
     return {name: _REFERENCE.sub(put, text) for name, text in values.items()}
 
 
+def references(text: str) -> list[str]:
+    """The variables that would be put into a value."""
+    return _REFERENCE.findall(text)
+
+
 def _allowed(key: str, keys: Iterable[str]) -> str:
     close = difflib.get_close_matches(key, list(keys), n=1)
     return f"did you mean {close[0]!r}?" if close else f"it may have {', '.join(keys)}"

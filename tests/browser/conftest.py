@@ -64,6 +64,7 @@ EVERY_RUN = {
     "test_undo_a_hunk_a_file_a_turn_and_redo",
     "test_fill_in_a_form_by_keyboard",
     "test_what_waits_is_edited_removed_and_sent_now",
+    "test_a_cloned_project_is_told_and_does_nothing_until_it_is_trusted",
     "test_a_place_opens_the_file_at_its_line",
     "test_a_cell_of_the_open_notebook_comes_into_sight",
     "test_names_are_completed_by_keyboard_and_brought_along",

@@ -44,6 +44,7 @@ path = "."
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("ACP_NOTEBOOK_CONFIG", str(tmp_path / "config"))
+    monkeypatch.setenv("MY_TOKEN", "token-value")
     (tmp_path / "config").mkdir(mode=0o700)
     return tmp_path / "config"
 
@@ -200,19 +201,24 @@ def good(repository: Path, more: str = "") -> Path:
     file = repository / PROJECT_FILE
     file.write_text(
         f"[agents.theirs]\ncommand = [{sys.executable!r}, {str(TELLING)!r}]\n"
-        f"[mcp_servers.tools]\ncommand = './evil.sh'\nalways = true\nenv = {{ K = 'a value' }}\n{more}"
+        f"[mcp_servers.tools]\ncommand = './evil.sh'\nalways = true\n"
+        f"env = {{ K = 'a value', T = 'x ${{MY_TOKEN}}' }}\n{more}"
     )
     return file
 
 
 def test_trusted_it_names_agents_and_servers_and_allows_nothing(repository: Path, page: None) -> None:
     file = good(repository, "[permissions]\ndefault = 'allow'\n[permissions.kinds]\nedit = 'reject'\n")
+    long = "x" * 500
+    file.write_text(
+        file.read_text().replace("command = './evil.sh'", f"command = ['./evil.sh', '{long}END']")
+    )
     before = acp.trust(preview=True)
     assert not before.trusted and "not trusted" in repr(before)
     for text in (repr(before), before._repr_html_()):
-        assert (
-            "theirs" in text and "evil.sh" in text and "a value" not in text and "permissions.default" in text
-        )
+        assert "theirs" in text and "evil.sh" in text and f"{long}END" in text, "nothing of a command is cut"
+        assert "a value" not in text and "T=${MY_TOKEN}" in text, "which variables it would get is shown"
+        assert "permissions.default" in text
     trust = acp.trust(repository / "sub", sha256=before.sha256)
     assert trust.trusted and trust.path == str(file)
     with acp.connect("theirs") as session:
