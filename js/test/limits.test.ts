@@ -22,7 +22,7 @@ test("a turn that went beyond a limit says which", () => {
 test("a prompt that is sent again counts down, and can be stopped", () => {
   const { find, patch } = shown([turn({ rate_limit: { ...LIMITED, attempt: 1, of: 5 } })]);
   expect(find(".acp-status")?.textContent).toContain("Rate limit: sent again soon (1 of 5)");
-  expect(find("[data-acp-countdown]")?.textContent).toBe("20 s");
+  expect(find("[data-acp-countdown]")?.textContent).toBe("wait 20 s");
   expect(find<HTMLButtonElement>("[data-acp-stop]")?.disabled).toBe(false);
   expect(find("[data-acp-again]")).toBeNull();
   patch(["set", "k1", ["rate_limit"], null]);
@@ -32,7 +32,7 @@ test("a prompt that is sent again counts down, and can be stopped", () => {
 test("a turn that failed at a rate limit can be tried again, once", () => {
   const made = shown([turn({ status: "failed", error: "rate limit", rate_limit: LIMITED })]);
   wired(made);
-  expect(made.find("[data-acp-countdown]")?.textContent).toBe("20 s");
+  expect(made.find("[data-acp-countdown]")?.textContent).toBe("wait 20 s");
   const again = () => made.find<HTMLButtonElement>("[data-acp-again]");
   again()?.click();
   expect(again()?.disabled).toBe(true);
@@ -45,7 +45,7 @@ test("a turn that failed at a rate limit can be tried again, once", () => {
 
 test("a clock that is behind does not make the wait longer; one that is over shows none", () => {
   const far = shown([turn({ rate_limit: { ...LIMITED, until: 99_999 } })]);
-  expect(far.find("[data-acp-countdown]")?.textContent).toBe("20 s");
+  expect(far.find("[data-acp-countdown]")?.textContent).toBe("wait 20 s");
   const past = shown([turn({ rate_limit: { ...LIMITED, until: 5 } })]);
   expect(past.find("[data-acp-countdown]")).toBeNull();
 });

@@ -57,3 +57,23 @@ def test_the_stop_button_works_at_the_question(console: Front, tmp_path: Path) -
     assert not (tmp_path / "a.txt").exists()
     after = console.run("print(session.prompt('/cwd').stop_reason)", allow_stdin=True)
     assert after.text.strip() == "end_turn"
+
+
+def test_a_form_is_filled_in_as_text(console: Front) -> None:
+    asked = console.begin("turn = session.prompt('/form choice')", allow_stdin=True)
+    assert console.answer("y") == "Answer it? (y: yes, n: decline, c: cancel): "
+    assert console.answer("9") == "Colour (a number, optional): "
+    assert console.answer("2") == "Colour (a number, optional): "  # once more: that was none
+    assert console.answer("") == "Other (optional): "
+    result = console.result(asked)
+    assert "The agent asks: I need a few things from you." in result.text
+    assert "one of red, green, blue" in result.text
+    after = console.run("print(turn.text)", allow_stdin=True)
+    assert '{"colour":"green"}' in after.text
+
+
+def test_a_form_is_declined_as_text(console: Front) -> None:
+    asked = console.begin("turn = session.prompt('/form')", allow_stdin=True)
+    console.answer("n")
+    console.result(asked)
+    assert "You answered decline." in console.run("print(turn.text)", allow_stdin=True).text

@@ -79,7 +79,12 @@ class Starter:
         self.recordings: list[Path] = []
         subprocess.run(["git", "init", "--quiet", str(self.cwd)], check=True)
 
-    def __call__(self, permissions: Any = "allow", inherit_env: list[str] | bool = False) -> acp.Session:
+    def __call__(
+        self,
+        permissions: Any = "allow",
+        inherit_env: list[str] | bool = False,
+        elicitation: Any = "decline",
+    ) -> acp.Session:
         self.recordings.append(self._folder / f"recording{len(self.recordings)}.jsonl")
         # The basics only: keys, proxies and settings of whoever runs the tests are not the agent's.
         session = acp.connect(
@@ -88,6 +93,7 @@ class Starter:
             env=self._env,
             inherit_env=inherit_env,
             permissions=permissions,
+            elicitation=elicitation,
             record=self.recordings[-1],
         )
         self._opened.append(session)

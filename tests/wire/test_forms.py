@@ -138,7 +138,7 @@ def test_a_form_too_big_to_be_filled_in_says_so() -> None:
 
 
 def test_long_titles_are_cut() -> None:
-    assert len(field({"type": "string", "title": "x" * 100_000}).label) == 4001
+    assert len(field({"type": "string", "title": "x" * 100_000}).label) == 201
 
 
 json_like = st.recursive(

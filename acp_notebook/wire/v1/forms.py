@@ -17,8 +17,11 @@ from msgspec.structs import replace
 from ...core.forms import MOST_CHOICES, MOST_FIELDS, Field, Form, Misfit, fitting
 from ...core.records import Choice
 
+MOST_TITLE = 200
+"""Characters of a title: longer ones are cut, …"""
+
 MOST_TEXT = 4_000
-"""Characters of a title or a description: longer ones are cut, a form is no place for a book."""
+"""… as are longer descriptions: a form is no place for a book."""
 
 _SECRET_FORMATS = frozenset({"password", "secret"})
 _SECRET_NAME = re.compile(r"token|secret|password|passwd|passphrase|credential|api[-_]?key", re.IGNORECASE)
@@ -35,7 +38,7 @@ _BOUNDS = {
 def read_form(schema: Mapping[str, Any]) -> Form:
     properties = schema.get("properties")
     properties = properties if isinstance(properties, dict) else {}
-    title, description = _text(schema.get("title")), _text(schema.get("description"))
+    title, description = _title(schema.get("title")), _text(schema.get("description"))
     if len(properties) > MOST_FIELDS:
         problem = f"a form of {len(properties):,} fields; this client shows {MOST_FIELDS}"
         return Form((), title, description, problem)
@@ -54,11 +57,11 @@ def _field(name: str, given: Any, required: bool) -> Field:
     choices = tuple(_choices(about if kind == "string" else about.get("items")))
     type_ = _type_of(kind, about, choices)
     least, most = (_number(about.get(bound)) for bound in _BOUNDS.get(type_, ("", "")))
-    texts = {it: _text(about.get(it)) for it in ("title", "description")}
     field = Field(
         name,
         type_,
-        **texts,
+        _title(about.get("title")),
+        _text(about.get("description")),
         required=required,
         choices=choices,
         format=_text(about.get("format")) if type_ == "string" else None,
@@ -87,7 +90,7 @@ def _choices(about: Any) -> Iterable[Choice]:
     for option in titled if isinstance(titled, list) else ():
         match option:
             case {"const": str(value)}:
-                yield Choice(value, _text(option.get("title")) or value, _text(option.get("description")))
+                yield Choice(value, _title(option.get("title")) or value, _text(option.get("description")))
     if titled:
         return
     values = about.get("enum")
@@ -95,7 +98,7 @@ def _choices(about: Any) -> Iterable[Choice]:
     for at, value in enumerate(values if isinstance(values, list) else ()):
         if isinstance(value, str):
             name = names[at] if isinstance(names, list) and at < len(names) else value
-            yield Choice(value, _text(name) or value)
+            yield Choice(value, _title(name) or value)
 
 
 def _default(field: Field, value: Any) -> Any:
@@ -116,10 +119,14 @@ def _is_text(value: Any) -> bool:
     return isinstance(value, str)
 
 
-def _text(value: Any) -> str | None:
+def _text(value: Any, most: int = MOST_TEXT) -> str | None:
     if not isinstance(value, str) or not value.strip():
         return None
-    return value if len(value) <= MOST_TEXT else value[:MOST_TEXT] + "…"
+    return value if len(value) <= most else value[:most] + "…"
+
+
+def _title(value: Any) -> str | None:
+    return _text(value, MOST_TITLE)
 
 
 def _number(value: Any) -> float | int | None:

@@ -28,7 +28,7 @@ export function Countdown({ until, wait }: { until: number; wait: number }) {
   const left = Math.min(Math.max(0, until * 1000 - now), wait * 1000);
   return left > 0 ? (
     <span class="acp-elapsed" aria-hidden="true" data-acp-countdown="">
-      {duration(left + TICK_MS - 1)}
+      wait {duration(left + TICK_MS - 1)}
     </span>
   ) : null;
 }
