@@ -30,6 +30,8 @@ class Picker:
         self._conversation = conversation
         self._agent = agent
         self._tell = tell
+        self._folders: dict[str, str] = {}
+        """Of the sessions that were listed."""
 
     async def take(self, intent: intents.Picked) -> None:
         """Do it, and tell the page that asked; what the agent says against it is told there, too."""
@@ -48,6 +50,7 @@ class Picker:
 
     async def _page(self, cursor: str | None) -> dict[str, Any]:
         found, following = await self._conversation.host.store.page(None, cursor, self._conversation)
+        self._folders |= {it.id: it.cwd for it in found}
         return {"sessions": [self._row(it) for it in found], "cursor": following}
 
     def _row(self, info: SessionInfo) -> dict[str, Any]:
@@ -67,7 +70,7 @@ class Picker:
             if intent.how in ("load", "resume") and session.id == intent.id:
                 return {"model": session._live_panel().model_id}
         before = self._conversation
-        cwd = intent.cwd or before.cwd
+        cwd = self._folders.get(intent.id or "", before.cwd)
         session = await self._agent._open(
             intent.how,
             intent.id,

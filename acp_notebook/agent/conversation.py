@@ -391,13 +391,17 @@ class Conversation:
     def opened(self, facts: SessionFacts) -> None:
         """The session is there: what its answer said, and who answers."""
         self.fresh = self.fresh or facts.id is not None
-        agent = self.host.facts
-        offers = agent.capabilities.offers
-        self.apply(ev.AgentKnown(self.host.name, agent.title, agent.version, self.cwd, offers))
+        self.introduce()
         for event in facts.events:
             self.apply(event)
         self.apply(ev.StatusChanged("idle"))
         self.undoing.warm()
+
+    def introduce(self) -> None:
+        """Who answers, or wants a sign-in before that."""
+        agent = self.host.facts
+        offers = agent.capabilities.offers
+        self.apply(ev.AgentKnown(self.host.name, agent.title, agent.version, self.cwd, offers))
 
     async def told(self) -> None:
         """Wait until the agent has finished telling the history: nothing has come for a while."""

@@ -24,6 +24,7 @@ import msgspec
 from ..core.redaction import Redactor
 from ..errors import RecordingError
 from ..wire import jsonrpc, tolerant
+from .split_secrets import SplitSecrets
 
 FORMAT = 1
 
@@ -60,6 +61,7 @@ class Recorder:
     ) -> None:
         """`becomes`: where the file goes when it is whole, and there was a session in it."""
         self._redactor = redactor
+        self._split = SplitSecrets(redactor)
         self._becomes = becomes
         self._had_session = False
         self._began = time.monotonic()
@@ -90,17 +92,19 @@ class Recorder:
 
     def did(self, deed: dict[str, Any]) -> None:
         self._had_session = self._had_session or deed.get("what") == "folders"
-        self._write({"t": self._now(), "dir": "did", "msg": self._redactor.clean(deed)})
+        self._keep({"t": self._now(), "dir": "did", "msg": self._redactor.clean(deed)})
 
     def ended(self) -> None:
         """What the agent left unfinished is a line of its own, not the beginning of the next agent's."""
         self._line_ended()
+        self._write_held()
 
     def _line_ended(self) -> None:
         self._message("a2c", b"".join(self._half))
         self._half, self._half_size = [], 0
 
     def close(self) -> None:
+        self._write_held()
         self._file.close()
         if self._becomes is not None and self._had_session:
             with contextlib.suppress(OSError):  # then it stays where it is
@@ -115,7 +119,15 @@ class Recorder:
             entry["msg"] = self._redactor.clean(tolerant.loads(line))
         except tolerant.Unreadable:
             entry["line"] = self._redactor.text(line.decode("utf-8", "replace").rstrip())
-        self._write(entry)
+        self._keep(entry)
+
+    def _keep(self, entry: dict[str, Any]) -> None:
+        for ready in self._split.put(entry):
+            self._write(ready)
+
+    def _write_held(self) -> None:
+        for held in self._split.rest():
+            self._write(held)
 
     def _now(self) -> float:
         return round(time.monotonic() - self._began, 3)

@@ -95,6 +95,7 @@ class SigningIn:
         self._waiting += waiting
         status = [(it, it.read(_status)) for it in waiting]
         for it in waiting:
+            it.introduce()
             it.apply(ev.StatusChanged("signed_out"))
         self._tell()
         try:

@@ -205,7 +205,6 @@ class Open(Struct, frozen=True, tag_field="t", tag="open"):
     rid: str
     how: Literal["new", "load", "resume", "fork"]
     id: str | None = None
-    cwd: str | None = None
 
     def __post_init__(self) -> None:
         if self.how != "new" and not self.id:

@@ -23,6 +23,20 @@ _KEPT = frozenset(
 """Fields by which things are found, set or told apart; pictures and sounds; and what was cleaned before."""
 
 
+_BESIDE = (
+    ev.UsageChanged,
+    ev.CommandsReplaced,
+    ev.ConfigReplaced,
+    ev.ModesReplaced,
+    ev.ModeChanged,
+    ev.InfoChanged,
+    ev.StatusChanged,
+    ev.SignInChanged,
+    ev.AgentKnown,
+)
+"""Events that stand beside the conversation: a message goes on after them."""
+
+
 class Withheld:
     """One session's events, on their way into its transcript."""
 
@@ -42,6 +56,8 @@ class Withheld:
         if isinstance(event, ev.TerminalOutput):
             text = self._terminals.setdefault(event.id, Stream(self._redactor)).feed(event.text)
             return (replace(event, text=text),) if text or event.dropped else ()
+        if isinstance(event, _BESIDE):
+            return (self._cleaned(event),)
         before = self._rest() + (self._terminal_rest(event) if isinstance(event, ev.TerminalChanged) else ())
         return (*before, self._cleaned(event))
 

@@ -15,6 +15,7 @@ import { minimalBundle } from "./static";
 import { Store, systemClock } from "./store";
 import type { Snapshot } from "./store";
 import { isRunning, turnId } from "./turns";
+import { terminalOf } from "./server_terminal";
 import { typesetOf } from "./typesetter";
 import type { Bundle } from "./types";
 import { mountView } from "./view/mount";
@@ -24,7 +25,11 @@ export type Mount = (
   el: HTMLElement,
   signal: AbortSignal,
   modelId: string,
+  page?: Page,
 ) => void;
+
+/** What anywidget gives to a view: other widgets, by reference. */
+type Page = RenderProps["host"];
 
 /** How a turn of this kernel's ends; a turn that is only told as history was saved before. */
 const OVER: ReadonlySet<string> = new Set(["done", "failed", "abandoned"]);
@@ -36,8 +41,8 @@ export default () => {
       mount = open(model, signal);
       return { mount };
     },
-    render({ model, el, signal }: RenderProps): void {
-      mount?.(null, el, signal, idOf(model));
+    render({ model, el, signal, host }: RenderProps): void {
+      mount?.(null, el, signal, idOf(model), host);
     },
   };
 };
@@ -87,11 +92,30 @@ function open(model: AnyModel, signal: AbortSignal): Mount {
   );
   const typeset = typesetOf(manager);
   const files = openingOf(manager, context as LiveContext | null, introduction.host);
-  const host = { ...(typeset ? { typeset } : {}), ...(files ? { files } : {}) };
-  return (turn, el, viewSignal, modelId) => {
+  const terminal = terminalOf(context as LiveContext | null, introduction.host);
+  const host = {
+    ...(typeset ? { typeset } : {}),
+    ...(files ? { files } : {}),
+    ...(terminal ? { terminal } : {}),
+  };
+  return (turn, el, viewSignal, modelId, page) => {
     registerWidget(modelId, session, turn);
     const inserting = live ? { insert: inserter(live, modelId) } : {};
-    mountView(store, connection.emit, turn, el, viewSignal, { ...host, ...inserting });
+    mountView(store, connection.emit, turn, el, viewSignal, {
+      ...host,
+      ...inserting,
+      ...(page ? { panel: panelIn(page) } : {}),
+    });
+  };
+}
+
+/** Another session's panel in a place of this one's, by the code of its own widget. */
+function panelIn(
+  page: Page,
+): (model: string, el: HTMLElement, signal: AbortSignal) => Promise<void> {
+  return async (model, el, signal) => {
+    const widget = await page.getWidget<{ mount: Mount }>(`anywidget:${model}`);
+    widget.exports.mount(null, el, signal, model, page);
   };
 }
 

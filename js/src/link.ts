@@ -6,7 +6,7 @@ import { hearAll, realModel } from "./hearing";
 import { systemClock } from "./store";
 import type { Clock, Store } from "./store";
 import type { DocAnswer, DocRequest, Emit, FromKernel, Host } from "./types";
-import type { LocalIntent, ToKernel } from "./types";
+import type { LocalIntent, Picking, SigningIn, ToKernel } from "./types";
 
 /** Of acknowledgements: they only have to show a lost tail, not every message. */
 export const ACK_MS = 1000;
@@ -43,6 +43,7 @@ const KNOWN: ReadonlySet<unknown> = new Set<FromKernel["t"]>([
   "done",
   "refused",
   "offered",
+  "picked",
 ]);
 
 export function connect(
@@ -97,6 +98,7 @@ export function connect(
     if (isLocal(intent)) return store.local(intent);
     if (store.link !== "live") return;
     if (intent.t === "complete") return send({ ...intent, view });
+    if (isUntracked(intent)) return send(intent);
     store.sending(intent);
     send(intent);
   };
@@ -104,6 +106,20 @@ export function connect(
 }
 
 const LOCAL: ReadonlySet<string> = new Set<LocalIntent["t"]>(["fold", "draft", "dismiss"]);
+
+/** What is shown as under way by what the kernel tells, or by whoever asked for it. */
+const UNTRACKED: ReadonlySet<string> = new Set<(Picking | SigningIn)["t"]>([
+  "sessions",
+  "open",
+  "delete",
+  "sign_in",
+  "signed_in",
+  "sign_out",
+]);
+
+function isUntracked(intent: Parameters<Emit>[0]): intent is Picking | SigningIn {
+  return UNTRACKED.has(intent.t);
+}
 
 function isLocal(intent: Parameters<Emit>[0]): intent is LocalIntent {
   return LOCAL.has(intent.t);

@@ -7,7 +7,16 @@ import { applyPatches, EMPTY } from "./patches";
 import { groupTurns, isRunning, terminalsOf, turnId } from "./turns";
 import type { Terminals, Turn } from "./turns";
 import { never } from "./types";
-import type { Bundle, Draft, FromKernel, Intent, LocalIntent, Offered, Queued } from "./types";
+import type {
+  Bundle,
+  Draft,
+  FromKernel,
+  Intent,
+  LocalIntent,
+  Offered,
+  Picked,
+  Queued,
+} from "./types";
 import type { Prefixes, Resync, State } from "./types";
 
 /** waiting: no state yet. offline: the connection is lost and may come back. gone: the kernel is. */
@@ -41,6 +50,8 @@ export interface Snapshot {
   readonly returned: { readonly text: string } | null;
   /** The newest answer to what an @-name can become. */
   readonly offered: Offered | null;
+  /** The newest answers to what the picker asked, by their `rid`. */
+  readonly picked: ReadonlyMap<string, Picked>;
   /** Grows when what the file should hold changed without a change of the state. */
   readonly bundles: number;
 }
@@ -53,6 +64,9 @@ export const SETTING_MS = 10_000;
 export const DEED_MS = 60_000;
 /** A resync is asked once; only if nothing at all came for this long, again. */
 export const ASK_AGAIN_MS = 5000;
+
+/** Answers of the picker's that are kept: more than one page can be waiting for at once. */
+const PICKED_KEPT = 8;
 
 export interface Clock {
   now(): number;
@@ -78,6 +92,7 @@ export class Store {
     places: null,
     returned: null,
     offered: null,
+    picked: new Map(),
     bundles: 0,
   };
   #have: number | null = null;
@@ -187,6 +202,11 @@ export class Store {
       case "offered":
         this.#change({ offered: message });
         return null;
+      case "picked": {
+        const newest = [...this.#snapshot.picked].slice(-PICKED_KEPT);
+        this.#change({ picked: new Map(newest).set(message.rid, message) });
+        return null;
+      }
       default:
         return never(message);
     }

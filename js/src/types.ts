@@ -306,9 +306,26 @@ export interface Usage {
   cost?: { amount: number; currency: string };
 }
 
+/** A way to sign in; `command` and `run` for one that is done in a terminal. */
+export interface SignInMethod {
+  id: string;
+  name: string;
+  description?: string;
+  type: string;
+  command?: string;
+  run?: string;
+}
+
+/** The agent wants a sign-in before it goes on. */
+export interface SignIn {
+  methods: readonly SignInMethod[];
+  trying?: string | null;
+  error?: string | null;
+}
+
 export interface Header {
   readonly key: "session";
-  /** starting, idle, working, stuck, restarting, dead, closed */
+  /** starting, signed_out, idle, working, stuck, restarting, dead, closed */
   readonly status?: string;
   readonly detail?: string | null;
   readonly title?: string | null;
@@ -317,7 +334,15 @@ export interface Header {
   readonly config?: readonly ConfigOption[];
   readonly commands?: readonly Command[];
   readonly usage?: Usage | null;
-  readonly agent?: { name: string; title?: string; version?: string; cwd?: string };
+  readonly sign_in?: SignIn | null;
+  readonly agent?: {
+    name: string;
+    title?: string;
+    version?: string;
+    cwd?: string;
+    /** Of list, load, resume, fork, delete, logout. */
+    offers?: readonly string[];
+  };
 }
 
 export interface State {
@@ -369,7 +394,30 @@ export type FromKernel =
   | { t: "done"; intent: DeedIntent }
   /** `prompt`: what was written and could not be sent; it goes back into the field. */
   | { t: "refused"; what: string; prompt?: string }
-  | Offered;
+  | Offered
+  | Picked;
+
+/** A session that the agent keeps. */
+export interface KeptSession {
+  id: string;
+  cwd: string;
+  title?: string | null;
+  updated_at?: string | null;
+  /** It is open in this kernel; `here`: in the panel that lists it. */
+  open: boolean;
+  here: boolean;
+}
+
+/** The answer to what the picker asked; `model`: of the panel that shows what was opened. */
+export interface Picked {
+  t: "picked";
+  rid: string;
+  sessions?: readonly KeptSession[];
+  cursor?: string | null;
+  model?: string;
+  deleted?: string;
+  error?: string;
+}
 
 /** What an @-name that is being written can become; `rid` says for which question. */
 export interface Offered {
@@ -421,6 +469,16 @@ export type Intent =
   | DeedIntent
   | { t: "restart" };
 
+/** What the picker asks for; the answer has the same `rid`. */
+export type Picking =
+  | { t: "sessions"; rid: string; cursor: string | null }
+  | { t: "open"; rid: string; how: "new" | "load" | "resume" | "fork"; id?: string }
+  | { t: "delete"; rid: string; id: string };
+
+/** The header shows what becomes of these. No method: stop the one that is under way. */
+export type SigningIn =
+  { t: "sign_in"; method: string | null } | { t: "signed_in" } | { t: "sign_out" };
+
 /** Asks what an @-name can become; nothing waits for the answer. The link adds which page asks. */
 export interface Complete {
   t: "complete";
@@ -441,6 +499,8 @@ export type ToKernel =
   | { t: "hello"; view: string; document: boolean; host: Host; live: boolean; path: string | null }
   | DocAnswer
   | Complete
+  | Picking
+  | SigningIn
   | Resync
   | { t: "ack"; seq: number; view: string }
   | { t: "bye"; view: string };
@@ -498,7 +558,7 @@ export interface DocAnswer {
 export type LocalIntent =
   { t: "fold"; key: string; open: boolean } | { t: "draft"; draft: Draft } | { t: "dismiss" };
 
-export type Emit = (intent: Intent | LocalIntent | Complete) => void;
+export type Emit = (intent: Intent | LocalIntent | Complete | Picking | SigningIn) => void;
 
 /** For the end of a switch over a tagged union: the compiler proves that it is not reached. */
 export function never(value: never): never {

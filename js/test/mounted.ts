@@ -1,11 +1,17 @@
 // A view of a state, drawn, with the hands to change it and to see what it asks for.
 
 import { vi } from "vitest";
+import type { TextHost } from "../src/view/code";
 import { mountView } from "../src/view/mount";
-import type { Emit, Header, Item, ToolItem, WirePatch } from "../src/types";
+import type { Emit, Header, Intent, Item, ToolItem, WirePatch } from "../src/types";
 import { makeStore, state } from "./helpers";
 
-export function shown(items: Item[], id: string | null = "t1", session: Partial<Header> = {}) {
+export function shown(
+  items: Item[],
+  id: string | null = "t1",
+  session: Partial<Header> = {},
+  host: TextHost = {},
+) {
   const made = makeStore();
   const emit = vi.fn<Emit>();
   const controller = new AbortController();
@@ -16,7 +22,7 @@ export function shown(items: Item[], id: string | null = "t1", session: Partial<
     seq: 1,
     state: { ...begin, session: { ...begin.session, ...session } },
   });
-  mountView(made.store, emit, id, el, controller.signal);
+  mountView(made.store, emit, id, el, controller.signal, host);
   let seq = 1;
   const patch = (...patches: WirePatch[]) => {
     made.store.receive({ t: "patches", seq: ++seq, patches });
@@ -26,12 +32,22 @@ export function shown(items: Item[], id: string | null = "t1", session: Partial<
   return { ...made, emit, controller, el, patch, find };
 }
 
+const UNTRACKED = new Set([
+  "complete",
+  "sessions",
+  "open",
+  "delete",
+  "sign_in",
+  "signed_in",
+  "sign_out",
+]);
+
 /** As the real one: what is local goes into the store, the rest counts as sent. */
 export function wired(made: ReturnType<typeof shown>): void {
   made.emit.mockImplementation((intent) => {
     if (intent.t === "fold" || intent.t === "draft" || intent.t === "dismiss")
       made.store.local(intent);
-    else if (intent.t !== "complete") made.store.sending(intent);
+    else if (!UNTRACKED.has(intent.t)) made.store.sending(intent as Intent);
     made.frames.draw();
   });
 }

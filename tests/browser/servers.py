@@ -108,7 +108,7 @@ def started(host: str, folder: Path) -> Iterator[Server]:
     token = secrets.token_hex(16)
     command = [sys.executable, "-m", module, "--no-browser", "--allow-root", "--log-level=WARN"]
     command += [f"--{app}.expose_app_in_browser=True", f"--IdentityProvider.token={token}"]
-    options = {"ip": "127.0.0.1", "port": 0, "root_dir": folder / "work", "terminals_enabled": False}
+    options = {"ip": "127.0.0.1", "port": 0, "root_dir": folder / "work", "terminals_enabled": True}
     command += [f"--ServerApp.{name}={value}" for name, value in options.items()]
     with (folder / "log").open("w") as log:
         server = subprocess.Popen(

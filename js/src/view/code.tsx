@@ -17,6 +17,10 @@ export interface TextHost {
   insert?: (source: string, language: string) => void;
   /** Opens files. */
   files?: FileHost;
+  /** Runs a command in a terminal that the user sees; says why not. */
+  terminal?: (command: string, from: Element) => Promise<string | null>;
+  /** Shows another session's panel in an element, by its model. */
+  panel?: (model: string, el: HTMLElement, signal: AbortSignal) => Promise<void>;
 }
 
 export const Host = createContext<TextHost>({});

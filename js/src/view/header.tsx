@@ -11,9 +11,15 @@ interface Props {
   link: Link;
   sent: ReadonlyMap<string, Sent>;
   emit: Emit;
+  /** Whether the list of sessions is open, and how it is opened and closed. */
+  picking: boolean;
+  pick: () => void;
 }
 
-export function HeaderView({ header, link, sent, emit }: Props) {
+/** What the list of sessions is good for; the rest goes along with it. */
+const LISTED = ["list", "fork", "logout"];
+
+export function HeaderView({ header, link, sent, emit, picking, pick }: Props) {
   const agent = header.agent;
   const status =
     link === "gone" || link === "offline" ? "disconnected" : (header.status ?? "starting");
@@ -31,6 +37,11 @@ export function HeaderView({ header, link, sent, emit }: Props) {
         </span>
       </div>
       <div class="acp-tools">
+        {agent?.offers?.some((offer) => LISTED.includes(offer)) && (
+          <button type="button" data-acp-sessions="" aria-expanded={picking} onClick={pick}>
+            Sessions
+          </button>
+        )}
         <UsageMeter usage={header.usage} />
         <Settings header={header} disabled={link !== "live"} sent={sent} emit={emit} />
       </div>

@@ -12,6 +12,7 @@ import type { Layout } from "./diff";
 import { Folder } from "./path";
 import { ServerPaths } from "./places";
 import { emptyText, SessionView } from "./session";
+import { SignInAlone, SignInView } from "./signin";
 import { TerminalsById } from "./terminal";
 import { Trouble } from "./trouble";
 import { TurnAlone } from "./turn";
@@ -27,6 +28,9 @@ interface Props {
 
 /** What the reader chose for all diffs is kept among the folds. */
 const SPLIT = "diffs:split";
+
+/** What stands where a turn's id does, below a cell that waits for a session. */
+const SIGN_IN = "sign-in";
 
 export function Root({ turn, snapshot, draft, emit }: Props) {
   const { link, refused, state, sent, folds, terminals, places } = snapshot;
@@ -48,6 +52,9 @@ export function Root({ turn, snapshot, draft, emit }: Props) {
           emit={emit}
         />
       )}
+      {signsIn(snapshot, turn) && (
+        <SignInView header={state.session} live={link === "live"} emit={emit} />
+      )}
     </>
   );
   return (
@@ -59,6 +66,8 @@ export function Root({ turn, snapshot, draft, emit }: Props) {
               <div class="acp" data-acp-link={link} data-acp-root={turn ?? "session"}>
                 {turn === null ? (
                   <SessionView snapshot={snapshot} draft={draft} emit={emit} told={told} />
+                ) : turn === SIGN_IN ? (
+                  <SignInAlone header={state.session} live={link === "live"} emit={emit} />
                 ) : (
                   <>
                     <OneTurn turn={turn} snapshot={snapshot} emit={emit} />
@@ -78,6 +87,13 @@ function useDoing({ link, sent, turns }: Snapshot, emit: Emit): Doing {
   const running = turns.some(({ start }) => start !== null && isRunning(start));
   const deed = sentDeed(sent);
   return useMemo(() => ({ emit, link, running, sent: deed }), [emit, link, running, deed]);
+}
+
+/** The whole session shows a sign-in that is wanted; of the turns, the one that waits for it. */
+function signsIn({ link, turns }: Snapshot, turn: string | null): boolean {
+  if (link === "gone") return false;
+  const own = turns.find(({ start }) => start && turnId(start) === turn)?.start;
+  return turn === null || !own || isRunning(own); // not begun: the sign-in is what it waits for
 }
 
 /** A turn shows the agent's trouble only as long as it is the newest: later ones are not its own. */

@@ -9,7 +9,9 @@ import type { Draft, Emit } from "../types";
 import { Composer } from "./composer";
 import { useFollow } from "./follow";
 import { HeaderView } from "./header";
+import { Elsewhere } from "./elsewhere";
 import { Icon } from "./icons";
+import { Picker } from "./picker";
 import { SessionChanges } from "./session_changes";
 import { TurnView } from "./turn";
 
@@ -32,9 +34,36 @@ export function SessionView({ snapshot, draft, told, emit }: Props) {
   const { away, toEnd } = useFollow(inner, running !== null, { own: true });
   const hidden = Math.max(0, turns.length - count);
   const prompts = useMemo(() => promptsOf(turns), [turns]);
-  return (
-    <div class="acp-panel">
-      <HeaderView header={state.session} link={link} sent={sent} emit={emit} />
+  const [picking, setPicking] = useState(false);
+  const [other, setOther] = useState<string | null>(null);
+  const panel = useRef<HTMLDivElement>(null);
+  const closePicker = () => {
+    setPicking(false);
+    panel.current?.querySelector<HTMLElement>("[data-acp-sessions]")?.focus();
+  };
+  const conversation = (
+    <div class="acp-panel" ref={panel} hidden={other !== null}>
+      <HeaderView
+        header={state.session}
+        link={link}
+        sent={sent}
+        emit={emit}
+        picking={picking}
+        pick={() => setPicking(!picking)}
+      />
+      {picking && (
+        <Picker
+          offers={state.session.agent?.offers ?? []}
+          picked={snapshot.picked}
+          live={link === "live"}
+          emit={emit}
+          show={(model) => {
+            setPicking(false);
+            setOther(model);
+          }}
+          close={closePicker}
+        />
+      )}
       <div
         class="acp-scroll"
         data-acp-scroll=""
@@ -92,6 +121,14 @@ export function SessionView({ snapshot, draft, told, emit }: Props) {
         />
       </div>
     </div>
+  );
+  return (
+    <>
+      {other !== null && (
+        <Elsewhere model={other} from={state.session} back={() => setOther(null)} />
+      )}
+      {conversation}
+    </>
   );
 }
 

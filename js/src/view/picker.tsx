@@ -1,0 +1,282 @@
+// The sessions that the agent keeps: found by typing, opened by Enter or a click, deleted after a question.
+// The page lists what has come; more comes by the agent's pages.
+
+import { useLayoutEffect, useId, useRef, useState } from "preact/hooks";
+import type { Emit, KeptSession, Picked, Picking } from "../types";
+import { Icon } from "./icons";
+import { line } from "./words";
+
+interface Props {
+  offers: readonly string[];
+  picked: ReadonlyMap<string, Picked>;
+  live: boolean;
+  emit: Emit;
+  /** Shows the panel of the session that was opened, by its model. */
+  show: (model: string) => void;
+  close: () => void;
+}
+
+let numbers = 0;
+
+export function Picker({ offers, picked, live, emit, show, close }: Props) {
+  const lists = offers.includes("list");
+  const [rows, setRows] = useState<readonly KeptSession[]>([]);
+  const [cursor, setCursor] = useState<string | null>(null);
+  const [wanted, setWanted] = useState<Picking | null>(null);
+  const [trouble, setTrouble] = useState<string | null>(null);
+  const [text, setText] = useState("");
+  const [active, setActive] = useState(0);
+  const [deleting, setDeleting] = useState<string | null>(null);
+  const field = useRef<HTMLInputElement>(null);
+  const id = useId();
+  const how = offers.includes("load") ? "load" : offers.includes("resume") ? "resume" : null;
+  const found = matching(rows, text);
+  const at = Math.min(active, found.length - 1);
+
+  const ask = (intent: Picking) => {
+    setWanted(intent);
+    setTrouble(null);
+    emit(intent);
+  };
+  const more = (from: string | null) => ask({ t: "sessions", rid: fresh(), cursor: from });
+  const open = (row: KeptSession) => {
+    if (row.here) close();
+    else if (how || row.open) ask({ t: "open", rid: fresh(), how: how ?? "resume", id: row.id });
+  };
+
+  useLayoutEffect(() => {
+    field.current?.focus({ preventScroll: true });
+    if (lists && live) more(null);
+  }, []);
+
+  useLayoutEffect(() => {
+    const answer = wanted && picked.get(wanted.rid);
+    if (!answer) return;
+    setWanted(null);
+    if (answer.error !== undefined) return setTrouble(answer.error);
+    if (answer.model !== undefined) return show(answer.model);
+    if (answer.deleted !== undefined) {
+      setRows(rows.filter((row) => row.id !== answer.deleted));
+      return setDeleting(null);
+    }
+    const known = new Set(rows.map((row) => row.id));
+    setRows([...rows, ...(answer.sessions ?? []).filter((row) => !known.has(row.id))]);
+    setCursor(answer.cursor ?? null);
+  }, [picked, wanted]);
+
+  const key = (event: KeyboardEvent) => {
+    const row = found[at];
+    if (event.key === "Escape") deleting === null ? close() : setDeleting(null);
+    else if (event.key === "ArrowDown") setActive(Math.min(at + 1, found.length - 1));
+    else if (event.key === "ArrowUp") setActive(Math.max(at - 1, 0));
+    else if (event.key === "Enter" && row && event.target === field.current) open(row);
+    else if (event.key === "Delete" && row && text === "" && event.target === field.current)
+      setDeleting(row.id);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  };
+
+  return (
+    <section
+      class="acp-picker"
+      role="group"
+      aria-label="Sessions of this agent"
+      data-acp-picker=""
+      onKeyDown={key}
+    >
+      <div class="acp-picker-bar">
+        {lists && (
+          <input
+            ref={field}
+            type="text"
+            placeholder="Search sessions"
+            role="combobox"
+            aria-label="Search sessions"
+            aria-expanded="true"
+            aria-controls={id}
+            aria-activedescendant={found[at] ? `${id}-${at}` : undefined}
+            value={text}
+            onInput={({ currentTarget }) => {
+              setText(currentTarget.value);
+              setActive(0);
+            }}
+          />
+        )}
+        <button
+          type="button"
+          disabled={!live}
+          onClick={() => ask({ t: "open", rid: fresh(), how: "new" })}
+        >
+          New session
+        </button>
+        {offers.includes("logout") && (
+          <button type="button" disabled={!live} onClick={() => emit({ t: "sign_out" })}>
+            Sign out
+          </button>
+        )}
+        <button type="button" class="acp-ghost" aria-label="Close the list" onClick={close}>
+          <Icon name="close" />
+        </button>
+      </div>
+      {trouble !== null && (
+        <p class="acp-bad" role="alert">
+          {line(trouble)}
+        </p>
+      )}
+      {lists && (
+        <ul class="acp-picker-list" role="listbox" id={id} aria-label="Sessions" tabIndex={-1}>
+          {found.map((row, place) => (
+            <Row
+              key={row.id}
+              id={`${id}-${place}`}
+              row={row}
+              active={place === at}
+              busy={!live || wanted !== null}
+              openable={row.open || how !== null}
+              forks={offers.includes("fork")}
+              deletes={offers.includes("delete")}
+              asking={deleting === row.id}
+              open={() => open(row)}
+              fork={() => ask({ t: "open", rid: fresh(), how: "fork", id: row.id })}
+              remove={setDeleting}
+              confirm={() => ask({ t: "delete", rid: fresh(), id: row.id })}
+            />
+          ))}
+        </ul>
+      )}
+      <p class="acp-quiet" role="status">
+        {statusText(lists, wanted, rows.length, found.length)}
+      </p>
+      {cursor !== null && (
+        <button
+          type="button"
+          class="acp-more"
+          data-acp-picker-more=""
+          disabled={!live || wanted !== null}
+          onClick={() => more(cursor)}
+        >
+          Show more
+        </button>
+      )}
+    </section>
+  );
+}
+
+interface RowProps {
+  id: string;
+  row: KeptSession;
+  active: boolean;
+  busy: boolean;
+  openable: boolean;
+  forks: boolean;
+  deletes: boolean;
+  asking: boolean;
+  open: () => void;
+  fork: () => void;
+  remove: (id: string | null) => void;
+  confirm: () => void;
+}
+
+function Row(props: RowProps) {
+  const { id, row, active, busy, asking } = props;
+  const title = line(row.title ?? "") || "Untitled";
+  return (
+    <li
+      id={id}
+      role="option"
+      aria-selected={active}
+      data-acp-session={row.id}
+      ref={(el) => void (active && el?.scrollIntoView?.({ block: "nearest" }))}
+    >
+      <span
+        class="acp-picker-about"
+        data-off={busy || !props.openable}
+        onClick={() => !busy && props.openable && props.open()}
+      >
+        <span class="acp-picker-title">
+          {title}
+          {row.here ? (
+            <span class="acp-badge">this one</span>
+          ) : (
+            row.open && <span class="acp-badge">open</span>
+          )}
+        </span>
+        <span class="acp-quiet acp-picker-where" title={line(row.cwd)}>
+          <bdi>{line(row.cwd)}</bdi>
+        </span>
+        <time class="acp-quiet" dateTime={row.updated_at ?? ""}>
+          {when(row.updated_at)}
+        </time>
+      </span>
+      <span class="acp-picker-buttons">
+        {asking ? (
+          <>
+            <span role="alert">Delete it for good?</span>
+            <button type="button" class="acp-danger" disabled={busy} onClick={props.confirm}>
+              Delete
+            </button>
+            <button type="button" onClick={() => props.remove(null)}>
+              Keep
+            </button>
+          </>
+        ) : (
+          <>
+            {props.forks && (
+              <button
+                type="button"
+                disabled={busy}
+                onClick={props.fork}
+                aria-label={`Fork ${title}`}
+              >
+                Fork
+              </button>
+            )}
+            {props.deletes && !row.here && (
+              <button
+                type="button"
+                class="acp-ghost"
+                disabled={busy}
+                aria-label={`Delete ${title}`}
+                onClick={() => props.remove(row.id)}
+              >
+                <Icon name="delete" />
+              </button>
+            )}
+          </>
+        )}
+      </span>
+    </li>
+  );
+}
+
+function fresh(): string {
+  return `p${++numbers}-${Math.random().toString(36).slice(2)}`;
+}
+
+/** All words, anywhere in the title, the folder or the id. */
+export function matching(rows: readonly KeptSession[], text: string): readonly KeptSession[] {
+  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+  if (words.length === 0) return rows;
+  return rows.filter((row) => {
+    const all = `${row.title ?? ""} ${row.cwd} ${row.id}`.toLowerCase();
+    return words.every((word) => all.includes(word));
+  });
+}
+
+/** A time for people; what is none, as it came. */
+export function when(text: string | null | undefined): string {
+  if (!text) return "";
+  const date = new Date(text);
+  if (Number.isNaN(date.getTime())) return line(text);
+  return date.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
+}
+
+function statusText(lists: boolean, wanted: Picking | null, all: number, found: number): string {
+  if (wanted?.t === "sessions") return "Loading…";
+  if (wanted?.t === "open") return "Opening…";
+  if (wanted?.t === "delete") return "Deleting…";
+  if (!lists) return "";
+  if (all === 0) return "No sessions yet.";
+  return found === all ? `${all} sessions` : `${found} of ${all} sessions`;
+}

@@ -1,0 +1,135 @@
+// The picker: listed by pages, found by typing, opened and deleted by hand and by keyboard.
+
+import { afterEach, describe, expect, it, vi } from "vitest";
+import type { KeptSession, Picked, Picking } from "../src/types";
+import { matching, when } from "../src/view/picker";
+import { press, settled, shown } from "./mounted";
+
+afterEach(() => document.body.replaceChildren());
+
+const OFFERS = ["list", "load", "fork", "delete", "logout"];
+
+function kept(id: string, more: Partial<KeptSession> = {}): KeptSession {
+  return { id, cwd: "/work", title: `About ${id}`, open: false, here: false, ...more };
+}
+
+async function opened(offers = OFFERS) {
+  const panel = vi.fn(() => Promise.resolve());
+  const made = shown([], null, { agent: { name: "demo", offers } }, { panel });
+  made.find("[data-acp-sessions]")?.click();
+  await settled();
+  const asked = () => made.emit.mock.lastCall?.[0] as Picking;
+  const answer = async (fields: Partial<Picked>) => {
+    made.store.receive({ t: "picked", rid: asked().rid, ...fields });
+    made.frames.draw();
+    await settled();
+  };
+  const ids = () =>
+    [...made.el.querySelectorAll<HTMLElement>("[data-acp-session]")].map(
+      (it) => it.dataset["acpSession"],
+    );
+  const field = () => made.find<HTMLInputElement>("[data-acp-picker] input");
+  const type = async (text: string) => {
+    const input = field();
+    if (!input) throw new Error("no field");
+    input.value = text;
+    input.dispatchEvent(new Event("input", { bubbles: true }));
+    await settled();
+  };
+  return { ...made, panel, asked, answer, ids, field, type };
+}
+
+describe("the picker", () => {
+  it("is there only where the agent offers something", () => {
+    const { find } = shown([], null, { agent: { name: "demo", offers: [] } });
+    expect(find("[data-acp-sessions]")).toBeNull();
+  });
+
+  it("lists page by page, each session once", async () => {
+    const it = await opened();
+    expect(it.asked()).toMatchObject({ t: "sessions", cursor: null });
+    await it.answer({ sessions: [kept("a", { here: true, open: true }), kept("b")], cursor: "2" });
+    expect(it.ids()).toEqual(["a", "b"]);
+    it.find("[data-acp-picker-more]")?.click();
+    expect(it.asked()).toMatchObject({ t: "sessions", cursor: "2" });
+    await it.answer({ sessions: [kept("b"), kept("c")], cursor: null });
+    expect(it.ids()).toEqual(["a", "b", "c"]);
+    expect(it.find("[data-acp-picker-more]")).toBeNull();
+  });
+
+  it("is searched by typing and opened by Enter, in the place of the panel", async () => {
+    const it = await opened();
+    await it.answer({ sessions: [kept("a"), kept("zed"), kept("zeal")] });
+    await it.type("about ZE");
+    expect(it.ids()).toEqual(["zed", "zeal"]);
+    press(it.field(), "ArrowDown");
+    await settled();
+    press(it.field(), "Enter");
+    expect(it.asked()).toMatchObject({ t: "open", how: "load", id: "zeal" });
+    await it.answer({ model: "m1" });
+    expect(it.panel).toHaveBeenCalledWith("m1", expect.anything(), expect.anything());
+    expect(it.find(".acp-panel")?.hidden).toBe(true);
+    it.find("[data-acp-back]")?.click();
+    await settled();
+    expect(it.find(".acp-panel")?.hidden).toBe(false);
+  });
+
+  it("deletes after a question, and tells what the agent has against it", async () => {
+    const it = await opened();
+    await it.answer({ sessions: [kept("a"), kept("b")] });
+    press(it.field(), "Delete");
+    await settled();
+    const [yes, no] = it.el.querySelectorAll<HTMLElement>("[data-acp-session=a] button");
+    expect([yes?.textContent, no?.textContent]).toEqual(["Delete", "Keep"]);
+    yes?.click();
+    expect(it.asked()).toMatchObject({ t: "delete", id: "a" });
+    await it.answer({ error: "it is locked" });
+    expect(it.el.textContent).toContain("it is locked");
+    it.el.querySelector<HTMLElement>("[data-acp-session=a] button")?.click();
+    await it.answer({ deleted: "a" });
+    expect(it.ids()).toEqual(["b"]);
+  });
+
+  it("forks, begins anew, signs out, and closes by Escape", async () => {
+    const it = await opened();
+    await it.answer({ sessions: [kept("a")] });
+    it.find("[aria-label='Fork About a']")?.click();
+    expect(it.asked()).toMatchObject({ t: "open", how: "fork", id: "a" });
+    await it.answer({ error: "no" });
+    const named = (text: string) =>
+      [...it.el.querySelectorAll("button")].find((button) => button.textContent === text);
+    named("Sign out")?.click();
+    expect(it.emit).toHaveBeenLastCalledWith({ t: "sign_out" });
+    named("New session")?.click();
+    expect(it.asked()).toMatchObject({ t: "open", how: "new" });
+    press(it.field(), "Escape");
+    await settled();
+    expect(it.find("[data-acp-picker]")).toBeNull();
+    expect(document.activeElement?.hasAttribute("data-acp-sessions")).toBe(true);
+  });
+
+  it("shows hostile titles as text, and nothing it cannot do", async () => {
+    const it = await opened(["list"]);
+    const title = "<img src=x onerror=alert(1)>\u202e\nrm";
+    await it.answer({ sessions: [kept("a", { title, updated_at: "yesterday" })] });
+    expect(it.find("[data-acp-session] img")).toBeNull();
+    expect(it.find(".acp-picker-title")?.textContent).toContain("<img src=x");
+    expect(it.find("[data-acp-session]")?.textContent).not.toContain("\u202e");
+    expect(it.el.querySelectorAll("[data-acp-session] button")).toHaveLength(0);
+    it.find(".acp-picker-about")?.click();
+    expect(it.asked().t).toBe("sessions"); // neither load nor resume: it cannot be opened
+  });
+});
+
+it("finds all words anywhere", () => {
+  const rows = [kept("x1", { cwd: "/home/me/Project" }), kept("y", { title: null })];
+  expect(matching(rows, "project x1").map((row) => row.id)).toEqual(["x1"]);
+  expect(matching(rows, " ")).toBe(rows);
+  expect(matching(rows, "nowhere")).toEqual([]);
+});
+
+it("tells times for people, and what is none as it came", () => {
+  expect(when("2026-01-02T03:04:05Z")).toMatch(/2026/);
+  expect(when("soon\n")).toBe("soon ⏎ ");
+  expect(when(null)).toBe("");
+});
