@@ -91,6 +91,8 @@ class Written:
     encoding: str
     size: int
     """Bytes."""
+    states: tuple[bytes, bytes] | None = None
+    """Of a notebook that was changed in its page: the whole of it, before and after."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -165,7 +165,7 @@ class Hands:
                     tool=permit.tool,
                 )
                 raise
-            await undoing.wrote(written.path, before, permit.tool)
+            await undoing.wrote(written.path, before, permit.tool, written.states)
         self._permits.finished(permit, "completed")
         self._auditor.note(
             "act",

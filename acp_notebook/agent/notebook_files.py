@@ -35,6 +35,7 @@ from ..core.ipynb import (
 from ..core.ipynb.parts import known, lines_of
 from ..core.live import Failed as PageFailed
 from ..core.live import FileFacts, OpenNotebooks, Stale, State, Unreachable
+from ..core.notebook_changes import brought
 from ..core.records import Content, Diff, Text
 from .files import ATTEMPTS, MAX_TEXT, Bytes, Written, read_bytes, read_text, write_bytes
 from .roots import BadRequest, Failed, FileTrouble, NotFound, Place, Refused, Roots, TooLarge, visible
@@ -254,7 +255,8 @@ class NotebookFiles:
             raise Failed(f"{place.shown} is open, and its page cannot change it: {error}") from None
         except Unreachable as error:
             raise _busy(place, error) from None
-        return Written(place.path, False, None, "", "utf-8", size)
+        states = (there.notebook.data, merged.data) if there.notebook is not None else None
+        return Written(place.path, False, None, "", "utf-8", size, states)
 
     async def _merged(self, there: There, now: Notebook, text: str, protected: str | None) -> Merged:
         base = self._bases.get(there.place.path)
@@ -273,6 +275,28 @@ class NotebookFiles:
             name = visible(os.path.basename(place.path))
             notes = "\n".join(merged.notes)
             self._tell(NoticeGiven("info", f"{name}: not all was taken as written", notes, source="client"))
+
+    # ---- undone ---------------------------------------------------------------------------------
+
+    async def is_open(self, path: str) -> bool:
+        """Whether a page has it open, or may have: then it is not changed on disk."""
+        place = await self.place_of(path)
+        return place is not None and await self._state_of(place) != "closed"
+
+    async def bring(self, path: str, source: bytes, target: bytes) -> None:
+        """In its page: what leads from the one state to the other; raises FileTrouble."""
+        place = await self.place_of(path)
+        assert place is not None
+        for _ in range(ATTEMPTS):
+            there = await self._there(place, reading=False)
+            if not there.live or there.notebook is None:
+                raise Refused(f"{place.shown} was closed meanwhile: try again")
+            now = there.notebook.data
+            merged = await _checked(place, lambda now=now: brought(source, target, now))  # type: ignore[misc]
+            if await self._carried_out(there, merged) is not None:
+                self._remember(place, merged.base)
+                return
+        raise Refused(f"{place.shown} keeps changing: try again")
 
     # ---- written on disk by others --------------------------------------------------------------
 

@@ -140,12 +140,13 @@ def shape(before: Version | None, after: Version | None, undone: frozenset[int] 
     added = sum(edit.d - edit.c for group in found for edit in group.edits)
     removed = sum(edit.b - edit.a for group in found for edit in group.edits)
     hunks = tuple(_hunk(number, group, old, new, number in undone) for number, group in enumerate(found))
-    if too_long := _too_long(hunks):
-        return Shape(action, added, removed, note="; ".join(filter(None, [too_long, note])))
+    if long := too_long(hunks):
+        return Shape(action, added, removed, note="; ".join(filter(None, [long, note])))
     return Shape(action, added, removed, hunks, note=note)
 
 
-def _too_long(hunks: Iterable[Hunk]) -> str | None:
+def too_long(hunks: Iterable[Hunk]) -> str | None:
+    """Says so, if they are."""
     lines = sum(len(hunk.lines) for hunk in hunks)
     chars = sum(len(line) for hunk in hunks for line in hunk.lines)
     return f"too long to be shown: {lines:,} lines" if lines > SHOWN_LINES or chars > SHOWN_CHARS else None

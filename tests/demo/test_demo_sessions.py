@@ -16,7 +16,8 @@ COMMANDS = [
     *("ask", "audio", "client", "compact", "config", "cwd", "deaf", "die", "edit", "env", "error"),
     *("fail", "hang", "help", "image", "late", "link", "look", "markdown", "max", "mode", "nb"),
     "notice",
-    *("parallel", "pid", "plan", "read", "refuse", "resource", "rework", "run", "serve", "sh", "slow", "sly"),
+    *("parallel", "pid", "plan", "read", "refactor", "refuse", "resource", "rework", "run", "serve", "sh"),
+    *("slow", "sly"),
     *("spawn", "stderr", "stream", "think", "title", "tools", "tour", "unfinished", "unknown", "usage"),
     *("withdraw", "write"),
 ]

@@ -385,3 +385,23 @@ def test_a_checkpoint_that_is_late_is_left_out_and_that_is_said(
     monkeypatch.setattr(checkpoints, "START_S", LIMIT_S)
     turn = session.prompt("/sh echo b > b.txt", timeout=LIMIT_S)
     assert [it.path for it in turn.changes] == [str(folder / "b.txt")]
+
+
+def test_the_demo_shows_all_of_it(demo: Demo, folder: Path) -> None:
+    session = demo(cwd=folder, permissions="allow")
+    session.prompt("/refactor", timeout=LIMIT_S)
+    before = picture(folder)
+    turn = session.prompt("/refactor", timeout=LIMIT_S)
+    found = {Path(it.path).name: (it.action, it.via, it.allowed_by, len(it.hunks)) for it in turn.changes}
+    assert found == {
+        "report.py": ("modified", "client", "policy", 2),
+        "chart.py": ("created", "client", "policy", 1),
+        "old.txt": ("deleted", "agent", "policy", 1),
+        "helper.py": ("moved", "agent", "policy", 0),
+    }
+    turn.revert()
+    assert picture(folder) == before
+    text = turn.to_text()
+    assert "4 changed files" in text and "Moved: demo_project/lib/helper.py from" in text
+    session.changes.revert()
+    assert not any(folder.iterdir())

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from ...core import changes as ch
 from ...core.changes import Shape, Version
+from ...core.notebook_changes import cell_changes
 from ...core.snapshot import Question, ToolCall
 from .covers import Found
 from .ledger import Change, Ledger, Part, TurnChanges
@@ -76,8 +77,15 @@ class Booker:
         self._who = who
 
     def enter(
-        self, turn: TurnChanges, seen: Sequence[Seen], moved: dict[str, str], tools: Sequence[ToolCall]
+        self,
+        turn: TurnChanges,
+        seen: Sequence[Seen],
+        moved: dict[str, str],
+        tools: Sequence[ToolCall],
+        in_pages: frozenset[str] = frozenset(),
     ) -> None:
+        """`in_pages`: notebooks that are open, and saved by their pages."""
+        seen = [it for it in seen if it.path not in in_pages or self._has_other_cells(it)]
         by_path = {it.path: it for it in seen}
         ours = {change.path: change for change in turn.changes}
         moved = {new: old for new, old in moved.items() if new not in ours and old not in ours}
@@ -93,6 +101,10 @@ class Booker:
             elif it.path not in sources:
                 self._add(turn, (_part(it),), tools)
         turn.changes = [it for it in turn.changes if it.path in by_path or not self._is_nothing(it)]
+
+    def _has_other_cells(self, seen: Seen) -> bool:
+        found = cell_changes(self._ledger.version(seen.before), self._ledger.version(seen.after))
+        return found is None or bool(found)
 
     def _completed(self, change: Change, seen: Seen) -> None:
         """A file that was written through us: the checkpoint knows what it was before the turn, and after."""

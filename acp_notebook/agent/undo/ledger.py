@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from ...core import changes as ch
 from ...core.changes import FileChange, Shape, Version
+from ...core.notebook_changes import is_notebook, notebook_shape
 from .spool import Kept, Spool
 
 SHOWN_FILES = 300
@@ -144,13 +145,15 @@ class Ledger:
 
     def _survey(self, change: Change) -> None:
         before, after = self.version(change.before), self.version(change.after)
-        found = ch.shape(before, after)
+        cells = notebook_shape(before, after) if is_notebook(change.path) else None
+        if cells is not None:
+            found, single = cells
+        else:
+            found = ch.shape(before, after)
+            single = 0 if before is None or after is None else len(ch.line_groups(before, after))
         if change.moved_from is not None:
             found = replace(found, action="moved")
-        change.parts_undoable = (
-            len(ch.line_groups(before, after)) if before is not None and after is not None else 0
-        )
-        change.shape = found
+        change.parts_undoable, change.shape = single, found
 
 
 def shown(changes: Iterable[Change], spell: Callable[[str], str]) -> list[FileChange]:

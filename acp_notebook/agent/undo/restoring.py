@@ -9,8 +9,11 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
+from msgspec.structs import replace
+
 from ...core import changes as ch
 from ...core.changes import Step, Version
+from ...core.notebook_changes import is_notebook, merged_version, with_cells_undone
 from ..roots import FileTrouble, Roots
 from .ledger import Change, Ledger, Part
 from .versions import ATTEMPTS, look, make_folder, put, remove_empty
@@ -50,10 +53,13 @@ class Restorer:
             return str(error)
         return "it keeps changing: try again"
 
-    def bring_folders(self, source: frozenset[str], target: frozenset[str]) -> None:
-        """Empty folders: those that were made go, those that went come back."""
+    def clear_folders(self, source: frozenset[str], target: frozenset[str]) -> None:
+        """Empty folders that are not to be: before all else, since a file may be to stand there."""
         for folder in sorted(source - target, reverse=True):
             remove_empty(self._roots, folder, target)
+
+    def make_folders(self, source: frozenset[str], target: frozenset[str]) -> None:
+        """Empty folders that are to be: when all else is done."""
         for folder in sorted(target - source):
             make_folder(self._roots, folder)
 
@@ -61,7 +67,12 @@ class Restorer:
         source = self._state(change, part, change.undone)
         target = self._state(change, part, undone)
         now = look(self._roots, part.path)
-        return _Move(part.path, now, ch.step(source, target, now))
+        return _Move(part.path, now, _step(part.path, source, target, now))
+
+    def states(self, change: Change, undone: frozenset[int]) -> tuple[Version | None, Version | None]:
+        """The file as the change says that it is, and as it is to be with these hunks undone."""
+        part = change.parts[-1]
+        return self._state(change, part, change.undone), self._state(change, part, undone)
 
     def _state(self, change: Change, part: Part, undone: frozenset[int]) -> Version | None:
         """This path, with these hunks undone. Hunks of a moved file are in its new place."""
@@ -70,6 +81,8 @@ class Restorer:
         if not undone or part is not change.parts[-1]:
             return self._ledger.version(part.after)
         before, after = self._ledger.version(change.before), self._ledger.version(change.after)
+        if change.shape is not None and change.shape.notebook and before is not None and after is not None:
+            return replace(after, data=with_cells_undone(before.data, after.data, undone))
         return ch.partly(before, after, undone)
 
     def _carried_out(self, move: _Move, empty: frozenset[str]) -> bool:
@@ -80,3 +93,13 @@ class Restorer:
         if move.step.write is None:
             remove_empty(self._roots, os.path.dirname(move.path), empty)
         return True
+
+
+def _step(path: str, source: Version | None, target: Version | None, now: Version | None) -> Step:
+    """Notebooks that were changed since are merged by their cells: lines of JSON are nobody's."""
+    if not is_notebook(path) or now in (source, target) or source is None or target is None or now is None:
+        return ch.step(source, target, now)
+    made = merged_version(source, target, now)
+    if isinstance(made, str):
+        return Step(conflict=made)
+    return Step(made, needed=made != now)

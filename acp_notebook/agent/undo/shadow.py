@@ -96,9 +96,12 @@ class Shadow:
 
     def _mark(self, limit: float) -> Mark:
         at = self._store.stamp()
-        changed, new, nested, empty = self._scan(limit)
+        changed, new, nested, empty, filled = self._scan(limit)
         touched, large = self._sorted([*changed, *new])
+        empty += self._emptied(changed)
         self._update(touched, large, nested, limit)
+        if filled:  # what is empty within them is told apart now that git knows the rest
+            empty += self._folders(self._others(limit)[1])[1]
         tree = self._git.run("write-tree", limit=limit).decode().strip()
         self._remember(touched)
         self._known = True
@@ -106,8 +109,14 @@ class Shadow:
         state = _Tree(tree, dict(self._rights), large, frozenset(touched))
         return Mark(state, at, frozenset(os.path.join(self.top, it) for it in empty))
 
-    def _scan(self, limit: float) -> tuple[list[str], list[str], list[str], list[str]]:
-        """Paths that changed, those that are new, folders that are repositories, folders that are empty."""
+    def _others(self, limit: float) -> tuple[list[str], list[str]]:
+        """Files, and folders as a whole, that git does not know yet."""
+        words = ("ls-files", "-o", "--exclude-standard", "--directory", "-z", *self._pathspec)
+        return _apart(names(self._git.run(*words, limit=limit)))
+
+    def _scan(self, limit: float) -> tuple[list[str], list[str], list[str], list[str], bool]:
+        """Paths that changed, those that are new, folders that are repositories, folders that are empty;
+        and whether there are new folders with files in them."""
         with (
             self._git.start("diff-files", "-z", "--name-only", *self._pathspec) as one,
             self._git.start(
@@ -115,8 +124,10 @@ class Shadow:
             ) as two,
         ):
             changed, others = names(one.output(limit)), names(two.output(limit))
-        new = [it for it in others if not it.endswith("/")]
-        nested, empty, filled = self._folders([it.rstrip("/") for it in others if it.endswith("/")])
+        new, folders = _apart(others)
+        nested, empty, filled = self._folders(folders)
+        # A folder where git knows a file is not told as a folder.
+        filled = filled or any(_is_folder(os.path.join(self.top, it)) for it in changed)
         if filled:
             more = names(
                 self._git.run("ls-files", "-o", "--exclude-standard", "-z", *self._pathspec, limit=limit)
@@ -124,7 +135,7 @@ class Shadow:
             nested += [it.rstrip("/") for it in more if it.endswith("/") and it.rstrip("/") not in nested]
             known = set(new)
             new += [it for it in more if not it.endswith("/") and it not in known]
-        return changed, new, nested, empty
+        return changed, new, nested, empty, filled
 
     @property
     def _pathspec(self) -> tuple[str, ...]:
@@ -144,6 +155,17 @@ class Shadow:
             else:
                 filled = True
         return nested, empty, filled
+
+    def _emptied(self, changed: Iterable[str]) -> list[str]:
+        """Folders whose last file is gone: git does not tell them apart from one that it knows."""
+        found: set[str] = set()
+        gone = [it for it in changed if _is_folder(p := os.path.join(self.top, it)) or not os.path.lexists(p)]
+        for folder in {it if _is_folder(os.path.join(self.top, it)) else os.path.dirname(it) for it in gone}:
+            while folder and not _is_folder(os.path.join(self.top, folder)):
+                folder = os.path.dirname(folder)
+            if folder:
+                found.update(_hollow(os.path.join(self.top, folder), self.top) or ())
+        return sorted(found)
 
     def _sorted(self, paths: list[str]) -> tuple[list[str], dict[str, tuple[int, int]]]:
         """What git is to look at; and files that are too large for us, or closed to us."""
@@ -174,11 +196,7 @@ class Shadow:
             with self._left_out([*large, *(f"{it}/" for it in nested)]):
                 self._git.run("add", "-A", *(self._pathspec if self._below else ("--", ".")), limit=limit)
         elif touched:
-            gone = [
-                it
-                for it in touched
-                if os.path.isdir(p := os.path.join(self.top, it)) and not os.path.islink(p)
-            ]
+            gone = [it for it in touched if _is_folder(os.path.join(self.top, it))]
             self._git.run(
                 "update-index", "-z", "--force-remove", "--stdin", given=lines(gone)
             ) if gone else None
@@ -425,6 +443,14 @@ def top_of(folder: str) -> str | None:
         if above == folder:
             return None
         folder = above
+
+
+def _apart(paths: list[str]) -> tuple[list[str], list[str]]:
+    return [it for it in paths if not it.endswith("/")], [it.rstrip("/") for it in paths if it.endswith("/")]
+
+
+def _is_folder(path: str) -> bool:
+    return os.path.isdir(path) and not os.path.islink(path)
 
 
 def _hollow(path: str, top: str) -> list[str] | None:

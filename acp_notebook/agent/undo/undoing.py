@@ -13,6 +13,9 @@ from typing import TYPE_CHECKING, Literal
 
 from ...core.changes import Version
 from ...core.events import ChangesReplaced
+from ...core.live import Failed as PageFailed
+from ...core.live import Unreachable
+from ...core.notebook_changes import is_notebook
 from ...core.snapshot import ToolCall
 from ...errors import UsageError
 from ..roots import FileTrouble, Roots
@@ -98,9 +101,24 @@ class Undoing:
                 return
             turn = self.ledger.turn(run.id, run.key or "")
             turn.folders = (marks.empty, empty)
-            await on_a_thread(lambda: self._booker.enter(turn, finds.seen, finds.moves(), tools))
+            in_pages = await self._open_notebooks()
+            await on_a_thread(lambda: self._booker.enter(turn, finds.seen, finds.moves(), tools, in_pages))
+            if not turn.changes and not marks.missing:
+                del self.ledger.turns[turn.id]
+                self._tell_now(turn)
+                return
             turn.notes += self._notes(marks, overlapped)
             await self.tell(turn)
+
+    async def _open_notebooks(self) -> frozenset[str]:
+        """Pages save them whenever they like: that is no change of the agent's."""
+        live = self._conversation.hands.notebooks.live
+        try:
+            return (
+                frozenset(map(os.path.realpath, await live.open_files())) if live is not None else frozenset()
+            )
+        except (Unreachable, PageFailed):
+            return frozenset()
 
     def _notes(self, marks: Marks, overlapped: bool) -> list[str]:
         notes = [
@@ -127,21 +145,41 @@ class Undoing:
         except (FileTrouble, OSError) as error:
             return str(error)
 
-    async def wrote(self, path: str, before: Version | str | None, tool: str) -> None:
-        """A write through us was carried out; `tool` is the id of its tool call."""
+    async def wrote(
+        self,
+        path: str,
+        before: Version | str | None,
+        tool: str,
+        in_page: tuple[bytes, bytes] | None = None,
+    ) -> None:
+        """A write through us was carried out; `tool` is the id of its tool call.
+
+        `in_page`: a notebook before and after, that was not changed on disk.
+        """
         run = self._conversation.running
         if run is None or run.key is None:
             return
         turn = self.ledger.turn(run.id, run.key)
         try:
-            after = await on_a_thread(lambda: look(self._roots, path))
-            await self._note_write(turn, path, before, after, tool)
+            after: Version | None
+            if in_page is not None:
+                before, after = Version(in_page[0]), Version(in_page[1])
+            else:
+                after = await on_a_thread(lambda: look(self._roots, path))
+            await self._note_write(turn, path, before, after, tool, live=in_page is not None)
         except (FileTrouble, OSError, Full) as error:
             turn.notes.append(f"{os.path.basename(path)} cannot be undone: {error}")
         await self.tell(turn)
 
     async def _note_write(
-        self, turn: TurnChanges, path: str, before: Version | str | None, after: Version | None, tool: str
+        self,
+        turn: TurnChanges,
+        path: str,
+        before: Version | str | None,
+        after: Version | None,
+        tool: str,
+        *,
+        live: bool,
     ) -> None:
         known = turn.of_path(path)
         kept_after = await self._keep(after)
@@ -154,7 +192,7 @@ class Undoing:
             known = Change(self.ledger.new_id(), turn.id, (Part(path, kept_before, kept_after),))
             known.why_not = before if isinstance(before, str) else None
             turn.changes.append(known)
-        known.via = "client"
+        known.via, known.live = "client", live
         known.tool, known.allowed_by = self._who(tool)
 
     async def _keep(self, version: Version | None) -> Kept | None:
@@ -251,20 +289,39 @@ class Undoing:
     async def _bring(
         self, deed: Deed, turn: TurnChanges, changes: Sequence[Change], hunk: int | None, *, whole: bool
     ) -> None:
-        empty = turn.folders[0 if deed == "undo" else 1]
+        empty, there = turn.folders if deed == "undo" else turn.folders[::-1]
+        if whole:
+            await on_a_thread(lambda: self._restorer.clear_folders(there, empty))
         for change in in_order(changes, deed):
             if change.why_not is not None:
                 continue
             wanted = _wanted(change, deed, hunk)
-            why = await on_a_thread(lambda one=change, all=wanted: self._restorer.bring(one, all, empty))  # type: ignore[misc]
+            why = await self._brought(change, wanted, empty)
             change.conflict = why
             if why is None:
                 change.undone = wanted
                 change.kept = change.kept and bool(wanted != change.everything)
             self._note(deed, change, why)
         if whole:
-            wanted_empty, there = turn.folders if deed == "undo" else turn.folders[::-1]
-            await on_a_thread(lambda: self._restorer.bring_folders(there, wanted_empty))
+            await on_a_thread(lambda: self._restorer.make_folders(there, empty))
+
+    async def _brought(self, change: Change, wanted: frozenset[int], empty: frozenset[str]) -> str | None:
+        """None, or why it cannot be. A notebook that a page has open is changed there."""
+        notebooks = self._conversation.hands.notebooks
+        try:
+            if (
+                notebooks.live is None
+                or not is_notebook(change.path)
+                or not await notebooks.is_open(change.path)
+            ):
+                return await on_a_thread(lambda: self._restorer.bring(change, wanted, empty))
+            source, target = await on_a_thread(lambda: self._restorer.states(change, wanted))
+            if source is None or target is None or change.moved_from is not None:
+                return "it is open in a page: close it there first"
+            await notebooks.bring(change.path, source.data, target.data)
+        except FileTrouble as error:
+            return str(error)
+        return None
 
     def _note(self, deed: str, change: Change, why: str | None) -> None:
         outcome = "done" if why is None else "failed"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 
 THEMES = (
-    *("content", "ending", "forms", "hands", "limits", "notebooks", "probe", "progress"),
+    *("changes", "content", "ending", "forms", "hands", "limits", "notebooks", "probe", "progress"),
     *("state", "tools", "tour", "trouble", "work"),
 )
 

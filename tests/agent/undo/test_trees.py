@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from acp_notebook.agent.roots import Roots
@@ -97,11 +97,12 @@ def check(root: Path, cover: Cover, before: list[tuple[object, ...]], turn: list
     def bring(changes: list[Change], undo: bool) -> None:
         ledger.survey(changes)
         here, there = (end, start) if undo else (start, end)
+        restorer.clear_folders(here.empty, there.empty)
         for change in in_order(changes, "undo" if undo else "redo"):
             wanted = change.everything if undo else frozenset[int]()
             assert restorer.bring(change, wanted, there.empty) is None
             change.undone = wanted
-        restorer.bring_folders(here.empty, there.empty)
+        restorer.make_folders(here.empty, there.empty)
 
     bring(of_turn.changes, True)
     assert picture(root) == was
@@ -124,9 +125,15 @@ def run(base: Path, make: Make, before: list[tuple[object, ...]], turn: list[tup
 
 
 @pytest.mark.parametrize(
-    ("make", "examples"), [(Shadow, 25), (lambda root, _: Plain(root), 100)], ids=["git", "no git"]
+    ("make", "examples"), [(Shadow, 12), (lambda root, _: Plain(root), 60)], ids=["git", "no git"]
 )
 def test_undo_is_exact_and_so_is_redo(tmp_path: Path, make: Make, examples: int) -> None:
+    @example([("write", "a", b"", 0o644)], [("remove", "a"), ("folder", "a")])
+    @example([("folder", "b/a")], [("write", "b/b", b"", 0o644)])
+    @example([("write", "b/a", b"x", 0o600)], [("move", "b/a", "c"), ("write", "b/d/e", b"", 0o444)])
+    @example(
+        [("write", "a", b"one\n", 0o644)], [("move", "a", "b"), ("folder", "a/c"), ("link", "a/d", "..")]
+    )
     @settings(max_examples=examples, deadline=None, suppress_health_check=list(HealthCheck))
     @given(st.lists(acts, max_size=8), st.lists(acts, max_size=8))
     def property(before: list[tuple[object, ...]], turn: list[tuple[object, ...]]) -> None:

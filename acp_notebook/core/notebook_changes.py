@@ -1,0 +1,111 @@
+"""What an agent changed in a notebook: cell by cell, and what undoing some of them leads to.
+
+Pure: files' bytes in, records and bytes out. Knows no disk and no page. Outputs are never compared: a cell
+that nobody touched keeps them, whoever ran it since.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from msgspec.structs import replace
+
+from .changes import Hunk, Shape, Version, shape, too_long
+from .ipynb import CellChange, Conflict, Invalid, Merged, as_agent_sees, changes, compare, merge
+from .ipynb.reading import Data
+
+SUFFIX = ".ipynb"
+
+
+def is_notebook(path: str) -> bool:
+    return path.lower().endswith(SUFFIX)
+
+
+def cell_changes(before: Version | None, after: Version | None) -> tuple[CellChange, ...] | None:
+    """What became of the cells; None where one of the two is no notebook."""
+    if before is None or after is None or before.link or after.link:
+        return None
+    try:
+        return changes(compare(before.data, after.data))
+    except (Invalid, RecursionError):
+        return None
+
+
+def notebook_shape(before: Version | None, after: Version | None) -> tuple[Shape, int] | None:
+    """What is shown of it, and how many cells can be undone one by one; None: it is shown as text."""
+    found = cell_changes(before, after)
+    if found is None:
+        return None
+    hunks = tuple(_hunk(number, it) for number, it in enumerate(found))
+    added = sum(line.startswith("+") for hunk in hunks for line in hunk.lines)
+    removed = sum(line.startswith("-") for hunk in hunks for line in hunk.lines)
+    note = None if found else "no cell's text: outputs or metadata only"
+    if long := too_long(hunks):
+        hunks, note = (), long
+    single = 0 if any(it.moved or it.kind == "moved" for it in found) else len(found)
+    return Shape("modified", added, removed, hunks, notebook=True, note=note), single
+
+
+def _hunk(number: int, change: CellChange) -> Hunk:
+    """The lines of one cell."""
+    lines = shape(Version(change.old.encode(errors="replace")), Version(change.new.encode(errors="replace")))
+    shown = tuple(line for it in lines.hunks for line in it.lines if not line.startswith("\\"))
+    place = change.after if change.after is not None else change.before
+    title = f"cell {(place or 0) + 1}, {change.new_type or change.old_type}: {_what(change)}"
+    old, new = _count(change.old), _count(change.new)
+    return Hunk(f"h{number + 1}", int(old > 0), old, int(new > 0), new, shown, title=title)
+
+
+def _what(change: CellChange) -> str:
+    also = " and moved" if change.moved and change.kind != "moved" else ""
+    metadata = ", its metadata" if change.metadata_changed else ""
+    return change.kind + also + metadata
+
+
+def _count(text: str) -> int:
+    return len(text.splitlines())
+
+
+def with_cells_undone(before: bytes, after: bytes, undone: frozenset[int]) -> bytes:
+    """The notebook after, in which these changes (by number) are as before; none of them may be a move."""
+    found = changes(compare(before, after))
+    old, new = json.loads(before), json.loads(after)
+    cells: list[Any] = [(index, cell) for index, cell in enumerate(new["cells"])]
+    for number, change in enumerate(found):
+        if number not in undone:
+            continue
+        if change.kind == "added":
+            cells = [it for it in cells if it[0] != change.after]
+        elif change.kind == "deleted":
+            cells.insert(_place(found, cells, change), (None, old["cells"][change.before]))
+        else:
+            cells = [(at, old["cells"][change.before] if at == change.after else it) for at, it in cells]
+    return json.dumps(new | {"cells": [it for _, it in cells]}, indent=1, ensure_ascii=False).encode() + b"\n"
+
+
+def _place(found: tuple[CellChange, ...], cells: list[Any], deleted: CellChange) -> int:
+    """Where a deleted cell was: as many cells from the top as stood before it and are still there."""
+    gone = {it.before for it in found if it.kind == "deleted"}
+    new = {it.after for it in found if it.kind == "added"}
+    kept_before = sum(index not in gone for index in range(deleted.before or 0))
+    for place, (at, _) in enumerate(cells):
+        if at is not None and at not in new:
+            if kept_before == 0:
+                return place
+            kept_before -= 1
+    return len(cells)
+
+
+def brought(source: bytes, target: bytes, now: Data) -> Merged:
+    """The notebook now, with what leads from the one state to the other; raises Invalid, Conflict."""
+    return merge(as_agent_sees(source, outputs="raw"), target, now)
+
+
+def merged_version(source: Version, target: Version, now: Version) -> Version | str:
+    """The same for a file; a text says why it cannot be."""
+    try:
+        made = brought(source.data, target.data, now.data)
+    except (Invalid, Conflict) as error:
+        return f"it was changed since, and does not go together with that: {error}"
+    return replace(now, data=made.data, mode=target.mode if now.mode == source.mode else now.mode)

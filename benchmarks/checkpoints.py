@@ -1,0 +1,82 @@
+"""What a checkpoint costs, as a ratio to `git status` in the same tree, and how it grows with the files.
+
+Three things a turn needs of it: the first look at a tree (in the background), a later one when nothing has
+changed, and one when ten files have. Run alone: `python -m benchmarks.checkpoints [FILES]`.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from acp_notebook.agent.undo.shadow import Shadow
+
+RUNS = 7
+"""The median counts: the machine does other things, too."""
+
+FILES = 50_000
+A_FOLDER = 100
+
+
+def tree(root: Path, files: int) -> None:
+    for number in range(0, files, A_FOLDER):
+        folder = root / f"d{number // 5_000}" / f"p{number}"
+        folder.mkdir(parents=True)
+        for index in range(A_FOLDER):
+            (folder / f"f{index}.py").write_text(f"# file {number} {index}\n" * 20)
+
+
+def seconds(work: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    work()
+    return time.perf_counter() - began
+
+
+def git(root: Path, *words: str) -> None:
+    subprocess.run(["git", *words], cwd=root, check=True, capture_output=True)
+
+
+def measured(files: int) -> dict[str, float]:
+    """Seconds of each step, in a tree of so many files."""
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(os.path.realpath(folder)) / "tree"
+        root.mkdir()
+        tree(root, files)
+        git(root, "init", "-q")
+        git(root, "add", "-A")
+        git(root, "status")
+        shadow = Shadow(str(root), Path(folder) / "state")
+        try:
+            found = {"first": seconds(shadow.mark)}
+            found["status"] = statistics.median(seconds(lambda: git(root, "status")) for _ in range(RUNS))
+            found["later"] = statistics.median(seconds(shadow.mark) for _ in range(RUNS))
+            costs = []
+            for run in range(RUNS):
+                start = shadow.mark()
+                for number in range(10):
+                    (root / f"d0/p{number * A_FOLDER}/f1.py").write_text(f"changed {run}\n")
+                costs.append(seconds(lambda start=start: list(shadow.compare(start, shadow.mark()))))  # type: ignore[misc]
+            found["a turn that changed ten"] = statistics.median(costs)
+            return found
+        finally:
+            shadow.close()
+
+
+def main() -> int:
+    files = int(sys.argv[1]) if len(sys.argv) > 1 else FILES
+    small, large = measured(files // 10), measured(files)
+    print(f"{'':<28}{f'{files // 10:,} files':>16}{f'{files:,} files':>16}{'of git status':>16}{'growth':>9}")
+    for name, cost in large.items():
+        ratio, growth = cost / large["status"], cost / small[name]
+        print(f"{name:<28}{small[name] * 1e3:>13.0f} ms{cost * 1e3:>13.0f} ms{ratio:>16.2f}{growth:>9.1f}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

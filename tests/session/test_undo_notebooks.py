@@ -1,0 +1,156 @@
+"""What an agent changed in a notebook is undone by its cells: outputs of others survive, pages are asked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import acp_notebook as acp
+from acp_notebook.core.ipynb import Operation, Replace
+from acp_notebook.core.live import FileFacts, Refreshed, State
+from tests.session.conftest import Demo
+from tests.session.helpers import LIMIT_S
+from tests.session.test_notebook_files import book, cells_of, code, image
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    made = folder / "a.ipynb"
+    made.write_text(book(code("a", "one", image()), code("b", "two", image()), code("c", "three")))
+    return made
+
+
+def sources(path: Path) -> list[str]:
+    return ["".join(it["source"]) for it in cells_of(path)]
+
+
+def changed(path: Path, *cells: dict[str, Any]) -> str:
+    """A command that writes the notebook anew, behind our back."""
+    other = path.parent.parent / "other.ipynb"
+    other.write_text(book(*cells))
+    return f"/sh cp {other} {path}"
+
+
+def test_a_notebook_that_nobody_touched_since_is_what_it_was_to_the_byte(demo: Demo, path: Path) -> None:
+    before = path.read_bytes()
+    session = demo(cwd=path.parent, permissions="allow")
+    command = changed(path, code("a", "one"), code("b", "TWO"), code("new", "four"))
+    turn = session.prompt(command, timeout=LIMIT_S)
+    [change] = turn.changes
+    assert [it.title for it in change.hunks] == [
+        "cell 2, code: changed",
+        "cell 3, code: added",
+        "cell 3, code: deleted",
+    ]
+    assert change.hunks[0].lines == ("-two", "+TWO")
+    turn.revert()
+    assert path.read_bytes() == before
+    turn.redo()
+    assert sources(path) == ["one", "TWO", "four"]
+
+
+def test_outputs_and_edits_of_the_users_survive_an_undo(demo: Demo, path: Path) -> None:
+    session = demo(cwd=path.parent, permissions="allow")
+    turn = session.prompt(
+        changed(path, code("a", "one"), code("b", "TWO"), code("c", "three")), timeout=LIMIT_S
+    )
+    ran = {"output_type": "stream", "name": "stdout", "text": "ran"}
+    path.write_text(book(code("a", "ONE", ran), code("b", "TWO"), code("c", "three", ran)))
+    turn.revert()
+    assert sources(path) == ["ONE", "two", "three"]
+    assert [len(it["outputs"]) for it in cells_of(path)] == [1, 0, 1]
+    turn.redo()
+    path.write_text(book(code("a", "one"), code("b", "mine"), code("c", "three")))
+    with pytest.raises(acp.Conflict, match="changed since"):
+        turn.revert()
+    assert sources(path) == ["one", "mine", "three"]
+
+
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_one_cell_is_undone_and_done_again(demo: Demo, path: Path, number: int) -> None:
+    session = demo(cwd=path.parent, permissions="allow")
+    command = changed(path, code("a", "one"), code("b", "TWO"), code("new", "four"))
+    change = session.prompt(command, timeout=LIMIT_S).changes[0]
+    change.hunks[number].revert()
+    assert (
+        sources(path)
+        == [
+            ["one", "two", "four"],
+            ["one", "TWO"],
+            ["one", "TWO", "four", "three"],
+        ][number]
+    )
+    assert [it.undone for it in change.hunks] == [it == number for it in range(3)]
+    change.hunks[number].redo()
+    assert sources(path) == ["one", "TWO", "four"] and change.state == "applied"
+
+
+class Pages:
+    """Stands for a page that has the notebook open, with text that is not saved."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = str(path)
+        self.notebook: dict[str, Any] = json.loads(path.read_text())
+
+    def texts(self) -> list[str]:
+        return [it["source"] for it in self.notebook["cells"]]
+
+    async def state_of(self, path: str) -> State:
+        return "open" if path == self._path else "closed"
+
+    async def read(self, path: str) -> dict[str, Any]:
+        copied: dict[str, Any] = json.loads(json.dumps(self.notebook))
+        return copied
+
+    async def apply(self, path: str, operations: Sequence[Operation], *, holds: str | None = None) -> None:
+        for operation in operations:
+            assert isinstance(operation, Replace)
+            cell = next(it for it in self.notebook["cells"] if it["id"] == operation.id)
+            cell["source"] = operation.source
+
+    async def open_files(self) -> tuple[str, ...]:
+        return (self._path,)
+
+    async def known(self, path: str) -> FileFacts | None:
+        return None
+
+    async def refresh(self, path: str) -> Refreshed:
+        return "same"
+
+
+def test_the_open_notebook_is_undone_in_its_page_and_not_on_disk(demo: Demo, path: Path) -> None:
+    on_disk = path.read_bytes()
+    session = demo(cwd=path.parent, permissions="allow")
+    pages = Pages(path)
+    session._conversation.hands.notebooks.live = pages
+    pages.notebook["cells"][2]["source"] = "not saved"
+    written = json.loads(on_disk)
+    written["cells"][2]["source"] = "not saved"
+    written["cells"][1]["source"] = "TWO"
+    request = json.dumps({"path": str(path), "content": json.dumps(written)})
+    session.prompt(f"/client fs/read_text_file {json.dumps({'path': str(path)})}", timeout=LIMIT_S)
+    turn = session.prompt(f"/client fs/write_text_file {request}", timeout=LIMIT_S)
+    assert pages.texts() == ["one", "TWO", "not saved"]
+    [change] = turn.changes
+    assert [it.title for it in change.hunks] == ["cell 2, code: changed"]
+    pages.notebook["cells"][0]["source"] = "mine"
+    turn.revert()
+    assert pages.texts() == ["mine", "two", "not saved"] and change.state == "undone"
+    turn.redo()
+    assert pages.texts() == ["mine", "TWO", "not saved"]
+    assert path.read_bytes() == on_disk
+
+
+def test_a_page_that_saves_is_no_change_of_the_agents(demo: Demo, path: Path) -> None:
+    session = demo(cwd=path.parent, permissions="allow")
+    session._conversation.hands.notebooks.live = Pages(path)
+    session.prompt(
+        changed(path, code("a", "one"), code("b", "two"), code("c", "three", image())), timeout=LIMIT_S
+    )
+    assert not session.changes
