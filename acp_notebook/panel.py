@@ -156,6 +156,9 @@ class Panel:
         if isinstance(event, ev.SignInChanged | ev.StatusChanged):
             self._channel.flush()
             self._outdate(SIGN_IN)
+        if isinstance(event, ev.ChangesReplaced):  # undone, perhaps long after the turn
+            for name in [it.name for it in self._shown.values() if it.run and it.run.key == event.turn]:
+                self._outdate(name)
         self._outdate(SESSION)
 
     def _outdate(self, name: str) -> None:

@@ -13,13 +13,12 @@ import pytest
 from tests.demo.demo_client import FULL, WAIT_S, Demo, Starter, choosing, of_kind, text_of
 
 COMMANDS = [
-    *("ask", "audio", "client", "compact", "config", "cwd", "deaf", "die", "edit", "env", "error"),
-    *("fail", "hang", "help", "image", "late", "link", "look", "markdown", "max", "mode", "nb"),
-    "notice",
-    *("parallel", "pid", "plan", "read", "refactor", "refuse", "resource", "rework", "run", "serve", "sh"),
-    *("slow", "sly"),
-    *("spawn", "stderr", "stream", "think", "title", "tools", "tour", "unfinished", "unknown", "usage"),
-    *("withdraw", "write"),
+    *("ask", "audio", "client", "compact", "config", "cost", "cwd", "deaf", "die", "edit", "env"),
+    *("error", "fail", "form", "hang", "help", "image", "late", "link", "look", "markdown", "max"),
+    *("mode", "nb", "notice", "open", "parallel", "pid", "plan", "ratelimit", "read", "refactor"),
+    *("refuse", "resource", "rework", "run", "serve", "sh", "slow", "sly", "spawn", "stderr", "stream"),
+    *("think", "throttled", "title", "tools", "tour", "unfinished", "unknown", "usage", "withdraw"),
+    "write",
 ]
 
 

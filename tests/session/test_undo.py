@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import stat
 import subprocess
 import threading
 from pathlib import Path
@@ -405,3 +407,37 @@ def test_the_demo_shows_all_of_it(demo: Demo, folder: Path) -> None:
     assert "4 changed files" in text and "Moved: demo_project/lib/helper.py from" in text
     session.changes.revert()
     assert not any(folder.iterdir())
+
+
+def test_a_closed_session_leaves_nothing_but_what_the_next_one_begins_with(
+    demo: Demo, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ACP_NOTEBOOK_STATE", str(tmp_path / "state"))
+    filled(folder)
+    for _ in range(2):
+        session = demo(cwd=folder, permissions="allow")
+        session.prompt("/sh echo more >> a.txt", timeout=LIMIT_S)
+        assert [Path(it.path).name for it in session.changes] == ["a.txt"]
+        session.close()
+        [store] = (tmp_path / "state/checkpoints").iterdir()
+        assert stat.S_IMODE(store.stat().st_mode) == 0o700
+        assert sorted(it.name for it in store.iterdir()) == ["git", "index", "lock", "rights.json"]
+    assert json.loads((store / "rights.json").read_text())["rights"] == {"gone.txt": 0o600}
+
+
+def test_what_is_too_large_is_named_and_cannot_be_undone(
+    demo: Demo, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("acp_notebook.agent.undo.shadow.MOST_FILE", 1000)
+    (folder / "big.csv").write_bytes(b"x" * 2000)
+    session = demo(cwd=folder, permissions="allow")
+    turn = session.prompt(
+        "/sh echo more >> big.csv; head -c 5000 /dev/zero > new.bin; echo a > a", timeout=LIMIT_S
+    )
+    found = {Path(it.path).name: (it.undoable, it.why) for it in turn.changes}
+    assert found["a"] == (True, None)
+    assert all(not found[name][0] and "too large" in str(found[name][1]) for name in ("big.csv", "new.bin"))
+    with pytest.raises(acp.Conflict, match="too large"):
+        turn.changes.where(path="big.csv")[0].revert()
+    turn.revert()
+    assert sorted(it.name for it in folder.iterdir()) == ["big.csv", "new.bin"]

@@ -6,7 +6,6 @@ Knows folders and locks; nothing of what git keeps in them.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import os
 import shutil
@@ -49,7 +48,7 @@ class Store:
         self.folder.mkdir(mode=0o700, exist_ok=True)
         fd = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            fcntl.flock(fd, fcntl.LOCK_SH)
+            _lock(fd, exclusive=False)
             os.utime(fd)
         except BaseException:
             os.close(fd)
@@ -74,6 +73,15 @@ class Store:
                     _remove(folder)
 
 
+def _lock(fd: int, *, exclusive: bool) -> None:
+    """Shared is waited for; to have it alone is not. Raises OSError."""
+    try:
+        import fcntl
+    except ImportError:
+        raise OSError("there are no locks on this system") from None
+    fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB if exclusive else fcntl.LOCK_SH)
+
+
 def _used(folder: Path) -> float:
     try:
         return (folder / "lock").stat().st_mtime
@@ -86,7 +94,7 @@ def _remove(folder: Path) -> None:
     with contextlib.suppress(OSError):
         fd = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _lock(fd, exclusive=True)
             shutil.rmtree(folder, ignore_errors=True)
         finally:
             os.close(fd)
