@@ -52,7 +52,7 @@ class Limiting:
                 self._meter.see(usage.cost)
                 self._soon(self._check)
             case ev.NoticeGiven(source="agent") if self._run is not None:
-                self._soon(self._noticed_limit, event)
+                self._noticed_limit(event)
         if self._limited and isinstance(event, ev.MessageChunk | ev.ToolChanged):
             self._limited = False
             self._soon(self._conversation.apply, ev.RateLimitOver())
@@ -109,9 +109,9 @@ class Limiting:
     def _noticed_limit(self, notice: ev.NoticeGiven) -> None:
         text = f"{notice.title}\n{notice.description or ''}"
         met, wait = rate_limit(text)
-        if met and self._run is not None:
+        if met:
             self._limited = True
-            self._conversation.apply(ev.RateLimited(notice.title, wait, _until(wait)))
+            self._soon(self._conversation.apply, ev.RateLimited(notice.title, wait, _until(wait)))
 
     def met(self, run: TurnRun, error: Exception | None) -> float | None:
         """The answer says that a rate limit was met: told; how long to wait, if it is to be sent again."""

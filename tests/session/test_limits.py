@@ -140,8 +140,11 @@ def test_a_wait_that_is_too_long_is_left_to_the_user(demo: Demo) -> None:
 
 def test_a_notice_of_a_rate_limit_is_over_when_the_turn_goes_on(session: acp.Session) -> None:
     seen: list[Any] = []
-    for event in session.stream("/throttled 20"):
-        seen.append(event)
-    limits = [it for it in seen if isinstance(it, acp.events.RateLimited)]
-    assert [(it.reason, it.wait) for it in limits] == [("Rate limit reached", 20)]
-    wait_until(lambda: start_of(session.turns[-1]).rate_limit is None, "it goes on", LIMIT_S)
+    session._home.post(session._conversation.listen, lambda event, _: seen.append(event))
+    turn = session.prompt("/throttled 20", timeout=LIMIT_S)
+    over = acp.events.RateLimitOver()
+    wait_until(lambda: over in seen, "it goes on", LIMIT_S)
+    (limited,) = (it for it in seen if isinstance(it, acp.events.RateLimited))
+    assert (limited.reason, limited.wait) == ("Rate limit reached", 20)
+    assert seen.index(limited) < seen.index(over)
+    assert start_of(turn).rate_limit is None
