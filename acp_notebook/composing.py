@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from .core.prompt import content_of, fitted
 from .core.records import Content, Image
 from .errors import Timeout, UsageError
 from .live_notebook import LiveNotebook
-from .mentions import Places, found, parts_of
+from .mentions import Places, found, looked_up, parts_of
 from .notebook.content import contents
 from .notebook.live import Documents
 from .surroundings import surroundings_here
@@ -51,11 +51,15 @@ class Composing:
         written = [text] if text.strip() else []
         if not any(True for _ in found(text)):
             return self._fitted([*written, *pictures])
-        work = on_a_thread(lambda: self._fitted([*parts_of(text, self._places()), *pictures]))
-        try:
-            return await asyncio.wait_for(work, DESCRIBE_S)
-        except TimeoutError:
-            raise Timeout(f"what is mentioned could not be described within {DESCRIBE_S:g} s") from None
+        return await _described(lambda: self._fitted([*parts_of(text, self._places()), *pictures]))
+
+    async def added(self, before: str, text: str) -> Fitted:
+        """What the text mentions that it did not before, when a prompt is worded anew; raises Error."""
+        old = set(found(before))
+        names = [name for name in dict.fromkeys(found(text)) if name not in old]
+        if not names:
+            return (), ()
+        return await _described(lambda: self._fitted([looked_up(it, self._places()) for it in names]))
 
     def _fitted(self, parts: Sequence[Any]) -> Fitted:
         try:
@@ -91,3 +95,10 @@ class Composing:
         known = Known((), (), (), variables, cells, cwd)
         texts = prompt_completions(fragment, known).texts[:OFFERED]
         return [{"text": text, "about": about(text, known)} for text in texts]
+
+
+async def _described(work: Callable[[], Fitted]) -> Fitted:
+    try:
+        return await asyncio.wait_for(on_a_thread(work), DESCRIBE_S)
+    except TimeoutError:
+        raise Timeout(f"what is mentioned could not be described within {DESCRIBE_S:g} s") from None

@@ -198,7 +198,9 @@ class Panel:
                 self._attempt(self._complete(intent))
             case intents.Again(turn):
                 self._again(turn)
-            case intents.Edit() | intents.SendNow() | intents.Move():
+            case intents.Edit():
+                self._attempt(self._reworded(intent))
+            case intents.SendNow() | intents.Move():
                 self._rearrange(intent)
             case intents.Mode(mode):
                 self._attempt(self._set_mode(mode))
@@ -297,13 +299,23 @@ class Panel:
         self._conversation.start_turn(self._conversation.new_run(failed.prompt))
         self._tell_now()
 
-    def _rearrange(self, intent: intents.Queueing) -> None:
+    async def _reworded(self, edit: intents.Edit) -> None:
+        """Other words for a prompt that waits, and what they mention that it did not mention before."""
+        queue = self._conversation.queue
+        async with self._writing:
+            run = queue.find(edit.turn)
+            more, notes = await self._composing.added(words_of(run.content), edit.text)
+            queue.edit(run, edit.text)
+            run.content = (*run.content, *more)
+        for note in notes:
+            self._conversation.apply(ev.NoticeGiven("warning", note, source="client"))
+        self._tell_now()
+
+    def _rearrange(self, intent: intents.SendNow | intents.Move) -> None:
         conversation = self._conversation
         try:
             run = conversation.queue.find(intent.turn)
             match intent:
-                case intents.Edit(text=text):
-                    conversation.queue.edit(run, text)
                 case intents.SendNow():
                     conversation.send_now(run)
                 case intents.Move(to=to):

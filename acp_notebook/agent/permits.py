@@ -104,7 +104,8 @@ class Permits:
     ) -> Permit:
         """Returns when the act may be done; raises Denied. `card` makes a tool call with the id given.
 
-        `always`: it is asked about, on a card of its own, whatever was allowed before.
+        `always`: it is asked about, on a card of its own, whatever was allowed before; also where the
+        policy's word is "allow", if there is somebody to ask.
         """
         calls = self._conversation.read(lambda transcript: transcript.open_tools())
         covering = covers(self._allowed, calls, act, self._conversation.cwd, os.path.realpath)
@@ -126,7 +127,13 @@ class Permits:
         tool = self._conversation.read(lambda transcript: transcript.tool(id))
         try:
             decision = await self._decided(
-                tool, OPTIONS, () if always else (act,), act.target, unprompted=True, ruled=(act,)
+                tool,
+                OPTIONS,
+                () if always else (act,),
+                act.target,
+                unprompted=True,
+                ruled=(act,),
+                grave=always,
             )
         except asyncio.CancelledError:
             if own is None:
@@ -160,6 +167,7 @@ class Permits:
         unprompted: bool = False,
         raw: Json = None,
         ruled: Sequence[Act] | None = None,
+        grave: bool = False,
     ) -> Decision:
         """`acts` are what a grant may reach; `ruled`, by default the same, what rules of files are about."""
         self._asked += 1
@@ -170,7 +178,7 @@ class Permits:
         detail: dict[str, Json] = {"tool": tool.id} | ({"unprompted": True} if unprompted else {})
         try:
             decision = await self._answered(
-                id, PermissionRequest(tool, options), acts, acts if ruled is None else ruled
+                id, PermissionRequest(tool, options), acts, acts if ruled is None else ruled, grave
             )
         except asyncio.CancelledError:
             decision = Decision(None, "agent", "the agent took the question back")
@@ -192,7 +200,7 @@ class Permits:
         return decision
 
     async def _answered(
-        self, id: str, request: PermissionRequest, acts: Sequence[Act], ruled: Sequence[Act]
+        self, id: str, request: PermissionRequest, acts: Sequence[Act], ruled: Sequence[Act], grave: bool
     ) -> Decision:
         running = self._conversation.running
         if running is None or running.cancelling:
@@ -205,7 +213,7 @@ class Permits:
                 id,
                 request,
                 lambda: self._granted(request.options, acts),
-                lambda said: self._judged(said, request, ruled),
+                lambda said: self._judged(self._weighed(said, grave), request, ruled),
             )
         recorded, waits = replay.stand_ins.answer_to(self._conversation.id, request)
         return await self.questions.ask(id, request, lambda: recorded, waits=waits)
@@ -219,6 +227,12 @@ class Permits:
         rule = self._judge.rejects(Act("read", os.path.realpath(path)), "ask")
         if rule is not None:
             raise Denied(f"{rule} rejects it")
+
+    def _weighed(self, said: Any, grave: bool) -> Any:
+        """A word that allows everything was not said with this in mind; what a function says, was."""
+        questions = self.questions
+        by_word = grave and said == "allow" and not callable(questions.policy)
+        return "ask" if by_word and questions.can_ask else said
 
     def _judged(self, said: Any, request: PermissionRequest, acts: Sequence[Act]) -> tuple[Any, str | None]:
         """What the rules of files make of a policy's answer, which may be an option's id."""

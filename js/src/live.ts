@@ -269,9 +269,13 @@ function applied(shared: SharedNotebook, operations: readonly DocOperation[]): n
   asOneStep(shared, operations, () => {
     const now = new Cells(shared);
     for (const operation of operations) carryOut(shared, now, operation);
+    // Hosts put a cell into an empty notebook, as a step of their own that no undo gets past.
+    if (now.empty) now.insert(0, newId(), { ...blank(NOTHING), metadata: {} });
   });
   return null;
 }
+
+const NOTHING: Written = { cell_type: "code", source: "", attachments: {} };
 
 function check(shared: SharedNotebook, operations: readonly DocOperation[]): void {
   const sources = new Map(shared.cells.map((cell) => [idOf(cell), cell.getSource()]));
@@ -333,6 +337,10 @@ class Cells {
   constructor(private readonly shared: SharedNotebook) {
     this.#order = shared.cells.map(idOf);
     this.#cells = new Map(shared.cells.map((cell) => [idOf(cell), cell]));
+  }
+
+  get empty(): boolean {
+    return this.#order.length === 0;
   }
 
   get(id: string): SharedCell {

@@ -212,6 +212,13 @@ test("all operations are one transaction that is undone as one", async () => {
   expect((cells[1] as Cell).undoManager.stopCapturing).toHaveBeenCalledTimes(2);
 });
 
+test("a notebook that is emptied gets a blank cell in the same step", async () => {
+  const { apply, texts, transactions } = opened("a", "b");
+  expect(await apply(deleted("c0", "a"), deleted("c1", "b"))).toEqual({ result: null });
+  expect(texts()).toEqual([""]);
+  expect(transactions).toHaveLength(1);
+});
+
 test.each<[string, DocOperation]>([
   ["a changed cell", replaced("c1", "not b", "x")],
   ["a cell that is gone", deleted("c9", "b")],

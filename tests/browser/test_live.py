@@ -232,3 +232,56 @@ def test_a_code_block_becomes_a_cell_below(open_notebook: Open, host: str) -> No
     notebook.page.keyboard.press("Escape")
     notebook.command("notebook:undo-cell-action")
     until(notebook, [CONNECT, "s.prompt('/markdown');", "after"])
+
+
+@pytest.mark.slow
+@each_host
+def test_emptying_the_open_notebook_asks_first_whatever_is_allowed(open_notebook: Open, host: str) -> None:
+    notebook = open_notebook([f"{CONNECT}\ns", "mine", "theirs"], host=host)
+    before = sources(notebook)
+    notebook.run(0)
+    panel = notebook.panel(0)
+    expect(panel.get_by_role("textbox")).to_be_enabled()
+    for kind, expected in (("reject_once", before), ("allow_once", [])):
+        notebook.prompt(0, f"/nb clear {notebook.path.name}")
+        option = panel.locator(f'[data-acp-option][data-kind="{kind}"]').last
+        option.click()
+        if expected:
+            expect(panel.locator("[data-acp-turn]").last).to_contain_text("is unchanged")
+            until(notebook, before)
+    # The last cell that goes leaves an empty one, as a notebook without cells cannot be shown.
+    wait_until(lambda: not set(before) & set(sources(notebook)), "it is empty", LIMIT_S)
+    notebook.command("notebook:undo-cell-action")
+    wait_until(lambda: set(before) <= set(sources(notebook)), "all is back", LIMIT_S)
+
+
+@pytest.mark.slow
+@each_host
+def test_the_cell_that_asks_cannot_be_deleted(open_notebook: Open, host: str) -> None:
+    notebook = open_notebook([CONNECT, "agent", "mine"], host=host)
+    set_source(notebook, 1, f"print(s.prompt('/nb delete {notebook.path.name} cell-1').text)")
+    before = sources(notebook)
+    notebook.run(0, 1)
+    notebook.says(1, "the cell whose prompt is running cannot be deleted")
+    assert sources(notebook) == before
+
+
+@pytest.mark.slow
+@each_host
+def test_a_notebook_of_an_old_format_whose_cells_have_no_ids(open_notebook: Open, host: str) -> None:
+    """Two of them say the same: the one that was meant is changed."""
+    notebook = open_notebook([CONNECT, "agent", "twin", "between", "twin", "mine"], host=host)
+    old = json.loads(notebook.path.read_text())
+    for cell in old["cells"]:
+        del cell["id"]
+    notebook.page.close()
+    notebook.path.write_text(json.dumps(old | {"nbformat_minor": 2}))
+    notebook.reopen()
+    notebook.wait_idle()
+    set_source(notebook, 1, f"print(s.prompt('/nb edit {notebook.path.name} 4 changed').text)")
+    type_in(notebook, 5, " and not saved")
+    notebook.run(0, 1)
+    notebook.says(1, "Wrote")
+    until(notebook, [*sources(notebook)[:2], "twin", "between", "changed", "mine and not saved"])
+    saved(notebook)
+    assert [cell["source"] for cell in valid(notebook.path).cells] == sources(notebook)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
+from acp_notebook.agent import recording
 from tests.browser.conftest import SHOTS, Open
 from tests.browser.pages import LIMIT_S
 
@@ -16,8 +17,9 @@ each_host = pytest.mark.parametrize("host", ["lab", pytest.param("notebook", mar
 
 @each_host
 def test_names_are_completed_by_keyboard_and_brought_along(open_notebook: Open, host: str) -> None:
-    cells = [DATA, CONNECT, "print([str(it)[:400] for it in s.transcript.items[0].prompt])"]
-    notebook = open_notebook(cells, host=host)
+    tape = f"tape-{host}.jsonl"
+    connect = CONNECT.replace("permissions", f"record={tape!r}, permissions")
+    notebook = open_notebook([DATA, connect], host=host)
     notebook.run(0, 1)
     field = notebook.panel(1).get_by_role("textbox")
     expect(field).to_be_enabled()
@@ -40,9 +42,10 @@ def test_names_are_completed_by_keyboard_and_brought_along(open_notebook: Open, 
     expect(notebook.panel(1).locator("[data-acp-turn]")).to_have_attribute(
         "data-acp-status", "done", timeout=LIMIT_S * 1000
     )
-    notebook.run(2)
-    notebook.says(2, "41")
-    notebook.says(2, "not_saved = 3")
+    messages = [it.message for it in recording.load(notebook.path.parent / tape)]
+    sent = next(it["params"]["prompt"] for it in messages if it.get("method") == "session/prompt")
+    assert sent[0]["text"] == "what is @frame in @cell:1"
+    assert "41" in str(sent[1]) and "not_saved = 3" in str(sent[2])
 
 
 @each_host

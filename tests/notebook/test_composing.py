@@ -139,3 +139,19 @@ def test_files_of_the_sessions_folder_are_offered_without_a_shell(
     stage.say(t="prompt", text="read @etl.py")
     stage.until("patches", lambda it: "end_turn" in str(it))
     assert isinstance(prompts(stage)[0].prompt[1], acp.ResourceLink)
+
+
+def test_a_prompt_that_waits_is_worded_anew_with_what_it_mentions_then(stage: Stage, shell: Any) -> None:
+    stage.hello()
+    shell.user_ns["answer"] = [41, 42]
+    stage.say(t="prompt", text="/ask")
+    stage.until("patches", lambda it: "question" in str(it))
+    stage.say(t="prompt", text="later")
+    waiting = stage.until("now", lambda it: len(it["queue"]) == 1)["queue"][0]["turn"]
+    stage.say(t="edit", turn=waiting, text="see @nothing_at_all")
+    assert "no such variable" in stage.until("refused")["what"]
+    stage.say(t="edit", turn=waiting, text="see @answer")
+    stage.until("now", lambda it: "see @answer" in str(it["queue"]))
+    stage.say(t="cancel")
+    wait_until(lambda: len(prompts(stage)) == 2, "it runs", LIMIT_S)
+    assert prompts(stage)[1].text == "see @answer" and "41" in str(prompts(stage)[1].prompt[1])

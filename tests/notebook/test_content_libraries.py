@@ -6,10 +6,13 @@ import base64
 import subprocess
 import sys
 from io import BytesIO
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import acp_notebook as acp
+from acp_notebook.agent import recording
 from acp_notebook.core.records import Image, Resource, Text
 from acp_notebook.notebook.content import Named, contents, pictures
 from acp_notebook.notebook.content.bounds import TEXT_CHARS
@@ -257,3 +260,24 @@ def test_an_exported_plotly_figure_is_a_picture(figure: Any, monkeypatch: pytest
     monkeypatch.setattr(pictures, "find_spec", lambda name: object())
     monkeypatch.setattr(type(figure), "to_image", lambda *_, **__: gradient_png())
     assert picture_of(figure) == ("`it`: plotly figure:", gradient_png())
+
+
+# ---- through everything
+
+
+def test_a_frame_and_a_figure_reach_the_agent_as_content_by_the_recording(tmp_path: Path) -> None:
+    pandas, matplotlib = library("pandas"), library("matplotlib")
+    matplotlib.use("agg")
+    figure = library("matplotlib.figure").Figure()
+    figure.subplots().plot([1, 3, 2])
+    tape = tmp_path / "tape.jsonl"
+    with acp.connect("demo", cwd=tmp_path, record=tape) as session:
+        frame = pandas.DataFrame({"price": [1.5, 2.5], "name": ["a", "b"]})
+        session.prompt("look", frame, figure, timeout=60)
+    sent = next(it.message for it in recording.load(tape) if it.message.get("method") == "session/prompt")
+    text, table, label, picture = sent["params"]["prompt"]
+    assert text == {"type": "text", "text": "look"}
+    assert table["type"] == "resource" and "price" in table["resource"]["text"]
+    assert "matplotlib figure" in label["text"]
+    assert (picture["type"], picture["mimeType"]) == ("image", "image/png")
+    assert pictures.sniffed(base64.b64decode(picture["data"])) == "image/png"

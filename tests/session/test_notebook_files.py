@@ -238,6 +238,24 @@ def test_a_policy_may_allow_even_that(demo: Demo, path: Path) -> None:
     assert cells_of(path) == []
 
 
+def test_a_word_that_allows_all_does_not_allow_that_where_somebody_can_be_asked(
+    demo: Demo, path: Path
+) -> None:
+    session = demo(cwd=path.parent, permissions="allow")
+    asked = session._conversation.permits.questions
+    asked.can_ask, asked.timeout = True, 0.05  # somebody is there, and does not answer
+    before = path.read_bytes()
+    assert "nobody answered" in session.prompt("/nb clear a.ipynb", timeout=LIMIT_S).text
+    assert path.read_bytes() == before
+    assert "Wrote" in session.prompt("/nb edit a.ipynb c THREE", timeout=LIMIT_S).text
+
+
+def test_a_function_may_allow_that_where_somebody_can_be_asked(demo: Demo, path: Path) -> None:
+    session = demo(cwd=path.parent, permissions=lambda _: "allow")
+    session._conversation.permits.questions.can_ask = True
+    assert "Wrote" in session.prompt("/nb clear a.ipynb", timeout=LIMIT_S).text
+
+
 def test_a_file_that_is_no_notebook_is_only_replaced_when_somebody_says_so(
     demo: Demo, tmp_path: Path
 ) -> None:
