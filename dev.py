@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The one entry for working on this project: `dev.py demo | test | check | build | docs | bench | compat`.
+"""The one entry for working on this project: `dev.py demo | test | check | notebooks | build | …`.
 
 Makes and fills `.venv` beside itself, then hands over to the tools in it. Knows nothing of the package's
 code, and uses the standard library only, so that a fresh clone needs no more than a Python.
@@ -291,7 +291,8 @@ def test_environment(project: Project, agents: bool) -> Env:
 
 
 def notebook_step() -> list[str]:
-    """nbval on its own: it runs a notebook's cells in order, in one process, and its libraries may warn."""
+    """nbval on its own, and strict: it runs a notebook's cells in order, in one process, and compares what
+    they give with what the file has; its libraries may warn. Cells that are left out say why."""
     nbval = ["--nbval", "--nbval-current-env", f"--nbval-cell-timeout={CELL_TIMEOUT_S}"]
     return ["pytest", "-p", "no:xdist", "-o", "filterwarnings=default", *nbval, "notebooks"]
 
@@ -315,6 +316,13 @@ def test(project: Project, args: argparse.Namespace) -> int:
         steps["notebooks (nbval)"] = notebook_step()
     steps["tests (pytest)"] = test_step(args.full, chosen)
     return run_steps(project, steps, test_environment(project, agents))
+
+
+def notebooks(project: Project, args: argparse.Namespace) -> int:
+    """Run the tutorials and save them, with what they give."""
+    install(project, "test", "bench")
+    env = test_environment(project, agents=False)
+    return run_steps(project, {"tutorials, run and saved": ["tests.tutorials", *args.names]}, env)
 
 
 def build(project: Project, _: argparse.Namespace) -> int:
@@ -446,6 +454,10 @@ def parser() -> argparse.ArgumentParser:
     verb.set_defaults(run=test)
 
     verbs.add_parser("check", help="lint and types only").set_defaults(run=check)
+    verb = verbs.add_parser("notebooks", help="run the tutorials and save them")
+    verb.add_argument("names", nargs="*", metavar="NAME", help="of some of them, without .ipynb")
+    verb.set_defaults(run=notebooks)
+
     verbs.add_parser("build", help="wheel and sdist into dist/").set_defaults(run=build)
 
     verbs.add_parser("docs", help="write docs/reference.md and docs/agents.md").set_defaults(run=docs)

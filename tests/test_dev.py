@@ -255,6 +255,11 @@ def test_agents_are_installed_in_ci_or_when_asked_for(
 # ---- steps
 
 
+def test_the_tutorials_are_run_and_saved(project: dev.Project, calls: Calls) -> None:
+    assert dev.main(["notebooks", "quickstart"], project.root) == 0
+    assert "tests.tutorials quickstart" in calls.commands[-1]
+
+
 def test_the_tests_come_last_and_slow_ones_only_in_full(project: dev.Project, calls: Calls) -> None:
     project.notebooks.mkdir()
     (project.notebooks / "a.ipynb").touch()

@@ -31,7 +31,8 @@ class Script:
         self.tells_deeds = any(entry.direction == "did" for entry in recording.entries)
         """Whether it was recorded what the client did beside its messages; older ones do not tell."""
         self._at = 0
-        self._folders = {recording.home: os.path.expanduser("~")} if recording.home else {}
+        home = recording.home or ""
+        self._folders = {home: os.path.expanduser("~")} if os.path.isabs(home) else {}
         self._openings = deque(_openings(recording.entries))
         self._answers = _answers(recording.entries)
         self._settled = _settled(recording.entries)
