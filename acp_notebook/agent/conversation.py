@@ -144,7 +144,8 @@ class Conversation:
         )
         self._told_terminals = ToldTerminals(terminals.made)
         self.hands = Hands(self, roots, terminals, self.permits, self.auditor, notebooks)
-        self.undoing = Undoing(self, roots, covering=host.launch.undo)
+        # In a replay nobody changes files but we: what others changed then is not in the recording.
+        self.undoing = Undoing(self, roots, covering=host.launch.undo and host.launch.replay is None)
         DiskWatch(self)
         self.fresh = False
         """It began on this agent: what it has cost, it has cost here."""

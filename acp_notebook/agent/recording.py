@@ -60,6 +60,7 @@ class Recorder:
         self, path: str | Path, *, agent: str, redactor: Redactor, becomes: Path | None = None
     ) -> None:
         """`becomes`: where the file goes when it is whole, and there was a session in it."""
+        self.path = Path(path)
         self._redactor = redactor
         self._split = SplitSecrets(redactor)
         self._becomes = becomes

@@ -92,8 +92,10 @@ class Undoing:
 
     async def _settle(self, run: TurnRun, marks: Marks, overlapped: bool) -> None:
         async with self._busy:
-            finds = Finds(self.ledger)
-            empty = await self._checkpoints.after(marks, finds.take)
+            finds, ours = Finds(self.ledger), self._our_files()
+            empty = await self._checkpoints.after(
+                marks, lambda found: None if os.path.realpath(found.path) in ours else finds.take(found)
+            )
             items = self._conversation.read(lambda transcript: transcript.turn_items(run.key))
             tools = [it for it in items if isinstance(it, ToolCall)]
             acted = any(it.kind in CHANGING for it in tools)
@@ -119,6 +121,12 @@ class Undoing:
             )
         except (Unreachable, PageFailed):
             return frozenset()
+
+    def _our_files(self) -> frozenset[str]:
+        """The recording and the audit: written by us, and no change of the agent's."""
+        launch = self._conversation.host.launch
+        paths = (getattr(it, "path", None) for it in (launch.tap, launch.audit))
+        return frozenset(os.path.realpath(path) for path in paths if path is not None)
 
     def _notes(self, marks: Marks, overlapped: bool) -> list[str]:
         notes = [
