@@ -66,7 +66,6 @@ EVERY_RUN = {
     "test_what_waits_is_edited_removed_and_sent_now",
     "test_a_cloned_project_is_told_and_does_nothing_until_it_is_trusted",
     "test_signing_in_below_the_cell_that_waits",
-    "test_picking_a_session",
     "test_a_place_opens_the_file_at_its_line",
     "test_a_cell_of_the_open_notebook_comes_into_sight",
     "test_names_are_completed_by_keyboard_and_brought_along",
