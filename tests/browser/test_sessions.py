@@ -138,7 +138,7 @@ def test_picking_a_session(open_notebook: Open, tmp_path: Path) -> None:
     expect(rows).to_have_count(13)
     shot(notebook, "picker")
     search = panel.get_by_label("Search sessions")
-    search.fill("story of 7")
+    search.fill("story 7,")
     expect(rows).to_have_count(1)
     expect(rows).to_contain_text("The story of 7, <b>in short</b>")
     search.press("Enter")
@@ -155,7 +155,7 @@ def test_picking_a_session(open_notebook: Open, tmp_path: Path) -> None:
     expect(panel.locator("[data-acp-elsewhere]")).to_have_count(0)
 
     panel.get_by_role("button", name="Sessions").click()
-    search.fill("story of 3")
+    search.fill("story 3,")
     expect(rows).to_have_count(1)
     rows.get_by_role("button", name="Delete").click()
     rows.get_by_role("button", name="Delete", exact=True).click()
