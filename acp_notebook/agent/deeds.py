@@ -46,6 +46,11 @@ def of(event: ev.Event, session: str, made: Callable[[str], bool]) -> Deed | Non
             said: Deed = {"what": "asked", "id": event.id, "tool": event.tool_id}
         case ev.QuestionSettled():
             said = {"what": "settled"} | _fields(event)
+        case ev.ElicitationOpened():
+            said = {"what": "form", "id": event.id}
+        case ev.ElicitationSettled():  # what was filled in, its message tells
+            said = {"what": "filled", "id": event.id, "action": event.action, "by": event.by}
+            said |= {"reason": event.reason} if event.reason is not None else {}
         case ev.TerminalChanged(id=id) | ev.TerminalOutput(id=id) if not made(id):
             return None
         case ev.TerminalChanged():

@@ -109,18 +109,23 @@ class Elicitations:
         if callable(self.policy):
             policy = asyncio.ensure_future(_by_function(self.policy, request))
             try:
-                waits: set[asyncio.Future[Any]] = {one.answer, policy}
-                await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+                both: set[asyncio.Future[Any]] = {one.answer, policy}
+                await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
                 decided = one.answer.result() if one.answer.done() else policy.result()
             finally:
                 policy.cancel()
             if decided is not None:
                 return decided
-        return await self._by_user(one)
+        replay = self._conversation.host.launch.replay
+        if replay is None:
+            return await self._by_user(one)
+        recorded, waits = replay.stand_ins.filled_in(self._conversation.id, one.id, one.asked)
+        return recorded or await self._by_user(one, waits)
 
-    async def _by_user(self, one: _Open) -> Outcome:
+    async def _by_user(self, one: _Open, waits: bool = False) -> Outcome:
+        """`waits`: also where nobody can be asked, because it is known that something will settle it."""
         questions = self._conversation.permits.questions
-        if not questions.can_ask:
+        if not questions.can_ask and not waits:
             return Outcome("decline", "policy", NOBODY)
         done, _ = await asyncio.wait({one.answer}, timeout=questions.timeout)
         if done:

@@ -225,7 +225,7 @@ class Replay:
             case "output" | "terminal" if deeds.is_told(deed):
                 self.stand_ins.tell(deed)
                 return True
-            case "asked" | "settled" | "card" | "terminal":
+            case "asked" | "settled" | "form" | "filled" | "card" | "terminal":
                 if not self._deeds[deeds.key(deed)]:
                     return False
                 self._deeds[deeds.key(deed)] -= 1

@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable
 from typing import Any, Literal
 
+from ..core.redaction import REDACTED
 from .replay_script import OPENING, params
 
 Match = Literal["exact", "text"] | Callable[[str, str], bool]
@@ -64,6 +65,9 @@ def answer_difference(
     if name == "session/request_permission":
         there, here = _outcome(recorded, request), _outcome(answer, request)
         return None if there == here else _both(*(f"{_about(request)}: {it}" for it in (there, here)))
+    if name == "elicitation/create":
+        forms = _filled(recorded), _filled(answer)
+        return None if _fits(*forms) else _both(*(f"{_about(request)}: {_dump(it)}" for it in forms))
     if name in JUDGED and ("error" in recorded) != ("error" in answer):
         return _both(*(f"{_about(request)}: {_how(it)}" for it in (recorded, answer)))
     return None
@@ -122,6 +126,21 @@ def _outcome(answer: dict[str, Any], request: dict[str, Any]) -> str:
     return _how(answer)
 
 
+def _filled(answer: dict[str, Any]) -> dict[str, Any]:
+    result = answer.get("result")
+    known = result if isinstance(result, dict) else {"action": _how(answer)}
+    return {name: known[name] for name in ("action", "content") if known.get(name)}
+
+
+def _fits(there: Any, here: Any) -> bool:
+    """The same, but for what a recording does not tell."""
+    if isinstance(there, dict) and isinstance(here, dict):
+        return there.keys() == here.keys() and all(_fits(there[name], here[name]) for name in there)
+    if isinstance(there, list) and isinstance(here, list):
+        return len(there) == len(here) and all(map(_fits, there, here))
+    return bool(there == here) or (isinstance(there, str) and REDACTED in there)
+
+
 def _how(answer: dict[str, Any]) -> str:
     error = answer.get("error")
     return f"refused, {error.get('message')}" if isinstance(error, dict) else "done"
@@ -132,6 +151,8 @@ def _about(request: dict[str, Any]) -> str:
     match told:
         case {"toolCall": {"title": str(title)}}:
             return f"permission for {_short(title)!r}"
+        case {"mode": "form" | "url", "message": str(message)}:
+            return f"the form {_short(message)!r}"
         case {"path": str(path)}:
             return f"writing {path}"
         case {"command": str(command)}:

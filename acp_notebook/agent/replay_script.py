@@ -36,6 +36,7 @@ class Script:
         self._openings = deque(_openings(recording.entries))
         self._answers = _answers(recording.entries)
         self._settled = _settled(recording.entries)
+        self._filled = _filled(recording.entries)
         self._befores = _befores(recording.entries)
 
     # ---- where it stands ------------------------------------------------------------------------
@@ -105,6 +106,10 @@ class Script:
         known = self._settled.get((session, tool))
         return known.popleft() if known else None
 
+    def filled(self, session: str, id: str) -> dict[str, Any] | None:
+        """How a form was settled."""
+        return self._filled.get((session, id))
+
     def before(self, path: str) -> tuple[bool, str | None]:
         """Whether it is known what a file was before its next write, and that."""
         known = self._befores.get(path)
@@ -163,6 +168,11 @@ def _settled(entries: Sequence[Entry]) -> dict[tuple[str, str], deque[dict[str, 
         elif deed["what"] == "settled" and question in tools:
             found[question[0], tools[question]].append(deed)
     return found
+
+
+def _filled(entries: Sequence[Entry]) -> dict[tuple[str, str], dict[str, Any]]:
+    told = (entry.message for entry in entries if entry.direction == "did")
+    return {(str(it.get("session")), str(it.get("id"))): it for it in told if it["what"] == "filled"}
 
 
 def _befores(entries: Sequence[Entry]) -> dict[str, deque[str | None]]:

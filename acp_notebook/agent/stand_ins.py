@@ -11,6 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from ..core.elicitation import ACTIONS, Outcome
+from ..core.facts import ElicitationAsked
 from ..core.policy import Decision, PermissionRequest, decide
 from . import deeds
 from .replay_script import Script, params
@@ -24,6 +26,8 @@ class StandIns:
         self.open: Requests = {}
         self._script = script
         self._scratch = scratch
+        self._filled: list[dict[str, Any]] = []
+        """Requests for forms whose answers were given."""
         self._terminals: dict[tuple[str, str], Callable[[deeds.Deed], None]] = {}
 
     def tell(self, deed: deeds.Deed) -> None:
@@ -41,6 +45,36 @@ class StandIns:
                 return None, True
             return Decision(answer, by, settled.get("reason")), False
         return self._by_messages(session, request), False
+
+    def filled_in(self, session: str, id: str, asked: ElicitationAsked) -> tuple[Outcome | None, bool]:
+        """How a form was answered then; or None, and whether it was left open until something ended it."""
+        result = self._form_answer(asked)
+        settled = self._script.filled(session, id) or {}
+        by, action = str(settled.get("by", "recording")), settled.get("action", result.get("action"))
+        ended_by_others = by == "agent" or (by == "client" and action == "cancel")
+        if action not in ACTIONS or ended_by_others:
+            return None, ended_by_others
+        content = result.get("content")
+        return Outcome(
+            action, by, settled.get("reason"), content if isinstance(content, dict) else None
+        ), False
+
+    def _form_answer(self, asked: ElicitationAsked) -> dict[str, Any]:
+        """What the agent was answered to this; each answer is given once."""
+        request = asked.request
+        for message, answer in self.open.values():
+            told = params(message)
+            if message.get("method") != "elicitation/create" or any(it is message for it in self._filled):
+                continue
+            if (told.get("sessionId"), told.get("message"), told.get("url")) == (
+                asked.session_id,
+                request.message,
+                request.url,
+            ):
+                self._filled.append(message)
+                result = (answer or {}).get("result")
+                return result if isinstance(result, dict) else {}
+        return {}
 
     def _by_messages(self, session: str, request: PermissionRequest) -> Decision | None:
         """Of a recording that does not tell who answered: from what the agent was told."""

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import acp_notebook as acp
+from acp_notebook import connecting
 from acp_notebook.agent import replay as replaying
 from tests.real.user import User, allow, offer, questions, reject
 from tests.waiting import wait_until
@@ -140,6 +141,69 @@ def test_what_a_person_answered_is_answered_again(there: Path, user: Callable[..
         ask(session, *prompts)
         assert exports(session) == made
         assert files(session.cwd) == files(there)
+
+
+def fill_in(request: acp.ElicitationRequest) -> Any:
+    if request.mode == "url":
+        return {}
+    answers = {"name": "first-try", "model": "net", "user": "ada", "pin": "9876-not-to-be-seen"}
+    return {field.name: answers[field.name] for field in request.fields if field.name in answers}
+
+
+def test_a_form_that_was_filled_in_is_answered_again(there: Path) -> None:
+    prompts = ("/form", "/form secret", "/open", "/form request", "/form hostile")
+    tape = there.parent / "tape.jsonl"
+    with acp.connect("demo", cwd=there, elicitation=fill_in, record=tape) as session:
+        ask(session, *prompts)
+        made = exports(session)
+    assert "9876" not in tape.read_text()
+    with acp.connect(cassette=tape) as session:
+        ask(session, *prompts)
+        assert exports(session) == made
+    with acp.connect(cassette=tape, elicitation=fill_in) as session:  # who answers as it was is no mismatch
+        ask(session, *prompts)
+        assert exports(session) == made
+
+
+def test_a_form_is_answered_again_by_a_recording_that_does_not_tell_who_did(there: Path) -> None:
+    tape = there.parent / "tape.jsonl"
+    with acp.connect("demo", cwd=there, elicitation=fill_in, record=tape) as session:
+        said = session.prompt("/form", timeout=LIMIT_S).text
+    tape.write_text("".join(it for it in tape.read_text().splitlines(True) if '"dir":"did"' not in it))
+    with acp.connect(cassette=tape) as session:
+        assert session.prompt("/form", timeout=LIMIT_S).text == said
+
+
+def test_another_answer_to_a_form_is_a_mismatch(there: Path) -> None:
+    tape = there.parent / "tape.jsonl"
+    with acp.connect("demo", cwd=there, elicitation=fill_in, record=tape) as session:
+        ask(session, "/form")
+    for other in ("decline", lambda _: {"name": "another", "model": "net"}):
+        with (
+            acp.connect(cassette=tape, elicitation=other) as session,
+            pytest.raises(acp.CassetteMismatch, match="I need a few things"),
+        ):
+            ask(session, "/form")
+
+
+def test_a_form_that_was_cancelled_or_taken_back_is_so_again(
+    there: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tape = there.parent / "tape.jsonl"
+    monkeypatch.setattr(connecting, "may_be_asked", lambda: True)
+    with acp.connect("demo", cwd=there, record=tape) as session:
+        session._conversation.permits.questions.can_ask = True
+        ask(session, "/form withdraw")
+        turn = session.start("/form")
+        wait_until(lambda: getattr(session.transcript.items[-1], "status", "") == "open", "it asks")
+        turn.cancel()
+        turn.wait(LIMIT_S)
+        made = exports(session)
+    monkeypatch.setattr(connecting, "may_be_asked", lambda: False)
+    monkeypatch.setattr(replaying, "GRACE_S", 0.05)
+    with acp.connect(cassette=tape) as session:
+        ask(session, "/form withdraw", "/form")
+        assert exports(session) == made
 
 
 def test_a_lasting_answer_is_not_remembered_by_a_replay(there: Path, tmp_path: Path) -> None:
@@ -398,6 +462,7 @@ def test_secrets_of_env_are_not_in_what_the_client_did(there: Path) -> None:
     (there / "a.txt").write_text(f"the key is {secret}")
     with acp.connect("demo", cwd=there, env={"KEY": secret}, permissions="allow", record=tape) as session:
         ask(session, "/write a.txt gone", f"/sh echo {secret}")
+        assert secret not in session.to_text()
     assert secret not in tape.read_text()
 
 
