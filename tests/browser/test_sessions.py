@@ -127,7 +127,7 @@ def test_how_it_looks(open_notebook: Open, tmp_path: Path, theme: str, size: tup
 
 
 def test_picking_a_session(open_notebook: Open, tmp_path: Path) -> None:
-    cells = [keeping(tmp_path / "kept", 12), "s", "print([it.title for it in s.agent.open_sessions])"]
+    cells = [keeping(tmp_path / "kept", 12), "s", "print(len(s.agent.open_sessions), 'are open')"]
     notebook = open_notebook(cells)
     notebook.run(0, 1)
     panel = notebook.panel(1).first
@@ -150,7 +150,7 @@ def test_picking_a_session(open_notebook: Open, tmp_path: Path) -> None:
     expect(other).to_contain_text("You said: “and now?”")
     shot(notebook, "picker-elsewhere")
     notebook.run(2)
-    expect(notebook.output(2)).to_contain_text("None, 'The story of 7")
+    expect(notebook.output(2)).to_contain_text("2 are open")
     panel.locator("[data-acp-back]").first.click()
     expect(panel.locator("[data-acp-elsewhere]")).to_have_count(0)
 
