@@ -58,7 +58,7 @@ class Picker:
         return {
             "id": info.id,
             "cwd": clean(info.cwd)[:SHOWN_CHARS],
-            "title": info.title and clean(info.title)[:SHOWN_CHARS],
+            "title": info.title and info.title[:SHOWN_CHARS],
             "updated_at": info.updated_at and info.updated_at[:SHOWN_CHARS],
             "open": info.id in self._conversation.host.sessions,
             "here": info.id == self._conversation.id,

@@ -53,7 +53,8 @@ class QueuedPrompt:
 
     def __repr__(self) -> str:
         more = len(self._run.content) - bool(self.text)
-        return f"<queued: {shown(self.text, chars=80)}{f' (+{more})' if more else ''}>"
+        text = self._conversation.host.launch.redactor.text(self.text)
+        return f"<queued: {shown(text, chars=80)}{f' (+{more})' if more else ''}>"
 
 
 class Queue(Sequence[QueuedPrompt]):

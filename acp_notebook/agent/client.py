@@ -136,7 +136,7 @@ class Client:
         return conversation
 
     def unreadable(self, line: Garbage) -> None:
-        self._host.stray.append(f"{line.head} ({line.why})")
+        self._host.stray.append(self._host.launch.redactor.text(f"{line.head} ({line.why})"))
         if line.head.lstrip().startswith("{"):
             # It was meant as a message: people should know. A line of a log is only kept.
             self._host.update(None, UnknownReceived(f"unreadable message ({line.why})", line.head))

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 from msgspec import UNSET, Raw
 
+from ..core.redaction import Redactor
 from ..errors import AgentDied, AgentError, CassetteMismatch, ProtocolError
 from ..wire import jsonrpc, v1
 from ..wire.jsonrpc import Answer, Garbage, Id, Notification, Request, RpcError
@@ -29,6 +30,8 @@ STDERR_LINES = 10
 MAX_UNSENT = 256 * 1024 * 1024
 """Bytes that an agent may leave unread before we give it up: it will not read them any more."""
 
+
+NO_SECRETS = Redactor()
 
 _CANCELLED = RpcError(jsonrpc.CANCELLED, "cancelled")
 
@@ -76,10 +79,14 @@ Answered = Callable[[Raw | None, Exception | None], None]
 
 
 class Connection:
-    def __init__(self, transport: Transport, handler: Handler, tap: Tap | None = None) -> None:
+    def __init__(
+        self, transport: Transport, handler: Handler, tap: Tap | None = None, redactor: Redactor = NO_SECRETS
+    ) -> None:
+        """`redactor`: takes secrets out of errors; they end in a notebook's file, as tracebacks."""
         self._transport = transport
         self._handler = handler
         self._tap = tap
+        self._redactor = redactor
         self._peer = jsonrpc.Peer()
         self._waiting: dict[int, Answered] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -190,7 +197,7 @@ class Connection:
             what = f"{answer.method}: the agent's answer cannot be read ({answer.unreadable})"
             answered(None, ProtocolError(what))
         elif answer.error is not None:
-            answered(None, _error_of(answer.error, answer.method))
+            answered(None, _error_of(answer.error, answer.method, self._redactor))
         else:
             answered(answer.result, None)
 
@@ -246,7 +253,7 @@ class Connection:
     # ---- end -----------------------------------------------------------------------------
 
     def _ended(self, ending: Ending) -> None:
-        self._fail(_error_of_ending(ending), ending)
+        self._fail(_error_of_ending(ending, self._redactor), ending)
 
     def _fail(self, error: Exception, ending: Ending | None = None) -> None:
         if self._error is not None:
@@ -263,18 +270,20 @@ class Connection:
         self._handler.ended(error)
 
 
-def _error_of(error: RpcError, method: str) -> Exception:
+def _error_of(error: RpcError, method: str, redactor: Redactor) -> Exception:
     # Agents on the TypeScript SDK say what happened in `details`; their message is "Internal error".
     data = error.data.get("details") if isinstance(error.data, dict) else error.data
     detail = f" ({data})" if isinstance(data, str) and data else ""
-    return AgentError(f"{method}: {error.message}{detail}", code=error.code, data=error.data)
+    text = redactor.text(f"{method}: {error.message}{detail}")
+    return AgentError(text, code=error.code, data=redactor.plain(error.data))
 
 
-def _error_of_ending(ending: Ending) -> Exception:
+def _error_of_ending(ending: Ending, redactor: Redactor = NO_SECRETS) -> Exception:
     if ending.mismatch:
         return CassetteMismatch(ending.reason)
-    lines = [ending.reason]
-    if ending.stderr.strip():
-        last = ending.stderr.strip().splitlines()[-STDERR_LINES:]
+    stderr = redactor.text(ending.stderr)
+    lines = [redactor.text(ending.reason)]
+    if stderr.strip():
+        last = stderr.strip().splitlines()[-STDERR_LINES:]
         lines += ["its last words on stderr:", *(f"  {line}" for line in last)]
-    return AgentDied("\n".join(lines), exit_code=ending.exit_code, stderr=ending.stderr)
+    return AgentDied("\n".join(lines), exit_code=ending.exit_code, stderr=stderr)

@@ -79,7 +79,7 @@ class Launch:
     """Whether we serve files to it, … """
     terminal: bool = True
     """… and commands; otherwise it does these things itself."""
-    env: Mapping[str, str] = field(default_factory=dict)
+    env: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Of the commands that are run for it."""
     audit: AuditFile | None = None
     question_timeout: float | None = None
@@ -175,7 +175,7 @@ class AgentHost:
 
     async def connect(self) -> None:
         transport = self.launch.transport()
-        connection = Connection(transport, Client(self), self.launch.tap)
+        connection = Connection(transport, Client(self), self.launch.tap, self.launch.redactor)
         try:
             connection.start()
         except OSError as error:
@@ -185,9 +185,10 @@ class AgentHost:
             call = v1.initialize(
                 self.launch.capabilities, name="acp_notebook", title="acp_notebook", version=__version__
             )
-            self.facts = v1.read_initialize(await self.request(call))
-            self.quirks = self.launch.quirks(self.facts)
-            self.launch.redactor.learn(it for way in self.facts.auth_methods for it in way.env.values())
+            facts = v1.read_initialize(await self.request(call))
+            self.quirks = self.launch.quirks(facts)
+            self.launch.redactor.learn(it for way in facts.auth_methods for it in way.env.values())
+            self.facts = facts.cleaned(self.launch.redactor.text)
             if self.facts.protocol_version != v1.VERSION:
                 raise ProtocolError(
                     f"{self.name} speaks version {self.facts.protocol_version} of the protocol, this client "

@@ -5,6 +5,7 @@ Knows neither the open ones' content nor who lists them. Lives on the loop threa
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..core.facts import SessionInfo
@@ -39,9 +40,14 @@ class SessionStore:
             lambda: self._host.request(v1.list_sessions(cwd, cursor)), asker
         )
         try:
-            return v1.read_sessions(answer)
+            found, following = v1.read_sessions(answer)
+            return tuple(self._cleaned(it) for it in found), following
         except v1.Malformed as error:
             raise ProtocolError(f"session/list: the agent's answer cannot be used ({error})") from None
+
+    def _cleaned(self, info: SessionInfo) -> SessionInfo:
+        """Titles are often the first words of a prompt. A folder is what the session is opened in."""
+        return replace(info, title=info.title and self._host.launch.redactor.text(info.title))
 
     async def all(self, cwd: str | None) -> tuple[list[SessionInfo], bool]:
         """Every session, once, and whether that is all of them."""

@@ -5,8 +5,8 @@ Knows no protocol field names (`wire.v1` reads them in) and no state.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 
 from .elicitation import ElicitationRequest
 from .events import Event, ToolChanged
@@ -61,6 +61,18 @@ class AgentFacts:
     capabilities: Capabilities = Capabilities()
     auth_methods: tuple[AuthMethod, ...] = ()
     raw: Json = field(default=None, repr=False)
+
+    def cleaned(self, text: Callable[[str], str]) -> AgentFacts:
+        """The same, with the words for people as `text` makes them."""
+        return replace(
+            self,
+            title=self.title and text(self.title),
+            version=self.version and text(self.version),
+            auth_methods=tuple(
+                replace(it, name=text(it.name), description=it.description and text(it.description))
+                for it in self.auth_methods
+            ),
+        )
 
 
 @dataclass(frozen=True, slots=True)
