@@ -391,7 +391,9 @@ def test_a_checkpoint_that_is_late_is_left_out_and_that_is_said(
 
 def test_the_demo_shows_all_of_it(demo: Demo, folder: Path) -> None:
     session = demo(cwd=folder, permissions="allow")
-    session.prompt("/refactor", timeout=LIMIT_S)
+    made = session.prompt("/refactor", timeout=LIMIT_S)
+    # Its tool call names the folder that it makes, not the files in it.
+    assert {(it.action, it.allowed_by, it.note) for it in made.changes} == {("created", "policy", None)}
     before = picture(folder)
     turn = session.prompt("/refactor", timeout=LIMIT_S)
     found = {Path(it.path).name: (it.action, it.via, it.allowed_by, len(it.hunks)) for it in turn.changes}

@@ -6,7 +6,7 @@ Knows the transcript's tool calls and the ledger; no disk and no git.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from ...core import changes as ch
@@ -138,9 +138,11 @@ class Booker:
         turn.changes.append(change)
 
     def _attribute(self, change: Change, tools: Sequence[ToolCall]) -> None:
-        """Which tool call did it: the last that names the path, else the only command that was allowed."""
+        """Which tool call did it: the last that names the path or a folder above it, else the only command
+        that was allowed."""
         paths = {part.path for part in change.parts}
         naming = [it for it in tools if it.kind != "read" and paths & set(_named(it))]
+        naming = naming or [it for it in tools if it.kind in CHANGING and _above(it, paths)]
         commands = [it for it in tools if it.kind == "execute"]
         asked = [it for it in commands if self._who(it) is not None]
         if naming:
@@ -159,6 +161,11 @@ def _part(seen: Seen) -> Part:
 def _named(tool: ToolCall) -> list[str]:
     named = [it.path for it in tool.locations] + [it.path for it in tool.diffs]
     return [os.path.realpath(it) for it in named if os.path.isabs(it)]
+
+
+def _above(tool: ToolCall, paths: Iterable[str]) -> bool:
+    """Whether it names a folder that one of these is in."""
+    return any(path.startswith(os.path.join(named, "")) for named in _named(tool) for path in paths)
 
 
 def allowed_by(tool: ToolCall, items: Sequence[object]) -> str | None:
