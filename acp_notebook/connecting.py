@@ -279,7 +279,7 @@ async def _opened(
     host = AgentHost(launch)
     await host.start()
     try:
-        agent = Agent(host, cwd=cwd, policy=policy, redact=redact)
+        agent = Agent(host, cwd=cwd, policy=policy, redact=redact, mcp_servers=mcp_servers, roots=roots)
         session = await agent._open(*how, None, None, mcp_servers, roots, shows=shows)
         for text in notices:
             session._conversation.apply(ev.NoticeGiven("warning", "Settings", text, source="client"))

@@ -35,8 +35,20 @@ GivenServers = Mapping[str, Mapping[str, Any]] | Iterable[Mapping[str, Any] | st
 class Agent:
     """A running agent. `new_session()` opens another conversation with it."""
 
-    def __init__(self, host: AgentHost, *, cwd: str, policy: Policy, redact: Redact | None = None) -> None:
+    def __init__(
+        self,
+        host: AgentHost,
+        *,
+        cwd: str,
+        policy: Policy,
+        redact: Redact | None = None,
+        mcp_servers: GivenServers = (),
+        roots: Iterable[str | Path] = (),
+    ) -> None:
+        """What the sessions on it have, unless they are given others."""
         self._host = host
+        self._mcp_servers = mcp_servers
+        self._roots = tuple(roots)
         self._redact = redact
         self._cwd = cwd
         self._policy = policy
@@ -90,7 +102,10 @@ class Agent:
         mcp_servers: GivenServers = (),
         roots: Iterable[str | Path] = (),
     ) -> Session:
-        """Another conversation on this agent; by default in the same folder, by the same policy."""
+        """Another conversation on this agent.
+
+        What is not given is as `connect` was given it: the folder and its `roots`, the policy, MCP servers.
+        """
         return self._opened("new", None, cwd, permissions, mcp_servers, roots)
 
     def load(
@@ -152,9 +167,20 @@ class Agent:
         if self._host.home.reachable:
             self._host.home.call(self._host.close())
 
-    def _opened(self, *how: Any) -> Session:
+    def _opened(
+        self,
+        how: str,
+        id: str | None,
+        cwd: str | Path | None,
+        permissions: Policy | None,
+        mcp_servers: GivenServers,
+        roots: Iterable[str | Path],
+    ) -> Session:
         shows = sign_in_shown()
-        return self._host.home.call(self._open(*how, shows=shows))
+        servers = self._mcp_servers if mcp_servers is not None and not mcp_servers else mcp_servers
+        folders = tuple(roots) or (self._roots if cwd is None else ())
+        opening = self._open(how, id, cwd, permissions, servers, folders, shows=shows)
+        return self._host.home.call(opening)
 
     async def _open(
         self,

@@ -94,6 +94,15 @@ def test_servers_of_the_file_by_name_always_and_none(folder: Path, monkeypatch: 
         assert [it["name"] for it in told(session)] == ["first", "third"]
 
 
+def test_another_session_on_the_agent_has_what_connect_was_given(folder: Path) -> None:
+    (folder / "config.toml").write_text("[mcp_servers.first]\ncommand = 'sh'\nalways = true\n")
+    for given, names in (([SH], ["files"]), (None, []), ((), ["first"])):
+        with telling(mcp_servers=given) as session:
+            assert [it["name"] for it in told(session)] == names
+            assert [it["name"] for it in told(session.agent.new_session())] == names
+            assert [it["name"] for it in told(session.agent.load("other"))] == names
+
+
 def test_its_secrets_are_in_no_recording_no_repr_and_no_audit(tmp_path: Path) -> None:
     recorded = tmp_path / "recorded.jsonl"
     with telling("http", mcp_servers=[SH, WEB], record=recorded) as session:

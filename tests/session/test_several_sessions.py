@@ -59,6 +59,18 @@ def test_a_new_session_may_have_its_own_folder_and_policy(session: acp.Session, 
 # ---- closing --------------------------------------------------------------------------------------
 
 
+def test_a_new_session_has_the_roots_of_its_folder_and_another_folder_has_none(
+    demo: Demo, tmp_path: Path
+) -> None:
+    (beside := tmp_path / "beside").mkdir()
+    (beside / "a.txt").write_text("what is beside")
+    running = demo(roots=[beside]).agent
+    read = f"/read {beside / 'a.txt'}"
+    assert "what is beside" in running.new_session().prompt(read, timeout=LIMIT_S).text
+    (elsewhere := tmp_path / "elsewhere").mkdir()
+    assert "what is beside" not in running.new_session(cwd=elsewhere).prompt(read, timeout=LIMIT_S).text
+
+
 def test_closing_one_session_keeps_the_agent_and_closing_the_last_ends_it(session: acp.Session) -> None:
     running, other = session.agent, session.agent.new_session()
     session.close()
