@@ -455,6 +455,7 @@ class Conversation:
             self._end(run, ev.TurnEnded("done", "cancelled"), None)
         self._settle_questions("the session was closed")
         self.queue.close(SessionClosed("the session was closed"))
+        self.host.signing.left(self)
         self._unstuck.set()
         await self.hands.terminals.close()
         if run is not None:

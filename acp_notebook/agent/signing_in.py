@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import shlex
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec.structs import replace
 
@@ -18,7 +18,7 @@ from ..core import events as ev
 from ..core.facts import AuthMethod
 from ..core.records import SignIn, SignInMethod
 from ..core.transcript import Transcript
-from ..errors import AgentError, AuthenticationRequired, Error, Timeout, UsageError
+from ..errors import AgentError, AuthenticationRequired, Error, SessionClosed, Timeout, UsageError
 from ..wire import v1
 from ..wire.jsonrpc import AUTH_REQUIRED
 from .sign_in_scripts import SignInScripts
@@ -50,6 +50,8 @@ class SigningIn:
         self._passed = asyncio.Event()
         self._trying: tuple[str, asyncio.Task[None]] | None = None
         self._waiting: list[Conversation] = []
+        self._leaving: list[tuple[Conversation | None, asyncio.Future[None]]] = []
+        """Of each one who waits: resolved when that session is closed."""
         self._scripts = SignInScripts()
 
     # ---- a call that may need it ----------------------------------------------------------------
@@ -99,7 +101,7 @@ class SigningIn:
             it.apply(ev.StatusChanged("signed_out"))
         self._tell()
         try:
-            await self._passed.wait()
+            await self._passed_unless_left(asker)
         finally:
             for it, before in status:
                 self._waiting.remove(it)
@@ -108,6 +110,25 @@ class SigningIn:
                     it.apply(ev.StatusChanged(before))
             if not self._waiting:
                 self._over()
+
+    async def _passed_unless_left(self, asker: Conversation | None) -> None:
+        passed = asyncio.ensure_future(self._passed.wait())
+        mine = (asker, asyncio.get_running_loop().create_future())
+        self._leaving.append(mine)
+        try:
+            waits: set[asyncio.Future[Any]] = {passed, mine[1]}
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+            if mine[1].done():
+                raise SessionClosed("the session was closed before anybody had signed in")
+        finally:
+            passed.cancel()
+            self._leaving.remove(mine)
+
+    def left(self, *askers: Conversation | None) -> None:
+        """These are closed: nobody waits in them any more."""
+        for asker, left in self._leaving:
+            if asker in askers and not left.done():
+                left.set_result(None)
 
     # ---- signing in -----------------------------------------------------------------------------
 
@@ -248,6 +269,7 @@ class SigningIn:
             self._tell()
 
     def close(self) -> None:
+        self.left(*(asker for asker, _ in self._leaving))
         self._scripts.clear()
 
 

@@ -240,3 +240,22 @@ def test_what_the_methods_environment_holds_is_a_secret(signed_out: Callable[...
     turn = session.prompt(f"it is {secret}!", timeout=LIMIT_S)
     assert secret not in session.to_text()
     assert "[redacted]!" in turn.text
+
+
+@pytest.mark.parametrize("whole", [True, False], ids=["the agent", "the session"])
+def test_nobody_waits_for_a_sign_in_of_what_was_closed(demo: Demo, tmp_path: Path, whole: bool) -> None:
+    session = demo(env={**WANTED, "ACP_DEMO_HOME": str(tmp_path)}, auth="demo-login")
+    other = session.agent.new_session()
+    session.agent.logout()
+    session._conversation.shows_sign_in = True
+    store, home = session.agent._host.store, session._home
+    with ThreadPoolExecutor() as pool:
+        listing = pool.submit(home.call, store.page(None, None, session._conversation))
+        others = pool.submit(session.agent.sessions)
+        asked(session)
+        session.agent.close() if whole else session.close()
+        with pytest.raises(acp.SessionClosed):
+            listing.result(LIMIT_S)
+        other.agent.close()
+        with pytest.raises(acp.SessionClosed):
+            others.result(LIMIT_S)
