@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from ..core import events as ev
 from ..core import grants as gr
-from ..core.acts import Act, acts_of, covers, names, remaining
+from ..core.acts import Act, acts_of, covers, implied_acts, names, remaining
 from ..core.facts import PermissionAsked
 from ..core.policy import WORDS, Decision, PermissionRequest, Policy, Word, decide
 from ..core.records import Json, Offer, Option, Text
@@ -241,6 +241,9 @@ class Permits:
         else:
             word = "allow" if decide(said, request.options, by="").allows(request.options) else "reject"
         judged, rule = self._judge.judged(word, request.kind, acts)
+        implied = implied_acts(request.tool, self._conversation.cwd, os.path.realpath)
+        hidden = (self._judge.rejects(act, word) for act in implied) if judged != "reject" else ()
+        judged, rule = next((("reject", whose) for whose in hidden if whose), (judged, rule))
         return (said, None) if judged == word else (judged, rule)
 
     def _settle(self, id: str, decision: Decision) -> None:

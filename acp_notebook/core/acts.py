@@ -111,6 +111,17 @@ def acts_of(tool: ToolCall, cwd: str, resolve: Resolve = unresolved) -> tuple[Ac
     return acts if whole else (*acts, Act(tool.kind))  # without a path: something that nobody has looked at
 
 
+def implied_acts(tool: ToolCall, cwd: str, resolve: Resolve = unresolved) -> tuple[Act, ...]:
+    """What a call does whatever it calls itself: one that names a command runs it, one with a diff writes.
+
+    For rules that reject; agents call the tools of other servers "other".
+    """
+    command = _named_command(tool.raw_input) if tool.kind != "execute" else None
+    ran = (Act("execute", _folder(tool.raw_input, cwd, resolve), command),) if command else ()
+    diffs = tool.diffs[:MAX_PATHS] if tool.kind != "edit" else ()
+    return (*ran, *(Act("edit", _absolute(diff.path, cwd, resolve)) for diff in diffs))
+
+
 def names(tool: ToolCall, act: Act, cwd: str, resolve: Resolve = unresolved) -> bool:
     """Whether the call, as it is, says of itself that it does this: the same file, or the same line."""
     if tool.kind != act.kind:

@@ -16,6 +16,7 @@ from acp_notebook.core.acts import Act
 from acp_notebook.core.facts import PermissionAsked
 from acp_notebook.core.policy import PermissionRequest
 from acp_notebook.core.records import Diff, Option, Text
+from acp_notebook.core.rules import NO_JUDGE, Judge, Rule, Rules
 from acp_notebook.core.snapshot import ToolCall
 from acp_notebook.core.transcript import Transcript
 
@@ -46,11 +47,11 @@ class Conversation:
 class Work:
     """What an agent does, and how its questions and ours are answered ("ask": nobody is there)."""
 
-    def __init__(self, answer: str = "always", ours: str = "ask") -> None:
+    def __init__(self, answer: str = "always", ours: str = "ask", judge: Judge = NO_JUDGE) -> None:
         conversation: Any = Conversation()
         self.conversation = conversation
         auditor = Auditor(lambda: ("s1", "t1"))
-        self.permits = Permits(self.conversation, self._policy, [FOLDER], auditor)
+        self.permits = Permits(self.conversation, self._policy, [FOLDER], auditor, judge)
         self.answer, self.ours = answer, ours
         self.seen: list[ToolCall] = []
 
@@ -61,8 +62,8 @@ class Work:
     async def call(self, id: str, **fields: Any) -> None:
         self.conversation.apply(ev.ToolChanged(id, created=True, status="pending", **fields))
 
-    async def ask(self, id: str) -> None:
-        await self.permits.asked(PermissionAsked("s1", ev.ToolChanged(id), OPTIONS))
+    async def ask(self, id: str) -> str | None:
+        return await self.permits.asked(PermissionAsked("s1", ev.ToolChanged(id), OPTIONS))
 
     async def run(self, line: str) -> None:
         named = {"command": line}
@@ -188,3 +189,32 @@ def test_our_question_about_a_call_of_the_agents_shows_what_would_be_written() -
         assert (tool.id, tool.diffs, tool.unprompted) == ("a", (real,), True)
 
     asyncio.run(asyncio.wait_for(work(), LIMIT_S))
+
+
+@pytest.mark.parametrize(
+    ("fields", "answer"),
+    [
+        ({"kind": "execute", "raw_input": {"command": "rm -r x"}}, "no"),
+        ({"kind": "other", "raw_input": {"command": "rm -r x"}}, "no"),
+        ({"kind": "read", "raw_input": {"command": ["rm", "-r", "x"], "path": "a.txt"}}, "no"),
+        ({"kind": "other", "raw_input": {"command": "ls"}}, "always"),
+        ({"kind": "edit", "content": (Diff("/project/keep/a.txt", "new"),)}, "no"),
+        ({"kind": "think", "content": (Diff("/project/keep/a.txt", "new"),)}, "no"),
+        ({"kind": "think", "content": (Diff("/project/a.txt", "new"),)}, "always"),
+        ({"kind": "read", "raw_input": {"path": "/project/keep/a.txt"}}, "always"),
+    ],
+)
+def test_a_rule_rejects_what_a_call_does_whatever_it_calls_itself(
+    fields: dict[str, Any], answer: str
+) -> None:
+    rules = (
+        Rule(say="reject", kind="execute", command="rm *"),
+        Rule(say="reject", kind="edit", path="/project/keep"),
+    )
+
+    async def main() -> None:
+        work = Work(judge=Judge(own=Rules(rules=rules)))
+        await work.call("c1", title="Look around", **fields)
+        assert await work.ask("c1") == answer
+
+    asyncio.run(asyncio.wait_for(main(), LIMIT_S))
