@@ -62,6 +62,7 @@ EVERY_RUN = {
     "test_an_agent_edits_inserts_and_deletes_while_the_user_writes",
     "test_session_notebook",
     "test_undo_a_hunk_a_file_a_turn_and_redo",
+    "test_cells_of_the_open_notebook_are_undone_and_done_again",
     "test_fill_in_a_form_by_keyboard",
     "test_what_waits_is_edited_removed_and_sent_now",
     "test_a_cloned_project_is_told_and_does_nothing_until_it_is_trusted",
