@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, overload
 
 from .agent.undo import ledger as book
+from .agent.undo.checkpoints import END_S
 from .agent.undo.undoing import Deed
 from .core.changes import FileChange, Version, lines_of_diff
 from .core.changes import Hunk as HunkRecord
@@ -22,6 +23,11 @@ if TYPE_CHECKING:
     from .turn import Turn
 
 HEAD = ("turn", "action", "path", "+", "-", "state", "via", "allowed by", "note")
+
+FOUND_S = END_S
+"""For changes that are still being found: whoever undoes a turn must not undo a part of it unawares."""
+
+SETTLING = "the changes of the last turn are still being found: look again in a moment"
 
 SHOWN = 100
 """Rows, where the table is shown; the table itself has them all."""
@@ -223,7 +229,8 @@ class ChangesTable(Sequence[Change]):
         """What is not covered, in plain words."""
         turns = self._conversation.undoing.ledger.turns
         chosen = [it for it in tuple(turns.values()) if self._turn in (None, it.id)]
-        return tuple(dict.fromkeys(note for turn in chosen for note in turn.notes))
+        settling = (SETTLING,) if self._conversation.undoing.settling else ()
+        return (*dict.fromkeys(note for turn in chosen for note in turn.notes), *settling)
 
     @property
     def diff(self) -> str:
@@ -271,7 +278,8 @@ class ChangesTable(Sequence[Change]):
 
 
 def changes_of(conversation: Conversation, turn: str | None = None) -> ChangesTable:
-    """All changes of the session, or of this turn."""
+    """All changes of the session, or of this turn; those of a turn that has just ended are waited for."""
+    conversation.host.home.call(conversation.undoing.settled(FOUND_S))
     found = [Change(conversation, it) for it in conversation.undoing.ledger if turn in (None, it.turn)]
     return ChangesTable(conversation, found, turn)
 

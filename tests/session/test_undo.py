@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import stat
 import subprocess
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import acp_notebook as acp
 from acp_notebook.agent.undo import checkpoints
-from acp_notebook.agent.undo.covers import Mark
+from acp_notebook.agent.undo.covers import Found, Mark
 from acp_notebook.agent.undo.shadow import Shadow
 from acp_notebook.core.changes import FileChange
 from acp_notebook.core.snapshot import Changes, ToolCall
@@ -264,6 +266,196 @@ def test_the_users_own_repository_is_as_it_was(demo: Demo, folder: Path) -> None
     assert picture(folder) == before
     assert of_user() == state
     assert not hooks_ran.exists()
+
+
+def test_a_submodule_and_a_huge_ignored_folder(demo: Demo, folder: Path, tmp_path: Path) -> None:
+    library = tmp_path / "library"
+    library.mkdir()
+    git(library, "init", "-q")
+    (library / "lib.py").write_text("x = 1\n")
+    git(library, "add", "-A")
+    git(library, "commit", "-qm", "one")
+    git(folder, "init", "-q")
+    (folder / "a.txt").write_text("one\n")
+    (folder / ".gitignore").write_text("data/\n")
+    git(folder, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(library), "vendor/lib")
+    git(folder, "add", "-A")
+    git(folder, "commit", "-qm", "one")
+    (folder / "vendor/lib/lib.py").write_text("the user's own\n")
+    for number in range(100):
+        (folder / f"data/{number}").mkdir(parents=True)
+        for name in range(30):
+            (folder / f"data/{number}/{name}").touch()
+    with open(folder / "data/sparse", "wb") as file:
+        file.truncate(5 * 2**30)
+
+    def of_user() -> tuple[dict[Path, bytes], str]:
+        files = {it: it.read_bytes() for it in (folder / ".git").rglob("*") if it.is_file()}
+        return files, git(folder, "--no-optional-locks", "status", "--porcelain=v2")
+
+    before = of_user()
+    assert " S.M. " in before[1], "the submodule's state is in it"
+    session = demo(cwd=folder, permissions="allow")
+    command = "echo two > a.txt; echo more >> vendor/lib/lib.py; echo new > data/7/new"
+    turn = session.prompt(f"/sh {command}", timeout=LIMIT_S)
+    found = {os.path.relpath(it.path, folder): (it.undoable, it.why or "") for it in turn.changes}
+    assert found["a.txt"] == (True, "")
+    assert not found["vendor/lib"][0] and "a repository of its own" in found["vendor/lib"][1]
+    assert not found["data"][0] and "1 change in it" in found["data"][1]
+    assert len(found) == 3
+    notes = " ".join(turn.changes.notes)
+    assert "vendor/lib/" in notes and "data/" in notes
+    turn.revert()
+    assert (folder / "a.txt").read_text() == "one\n"
+    assert (folder / "vendor/lib/lib.py").read_text() == "the user's own\nmore\n"
+    assert of_user() == before
+
+
+def test_a_folder_of_data_does_not_hide_what_happened_in_a_submodule(
+    demo: Demo, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("acp_notebook.agent.undo.outside.MOST_ENTRIES", 100)
+    git(folder, "init", "-q")
+    (folder / ".gitignore").write_text("data/\nsecret.env\n")
+    (folder / "nested").mkdir()
+    git(folder / "nested", "init", "-q")
+    for number in range(30):
+        (folder / f"data/{number}").mkdir(parents=True)
+        for name in range(30):
+            (folder / f"data/{number}/{name}").touch()
+    session = demo(cwd=folder, permissions="allow")
+    turn = session.prompt("/sh echo a > nested/a; echo b > secret.env; echo c > data/29/new", timeout=LIMIT_S)
+    assert {Path(it.path).name for it in turn.changes} >= {"nested", "secret.env"}
+    assert any("too much in it to look for changes: data/" in note for note in turn.changes.notes)
+
+
+@pytest.mark.parametrize("many", [False, True], ids=["one by one", "many"])
+def test_a_pipe_where_a_file_was_hides_nothing_else(
+    demo: Demo, folder: Path, many: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if many:
+        monkeypatch.setattr("acp_notebook.agent.undo.shadow.ONE_BY_ONE", 0)
+    (folder / "f").write_text("f\n")
+    (folder / "g").write_text("g\n")
+    session = demo(cwd=folder, permissions="allow")
+    turn = session.prompt("/sh rm f; mkfifo f; mkfifo new; echo more >> g", timeout=LIMIT_S)
+    assert {Path(it.path).name: it.action for it in turn.changes} == {"f": "deleted", "g": "modified"}
+    with pytest.raises(acp.Conflict, match="f is no plain file"):
+        turn.revert()
+    assert (folder / "g").read_text() == "g\n"
+    (folder / "f").unlink()
+    turn.revert()
+    assert (folder / "f").read_text() == "f\n"
+
+
+@pytest.mark.parametrize("kind", ["no repository", "repository", "no git"])
+def test_a_folder_that_was_deleted_as_a_whole_comes_back(
+    demo: Demo, folder: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filled(folder)
+    if kind == "repository":
+        git(folder, "init", "-q")
+    if kind == "no git":
+        monkeypatch.setattr("acp_notebook.agent.undo.checkpoints.program", lambda: None)
+    before = picture(folder)
+    session = demo(cwd=folder, permissions="allow")
+    turn = session.prompt(f"/sh rm -rf {folder}", timeout=LIMIT_S)
+    assert not folder.exists()
+    lost = [(Path(it.path).name, it.why) for it in turn.changes if not it.undoable]
+    assert lost == ([(".git", "the repository itself is not covered")] if kind == "repository" else [])
+    turn.revert()
+    assert picture(folder) == before
+    turn.redo()
+    assert not [it for it in picture(folder).values() if it[0] != "folder"]
+
+
+# ---- when ----------------------------------------------------------------------------------------
+
+
+def test_undo_clicked_twice_leaves_what_came_since(demo: Demo, folder: Path) -> None:
+    session = demo(cwd=folder, permissions="allow")
+    session.prompt("/write a.txt new", timeout=LIMIT_S)
+    act(session, "undo", "t1")
+    (folder / "a.txt").write_text("mine\n")
+    act(session, "undo", "t1")
+    assert the_file(session).state == "undone" and (folder / "a.txt").read_text() == "mine\n"
+    act(session, "redo", "t1")
+    assert the_file(session).state == "conflict"
+
+
+def test_nothing_is_undone_between_the_mark_and_the_prompt(
+    demo: Demo, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = demo(cwd=folder, permissions="allow")
+    first = session.prompt("/sh echo a > a.txt", timeout=LIMIT_S)
+    reached, go_on = threading.Event(), threading.Event()
+    ready = session._conversation.ready
+
+    async def slow() -> None:
+        reached.set()
+        while not go_on.is_set():
+            await asyncio.sleep(0.01)
+        await ready()
+
+    monkeypatch.setattr(session._conversation, "ready", slow)
+    turn = session.start("/sh echo b > b.txt")
+    assert reached.wait(LIMIT_S)
+    with pytest.raises(acp.UsageError, match="about to"):
+        first.revert()
+    go_on.set()
+    turn.wait(LIMIT_S)
+    assert [Path(it.path).name for it in turn.changes] == ["b.txt"]
+    first.revert()
+    assert [it.name for it in folder.iterdir()] == ["b.txt"]
+
+
+def test_a_slow_look_after_a_turn_neither_holds_the_next_one_nor_is_missed(
+    demo: Demo, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = demo(cwd=folder, permissions="allow")
+    session.prompt("hello", timeout=LIMIT_S)
+    go_on, real = threading.Event(), Shadow.compare
+
+    def slow(self: Shadow, before: Mark, after: Mark) -> Iterator[Found]:
+        assert go_on.wait(LIMIT_S)
+        return real(self, before, after)
+
+    monkeypatch.setattr(Shadow, "compare", slow)
+    monkeypatch.setattr("acp_notebook.agent.undo.undoing.SETTLE_S", 0.05)
+    monkeypatch.setattr("acp_notebook.changes.FOUND_S", 0.05)
+    first = session.prompt("/sh echo a > a.txt", timeout=LIMIT_S)
+    assert not first.changes and "still being found" in " ".join(first.changes.notes)
+    monkeypatch.setattr(checkpoints, "START_S", 0.05)
+    second = session.prompt("/write b.txt b", timeout=LIMIT_S)
+    monkeypatch.setattr("acp_notebook.changes.FOUND_S", LIMIT_S)
+    go_on.set()
+    assert [Path(it.path).name for it in second.changes] == ["b.txt"]
+    assert "not ready in time" in " ".join(second.changes.notes)
+    assert [Path(it.path).name for it in first.changes] == ["a.txt"]
+    assert "the next turn began before" in " ".join(first.changes.notes)
+    first.revert()
+    assert [it.name for it in folder.iterdir()] == ["b.txt"]
+
+
+def test_a_git_that_hangs_is_ended_with_all_that_it_started(
+    demo: Demo, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = tmp_path / "pid"
+    fake = tmp_path / "git"
+    fake.write_text(f"#!/bin/sh\nsleep 600 &\necho $! > {told}.new; mv {told}.new {told}\nwait\n")
+    os.chmod(fake, 0o755)
+    monkeypatch.setattr("acp_notebook.agent.undo.git.program", lambda: str(fake))
+    session = demo(cwd=folder, permissions="allow")
+    wait_until(told.exists, "git was started", LIMIT_S)
+    session.close()
+    wait_until(lambda: not is_alive(int(told.read_text())), "what it started is gone", LIMIT_S)
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 # ---- as it is scripted --------------------------------------------------------------------------

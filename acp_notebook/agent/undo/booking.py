@@ -36,6 +36,15 @@ class Seen:
     count: int = 1
 
 
+@dataclass(frozen=True, slots=True)
+class Doing:
+    """A tool call, the files that it names, and who allowed it: looked up once for all changes of a turn."""
+
+    tool: ToolCall
+    paths: frozenset[str]
+    allowed_by: str | None
+
+
 class Finds:
     """Takes what a comparison hands out, on its thread; afterwards it is read on the loop's."""
 
@@ -86,6 +95,7 @@ class Booker:
     ) -> None:
         """`in_pages`: notebooks that are open, and saved by their pages."""
         seen = [it for it in seen if it.path not in in_pages or self._has_other_cells(it)]
+        doing = [Doing(it, frozenset(_named(it)), self._who(it)) for it in tools]
         by_path = {it.path: it for it in seen}
         ours = {change.path: change for change in turn.changes}
         moved = {new: old for new, old in moved.items() if new not in ours and old not in ours}
@@ -95,11 +105,11 @@ class Booker:
                 self._completed(ours[it.path], it)
             elif it.path in moved:
                 old = by_path[moved[it.path]]
-                self._add(turn, (Part(old.path, old.before, old.after), _part(it)), tools)
+                self._add(turn, (Part(old.path, old.before, old.after), _part(it)), doing)
             elif it.why_not is not None:
-                self._not_undoable(turn, it, ours, tools)
+                self._not_undoable(turn, it, ours, doing)
             elif it.path not in sources:
-                self._add(turn, (_part(it),), tools)
+                self._add(turn, (_part(it),), doing)
         turn.changes = [it for it in turn.changes if it.path in by_path or not self._is_nothing(it)]
 
     def _has_other_cells(self, seen: Seen) -> bool:
@@ -121,37 +131,38 @@ class Booker:
             change.after
         )
 
-    def _add(self, turn: TurnChanges, parts: tuple[Part, ...], tools: Sequence[ToolCall]) -> None:
+    def _add(self, turn: TurnChanges, parts: tuple[Part, ...], doing: Sequence[Doing]) -> None:
         change = Change(self._ledger.new_id(), turn.id, parts)
-        self._attribute(change, tools)
+        _attribute(change, doing)
         turn.changes.append(change)
 
     def _not_undoable(
-        self, turn: TurnChanges, seen: Seen, ours: dict[str, Change], tools: Sequence[ToolCall]
+        self, turn: TurnChanges, seen: Seen, ours: dict[str, Change], doing: Sequence[Doing]
     ) -> None:
         if seen.path.endswith("/") and sum(path.startswith(seen.path) for path in ours) >= seen.count:
             return  # all that changed in it was written through us, and can be undone
         change = Change(self._ledger.new_id(), turn.id, (Part(seen.path, None, None),), why_not=seen.why_not)
         change.shape = Shape(seen.action)
-        self._attribute(change, tools)
+        _attribute(change, doing)
         change.remark = None
         turn.changes.append(change)
 
-    def _attribute(self, change: Change, tools: Sequence[ToolCall]) -> None:
-        """Which tool call did it: the last that names the path or a folder above it, else the only command
-        that was allowed."""
-        paths = {part.path for part in change.parts}
-        naming = [it for it in tools if it.kind != "read" and paths & set(_named(it))]
-        naming = naming or [it for it in tools if it.kind in CHANGING and _above(it, paths)]
-        commands = [it for it in tools if it.kind == "execute"]
-        asked = [it for it in commands if self._who(it) is not None]
-        if naming:
-            change.tool, change.allowed_by = naming[-1].key, self._who(naming[-1])
-        elif len(asked or commands) == 1:
-            [tool] = asked or commands
-            change.tool, change.allowed_by = tool.key, self._who(tool)
-        elif not commands:
-            change.remark = NOBODYS
+
+def _attribute(change: Change, doing: Sequence[Doing]) -> None:
+    """Which tool call did it: the last that names the path or a folder above it, else the only command
+    that was allowed."""
+    paths = {part.path for part in change.parts}
+    naming = [it for it in doing if it.tool.kind != "read" and paths & it.paths]
+    naming = naming or [it for it in doing if it.tool.kind in CHANGING and _above(it, paths)]
+    commands = [it for it in doing if it.tool.kind == "execute"]
+    asked = [it for it in commands if it.allowed_by is not None]
+    if naming:
+        change.tool, change.allowed_by = naming[-1].tool.key, naming[-1].allowed_by
+    elif len(asked or commands) == 1:
+        [did] = asked or commands
+        change.tool, change.allowed_by = did.tool.key, did.allowed_by
+    elif not commands:
+        change.remark = NOBODYS
 
 
 def _part(seen: Seen) -> Part:
@@ -163,9 +174,9 @@ def _named(tool: ToolCall) -> list[str]:
     return [os.path.realpath(it) for it in named if os.path.isabs(it)]
 
 
-def _above(tool: ToolCall, paths: Iterable[str]) -> bool:
+def _above(did: Doing, paths: Iterable[str]) -> bool:
     """Whether it names a folder that one of these is in."""
-    return any(path.startswith(os.path.join(named, "")) for named in _named(tool) for path in paths)
+    return any(path.startswith(os.path.join(named, "")) for named in did.paths for path in paths)
 
 
 def allowed_by(tool: ToolCall, items: Sequence[object]) -> str | None:

@@ -119,11 +119,15 @@ class Checkpoints:
         for folder in self._folders:
             folder.mark()
 
-    async def before(self) -> Marks:
-        """The folders now, as far as that can be had in START_S."""
+    def late(self) -> Marks:
+        """What a turn has that cannot wait for a mark."""
+        return Marks(missing={folder.path: LATE for folder in self._folders})
+
+    async def before(self, waited: float = 0.0) -> Marks:
+        """The folders now, as far as that can be had in START_S; some of it may be gone already."""
         marks = Marks()
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(START_S):
+            async with asyncio.timeout(max(START_S - waited, 0.0)):
                 await asyncio.gather(*(self._before(folder, marks) for folder in self._folders))
         for folder in self._folders:
             if folder not in marks.marks:

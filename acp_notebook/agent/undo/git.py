@@ -5,8 +5,10 @@ Knows how a command is run, bounded and ended; not what is asked of it. Blocks, 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 import threading
@@ -89,6 +91,21 @@ class Git:
 
     def start(self, *words: str, given: Iterable[bytes] = ()) -> Started:
         """A command on its way, so that several go at once. What is `given` is its input."""
+        return self._start(words, [*self._options, *words], self._env, given)
+
+    def ask_users(self, *words: str) -> str | None:
+        """What the user's own repository says; it is only read. None: it says nothing."""
+        env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+        env |= {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+        try:
+            with self._start(words, ["-c", "core.fsmonitor=false", *words], env, ()) as started:
+                return os.fsdecode(started.output())
+        except GitTrouble:
+            return None
+
+    def _start(
+        self, words: Sequence[str], arguments: Sequence[str], env: dict[str, str], given: Iterable[bytes]
+    ) -> Started:
         with self._lock:
             if self._closed:
                 raise GitTrouble("the session was closed")
@@ -98,12 +115,12 @@ class Git:
             stdin = _input(given)
             try:
                 process = subprocess.Popen(
-                    [program() or "git", *self._options, *words],
+                    [program() or "git", *arguments],
                     stdin=subprocess.DEVNULL if stdin is None else stdin,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE,
-                    cwd=self._work_tree,
-                    env=self._env | {MARKER: self._token},
+                    cwd=self._work_tree if os.path.isdir(self._work_tree) else self._env["GIT_DIR"],
+                    env=env | {MARKER: self._token},
                     start_new_session=True,
                 )
             except OSError as error:
@@ -119,7 +136,7 @@ class Git:
         with self._lock:
             self._closed = True
             for process in tuple(self._running):
-                process.kill()
+                _end(process)
             if self._token is not None:
                 guardian().forget(self._token)
 
@@ -138,7 +155,7 @@ class Started:
     def __exit__(self, *_: object) -> None:
         process = self._process
         if process.poll() is None:
-            process.kill()
+            _end(process)
         for pipe in (process.stdout, process.stderr):
             if pipe is not None:
                 pipe.close()
@@ -162,6 +179,12 @@ class Started:
         return self._process.stdout
 
 
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """With all that it started: a git that is a script would leave that behind, and our pipes open in it."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
 def _input(given: Iterable[bytes]) -> IO[bytes] | None:
     """As a file: a pipe that nobody reads could hold us."""
     lines = list(given)
@@ -171,18 +194,6 @@ def _input(given: Iterable[bytes]) -> IO[bytes] | None:
     file.writelines(lines)
     file.seek(0)
     return file
-
-
-def ask_users(top: str, *words: str) -> str | None:
-    """What the user's own repository says; it is only read. None: it says nothing."""
-    command = [program() or "git", "-c", "core.fsmonitor=false", "-C", top, *words]
-    env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    env |= {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
-    try:
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, env=env, timeout=OURS_S)
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return os.fsdecode(done.stdout) if done.returncode == 0 else None
 
 
 def _environment(environ: Mapping[str, str] = os.environ) -> dict[str, str]:

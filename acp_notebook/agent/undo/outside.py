@@ -61,8 +61,13 @@ class Outside:
         end = time.monotonic() + MOST_S
         left = MOST_ENTRIES
         skipped: list[str] = []
-        for path, why in [*((it, IGNORED) for it in ignored), *((f"{it}/", NESTED) for it in self.nested)]:
-            found, left = self._look(path, since, left, end)
+        places = [*((f"{it}/", NESTED) for it in self.nested), *((it, IGNORED) for it in ignored)]
+        places.sort(key=lambda it: it[0].endswith("/"))  # a file is one look
+        for number, (path, why) in enumerate(places):
+            # A fair share for each: a folder of data must not hide what happened in the next one.
+            share, now = len(places) - number, time.monotonic()
+            found, used = self._look(path, since, left // share, now + (end - now) / share)
+            left -= used
             if found.changed:
                 yield Found(
                     os.path.join(self._top, path), why_not=_words(why, path, found), count=found.changed
@@ -75,23 +80,24 @@ class Outside:
         self._known = set(ignored)
         self.notes = _notes(ignored, skipped)
 
-    def _look(self, path: str, since: int, left: int, end: float) -> tuple[_Count, int]:
+    def _look(self, path: str, since: int, most: int, end: float) -> tuple[_Count, int]:
+        """What changed there; and how many entries were looked at."""
         count = _Count()
         whole = os.path.join(self._top, path)
         if not path.endswith("/"):
             count.changed = int(_changed(whole, since))
-            return count, left - 1
-        folders = 0
+            return count, 1
+        folders = used = 0
         for place, below, files in os.walk(whole):
             below[:] = [it for it in below if it not in CACHES]
-            left -= len(files) + 1
-            if left < 0 or time.monotonic() > end:
+            if used + len(files) + 1 > most or time.monotonic() > end:
                 count.complete = False
                 break
+            used += len(files) + 1
             folders += _changed(place, since)
             count.changed += sum(_changed(os.path.join(place, it), since) for it in files)
         count.changed = count.changed or folders  # something was taken away
-        return count, left
+        return count, used
 
 
 def _changed(path: str, since: int) -> bool:

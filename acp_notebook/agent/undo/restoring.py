@@ -16,7 +16,7 @@ from ...core.changes import Step, Version
 from ...core.notebook_changes import is_notebook, merged_version, with_cells_undone
 from ..roots import FileTrouble, Roots
 from .ledger import Change, Ledger, Part
-from .versions import ATTEMPTS, look, make_folder, put, remove_empty
+from .versions import ATTEMPTS, look, make_folder, make_root, put, remove_empty
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +88,8 @@ class Restorer:
     def _carried_out(self, move: _Move, empty: frozenset[str]) -> bool:
         if not move.step.needed:
             return True
+        if move.step.write is not None:
+            make_root(self._roots, move.path)
         if not put(self._roots, move.path, move.step.write, move.now):
             return False
         if move.step.write is None:

@@ -15,12 +15,12 @@ import shutil
 import stat
 import threading
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ...core.changes import Version
 from .covers import Found, Mark, NotCovered
-from .git import ATTRIBUTES, FIRST_S, OURS_S, Git, GitTrouble, ask_users, lines, names, program
+from .git import ATTRIBUTES, FIRST_S, OURS_S, Git, GitTrouble, lines, names, program
 from .outside import Outside, listed
 from .store import Store
 from .versions import MOST_FILE
@@ -40,6 +40,8 @@ MOST_TURN = 512 * 2**20
 TOO_LARGE = f"too large to be kept (more than {MOST_FILE >> 20} MB)"
 TOO_MUCH = f"the turn changed too much to keep it (more than {MOST_TURN >> 20} MB)"
 
+REPOSITORY = "the repository itself is not covered"
+
 _LINK, _NESTED = 0o120000, 0o160000
 
 ALWAYS_IGNORED = ("__pycache__/", ".ipynb_checkpoints/")
@@ -52,12 +54,14 @@ class _Tree:
     """The state of a mark."""
 
     id: str
-    rights: dict[str, int]
+    rights: dict[str, int] = field(default_factory=dict)
     """Of files that have others than 644 or 755."""
-    large: dict[str, tuple[int, int]]
+    large: dict[str, tuple[int, int]] = field(default_factory=dict)
     """Files that are not kept: size and time of change."""
-    touched: frozenset[str]
+    touched: frozenset[str] = frozenset()
     """What was looked at for it."""
+    repository: bool = False
+    """The user has one there."""
 
 
 class Shadow:
@@ -96,6 +100,8 @@ class Shadow:
 
     def _mark(self, limit: float) -> Mark:
         at = self._store.stamp()
+        if not os.path.isdir(self.top):
+            return self._mark_of_nothing(at, limit)
         changed, new, nested, empty, filled = self._scan(limit)
         touched, large = self._sorted([*changed, *new])
         empty += self._emptied(changed)
@@ -106,8 +112,15 @@ class Shadow:
         self._remember(touched)
         self._known = True
         self._outside.nested = nested
-        state = _Tree(tree, dict(self._rights), large, frozenset(touched))
+        state = _Tree(tree, dict(self._rights), large, frozenset(touched), self._is_repository)
         return Mark(state, at, frozenset(os.path.join(self.top, it) for it in empty))
+
+    def _mark_of_nothing(self, at: int, limit: float) -> Mark:
+        """The folder itself is gone: git would not look at it, and what was in it is to be had again."""
+        self._git.run("read-tree", "--empty", limit=limit)
+        self._rights.clear()
+        self._outside.nested = []
+        return Mark(_Tree(self._git.run("write-tree", limit=limit).decode().strip()), at)
 
     def _others(self, limit: float) -> tuple[list[str], list[str]]:
         """Files, and folders as a whole, that git does not know yet."""
@@ -192,14 +205,13 @@ class Shadow:
         return touched, large
 
     def _update(self, touched: list[str], large: Iterable[str], nested: list[str], limit: float) -> None:
+        gone = [it for it in touched if _is_no_file(os.path.join(self.top, it))]
+        if gone:  # git stops at a pipe where it knows a file
+            self._git.run("update-index", "-z", "--force-remove", "--stdin", given=lines(gone), limit=limit)
         if len(touched) > ONE_BY_ONE:
             with self._left_out([*large, *(f"{it}/" for it in nested)]):
                 self._git.run("add", "-A", *(self._pathspec if self._below else ("--", ".")), limit=limit)
         elif touched:
-            gone = [it for it in touched if _is_folder(os.path.join(self.top, it))]
-            self._git.run(
-                "update-index", "-z", "--force-remove", "--stdin", given=lines(gone)
-            ) if gone else None
             here = sorted(
                 set(touched) - set(gone), key=lambda it: os.path.lexists(os.path.join(self.top, it))
             )
@@ -251,13 +263,13 @@ class Shadow:
             found.append(f"/{own.relative_to(os.path.realpath(self.top))}/")
         if not self._is_repository:
             found += NOT_A_REPOSITORY
-        elif path := ask_users(self.top, "rev-parse", "--git-path", "info/exclude"):
+        elif path := self._git.ask_users("rev-parse", "--git-path", "info/exclude"):
             with contextlib.suppress(OSError, UnicodeDecodeError):
                 found.append(Path(self.top, path.rstrip("\n")).read_text())
         return "\n".join(found) + "\n"
 
     def _users_excludes(self) -> str | None:
-        if said := ask_users(self.top, "config", "--get", "--type=path", "core.excludesFile"):
+        if said := self._git.ask_users("config", "--get", "--type=path", "core.excludesFile"):
             return said.rstrip("\n")
         base = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
         path = os.path.join(base, "git", "ignore")
@@ -268,7 +280,7 @@ class Shadow:
         if not self._is_repository:
             return
         words = ("ls-files", "-z", "-c", "-i", "--exclude-standard", "--full-name", *self._pathspec)
-        tracked = [it for it in (ask_users(self.top, *words) or "").split("\0") if it]
+        tracked = [it for it in (self._git.ask_users(*words) or "").split("\0") if it]
         present = [it for it in tracked[:MOST_FILES] if _is_kept(os.path.join(self.top, it))]
         if present:
             self._git.run("update-index", "-z", "--add", "--stdin", given=lines(present), limit=FIRST_S)
@@ -330,7 +342,10 @@ class Shadow:
             try:
                 yield from self._compare(before.state, after.state)
                 yield from self._not_kept(before.state, after.state)
-                yield from self._outside.changed(self._git, before.at)
+                if before.state.repository and not after.state.repository:
+                    yield Found(os.path.join(self.top, ".git/"), why_not=REPOSITORY, action="deleted")
+                if os.path.isdir(self.top):
+                    yield from self._outside.changed(self._git, before.at)
             except (GitTrouble, OSError) as error:
                 raise NotCovered(str(error)) from None
 
@@ -451,6 +466,15 @@ def _apart(paths: list[str]) -> tuple[list[str], list[str]]:
 
 def _is_folder(path: str) -> bool:
     return os.path.isdir(path) and not os.path.islink(path)
+
+
+def _is_no_file(path: str) -> bool:
+    """A folder, a pipe, a socket, a device."""
+    try:
+        mode = os.lstat(path).st_mode
+    except OSError:
+        return False
+    return not stat.S_ISREG(mode) and not stat.S_ISLNK(mode)
 
 
 def _hollow(path: str, top: str) -> list[str] | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Literal
 
@@ -20,6 +21,7 @@ from ...core.snapshot import ToolCall
 from ...errors import UsageError
 from ..roots import FileTrouble, Roots
 from ..threads import on_a_thread
+from . import checkpoints
 from .booking import CHANGING, Booker, Finds, allowed_by
 from .checkpoints import Checkpoints, Marks
 from .ledger import SHOWN_FILES, Change, Ledger, Part, TurnChanges, shown
@@ -35,6 +37,8 @@ Deed = Literal["undo", "redo", "keep"]
 
 SETTLE_S = 3.0
 """Whoever waits for a turn waits this long for its changes, too; later they come by themselves."""
+
+EARLY = "the next turn began before these were found: what it changed may be among them"
 
 OVERLAP = "another session worked in this folder at the same time: what it changed may be among these"
 
@@ -55,6 +59,10 @@ class Undoing:
         self._marks = Marks()
         self._busy = asyncio.Lock()
         self._ending: asyncio.Task[None] | None = None
+        self._starting = False
+        """The folders are marked for a turn that has not begun yet: nothing is undone in between."""
+        self._begun = 0
+        """How many turns did."""
 
     # ---- a turn ---------------------------------------------------------------------------------
 
@@ -63,11 +71,20 @@ class Undoing:
         self._checkpoints.warm()
 
     async def turn_starts(self) -> None:
-        """Before the prompt goes out; bounded. What is being undone is seen through first."""
+        """Before the prompt goes out. What is being undone is seen through first; all else is bounded."""
+        begun = time.monotonic()
+        await self.settled(checkpoints.START_S)
+        waited = time.monotonic() - begun
+        self._starting = True
+        if self.settling:
+            self._marks = self._checkpoints.late()
+            return
         async with self._busy:
-            self._marks = await self._checkpoints.before()
+            self._marks = await self._checkpoints.before(waited)
 
     def turn_began(self) -> None:
+        self._starting = False
+        self._begun += 1
         others = [it for it in _working if it._shares_folders(self)]
         _working.update(dict.fromkeys(others, True))
         _working[self] = bool(others)
@@ -84,13 +101,19 @@ class Undoing:
             return
         self._ending = asyncio.get_running_loop().create_task(self._settle(run, marks, overlapped))
         self._ending.add_done_callback(_taken)
-        await self._settled(SETTLE_S)
+        await self.settled(SETTLE_S)
 
-    async def _settled(self, limit: float | None = None) -> None:
+    @property
+    def settling(self) -> bool:
+        """The changes of the last turn are still being found."""
+        return self._ending is not None and not self._ending.done()
+
+    async def settled(self, limit: float | None = None) -> None:
         if self._ending is not None:
             await asyncio.wait({self._ending}, timeout=limit)
 
     async def _settle(self, run: TurnRun, marks: Marks, overlapped: bool) -> None:
+        begun = self._begun
         async with self._busy:
             finds, ours = Finds(self.ledger), self._our_files()
             empty = await self._checkpoints.after(
@@ -109,7 +132,7 @@ class Undoing:
                 del self.ledger.turns[turn.id]
                 self._tell_now(turn)
                 return
-            turn.notes += self._notes(marks, overlapped)
+            turn.notes += [*([EARLY] if self._begun != begun else []), *self._notes(marks, overlapped)]
             await self.tell(turn)
 
     async def _open_notebooks(self) -> frozenset[str]:
@@ -138,7 +161,7 @@ class Undoing:
 
     async def close(self) -> None:
         """Let the last turn's changes be found, then end what is under way."""
-        await self._settled(SETTLE_S)
+        await self.settled(SETTLE_S)
         await self._checkpoints.close()
 
     def kill(self) -> None:
@@ -259,10 +282,10 @@ class Undoing:
 
         `only`: of all that is named, the changes with these ids.
         """
-        if self._conversation.running is not None and deed != "keep":
-            raise UsageError("a turn is running: what was changed can be undone when it has ended")
-        await self._settled()
+        self._check_no_turn(deed)
+        await self.settled()
         async with self._busy:
+            self._check_no_turn(deed)
             chosen = self._chosen(turn, file)
             number = None if hunk is None else _hunk_number(chosen[0][1][0], hunk)
             touched: list[Change] = []
@@ -271,6 +294,12 @@ class Undoing:
                 whole = file is None and len(changes) == len(of_turn.changes)
                 touched += await self._act_in_turn(deed, of_turn, changes, number, whole=whole)
             return touched
+
+    def _check_no_turn(self, deed: Deed) -> None:
+        """What is undone while a turn runs, or when its folders are marked, would be taken for its doing."""
+        starting = self._starting and self._conversation.queue.waiting  # else it was taken out again
+        if deed != "keep" and (starting or self._conversation.running is not None):
+            raise UsageError("a turn is running, or about to: what was changed can be undone when it is over")
 
     def _chosen(self, turn: str | None, file: str | None) -> list[tuple[TurnChanges, list[Change]]]:
         if turn is None:
@@ -304,6 +333,9 @@ class Undoing:
             if change.why_not is not None:
                 continue
             wanted = _wanted(change, deed, hunk)
+            if wanted == change.undone:  # clicked twice: what came there since is nobody's conflict
+                change.conflict = None
+                continue
             why = await self._brought(change, wanted, empty)
             change.conflict = why
             if why is None:

@@ -138,6 +138,15 @@ def make_folder(roots: Roots, folder: str) -> None:
             os.mkdir(place.name, dir_fd=above.fd)
 
 
+def make_root(roots: Roots, path: str) -> None:
+    """The session's folder that the path is in, if it is gone as a whole; nothing above it is made."""
+    for root in roots.folders:
+        above = os.path.dirname(root)
+        if path.startswith(f"{root}/") and not os.path.lexists(root) and os.path.realpath(above) == above:
+            with contextlib.suppress(OSError):  # what is written next says why
+                os.mkdir(root)
+
+
 @contextlib.contextmanager
 def _told(place: Place, doing: str) -> Iterator[None]:
     try:
