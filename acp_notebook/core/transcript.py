@@ -459,8 +459,9 @@ class Transcript:
         item: dict[str, Json] = {"key": key, "type": type, "turn": turn, **fields}
         if raw is not None:
             item["raw"] = [raw]
-        self._message = None
-        self._echo.settle()
+        if of is None:  # else it stands apart, and whoever speaks goes on
+            self._message = None
+            self._echo.settle()
         self._by_turn.setdefault(turn, []).append(key)
         return Add(item)
 

@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from acp_notebook.core import events as ev
+from acp_notebook.core.changes import FileChange
 from acp_notebook.core.export import to_html, to_markdown, to_text
 from acp_notebook.core.export.bounds import pretty_json
 from acp_notebook.core.export.diff import unified_diff
@@ -228,6 +229,25 @@ def test_a_turn_that_did_not_simply_end_says_so_last(item: TurnStart, said: str 
 def test_each_ending_stands_before_the_next_turn() -> None:
     text = to_text([turn(stop_reason="refusal"), turn("running")])
     assert text.index("refused") < text.rindex("You:") < text.index("Still running")
+
+
+@pytest.mark.parametrize("write", [to_text, to_markdown, to_html])
+def test_what_a_turn_changed_stands_at_its_end(write: Callable[..., str]) -> None:
+    one, other = (FileChange("f1", f"/w/{name}.py", "modified") for name in ("one", "other"))
+    first = [ev.TurnStarted((Text("do it"),), "t1"), said("before"), ev.ChangesReplaced("k1", (one,))]
+    second = [ev.TurnStarted((Text("more"),), "t2"), said("in the sec")]
+    transcript = Transcript()
+    transcript.apply_all([*first, said("after"), ev.TurnEnded("done", "refusal"), *second])
+    key = transcript.snapshot().items[-1].turn or ""
+    late = [ev.ChangesReplaced(key, (other,)), said("ond turn"), ev.TurnEnded("done", "end_turn")]
+    transcript.apply_all(late)
+    text = write(transcript.snapshot().items)
+    places = [text.index(it) for it in ("beforeafter", "one.py", "refused", "in the second turn", "other.py")]
+    assert places == sorted(places)
+
+
+def said(text: str) -> ev.Event:
+    return ev.MessageChunk("agent", Text(text))
 
 
 @pytest.mark.parametrize(

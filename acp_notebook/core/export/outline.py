@@ -45,7 +45,7 @@ def outline(items: Sequence[Item], words: Words) -> Iterator[Block]:
     """The blocks of a conversation, or of a part of it."""
     about = _About(items, words)
     turn: TurnStart | None = None
-    for item in items:
+    for item in _changes_last(items):
         if turn is not None and (isinstance(item, TurnStart) or item.turn != turn.key):
             yield from _ending(turn, words)
             turn = None
@@ -53,6 +53,19 @@ def outline(items: Sequence[Item], words: Words) -> Iterator[Block]:
             turn = item
         yield from _item(item, about, words)
     yield from _ending(turn, words)
+
+
+def _changes_last(items: Sequence[Item]) -> Iterator[Item]:
+    """What a turn changed stands at its end, as in the page: its item is as old as the first write."""
+    ends = {item.turn: index for index, item in enumerate(items) if not isinstance(item, Changes)}
+    changes = [item for item in items if isinstance(item, Changes)]
+    for index, item in enumerate(items):
+        if not isinstance(item, Changes):
+            yield item
+            if ends[item.turn] == index:
+                yield from (it for it in changes if it.turn == item.turn)
+        elif item.turn not in ends:
+            yield item
 
 
 class _About:
