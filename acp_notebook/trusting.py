@@ -17,6 +17,7 @@ from .agent.project_file import PROJECT_FILE, ProjectFile, find_project_file, re
 from .config import own_settings, project_settings
 from .core.acts import shown
 from .core.mcp import McpServer, references
+from .core.redaction import names_secret
 from .core.settings import OwnAgent, Settings
 from .errors import UsageError
 
@@ -117,14 +118,23 @@ def _place(path: str | os.PathLike[str] | None) -> str:
 def _agent_words(agent: OwnAgent) -> str:
     package = agent.npx or agent.uvx
     words = ["npx" if agent.npx else "uvx", package] if package else []
-    return " ".join([*_hidden(agent.env), shlex.join([*words, *agent.command])])
+    where = f" in {agent.cwd}" if agent.cwd is not None else ""
+    return " ".join([*_variables(agent.env), shlex.join([*words, *agent.command])]) + where
 
 
 def _server_words(server: McpServer) -> str:
     if server.type == "stdio":
-        return " ".join([*_hidden(server.env), shlex.join([server.command, *server.args])])
+        return " ".join([*_variables(server.env), shlex.join([server.command, *server.args])])
     headers = f" with {', '.join(_hidden(server.headers))}" if server.headers else ""
     return f"{server.type} {server.url}{headers}"
+
+
+def _variables(values: Mapping[str, str]) -> list[str]:
+    """With their values: PATH, LD_PRELOAD and their like decide what a command does. Secrets are hidden."""
+    return [
+        f"{name}={shlex.quote(text)}" if not names_secret(name) else _hidden({name: text})[0]
+        for name, text in values.items()
+    ]
 
 
 def _hidden(values: Mapping[str, str]) -> list[str]:

@@ -72,6 +72,8 @@ class Elicitations:
         except asyncio.CancelledError:
             self._settle(one, Outcome("cancel", "agent", "the agent took the question back"))
             raise
+        except Exception as error:  # of a mapping of the user's, say: it must not stay open
+            outcome = Outcome("decline", "client", f"the answer could not be used: {error!r:.200}")
         finally:
             del self._open[one.id]
         self._hide_secrets(asked.request, outcome)

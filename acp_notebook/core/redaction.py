@@ -35,6 +35,11 @@ _WORD = re.compile(r"[a-z]{1,7}")
 Secret = str | re.Pattern[str]
 
 
+def names_secret(name: str) -> bool:
+    """Whether a variable or a field of this name holds a secret, most of the time."""
+    return _SECRET_NAME.search(name) is not None
+
+
 class Redactor:
     """Takes secrets out: the values of `env=`, the user's own, and the fields that carry credentials."""
 
@@ -108,7 +113,7 @@ class Redactor:
     def _field(self, name: str, value: Any) -> Any:
         if name in _PROTOCOL_FIELDS and isinstance(value, str) and value.isascii() and len(value) < 40:
             return value
-        if isinstance(value, str) and _SECRET_NAME.search(name):
+        if isinstance(value, str) and names_secret(name):
             return REDACTED
         if name in _CREDENTIAL_LISTS and isinstance(value, list):
             return [

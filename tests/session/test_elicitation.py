@@ -7,7 +7,7 @@ import json
 import os
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +57,28 @@ def seen(demo: Demo, monkeypatch: pytest.MonkeyPatch) -> acp.Session:
     return session
 
 
+class Broken(Mapping[str, Any]):
+    """A mapping that nothing can be taken from."""
+
+    def __getitem__(self, name: str) -> Any:
+        raise RuntimeError("broken")
+
+    def __iter__(self) -> Iterator[str]:
+        raise RuntimeError("broken")
+
+    def __len__(self) -> int:
+        return 1
+
+
 # ---- by a function ------------------------------------------------------------------------------
+
+
+def test_an_answer_that_cannot_be_read_does_not_leave_the_form_open(demo: Demo) -> None:
+    session = demo(elicitation=lambda _: Broken())
+    assert session.prompt("/form", timeout=LIMIT_S).text == "You answered decline."
+    form = asked(session)
+    assert (form.status, form.by) == ("declined", "client")
+    assert "broken" in (form.reason or "")
 
 
 def test_a_function_gets_the_fields_and_gives_the_values(demo: Demo) -> None:

@@ -217,7 +217,7 @@ def test_trusted_it_names_agents_and_servers_and_allows_nothing(repository: Path
     assert not before.trusted and "not trusted" in repr(before)
     for text in (repr(before), before._repr_html_()):
         assert "theirs" in text and "evil.sh" in text and f"{long}END" in text, "nothing of a command is cut"
-        assert "a value" not in text and "T=${MY_TOKEN}" in text, "which variables it would get is shown"
+        assert "a value" in text and "x ${MY_TOKEN}" in text, "which variables it would get is shown"
         assert "permissions.default" in text
     trust = acp.trust(repository / "sub", sha256=before.sha256)
     assert trust.trusted and trust.path == str(file)
@@ -235,6 +235,17 @@ def test_trusted_it_names_agents_and_servers_and_allows_nothing(repository: Path
     with pytest.raises(acp.AgentNotFound):
         acp.connect("theirs")
     assert not started(repository), "an agent would start the server, not we"
+
+
+def test_what_decides_what_a_command_does_is_shown_before_it_is_trusted(repository: Path, page: None) -> None:
+    (repository / PROJECT_FILE).write_text(
+        "[agents.helper]\ncommand = 'python3'\ncwd = 'sub'\nenv = { PYTHONPATH = './evil x' }\n"
+        "[mcp_servers.files]\ncommand = 'sh'\n"
+        "env = { LD_PRELOAD = './evil.so', API_KEY = 'sk-secret', TOKEN = '${MY_TOKEN}' }\n"
+    )
+    shown = repr(acp.trust(repository, preview=True))
+    assert f"agent helper: PYTHONPATH='./evil x' python3 in {repository / 'sub'}" in shown
+    assert "files: LD_PRELOAD=./evil.so API_KEY=… TOKEN=${MY_TOKEN} sh" in shown
 
 
 def test_trusted_it_may_say_which_agent_is_meant(repository: Path, page: None) -> None:
