@@ -10,12 +10,14 @@ import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import acp_notebook as acp
 from acp_notebook.agent.undo import checkpoints
 from acp_notebook.agent.undo.covers import Found, Mark
+from acp_notebook.agent.undo.git import GitTrouble
 from acp_notebook.agent.undo.shadow import Shadow
 from acp_notebook.core.changes import FileChange
 from acp_notebook.core.snapshot import Changes, ToolCall
@@ -435,6 +437,44 @@ def test_a_slow_look_after_a_turn_neither_holds_the_next_one_nor_is_missed(
     assert "the next turn began before" in " ".join(first.changes.notes)
     first.revert()
     assert [it.name for it in folder.iterdir()] == ["b.txt"]
+
+
+def test_a_file_that_is_being_written_hides_nothing_else(
+    demo: Demo, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """git stops where a file gets shorter while it reads it."""
+    real, log = Shadow._update, folder / "log"
+
+    def update(self: Shadow, touched: list[str], *rest: Any) -> None:
+        if "log" in touched:
+            log.write_text(log.read_text() + "more\n")
+            raise GitTrouble("git update-index failed: fatal: failed to read 16384 bytes from 'log'")
+        real(self, touched, *rest)
+
+    session = demo(cwd=folder, permissions="allow")
+    session.prompt("hello", timeout=LIMIT_S)
+    monkeypatch.setattr(Shadow, "_update", update)
+    turn = session.prompt("/sh echo a > log; echo b > b.txt", timeout=LIMIT_S)
+    found = {Path(it.path).name: (it.undoable, it.why) for it in turn.changes}
+    assert found["b.txt"] == (True, None) and "being written" in str(found["log"][1])
+    turn.revert()
+    assert [it.name for it in folder.iterdir()] == ["log"]
+    monkeypatch.setattr(Shadow, "_update", real)
+    session.prompt("hello", timeout=LIMIT_S)
+    turn = session.prompt("/sh echo c >> log", timeout=LIMIT_S)
+    assert [(Path(it.path).name, it.undoable) for it in turn.changes] == [("log", True)]
+
+
+def test_a_lock_that_a_killed_git_left_is_no_hindrance(folder: Path, tmp_path: Path) -> None:
+    shadow = Shadow(str(folder), tmp_path / "state")
+    try:
+        before = shadow.mark()
+        (folder / "a.txt").write_text("a\n")
+        shadow._lock_file.touch()
+        [found] = shadow.compare(before, shadow.mark())
+        assert found.path == str(folder / "a.txt")
+    finally:
+        shadow.close()
 
 
 def test_a_git_that_hangs_is_ended_with_all_that_it_started(

@@ -23,7 +23,7 @@ from .covers import Found, Mark, NotCovered
 from .git import ATTRIBUTES, FIRST_S, OURS_S, Git, GitTrouble, lines, names, program
 from .outside import Outside, listed
 from .store import Store
-from .versions import MOST_FILE
+from .versions import ATTEMPTS, MOST_FILE
 
 MOST_FILES = 200_000
 """Of one folder: more are a disk, not a project."""
@@ -38,6 +38,8 @@ MOST_TURN = 512 * 2**20
 """Bytes of all states that one turn changed: beyond that, files are named and cannot be undone."""
 
 TOO_LARGE = f"too large to be kept (more than {MOST_FILE >> 20} MB)"
+CLOSED = "we may not read it, so it cannot be kept"
+UNSTEADY = "it was being written while it was looked at, so it could not be kept"
 TOO_MUCH = f"the turn changed too much to keep it (more than {MOST_TURN >> 20} MB)"
 
 REPOSITORY = "the repository itself is not covered"
@@ -50,14 +52,23 @@ NOT_A_REPOSITORY = ("node_modules/", ".venv/", "venv/", ".tox/", ".cache/", ".my
 
 
 @dataclass(frozen=True, slots=True)
+class _NotKept:
+    """A file that is too large, closed to us, or being written."""
+
+    size: int
+    changed: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class _Tree:
     """The state of a mark."""
 
     id: str
     rights: dict[str, int] = field(default_factory=dict)
     """Of files that have others than 644 or 755."""
-    large: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """Files that are not kept: size and time of change."""
+    large: dict[str, _NotKept] = field(default_factory=dict)
+    """Files that are not kept."""
     touched: frozenset[str] = frozenset()
     """What was looked at for it."""
     repository: bool = False
@@ -93,19 +104,27 @@ class Shadow:
         """The folder as it is now; raises NotCovered."""
         with self._lock:
             try:
+                self._unlock()
                 self._prepare()
                 return self._mark(FIRST_S if first or not self._known else OURS_S)
             except (GitTrouble, OSError) as error:
                 raise NotCovered(str(error)) from None
+
+    def _unlock(self) -> None:
+        """A git that took too long was killed, and could not do it; none runs now, and the index is ours."""
+        self._lock_file.unlink(missing_ok=True)
+
+    @property
+    def _lock_file(self) -> Path:
+        return self._index.with_name(self._index.name + ".lock")
 
     def _mark(self, limit: float) -> Mark:
         at = self._store.stamp()
         if not os.path.isdir(self.top):
             return self._mark_of_nothing(at, limit)
         changed, new, nested, empty, filled = self._scan(limit)
-        touched, large = self._sorted([*changed, *new])
+        touched, large = self._taken([*changed, *new], nested, limit)
         empty += self._emptied(changed)
-        self._update(touched, large, nested, limit)
         if filled:  # what is empty within them is told apart now that git knows the rest
             empty += self._folders(self._others(limit)[1])[1]
         tree = self._git.run("write-tree", limit=limit).decode().strip()
@@ -180,12 +199,30 @@ class Shadow:
                 found.update(_hollow(os.path.join(self.top, folder), self.top) or ())
         return sorted(found)
 
-    def _sorted(self, paths: list[str]) -> tuple[list[str], dict[str, tuple[int, int]]]:
+    def _taken(
+        self, paths: list[str], nested: list[str], limit: float
+    ) -> tuple[list[str], dict[str, _NotKept]]:
+        """Have git take these; what somebody is writing just now is left out in the end."""
+        touched, large = self._sorted(paths)
+        for _ in range(ATTEMPTS):
+            before = {it: _signature(os.path.join(self.top, it)) for it in touched}
+            try:
+                self._update(touched, large, nested, limit)
+                return touched, large
+            except GitTrouble:
+                moving = {it for it, was in before.items() if _signature(os.path.join(self.top, it)) != was}
+                if not moving:
+                    raise
+                large |= {it: _NotKept(*before[it][:2], UNSTEADY) for it in moving}
+                touched = [it for it in touched if it not in moving]
+        raise GitTrouble("files keep changing while they are looked at")
+
+    def _sorted(self, paths: list[str]) -> tuple[list[str], dict[str, _NotKept]]:
         """What git is to look at; and files that are too large for us, or closed to us."""
         if len(paths) > MOST_FILES:
             raise NotCovered(f"there are more than {MOST_FILES:,} files")
         touched: list[str] = []
-        large: dict[str, tuple[int, int]] = {}
+        large: dict[str, _NotKept] = {}
         total = 0
         for path in paths:
             whole = os.path.join(self.top, path)
@@ -194,9 +231,9 @@ class Shadow:
             except OSError:
                 touched.append(path)  # it is gone
                 continue
-            plain = stat.S_ISREG(status.st_mode)
-            if plain and (status.st_size > MOST_FILE or not os.access(whole, os.R_OK)):
-                large[path] = (status.st_size, status.st_ctime_ns)
+            too_large = status.st_size > MOST_FILE
+            if stat.S_ISREG(status.st_mode) and (too_large or not os.access(whole, os.R_OK)):
+                large[path] = _NotKept(status.st_size, status.st_ctime_ns, TOO_LARGE if too_large else CLOSED)
                 continue
             total += status.st_size
             touched.append(path)
@@ -205,8 +242,8 @@ class Shadow:
         return touched, large
 
     def _update(self, touched: list[str], large: Iterable[str], nested: list[str], limit: float) -> None:
-        gone = [it for it in touched if _is_no_file(os.path.join(self.top, it))]
-        if gone:  # git stops at a pipe where it knows a file
+        gone = [*large, *(it for it in touched if _is_no_file(os.path.join(self.top, it)))]
+        if gone:  # git stops at a pipe where it knows a file, and would read a large one
             self._git.run("update-index", "-z", "--force-remove", "--stdin", given=lines(gone), limit=limit)
         if len(touched) > ONE_BY_ONE:
             with self._left_out([*large, *(f"{it}/" for it in nested)]):
@@ -217,8 +254,6 @@ class Shadow:
             )
             words = ("update-index", "-z", "--add", "--remove", "--replace", "--stdin")
             self._git.run(*words, given=lines(here), limit=limit)
-        if large:
-            self._git.run("update-index", "-z", "--force-remove", "--stdin", given=lines(list(large)))
 
     def _remember(self, touched: Iterable[str]) -> None:
         """The rights of what changed, where git would forget them."""
@@ -318,7 +353,7 @@ class Shadow:
         with self._lock:
             if self._known:
                 self.hand_on()
-            for path in (self._index, self._index.with_name(self._index.name + ".lock")):
+            for path in (self._index, self._lock_file):
                 with contextlib.suppress(OSError):
                     path.unlink()
             self._store.close()
@@ -419,7 +454,8 @@ class Shadow:
             one, other = before.large.get(path), after.large.get(path)
             if one != other:
                 action = "deleted" if not os.path.lexists(os.path.join(self.top, path)) else "modified"
-                yield Found(os.path.join(self.top, path), why_not=TOO_LARGE, action=action)
+                why = next(it.why for it in (other, one) if it is not None)
+                yield Found(os.path.join(self.top, path), why_not=why, action=action)
 
 
 @dataclass(frozen=True, slots=True)
@@ -462,6 +498,15 @@ def top_of(folder: str) -> str | None:
 
 def _apart(paths: list[str]) -> tuple[list[str], list[str]]:
     return [it for it in paths if not it.endswith("/")], [it.rstrip("/") for it in paths if it.endswith("/")]
+
+
+def _signature(path: str) -> tuple[int, int, int]:
+    """What changes whenever a file is written: its size, its time of change, and which file it is."""
+    try:
+        status = os.lstat(path)
+    except OSError:
+        return (0, 0, 0)
+    return (status.st_size, status.st_ctime_ns, status.st_ino)
 
 
 def _is_folder(path: str) -> bool:
