@@ -238,7 +238,10 @@ class ChangesTable(Sequence[Change]):
         return "".join(it.diff for it in self)
 
     def revert(self) -> ChangesTable:
-        """Take all of it back, the newest first. What goes, goes; raises acp.Conflict for the rest."""
+        """Take all of it back, the newest first. What goes, goes; raises acp.Conflict for the rest.
+
+        Changes that cannot be undone stay as they are: `undoable` and `why` of each say so.
+        """
         return self._act("undo")
 
     def redo(self) -> ChangesTable:
@@ -248,6 +251,10 @@ class ChangesTable(Sequence[Change]):
         return self._act("keep")
 
     def _act(self, deed: Deed) -> ChangesTable:
+        if deed != "keep" and not self._changes and self.notes:
+            raise Conflict(
+                "nothing is known that could be undone:\n" + "\n".join(f"  {it}" for it in self.notes)
+            )
         chosen = frozenset(it._change.id for it in self)
         _acted(self._conversation, deed, self._turn, None, None, chosen)
         return self

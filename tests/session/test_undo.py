@@ -616,6 +616,8 @@ def test_a_checkpoint_that_is_late_is_left_out_and_that_is_said(
     turn = session.prompt("/sh echo a > a.txt", timeout=LIMIT_S)
     go_on.set()
     assert not turn.changes and "not ready in time" in " ".join(turn.changes.notes)
+    with pytest.raises(acp.Conflict, match="not ready in time"):
+        turn.revert()
     monkeypatch.setattr(checkpoints, "START_S", LIMIT_S)
     turn = session.prompt("/sh echo b > b.txt", timeout=LIMIT_S)
     assert [it.path for it in turn.changes] == [str(folder / "b.txt")]

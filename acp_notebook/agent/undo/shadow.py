@@ -3,6 +3,11 @@
 Knows git's plumbing; nothing of turns. The index is ours too: its cache of what files looked like makes a
 later checkpoint cost a look at each file's status, and a read of those that changed. git keeps one bit of
 a file's rights: the others are kept beside it. Blocks, so it belongs on a thread.
+
+So a later checkpoint does grow with the number of untouched files, by some 5 µs for each. A watch on the
+folders (inotify) would tell sooner that nothing changed, but not surely: it misses what is written through a
+mapping, by another machine on a network disk, in a folder that was made a moment ago. What it missed before a
+turn could not be mended after it: the user's own edit would count as the agent's, and be undone with it.
 """
 
 from __future__ import annotations
