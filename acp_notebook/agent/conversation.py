@@ -148,7 +148,7 @@ class Conversation:
         self.undoing = Undoing(self, roots, covering=host.launch.undo and host.launch.replay is None)
         DiskWatch(self)
         self.fresh = False
-        """It began on this agent: what it has cost, it has cost here."""
+        """It began on this agent, from nothing: what it has cost, it has cost here."""
         self.limiting = Limiting(self)
 
     def _where(self) -> tuple[str, str | None]:
@@ -391,7 +391,6 @@ class Conversation:
 
     def opened(self, facts: SessionFacts) -> None:
         """The session is there: what its answer said, and who answers."""
-        self.fresh = self.fresh or facts.id is not None
         self.introduce()
         for event in facts.events:
             self.apply(event)

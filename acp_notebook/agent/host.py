@@ -232,6 +232,7 @@ class AgentHost:
 
     async def new_session(self, conversation: Conversation) -> None:
         facts = await self.open(v1.new_session, v1.read_new_session, conversation)
+        conversation.fresh = True
         conversation.opened(facts)
         self.adopt(conversation, facts.id or "")
 

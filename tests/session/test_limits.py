@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -148,3 +149,21 @@ def test_a_notice_of_a_rate_limit_is_over_when_the_turn_goes_on(session: acp.Ses
     assert (limited.reason, limited.wait) == ("Rate limit reached", 20)
     assert seen.index(limited) < seen.index(over)
     assert start_of(turn).rate_limit is None
+
+
+def test_what_a_session_cost_before_it_was_opened_here_is_not_the_next_turns(
+    demo: Demo, tmp_path: Path
+) -> None:
+    """Also after the agent was started again: who has not told a cost before may tell the whole of it."""
+    session = demo(env={"ACP_DEMO_HOME": str(tmp_path)})
+    session.prompt("hello", timeout=LIMIT_S)
+    kept = session.agent.new_session()
+    kept.prompt("hello", timeout=LIMIT_S)
+    kept.close()
+    opened = [session.fork(), session.agent.load(kept.id)]
+    assert [it._conversation.fresh for it in (session, *opened)] == [True, False, False]
+    with pytest.raises(acp.AgentDied):
+        session.prompt("/die", timeout=LIMIT_S)
+    for each in (session, *opened):
+        each.prompt("hello", timeout=LIMIT_S)
+    assert [it._conversation.fresh for it in (session, *opened)] == [True, False, False]
