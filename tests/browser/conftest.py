@@ -39,6 +39,7 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"
 SHOTS = Path(os.environ.get("ACP_TEST_SCREENSHOTS") or ROOT / ".cache" / "screenshots")
 
 EVERY_RUN = {
+    "test_a_newcomer_gets_an_answer",
     "test_question_and_stop",
     "test_two_sessions_at_once",
     "test_interrupt",
