@@ -26,7 +26,7 @@ CELLS = [
     'for command in ("/image", "/notice", "/fail", "/refuse", "/max", "/unfinished", '
     '"/unknown", "/parallel"):\n'
     "    session.prompt(command)",
-    'try:\n    session.prompt("/error -32000 no such model")\n'
+    'try:\n    session.prompt("/error -32099 no such model")\n'
     "except acp.AgentError as error:\n    print(error)",
     'try:\n    session.prompt("/die 3")\nexcept acp.AgentDied as error:\n    print(error)',
     "# cancelled before it began\n"

@@ -145,12 +145,12 @@ def test_a_prompt_that_waits_is_worded_anew_with_what_it_mentions_then(stage: St
     stage.hello()
     shell.user_ns["answer"] = [41, 42]
     stage.say(t="prompt", text="/ask")
-    stage.until("patches", lambda it: "question" in str(it))
+    stage.until("patches", lambda it: "'type': 'question'" in str(it))
     stage.say(t="prompt", text="later")
-    waiting = stage.until("now", lambda it: len(it["queue"]) == 1)["queue"][0]["turn"]
-    stage.say(t="edit", turn=waiting, text="see @nothing_at_all")
+    [waiting] = stage.until("now", lambda it: [each["text"] for each in it["queue"]] == ["later"])["queue"]
+    stage.say(t="edit", turn=waiting["turn"], text="see @nothing_at_all")
     assert "no such variable" in stage.until("refused")["what"]
-    stage.say(t="edit", turn=waiting, text="see @answer")
+    stage.say(t="edit", turn=waiting["turn"], text="see @answer")
     stage.until("now", lambda it: "see @answer" in str(it["queue"]))
     stage.say(t="cancel")
     wait_until(lambda: len(prompts(stage)) == 2, "it runs", LIMIT_S)

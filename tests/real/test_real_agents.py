@@ -315,12 +315,13 @@ def test_a_recording_of_claude_plays_back_the_same_transcript(claude: Starter) -
         for prompt in asked:
             session.prompt(prompt, timeout=LIMIT_S)
         text = session.to_text()
+    written = (claude.cwd / "new.txt").read_bytes()
     (claude.cwd / "new.txt").unlink()
     with acp.connect(cassette=claude.recordings[0], cwd=claude.cwd, permissions="allow") as replayed:
         for prompt in asked:
             replayed.prompt(prompt, timeout=LIMIT_S)
         assert replayed.to_text() == text
-    assert not (claude.cwd / "new.txt").exists(), "a replay does nothing"
+    assert (claude.cwd / "new.txt").read_bytes() == written, "in a folder that is named, it writes again"
 
 
 # ---- the example agent of the TypeScript SDK --------------------------------------------------------
