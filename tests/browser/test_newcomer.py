@@ -70,7 +70,8 @@ def demo_of(clone: Path, folder: Path) -> Iterator[str]:
         yield said(demo.stdout)
     finally:
         demo.send_signal(signal.SIGINT)
-        assert demo.wait(END_S) == 0
+        demo.communicate(timeout=END_S)
+    assert demo.returncode == 0
 
 
 def said(stdout: IO[str]) -> str:
