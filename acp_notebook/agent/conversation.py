@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import copy
 import itertools
 import os
 import threading
@@ -93,6 +94,10 @@ HISTORY_EVENTS = (
 """What belongs to the conversation itself, and would be told twice when a session is loaded again."""
 
 
+CALL_EVENTS = (ev.ToolChanged, ev.TurnStarted, ev.TurnEnded)
+"""What tool calls are made of, and what ends them."""
+
+
 class Conversation:
     def __init__(
         self,
@@ -118,6 +123,8 @@ class Conversation:
         self.queue = TurnQueue(self._ready_for_turn, self._begin)
         self._turn_numbers = itertools.count(1)
         self._transcript = Transcript()
+        self._calls: Transcript | None = None
+        """Tool calls with their secrets, where there are any; shown to nobody."""
         self._withheld = Withheld(host.launch.redactor)
         self._unstuck = asyncio.Event()
         self._unstuck.set()
@@ -157,6 +164,8 @@ class Conversation:
     # ---- the transcript: changed here only, read from any thread ------------------------------
 
     def apply(self, event: ev.Event) -> None:
+        if isinstance(event, CALL_EVENTS):
+            self._note_call(event)
         for seen in self._withheld.see(event):
             with _mutex:
                 patches = self._transcript.apply(seen)
@@ -187,6 +196,21 @@ class Conversation:
         """What the reader takes from the transcript, at one moment; from any thread."""
         with _mutex:
             return reader(self._transcript)
+
+    def _note_call(self, event: ev.Event) -> None:
+        with _mutex:
+            if self._calls is None and not self.host.launch.redactor.idle:
+                self._calls = copy.deepcopy(self._transcript)  # nothing was taken out of it so far
+            if self._calls is not None:
+                self._calls.apply(event)
+
+    def read_calls(self, reader: Callable[[Transcript], T]) -> T:
+        """As `read`, of tool calls as the agent told them: what is judged must be what would be done.
+
+        A secret in a command, or a folder by the name of one, is taken out of what is shown, not of this.
+        """
+        with _mutex:
+            return reader(self._transcript if self._calls is None else self._calls)
 
     # ---- turns ---------------------------------------------------------------------------
 

@@ -81,7 +81,7 @@ class Permits:
     async def asked(self, asked: PermissionAsked) -> str | None:
         """The id of the option that was chosen; None: cancelled."""
         self._conversation.apply(self._with_what_was_shown(asked.tool))
-        tool = self._conversation.read(lambda transcript: transcript.tool(asked.tool.id))
+        tool = self._conversation.read_calls(lambda transcript: transcript.tool(asked.tool.id))
         acts = acts_of(tool, self._conversation.cwd, os.path.realpath)
         target = ", ".join(filter(None, (act.target for act in acts))) or tool.title
         self._auditor.note("request", tool.kind, target, tool=tool.id)
@@ -90,7 +90,7 @@ class Permits:
 
     def _with_what_was_shown(self, asked: ev.ToolChanged) -> ev.ToolChanged:
         """A question adds to the texts of its call: some agents cut the command in it after 50 characters."""
-        calls = self._conversation.read(lambda transcript: transcript.open_tools())
+        calls = self._conversation.read_calls(lambda transcript: transcript.open_tools())
         known = next((call for call in calls if call.id == asked.id), None)
         if known is None or not isinstance(asked.content, tuple):
             return asked
@@ -107,7 +107,7 @@ class Permits:
         `always`: it is asked about, on a card of its own, whatever was allowed before; also where the
         policy's word is "allow", if there is somebody to ask.
         """
-        calls = self._conversation.read(lambda transcript: transcript.open_tools())
+        calls = self._conversation.read_calls(lambda transcript: transcript.open_tools())
         covering = covers(self._allowed, calls, act, self._conversation.cwd, os.path.realpath)
         if covering is not None and self.forbidden(act) is None:
             self._remember_always(covering, act)
@@ -124,7 +124,7 @@ class Permits:
             id = f"acp:{self._cards}"
             shown = card(id)
         self._conversation.apply(shown)
-        tool = self._conversation.read(lambda transcript: transcript.tool(id))
+        tool = self._conversation.read_calls(lambda transcript: transcript.tool(id))
         try:
             decision = await self._decided(
                 tool,
@@ -278,7 +278,11 @@ class Permits:
         if not decide("allow", options, by="").allows(options):
             return ()
         taken = {option.id for option in options}
-        return gr.offers(*acts, cwd=self._workspace, roots=self._roots, taken=taken)
+        found = gr.offers(*acts, cwd=self._workspace, roots=self._roots, taken=taken)
+        clean = self._conversation.host.launch.redactor.text
+        secret = any(act.command is not None and clean(act.target) != act.target for act in acts)
+        # What lasts is written to a file, and listed.
+        return tuple(it for it in found if not secret or it.scope == "session")
 
     def _remember_always(self, covering: ToolCall, act: Act) -> None:
         """What the question did not name is known now: the agent will not ask again, and we need not."""

@@ -16,6 +16,7 @@ from acp_notebook.core.acts import Act
 from acp_notebook.core.facts import PermissionAsked
 from acp_notebook.core.policy import PermissionRequest
 from acp_notebook.core.records import Diff, Option, Text
+from acp_notebook.core.redaction import Redactor
 from acp_notebook.core.rules import NO_JUDGE, Judge, Rule, Rules
 from acp_notebook.core.snapshot import ToolCall
 from acp_notebook.core.transcript import Transcript
@@ -34,7 +35,7 @@ class Conversation:
 
     cwd = FOLDER
     running = SimpleNamespace(cancelling=False)
-    host = SimpleNamespace(launch=SimpleNamespace(identity="agent", replay=None))
+    host = SimpleNamespace(launch=SimpleNamespace(identity="agent", replay=None, redactor=Redactor()))
 
     def __init__(self) -> None:
         self.transcript = Transcript()
@@ -42,6 +43,8 @@ class Conversation:
 
     def read(self, reader: Any) -> Any:
         return reader(self.transcript)
+
+    read_calls = read
 
 
 class Work:

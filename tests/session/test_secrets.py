@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import acp_notebook as acp
+from acp_notebook.core.snapshot import Question, ToolCall
 from tests.session.helpers import LIMIT_S, agent
 from tests.waiting import wait_until
 
@@ -46,3 +48,33 @@ def test_a_secret_in_a_prompt_that_waits_is_not_in_its_repr(tmp_path: Path) -> N
         assert session.queue[0].text == f"use {SECRET}"
         assert SECRET not in repr(session.queue)
         assert "[redacted]" in repr(session.queue)
+
+
+def test_what_is_judged_is_what_would_be_done_though_it_is_shown_without_secrets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A variable's value may be the name of a folder, and a secret part of a command."""
+    monkeypatch.setenv("ACP_NOTEBOOK_CONFIG", str(tmp_path / "config"))
+    (config := tmp_path / "config").mkdir(mode=0o700)
+    (folder := tmp_path / "alpha").mkdir()
+    rule = f"[[permissions.rules]]\nsay = 'reject'\npath = {str(folder / 'keep')!r}\n"
+    (config / "config.toml").write_text(rule)
+    seen: list[ToolCall] = []
+
+    def allow(request: Any) -> str:
+        seen.append(request.tool)
+        return "allow"
+
+    env = {"TEAM": "alpha", "KEY": SECRET}
+    with acp.connect("demo", cwd=folder, env=env, permissions=allow, undo=False) as session:
+        assert "Wrote" in session.prompt("/edit a.txt text", timeout=LIMIT_S).text
+        session.prompt(f"/run echo {SECRET}", timeout=LIMIT_S)
+        assert [it.kind for it in seen] == ["edit", "execute"], "nothing is asked twice"
+        assert seen[0].locations[0].path == str(folder / "a.txt")
+        assert seen[1].raw_input == {"command": f"echo {SECRET}"}
+        session.prompt("/edit keep/a.txt text", timeout=LIMIT_S)
+        assert not (folder / "keep").exists(), "the rule is about this folder, whatever it is called here"
+        questions = [it for it in session.transcript.items if isinstance(it, Question)]
+        assert {offer.scope for it in questions for offer in it.offers if "echo" in offer.name} <= {"session"}
+        for text in (session.to_text(), repr(session.transcript), repr(session.audit)):
+            assert SECRET not in text
