@@ -99,7 +99,7 @@ def _place(found: tuple[CellChange, ...], cells: list[Any], deleted: CellChange)
 
 def brought(source: bytes, target: bytes, now: Data) -> Merged:
     """The notebook now, with what leads from the one state to the other; raises Invalid, Conflict."""
-    return merge(as_agent_sees(source, outputs="raw"), target, now)
+    return merge(as_agent_sees(source, outputs="raw"), target, now, restoring=True)
 
 
 def merged_version(source: Version, target: Version, now: Version) -> Version | str:

@@ -397,16 +397,19 @@ function carryOut(shared: SharedNotebook, now: Cells, operation: DocOperation): 
   }
 }
 
-/** A cell of that type and text, which has not run. */
-function blank({ cell_type, source, attachments }: Written): Fields {
-  if (cell_type === "code") return { cell_type, source, outputs: [], execution_count: null };
+/** A cell of that type and text; it has not run, unless it comes back with what came of that. */
+function blank({ cell_type, source, attachments, ...run }: Written): Fields {
+  if (cell_type === "code") {
+    const { outputs = [], execution_count = null } = run;
+    return { cell_type, source, outputs: [...outputs], execution_count };
+  }
   const pictures = Object.keys(attachments).length > 0 ? { attachments } : {};
   return { cell_type, source, ...pictures };
 }
 
 type Written = Pick<
   Extract<DocOperation, { op: "replace" }>,
-  "cell_type" | "source" | "attachments"
+  "cell_type" | "source" | "attachments" | "outputs" | "execution_count"
 >;
 
 function replace(now: Cells, operation: Extract<DocOperation, { op: "replace" }>): void {
@@ -422,9 +425,10 @@ function replace(now: Cells, operation: Extract<DocOperation, { op: "replace" }>
   write(cell, source);
   if (cell_type !== "code")
     cell.setAttachments?.(Object.keys(attachments).length > 0 ? attachments : undefined);
-  if (operation.clear_outputs && cell.setOutputs) {
-    cell.setOutputs([]);
-    cell.execution_count = null;
+  const { outputs = [], execution_count = null } = operation;
+  if ((operation.clear_outputs || outputs.length > 0) && cell.setOutputs) {
+    cell.setOutputs([...outputs]);
+    cell.execution_count = execution_count;
   }
 }
 

@@ -518,6 +518,8 @@ export type DocOperation =
       source: string;
       metadata: Fields;
       attachments: Fields;
+      outputs?: readonly Json[];
+      execution_count?: number | null;
     }
   | { op: "move"; id: string; after: string | null; based_on: string }
   | {
@@ -528,6 +530,8 @@ export type DocOperation =
       source: string;
       clear_outputs: boolean;
       attachments: Fields;
+      outputs?: readonly Json[];
+      execution_count?: number | null;
     }
   | { op: "metadata"; id: string | null; values: Fields; removed: readonly string[] };
 

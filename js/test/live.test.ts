@@ -271,6 +271,20 @@ test("a cell of another type keeps its id and place", async () => {
   ]);
 });
 
+test("what comes back has the outputs that it had", async () => {
+  const { apply, cells } = opened("a");
+  const outputs = [{ output_type: "stream", name: "stdout", text: "x" }];
+  const run = { outputs, execution_count: 7 };
+  await apply(
+    { ...replaced("c0", "a", "b"), ...run } as DocOperation,
+    {
+      ...insert("n", "c0", "c"),
+      ...run,
+    } as DocOperation,
+  );
+  expect(cells.map((cell) => cell.toJSON())).toMatchObject([{ outputs }, { outputs }]);
+});
+
 test("a host that fails in the middle leaves nothing behind", async () => {
   const { apply, shared } = opened("a");
   shared.deleteCell = () => {

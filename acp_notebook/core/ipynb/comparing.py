@@ -140,6 +140,8 @@ class Insert(Struct, frozen=True):
     source: str
     metadata: dict[str, Json]
     attachments: dict[str, Json]
+    outputs: tuple[Json, ...] = ()
+    execution_count: Json = None
     op: ClassVar[str] = "insert"
 
 
@@ -151,7 +153,7 @@ class Move(Struct, frozen=True):
 
 
 class Replace(Struct, frozen=True):
-    """A cell's new source and type; its outputs go if so said."""
+    """A cell's new source and type; its outputs go if so said, or others come."""
 
     id: str
     based_on: str
@@ -159,6 +161,8 @@ class Replace(Struct, frozen=True):
     source: str
     clear_outputs: bool
     attachments: dict[str, Json]
+    outputs: tuple[Json, ...] = ()
+    execution_count: Json = None
     op: ClassVar[str] = "replace"
 
 
@@ -194,7 +198,8 @@ def operations(comparison: Comparison) -> tuple[Operation, ...]:
     for index, (cell, origin) in enumerate(zip(after.cells, comparison.origins, strict=True)):
         if origin is None:
             id = names.free(cell.id, cell.type, cell.source)
-            done.append(Insert(id, place, cell.type, cell.source, cell.metadata, cell.attachments))
+            run = tuple(cell.outputs), cell.fields.get("execution_count")
+            done.append(Insert(id, place, cell.type, cell.source, cell.metadata, cell.attachments, *run))
             place = id
             continue
         old = before.cells[origin]
@@ -210,7 +215,9 @@ def _edits(old: Cell, new: Cell) -> list[Operation]:
     if (old.type, old.source) != (new.type, new.source) or old.attachments != new.attachments:
         cleared = bool(old.outputs) and not new.outputs
         hashed = source_hash(old.source)
-        done.append(Replace(old.id, hashed, new.type, new.source, cleared, new.attachments))
+        ran = bool(new.outputs) and new.outputs != old.outputs
+        run = (tuple(new.outputs), new.fields.get("execution_count")) if ran else ()
+        done.append(Replace(old.id, hashed, new.type, new.source, cleared, new.attachments, *run))
     return done + _metadata(old.id, old.metadata, new.metadata)
 
 

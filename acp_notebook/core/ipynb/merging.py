@@ -64,17 +64,20 @@ def merge(
     keep_outputs: bool = False,
     protected: str | None = None,
     new_id: NewId | None = None,
+    restoring: bool = False,
 ) -> Merged:
     """The notebook as it is now, with the agent's changes; raises `Invalid` or `Conflict`.
 
     Without a base every difference from `now` is the agent's doing: what the user changed meanwhile,
     and the agent does not know, is undone by it. `protected` is the id of a cell (the prompting one)
     that may be neither deleted nor moved nor made another type, and whose outputs always stay.
+    `restoring`: what is written is a state that the notebook once had, so outputs and attachments of what
+    comes back come with it.
     """
     there = read(now)
     wrote = read_written(written)
     known = as_agent_sees(there) if base is None else base
-    merging = _Merging(known, wrote, there, keep_outputs, protected, new_id)
+    merging = _Merging(known, wrote, there, keep_outputs, protected, new_id, restoring)
     try:
         result = merging.merged()
     except RecursionError:
@@ -91,9 +94,11 @@ class _Merging:
         keep_outputs: bool,
         protected: str | None,
         new_id: NewId | None,
+        restoring: bool,
     ) -> None:
         self._base, self._wrote, self._there = base, wrote, there
         self._keep_outputs, self._protected, self._new_id = keep_outputs, protected, new_id
+        self._restoring = restoring
         self._clashes: list[Clash] = []
         self._notes: list[str] = []
         self._fields: dict[int, Fields] = {}
@@ -202,8 +207,14 @@ class _Merging:
             if now.attachments and written.type == "code":
                 self._notes.append(f"cell {here}: its attachments went, because a code cell cannot have any")
         elif now.type == "code" and not self._keep_outputs and not self._is_protected(there):
-            fields |= {"outputs": [], "execution_count": None}
+            fields |= self._run_of(written)
         return fields
+
+    def _run_of(self, cell: Cell) -> dict[str, Json]:
+        """Outputs come from running a cell, never from an agent's text."""
+        if not self._restoring:
+            return {"outputs": [], "execution_count": None}
+        return {"outputs": cell.outputs, "execution_count": cell.fields.get("execution_count")}
 
     def _cell_metadata(
         self, cell: Seen, written: Cell, now: Cell, type: str, here: int, there: int
@@ -253,9 +264,11 @@ class _Merging:
         check_metadata(metadata, cell.type, here)
         fields: dict[str, Json] = {"cell_type": cell.type, "metadata": metadata, "source": cell.source}
         if cell.type == "code":
-            if any(not is_shown_output(it) for it in cell.outputs):
+            if not self._restoring and any(not is_shown_output(it) for it in cell.outputs):
                 self._notes.append(f"cell {here}: outputs were not taken; only running a cell makes them")
-            return {**fields, "execution_count": None, "outputs": []}
+            return {**fields, **self._run_of(cell)}
+        if self._restoring:
+            return {**fields, "attachments": cell.attachments} if cell.attachments else fields
         added, refused = added_attachments(cell.attachments, {}, self._pictures)
         self._note_refused(refused, here)
         check_plain(added, f"cell {here}: its attachments", here)
