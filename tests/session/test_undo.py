@@ -78,6 +78,15 @@ def test_a_new_file_goes_with_the_folders_that_were_made_for_it(demo: Demo, fold
     assert (folder / "deep/er/a.txt").read_text() == "new\n"
 
 
+def test_an_empty_folder_stays_in_whatever_order_turns_are_undone(demo: Demo, folder: Path) -> None:
+    (folder / "sub").mkdir()
+    session = demo(cwd=folder, permissions="allow")
+    turns = [session.prompt(f"/write sub/{name}.txt x", timeout=LIMIT_S) for name in "ab"]
+    for turn in turns:
+        turn.revert()
+    assert list((folder / "sub").iterdir()) == []
+
+
 def test_what_the_user_changed_since_is_merged_or_a_conflict(demo: Demo, folder: Path) -> None:
     file = folder / "a.txt"
     file.write_text("old\n")

@@ -327,8 +327,9 @@ class Undoing:
         self, deed: Deed, turn: TurnChanges, changes: Sequence[Change], hunk: int | None, *, whole: bool
     ) -> None:
         empty, there = turn.folders if deed == "undo" else turn.folders[::-1]
+        stay = empty | self._empty_before_undone() if deed == "undo" else empty
         if whole:
-            await on_a_thread(lambda: self._restorer.clear_folders(there, empty))
+            await on_a_thread(lambda: self._restorer.clear_folders(there, stay))
         for change in in_order(changes, deed):
             if change.why_not is not None:
                 continue
@@ -336,7 +337,7 @@ class Undoing:
             if wanted == change.undone:  # clicked twice: what came there since is nobody's conflict
                 change.conflict = None
                 continue
-            why = await self._brought(change, wanted, empty)
+            why = await self._brought(change, wanted, stay)
             change.conflict = why
             if why is None:
                 change.undone = wanted
@@ -344,6 +345,11 @@ class Undoing:
             self._note(deed, change, why)
         if whole:
             await on_a_thread(lambda: self._restorer.make_folders(there, empty))
+
+    def _empty_before_undone(self) -> frozenset[str]:
+        """Empty folders of before the turns that are undone: a later turn found something in them."""
+        undone = (it for it in self.ledger.turns.values() if all(at.state == "undone" for at in it.undoable))
+        return frozenset().union(*(it.folders[0] for it in undone))
 
     async def _brought(self, change: Change, wanted: frozenset[int], empty: frozenset[str]) -> str | None:
         """None, or why it cannot be. A notebook that a page has open is changed there."""
