@@ -15,7 +15,7 @@ from contextvars import Context, copy_context
 from typing import Any
 
 from .interrupts import Gate
-from .streams import COMM_TYPES, POLLIN, Frames, Request, Shell
+from .streams import COMM_TYPES, POLLIN, Frames, Request, Shell, flush
 
 
 class Pump:
@@ -60,7 +60,7 @@ class Pump:
         if stream.closed():  # the kernel shuts down
             time.sleep(seconds)
         elif stream.socket.poll(max(1, round(seconds * 1000)), POLLIN):
-            stream.flush(POLLIN, limit=1)
+            flush(stream, POLLIN, limit=1)
 
     def _receive(self, frames: Frames) -> Any:
         request = self.shell.request(frames) if self._holders else None

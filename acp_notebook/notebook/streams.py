@@ -95,7 +95,7 @@ class Shell:
             if output is not None:
                 output.flush()
         if not has_subshells(self.kernel):
-            self.stream.flush(POLLOUT)
+            flush(self.stream, POLLOUT)
 
     @property
     def _answers(self) -> Any:
@@ -103,6 +103,20 @@ class Shell:
         if not has_subshells(self.kernel):
             return self.stream
         return self.kernel.shell_channel_thread.manager.get_subshell_to_shell_channel_socket(self.subshell)
+
+
+def flush(stream: Any, flag: int, limit: int | None = None) -> None:
+    """Do what a stream has to do now, perhaps within another flush of it: ipykernel 6 has one after errors.
+
+    A flush that did something marks the stream as done for this turn of its loop. The outer one would then
+    read nothing more, see that there is something to read, and go round for ever.
+    """
+    done = getattr(stream, "_flushed", None)
+    try:
+        stream.flush(flag, limit=limit)
+    finally:
+        if done is not None:
+            stream._flushed = done
 
 
 def running_kernel() -> Any | None:

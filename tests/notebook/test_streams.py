@@ -1,0 +1,73 @@
+"""What we do with a ZMQStream, tried on real ones."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+import zmq
+from tornado.ioloop import IOLoop
+from zmq.eventloop.zmqstream import ZMQStream
+
+from acp_notebook.notebook.streams import POLLIN, POLLOUT, flush
+
+
+@pytest.mark.timeout(30)
+def test_a_flush_within_a_flush_leaves_the_outer_one_its_work() -> None:
+    """As when the page sends two messages, and ipykernel 6 flushes its shell after an interrupted cell."""
+
+    async def scene() -> list[bytes]:
+        context: Any = zmq.Context()
+        here, there = context.socket(zmq.PAIR), context.socket(zmq.PAIR)
+        here.bind("inproc://shell")
+        there.connect("inproc://shell")
+        stream = ZMQStream(here, IOLoop.current())
+        read: list[bytes] = []
+
+        def receive(frames: list[bytes]) -> None:
+            read.extend(frames)
+            stream.send(b"an answer")
+            flush(stream, POLLOUT)
+
+        stream.on_recv(receive)
+        for message in (b"one", b"two", b"three"):
+            there.send(message)
+        stream.flush()  # ipykernel's
+        stream.close()
+        there.close()
+        context.term()
+        return read
+
+    assert asyncio.run(scene()) == [b"one", b"two", b"three"]
+
+
+@pytest.mark.timeout(30)
+def test_a_stream_reads_on_after_it_was_flushed() -> None:
+    async def scene() -> list[bytes]:
+        context: Any = zmq.Context()
+        here, there = context.socket(zmq.PAIR), context.socket(zmq.PAIR)
+        here.bind("inproc://shell")
+        there.connect("inproc://shell")
+        stream = ZMQStream(here, IOLoop.current())
+        read: list[bytes] = []
+        three = asyncio.Event()
+
+        def receive(frames: list[bytes]) -> None:
+            read.extend(frames)
+            if len(read) == 3:
+                three.set()
+
+        stream.on_recv(receive)
+        for message in (b"one", b"two", b"three"):
+            there.send(message)
+        flush(stream, POLLIN, limit=1)
+        assert read == [b"one"]
+        async with asyncio.timeout(10):
+            await three.wait()
+        stream.close()
+        there.close()
+        context.term()
+        return read
+
+    assert asyncio.run(scene()) == [b"one", b"two", b"three"]
