@@ -41,6 +41,12 @@ INTRODUCED = f"""async () => {{
 }}"""
 """What is run before that can be lost."""
 
+NUMBERED = re.compile(r"\d")
+"""A cell that was run to its end."""
+
+TRIES = 5
+"""A kernel clears its queue within milliseconds after an error."""
+
 TRUE_WHEN_CLEAN = f"() => !{NOTEBOOK}.context.model.dirty"
 
 
@@ -120,6 +126,23 @@ class NotebookPage:
         for number in numbers:
             self.select(number)
             self.page.keyboard.press("Control+Enter")
+
+    def run_after_an_error(self, failed: int, number: int) -> None:
+        """This cell, after that one has ended in an error; again, where the kernel still cleared its queue.
+
+        That the kernel is idle says little: it says so after each click that it handles, too.
+        """
+        expect(self.prompt_of(failed)).to_have_text(NUMBERED, timeout=LIMIT_S * 1000)
+        for _ in range(TRIES):
+            self.run(number)
+            expect(self.prompt_of(number)).not_to_have_text("[*]:", timeout=LIMIT_S * 1000)
+            if NUMBERED.search(self.prompt_of(number).inner_text()):
+                return
+        raise AssertionError(f"the kernel ran cell {number} in none of {TRIES} tries")
+
+    def prompt_of(self, number: int) -> Locator:
+        """The [3]: beside a cell."""
+        return self.cell(number).locator(".jp-InputPrompt")
 
     def select(self, number: int) -> None:
         self.cell(number).locator(".cm-content").click()
