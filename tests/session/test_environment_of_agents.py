@@ -33,10 +33,11 @@ def test_by_default_an_agent_gets_all_but_the_servers_secrets(demo: Demo) -> Non
         assert variable(session, secret) == "not set"
 
 
-def test_env_adds_and_overrides(demo: Demo) -> None:
-    session = demo(env={"MY_SETTING": "changed", "JPY_ASKED_FOR": "yes"})
-    assert variable(session, "MY_SETTING") == "changed"
-    assert variable(session, "JPY_ASKED_FOR") == "yes"
+def test_env_adds_and_overrides(demo: Demo, tmp_path: Path) -> None:
+    changed = str(tmp_path)  # a folder that is there is no secret, and so it is shown
+    session = demo(env={"MY_SETTING": changed, "JPY_ASKED_FOR": changed})
+    assert variable(session, "MY_SETTING") == changed
+    assert variable(session, "JPY_ASKED_FOR") == changed
     assert variable(session, "MY_OTHER") == "other"
 
 
