@@ -118,7 +118,10 @@ def test_nothing_of_it_starts_and_nothing_is_granted(
 def test_no_program_of_the_folder_is_taken_for_a_known_agent(
     repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    from acp_notebook.agent import launchers
+
     monkeypatch.setattr(sys, "executable", "/nowhere/python3")
+    monkeypatch.setattr(launchers, "_node_wheel", lambda: None)  # Node's wheel may be installed here
     for path in (".", "", f".{os.pathsep}/nowhere", "node_modules/.bin", ".venv/bin:"):
         monkeypatch.setenv("PATH", path)
         for install in (None, True):
