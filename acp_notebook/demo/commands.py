@@ -73,3 +73,11 @@ def number(args: str, default: int | None = None, *, position: int = 0) -> int:
     if not (words[position].isascii() and words[position].isdigit()):
         raise Misuse
     return int(words[position])
+
+
+def waiting(args: str, *, position: int) -> bool:
+    """Whether “wait” stands at a position of the arguments: the scene then ends only when it is stopped."""
+    words = args.split()[position:]
+    if words not in ([], ["wait"]):
+        raise Misuse
+    return words == ["wait"]

@@ -120,7 +120,7 @@ def test_limits_and_rate_limits(open_notebook: Open, host: str) -> None:
     notebook = open_notebook([limited, "s"], host=host)
     notebook.run(0, 1)
     panel = notebook.panel(1)
-    notebook.prompt(1, "/tools 400")
+    notebook.prompt(1, "/tools 6 wait")
     expect(panel.locator(".acp-status")).to_contain_text("Stopped: more than 5 tool calls")
     notebook.prompt(1, "/ratelimit 30")
     failed = panel.locator("[data-acp-status=failed]")

@@ -356,7 +356,7 @@ def test_a_choice_that_is_not_there_is_said_and_changes_nothing(play: Play, comm
         "/run",
         "/title",
         "/config model",
-        *("/env", "/error bad", "/stderr", "/tools x", "/die x"),
+        *("/env", "/error bad", "/stderr", "/tools x", "/tools 1 x", "/cost 1 1 x", "/die x"),
     ],
 )
 def test_misuse_is_answered_with_the_usage(play: Play, command: Any) -> None:

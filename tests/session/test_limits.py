@@ -23,7 +23,7 @@ def start_of(turn: acp.Turn) -> TurnStart:
 
 
 def test_too_many_tool_calls_stop_the_turn_with_that_reason(session: acp.Session) -> None:
-    turn = session.prompt("/tools 400", max_tool_calls=20, timeout=LIMIT_S)
+    turn = session.prompt("/tools 21 wait", max_tool_calls=20, timeout=LIMIT_S)
     assert (turn.limit, turn.stop_reason, turn.status) == ("more than 20 tool calls", "cancelled", "done")
     assert "The turn was stopped: more than 20 tool calls" in turn.to_text()
     assert session.audit.where(kind="limit")[0].target == "more than 20 tool calls"
@@ -38,7 +38,7 @@ def test_too_long_stops_the_turn(session: acp.Session) -> None:
 
 
 def test_too_costly_stops_the_turn_and_each_turn_counts_for_itself(session: acp.Session) -> None:
-    turn = session.prompt("/cost 0.1 400", max_cost=0.35, timeout=LIMIT_S)
+    turn = session.prompt("/cost 0.1 4 wait", max_cost=0.35, timeout=LIMIT_S)
     assert (turn.limit, turn.stop_reason) == ("it cost more than 0.35", "cancelled")
     assert session.prompt("/cost 0.1 3", max_cost=0.35, timeout=LIMIT_S).limit is None
     assert notices(session) == []
@@ -53,9 +53,9 @@ def test_an_agent_that_tells_no_cost_is_noticed_once(session: acp.Session) -> No
 
 def test_the_sessions_limits_hold_for_every_turn_that_has_none_of_its_own(demo: Demo) -> None:
     session = demo(permissions="allow", max_tool_calls=2)
-    assert session.prompt("/tools 300", timeout=LIMIT_S).limit == "more than 2 tool calls"
+    assert session.prompt("/tools 3 wait", timeout=LIMIT_S).limit == "more than 2 tool calls"
     assert session.prompt("/tools 5", max_tool_calls=math.inf, timeout=LIMIT_S).limit is None
-    (*_, last) = session.stream("/tools 300")
+    (*_, last) = session.stream("/tools 3 wait")
     assert isinstance(last, acp.events.TurnEnded)
     assert session.turns[-1].limit == "more than 2 tool calls"
 

@@ -5,23 +5,28 @@ The counts live in the session: a prompt that is sent again finds them as it lef
 
 from __future__ import annotations
 
-from ..commands import Misuse, command, number
+import asyncio
+
+from ..commands import Misuse, command, number, waiting
 from ..rpc import INTERNAL_ERROR, RpcError
 from ..turn import Turn
 from .state import USAGE, notice
 
 
-@command("cost", "Work in steps that cost AMOUNT each, and tell so", "[AMOUNT] [STEPS]")
+@command("cost", "Work in steps that cost AMOUNT each, and tell so", "[AMOUNT] [STEPS] [wait]")
 async def cost(turn: Turn, args: str) -> None:
     words = args.split()
     try:
         amount = float(words[0]) if words else 0.01
     except ValueError:
         raise Misuse from None
+    waits = waiting(args, position=2)
     for step in range(1, number(args, 1, position=1) + 1):
         turn.session.cost += amount
         await turn.send({**USAGE, "cost": {"amount": round(turn.session.cost, 6), "currency": "USD"}})
         await turn.say(f"Step {step}. ")
+    if waits:
+        await asyncio.Event().wait()
     await turn.say(f"This session has cost {turn.session.cost:g} USD.")
 
 

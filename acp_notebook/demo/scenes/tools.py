@@ -5,8 +5,10 @@ Those that really write and run are in work.py.
 
 from __future__ import annotations
 
+import asyncio
+
 from ..blocks import text_block
-from ..commands import Misuse, command, number
+from ..commands import Misuse, command, number, waiting
 from ..rpc import ClientError, Json
 from ..turn import OPTIONS, Turn
 
@@ -16,12 +18,14 @@ def said(text: str) -> list[Json]:
     return [{"type": "content", "content": text_block(text)}]
 
 
-@command("tools", "N tool calls, one after the other", "[N]")
+@command("tools", "N tool calls, one after the other; with “wait”, go on until stopped", "[N] [wait]")
 async def tools(turn: Turn, args: str) -> None:
-    count = number(args, 3)
+    count, waits = number(args, 3), waiting(args, position=1)
     for index in range(1, count + 1):
         tool = await turn.tool(f"Read part {index}", "read", rawInput={"part": index})
         await tool.complete(content=said(f"The text of part {index}."), rawOutput={"lines": index})
+    if waits:
+        await asyncio.Event().wait()
     await turn.say(f"Made {count} tool calls.")
 
 
