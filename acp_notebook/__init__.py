@@ -130,8 +130,8 @@ def __dir__() -> list[str]:
 
 def load_ipython_extension(shell: Any) -> None:
     """For %load_ext acp_notebook."""
-    import_module(".magics", __name__).load(shell)
+    import_module(".magics.shell", __name__).load(shell)
 
 
 def unload_ipython_extension(shell: Any) -> None:
-    import_module(".magics", __name__).unload(shell)
+    import_module(".magics.shell", __name__).unload(shell)

@@ -14,7 +14,7 @@ from .notebook.kernel import run_on_main, where
 from .notebook.output import current_request, emit
 
 if TYPE_CHECKING:
-    from .panel import Panel
+    from .panel.session_panel import Panel
     from .session import Session
     from .turn import Turn
 

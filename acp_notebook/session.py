@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from .changes import ChangesTable
     from .live_notebook import LiveNotebook
     from .notebook.static import Redact
-    from .panel import Panel
+    from .panel.session_panel import Panel
     from .running_agent import Agent
 
 INTERRUPT_S = 5.0
@@ -318,7 +318,7 @@ class Session(Shown):
 
     def _live_panel(self) -> Panel:
         """The session's widgets; made when they are first needed."""
-        from .panel import Panel
+        from .panel.session_panel import Panel
 
         with self._starting:
             if self._panel is None:

@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 import acp_notebook as acp
-from acp_notebook import panel as panel_module
 from acp_notebook.core.ipynb import source_hash
 from acp_notebook.live_notebook import LiveNotebook
 from acp_notebook.notebook import live as live_module
-from acp_notebook.panel import Panel
-from tests.notebook.test_panel import LIMIT_S, Message, Output, TurnWidget, Widget
+from acp_notebook.panel import session_panel as panel_module
+from acp_notebook.panel.session_panel import Panel
+from tests.panel.test_session_panel import LIMIT_S, Message, Output, TurnWidget, Widget
 from tests.session.helpers import notices
 from tests.session.test_hands import ask_client
 from tests.waiting import wait_until

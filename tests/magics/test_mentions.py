@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import acp_notebook as acp
-from acp_notebook.mentions import Places, found, looked_up, parts_of
+from acp_notebook.magics.mentions import Places, found, looked_up, parts_of
 from acp_notebook.notebook.content import Named
 
 

@@ -11,10 +11,11 @@ import pytest
 
 import acp_notebook as acp
 from acp_notebook import connecting
-from acp_notebook import panel as panel_module
 from acp_notebook.core.snapshot import Elicitation, TurnStart
 from acp_notebook.notebook.static import NOTHING_YET, TRANSCRIPT_MIME
-from acp_notebook.panel import Panel
+from acp_notebook.panel import session_panel as panel_module
+from acp_notebook.panel import static_forms
+from acp_notebook.panel.session_panel import Panel
 from tests.waiting import wait_until
 
 LIMIT_S = 20.0
@@ -325,7 +326,7 @@ def test_a_turn_that_was_over_before_the_page_had_loaded_stays_live(stage: Stage
 def test_where_no_page_ever_says_hello_the_output_becomes_static(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(panel_module, "HELLO_S", 0.01)
+    monkeypatch.setattr(static_forms, "HELLO_S", 0.01)
     turn, output = stage.show("hello")
     turn.wait(LIMIT_S)
     wait_until(lambda: len(output.shown) == 2, "the output is replaced", LIMIT_S)

@@ -12,18 +12,18 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from .agent.conversation import Conversation
-from .agent.threads import on_a_thread
-from .completing import Known, about, prompt_completions
-from .core.intents import Picture
-from .core.prompt import content_of, fitted
-from .core.records import Content, Image
-from .errors import Timeout, UsageError
-from .live_notebook import LiveNotebook
-from .mentions import Places, found, looked_up, parts_of
-from .notebook.content import contents
-from .notebook.live import Documents
-from .surroundings import surroundings_here
+from ..agent.conversation import Conversation
+from ..agent.threads import on_a_thread
+from ..core.intents import Picture
+from ..core.prompt import content_of, fitted
+from ..core.records import Content, Image
+from ..errors import Timeout, UsageError
+from ..live_notebook import LiveNotebook
+from ..magics.completing import Known, about, prompt_completions
+from ..magics.mentions import Places, found, looked_up, parts_of
+from ..magics.surroundings import surroundings_here
+from ..notebook.content import contents
+from ..notebook.live import Documents
 
 DESCRIBE_S = 60.0
 """For all objects of a prompt: a figure may have to be drawn, plotly starts a browser for it."""

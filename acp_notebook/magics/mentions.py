@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .core.prompt import SENDABLE
-from .core.records import Resource
-from .errors import UsageError
-from .notebook.content import Named
+from ..core.prompt import SENDABLE
+from ..core.records import Resource
+from ..errors import UsageError
+from ..notebook.content import Named
 
 ERROR = "error"
 CELL = "cell:"

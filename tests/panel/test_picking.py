@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import acp_notebook as acp
-from acp_notebook import panel as panel_module
-from tests.notebook.test_panel import LIMIT_S, Output, Stage, TurnWidget, Widget
+from acp_notebook.panel import session_panel as panel_module
+from tests.panel.test_session_panel import LIMIT_S, Output, Stage, TurnWidget, Widget
 from tests.waiting import wait_until
 
 

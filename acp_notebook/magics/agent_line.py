@@ -9,10 +9,10 @@ import argparse
 import shlex
 from typing import Any, NoReturn
 
+from ..connecting import connect
+from ..errors import UsageError
+from ..session import Session
 from .completing import POLICIES
-from .connecting import connect
-from .errors import UsageError
-from .session import Session
 
 DEFAULT = "session"
 """The variable that an agent's session gets, and that a prompt goes to."""

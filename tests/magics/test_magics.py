@@ -16,10 +16,10 @@ from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
 import acp_notebook as acp
-from acp_notebook import agent_line
 from acp_notebook.choosing import choose
 from acp_notebook.core.snapshot import TurnStart
-from acp_notebook.magics import loaded
+from acp_notebook.magics import agent_line
+from acp_notebook.magics.shell import loaded
 from tests.waiting import wait_until
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from acp_notebook.completing import Completions, Known, Place, complete, place_of
 from acp_notebook.core.records import Command
+from acp_notebook.magics.completing import Completions, Known, Place, complete, place_of
 
 
 class Hostile:

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, proxy
 
-from .errors import Error
+from ..errors import Error
+from ..notebook.streams import running_kernel
 from .mentions import LAST, Places
-from .notebook.streams import running_kernel
 
 if TYPE_CHECKING:
-    from .live_notebook import LiveNotebook
+    from ..live_notebook import LiveNotebook
 
 _NONE = object()
 

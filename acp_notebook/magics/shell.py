@@ -24,17 +24,17 @@ from IPython.core.inputtransformer2 import (
 )
 from IPython.core.magic import Magics, line_cell_magic, line_magic, magics_class, no_var_expand
 
-from .agent import catalog
+from ..agent import catalog
+from ..config import own_names
+from ..errors import AgentNotFound, Error, UsageError
+from ..listing import agents
+from ..live_notebook import LiveNotebook
+from ..notebook.kernel import where
+from ..session import Session
 from .agent_line import DEFAULT, opened, wish_of, words_of
 from .completing import Known, complete, place_of
-from .config import own_names
-from .errors import AgentNotFound, Error, UsageError
-from .listing import agents
-from .live_notebook import LiveNotebook
 from .mentions import Places, parts_of
-from .notebook.kernel import where
 from .overview import Overview
-from .session import Session
 from .surroundings import surroundings_of
 
 show: Any = display  # it has no types

@@ -11,10 +11,10 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
 import acp_notebook as acp
-from acp_notebook import composing
 from acp_notebook.core.snapshot import TurnStart
-from acp_notebook.surroundings import surroundings_of
-from tests.notebook.test_panel import LIMIT_S, PNG, Stage, stage
+from acp_notebook.magics.surroundings import surroundings_of
+from acp_notebook.panel import composing
+from tests.panel.test_session_panel import LIMIT_S, PNG, Stage, stage
 from tests.waiting import wait_until
 
 __all__ = ["stage"]

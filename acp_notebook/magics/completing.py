@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .core.ipynb.problems import first_line
-from .core.records import Command
+from ..core.ipynb.problems import first_line
+from ..core.records import Command
 from .mentions import CELL, ERROR, LAST
 
 OPTIONS = ("--as", "--cwd", "--mode", "--config", "--permissions", "--resume", "--load", "--install", "--")

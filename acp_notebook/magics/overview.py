@@ -9,9 +9,9 @@ import os
 from collections.abc import Mapping
 from html import escape
 
-from .core.tables import html_table, text_table
-from .listing import Agents
-from .session import Session
+from ..core.tables import html_table, text_table
+from ..listing import Agents
+from ..session import Session
 
 NO_SESSION = "no session runs; %acp_agent NAME starts one"
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
-from .agent.conversation import Conversation
-from .core import intents
-from .core.facts import SessionInfo
-from .errors import Error
+from ..agent.conversation import Conversation
+from ..core import intents
+from ..core.facts import SessionInfo
+from ..errors import Error
 
 if TYPE_CHECKING:
-    from .running_agent import Agent
+    from ..running_agent import Agent
 
 SHOWN_CHARS = 300
 """Of a title or a path: a row is one line."""
