@@ -7,6 +7,7 @@ size, is itself a valid part of a notebook, and is known again when the agent wr
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Mapping, Sequence
 
@@ -222,8 +223,15 @@ def shown_metadata(metadata: Mapping[str, Json], *, raw: bool = False) -> dict[s
 
 def _is_small(value: Json) -> bool:
     if not isinstance(value, dict | list | str):
-        return True
-    return size_of(value) <= KEPT_METADATA and not nested_beyond(value, MOST_NESTED)
+        return _is_finite(value)
+    return size_of(value) <= KEPT_METADATA and not nested_beyond(value, MOST_NESTED) and _is_finite(value)
+
+
+def _is_finite(value: Json) -> bool:
+    """Python reads and writes NaN, and so do tools with metadata; in JSON there is no such number."""
+    if isinstance(value, dict | list):
+        return all(map(_is_finite, value.values() if isinstance(value, dict) else value))
+    return not isinstance(value, float) or math.isfinite(value)
 
 
 def _small(name: str, value: Json) -> Json:

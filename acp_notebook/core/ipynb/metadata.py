@@ -57,14 +57,14 @@ def _merged(
 
 
 def same(one: Json, other: Json) -> bool:
-    """Equal as JSON: True is not 1, and 1 is not 1.0."""
+    """Equal as JSON: True is not 1, and 1 is not 1.0; NaN, which some files have, is itself."""
     if type(one) is not type(other):
         return False
     if isinstance(one, dict):
         return one.keys() == other.keys() and all(same(it, other[name]) for name, it in one.items())
     if isinstance(one, list):
         return len(one) == len(other) and all(map(same, one, other))
-    return bool(one == other)
+    return bool(one == other or (one != one and other != other))
 
 
 def _left_out(value: Json) -> bool:

@@ -88,7 +88,7 @@ class Notebook(Struct, frozen=True):
 
     def spans_of(self, cell: Cell) -> dict[str, Span]:
         """Where the cell's fields stand; looked for when it is wanted, which is of few cells."""
-        return _Walk(self.text, _DECODER, cell.span[0]).fields()[1]
+        return _Walk(self.text, cell.span[0]).fields()[1]
 
     @property
     def data(self) -> bytes:
@@ -100,13 +100,13 @@ Data = bytes | str | Mapping[str, Any]
 """A notebook as a file's bytes, as text, or as plain JSON (from the open document)."""
 
 
-def read(data: Data, *, decoder: json.JSONDecoder = _DECODER) -> Notebook:
+def read(data: Data) -> Notebook:
     """The notebook; raises `Invalid` with the place."""
     text = _text(data)
     bom = text.startswith(_BOM)
     text = text.removeprefix(_BOM)
     try:
-        walk = _Walk(text, decoder)
+        walk = _Walk(text)
         fields, spans, cells = walk.notebook()
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
@@ -150,9 +150,9 @@ class _Walk:
     Cells are read whole: to go through their fields costs ten times as much.
     """
 
-    def __init__(self, text: str, decoder: json.JSONDecoder, at: int = 0) -> None:
+    def __init__(self, text: str, at: int = 0) -> None:
         self._text = text
-        self._read = decoder.raw_decode
+        self._read = _DECODER.raw_decode
         self._at = at
         self.style = STANDARD
 

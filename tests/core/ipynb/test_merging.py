@@ -389,13 +389,13 @@ def test_without_a_base_every_difference_is_the_agents_and_that_is_said() -> Non
         ('{"cells": {}}', "no list of cells"),
         ('{"worksheets": [], "nbformat": 3}', "old format"),
         (json.dumps(notebook(code("x"))).replace("4", "5", 1), "nbformat"),
-        (json.dumps(notebook(code("x", "a"), code("y", "a"))), "cells 0 and 1 have the same id 'a'"),
+        (json.dumps(notebook(code("x", "a"), code("y", "a"))), "cells 0 and 1 have the same id 'a': leave"),
         (json.dumps(notebook(code("x"), code("y", "no id!"))), "cell 1: its id 'no id!'"),
         (json.dumps(notebook(code("x"), text("y", None, "heading"))), "cell 1: its cell_type 'heading'"),
         (json.dumps(notebook({**code("x"), "source": 7})), "cell 0: its source"),
         (json.dumps(notebook(code("\ud800"))), "cell 0: half a surrogate pair"),
         ('"\ud800"', "half a surrogate pair in line 1"),
-        (json.dumps(notebook(code("x", metadata={"n": float("nan")}))), "NaN is no number"),
+        (json.dumps(notebook(code("x", metadata={"n": float("nan")}))), "not finite"),
         (json.dumps(notebook(code("x", metadata={"n": 1}))).replace('"n": 1', '"n": 1e999'), "not finite"),
         (json.dumps(notebook(code("x", metadata={"tags": "a"}))), "cell 0: its metadata has 'tags'"),
         ("[" * 100_000, "nested too deeply"),
@@ -418,6 +418,24 @@ def test_half_a_pair_that_was_there_before_is_no_fault_of_the_agents() -> None:
     view.text.encode()
     merged = merge(view, edited(view.text, setting(1, source="B")), now)
     assert sources(merged.data) == ["'\ud83d'", "B"]
+
+
+@pytest.mark.parametrize("number", ["NaN", "-Infinity", "1e999"])
+@pytest.mark.parametrize("raw", [False, True])
+def test_a_number_that_was_there_before_and_is_none_in_json_is_no_fault_of_the_agents(
+    number: str, raw: bool
+) -> None:
+    """papermill writes such parameters, and Python reads them."""
+    odd = {"parameters": {"x": "@"}, "y": "@", "z": ["@"]}
+    book = notebook(code("a", "a", metadata=odd), code("b", "b", stream("1")), metadata=odd)
+    now = file(book).replace(b'"@"', number.encode())
+    view = as_agent_sees(now, outputs="raw" if raw else "elided")
+    if not raw:
+        assert number not in view.text and "Infinity" not in view.text
+    merged = merge(view, edited(view.text, setting(0, source="A")), now)
+    assert sources(merged.data) == ["A", "b"]
+    assert merged.data.count(number.encode()) == 6
+    assert merge(view, view.text, now).data == now
 
 
 # ---- drastic
