@@ -47,6 +47,7 @@ from .disk_watch import DiskWatch
 from .elicitation import Elicitations
 from .hands import Hands
 from .limiting import Limiting
+from .notebook_cards import NotebookCards
 from .notebook_files import NotebookFiles
 from .permits import Permits
 from .replayed_terminals import AnyTerminals, ReplayedTerminals
@@ -149,6 +150,7 @@ class Conversation:
             if replay is None
             else ReplayedTerminals(replay.stand_ins, lambda: self.id, self.apply)
         )
+        self.cards = NotebookCards(cwd)
         self._told_terminals = ToldTerminals(terminals.made)
         self.hands = Hands(self, roots, terminals, self.permits, self.auditor, notebooks)
         # In a replay nobody changes files but we: what others changed then is not in the recording.
@@ -166,6 +168,8 @@ class Conversation:
     def apply(self, event: ev.Event) -> None:
         if isinstance(event, CALL_EVENTS):
             self._note_call(event)
+        if isinstance(event, ev.ToolChanged):
+            event = self.cards.seen(event)
         for seen in self._withheld.see(event):
             with _mutex:
                 patches = self._transcript.apply(seen)
@@ -257,6 +261,7 @@ class Conversation:
         self.running = run
         self.undoing.turn_began()
         self.permits.turn_started()
+        self.cards.turn_started()
         self.apply(ev.TurnStarted(run.content, run.id))
         run.key = self._transcript.current_turn
         self.apply(ev.StatusChanged("working"))

@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..core import events as ev
+from ..core.ipynb.scripts import SUFFIX
 from ..core.live import Failed, Unreachable
 from ..core.records import Diff
 from ..core.snapshot import ToolCall
-from .notebook_files import SUFFIX
 from .roots import FileTrouble
 
 if TYPE_CHECKING:

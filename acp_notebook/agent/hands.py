@@ -17,6 +17,7 @@ from ..core.acts import Act, Command
 from ..core.events import ToolChanged
 from ..core.facts import ReadAsked, TerminalAsked, WriteAsked
 from ..core.grants import inside
+from ..core.ipynb.scripts import is_notebooks
 from ..core.records import Content, Diff, Location, Terminal, Text
 from . import deeds
 from .auditing import Auditor
@@ -166,6 +167,7 @@ class Hands:
                 )
                 raise
             await undoing.wrote(written.path, before, permit.tool, written.states)
+        self._show_cells(write, permit)
         self._permits.finished(permit, "completed")
         self._auditor.note(
             "act",
@@ -178,6 +180,13 @@ class Hands:
             tool=permit.tool,
             unprompted=permit.unprompted or None,
         )
+
+    def _show_cells(self, write: _Write, permit: Permit) -> None:
+        """The agent's own call shows what it did to a notebook; a card of ours does already."""
+        if permit.card is not None or not isinstance(write.shown, Diff) or not is_notebooks(write.shown):
+            return
+        content = self._conversation.read(lambda transcript: transcript.tool(permit.tool).content)
+        self._conversation.apply(self._conversation.cards.wrote(permit.tool, content, write.shown))
 
     # ---- commands -------------------------------------------------------------------------------
 

@@ -33,6 +33,7 @@ from ..core.ipynb import (
     read,
 )
 from ..core.ipynb.parts import known, lines_of
+from ..core.ipynb.scripts import SUFFIX, script
 from ..core.live import Failed as PageFailed
 from ..core.live import FileFacts, OpenNotebooks, Stale, State, Unreachable
 from ..core.notebook_changes import brought
@@ -51,8 +52,6 @@ SHOWN_CHARS = 1_000_000
 
 BASES = 100
 """Notebooks of which it is kept what the agent has seen."""
-
-SUFFIX = ".ipynb"
 
 SAME_S = 0.002
 """Between two readings of one file's time: servers tell it in text, by microseconds, rounded."""
@@ -388,14 +387,3 @@ def _shown(place: Place, before: str | None, after: str) -> Content:
     if max(len(before or ""), len(after)) > SHOWN_CHARS:
         return Text(f"A notebook with {len(after):,} characters of source")
     return Diff(place.asked, after, before)
-
-
-def script(notebook: Notebook) -> str:
-    """The cells as one text, for people to compare: what is in them, and nothing of JSON and outputs."""
-    return "".join(_cell_text(cell.id, cell.type, cell.source) for cell in notebook.cells)
-
-
-def _cell_text(id: str, type: str, source: str) -> str:
-    kind = "" if type == "code" else f" [{type}]"
-    ending = "" if source.endswith("\n") or not source else "\n"
-    return f"# %%{kind} {id}\n{source}{ending}\n"

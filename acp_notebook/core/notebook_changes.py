@@ -14,8 +14,7 @@ from msgspec.structs import replace
 from .changes import Hunk, Shape, Version, shape, too_long
 from .ipynb import CellChange, Conflict, Invalid, Merged, as_agent_sees, changes, compare, merge
 from .ipynb.reading import Data
-
-SUFFIX = ".ipynb"
+from .ipynb.scripts import SUFFIX
 
 
 def is_notebook(path: str) -> bool:

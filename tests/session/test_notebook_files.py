@@ -215,6 +215,25 @@ def test_the_card_compares_sources_cell_by_cell(demo: Demo, path: Path) -> None:
     assert diff.new_text == diff.old_text.replace("two", "TWO")
 
 
+def test_an_agents_own_diff_of_a_notebook_is_shown_by_cells(demo: Demo, path: Path) -> None:
+    """It shows JSON; asked about is what would be in the cells, and what was done is told with what was."""
+    asked: list[PermissionRequest] = []
+
+    def policy(request: PermissionRequest) -> str:
+        asked.append(request)
+        return "allow"
+
+    session = demo(cwd=path.parent, permissions=policy)
+    whole = book(code("a", "one"), code("b", "TWO"), code("c", "three"))
+    turn = session.prompt(f"/edit a.ipynb {json.dumps(json.loads(whole))}", timeout=LIMIT_S)
+    (request,) = asked
+    (diff,) = request.tool.diffs
+    before = "# %% a\none\n\n# %% b\ntwo\n\n# %% c\nthree\n\n"
+    assert diff == Diff(str(path), before.replace("two", "TWO"), before)
+    assert turn.diffs == (diff,)
+    assert [it["source"] for it in cells_of(path)] == ["one", "TWO", "three"]
+
+
 def test_emptying_a_notebook_is_asked_about_whatever_was_allowed(demo: Demo, path: Path) -> None:
     session = demo(cwd=path.parent)
     answering(session, offer("session"))

@@ -54,7 +54,7 @@ function named(raw: Json | undefined): string[] {
   return values.filter((value): value is string => typeof value === "string" && value !== "");
 }
 
-/** How a notebook's change is told: each cell begins with such a line (agent/notebook_files.py). */
+/** How a notebook's change is told: each cell begins with such a line (core/ipynb/scripts.py). */
 const CELL = /^# %%(?: \[\w+\])? (\S+)$/;
 
 /** The first cell that differs, as it is now and as it was. */
