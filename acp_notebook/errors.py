@@ -6,7 +6,7 @@
     ├── AgentNotFound         the environment's: the command is not there or cannot be started
     ├── AgentError            the agent answered with an error: .code, .data
     │   └── AuthenticationRequired    it wants a sign-in first: .methods
-    ├── AgentDied             the agent ended or closed its output: .exit_code, .stderr
+    ├── AgentDied             the agent ended or closed its output: .exit_code, .stderr, .untaken
     ├── ProtocolError         the agent speaks something that we cannot
     ├── Conflict              what an agent changed cannot be undone: changed again since, or never kept
     ├── Timeout               a wait ended without its event (also a TimeoutError)
@@ -55,12 +55,18 @@ class AuthenticationRequired(AgentError):
 
 
 class AgentDied(Error):
-    """The agent ended, or closed its output, while it was needed."""
+    """The agent ended, or closed its output, while it was needed.
 
-    def __init__(self, message: str, *, exit_code: int | None = None, stderr: str = "") -> None:
+    `untaken`: it certainly had not read what it was asked; False where that is not known.
+    """
+
+    def __init__(
+        self, message: str, *, exit_code: int | None = None, stderr: str = "", untaken: bool = False
+    ) -> None:
         super().__init__(message)
         self.exit_code = exit_code
         self.stderr = stderr
+        self.untaken = untaken
 
 
 class ProtocolError(Error):

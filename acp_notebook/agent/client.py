@@ -133,6 +133,8 @@ class Client:
         conversation = self._host.sessions.get(session_id)
         if conversation is None:
             raise Refused(INVALID_PARAMS, f"no session {session_id!r} is open here")
+        if conversation.running is not None:
+            conversation.running.begun = True
         return conversation
 
     def unreadable(self, line: Garbage) -> None:

@@ -89,6 +89,9 @@ class Connection:
         self._redactor = redactor
         self._peer = jsonrpc.Peer()
         self._waiting: dict[int, Answered] = {}
+        self._written = 0
+        self._ends: dict[int, int] = {}
+        """Of each open request: how many bytes had been written when its last character was."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._by_id: dict[Id, asyncio.Task[None]] = {}
         self._error: Exception | None = None
@@ -109,9 +112,10 @@ class Connection:
         """Send a request; `answered` gets the result or the error, in order with all that arrives."""
         id, data = self._peer.request(*call)
         if self._error is not None:
-            answered(None, self._error)
+            answered(None, _untaken(self._error))
             return id
         self._waiting[id] = answered
+        self._ends[id] = self._written + len(data.rstrip())
         self._write(data)
         return id
 
@@ -137,6 +141,7 @@ class Connection:
 
     def withdraw(self, id: int) -> None:
         """Stop waiting for an answer, and tell the agent so."""
+        self._ends.pop(id, None)
         if self._waiting.pop(id, None) is not None:
             self.notify(v1.cancel_request(id))
 
@@ -148,6 +153,7 @@ class Connection:
             return
         if self._tap is not None:
             self._tap.sent(data)
+        self._written += len(data)
         self._transport.write(data)
         if self._transport.unsent > MAX_UNSENT:
             self._fail(AgentDied("the agent does not read its input any more, and was given up"))
@@ -191,6 +197,7 @@ class Connection:
 
     def _answer(self, answer: Answer) -> None:
         answered = self._waiting.pop(answer.id, None)
+        self._ends.pop(answer.id, None)
         if answered is None:
             return
         if answer.unreadable is not None:
@@ -259,15 +266,27 @@ class Connection:
         if self._error is not None:
             return
         self._error = error
+        untaken = [id for id in self._waiting if ending is not None and self._never_read(id, ending)]
         if self._tap is not None:
             self._tap.ended()
-            self._tap.did(deeds.ended(ending))
+            self._tap.did(deeds.ended(ending, untaken))
         waiting, self._waiting = self._waiting, {}
-        for answered in waiting.values():
-            answered(None, error)
+        for id, answered in waiting.items():
+            answered(None, _untaken(error) if id in untaken else error)
         for task in list(self._tasks):
             task.cancel()
         self._handler.ended(error)
+
+    def _never_read(self, id: int, ending: Ending) -> bool:
+        """Whether at least its last character was still in the pipe: of a part nothing is done."""
+        return id in ending.untaken or self._ends.get(id, 0) > self._written - ending.unread
+
+
+def _untaken(error: Exception) -> Exception:
+    """The same for a request that the agent has certainly not read."""
+    if not isinstance(error, AgentDied):
+        return error
+    return AgentDied(str(error), exit_code=error.exit_code, stderr=error.stderr, untaken=True)
 
 
 def _error_of(error: RpcError, method: str, redactor: Redactor) -> Exception:

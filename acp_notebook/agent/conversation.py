@@ -74,6 +74,11 @@ QUIET_S = 0.25
 QUIET_AT_MOST_S = 5.0
 """… but nobody waits longer than this for it."""
 
+UNKNOWN_WHETHER_BEGUN = (
+    "It said nothing after the prompt, so it is not known whether it had begun with it: look at what was "
+    "changed before you send it again."
+)
+
 _mutex = threading.RLock()
 """Of all transcripts: they change on one thread anyway. A fork waits for it, so that the copies are whole."""
 
@@ -94,6 +99,9 @@ HISTORY_EVENTS = (
 )
 """What belongs to the conversation itself, and would be told twice when a session is loaded again."""
 
+
+WORK_EVENTS = tuple(it for it in HISTORY_EVENTS if it not in (ev.NoticeGiven, ev.UnknownReceived))
+"""What an agent tells when it has begun with a prompt."""
 
 CALL_EVENTS = (ev.ToolChanged, ev.TurnStarted, ev.TurnEnded)
 """What tool calls are made of, and what ends them."""
@@ -190,6 +198,8 @@ class Conversation:
         self._received += 1
         if self._retelling and isinstance(event, HISTORY_EVENTS):
             return
+        if self.running is not None and not self.running.begun:
+            self.running.begun = isinstance(event, WORK_EVENTS)
         if isinstance(event, ev.ToolChanged) and self.host.quirks.terminals_in_meta:
             for each in self._told_terminals.told(event):
                 self.apply(each)
@@ -281,23 +291,45 @@ class Conversation:
             return
         if isinstance(error, AgentError) and error.code == AUTH_REQUIRED and not run.cancelling:
             error = self.host.signing.explained(error)
-            if run.signing is None and isinstance(error, AuthenticationRequired):
-                run.signing = self.host.background(self._sign_in(run, error))
+            if run.pause is None and isinstance(error, AuthenticationRequired):
+                run.pause = self.host.background(self._sign_in(run, error))
                 return
         if (wait := self.limiting.met(run, error)) is not None:
-            run.signing = self.host.background(self._send_again(run, wait))
+            run.pause = self.host.background(self._send_later(run, wait))
             return
+        if isinstance(error, AgentDied) and error.untaken and self._may_restart(run):
+            run.begun, run.restarted = False, True
+            run.pause = self.host.background(self._send_again(run))
+            return
+        self._over(run, result, error)
+
+    def _may_restart(self, run: TurnRun) -> bool:
+        """Once: an agent that never takes it is not started for ever."""
+        return not (run.restarted or run.cancelling or self.closed or self.host.closed)
+
+    def _over(self, run: TurnRun, result: Raw | None, error: Exception | None) -> None:
         end, failure = _turn_end(run, result, error)
         self._settle_questions("the turn is over", run)
         died = isinstance(failure, AgentDied)
         status = ev.StatusChanged("dead", end.error) if died else ev.StatusChanged("idle")
         self._end(run, end, status, failure)
 
-    async def _send_again(self, run: TurnRun, wait: float) -> None:
+    async def _send_later(self, run: TurnRun, wait: float) -> None:
         await asyncio.sleep(wait)
-        run.signing = None
         if self.running is run:
             self.apply(ev.RateLimitOver())
+            await self._send_again(run)
+
+    async def _send_again(self, run: TurnRun) -> None:
+        """The same prompt once more; where the agent has ended meanwhile, it is started again for it."""
+        try:
+            await self.ready()
+        except Error as failure:
+            if self.running is run:
+                self._over(run, None, failure)
+            return
+        run.pause = None
+        if self.running is run:
             self._send(run)
 
     async def _sign_in(self, run: TurnRun, error: AuthenticationRequired) -> None:
@@ -306,11 +338,11 @@ class Conversation:
             await self.host.signing.wanted(error, self, run.sign_ins)
         except Error as failure:
             if self.running is run:
-                self._answered(run, None, failure)  # it is not asked for again: `signing` is set
+                self._over(run, None, failure)
             return
-        run.signing, run.sign_ins = None, run.sign_ins + 1
+        run.sign_ins += 1
         if self.running is run:
-            self._send(run)
+            await self._send_again(run)
 
     def _end(
         self,
@@ -323,8 +355,8 @@ class Conversation:
             self.apply(each)
         self.apply(end)
         self.running = None
-        if run.signing is not None:
-            run.signing.cancel()
+        if run.pause is not None:
+            run.pause.cancel()
         if status is not None:
             self.apply(status)
         finishing = self.host.background(self._finish(run))
@@ -347,8 +379,10 @@ class Conversation:
         if run is not self.running:
             self.queue.remove(run)
             return
-        if run.signing is not None:  # the agent has no turn that it could end
-            self._end(run, ev.TurnEnded("done", "cancelled"), ev.StatusChanged("idle"))
+        if run.pause is not None:  # the agent has no turn that it could end
+            died = self.host.connection.error
+            status = ev.StatusChanged("idle") if died is None else ev.StatusChanged("dead", str(died))
+            self._end(run, ev.TurnEnded("done", "cancelled"), status)
             return
         self.host.notify(v1.cancel(self.id))
         self.apply(ev.TurnCancelling())
@@ -452,21 +486,31 @@ class Conversation:
         """The agent was started again, and the session is open on it."""
         if not self.closed:
             self.opened(SessionFacts(self.id))
+            if self.running is not None:
+                self.apply(ev.StatusChanged(self.host.signing.status(self) or "working"))
         self._unstuck.set()
+
+    @property
+    def pausing(self) -> bool:
+        """The turn that runs is not with the agent, which has done nothing for it so far."""
+        return self.running is not None and self.running.pause is not None and not self.running.begun
 
     def interrupted(self, error: Exception) -> None:
         """The agent is started again for another session's sake; a running turn fails with the reason."""
-        if self.running is not None:
+        if self.running is not None and not self.pausing:
             self._settle_questions("the agent is started again")
             self._end(self.running, ev.TurnEnded("failed", error=str(error)), None, error)
 
     def agent_ended(self, error: Exception) -> None:
-        """The connection is over; running turns have failed with it."""
+        """The connection is over; turns that were with the agent have failed with it.
+
+        One that only waits to be sent again goes on waiting, and starts the agent again when it is sent.
+        """
         self._settle_questions("the agent ended")
-        if (run := self.running) is not None and run.signing is not None:  # nothing else would tell it
-            self._answered(run, None, error)
+        if (run := self.running) is not None and run.pause is not None and run.begun:
+            self._over(run, None, error)  # nothing else would tell it
         self.host.background(self.hands.terminals.release_all())  # the next agent knows none of them
-        if not self.closed:
+        if not self.closed and not self.pausing:
             self.apply(ev.StatusChanged("dead", str(error)))
 
     async def close(self) -> None:
@@ -493,6 +537,12 @@ class Conversation:
         await self.host.left(self)
 
 
+def _died_silently(died: AgentDied) -> AgentDied:
+    """What is known of a prompt of which nothing was heard."""
+    known = "It had not read the prompt: nothing was done." if died.untaken else UNKNOWN_WHETHER_BEGUN
+    return AgentDied(f"{died}\n{known}", exit_code=died.exit_code, stderr=died.stderr, untaken=died.untaken)
+
+
 def _turn_end(
     run: TurnRun, result: Raw | None, error: Exception | None
 ) -> tuple[ev.TurnEnded, Exception | None]:
@@ -503,6 +553,8 @@ def _turn_end(
             return ev.TurnEnded("done", answer.stop_reason, usage=answer.usage, raw=answer.raw), None
         except v1.Malformed as malformed:
             error = ProtocolError(f"session/prompt: the agent's answer cannot be used ({malformed})")
+    if isinstance(error, AgentDied) and not run.begun and run.pause is None:
+        error = _died_silently(error)
     if run.cancelling and isinstance(error, AgentError):
         # Agents that answer a cancel with an error mean what they should have said: cancelled.
         return ev.TurnEnded("done", "cancelled"), None

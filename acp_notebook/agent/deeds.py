@@ -31,12 +31,13 @@ def before(session: str, path: str, text: str | None) -> Deed:
     return {"what": "before", "session": session, "path": path, "text": kept}
 
 
-def ended(ending: Ending | None) -> Deed:
-    """The connection is over: by us, or by the agent's own end."""
+def ended(ending: Ending | None, untaken: Sequence[int] = ()) -> Deed:
+    """The connection is over: by us, or by the agent's own end, which came before it read these requests."""
     if ending is None or ending.mismatch or ending.reason == CLOSED:
         return {"what": "closed"}
     stderr = ending.stderr[-MOST_STDERR:]
-    return {"what": "ended", "reason": ending.reason, "exit_code": ending.exit_code, "stderr": stderr}
+    said = {"what": "ended", "reason": ending.reason, "exit_code": ending.exit_code, "stderr": stderr}
+    return said | ({"untaken": list(untaken)} if untaken else {})
 
 
 def of(event: ev.Event, session: str, made: Callable[[str], bool]) -> Deed | None:

@@ -5,8 +5,12 @@ Knows nothing of processes: file descriptors, bytes, and the end of a stream.
 
 from __future__ import annotations
 
+import array
 import asyncio
+import fcntl
 import os
+import select
+import termios
 from collections import deque
 from collections.abc import Callable
 from typing import IO
@@ -83,6 +87,8 @@ class WritePipe:
         self.unsent = 0
         self.broken = False
         """The other side has closed its end."""
+        self.unread = 0
+        """Bytes of ours that certainly nobody has read, nor ever will; known once it is closed."""
         self._loop = loop
         self._file = file
         self._queue: deque[memoryview] = deque()
@@ -91,6 +97,7 @@ class WritePipe:
 
     def write(self, data: bytes) -> None:
         if self._closing or not data:
+            self.unread += len(data)
             return
         self._queue.append(memoryview(data))
         self.unsent += len(data)
@@ -109,6 +116,7 @@ class WritePipe:
         """Close now; what is queued is dropped."""
         self._closing = True
         if not self._file.closed:
+            self.unread += self.unsent + _left_behind(self._file.fileno())
             self._loop.remove_writer(self._file.fileno())
             self._file.close()
         self._queue.clear()
@@ -136,3 +144,20 @@ class WritePipe:
         except OSError:  # EPIPE
             self.broken = True
             self.close()
+
+
+def _left_behind(fd: int) -> int:
+    """How many bytes a pipe still holds that nobody can read any more; 0 where that cannot be told.
+
+    As long as anybody has the other end open, a child of the agent's perhaps, they may still be read.
+    """
+    looked = select.poll()
+    looked.register(fd, 0)
+    if not any(event & select.POLLERR for _, event in looked.poll(0)):
+        return 0
+    held = array.array("i", [0])
+    try:
+        fcntl.ioctl(fd, termios.FIONREAD, held)
+    except OSError:
+        return 0
+    return held[0]

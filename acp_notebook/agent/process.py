@@ -163,7 +163,7 @@ class ProcessTransport:
             self._over = True
             self._stdin.close()
             self._stdout.close()
-            self._ended(Ending(reason, exit_code, self._stderr.tail()))
+            self._ended(Ending(reason, exit_code, self._stderr.tail(), unread=self._stdin.unread))
 
     def _release(self) -> None:
         """Give everything back; by force when the shutdown was cut short (a loop that is being closed)."""

@@ -75,7 +75,8 @@ class Recovery:
                 await self._rejoin(conversation)
             except Error as error:
                 failed[conversation] = error
-                conversation.apply(ev.StatusChanged("dead", str(error)))
+                wanted = isinstance(error, AuthenticationRequired) and self._host.signing.status(conversation)
+                conversation.apply(ev.StatusChanged(wanted or "dead", str(error)))
         return failed
 
     async def _others_done(self, stuck: Conversation) -> None:

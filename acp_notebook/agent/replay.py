@@ -163,7 +163,7 @@ class Replay:
         if done and self._broken is None:
             self.script.step()
             if entry.direction == "did" and entry.message["what"] == "ended":
-                self.end(_ending(entry.message))
+                self.end(_ending(entry.message, self._ids))
         return done
 
     def _say(self, entry: Entry, answer: dict[str, Any] | None) -> None:
@@ -385,10 +385,12 @@ def _is_waited_for(entry: Entry) -> bool:
     return method(entry) == "session/cancel"
 
 
-def _ending(deed: deeds.Deed) -> Ending:
+def _ending(deed: deeds.Deed, ids: dict[str, Any]) -> Ending:
     code, stderr = deed.get("exit_code"), deed.get("stderr")
+    untaken = [ids.get(key({"id": it})) for it in deed.get("untaken") or ()]
     return Ending(
         str(deed.get("reason")),
         code if isinstance(code, int) else None,
         stderr if isinstance(stderr, str) else "",
+        untaken=tuple(it for it in untaken if isinstance(it, int)),
     )

@@ -124,6 +124,10 @@ class SigningIn:
             passed.cancel()
             self._leaving.remove(mine)
 
+    def status(self, conversation: Conversation) -> str | None:
+        """What it is while it waits for a sign-in; None: it does not."""
+        return "signed_out" if conversation in self._waiting else None
+
     def left(self, *askers: Conversation | None) -> None:
         """These are closed: nobody waits in them any more."""
         for asker, left in self._leaving:

@@ -29,6 +29,10 @@ class Ending:
     """The tail of what the agent wrote to stderr."""
     mismatch: bool = False
     """A recording ended it, because what was asked of it is not what was recorded."""
+    unread: int = 0
+    """How many of the last bytes that were written certainly nobody has read."""
+    untaken: tuple[int, ...] = ()
+    """The same in a recording's words: the ids of the requests that nobody has read."""
 
 
 Ended = Callable[[Ending], None]

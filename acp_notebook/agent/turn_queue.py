@@ -38,8 +38,13 @@ class TurnRun:
         """The one that it went beyond."""
         self.attempts = 0
         """How often it was sent again because of a rate limit."""
-        self.signing: asyncio.Task[None] | None = None
-        """It waits for a sign-in, or for a rate limit to pass, and is sent again after that."""
+        self.pause: asyncio.Task[None] | None = None
+        """It is not with the agent: it waits for a sign-in, for a rate limit to pass, or for the agent to be
+        started again, and is sent again after that."""
+        self.begun = False
+        """The agent has said or asked something in it: it may have done something, too."""
+        self.restarted = False
+        """It was sent again to an agent that was started again for it."""
         self.sign_ins = 0
 
     def finish(self, error: Exception | None = None) -> None:
