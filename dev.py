@@ -292,9 +292,11 @@ def test_environment(project: Project, agents: bool) -> Env:
 
 def notebook_step() -> list[str]:
     """nbval on its own, and strict: it runs a notebook's cells in order, in one process, and compares what
-    they give with what the file has; its libraries may warn. Cells that are left out say why."""
+    they give with what the file has; its libraries may warn. Cells that are left out say why. The plugin of
+    ours has their kernels wait for what a slow machine would leave out."""
     nbval = ["--nbval", "--nbval-current-env", f"--nbval-cell-timeout={CELL_TIMEOUT_S}"]
-    return ["pytest", "-p", "no:xdist", "-o", "filterwarnings=default", *nbval, "notebooks"]
+    plugins = ["-p", "no:xdist", "-p", "tests.patience"]
+    return ["pytest", *plugins, "-o", "filterwarnings=default", *nbval, "notebooks"]
 
 
 def test_step(full: bool, chosen: Sequence[str]) -> list[str]:

@@ -81,6 +81,14 @@ class Session(Shown):
         """
         loop.check_waiting()
         turn = self.start(*parts, max_seconds=max_seconds, max_tool_calls=max_tool_calls, max_cost=max_cost)
+        try:
+            self._shown_until_done(turn, timeout)
+        except KeyboardInterrupt:
+            turn.cancel()  # also where it struck before there was a wait: the first view takes its time
+            raise
+        return turn.wait()
+
+    def _shown_until_done(self, turn: Turn, timeout: float | None) -> None:
         finish = present(self, turn)
         try:
             kernel.wait(turn._run.done, timeout, on_interrupt=turn.cancel, grace=INTERRUPT_S)
@@ -89,7 +97,6 @@ class Session(Shown):
             raise Timeout(f"the turn took longer than {timeout:g} s and was cancelled") from None
         finally:
             finish()
-        return turn.wait()
 
     def start(
         self,

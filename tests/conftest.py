@@ -1,5 +1,5 @@
 """What all tests share: what we keep between sessions is kept apart from the user's, and what was measured is
-told at the end."""
+told at the end; what chance there is in them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,16 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile("by chance", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("the same every time", settings.get_profile("by chance"), derandomize=True)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """No time is a test of Hypothesis'. Every run tries the same examples; with --full others, each time."""
+    everything = config.getoption("markexpr") == ""
+    settings.load_profile("by chance" if everything else "the same every time")
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -202,7 +202,7 @@ def test_rules_of_the_file_answer_where_the_call_says_ask(folder: Path, tmp_path
 
     def ask(session: acp.Session, method: str, name: str, **params: str) -> str:
         given = json.dumps({"path": str(project / name), **params})
-        return session.prompt(f"/client {method} {given}", timeout=20).text
+        return session.prompt(f"/client {method} {given}", timeout=60).text
 
     with acp.connect("demo", cwd=project) as session:
         assert "error" not in ask(session, "fs/write_text_file", "a.txt", content="hi")

@@ -8,7 +8,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-DEADLINE_S = 10.0
+DEADLINE_S = 60.0
+"""Much longer than anything takes, also on a machine twenty times slower: it ends a test that hangs."""
 
 
 def wait_until(condition: Callable[[], bool], what: str, timeout: float = DEADLINE_S) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from acp_notebook.agent.process import Command, ProcessTransport
 from acp_notebook.agent.transport import Ending
 
-WAIT_S = 30.0
+WAIT_S = 60.0
 """For what takes milliseconds, on a machine that does ten other things."""
 
 ROOT = Path(__file__).parents[2]

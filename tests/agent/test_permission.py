@@ -16,7 +16,7 @@ from acp_notebook.core.policy import Decision, PermissionRequest
 from acp_notebook.core.records import Offer, Option
 from acp_notebook.core.snapshot import Question, ToolCall
 
-LIMIT_S = 5.0
+LIMIT_S = 60.0
 
 OPTIONS = (
     Option("always", "Always", "allow_always"),

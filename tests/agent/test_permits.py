@@ -21,7 +21,7 @@ from acp_notebook.core.rules import NO_JUDGE, Judge, Rule, Rules
 from acp_notebook.core.snapshot import ToolCall
 from acp_notebook.core.transcript import Transcript
 
-LIMIT_S = 5.0
+LIMIT_S = 60.0
 FOLDER = "/project"
 OPTIONS = (
     Option("once", "Once", "allow_once"),

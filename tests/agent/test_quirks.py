@@ -22,7 +22,7 @@ from acp_notebook.core.snapshot import TerminalRun
 from acp_notebook.core.transcript import Transcript
 from acp_notebook.wire import v1
 
-LIMIT_S = 20.0
+LIMIT_S = 60.0
 FOLDER = Path(__file__).parents[1] / "data" / "transcripts"
 
 

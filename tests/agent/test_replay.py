@@ -17,7 +17,7 @@ from acp_notebook.agent.transport import Ending
 from acp_notebook.core.snapshot import Question
 
 TS_EXAMPLE = Path(__file__).parents[1] / "data" / "transcripts" / "ts-sdk-example.jsonl"
-LIMIT_S = 5.0
+LIMIT_S = 60.0
 
 
 def asks(id: Any, method: str, **params: Any) -> Entry:

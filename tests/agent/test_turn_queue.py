@@ -6,7 +6,7 @@ import asyncio
 
 from acp_notebook.agent.turn_queue import TurnQueue, TurnRun
 
-LIMIT_S = 10.0
+LIMIT_S = 60.0
 
 
 async def _at_once() -> None:

@@ -22,12 +22,13 @@ from pathlib import Path
 from typing import Any
 
 from tests.notebook.kernels import ROOT, kernel_python
+from tests.patience import patient_kernels
 
 HOSTS = {"lab": ("jupyterlab", "LabApp"), "notebook": ("notebook", "JupyterNotebookApp")}
 """The module that starts it, and what its settings go by."""
 
-START_S = 60.0
-END_S = 15.0
+START_S = 180.0
+END_S = 60.0
 
 PR_SET_PDEATHSIG = 1
 
@@ -143,7 +144,7 @@ def _environment(folder: Path) -> Mapping[str, str]:
     env = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
     env |= {
         "HOME": str(folder / "home"),
-        "IPYTHONDIR": str(folder / "ipython"),
+        "IPYTHONDIR": str(patient_kernels(folder / "ipython")),
         "JUPYTER_CONFIG_DIR": str(folder / "config"),
         "JUPYTER_DATA_DIR": str(folder / "data"),
         "JUPYTER_RUNTIME_DIR": str(folder / "runtime"),

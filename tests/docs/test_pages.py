@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import dev
+from tests.patience import patient_kernels
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -23,7 +24,7 @@ LINK = re.compile(r"\]\(([^)\s]+)\)")
 SKIP = "# not run:"
 """A block that begins with this is not run; it says why."""
 
-PAGE_S = 100
+PAGE_S = 240
 """For all blocks of one page."""
 
 
@@ -44,7 +45,8 @@ def test_python_blocks_run_as_written(page: Path, tmp_path: Path) -> None:
     (tmp_path / "etl.py").write_text("print('slow')\n")
     script = tmp_path / "page.ipy"
     script.write_text("\n".join(code), encoding="utf-8")
-    home = {"XDG_CONFIG_HOME": str(tmp_path / "config"), "IPYTHONDIR": str(tmp_path / "ipython")}
+    ipython = patient_kernels(tmp_path / "ipython")
+    home = {"XDG_CONFIG_HOME": str(tmp_path / "config"), "IPYTHONDIR": str(ipython)}
     ran = subprocess.run(
         [sys.executable, "-m", "IPython", "--no-banner", "--colors=NoColor", str(script)],
         cwd=tmp_path,

@@ -17,6 +17,7 @@ import acp_notebook as acp
 from acp_notebook.core.snapshot import Question, TurnStart
 from acp_notebook.notebook.static import TRANSCRIPT_MIME
 from tests.headless import CELLS, FILE, executed
+from tests.patience import patient_kernels
 
 CONNECT = 'import acp_notebook as acp\nsession = acp.connect("demo")'
 STATIC = {"text/html", "text/markdown", "text/plain", TRANSCRIPT_MIME}
@@ -35,7 +36,7 @@ Outputs = list[dict[str, Any]]
 def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The kernel of this environment, with nothing of the user's."""
     monkeypatch.setenv("JUPYTER_PREFER_ENV_PATH", "1")
-    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
+    monkeypatch.setenv("IPYTHONDIR", str(patient_kernels(tmp_path / "ipython")))
     monkeypatch.delenv("ACP_NOTEBOOK_HEADLESS", raising=False)
 
 

@@ -8,8 +8,15 @@ from typing import Any
 import pytest
 
 import acp_notebook as acp
+from tests.patience import be_patient
 
 Demo = Callable[..., acp.Session]
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a test wants a grace to pass, it says so itself."""
+    be_patient(monkeypatch)
 
 
 @pytest.fixture

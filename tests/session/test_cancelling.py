@@ -190,6 +190,19 @@ def test_an_agent_that_dies_while_stuck_is_no_longer_stuck(demo: Demo) -> None:
 
 # ---- Ctrl-C ---------------------------------------------------------------------------------------
 
+
+def test_an_interrupt_that_strikes_before_there_is_a_wait_cancels_the_turn_too(
+    session: acp.Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def struck(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("acp_notebook.session.present", struck)
+    with pytest.raises(KeyboardInterrupt):
+        session.prompt("/slow 60")
+    assert session.turns[-1].wait(LIMIT_S).stop_reason == "cancelled"
+
+
 INTERRUPTED = """
 import os, signal, threading
 import acp_notebook as acp
@@ -206,7 +219,7 @@ with acp.connect("demo") as session:
         {call}
     except KeyboardInterrupt:
         print("interrupted")
-    turn = session.turns[0].wait(10)
+    turn = session.turns[0].wait(60)
     print(turn.stop_reason, session.prompt("hi").stop_reason, session.agent.pid == pid)
 """
 
@@ -214,5 +227,5 @@ with acp.connect("demo") as session:
 @pytest.mark.parametrize("call", ["session.prompt('/slow 60')", "list(session.stream('/slow 60'))"])
 def test_an_interrupt_cancels_the_turn_and_leaves_the_session_usable(call: str) -> None:
     script = [sys.executable, "-X", "dev", "-c", INTERRUPTED.format(call=call)]
-    done = subprocess.run(script, cwd=ROOT, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(script, cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert (done.stdout, done.stderr) == ("interrupted\ncancelled end_turn True\n", "")

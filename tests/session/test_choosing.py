@@ -56,7 +56,7 @@ def test_with_consent_npx_runs_it_away_from_the_project_and_it_works_in_the_proj
     with acp.connect("gemini", install=True, cwd=project) as session:
         assert session.agent.name == "gemini"
         assert session.cwd == str(project)
-        assert session.prompt("/shell pwd", timeout=20).stop_reason == "end_turn"
+        assert session.prompt("/shell pwd", timeout=60).stop_reason == "end_turn"
         if Path("/proc").exists():
             there = Path(f"/proc/{session.agent.pid}/cwd").resolve()
             assert there == project, "what npx runs has gone to the session's folder"
@@ -115,7 +115,7 @@ def test_one_that_waits_for_a_person_shows_what_it_printed(bin: Path) -> None:
     words = "echo 'Welcome! Type /help'\necho careful with sk-secret >&2"
     program(bin, "thing", f"#!/bin/sh\n{words}\nexec sleep 60\n")
     with pytest.raises(acp.Timeout, match=r"Welcome! Type /help") as caught:
-        acp.connect("thing", start_timeout=1.5, env={"KEY": "sk-secret"})
+        acp.connect("thing", start_timeout=5, env={"KEY": "sk-secret"})
     assert "careful with [redacted]" in str(caught.value) and "start_timeout=" in str(caught.value)
 
 

@@ -16,8 +16,8 @@ from tests.waiting import gone, wait_until
 
 FAULTY = Path(__file__).parents[1] / "agents" / "faulty.py"
 
-LIMIT_S = 5.0
-"""Each of these must be over by then."""
+LIMIT_S = 60.0
+"""Each of these must be over by then, also on a slow machine: what hangs, hangs for ever."""
 
 
 def faulty(start: str = "", **options: object) -> acp.Session:
@@ -215,6 +215,7 @@ def test_an_agent_that_never_reads_holds_up_nothing() -> None:
     session = faulty("no reading")
     pid = session.agent.pid
     turn = session.start("x" * 2_000_000)
+    wait_until(lambda: turn.status == "running", "the prompt is on its way")
     with pytest.raises(acp.Timeout):
         turn.wait(0.2)
     session.close()

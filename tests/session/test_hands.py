@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import acp_notebook as acp
+from acp_notebook.agent import conversation
 from acp_notebook.core.policy import PermissionRequest
 from acp_notebook.core.snapshot import Question, TerminalRun, ToolCall
 from tests.session.conftest import Demo
@@ -360,7 +361,10 @@ def test_cancel_ends_the_commands_of_its_turn_and_no_others(
     assert not gone(pid)
 
 
-def test_commands_of_a_turn_that_is_abandoned_end(demo: Demo, folder: Path) -> None:
+def test_commands_of_a_turn_that_is_abandoned_end(
+    demo: Demo, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(conversation, "CANCEL_GRACE_S", 0.1)
     session = demo(cwd=folder, permissions="allow")
     with_terminal = session.start("/serve echo $$ > run.pid; exec sleep 300")
     with_terminal.wait(LIMIT_S)

@@ -109,15 +109,22 @@ children(session)
 
 def test_an_interrupted_close_is_still_carried_out() -> None:
     body = """
+from acp_notebook.agent import process
+process.EOF_GRACE_S = 60.0
 session = acp.connect("demo")
 children(session)
 pid = session.agent.pid
 os.kill(pid, signal.SIGSTOP)  # so that it does not say goodbye
-threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+def interrupt():
+    while not session._conversation.closed:
+        threading.Event().wait(0.01)
+    os.kill(os.getpid(), signal.SIGINT)
+threading.Thread(target=interrupt).start()
 try:
     session.close()
 except KeyboardInterrupt:
     say("interrupted")
+os.kill(pid, signal.SIGCONT)
 session.close()
 try:
     os.kill(pid, 0)

@@ -26,7 +26,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def told(session: acp.Session) -> Any:
-    return json.loads(session.prompt("backwards servers", timeout=20).text[::-1])
+    return json.loads(session.prompt("backwards servers", timeout=60).text[::-1])
 
 
 def telling(*can: str, **options: Any) -> Any:
@@ -106,9 +106,9 @@ def test_another_session_on_the_agent_has_what_connect_was_given(folder: Path) -
 def test_its_secrets_are_in_no_recording_no_repr_and_no_audit(tmp_path: Path) -> None:
     recorded = tmp_path / "recorded.jsonl"
     with telling("http", mcp_servers=[SH, WEB], record=recorded) as session:
-        assert "[redacted]" in session.prompt("servers", timeout=20).text
+        assert "[redacted]" in session.prompt("servers", timeout=60).text
         other = session.agent.new_session(mcp_servers=[{**WEB, "headers": {"X-Key": "another-secret"}}])
-        other.prompt("servers", timeout=20)
+        other.prompt("servers", timeout=60)
         assert "another-secret" not in other.to_text() + other.to_html() + repr(other.transcript)
         assert SECRET not in session.to_text() + session.to_html() + repr(session.transcript)
         seen = (

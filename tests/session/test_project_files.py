@@ -85,8 +85,8 @@ def started(repository: Path) -> bool:
 
 def write_is_refused(session: acp.Session, file: Path) -> bool:
     params = json.dumps({"path": str(file), "content": "owned"})
-    answer = session.prompt(f"/client fs/write_text_file {params}", timeout=20).text
-    command = session.prompt('/client terminal/create {"command": "touch owned"}', timeout=20).text
+    answer = session.prompt(f"/client fs/write_text_file {params}", timeout=60).text
+    command = session.prompt('/client terminal/create {"command": "touch owned"}', timeout=60).text
     return "not permitted" in answer and "not permitted" in command and not file.exists()
 
 
@@ -229,7 +229,7 @@ def test_trusted_it_names_agents_and_servers_and_allows_nothing(repository: Path
         assert "cannot allow anything; left out: permissions.default" in "".join(notices(session))
     with acp.connect("demo", permissions="allow") as session:
         params = json.dumps({"path": str(repository / "owned"), "content": "x"})
-        said = session.prompt(f"/client fs/write_text_file {params}", timeout=20).text
+        said = session.prompt(f"/client fs/write_text_file {params}", timeout=60).text
         assert "a rule of the project's file" in said, "it may tighten"
     with acp.connect("demo", mcp_servers=None) as session:
         assert sent_servers(session) == ()

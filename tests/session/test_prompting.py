@@ -15,6 +15,7 @@ from acp_notebook.core import events as ev
 from acp_notebook.core.records import Terminal
 from tests.session.conftest import Demo
 from tests.session.helpers import LIMIT_S, begun, notices
+from tests.waiting import wait_until
 
 FAULTY = Path(__file__).parents[1] / "agents" / "faulty.py"
 
@@ -326,4 +327,4 @@ def test_the_running_agent_tells_who_it_is(session: acp.Session) -> None:
     assert agent.capabilities.image
     assert not agent.capabilities.load
     session.prompt("/stderr 64", timeout=LIMIT_S)
-    assert "stderr line" in agent.stderr
+    wait_until(lambda: "stderr line" in agent.stderr, "what it wrote there is read", LIMIT_S)
