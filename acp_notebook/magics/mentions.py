@@ -135,9 +135,20 @@ def _error(places: Places) -> Named:
     return Named(ERROR, error)
 
 
-def _cell(name: str, places: Places) -> Resource:
+def cell_of(name: str) -> str | None:
+    """Which cell a name means, "3" or "last"; None if it means none."""
     which = name.removeprefix(CELL)
-    source = places.cells(which) if which == LAST or which.isdecimal() else None
+    return which if name.startswith(CELL) and (which == LAST or which.isdecimal()) else None
+
+
+def is_object(name: str, places: Places) -> bool:
+    """Whether it stands for an object of the user's, whose own code may run when it is described."""
+    return name == ERROR or name.partition(".")[0] in places.variables
+
+
+def _cell(name: str, places: Places) -> Resource:
+    which = cell_of(name)
+    source = None if which is None else places.cells(which)
     if source is None:
         raise UsageError(f"@{name}: no such cell; @cell:3 is the one that ran as [3], @cell:last the last")
     return Resource(f"python:{name}", text=source, mime_type="text/x-python")

@@ -1,7 +1,7 @@
 """Work that must be done on the main thread, such as asking with `input()`.
 
-Knows nothing of what the work is. It is done by waits of ours on the main thread, and only by them: they
-run as part of a cell, and `input()` outside of one reaches nobody.
+Knows nothing of what the work is. It is done by waits of ours on the main thread, which are part of a cell:
+`input()` outside of one reaches nobody. What can be done outside of one is also offered to the kernel's loop.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 from .interrupts import Gate
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Job:
     function: Callable[[], Any]
     done: Future[Any] = field(default_factory=Future)
@@ -34,13 +34,16 @@ class Job:
 
 
 _jobs: deque[Job] = deque()
+_changing = threading.Lock()
+"""A deque that another thread adds to cannot be searched."""
 
 
-def add(function: Callable[[], Any]) -> Future[Any]:
-    """From any thread. The future is cancelled when an interrupt ends the work."""
+def add(function: Callable[[], Any]) -> Job:
+    """From any thread. Its future is cancelled when an interrupt ends the work."""
     job = Job(function)
-    _jobs.append(job)
-    return job.done
+    with _changing:
+        _jobs.append(job)
+    return job
 
 
 def run_all() -> None:
@@ -49,7 +52,20 @@ def run_all() -> None:
     if threading.current_thread() is not threading.main_thread():
         return
     while _jobs:
-        job = _jobs.popleft()
-        if not job.done.cancelled():
-            with Gate() as gate:
-                gate.run(job.run)
+        _run(_jobs.popleft())
+
+
+def run(job: Job) -> None:
+    """Do that one, on the main thread, unless a wait has done it."""
+    try:
+        with _changing:
+            _jobs.remove(job)
+    except ValueError:
+        return
+    _run(job)
+
+
+def _run(job: Job) -> None:
+    if not job.done.cancelled():
+        with Gate() as gate:
+            gate.run(job.run)

@@ -18,7 +18,7 @@ from . import jobs
 from .interrupts import Gate
 from .place import Place, set_headless, where
 from .pump import Pump
-from .streams import ProbeFailed, Shell, keep_subshell, probe, running_kernel
+from .streams import ProbeFailed, Shell, keep_subshell, main_loop, probe, running_kernel
 
 __all__ = [
     "Place",
@@ -26,6 +26,7 @@ __all__ = [
     "keep_subshell",
     "pump_status",
     "run_on_main",
+    "run_when_free",
     "set_headless",
     "wait",
     "wait_async",
@@ -116,7 +117,24 @@ def run_on_main(function: Callable[[], T]) -> Future[T]:
 
     An interrupt that ends it cancels the future. Cancelling the future before it runs takes it back.
     """
-    return jobs.add(function)
+    return jobs.add(function).done
+
+
+def run_when_free(function: Callable[[], T]) -> Future[T] | None:
+    """Have it run on the main thread when no code of the user's runs there: between cells, or by a wait.
+
+    None where that cannot be had: there is no kernel, or one that we do not know.
+    """
+    kernel = running_kernel()
+    try:
+        loop = None if kernel is None else main_loop(kernel)
+    except ProbeFailed:
+        loop = None
+    if loop is None:
+        return None
+    job = jobs.add(function)
+    loop.add_callback(jobs.run, job)
+    return job.done
 
 
 def pump_status() -> str:

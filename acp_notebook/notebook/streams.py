@@ -160,6 +160,13 @@ def probe(kernel: Any) -> Shell:
     return Shell(kernel, stream, handlers, subshell)
 
 
+def main_loop(kernel: Any) -> Any:
+    """The loop that turns on the main thread while no cell runs; raises ProbeFailed."""
+    loop = getattr(_main_stream(kernel), "io_loop", None)
+    _require(loop, ("add_callback",), "the shell's loop")
+    return loop
+
+
 def has_subshells(kernel: Any) -> bool:
     return bool(getattr(kernel, "_supports_kernel_subshells", False))
 

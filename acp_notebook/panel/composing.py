@@ -1,14 +1,18 @@
 """What is written in a page's field: the prompt that it becomes, and what can be mentioned in it.
 
 Joins the mentions with the shell around them; knows neither the page nor the conversation's turns. Awaited
-on the loop thread; whatever runs code of the user's (an object's own description, say) does so on another.
+on the loop thread. Objects of the user's are described on the main thread, between cells or while one of ours
+waits: frames and figures are not made for being read while a cell changes them. All else that may take long
+is done on a thread of its own.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
+import threading
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,16 +21,20 @@ from ..agent.threads import on_a_thread
 from ..core.intents import Picture
 from ..core.prompt import content_of, fitted
 from ..core.records import Content, Image
-from ..errors import Timeout, UsageError
+from ..errors import Error, Timeout, UsageError
 from ..live_notebook import LiveNotebook
 from ..magics.completing import Known, about, prompt_completions
-from ..magics.mentions import Places, found, looked_up, parts_of
+from ..magics.mentions import Places, cell_of, found, is_object, looked_up
 from ..magics.surroundings import surroundings_here
 from ..notebook.content import contents
+from ..notebook.kernel import run_when_free
 from ..notebook.live import Documents
 
 DESCRIBE_S = 60.0
 """For all objects of a prompt: a figure may have to be drawn, plotly starts a browser for it."""
+
+FREE_S = 20.0
+"""For the cell that runs to end: the prompts behind this one wait, too."""
 
 OFFER_S = 3.0
 """Whoever writes does not wait longer: a folder on a network, an object that thinks about its attributes."""
@@ -48,18 +56,34 @@ class Composing:
     async def content(self, text: str, images: Sequence[Picture]) -> Fitted:
         """What is sent, and notes on what was changed for that; raises Error: a name that nothing has."""
         pictures = [Image(it.data, it.mime_type) for it in images]
+        names = list(dict.fromkeys(found(text)))
         written = [text] if text.strip() else []
-        if not any(True for _ in found(text)):
-            return self._fitted([*written, *pictures])
-        return await _described(lambda: self._fitted([*parts_of(text, self._places()), *pictures]))
+        return await self._described(names, lambda parts: [*written, *parts, *pictures])
 
     async def added(self, before: str, text: str) -> Fitted:
         """What the text mentions that it did not before, when a prompt is worded anew; raises Error."""
         old = set(found(before))
         names = [name for name in dict.fromkeys(found(text)) if name not in old]
+        return await self._described(names, list) if names else ((), ())
+
+    async def _described(self, names: Sequence[str], whole: Callable[[list[Any]], list[Any]]) -> Fitted:
         if not names:
-            return (), ()
-        return await _described(lambda: self._fitted([looked_up(it, self._places()) for it in names]))
+            return self._fitted(whole([]))
+        places = await self._places_of(names)
+
+        def work() -> Fitted:
+            return self._fitted(whole([looked_up(name, places) for name in names]))
+
+        objects = any(is_object(name, places) for name in names)
+        return await (_on_main(work) if objects else _aside(work))
+
+    async def _places_of(self, names: Sequence[str]) -> Places:
+        """Cells are looked up already: the page is asked for them, and it must not be the main thread that
+        waits for its answer."""
+        places = self._places()
+        cells = {which for name in names if (which := cell_of(name)) is not None}
+        sources = await on_a_thread(lambda: {which: places.cells(which) for which in cells})
+        return replace(places, cells=sources.get)
 
     def _fitted(self, parts: Sequence[Any]) -> Fitted:
         try:
@@ -97,8 +121,43 @@ class Composing:
         return [{"text": text, "about": about(text, known)} for text in texts]
 
 
-async def _described(work: Callable[[], Fitted]) -> Fitted:
+async def _aside(work: Callable[[], Fitted]) -> Fitted:
     try:
         return await asyncio.wait_for(on_a_thread(work), DESCRIBE_S)
     except TimeoutError:
-        raise Timeout(f"what is mentioned could not be described within {DESCRIBE_S:g} s") from None
+        raise _slow() from None
+
+
+async def _on_main(work: Callable[[], Fitted]) -> Fitted:
+    """Where the kernel's main thread cannot be had, on another."""
+    begun = threading.Event()
+
+    def run() -> Fitted:
+        begun.set()
+        return work()
+
+    job = run_when_free(run)
+    if job is None:
+        return await _aside(work)
+    done = asyncio.wrap_future(job)
+    try:
+        await asyncio.wait({done}, timeout=FREE_S)
+        if begun.is_set():
+            await asyncio.wait({done}, timeout=DESCRIBE_S)
+    finally:
+        job.cancel()  # nobody waits for it any more
+    if not done.done():
+        raise (
+            _slow()
+            if begun.is_set()
+            else Timeout(
+                "what is mentioned cannot be looked at while a cell runs: send it again when that has ended"
+            )
+        )
+    if done.cancelled():
+        raise Error("what is mentioned was not described: the kernel was interrupted")
+    return done.result()
+
+
+def _slow() -> Timeout:
+    return Timeout(f"what is mentioned could not be described within {DESCRIBE_S:g} s")

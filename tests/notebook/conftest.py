@@ -14,7 +14,7 @@ import asyncio, os, signal, sys, threading
 from concurrent.futures import Future
 import comm
 from acp_notebook.notebook import kernel as nb
-from acp_notebook.notebook.kernel import attend, run_on_main, wait, wait_async, where
+from acp_notebook.notebook.kernel import attend, run_on_main, run_when_free, wait, wait_async, where
 
 class Announced(Future):
     "Says when a wait first looks at it: from then on an interrupt is the wait's."

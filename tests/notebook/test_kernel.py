@@ -195,6 +195,39 @@ def test_an_interrupt_ends_the_question_and_the_wait(
     assert healthy(kernel)
 
 
+FREE = """
+def ask(work):
+    "From another thread, as all who ask."
+    made = Future()
+    threading.Thread(target=lambda: made.set_result(run_when_free(work))).start()
+    return made.result(60)
+on_main = lambda: threading.current_thread() is threading.main_thread()
+"""
+
+
+def test_work_for_a_free_main_thread_is_done_between_cells(kernel: Front) -> None:
+    """On the main thread, when the cell has ended, without a wait of ours; never beside it."""
+    kernel.run(f"{FREE}\njob = ask(on_main); taken_back = ask(lambda: 1 / 0); taken_back.cancel()")
+    assert kernel.run("print(job.result(60), taken_back.cancelled())").text == "True True\n"
+    assert kernel.run("job = ask(on_main); print(job.done())").text == "False\n"
+
+
+@pytest.mark.parametrize("how", ["wait(job)", "await wait_async(job)"])
+def test_work_for_a_free_main_thread_is_done_once_by_a_wait(kernel: Front, how: str) -> None:
+    kernel.run(f"{FREE}\ndone = []")
+    assert kernel.run(f"job = ask(lambda: done.append(on_main())); {how}; print(done)").text == "[True]\n"
+    assert kernel.run("print(done)").text == "[True]\n"
+
+
+def test_an_interrupt_ends_work_that_keeps_a_free_main_thread(kernel: Front) -> None:
+    begun = "lambda: (print('begun', flush=True), threading.Event().wait(60))"
+    id = kernel.begin(f"{FREE}\njob = ask({begun})")
+    kernel.told(id, "begun")
+    kernel.interrupt()
+    assert kernel.run("print(job.cancelled())").text == "True\n"
+    assert healthy(kernel)
+
+
 # ---- where am I
 
 SHOW = "p = where(); print(p.kernel, p.main_thread, p.headless, p.cell_id, p.can_input)"

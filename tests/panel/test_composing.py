@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from pathlib import Path
+from queue import Queue
 from typing import Any
 
 import pytest
@@ -13,6 +15,7 @@ from IPython.core.interactiveshell import InteractiveShell
 import acp_notebook as acp
 from acp_notebook.core.snapshot import TurnStart
 from acp_notebook.magics.surroundings import surroundings_of
+from acp_notebook.notebook import jobs
 from acp_notebook.panel import composing
 from tests.panel.test_session_panel import LIMIT_S, PNG, Stage, stage
 from tests.waiting import wait_until
@@ -110,6 +113,78 @@ def test_an_object_that_is_never_described_ends_in_words(
     stage.say(t="prompt", text="go on")
     wait_until(lambda: [it.text for it in prompts(stage)] == ["go on"], "the next one runs", LIMIT_S)
     go.set()
+
+
+class Free:
+    """Stands for the kernel's main thread: what it is to do when no cell runs there."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.waiting: Queue[Callable[[], None]] = Queue()
+        monkeypatch.setattr(composing, "run_when_free", self.add)
+
+    def add(self, function: Callable[[], Any]) -> Future[Any]:
+        job = jobs.Job(function)
+        self.waiting.put(job.run)
+        return job.done
+
+
+def test_objects_are_described_on_the_main_thread_and_nothing_else_is(
+    stage: Stage, shell: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A frame must not be read while a cell changes it; a page's cells and files can be, at any time."""
+    threads: list[Any] = []
+
+    class Seen:
+        def __repr__(self) -> str:
+            threads.append(threading.current_thread())
+            return "seen"
+
+    free = Free(monkeypatch)
+    shell.run_cell("number = 1", store_history=True)
+    shell.user_ns["seen"] = Seen()
+    (tmp_path / "etl.py").touch()
+    monkeypatch.setattr(stage.session._conversation, "cwd", str(tmp_path))
+    stage.hello()
+    stage.say(t="prompt", text="read @etl.py and @cell:1")
+    wait_until(lambda: len(prompts(stage)) == 1, "it runs", LIMIT_S)
+    stage.say(t="prompt", text="see @seen, @cell:1 and @number.real")
+    free.waiting.get(timeout=LIMIT_S)()
+    wait_until(lambda: len(prompts(stage)) == 2, "it runs", LIMIT_S)
+    assert threads == [threading.main_thread()]
+    _, seen, cell, number = prompts(stage)[1].prompt
+    assert "seen" in str(seen) and "number = 1" in str(cell) and "1" in str(number)
+
+
+def test_an_object_is_not_described_while_a_cell_runs(
+    stage: Stage, shell: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    free = Free(monkeypatch)
+    monkeypatch.setattr(composing, "FREE_S", 0.05)
+    stage.hello()
+    shell.user_ns["answer"] = 42
+    stage.say(t="prompt", text="see @answer")
+    told = stage.until("refused")
+    assert told["prompt"] == "see @answer" and "while a cell runs" in told["what"]
+    free.waiting.get(timeout=LIMIT_S)()
+    stage.say(t="prompt", text="go on")
+    wait_until(lambda: [it.text for it in prompts(stage)] == ["go on"], "the next one runs", LIMIT_S)
+
+
+def test_an_interrupt_of_the_description_gives_the_text_back(
+    stage: Stage, shell: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Interrupted:
+        def __repr__(self) -> str:
+            raise KeyboardInterrupt
+
+    free = Free(monkeypatch)
+    stage.hello()
+    shell.user_ns["stopped"] = Interrupted()
+    stage.say(t="prompt", text="see @stopped")
+    with pytest.raises(KeyboardInterrupt):
+        free.waiting.get(timeout=LIMIT_S)()
+    told = stage.until("refused")
+    assert told["prompt"] == "see @stopped" and "interrupted" in told["what"]
 
 
 def test_names_are_offered_with_what_they_are(stage: Stage, shell: Any) -> None:
