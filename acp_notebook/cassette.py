@@ -14,9 +14,9 @@ from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
-from .agent.recording import Recording, read
-from .agent.replay import Replay
-from .agent.replay_difference import Match
+from .agent.recordings.recording import Recording, read
+from .agent.recordings.replay import Replay
+from .agent.recordings.replay_difference import Match
 from .errors import RecordingError, UsageError
 
 Mode = Literal["none", "once", "all"]

@@ -10,10 +10,10 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from .agent import catalog
-from .agent.catalog import Found, NeedsInstall
-from .agent.decisions import Decisions
-from .agent.launchers import find_launchers
+from .agent.known_agents import catalog
+from .agent.known_agents.catalog import Found, NeedsInstall
+from .agent.known_agents.launchers import find_launchers
+from .agent.permissions.decisions import Decisions
 from .core.settings import OwnAgent
 from .notebook.kernel import where
 

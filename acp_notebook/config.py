@@ -13,11 +13,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from .agent import catalog
-from .agent.catalog_data import AGENTS
-from .agent.decisions import Decisions
-from .agent.own_file import Untrusted, config_folder, read_json, read_own
-from .agent.project_file import ProjectFile, find_project_file, read_project_file
+from .agent.files.own_file import Untrusted, config_folder, read_json, read_own
+from .agent.known_agents import catalog
+from .agent.known_agents.catalog_data import AGENTS
+from .agent.permissions.decisions import Decisions
+from .agent.permissions.project_file import ProjectFile, find_project_file, read_project_file
 from .core.acts import shown
 from .core.mcp import McpServer
 from .core.registry import agents_of

@@ -12,14 +12,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from .agent import loop, quirks, recording
+from .agent import loop
 from .agent.audit_file import AuditFile
-from .agent.catalog import BUILT_IN, Found
-from .agent.environment import agent_environment
 from .agent.host import AgentHost, Launch
+from .agent.known_agents import quirks
+from .agent.known_agents.catalog import BUILT_IN, Found
 from .agent.mcp_servers import Servers
-from .agent.process import Command, ProcessTransport
-from .agent.replay import ReplayTransport
+from .agent.processes.environment import agent_environment
+from .agent.processes.process import Command, ProcessTransport
+from .agent.recordings import recording
+from .agent.recordings.replay import ReplayTransport
 from .cassette import Cassette
 from .choosing import choose, completed
 from .config import NOTHING, InForce, in_force, own_settings

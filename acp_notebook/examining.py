@@ -160,8 +160,8 @@ def _place_name(in_kernel: bool, headless: bool | None) -> str:
 
 
 def _agents() -> Iterable[Finding]:
-    from .agent.environment import agent_environment
-    from .agent.launchers import find_launchers
+    from .agent.known_agents.launchers import find_launchers
+    from .agent.processes.environment import agent_environment
     from .listing import agents
 
     table = agents()
@@ -195,7 +195,7 @@ def _running() -> Iterable[Finding]:
 
 
 def _settings() -> Iterable[Finding]:
-    from .agent.grant_store import config_folder
+    from .agent.permissions.grant_store import config_folder
     from .permitting import permissions
 
     folder = config_folder()

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO, Any
 from urllib.parse import urlsplit
 
-from .agent.own_file import change_json, config_folder
+from .agent.files.own_file import change_json, config_folder
 from .config import IMPORTED_NAME, reserved_names
 from .core.registry import agents_of
 from .core.settings import OwnAgent

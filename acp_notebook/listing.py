@@ -14,11 +14,11 @@ from dataclasses import dataclass, field, replace
 from html import escape
 
 from ._version import __version__
-from .agent import catalog
-from .agent.catalog_data import AGENTS, KnownAgent
-from .agent.environment import agent_environment
-from .agent.launchers import Launchers, find_command, find_launchers
-from .agent.versions import installed_version
+from .agent.known_agents import catalog
+from .agent.known_agents.catalog_data import AGENTS, KnownAgent
+from .agent.known_agents.launchers import Launchers, find_command, find_launchers
+from .agent.known_agents.versions import installed_version
+from .agent.processes.environment import agent_environment
 from .config import own_settings
 from .core.acts import shown
 from .core.settings import OwnAgent

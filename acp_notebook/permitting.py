@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
-from .agent.catalog import resolve
-from .agent.grant_store import GrantStore
+from .agent.known_agents.catalog import resolve
+from .agent.permissions.grant_store import GrantStore
 from .config import own_settings
 from .core.grants import Grant, Offer
 from .core.tables import html_table, text_table

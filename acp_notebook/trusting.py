@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from html import escape
 from pathlib import Path
 
-from .agent.decisions import Decisions
-from .agent.project_file import PROJECT_FILE, ProjectFile, find_project_file, read_project_file
+from .agent.permissions.decisions import Decisions
+from .agent.permissions.project_file import PROJECT_FILE, ProjectFile, find_project_file, read_project_file
 from .config import own_settings, project_settings
 from .core.acts import shown
 from .core.mcp import McpServer, references

@@ -9,7 +9,7 @@ import re
 import shlex
 from pathlib import Path
 
-from acp_notebook.agent.catalog_data import AGENTS, KnownAgent
+from acp_notebook.agent.known_agents.catalog_data import AGENTS, KnownAgent
 
 TARGET = Path(__file__).with_name("agents.md")
 COMPAT = Path(__file__).with_name("compat.md")

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import jsonschema
 
-from acp_notebook.agent.recording import Entry
+from acp_notebook.agent.recordings.recording import Entry
 
 Direction = Literal["c2a", "a2c"]
 Part = Literal["Request", "Response", "Notification"]

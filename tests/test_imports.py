@@ -67,7 +67,7 @@ OUTSIDE: dict[str, set[str]] = {
 }
 """What is not the standard library's, and may be used there all the same."""
 
-ALONE = "agent/guardian.py"
+ALONE = "agent/processes/guardian.py"
 """Runs as a process of its own, from its file: it has nothing but the standard library."""
 
 

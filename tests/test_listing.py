@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import acp_notebook as acp
-from acp_notebook.agent import launchers, versions
+from acp_notebook.agent.known_agents import launchers, versions
 from acp_notebook.core.settings import OwnAgent
 from acp_notebook.listing import Agents
 from tests.agent.test_catalog import program

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import acp_notebook as acp
-from acp_notebook.agent.grant_store import FILE_NAME, GrantStore
+from acp_notebook.agent.permissions.grant_store import FILE_NAME, GrantStore
 from acp_notebook.core.acts import Act
 from acp_notebook.permitting import Permissions, permissions
 

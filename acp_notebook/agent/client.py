@@ -15,10 +15,10 @@ from ..wire import v1
 from ..wire.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, NOT_FOUND, Garbage
 from .connection import Refused
 from .elicitation import without_session
+from .files.roots import Failed, NotFound
 from .hands import Denied, FileTrouble, TerminalTrouble
-from .replayed_terminals import AnyTerminal
-from .roots import Failed, NotFound
-from .terminals import UnknownTerminal
+from .recordings.replayed_terminals import AnyTerminal
+from .terminals.session_terminals import UnknownTerminal
 
 if TYPE_CHECKING:
     from .conversation import Conversation

@@ -18,7 +18,7 @@ from ..core.redaction import Redactor
 from ..errors import AgentDied, AgentError, CassetteMismatch, ProtocolError
 from ..wire import jsonrpc, v1
 from ..wire.jsonrpc import Answer, Garbage, Id, Notification, Request, RpcError
-from . import deeds
+from .recordings import deeds
 from .transport import Ending, Transport
 
 MAX_OPEN_REQUESTS = 1000

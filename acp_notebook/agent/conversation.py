@@ -43,17 +43,17 @@ from ..errors import (
 from ..wire import v1
 from ..wire.jsonrpc import AUTH_REQUIRED
 from .auditing import Auditor
-from .disk_watch import DiskWatch
 from .elicitation import Elicitations
+from .files.disk_watch import DiskWatch
+from .files.notebook_cards import NotebookCards
+from .files.notebook_files import NotebookFiles
+from .files.roots import Roots
 from .hands import Hands
 from .limiting import Limiting
-from .notebook_cards import NotebookCards
-from .notebook_files import NotebookFiles
-from .permits import Permits
-from .replayed_terminals import AnyTerminals, ReplayedTerminals
-from .roots import Roots
-from .terminals import Terminals
-from .told_terminals import ToldTerminals
+from .permissions.permits import Permits
+from .recordings.replayed_terminals import AnyTerminals, ReplayedTerminals
+from .terminals.session_terminals import Terminals
+from .terminals.told_terminals import ToldTerminals
 from .turn_queue import TurnQueue, TurnRun
 from .undo.undoing import Undoing
 

@@ -26,7 +26,7 @@ from ..core.elicitation import (
 from ..core.facts import ElicitationAsked
 from ..core.forms import checked, kept
 from ..core.records import Json
-from .permission import call_function
+from .permissions.questions import call_function
 
 if TYPE_CHECKING:
     from .conversation import Conversation

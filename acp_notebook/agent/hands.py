@@ -19,15 +19,15 @@ from ..core.facts import ReadAsked, TerminalAsked, WriteAsked
 from ..core.grants import inside
 from ..core.ipynb.scripts import is_notebooks
 from ..core.records import Content, Diff, Location, Terminal, Text
-from . import deeds
 from .auditing import Auditor
-from .files import Written, peek, read_text, write_text
-from .grant_store import config_folder
-from .notebook_files import NotebookFiles
-from .permits import Denied, Permit, Permits
-from .replayed_terminals import AnyTerminal, AnyTerminals
-from .roots import FileTrouble, Place, Refused, Roots, visible
-from .terminals import TerminalTrouble
+from .files.files import Written, peek, read_text, write_text
+from .files.notebook_files import NotebookFiles
+from .files.roots import FileTrouble, Place, Refused, Roots, visible
+from .permissions.grant_store import config_folder
+from .permissions.permits import Denied, Permit, Permits
+from .recordings import deeds
+from .recordings.replayed_terminals import AnyTerminal, AnyTerminals
+from .terminals.session_terminals import TerminalTrouble
 from .threads import on_a_thread
 from .undo.store import state_folder
 

@@ -33,14 +33,16 @@ from ..errors import (
     UsageError,
 )
 from ..wire import v1
-from . import deeds, loop, quirks
+from . import loop
 from .audit_file import AuditFile
 from .client import Client
 from .connection import Connection, Tap
 from .conversation import Conversation
+from .known_agents import quirks
 from .mcp_servers import Servers, check_taken
+from .recordings import deeds
+from .recordings.replay import Replay
 from .recovery import Recovery
-from .replay import Replay
 from .session_store import SessionStore
 from .signing_in import SigningIn
 from .transport import Transport

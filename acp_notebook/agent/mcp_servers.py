@@ -15,7 +15,7 @@ from ..core.acts import shown
 from ..core.facts import Capabilities
 from ..core.mcp import McpServer, expanded, read_servers
 from ..errors import UsageError
-from .launchers import find_command
+from .known_agents.launchers import find_command
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Grants: what the user has allowed beyond one act, and which acts a grant reaches.
 
-Pure: ids, times and files are others' business (`agent.grant_store`). Whatever is in doubt is not
+Pure: ids, times and files are others' business (`agent.permissions`). Whatever is in doubt is not
 reached, and then the user is asked:
 - a command is reached by the same line in the same folder only; there are no prefixes of commands;
 - a path is reached by its folder on whole components, and only if it comes resolved;

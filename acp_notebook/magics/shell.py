@@ -24,7 +24,7 @@ from IPython.core.inputtransformer2 import (
 )
 from IPython.core.magic import Magics, line_cell_magic, line_magic, magics_class, no_var_expand
 
-from ..agent import catalog
+from ..agent.known_agents import catalog
 from ..config import own_names
 from ..errors import AgentNotFound, Error, UsageError
 from ..listing import agents

@@ -15,8 +15,8 @@ import signal
 import sys
 from typing import Any
 
-from acp_notebook.agent import files
-from acp_notebook.agent.roots import FileTrouble, Roots
+from acp_notebook.agent.files import files
+from acp_notebook.agent.files.roots import FileTrouble, Roots
 
 NOBODY = 65534
 PIECES = 7

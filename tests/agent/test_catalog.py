@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 import acp_notebook as acp
-from acp_notebook.agent import catalog, launchers
-from acp_notebook.agent.catalog import NeedsInstall, resolve
-from acp_notebook.agent.catalog_data import AGENTS, KnownAgent
-from acp_notebook.agent.launchers import find_command, find_launchers
+from acp_notebook.agent.known_agents import catalog, launchers
+from acp_notebook.agent.known_agents.catalog import NeedsInstall, resolve
+from acp_notebook.agent.known_agents.catalog_data import AGENTS, KnownAgent
+from acp_notebook.agent.known_agents.launchers import find_command, find_launchers
 from acp_notebook.core.settings import OwnAgent
 
 WANTED = (

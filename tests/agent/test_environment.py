@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from acp_notebook.agent.environment import agent_environment
+from acp_notebook.agent.processes.environment import agent_environment
 
 KERNEL = {
     "PATH": "/bin",

@@ -15,9 +15,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from acp_notebook.agent import files
-from acp_notebook.agent.files import peek, read_text, write_text
-from acp_notebook.agent.roots import BadRequest, Failed, NotFound, NotText, Refused, Roots, TooLarge
+from acp_notebook.agent.files import files
+from acp_notebook.agent.files.files import peek, read_text, write_text
+from acp_notebook.agent.files.roots import BadRequest, Failed, NotFound, NotText, Refused, Roots, TooLarge
 
 
 @pytest.fixture

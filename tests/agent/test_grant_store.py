@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 import acp_notebook as acp
-from acp_notebook.agent import grant_store
-from acp_notebook.agent.grant_store import FILE_NAME, GrantStore, SessionGrants, config_folder
+from acp_notebook.agent.permissions import grant_store
+from acp_notebook.agent.permissions.grant_store import FILE_NAME, GrantStore, SessionGrants, config_folder
 from acp_notebook.core.acts import Act
 from acp_notebook.core.grants import Offer
 
@@ -323,8 +323,8 @@ def script(store: GrantStore, code: str, *args: str, **options: Any) -> subproce
     head = (
         "import json, os, signal, sys\n"
         "from pathlib import Path\n"
-        "from acp_notebook.agent import grant_store\n"
-        "from acp_notebook.agent.grant_store import GrantStore\n"
+        "from acp_notebook.agent.permissions import grant_store\n"
+        "from acp_notebook.agent.permissions.grant_store import GrantStore\n"
         "from acp_notebook.core.grants import Offer\n"
         "store = GrantStore(Path(sys.argv[1]))\n"
         "def add(line):\n"

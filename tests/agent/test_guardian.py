@@ -16,8 +16,16 @@ from typing import Any
 
 import pytest
 
-from acp_notebook.agent import guard, guardian
-from acp_notebook.agent.guardian import GUARDIAN_TOKEN, Orders, Process, Tree, parse_ps, relatives, snapshot
+from acp_notebook.agent.processes import guard, guardian
+from acp_notebook.agent.processes.guardian import (
+    GUARDIAN_TOKEN,
+    Orders,
+    Process,
+    Tree,
+    parse_ps,
+    relatives,
+    snapshot,
+)
 from tests.agent.process_helpers import ROOT, WAIT_S, ended_at_last, is_running, wait_gone, wait_until
 
 # Random: two runs of these tests at once must not end each other's processes.
@@ -186,8 +194,8 @@ def test_orders_are_kept_from_lines_in_any_pieces() -> None:
 
 OWNER = """
 import asyncio, json, os, re, sys, threading, time
-from acp_notebook.agent import guard
-from acp_notebook.agent.process import Command, ProcessTransport
+from acp_notebook.agent.processes import guard
+from acp_notebook.agent.processes.process import Command, ProcessTransport
 
 AGENT = '''
 import os, signal, subprocess, sys, time

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from acp_notebook.agent.notebook_cards import NotebookCards
+from acp_notebook.agent.files.notebook_cards import NotebookCards
 from acp_notebook.core.events import ToolChanged
 from acp_notebook.core.ipynb import scripts
 from acp_notebook.core.records import Content, Diff, Text

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from acp_notebook.agent import permission
-from acp_notebook.agent.permission import NOBODY, Questions
+from acp_notebook.agent.permissions import questions as permission
+from acp_notebook.agent.permissions.questions import NOBODY, Questions
 from acp_notebook.core.policy import Decision, PermissionRequest
 from acp_notebook.core.records import Offer, Option
 from acp_notebook.core.snapshot import Question, ToolCall

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from acp_notebook.agent.auditing import Auditor
-from acp_notebook.agent.permits import Denied, Permits
+from acp_notebook.agent.permissions.permits import Denied, Permits
 from acp_notebook.core import events as ev
 from acp_notebook.core.acts import Act
 from acp_notebook.core.facts import PermissionAsked

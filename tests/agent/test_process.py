@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from acp_notebook.agent import process
-from acp_notebook.agent.process import Command, ProcessTransport
-from acp_notebook.agent.ring import Ring
+from acp_notebook.agent.processes import process
+from acp_notebook.agent.processes.process import Command, ProcessTransport
+from acp_notebook.agent.processes.ring import Ring
 from acp_notebook.agent.transport import Ending, Transport
 from tests.agent.process_helpers import WAIT_S, Agent, python, run, running, shell, wait_gone
 

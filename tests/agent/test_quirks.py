@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from msgspec import Raw
 
 import acp_notebook as acp
-from acp_notebook.agent import quirks, recording
-from acp_notebook.agent.quirks import TABLE, Entry, Quirks
-from acp_notebook.agent.told_terminals import ToldTerminals
+from acp_notebook.agent.known_agents import quirks
+from acp_notebook.agent.known_agents.quirks import TABLE, Entry, Quirks
+from acp_notebook.agent.recordings import recording
+from acp_notebook.agent.terminals.told_terminals import ToldTerminals
 from acp_notebook.core import events as ev
 from acp_notebook.core.records import Terminal
 from acp_notebook.core.snapshot import TerminalRun

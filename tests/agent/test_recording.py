@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import acp_notebook as acp
-from acp_notebook.agent import recording
-from acp_notebook.agent.recording import Entry, Recorder, load
+from acp_notebook.agent.recordings import recording
+from acp_notebook.agent.recordings.recording import Entry, Recorder, load
 from acp_notebook.core.redaction import REDACTED, Redactor
 from acp_notebook.wire import jsonrpc
 from tests.schema import validate_all

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import acp_notebook as acp
-from acp_notebook.agent.recording import Entry, Recording, load
-from acp_notebook.agent.replay import Replay, ReplayTransport
+from acp_notebook.agent.recordings.recording import Entry, Recording, load
+from acp_notebook.agent.recordings.replay import Replay, ReplayTransport
 from acp_notebook.agent.transport import Ending
 from acp_notebook.core.snapshot import Question
 

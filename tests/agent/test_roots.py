@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from acp_notebook.agent import files, roots
-from acp_notebook.agent.files import peek, read_text, write_text
-from acp_notebook.agent.roots import (
+from acp_notebook.agent.files import files, roots
+from acp_notebook.agent.files.files import peek, read_text, write_text
+from acp_notebook.agent.files.roots import (
     BadRequest,
     FileTrouble,
     NotFound,

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_notebook.agent.split_secrets import MOST_HELD, SplitSecrets
+from acp_notebook.agent.recordings.split_secrets import MOST_HELD, SplitSecrets
 from acp_notebook.core.redaction import Redactor
 
 SECRET = "sk-Ab12345"

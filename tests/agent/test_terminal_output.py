@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_notebook.agent.output import DEFAULT_BYTES, MAX_BYTES, Batch, Output, bounded
+from acp_notebook.agent.terminals.output import DEFAULT_BYTES, MAX_BYTES, Batch, Output, bounded
 
 # One, two, three and four bytes; a character that joins with the one before it.
 TEXT = st.text(alphabet="aé€😀\u0301\n\0", max_size=40)

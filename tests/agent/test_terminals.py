@@ -20,11 +20,12 @@ from typing import TypeVar
 
 import pytest
 
-from acp_notebook.agent import child, ending, guard, terminal
-from acp_notebook.agent.ending import Ender
-from acp_notebook.agent.guardian import Process, Tree, new_token, snapshot
-from acp_notebook.agent.output import BATCH_CHARS
-from acp_notebook.agent.terminals import (
+from acp_notebook.agent.processes import child, ending, guard
+from acp_notebook.agent.processes.ending import Ender
+from acp_notebook.agent.processes.guardian import Process, Tree, new_token, snapshot
+from acp_notebook.agent.terminals import terminal
+from acp_notebook.agent.terminals.output import BATCH_CHARS
+from acp_notebook.agent.terminals.session_terminals import (
     Exit,
     Terminal,
     Terminals,
@@ -728,7 +729,7 @@ def test_what_cannot_be_killed_is_given_up_and_named(monkeypatch: pytest.MonkeyP
             await b.says(made, "ready")
             waiting = asyncio.ensure_future(made.wait())
             with monkeypatch.context() as patch:
-                patch.setattr("acp_notebook.agent.guardian.send", lambda process, number: None)
+                patch.setattr("acp_notebook.agent.processes.guardian.send", lambda process, number: None)
                 await soon(b.terminals.release(made.id))
             assert made.survivors == (made.child.pid,)
             assert await waiting == Exit(None, None)
@@ -906,7 +907,7 @@ def test_without_a_process_table_the_commands_own_group_is_killed(monkeypatch: p
             await b.relatives(made)
             with monkeypatch.context() as patch:
                 for module in ("child", "ending", "guardian"):
-                    patch.setattr(f"acp_notebook.agent.{module}.snapshot", unreadable)
+                    patch.setattr(f"acp_notebook.agent.processes.{module}.snapshot", unreadable)
                 await soon(b.terminals.release(made.id))
             wait_gone(*b.pids)
             assert made.exit == Exit(None, "SIGKILL")
@@ -992,8 +993,9 @@ def test_events_that_nobody_wants_do_not_keep_a_command_alive() -> None:
 
 OWNER = """
 import asyncio, json, os, re, sys
-from acp_notebook.agent import guard, loop
-from acp_notebook.agent.terminals import Terminals
+from acp_notebook.agent import loop
+from acp_notebook.agent.processes import guard
+from acp_notebook.agent.terminals.session_terminals import Terminals
 from acp_notebook.core.events import TerminalOutput
 
 output = []

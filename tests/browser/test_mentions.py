@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
-from acp_notebook.agent import recording
+from acp_notebook.agent.recordings import recording
 from tests.browser.conftest import SHOTS, Open
 from tests.browser.pages import LIMIT_S
 

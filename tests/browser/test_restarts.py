@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from acp_notebook.agent.guardian import MARKER
+from acp_notebook.agent.processes.guardian import MARKER
 from tests.agent.process_helpers import wait_until
 from tests.browser.conftest import Open
 

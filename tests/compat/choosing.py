@@ -11,8 +11,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from acp_notebook.agent import catalog
-from acp_notebook.agent.environment import agent_environment
+from acp_notebook.agent.known_agents import catalog
+from acp_notebook.agent.processes.environment import agent_environment
 from tests.compat import models
 from tests.compat.agents import AGENTS, Entry
 from tests.compat.install import NotInstalled, installed, npm_command

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import acp_notebook as acp
-from acp_notebook.agent import recording
 from acp_notebook.agent.loop import Home
+from acp_notebook.agent.recordings import recording
 from acp_notebook.core.policy import PermissionRequest
 from acp_notebook.wire import v1
 from tests.agents.mock_model import say, script

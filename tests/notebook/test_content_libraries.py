@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import acp_notebook as acp
-from acp_notebook.agent import recording
+from acp_notebook.agent.recordings import recording
 from acp_notebook.core.records import Image, Resource, Text
 from acp_notebook.notebook.content import Named, contents, pictures
 from acp_notebook.notebook.content.bounds import TEXT_CHARS

@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 import pytest
 
 import acp_notebook as acp
-from acp_notebook.agent import recording
+from acp_notebook.agent.recordings import recording
 from tests.agents import mock_model
 from tests.agents.mock_model import use
 from tests.schema import validate_all

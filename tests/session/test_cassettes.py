@@ -14,7 +14,7 @@ import pytest
 
 import acp_notebook as acp
 from acp_notebook import connecting
-from acp_notebook.agent import replay as replaying
+from acp_notebook.agent.recordings import replay as replaying
 from tests.real.user import User, allow, offer, questions, reject
 from tests.waiting import wait_until
 

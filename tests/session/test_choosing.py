@@ -10,8 +10,8 @@ import pytest
 
 import acp_notebook as acp
 from acp_notebook import choosing
-from acp_notebook.agent import launchers
-from acp_notebook.agent.decisions import Decisions
+from acp_notebook.agent.known_agents import launchers
+from acp_notebook.agent.permissions.decisions import Decisions
 from acp_notebook.notebook.place import Place
 from tests.agent.test_catalog import program
 

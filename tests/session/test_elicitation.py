@@ -15,7 +15,7 @@ import pytest
 
 import acp_notebook as acp
 from acp_notebook import connecting
-from acp_notebook.agent import permission
+from acp_notebook.agent.permissions import questions as permission
 from acp_notebook.core.snapshot import Elicitation
 from tests.session.conftest import Demo
 from tests.session.helpers import LIMIT_S

@@ -12,8 +12,13 @@ import pytest
 
 import acp_notebook as acp
 from acp_notebook import choosing, config
-from acp_notebook.agent import project_file
-from acp_notebook.agent.project_file import MAX_BYTES, PROJECT_FILE, find_project_file, read_project_file
+from acp_notebook.agent.permissions import project_file
+from acp_notebook.agent.permissions.project_file import (
+    MAX_BYTES,
+    PROJECT_FILE,
+    find_project_file,
+    read_project_file,
+)
 from acp_notebook.notebook.place import Place
 from tests.session.helpers import notices
 
@@ -118,7 +123,7 @@ def test_nothing_of_it_starts_and_nothing_is_granted(
 def test_no_program_of_the_folder_is_taken_for_a_known_agent(
     repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from acp_notebook.agent import launchers
+    from acp_notebook.agent.known_agents import launchers
 
     monkeypatch.setattr(sys, "executable", "/nowhere/python3")
     monkeypatch.setattr(launchers, "_node_wheel", lambda: None)  # Node's wheel may be installed here
@@ -132,7 +137,7 @@ def test_no_program_of_the_folder_is_taken_for_a_known_agent(
 
 
 def test_a_module_of_the_folder_is_not_taken_for_node(repository: Path) -> None:
-    from acp_notebook.agent import launchers
+    from acp_notebook.agent.known_agents import launchers
 
     sys.path.insert(0, "")
     try:

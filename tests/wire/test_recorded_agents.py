@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from msgspec import Raw
 
-from acp_notebook.agent import recording
+from acp_notebook.agent.recordings import recording
 from acp_notebook.core import events as ev
 from acp_notebook.core.export import to_html, to_markdown, to_text
 from acp_notebook.core.patches import Patch, State, coalesce, from_wire, to_wire

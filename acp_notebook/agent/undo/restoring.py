@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from ...core import changes as ch
 from ...core.changes import Step, Version
 from ...core.notebook_changes import is_notebook, merged_version, with_cells_undone
-from ..roots import FileTrouble, Roots
+from ..files.roots import FileTrouble, Roots
 from .ledger import Change, Ledger, Part
 from .versions import ATTEMPTS, look, make_folder, make_root, put, remove_empty
 

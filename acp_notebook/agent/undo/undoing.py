@@ -19,7 +19,7 @@ from ...core.live import Unreachable
 from ...core.notebook_changes import is_notebook
 from ...core.snapshot import ToolCall
 from ...errors import UsageError
-from ..roots import FileTrouble, Roots
+from ..files.roots import FileTrouble, Roots
 from ..threads import on_a_thread
 from . import checkpoints
 from .booking import CHANGING, Booker, Finds, allowed_by

@@ -14,7 +14,18 @@ import stat
 from collections.abc import Iterator
 
 from ...core.changes import Version
-from ..roots import Failed, FileTrouble, Folder, NotFound, Place, Refused, Roots, TooLarge, parent_of, visible
+from ..files.roots import (
+    Failed,
+    FileTrouble,
+    Folder,
+    NotFound,
+    Place,
+    Refused,
+    Roots,
+    TooLarge,
+    parent_of,
+    visible,
+)
 
 MOST_FILE = 32 * 2**20
 """Bytes of a file that is kept: data sets are not what an agent edits by the dozen."""

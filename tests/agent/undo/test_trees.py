@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from acp_notebook.agent.roots import Roots
+from acp_notebook.agent.files.roots import Roots
 from acp_notebook.agent.undo.booking import Booker, Finds
 from acp_notebook.agent.undo.covers import Cover
 from acp_notebook.agent.undo.ledger import Change, Ledger

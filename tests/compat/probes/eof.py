@@ -9,7 +9,7 @@ import threading
 import uuid
 from typing import IO
 
-from acp_notebook.agent.environment import agent_environment
+from acp_notebook.agent.processes.environment import agent_environment
 from tests.compat.outcome import Found
 from tests.compat.processes import MARK, family, kill
 from tests.compat.subject import START_S, Subject

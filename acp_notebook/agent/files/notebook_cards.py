@@ -10,9 +10,9 @@ import posixpath
 
 from msgspec.structs import replace
 
-from ..core import events as ev
-from ..core.ipynb.scripts import in_cells, is_notebooks
-from ..core.records import Content, Diff
+from ...core import events as ev
+from ...core.ipynb.scripts import in_cells, is_notebooks
+from ...core.records import Content, Diff
 
 
 class NotebookCards:

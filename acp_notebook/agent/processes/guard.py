@@ -14,7 +14,7 @@ import sys
 import threading
 import warnings
 
-from acp_notebook.agent import guardian as script
+from . import guardian as script
 
 INHERITED = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 """All that a Python may need to start; the guardian has no use for the rest, and no business with secrets."""

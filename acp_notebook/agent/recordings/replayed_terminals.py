@@ -12,10 +12,10 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..core.events import TerminalChanged, TerminalOutput
-from .output import Output, bounded
-from .terminal import Changed, Exit, Terminal
-from .terminals import Terminals, TerminalTrouble, UnknownTerminal
+from ...core.events import TerminalChanged, TerminalOutput
+from ..terminals.output import Output, bounded
+from ..terminals.session_terminals import Terminals, TerminalTrouble, UnknownTerminal
+from ..terminals.terminal import Changed, Exit, Terminal
 
 if TYPE_CHECKING:
     from .stand_ins import StandIns

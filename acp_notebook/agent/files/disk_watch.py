@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..core import events as ev
-from ..core.ipynb.scripts import SUFFIX
-from ..core.live import Failed, Unreachable
-from ..core.records import Diff
-from ..core.snapshot import ToolCall
+from ...core import events as ev
+from ...core.ipynb.scripts import SUFFIX
+from ...core.live import Failed, Unreachable
+from ...core.records import Diff
+from ...core.snapshot import ToolCall
 from .roots import FileTrouble
 
 if TYPE_CHECKING:
-    from .conversation import Conversation
+    from ..conversation import Conversation
 
 ENDED = ("completed", "failed")
 

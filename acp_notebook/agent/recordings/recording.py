@@ -21,9 +21,9 @@ from typing import Any, Literal
 
 import msgspec
 
-from ..core.redaction import Redactor
-from ..errors import RecordingError
-from ..wire import jsonrpc, tolerant
+from ...core.redaction import Redactor
+from ...errors import RecordingError
+from ...wire import jsonrpc, tolerant
 from .split_secrets import SplitSecrets
 
 FORMAT = 1

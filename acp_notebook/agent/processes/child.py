@@ -16,8 +16,8 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
-from acp_notebook.agent.ending import pauses
-from acp_notebook.agent.guardian import MARKER, Table, Tree, snapshot, start_of
+from .ending import pauses
+from .guardian import MARKER, Table, Tree, snapshot, start_of
 
 KILL_NOW_S = 0.5
 """How long `kill_now` may take: it runs while the interpreter shuts down."""

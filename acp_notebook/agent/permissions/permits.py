@@ -14,21 +14,21 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from ..core import events as ev
-from ..core import grants as gr
-from ..core.acts import Act, acts_of, covers, implied_acts, names, remaining
-from ..core.facts import PermissionAsked
-from ..core.policy import WORDS, Decision, PermissionRequest, Policy, Word, decide
-from ..core.records import Json, Offer, Option, Text
-from ..core.rules import NO_JUDGE, Judge
-from ..core.snapshot import Question, ToolCall
-from .auditing import Auditor
+from ...core import events as ev
+from ...core import grants as gr
+from ...core.acts import Act, acts_of, covers, implied_acts, names, remaining
+from ...core.facts import PermissionAsked
+from ...core.policy import WORDS, Decision, PermissionRequest, Policy, Word, decide
+from ...core.records import Json, Offer, Option, Text
+from ...core.rules import NO_JUDGE, Judge
+from ...core.snapshot import Question, ToolCall
+from ..auditing import Auditor
+from ..threads import on_a_thread
 from .grant_store import GrantStore, SessionGrants
-from .permission import Questions
-from .threads import on_a_thread
+from .questions import Questions
 
 if TYPE_CHECKING:
-    from .conversation import Conversation
+    from ..conversation import Conversation
 
 OPTIONS = (Option("allow", "Allow", "allow_once"), Option("reject", "Reject", "reject_once"))
 """Of a question that we ask ourselves."""

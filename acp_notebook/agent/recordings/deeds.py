@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..core import events as ev
-from .transport import CLOSED, Ending
+from ...core import events as ev
+from ..transport import CLOSED, Ending
 
 Deed = dict[str, Any]
 

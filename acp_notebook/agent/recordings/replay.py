@@ -16,12 +16,12 @@ from typing import Any
 
 import msgspec
 
+from ..transport import CLOSED, Ended, Ending, Receive
 from . import deeds
 from .recording import Entry, Recording
 from .replay_difference import Match, answer_difference, request_difference, what
 from .replay_script import Script, key, method, params
 from .stand_ins import Requests, StandIns
-from .transport import CLOSED, Ended, Ending, Receive
 
 GRACE_S = 2.0
 """How long what the recording has next may take when something else came before it: the program may do it in

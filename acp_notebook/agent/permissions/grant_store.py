@@ -22,9 +22,9 @@ from typing import Any
 
 import msgspec
 
-from ..core.acts import Act
-from ..core.grants import Grant, Offer, grant_from_plain, grant_to_plain, inside, matches, problem
-from ..errors import Error, UsageError
+from ...core.acts import Act
+from ...core.grants import Grant, Offer, grant_from_plain, grant_to_plain, inside, matches, problem
+from ...errors import Error, UsageError
 
 FORMAT = 1
 FOLDER_VARIABLE = "ACP_NOTEBOOK_CONFIG"

@@ -14,12 +14,12 @@ import shutil
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 
-from acp_notebook.agent import terminal as one
-from acp_notebook.agent.child import Command, kill_now
-from acp_notebook.agent.ending import Ender
-from acp_notebook.agent.output import bounded
-from acp_notebook.agent.terminal import Changed, Exit, Terminal
-from acp_notebook.core.events import TerminalChanged
+from ...core.events import TerminalChanged
+from ..processes.child import Command, kill_now
+from ..processes.ending import Ender
+from . import terminal as one
+from .output import bounded
+from .terminal import Changed, Exit, Terminal
 
 __all__ = ["Exit", "Terminal", "TerminalTrouble", "Terminals", "UnknownTerminal"]
 

@@ -14,13 +14,13 @@ import contextlib
 import signal
 from typing import Literal
 
-from acp_notebook.agent.child import Child, Command
-from acp_notebook.agent.ending import Ender
-from acp_notebook.agent.guard import guardian
-from acp_notebook.agent.guardian import new_token
-from acp_notebook.agent.pipes import ReadPipe, WritePipe
-from acp_notebook.agent.ring import Ring
-from acp_notebook.agent.transport import CLOSED, Ended, Ending, Receive
+from ..transport import CLOSED, Ended, Ending, Receive
+from .child import Child, Command
+from .ending import Ender
+from .guard import guardian
+from .guardian import new_token
+from .pipes import ReadPipe, WritePipe
+from .ring import Ring
 
 __all__ = ["Command", "ProcessTransport"]
 

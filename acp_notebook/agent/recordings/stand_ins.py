@@ -11,9 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ..core.elicitation import ACTIONS, Outcome
-from ..core.facts import ElicitationAsked
-from ..core.policy import Decision, PermissionRequest, decide
+from ...core.elicitation import ACTIONS, Outcome
+from ...core.facts import ElicitationAsked
+from ...core.policy import Decision, PermissionRequest, decide
 from . import deeds
 from .replay_script import Script, params
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.redaction import Redactor
+from ...core.redaction import Redactor
 
 MOST_HELD = 64
 """Entries that wait for a chunk to go on: it was no secret, then."""

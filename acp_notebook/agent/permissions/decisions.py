@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from .own_file import change_json, config_folder, read_json
+from ..files.own_file import change_json, config_folder, read_json
 
 FILE_NAME = "decisions.json"
 FORMAT = 1

@@ -12,9 +12,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from ..core.policy import Decision, PermissionRequest, Policy, decide, word_for
-from ..core.snapshot import Question
-from .threads import on_a_thread
+from ...core.policy import Decision, PermissionRequest, Policy, decide, word_for
+from ...core.snapshot import Question
+from ..threads import on_a_thread
 
 R = TypeVar("R")
 

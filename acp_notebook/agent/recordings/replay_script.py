@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..core.relocation import Relocation
+from ...core.relocation import Relocation
 from .recording import Entry, Recording
 
 OPENING = ("session/new", "session/load", "session/resume", "session/fork")

@@ -10,7 +10,7 @@ import os
 import stat
 from dataclasses import dataclass, field
 
-from ..errors import Error
+from ...errors import Error
 
 PROJECT_FILE = ".acp_notebook.toml"
 

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from ..core import events as ev
-from ..wire import v1
+from ...core import events as ev
+from ...wire import v1
 
 ENDED = ("completed", "failed")
 

@@ -12,8 +12,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ..errors import Error
-from .grant_store import Untrusted, bytes_of, check_mine, config_folder, locked, sync_folder, write_new
+from ...errors import Error
+from ..permissions.grant_store import (
+    Untrusted,
+    bytes_of,
+    check_mine,
+    config_folder,
+    locked,
+    sync_folder,
+    write_new,
+)
 
 __all__ = ["Untrusted", "change_json", "config_folder", "read_json", "read_own"]
 

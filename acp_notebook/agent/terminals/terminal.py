@@ -16,13 +16,13 @@ import signal
 from collections.abc import Callable
 from typing import NamedTuple
 
-from acp_notebook.agent.child import Child, Command
-from acp_notebook.agent.ending import Ender
-from acp_notebook.agent.guard import guardian
-from acp_notebook.agent.guardian import new_token
-from acp_notebook.agent.output import Batch, Output
-from acp_notebook.agent.pipes import ReadPipe
-from acp_notebook.core.events import TerminalChanged, TerminalOutput
+from ...core.events import TerminalChanged, TerminalOutput
+from ..processes.child import Child, Command
+from ..processes.ending import Ender
+from ..processes.guard import guardian
+from ..processes.guardian import new_token
+from ..processes.pipes import ReadPipe
+from .output import Batch, Output
 
 TERM_GRACE_S = 1.0
 """Time to put things in order after SIGTERM: a test run removes its files, a server closes its port."""

@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from acp_notebook.agent.guardian import Table, Tree, snapshot
+from .guardian import Table, Tree, snapshot
 
 QUIET_LOOKS = 2
 """So often in a row nobody must be found. A table is read row by row: a process that forks and exits just

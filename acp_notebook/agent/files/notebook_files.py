@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
 
-from ..core.events import NoticeGiven
-from ..core.ipynb import (
+from ...core.events import NoticeGiven
+from ...core.ipynb import (
     Conflict,
     Invalid,
     Merged,
@@ -32,15 +32,15 @@ from ..core.ipynb import (
     operations,
     read,
 )
-from ..core.ipynb.parts import known, lines_of
-from ..core.ipynb.scripts import SUFFIX, script
-from ..core.live import Failed as PageFailed
-from ..core.live import FileFacts, OpenNotebooks, Stale, State, Unreachable
-from ..core.notebook_changes import brought
-from ..core.records import Content, Diff, Text
+from ...core.ipynb.parts import known, lines_of
+from ...core.ipynb.scripts import SUFFIX, script
+from ...core.live import Failed as PageFailed
+from ...core.live import FileFacts, OpenNotebooks, Stale, State, Unreachable
+from ...core.notebook_changes import brought
+from ...core.records import Content, Diff, Text
+from ..threads import on_a_thread
 from .files import ATTEMPTS, MAX_TEXT, Bytes, Written, read_bytes, read_text, write_bytes
 from .roots import BadRequest, Failed, FileTrouble, NotFound, Place, Refused, Roots, TooLarge, visible
-from .threads import on_a_thread
 
 T = TypeVar("T")
 

@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable
 from typing import Any, Literal
 
-from ..core.redaction import REDACTED
+from ...core.redaction import REDACTED
 from .replay_script import OPENING, params
 
 Match = Literal["exact", "text"] | Callable[[str, str], bool]
