@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import acp_notebook as acp
 from acp_notebook.config import own_settings, parsed
+from acp_notebook.core.acts import Act
 from acp_notebook.core.rules import Rule
 
 GOOD = """
@@ -129,6 +130,15 @@ def test_no_file_is_no_settings(folder: Path) -> None:
         ("[[permissions.rules]]\nsay = 'allow'\npath = '~'", "permissions.rules", "names the kind"),
         ("[[permissions.rules]]\nsay='allow'\nkind='edit'\npath='/'", "line 4", "whole machine"),
         ("[[permissions.rules]]\nsay='allow'\nkind='edit'\ncommand='x'", "line 3", "goes with kind"),
+        ("[[permissions.rules]]\nsay='allow'\ncommand='pytest *'", "line 3", "a rule for each line"),
+        ("[[permissions.rules]]\nsay='allow'\ncommand='*'", "permissions.rules.command", "written \\[\\*\\]"),
+        ("[[permissions.rules]]\nsay='allow'\ncommand='ls [*].py *'", "line 3", "the exact line"),
+        ("[[permissions.rules]]\nsay='reject'\npath='**/.env'", "line 3", "no pattern in path: it is a file"),
+        (
+            "[[permissions.rules]]\nsay='ask'\nkind='edit'\nagent='*'",
+            "line 4",
+            "left out, the rule is for all",
+        ),
         ("[permissions]\nrules = 7", "line 2, permissions.rules", "list of tables"),
         ("[defaults]\nagent = 7", "line 2, defaults.agent", "is a name"),
         ("[defaults]\nagnt = 'x'", "line 2, defaults.agnt", "did you mean 'agent'"),
@@ -188,6 +198,24 @@ def test_an_agent_of_ones_own_starts_by_its_name_with_its_variables(
     assert "mine" in acp.agents()
     with pytest.raises(acp.AgentNotFound, match="Did you mean 'mine'"):
         acp.connect("mien")
+
+
+@pytest.mark.parametrize(
+    ("rule", "line", "word"),
+    [
+        ("say='allow'\ncommand='ls [*].py'", "ls *.py", "allow"),
+        ("say='allow'\ncommand='ls [*].py'", "ls a.py", None),
+        ("say='allow'\ncommand='ls [*].py'", "ls [*].py", None),
+        ("say='reject'\ncommand='git push *'", "git push --force", "reject"),
+        ("say='reject'\ncommand='ls [*].py'", "ls *.py", "reject"),
+    ],
+)
+def test_a_star_is_a_pattern_to_reject_and_a_star_to_allow(
+    folder: Path, rule: str, line: str, word: str | None
+) -> None:
+    write(folder, f"[[permissions.rules]]\n{rule}\n")
+    act = Act("execute", "/home/me", line)
+    assert own_settings().rules.word("demo", "execute", [act]) == word
 
 
 def test_rules_of_the_file_answer_where_the_call_says_ask(folder: Path, tmp_path: Path) -> None:

@@ -16,6 +16,9 @@ from .snapshot import ToolCall
 
 Word = Literal["ask", "allow", "reject"]
 WORDS = ("ask", "allow", "reject")
+TOOL_KINDS = (
+    *("read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other"),
+)
 ALLOWING = ("allow_once", "allow_always")
 
 
@@ -57,7 +60,9 @@ def checked(policy: Any) -> Policy:
         return result
     if isinstance(policy, Mapping):
         for kind, word in policy.items():
-            if not isinstance(kind, str) or word not in WORDS:
+            if kind not in TOOL_KINDS:
+                raise ValueError(_no_kind(kind))
+            if word not in WORDS:
                 raise ValueError(
                     f'permissions[{kind!r}] is {word!r}; a tool kind maps to "ask", "allow" or "reject"'
                 )
@@ -66,6 +71,16 @@ def checked(policy: Any) -> Policy:
         f'permissions is {policy!r}; it may be "ask", "allow", "reject", a mapping from tool kind to one '
         "of these, or a function of the request"
     )
+
+
+def _no_kind(kind: Any) -> str:
+    """A name that no call ever has would do nothing, and look as if it did."""
+    meant = (
+        "what is left out is asked about"
+        if kind == "*"
+        else "rules for commands and folders are [[permissions.rules]] of your config.toml"
+    )
+    return f"permissions[{kind!r}] is no kind of tool: these are {', '.join(TOOL_KINDS)}; {meant}"
 
 
 def word_for(policy: Word | Mapping[str, Word], request: PermissionRequest) -> Word:

@@ -14,14 +14,18 @@ from typing import Any, Protocol, cast
 
 from .mcp import KEYS as SERVER_KEYS
 from .mcp import McpServer, read_server
-from .policy import WORDS, Word
+from .policy import TOOL_KINDS, WORDS, Word
 from .rules import NO_RULES, Rule, Rules
 
 TABLES = ("agents", "mcp_servers", "permissions", "defaults")
 AGENT_KEYS = ("command", "args", "npx", "uvx", "env", "cwd", "mcp_servers")
 RULE_KEYS = ("say", "kind", "path", "command", "agent")
+NO_PATTERNS = {
+    "path": "it is a file, or a folder with all that is below it",
+    "agent": "it is one agent's name; left out, the rule is for all",
+}
+"""Where a * would match nothing, and look as if it did."""
 
-KINDS = ("read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other")
 """The kinds of tools that the protocol has; agents may have others, but a rule for one is probably a slip."""
 
 _NPM = re.compile(r"(@[a-z0-9~-][a-z0-9._~-]*/)?[a-z0-9~][a-z0-9._~-]*(@[0-9A-Za-z^~][0-9A-Za-z.^~+-]*)?")
@@ -219,7 +223,7 @@ def _rules(table: Mapping[str, Any], places: Places) -> Rules:
     default = _word(table["default"], "permissions", "default") if "default" in table else None
     kinds = _table(table, "kinds")
     words = {kind: _word(word, "permissions", "kinds", kind) for kind, word in kinds.items()}
-    _known(kinds, KINDS, "permissions.kinds", "permissions", "kinds")
+    _known(kinds, TOOL_KINDS, "permissions.kinds", "permissions", "kinds")
     rules = table.get("rules", [])
     if not isinstance(rules, list):
         raise Problem("rules is a list of tables: [[permissions.rules]]", "permissions", "rules")
@@ -237,7 +241,7 @@ def _rule(value: Any, places: Places) -> Rule:
     for key in RULE_KEYS[1:]:
         if key in value and not (isinstance(value[key], str) and value[key].strip()):
             raise Problem(f"{key} is a text", *at, key)
-    _known({value["kind"]: 1} if "kind" in value else {}, KINDS, "a rule's kind", *at)
+    _known({value["kind"]: 1} if "kind" in value else {}, TOOL_KINDS, "a rule's kind", *at)
     kind, path, command = value.get("kind"), value.get("path"), value.get("command")
     if kind is None and path is None and command is None:
         raise Problem("a rule is about a kind, a path or a command; for all else there is default", *at)
@@ -245,12 +249,28 @@ def _rule(value: Any, places: Places) -> Rule:
         if kind not in (None, "execute"):
             raise Problem('a command goes with kind = "execute"', *at, "kind")
         kind = "execute"
+        command = _exact(command, *at, "command") if say == "allow" else command
     elif say == "allow" and kind is None:
         raise Problem("a rule that allows names the kind of tool, too", *at)
+    for key, meant in NO_PATTERNS.items():
+        if "*" in value.get(key, ""):
+            raise Problem(f"* is no pattern in {key}: {meant}", *at, key)
     resolved = None if path is None else places.path(path)
     if say == "allow" and resolved == "/":
         raise Problem("this would allow it on the whole machine: name a folder", *at, "path")
     return Rule(say=say, kind=kind, path=resolved, command=command, agent=value.get("agent"))
+
+
+def _exact(command: str, *at: str) -> str:
+    """To allow, a command is one line and no pattern: whatever a * let in would run as well."""
+    literal = command.replace("[*]", "")
+    if "*" in literal:
+        raise Problem(
+            "to allow, a command is the exact line: write a rule for each line that you allow; "
+            "a * that is part of the line is written [*]",
+            *at,
+        )
+    return command.replace("[*]", "*")
 
 
 def _word(value: Any, *at: str) -> Word:

@@ -95,11 +95,26 @@ def test_policies(policy: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "policy", ["", "ALLOW", "deny", None, True, 5, ["allow"], {"edit": "maybe"}, {5: "allow"}, {"edit": None}]
+    "policy", ["", "ALLOW", "deny", None, True, 5, ["allow"], {"edit": "maybe"}, {"edit": None}]
 )
 def test_what_is_no_policy_is_refused_with_what_it_may_be(policy: Any) -> None:
     with pytest.raises(ValueError, match='"ask", "allow"'):
         checked(policy)
+
+
+@pytest.mark.parametrize(
+    ("kind", "meant"),
+    [
+        ("pytest *", "permissions.rules"),
+        ("Edit", "these are read, edit"),
+        ("*", "left out is asked"),
+        (5, "no kind"),
+    ],
+)
+def test_a_kind_that_no_call_has_is_refused_instead_of_doing_nothing(kind: Any, meant: str) -> None:
+    with pytest.raises(ValueError, match="no kind of tool") as caught:
+        checked({kind: "allow"})
+    assert meant in str(caught.value)
 
 
 @pytest.mark.parametrize("word", WORDS)
