@@ -97,7 +97,8 @@ def connect(
     how): what was recorded as a person's answer is the answer to "ask", files are written to a fresh
     folder unless you name a `cwd`, commands are not run. `redact` is a function from text to text that
     sees all text before it is put into the notebook's file. `secrets` are texts and regular expressions
-    that appear nowhere: neither in the transcript nor in any file; nor do the values of `env`.
+    that appear nowhere: neither in the transcript nor in any file. Nor do the values of `env`, but for short
+    ones that read as a setting (`LEVEL=info`) and whose names do not say that they are secrets.
 
     `load` and `resume` open a session that the agent keeps, with and without its history, instead of a new
     one. An agent that wants a sign-in shows its ways below the cell, which waits; `auth` names the one to
@@ -183,7 +184,7 @@ def connect(
     servers = Servers(
         now.servers,
         tuple(dict.fromkeys((*now.always, *found.mcp_servers))),
-        learn=lambda values: redactor.learn(it for it in values if not _is_path(it)),
+        learn=lambda variables: redactor.learn_variables(it for it in variables if not _is_path(it[1])),
     )
     chosen = servers.chosen(mcp_servers) or None
 
@@ -322,7 +323,7 @@ def _process(
     written = _expanded(found)
     needed = replace(found, env={**found.env, **written})
     whole = quirks.environment(completed(needed, environment, env or {}), found.argv, env or {})
-    redactor.learn(it for it in written.values() if not _is_path(it))
+    redactor.learn_variables(it for it in written.items() if not _is_path(it[1]))
     tap = _recorder(record, found.name, redactor)
     command = Command(argv=found.argv, cwd=found.folder or cwd, env=whole)
     return Launch(

@@ -17,8 +17,8 @@ from .agent.permissions.project_file import PROJECT_FILE, ProjectFile, find_proj
 from .config import own_settings, project_settings
 from .core.acts import shown
 from .core.mcp import McpServer, references
-from .core.redaction import names_secret
 from .core.settings import OwnAgent, Settings
+from .core.variables import names_secret
 from .errors import UsageError
 
 WORDS_SHOWN = 10_000

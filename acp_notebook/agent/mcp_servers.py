@@ -26,8 +26,8 @@ class Servers:
     always: tuple[str, ...] = ()
     """Those that a call gets which names none."""
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ, repr=False)
-    learn: Callable[[Iterable[str]], None] = lambda values: None
-    """Told all that must not be seen."""
+    learn: Callable[[Iterable[tuple[str, str]]], None] = lambda variables: None
+    """Told the names and values of which some must not be seen."""
 
     def chosen(self, given: Any) -> tuple[McpServer, ...]:
         """None: none at all. Nothing: those that all agents get. Else exactly those that are given."""
@@ -38,7 +38,7 @@ class Servers:
             found = tuple(self._ready(it) for it in servers)
         except ValueError as error:
             raise UsageError(str(error)) from None
-        self.learn([value for server in found for value in server.values])
+        self.learn([it for server in found for it in server.variables])
         return found
 
     def _named(self, name: str) -> McpServer:

@@ -33,9 +33,9 @@ class McpServer:
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @property
-    def values(self) -> tuple[str, ...]:
-        """What must not be seen."""
-        return (*self.env.values(), *self.headers.values())
+    def variables(self) -> tuple[tuple[str, str], ...]:
+        """Names with values, which may be secrets."""
+        return (*self.env.items(), *self.headers.items())
 
 
 def read_servers(value: Any) -> tuple[McpServer | str, ...]:

@@ -10,16 +10,9 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from .variables import can_be_hidden, holds_secret, names_secret
+
 REDACTED = "[redacted]"
-
-SHORTEST_SECRET = 4
-"""Values of `env=` that are shorter would be found in any text, and hide nothing."""
-
-_NO_SECRETS = frozenset({"true", "false", "none", "null"})
-
-_SECRET_NAME = re.compile(
-    r"token|secret|password|passwd|credential|api[-_]?key|authorization|cookie", re.IGNORECASE
-)
 
 _CREDENTIAL_LISTS = ("env", "headers")
 """Fields of MCP servers, terminals and sign-in methods: names are kept, values are not."""
@@ -30,14 +23,9 @@ _PROTOCOL_FIELDS = frozenset(
 """Words of the protocol itself: a value of `env=` that happens to be one ("text") is no secret there."""
 
 _WORD = re.compile(r"[a-z]{1,7}")
-"""A value of `env=` that is a setting, rather than a secret ("load"): left inside of another word."""
+"""A secret that is a word ("load"): left inside of another word."""
 
 Secret = str | re.Pattern[str]
-
-
-def names_secret(name: str) -> bool:
-    """Whether a variable or a field of this name holds a secret, most of the time."""
-    return _SECRET_NAME.search(name) is not None
 
 
 class Redactor:
@@ -49,13 +37,19 @@ class Redactor:
         given = list(secrets)
         self._patterns = [it for it in given if isinstance(it, re.Pattern)]
         self._own = {it for it in given if isinstance(it, str) and it}
-        self._learn({value for value in (env or {}).values() if _is_secret(value)} | self._own)
+        self._learn(self._own)
+        self.learn_variables((env or {}).items())
 
     def learn(self, values: Iterable[str]) -> None:
         """More secrets: from now on they are taken out, too."""
-        self._learn({value for value in values if _is_secret(value)})
+        self._learn({value for value in values if can_be_hidden(value)})
+
+    def learn_variables(self, variables: Iterable[tuple[str, str]]) -> None:
+        """Names with their values, of which those are secrets that do not read as a setting (`variables`)."""
+        self._learn({value for name, value in variables if holds_secret(name, value)})
 
     def _learn(self, values: set[str]) -> None:
+        values = set(values)
         for _ in range(2):  # also as JSON in a text has them, and as a broken line has that text
             values |= {_escaped(value, ascii=ascii) for value in values for ascii in (False, True)}
         if values <= self._values:
@@ -157,7 +151,3 @@ def _overlap(text: str, secret: str) -> int:
 
 def _escaped(value: str, *, ascii: bool) -> str:
     return json.dumps(value, ensure_ascii=ascii)[1:-1]
-
-
-def _is_secret(value: str) -> bool:
-    return len(value) >= SHORTEST_SECRET and value.lower() not in _NO_SECRETS

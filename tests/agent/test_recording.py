@@ -175,13 +175,13 @@ def test_the_name_of_an_agent_has_no_secret_either(tmp_path: Path) -> None:
 
 
 def test_a_secret_inside_of_another_one_leaves_nothing_standing() -> None:
-    redactor = Redactor({"A": "abcd", "B": "abcd-efgh"})
+    redactor = Redactor({"A_KEY": "abcd", "B_KEY": "abcd-efgh"})
     assert redactor.text("abcd-efgh abcd") == f"{REDACTED} {REDACTED}"
 
 
 @pytest.mark.parametrize("value", ["", "1", "yes", "true", "False", "NONE"])
 def test_values_that_hide_nothing_are_left(value: str) -> None:
-    assert Redactor({"A": value}).text(f"it is {value}!") == f"it is {value}!"
+    assert Redactor({"A_KEY": value}).text(f"it is {value}!") == f"it is {value}!"
 
 
 @pytest.mark.parametrize(
@@ -284,7 +284,7 @@ def test_a_file_that_cannot_be_read_is_an_error_that_names_it(tmp_path: Path, wh
 
 
 def test_a_value_of_env_that_is_a_word_of_the_protocol_does_not_spoil_the_messages() -> None:
-    redactor = Redactor({"MODE": "text"})
+    redactor = Redactor({"MODE_KEY": "text"})
     assert redactor.clean({"type": "text", "text": "plain text"}) == {
         "type": "text",
         "text": f"plain {REDACTED}",

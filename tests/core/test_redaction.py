@@ -32,8 +32,8 @@ def test_the_users_own_secrets_are_taken_out(
     assert Redactor(secrets=secrets).text(text) == shown
 
 
-def test_a_setting_is_left_inside_of_other_words() -> None:
-    assert Redactor({"CAPS": "load"}).text("loaded, load") == f"loaded, {REDACTED}"
+def test_a_secret_word_is_left_inside_of_other_words() -> None:
+    assert Redactor({"CAPS_KEY": "load"}).text("loaded, load") == f"loaded, {REDACTED}"
 
 
 def test_what_is_learnt_later_is_taken_out_too() -> None:
@@ -78,7 +78,7 @@ def test_chunks_of_a_message_and_of_a_terminal_hide_what_they_share() -> None:
 
 
 def test_ids_and_values_stay_what_they_are() -> None:
-    withheld = Withheld(Redactor({"A": "call_1"}))
+    withheld = Withheld(Redactor({"A_KEY": "call_1"}))
     (event,) = withheld.see(ev.ToolChanged("call_1", title="call_1", status="completed"))
     assert event == ev.ToolChanged("call_1", title=REDACTED, status="completed")
 
