@@ -20,9 +20,10 @@ from ..core.grants import inside
 from ..core.ipynb.scripts import is_notebooks
 from ..core.records import Content, Diff, Location, Terminal, Text
 from .auditing import Auditor
-from .files.files import Written, peek, read_text, write_text
 from .files.notebook_files import NotebookFiles
+from .files.reading import peek, read_text
 from .files.roots import FileTrouble, Place, Refused, Roots, visible
+from .files.writing import Written, write_text
 from .permissions.grant_store import config_folder
 from .permissions.permits import Denied, Permit, Permits
 from .recordings import deeds

@@ -15,8 +15,9 @@ import signal
 import sys
 from typing import Any
 
-from acp_notebook.agent.files import files
+from acp_notebook.agent.files.reading import read_text
 from acp_notebook.agent.files.roots import FileTrouble, Roots
+from acp_notebook.agent.files.writing import write_text
 
 NOBODY = 65534
 PIECES = 7
@@ -52,7 +53,7 @@ def write_until_killed(roots: Roots, path: str, started: int) -> None:
     letter = "A"
     while True:
         letter = "B" if letter == "A" else "A"
-        files.write_text(roots, path, version(letter))
+        write_text(roots, path, version(letter))
         os.write(started, b".")
 
 
@@ -62,7 +63,7 @@ def killed_at(step: int, roots: Roots, path: str) -> bool:
     if child == 0:
         write_in_pieces()
         die_at(step)
-        files.write_text(roots, path, version("B"))
+        write_text(roots, path, version("B"))
         os._exit(0)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
 
@@ -99,8 +100,8 @@ def tried(order: dict[str, Any]) -> dict[str, Any]:
     roots = Roots([order["root"]])
     try:
         if "text" in order:
-            return {"created": files.write_text(roots, order["path"], order["text"]).created}
-        return {"text": files.read_text(roots, order["path"])}
+            return {"created": write_text(roots, order["path"], order["text"]).created}
+        return {"text": read_text(roots, order["path"])}
     except FileTrouble as error:
         return {"error": type(error).__name__, "message": str(error)}
 

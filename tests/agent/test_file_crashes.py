@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from acp_notebook.agent.files.files import LEFTOVER, write_text
 from acp_notebook.agent.files.roots import Roots
+from acp_notebook.agent.files.writing import LEFTOVER, write_text
 from tests.agent.file_writer import NOBODY, PIECES, version
 
 ROOT = Path(__file__).parents[2]

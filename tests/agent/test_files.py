@@ -15,9 +15,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from acp_notebook.agent.files import files
-from acp_notebook.agent.files.files import peek, read_text, write_text
+from acp_notebook.agent.files import forms, reading, writing
+from acp_notebook.agent.files.reading import peek, read_text
 from acp_notebook.agent.files.roots import BadRequest, Failed, NotFound, NotText, Refused, Roots, TooLarge
+from acp_notebook.agent.files.writing import write_text
 
 
 @pytest.fixture
@@ -67,7 +68,7 @@ def test_a_part_is_counted_in_lines_that_keep_their_ends(
     chunk: int,
 ) -> None:
     path.write_bytes("1\n2\r\n3\u20283\r3\n\n5".encode())
-    monkeypatch.setattr(files, "CHUNK", chunk)
+    monkeypatch.setattr(reading, "CHUNK", chunk)
     assert read_text(its, str(path), line, limit) == part
 
 
@@ -89,7 +90,7 @@ def test_a_part_is_what_a_list_of_lines_would_give(
     start = max(line - 1, 0)
     wanted = "".join(lines[start:] if limit is None else lines[start : start + limit])
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(files, "CHUNK", chunk)
+        patched.setattr(reading, "CHUNK", chunk)
         assert read_text(Roots([str(path.parent)]), str(path), line, limit) == wanted
 
 
@@ -132,7 +133,7 @@ def test_what_is_no_text_is_an_error_and_never_another_text(
 ) -> None:
     path.write_bytes(data)
     for chunk in (1, 4, 7, 1000):
-        monkeypatch.setattr(files, "CHUNK", chunk)
+        monkeypatch.setattr(reading, "CHUNK", chunk)
         if not says:
             assert read_text(its, str(path)) == ""
             continue
@@ -146,7 +147,7 @@ def test_what_is_no_text_is_an_error_and_never_another_text(
 def test_a_part_before_what_is_no_text_can_be_read(
     its: Roots, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(files, "CHUNK", 8)
+    monkeypatch.setattr(reading, "CHUNK", 8)
     path.write_bytes(b"1\n2\n3\n4\n\xff\n")
     assert read_text(its, str(path), 2, 2) == "2\n3\n"
 
@@ -155,11 +156,11 @@ def test_a_file_that_is_too_large_says_so_and_what_to_do(
     its: Roots, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path.write_bytes(b"")
-    os.truncate(path, files.MAX_TEXT + 1)
+    os.truncate(path, forms.MAX_TEXT + 1)
     with pytest.raises(TooLarge, match=r"\(32\.0 MB, 32 MB at most .*\): read parts, with line and limit"):
         read_text(its, str(path))
     assert peek(its, str(path)) is None
-    monkeypatch.setattr(files, "MAX_TEXT", 2**20)
+    monkeypatch.setattr(reading, "MAX_TEXT", 2**20)
     path.write_bytes(b"x" * 2**20)
     assert len(read_text(its, str(path))) == 2**20
     path.write_bytes(b"one\n" + b"x" * (2**20 + 1))
@@ -169,8 +170,8 @@ def test_a_file_that_is_too_large_says_so_and_what_to_do(
 
 
 def test_a_search_for_a_line_ends_some_time(its: Roots, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "MAX_SCAN", 1000)
-    monkeypatch.setattr(files, "CHUNK", 100)
+    monkeypatch.setattr(reading, "MAX_SCAN", 1000)
+    monkeypatch.setattr(reading, "CHUNK", 100)
     path.write_text("x\n" * 5000)
     assert read_text(its, str(path), 300, 1) == "x\n"
     with pytest.raises(TooLarge, match="too long to look for that line"):
@@ -190,10 +191,10 @@ def test_a_part_of_a_huge_file_costs_little_memory(its: Roots, path: Path) -> No
         assert [line[:8] for line in part.splitlines()] == ["0100000.", "0100001."]
         assert len(read_text(its, str(path), 110_000)) == 1000
         assert read_text(its, str(path), 110_002, 1) == ""
-        assert tracemalloc.get_traced_memory()[1] < 16 * files.CHUNK
+        assert tracemalloc.get_traced_memory()[1] < 16 * reading.CHUNK
         with pytest.raises(TooLarge):
             read_text(its, str(path), 2)
-        assert tracemalloc.get_traced_memory()[1] < files.MAX_TEXT + 16 * files.CHUNK
+        assert tracemalloc.get_traced_memory()[1] < forms.MAX_TEXT + 16 * reading.CHUNK
     finally:
         tracemalloc.stop()
 
@@ -207,7 +208,7 @@ def test_a_peek_is_the_old_text_and_nothing_is_none(
     assert peek(its, str(path)) == "a\r\nb"
     with pytest.raises(Refused):
         peek(its, str(path.parent))
-    monkeypatch.setattr(files, "MAX_BEFORE", 6)
+    monkeypatch.setattr(forms, "MAX_BEFORE", 6)
     assert peek(its, str(path)) is None
 
 
@@ -278,8 +279,8 @@ def test_what_was_no_text_becomes_utf_8(its: Roots, path: Path) -> None:
 def test_a_very_long_old_file_is_judged_by_its_beginning(
     its: Roots, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(files, "MAX_TEXT", 10)
-    monkeypatch.setattr(files, "MAX_BEFORE", 5)
+    monkeypatch.setattr(forms, "MAX_TEXT", 10)
+    monkeypatch.setattr(forms, "MAX_BEFORE", 5)
     path.write_bytes(codecs.BOM_UTF16_LE + ("a\r\n" * 50).encode("utf-16-le"))
     assert write_text(its, str(path), "b\n").before is None
     assert path.read_bytes() == codecs.BOM_UTF16_LE + "b\r\n".encode("utf-16-le")
@@ -482,7 +483,7 @@ def test_a_file_that_never_rests_is_an_error(its: Roots, path: Path, monkeypatch
     monkeypatch.setattr(os, "fsync", lambda fd: path.write_text(path.read_text() + "x"))
     with pytest.raises(Refused, match="keeps changing"):
         write_text(its, str(path), "new")
-    assert path.read_text() == "x" * files.ATTEMPTS and os.listdir(path.parent) == ["a.txt"]
+    assert path.read_text() == "x" * writing.ATTEMPTS and os.listdir(path.parent) == ["a.txt"]
 
 
 def test_many_writers_of_one_file_leave_one_of_their_texts(its: Roots, path: Path) -> None:

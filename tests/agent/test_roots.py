@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from acp_notebook.agent.files import files, roots
-from acp_notebook.agent.files.files import peek, read_text, write_text
+from acp_notebook.agent.files import opening, roots
+from acp_notebook.agent.files.reading import peek, read_text
 from acp_notebook.agent.files.roots import (
     BadRequest,
     FileTrouble,
@@ -25,6 +25,7 @@ from acp_notebook.agent.files.roots import (
     Roots,
     visible,
 )
+from acp_notebook.agent.files.writing import LEFTOVER, write_text
 
 SECRET = "the outside's secret"
 INSIDE = "inside\n"
@@ -510,7 +511,7 @@ def test_a_root_swapped_after_the_check_is_no_way_out(world: World, doing: str) 
 def test_what_is_swapped_in_the_last_moment_is_no_way_out_either(
     world: World, monkeypatch: pytest.MonkeyPatch, doing: str, happens: Callable[[Path, World], None]
 ) -> None:
-    path, real, calls = world.proj / "a.txt", files._check_kind, []
+    path, real, calls = world.proj / "a.txt", opening._check_kind, []
 
     def check(*given: object) -> None:
         real(*given)  # type: ignore[arg-type]
@@ -518,12 +519,12 @@ def test_what_is_swapped_in_the_last_moment_is_no_way_out_either(
         if len(calls) == 1:
             happens(path, world)
 
-    monkeypatch.setattr(files, "_check_kind", check)
+    monkeypatch.setattr(opening, "_check_kind", check)
     count = len(os.listdir("/dev/fd"))
     with pytest.raises(FileTrouble):
         do(doing, Roots([str(world.proj)]), str(path))
     assert len(os.listdir("/dev/fd")) == count
-    assert not [it for it in os.listdir(world.proj) if files.LEFTOVER.fullmatch(it)]
+    assert not [it for it in os.listdir(world.proj) if LEFTOVER.fullmatch(it)]
 
 
 ROUNDS = 400

@@ -39,8 +39,10 @@ from ...core.live import FileFacts, OpenNotebooks, Stale, State, Unreachable
 from ...core.notebook_changes import brought
 from ...core.records import Content, Diff, Text
 from ..threads import on_a_thread
-from .files import ATTEMPTS, MAX_TEXT, Bytes, Written, read_bytes, read_text, write_bytes
+from .forms import MAX_TEXT
+from .reading import Bytes, read_bytes, read_text
 from .roots import BadRequest, Failed, FileTrouble, NotFound, Place, Refused, Roots, TooLarge, visible
+from .writing import ATTEMPTS, Written, write_bytes
 
 T = TypeVar("T")
 
