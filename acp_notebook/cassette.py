@@ -29,8 +29,9 @@ class Cassette:
 
     `match` says when a prompt is the one that was recorded: "exact"; "text", whatever images and data come
     along; or a function of the recorded text and this one. `speed` None plays as fast as it goes, 1 in the
-    recorded time, 10 ten times as fast. What the agent wrote is written into a fresh folder (`session.cwd`),
-    which is gone when Python ends; if `connect` is given a `cwd`, there. `files="write"` means the current
+    recorded time, 10 ten times as fast. What the agent wrote, also by itself and by commands, is written into
+    a fresh folder (`session.cwd`), which is gone when Python ends; if `connect` is given a `cwd`, there; what
+    was too large to be recorded is named in `turn.changes`. `files="write"` means the current
     directory, `files="scratch"` a fresh folder in any case.
 
     `record` says when the agent itself is started and recorded: "none", never; "once", if there is no

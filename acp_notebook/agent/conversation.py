@@ -18,6 +18,7 @@ import itertools
 import os
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Raw
@@ -55,6 +56,8 @@ from .recordings.replayed_terminals import AnyTerminals, ReplayedTerminals
 from .terminals.session_terminals import Terminals
 from .terminals.told_terminals import ToldTerminals
 from .turn_queue import TurnQueue, TurnRun
+from .undo.checkpoints import Checkpoints
+from .undo.replayed import ReplayedCheckpoints
 from .undo.undoing import Undoing
 
 if TYPE_CHECKING:
@@ -161,12 +164,19 @@ class Conversation:
         self.cards = NotebookCards(cwd)
         self._told_terminals = ToldTerminals(terminals.made)
         self.hands = Hands(self, roots, terminals, self.permits, self.auditor, notebooks)
-        # In a replay nobody changes files but we: what others changed then is not in the recording.
-        self.undoing = Undoing(self, roots, covering=host.launch.undo and host.launch.replay is None)
+        self.undoing = Undoing(self, roots, self._checkpoints(roots))
         DiskWatch(self)
         self.fresh = False
         """It began on this agent, from nothing: what it has cost, it has cost here."""
         self.limiting = Limiting(self)
+
+    def _checkpoints(self, roots: Roots) -> Checkpoints | ReplayedCheckpoints:
+        """In a replay nobody changes files but we: what others changed then, the recording tells."""
+        if (replay := self.host.launch.replay) is not None:
+            folders = {given: os.path.realpath(given) for given in (self.cwd, *self.directories)}
+            tells = partial(replay.changed, lambda: self.id, folders)
+            return ReplayedCheckpoints(roots, tells, scratch=replay.scratch)
+        return Checkpoints(roots.folders if self.host.launch.undo else ())
 
     def _where(self) -> tuple[str, str | None]:
         return self.id, self.running.id if self.running is not None else None

@@ -99,6 +99,7 @@ class Hands:
             await on_a_thread(lambda: self._permits.check_read(asked.path))
             place = await self.notebooks.place_of(asked.path)
             if place is not None:
+                await self._note_notebook(asked.path)
                 text = await self.notebooks.read(place, asked.line, asked.limit)
             else:
                 text = await on_a_thread(lambda: read_text(self._roots, asked.path, asked.line, asked.limit))
@@ -123,15 +124,26 @@ class Hands:
             place = await on_a_thread(lambda: self._look(asked.path))
             notebook = await self.notebooks.place_of(asked.path)
             if notebook is not None:
+                await self._note_notebook(asked.path)
                 return await self._planned_notebook(asked, notebook)
-            before = await on_a_thread(lambda: peek(self._roots, asked.path))
-            self._conversation.host.did(deeds.before(self._conversation.id, asked.path, before))
+            before = await self._note_before(asked.path)
             shown = _shown_write(asked, before, os.path.lexists(place))
             work = partial(on_a_thread, lambda: write_text(self._roots, asked.path, asked.text))
             return _Write(asked.path, place, shown, work)
         except FileTrouble as error:
             self._auditor.note("act", "edit", asked.path, by="client", outcome="failed", reason=str(error))
             raise
+
+    async def _note_before(self, path: str) -> str | None:
+        """The file as it is, also for a recording."""
+        before = await on_a_thread(lambda: peek(self._roots, path))
+        self._conversation.host.did(deeds.before(self._conversation.id, path, before))
+        return before
+
+    async def _note_notebook(self, path: str) -> None:
+        """Also when it is read: what an agent is told of a notebook is not what is in the file."""
+        if self._conversation.host.recording:
+            await self._note_before(path)
 
     async def _planned_notebook(self, asked: WriteAsked, place: Place) -> _Write:
         run = self._conversation.running

@@ -281,7 +281,8 @@ class AgentHost:
         directories = conversation.directories if self.facts.capabilities.additional_directories else ()
         check_taken(conversation.mcp_servers, self.facts.capabilities, self.name)
         asked = call(*id, conversation.cwd, v1.mcp_servers(conversation.mcp_servers), directories)
-        self.did(deeds.folders(conversation.cwd, conversation.directories))
+        covered = conversation.undoing.covers
+        self.did(deeds.folders(conversation.cwd, conversation.directories, covered=covered))
         if not self._opening:
             self._early.clear()
         self._opening.append(conversation)
@@ -351,6 +352,10 @@ class AgentHost:
         """For a recording: what we do ourselves, and no message tells."""
         if deed is not None and self.launch.tap is not None:
             self.launch.tap.did(deed)
+
+    @property
+    def recording(self) -> bool:
+        return self.launch.tap is not None and self.launch.replay is None
 
     def offers(self, method: str) -> bool:
         """Whether this is one of the things that we told the agent it may ask of us."""

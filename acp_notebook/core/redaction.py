@@ -75,6 +75,14 @@ class Redactor:
             text = pattern.sub(REDACTED, text)
         return text
 
+    def finds_in(self, data: bytes) -> bool:
+        """Whether there is a secret in bytes that are no text: as UTF-8, or as UTF-16."""
+        spelled = (
+            data.decode(errors="replace"),
+            *(data[at:].decode("utf-16-le", "replace") for at in (0, 1)),
+        )
+        return any(self.text(it) != it for it in spelled)
+
     def tail(self, text: str) -> int:
         """How many characters at its end may be the beginning of a secret."""
         return max((_overlap(text, value) for value in self._values), default=0)

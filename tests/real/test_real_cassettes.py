@@ -10,9 +10,23 @@ import acp_notebook as acp
 from tests.agents.mock_model import say, script
 from tests.real.conftest import Starter
 from tests.real.test_real_agents import LIMIT_S
-from tests.session.test_cassettes import exports, files
+from tests.session.test_cassette_changes import State, rows, states
+from tests.session.test_cassettes import exports
 
 pytestmark = pytest.mark.real_agent
+
+COMMAND = (
+    "cat README.md; echo err >&2; printf '\\000bin' > data.bin; mkdir -p out; mv old.csv out/new.csv; "
+    "chmod 755 etl.py; ln -s etl.py run; rm gone.txt; exit 3"
+)
+
+
+@pytest.fixture(params=["claude", "kimi", "claude_agent"])
+def agent(request: pytest.FixtureRequest) -> Starter:
+    """Two that write through us, and one that does all by itself."""
+    starter = request.getfixturevalue(request.param)
+    assert isinstance(starter, Starter)
+    return starter
 
 
 def test_a_real_agent_is_replayed_without_it_in_another_folder(
@@ -20,18 +34,21 @@ def test_a_real_agent_is_replayed_without_it_in_another_folder(
 ) -> None:
     there = agent.cwd
     (there / "etl.py").write_text("rows = [1, 2]\nprint(rows)\n")
+    (there / "old.csv").write_text("a,b\n" * 10)
+    (there / "gone.txt").write_text("soon\n")
     work = script(
         agent.read(there / "etl.py"),
         agent.edit(there / "etl.py", "print(rows)", "print(sum(rows))"),
         agent.write(there / "README.md", f"# In {there}\n"),
-        agent.run("cat README.md; echo err >&2; exit 3"),
+        agent.run(COMMAND),
         say(f"It is all in {there}.", thought="Think first."),
     )
     session = agent(permissions="allow")
     prompts = [work, script(say("Nothing else."))]
     for prompt in prompts:
         session.prompt(prompt, timeout=LIMIT_S)
-    made, kept = exports(session), {name: it for name, it in files(there).items() if ".git/" not in name}
+    made, changes = exports(session), rows(session.changes)
+    kept = {name: it for name, it in states(there).items() if not name.startswith(".git/")}
     agent.close()
 
     monkeypatch.setenv("PATH", str(tmp_path / "nothing"))  # no agent, no node, no git
@@ -41,10 +58,16 @@ def test_a_real_agent_is_replayed_without_it_in_another_folder(
             replayed.prompt(prompt.replace(str(there), here), timeout=LIMIT_S)
         assert replayed.agent.pid is None
         assert exports(replayed) == made
-        assert {name: text.replace(here, str(there)) for name, text in files(here).items()} == kept
+        assert rows(replayed.changes) == changes
+        assert {name: _there(it, here, there) for name, it in states(here).items()} == kept
 
     with acp.connect(cassette=agent.recordings[0], permissions="allow") as replayed:
         with pytest.raises(acp.CassetteMismatch) as raised:
             replayed.prompt(prompts[1], timeout=LIMIT_S)
         assert "the prompts differ" in str(raised.value)
         assert "Nothing else." in str(raised.value)
+
+
+def _there(state: State, here: str, there: Path) -> State:
+    kind, rights, data = state
+    return kind, rights, data.replace(here.encode(), str(there).encode())

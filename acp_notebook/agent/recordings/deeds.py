@@ -20,9 +20,10 @@ MOST_BEFORE = 1_000_000
 MOST_STDERR = 10_000
 
 
-def folders(cwd: str, roots: Sequence[str]) -> Deed:
-    """A session is about to be opened there."""
-    return {"what": "folders", "cwd": cwd, "roots": list(roots)}
+def folders(cwd: str, roots: Sequence[str], *, covered: bool = False) -> Deed:
+    """A session is about to be opened there; `covered`: what its turns change there is looked for."""
+    told = {"covered": True} if covered else {}
+    return {"what": "folders", "cwd": cwd, "roots": list(roots)} | told
 
 
 def before(session: str, path: str, text: str | None) -> Deed:

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
 
 from ..transport import CLOSED, Ended, Ending, Receive
+from ..undo import tape
 from . import deeds
 from .recording import Entry, Recording
 from .replay_difference import Match, answer_difference, request_difference, what
@@ -45,6 +46,8 @@ class Replay:
         scratch: str | None = None,
     ) -> None:
         self.script = Script(recording)
+        self.scratch = scratch is not None
+        """Whether it is played in folders of its own."""
         self.stand_ins = StandIns(self.script, scratch)
         self.stop: Callable[[str], None] = lambda session: None
         """Presses the stop button of a session."""
@@ -124,6 +127,18 @@ class Replay:
             self.script.opened(deed["cwd"], deed["roots"])
         self._deeds[deeds.key(deed)] += 1
         self._poke()
+
+    def changed(self, session: Callable[[], str], folders: Mapping[str, str], turn: int) -> tape.Told | None:
+        """What a turn changed beside what was written through us; `folders`: where those of here really are.
+
+        None: nobody can tell, of a turn that went another way or of an older recording.
+        """
+        if self._broken is not None or not self.script.tells_changes:
+            return None
+        deed = self.script.changed(session(), turn)
+        if deed is None:
+            return tape.Told(notes=(tape.CUT_OFF,), missing=dict.fromkeys(folders.values(), tape.CUT_OFF))
+        return tape.read(deed, lambda path: _really(path, folders))
 
     # ---- playing --------------------------------------------------------------------------------
 
@@ -372,6 +387,13 @@ def _same(message: dict[str, Any], expected: dict[str, Any]) -> bool:
     if message.get("method") != expected.get("method"):
         return False
     return params(message).get("sessionId") == params(expected).get("sessionId")
+
+
+def _really(path: str, folders: Mapping[str, str]) -> str:
+    for given, real in folders.items():
+        if path == given or path.startswith(given.rstrip("/") + "/"):
+            return real + path[len(given) :]
+    return path
 
 
 def _is_request(entry: Entry) -> bool:

@@ -38,6 +38,11 @@ class Script:
         self._settled = _settled(recording.entries)
         self._filled = _filled(recording.entries)
         self._befores = _befores(recording.entries)
+        self._changed = _changed(recording.entries)
+        self.tells_changes = any(
+            it.direction == "did" and it.message.get("covered") is True for it in recording.entries
+        )
+        """Whether it was recorded what turns changed beside what was written through us."""
 
     # ---- where it stands ------------------------------------------------------------------------
 
@@ -110,6 +115,11 @@ class Script:
         """How a form was settled."""
         return self._filled.get((session, id))
 
+    def changed(self, session: str, turn: int) -> dict[str, Any] | None:
+        """What a turn changed, by its number in the session; told once: a session may be opened again."""
+        known = self._changed.get((session, turn))
+        return self._entries[known.popleft()].message if known else None
+
     def before(self, path: str) -> tuple[bool, str | None]:
         """Whether it is known what a file was before its next write, and that."""
         known = self._befores.get(path)
@@ -180,6 +190,16 @@ def _befores(entries: Sequence[Entry]) -> dict[str, deque[str | None]]:
     for deed in (entry.message for entry in entries if entry.direction == "did"):
         if deed["what"] == "before":
             found[str(deed.get("path"))].append(deed.get("text"))
+    return found
+
+
+def _changed(entries: Sequence[Entry]) -> dict[tuple[str, int], deque[int]]:
+    """Their places: it may be told long after the turn."""
+    found: dict[tuple[str, int], deque[int]] = defaultdict(deque)
+    for index, entry in enumerate(entries):
+        if entry.direction == "did" and entry.message["what"] == "changed":
+            turn = entry.message.get("turn")
+            found[str(entry.message.get("session")), turn if isinstance(turn, int) else 0].append(index)
     return found
 
 

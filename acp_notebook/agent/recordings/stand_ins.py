@@ -15,6 +15,7 @@ from ...core.elicitation import ACTIONS, Outcome
 from ...core.facts import ElicitationAsked
 from ...core.policy import Decision, PermissionRequest, decide
 from . import deeds
+from .notebook_files import SUFFIX
 from .replay_script import Script, params
 
 Requests = dict[str, tuple[dict[str, Any], dict[str, Any] | None]]
@@ -122,14 +123,15 @@ class StandIns:
     def provide(self, request: dict[str, Any], answer: dict[str, Any] | None) -> None:
         """Before the agent reads or writes a file, or looks at a terminal: what that was then."""
         told, name = params(request), request.get("method")
-        if name == "fs/write_text_file":
-            known, text = self._script.before(str(told.get("path")))
+        path = told.get("path")
+        if name == "fs/write_text_file" or (name == "fs/read_text_file" and _is_notebook(path)):
+            known, text = self._script.before(str(path))
             if known:
-                self._set_file(told.get("path"), text)
+                self._set_file(path, text)
         elif name == "fs/read_text_file" and not (told.get("line") or told.get("limit")):
             content = ((answer or {}).get("result") or {}).get("content")
             if isinstance(content, str):
-                self._set_file(told.get("path"), content)
+                self._set_file(path, content)
         elif not self._script.tells_deeds and str(name).startswith("terminal/"):
             result = (answer or {}).get("result")
             if isinstance(result, dict):
@@ -141,6 +143,11 @@ class StandIns:
         if self._scratch is None or text is None or not isinstance(path, str):
             return
         there = os.path.realpath(path)
-        if there.startswith(self._scratch + os.sep) and not there.endswith(".ipynb"):
+        if there.startswith(self._scratch + os.sep):
             os.makedirs(os.path.dirname(there), exist_ok=True)
             Path(there).write_bytes(text.encode(errors="replace"))
+
+
+def _is_notebook(path: Any) -> bool:
+    """Of these the agent is told something else than what is in the file."""
+    return str(path).lower().endswith(SUFFIX)

@@ -6,12 +6,12 @@ Knows the transcript's tool calls and the ledger; no disk and no git.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ...core import changes as ch
 from ...core.changes import Shape, Version
-from ...core.notebook_changes import cell_changes
+from ...core.notebook_changes import cell_changes, is_notebook
 from ...core.snapshot import Question, ToolCall
 from .covers import Found
 from .ledger import Change, Ledger, Part, TurnChanges
@@ -91,10 +91,7 @@ class Booker:
         seen: Sequence[Seen],
         moved: dict[str, str],
         tools: Sequence[ToolCall],
-        in_pages: frozenset[str] = frozenset(),
     ) -> None:
-        """`in_pages`: notebooks that are open, and saved by their pages."""
-        seen = [it for it in seen if it.path not in in_pages or self._has_other_cells(it)]
         doing = [Doing(it, frozenset(_named(it)), self._who(it)) for it in tools]
         by_path = {it.path: it for it in seen}
         ours = {change.path: change for change in turn.changes}
@@ -111,6 +108,24 @@ class Booker:
             elif it.path not in sources:
                 self._add(turn, (_part(it),), doing)
         turn.changes = [it for it in turn.changes if it.path in by_path or not self._is_nothing(it)]
+
+    def but_saved(self, seen: Sequence[Seen], in_pages: frozenset[str]) -> list[Seen]:
+        """What is no mere saving of a notebook by the page that has it open; `in_pages`: those notebooks."""
+        return [it for it in seen if it.path not in in_pages or self._has_other_cells(it)]
+
+    def not_told(self, id: str, seen: Sequence[Seen]) -> Iterator[Found]:
+        """What no message tells of a turn: a plain text that was written through us is told by its own."""
+        turn = self._ledger.turns.get(id)
+        ours = {} if turn is None else {change.path: change for change in turn.changes}
+        for it in seen:
+            before, after = self._ledger.version(it.before), self._ledger.version(it.after)
+            if it.path not in ours or not self._is_told(ours[it.path], before, after):
+                yield Found(it.path, before, after, it.why_not, it.action, it.count)
+
+    def _is_told(self, change: Change, before: Version | None, after: Version | None) -> bool:
+        same = (self._ledger.version(change.before), self._ledger.version(change.after)) == (before, after)
+        usual = all(it is None or (not it.link and not it.mode & 0o111) for it in (before, after))
+        return same and usual and not is_notebook(change.path)
 
     def _has_other_cells(self, seen: Seen) -> bool:
         found = cell_changes(self._ledger.version(seen.before), self._ledger.version(seen.after))

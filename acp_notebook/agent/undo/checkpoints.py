@@ -34,10 +34,16 @@ class Marks:
 
     marks: dict[Folder, Mark] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)
+    turn: int = 0
+    """Which one of the session, from 1."""
+    told: tuple[str, ...] | None = None
+    """What was said of it when it was recorded, …"""
+    filled: frozenset[str] = frozenset()
+    """… and the folders that were empty before it, and are not any more."""
 
     @property
     def empty(self) -> frozenset[str]:
-        return frozenset(it for mark in self.marks.values() for it in mark.empty)
+        return self.filled.union(*(mark.empty for mark in self.marks.values()))
 
 
 class Folder:
@@ -113,6 +119,11 @@ class Checkpoints:
         outer = [it for it in folders if not any(_below(it, other) for other in folders if other != it)]
         self._folders = [Folder(path) for path in dict.fromkeys(outer)]
         self._closing: asyncio.Task[None] | None = None
+
+    @property
+    def covers(self) -> bool:
+        """Whether there is anything to be looked at."""
+        return bool(self._folders)
 
     def warm(self) -> None:
         """The first look, which may take long: begun early, and waited for by nobody."""

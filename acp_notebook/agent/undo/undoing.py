@@ -22,11 +22,13 @@ from ...errors import UsageError
 from ..files.roots import FileTrouble, Roots
 from ..threads import on_a_thread
 from . import checkpoints
-from .booking import CHANGING, Booker, Finds, allowed_by
+from .booking import CHANGING, Booker, Finds, Seen, allowed_by
 from .checkpoints import Checkpoints, Marks
 from .ledger import SHOWN_FILES, Change, Ledger, Part, TurnChanges, shown
+from .replayed import ReplayedCheckpoints
 from .restoring import Restorer
 from .spool import Full, Kept, Spool
+from .tape import Scribe
 from .versions import look
 
 if TYPE_CHECKING:
@@ -49,13 +51,15 @@ _working: dict[Undoing, bool] = {}
 class Undoing:
     """One session's."""
 
-    def __init__(self, conversation: Conversation, roots: Roots, *, covering: bool = True) -> None:
+    def __init__(
+        self, conversation: Conversation, roots: Roots, checkpoints: Checkpoints | ReplayedCheckpoints
+    ) -> None:
         self.ledger = Ledger(Spool())
         self._conversation = conversation
         self._roots = roots
         self._restorer = Restorer(roots, self.ledger)
         self._booker = Booker(self.ledger, self._allowed_by)
-        self._checkpoints = Checkpoints(roots.folders if covering else ())
+        self._checkpoints = checkpoints
         self._marks = Marks()
         self._busy = asyncio.Lock()
         self._ending: asyncio.Task[None] | None = None
@@ -63,6 +67,11 @@ class Undoing:
         """The folders are marked for a turn that has not begun yet: nothing is undone in between."""
         self._begun = 0
         """How many turns did."""
+
+    @property
+    def covers(self) -> bool:
+        """Whether it is looked for what turns change by themselves."""
+        return self._checkpoints.covers
 
     # ---- a turn ---------------------------------------------------------------------------------
 
@@ -85,6 +94,7 @@ class Undoing:
     def turn_began(self) -> None:
         self._starting = False
         self._begun += 1
+        self._marks.turn = self._begun
         others = [it for it in _working if it._shares_folders(self)]
         _working.update(dict.fromkeys(others, True))
         _working[self] = bool(others)
@@ -99,7 +109,8 @@ class Undoing:
         marks, self._marks = self._marks, Marks()
         if run.key is None:
             return
-        self._ending = asyncio.get_running_loop().create_task(self._settle(run, marks, overlapped))
+        settling = self._settle(run, marks, overlapped, self._conversation.id)
+        self._ending = asyncio.get_running_loop().create_task(settling)
         self._ending.add_done_callback(_taken)
         await self.settled(SETTLE_S)
 
@@ -112,27 +123,30 @@ class Undoing:
         if self._ending is not None:
             await asyncio.wait({self._ending}, timeout=limit)
 
-    async def _settle(self, run: TurnRun, marks: Marks, overlapped: bool) -> None:
+    async def _settle(self, run: TurnRun, marks: Marks, overlapped: bool, session: str) -> None:
         begun = self._begun
         async with self._busy:
             finds, ours = Finds(self.ledger), self._our_files()
             empty = await self._checkpoints.after(
                 marks, lambda found: None if os.path.realpath(found.path) in ours else finds.take(found)
             )
+            notes = self._notes(marks, overlapped, early=self._begun != begun)
+            in_pages = await self._open_notebooks() if finds.seen else frozenset()
+            seen = await on_a_thread(lambda: self._booker.but_saved(finds.seen, in_pages))
+            await self._record(run, session, seen, notes, marks, empty)
             items = self._conversation.read(lambda transcript: transcript.turn_items(run.key))
             tools = [it for it in items if isinstance(it, ToolCall)]
             acted = any(it.kind in CHANGING for it in tools)
-            if not finds.seen and run.id not in self.ledger.turns and not (marks.missing and acted):
+            if not seen and run.id not in self.ledger.turns and not (marks.missing and acted):
                 return
             turn = self.ledger.turn(run.id, run.key or "")
             turn.folders = (marks.empty, empty)
-            in_pages = await self._open_notebooks()
-            await on_a_thread(lambda: self._booker.enter(turn, finds.seen, finds.moves(), tools, in_pages))
+            await on_a_thread(lambda: self._booker.enter(turn, seen, finds.moves(), tools))
             if not turn.changes and not marks.missing:
                 del self.ledger.turns[turn.id]
                 self._tell_now(turn)
                 return
-            turn.notes += [*([EARLY] if self._begun != begun else []), *self._notes(marks, overlapped)]
+            turn.notes += notes
             await self.tell(turn)
 
     async def _open_notebooks(self) -> frozenset[str]:
@@ -151,18 +165,52 @@ class Undoing:
         paths = (getattr(it, "path", None) for it in (launch.tap, launch.audit))
         return frozenset(os.path.realpath(path) for path in paths if path is not None)
 
-    def _notes(self, marks: Marks, overlapped: bool) -> list[str]:
+    async def _record(
+        self,
+        run: TurnRun,
+        session: str,
+        seen: Sequence[Seen],
+        notes: Sequence[str],
+        marks: Marks,
+        empty: frozenset[str],
+    ) -> None:
+        """For a recording: what no message tells of the turn, also that it is nothing."""
+        host = self._conversation.host
+        if not host.recording or not self.covers:
+            return
+        scribe = Scribe(host.launch.redactor, self.spelled)
+        deed = await on_a_thread(
+            lambda: scribe.deed(
+                session,
+                marks.turn,
+                self._booker.not_told(run.id, seen),
+                notes,
+                marks.missing,
+                (marks.empty, empty),
+            )
+        )
+        host.did(deed)
+
+    def _notes(self, marks: Marks, overlapped: bool, *, early: bool) -> list[str]:
+        if marks.told is not None:
+            return list(marks.told)
         notes = [
             f"no checkpoint of {self.spelled(path)} for this turn: {why}. What was written through us can "
             "be undone, what the agent changed by itself cannot"
             for path, why in marks.missing.items()
         ]
-        return [*notes, *([OVERLAP] if overlapped else []), *self._checkpoints.notes]
+        return [
+            *([EARLY] if early else []),
+            *notes,
+            *([OVERLAP] if overlapped else []),
+            *self._checkpoints.notes,
+        ]
 
     async def close(self) -> None:
         """Let the last turn's changes be found, then end what is under way."""
         await self.settled(SETTLE_S)
         await self._checkpoints.close()
+        await self.settled(SETTLE_S)  # what was ended is told, and recorded, as such
 
     def kill(self) -> None:
         self._checkpoints.kill()

@@ -1,0 +1,129 @@
+"""What turns changed when they were recorded, put into the folders of a replay: in the place of checkpoints.
+
+Has the calls of `checkpoints.Checkpoints`. Knows neither the recording's words (`tape`) nor where it stands.
+Nothing is written outside of the session's folders, nor through a link, and no link is made that leads out
+of them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+
+from ...core.changes import Version
+from ..grant_store import config_folder
+from ..roots import FileTrouble, Refused, Roots, visible
+from ..threads import on_a_thread
+from .checkpoints import Marks
+from .covers import Found
+from .store import state_folder
+from .tape import Taped, Told
+from .versions import ATTEMPTS, look, make_folder, make_root, put, remove_empty
+
+LEADS_OUT = "it is a link that leads out of the session's folders: a replay does not make it"
+OURS = "a replay does not write there"
+
+Tells = Callable[[int], Told | None]
+"""What the recording tells of a turn of the session, by its number; None: nothing."""
+
+
+class ReplayedCheckpoints:
+    """Of one session."""
+
+    def __init__(self, roots: Roots, tells: Tells, *, scratch: bool) -> None:
+        """`scratch`: the folders are ours, and what was recorded counts; else what is there does."""
+        self._roots = roots
+        self._tells = tells
+        self._scratch = scratch
+        self.notes: tuple[str, ...] = ()
+        self.covers = False
+        """Nothing is looked at: it is told."""
+
+    def warm(self) -> None: ...
+
+    def kill(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+    def late(self) -> Marks:
+        return Marks()
+
+    async def before(self, waited: float = 0.0) -> Marks:
+        return Marks()
+
+    async def after(self, marks: Marks, keep: Callable[[Found], None]) -> frozenset[str]:
+        """Have the files as they were after the turn, and hand them out."""
+        told = self._tells(marks.turn)
+        if told is None:
+            return frozenset()
+        marks.missing, marks.told, marks.filled = dict(told.missing), told.notes, told.filled
+        await on_a_thread(lambda: self._make(told, keep))
+        return told.emptied
+
+    def _make(self, told: Told, keep: Callable[[Found], None]) -> None:
+        for folder in sorted(told.filled, reverse=True):  # a file may be to stand there
+            remove_empty(self._roots, folder, told.emptied)
+        made = {it.found.path: self._made(it, told.emptied) for it in _in_order(told.files)}
+        for folder in sorted(told.emptied):
+            make_folder(self._roots, folder)
+        for it in told.files:  # in the order in which they were found
+            keep(made[it.found.path])
+
+    def _made(self, it: Taped, emptied: frozenset[str]) -> Found:
+        """The find, as it is here."""
+        found = it.found
+        if not it.known:
+            return found
+        try:
+            self._check(found.path, it.after)
+            before = self._put(found.path, it.after)
+        except (FileTrouble, OSError) as error:
+            return Found(found.path, why_not=str(error), action=found.action)
+        if it.after is None:
+            remove_empty(self._roots, os.path.dirname(found.path), emptied)
+        if self._scratch or found.why_not is not None:
+            return found
+        return Found(found.path, before, it.after)
+
+    def _put(self, path: str, after: Version | None) -> Version | None:
+        """Returns what was there before."""
+        for _ in range(ATTEMPTS):
+            now = look(self._roots, path)
+            if now == after:
+                return now
+            if after is not None:
+                make_root(self._roots, path)
+            if put(self._roots, path, after, now):
+                return now
+        raise Refused(f"{visible(path)} keeps changing, so it was left alone")
+
+    def _check(self, path: str, after: Version | None) -> None:
+        ours = [os.path.realpath(it) for it in (config_folder(), state_folder())]
+        if ".git" in path.split("/") or any(f"{path}/".startswith(f"{it}/") for it in ours):
+            raise Refused(f"{visible(path)}: {OURS}")
+        if after is not None and after.link and not leads_inside(path, os.fsdecode(after.data), self._roots):
+            raise Refused(LEADS_OUT)
+
+
+def leads_inside(path: str, target: str, roots: Roots) -> bool:
+    """Whether a link stays within the folders, whatever other links on its way become.
+
+    So it may go up only before it goes down: the folder that the link is in has no links on its way.
+    """
+    names = [it for it in target.split("/") if it not in ("", ".")]
+    ups = next((at for at, it in enumerate(names) if it != ".."), len(names))
+    if ".." in names[ups:] or (ups and os.path.isabs(target)):
+        return False
+    end = os.path.normpath(os.path.join(os.path.dirname(path), target))
+    return any(end == root or end.startswith(f"{root}/") for root in roots.folders)
+
+
+def _in_order(files: Sequence[Taped]) -> list[Taped]:
+    """Deletions first, the deepest of them first: a folder may stand where a file was, or the other way."""
+
+    def order(it: Taped) -> tuple[bool, int]:
+        gone = it.known and it.after is None
+        depth = it.found.path.count("/")
+        return not gone, -depth if gone else depth
+
+    return sorted(files, key=order)
