@@ -3,8 +3,8 @@
 Knows no method's meaning. The first line says what the file is: `{"acp_recording": 1, "agent": …}`, and
 whose home it was; every other is `{"t": seconds, "dir": "c2a" | "a2c" | "did" | "note", "msg": …}`. "did"
 is what the client did itself, and no message tells: which folders a session had, who answered a question,
-what a command wrote, what a turn changed in files (perhaps long after the turn). A line of the agent's that is no JSON is kept as `"line"`. A file without the first
-line, or without what the client did, is read too.
+what a command wrote, what a turn changed in files (perhaps long after the turn). A line of the agent's that
+is no JSON is kept as `"line"`. A file without the first line, or without what the client did, is read too.
 """
 
 from __future__ import annotations
