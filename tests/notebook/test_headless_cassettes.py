@@ -13,6 +13,7 @@ import pytest
 
 import acp_notebook as acp
 from tests.notebook.test_headless import LIMIT_S, STATIC, environment, the_static_one
+from tests.patience import be_patient
 from tests.session.test_cassette_changes import states
 
 __all__ = ["environment"]
@@ -31,8 +32,9 @@ CELLS = (
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """With a recording that was made elsewhere, and a notebook that plays it."""
+    be_patient(monkeypatch)
     there, here = tmp_path / "there", tmp_path / "here"
     there.mkdir()
     here.mkdir()
@@ -65,18 +67,16 @@ def outputs(notebook: Path) -> list[list[dict[str, Any]]]:
 
 def test_nbconvert_execute_to_notebook_leaves_the_recorded_turns_as_static_outputs(folder: Path) -> None:
     before = {*folder.iterdir()}
-    for name in ("one", "two"):
-        done = nbconvert(folder, "--to", "notebook", "--output", name)
-        assert done.returncode == 0, done.stderr
-    assert {*folder.iterdir()} == {*before, folder / "one.ipynb", folder / "two.ipynb"}
-    _, *turns, files, changes, last = outputs(folder / "one.ipynb")
+    done = nbconvert(folder, "--to", "notebook", "--output", "done")
+    assert done.returncode == 0, done.stderr
+    assert {*folder.iterdir()} == {*before, folder / "done.ipynb"}
+    _, *turns, files, changes, last = outputs(folder / "done.ipynb")
     made = json.loads((folder / "made.json").read_text())
     assert ["".join(the_static_one(it)["text/html"]) for it in turns] == made
     assert all({*it[0]["data"]} == STATIC for it in turns)
     assert "".join(files[0]["text"]) == "1\n2\n3\n done\n ['rows.csv']\n"
     assert "out/rows.csv" in "".join(changes[0]["data"]["text/plain"])
     assert "".join(last[0]["text"]) == "None\n"
-    assert outputs(folder / "two.ipynb") == outputs(folder / "one.ipynb")
 
 
 def test_nbconvert_execute_to_html_shows_them_too(folder: Path) -> None:
@@ -87,6 +87,7 @@ def test_nbconvert_execute_to_html_shows_them_too(folder: Path) -> None:
     assert "widget-view" not in html and "acp-cassette-" not in html
 
 
+@pytest.mark.slow
 def test_nbconvert_execute_fails_with_the_difference_where_a_prompt_was_changed(folder: Path) -> None:
     _write(folder, CELLS[0], "session.prompt('/sh rm -r out')")
     done = nbconvert(folder, "--to", "notebook", "--output", "done")

@@ -8,6 +8,7 @@ import pytest
 
 import acp_notebook as acp
 from tests.agents.mock_model import say, script
+from tests.patience import be_patient
 from tests.real.conftest import Starter
 from tests.real.test_real_agents import LIMIT_S
 from tests.session.test_cassette_changes import State, rows, states
@@ -32,6 +33,7 @@ def agent(request: pytest.FixtureRequest) -> Starter:
 def test_a_real_agent_is_replayed_without_it_in_another_folder(
     agent: Starter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    be_patient(monkeypatch)
     there = agent.cwd
     (there / "etl.py").write_text("rows = [1, 2]\nprint(rows)\n")
     (there / "old.csv").write_text("a,b\n" * 10)

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 import acp_notebook as acp
+from acp_notebook.agent.undo import checkpoints, undoing
 from acp_notebook.agent.undo import tape as taping
-from acp_notebook.agent.undo import undoing
 from acp_notebook.agent.undo.covers import NotCovered
 from acp_notebook.agent.undo.shadow import Shadow
 from acp_notebook.changes import ChangesTable
@@ -312,11 +312,15 @@ def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
     go.set()
 
 
-def test_changes_that_were_found_late_belong_to_their_turn(there: Path, held: threading.Event) -> None:
+def test_changes_that_were_found_late_belong_to_their_turn(
+    there: Path, held: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
     tape = there.parent / "tape.jsonl"
     prompts = ("/sh echo x > x.txt", "hello")
     with acp.connect("demo", cwd=there, permissions="allow", record=tape) as session:
-        ask(session, *prompts)
+        ask(session, prompts[0])
+        monkeypatch.setattr(checkpoints, "START_S", 0.01)  # the next turn does not wait for them either
+        ask(session, prompts[1])
         held.set()
         changes = rows(session.changes)
     order = [it["msg"].get("method", it["msg"].get("what")) for it in lines(tape)[1:] if it["dir"] != "a2c"]

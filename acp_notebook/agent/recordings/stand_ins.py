@@ -13,9 +13,9 @@ from typing import Any
 
 from ...core.elicitation import ACTIONS, Outcome
 from ...core.facts import ElicitationAsked
+from ...core.ipynb.scripts import SUFFIX
 from ...core.policy import Decision, PermissionRequest, decide
 from . import deeds
-from .notebook_files import SUFFIX
 from .replay_script import Script, params
 
 Requests = dict[str, tuple[dict[str, Any], dict[str, Any] | None]]

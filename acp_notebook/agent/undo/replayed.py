@@ -11,8 +11,8 @@ import os
 from collections.abc import Callable, Sequence
 
 from ...core.changes import Version
-from ..grant_store import config_folder
-from ..roots import FileTrouble, Refused, Roots, visible
+from ..files.roots import FileTrouble, Refused, Roots, visible
+from ..permissions.grant_store import config_folder
 from ..threads import on_a_thread
 from .checkpoints import Marks
 from .covers import Found

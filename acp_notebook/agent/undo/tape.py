@@ -17,7 +17,7 @@ from msgspec import Raw
 
 from ...core.changes import Version, action_of, is_binary
 from ...core.redaction import Redactor
-from ..roots import visible
+from ..files.roots import visible
 from .covers import Found
 
 MOST_STATE = 1_000_000

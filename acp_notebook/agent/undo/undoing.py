@@ -112,7 +112,7 @@ class Undoing:
         settling = self._settle(run, marks, overlapped, self._conversation.id)
         self._ending = asyncio.get_running_loop().create_task(settling)
         self._ending.add_done_callback(_taken)
-        await self.settled(SETTLE_S)
+        await self.settled(SETTLE_S if self.covers else None)  # what is not looked for is there at once
 
     @property
     def settling(self) -> bool:
