@@ -1,0 +1,125 @@
+"""Terminals to test with, all that they told, and commands that leave others behind."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import re
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from typing import TypeVar
+
+import pytest
+
+from acp_notebook.agent.processes import guard
+from acp_notebook.agent.terminals.session_terminals import (
+    Terminal,
+    Terminals,
+)
+from acp_notebook.core.events import TerminalChanged, TerminalOutput
+from tests.agent.process_helpers import WAIT_S, ended_at_last, is_running
+
+T = TypeVar("T")
+
+SLEEPS = "import time\nprint('ready', flush=True)\ntime.sleep(600)"
+IGNORES_TERM = "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + SLEEPS
+CHILD = """
+import os, subprocess, sys
+sleeper = subprocess.Popen([sys.executable, "-I", "-S", "-c", "import time; time.sleep(600)"])
+print("pid", sleeper.pid, flush=True)
+"""
+SETSID_CHILD = CHILD.replace('sleep(600)"]', 'sleep(600)"], start_new_session=True')
+DAEMON = """
+import os, sys, time
+if os.fork() == 0:
+    os.setsid()
+    if os.fork():
+        os._exit(0)
+    print("pid", os.getpid(), flush=True)
+    time.sleep(600)
+os.wait()
+"""
+SILENT_DAEMON = DAEMON.replace("    time.sleep(600)", "    os.close(1); os.close(2)\n    time.sleep(600)")
+LEAVERS = pytest.mark.parametrize(
+    "leaver", [CHILD, SETSID_CHILD, DAEMON, SILENT_DAEMON], ids=["child", "setsid", "daemon", "silent daemon"]
+)
+
+
+class Bench:
+    """Terminals, and all that they told."""
+
+    def __init__(self, **options: int) -> None:
+        self.events: list[TerminalChanged | TerminalOutput] = []
+        self.pids: list[int] = []
+        self._news = asyncio.Event()
+        self.terminals = Terminals(dict(os.environ), self._changed, **options)
+
+    def _changed(self, event: TerminalChanged | TerminalOutput) -> None:
+        self.events.append(event)
+        self._news.set()
+
+    def create(
+        self,
+        command: str,
+        *args: str,
+        cwd: str = "/",
+        env: Mapping[str, str] | None = None,
+        byte_limit: int | None = None,
+        turn: object = None,
+    ) -> Terminal:
+        made = self.terminals.create(command, args, cwd=cwd, env=env or {}, byte_limit=byte_limit, turn=turn)
+        self.pids.append(made.child.pid)
+        return made
+
+    def python(self, script: str, *args: str, turn: object = None, byte_limit: int | None = None) -> Terminal:
+        return self.create(sys.executable, "-I", "-S", "-c", script, *args, turn=turn, byte_limit=byte_limit)
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        async with asyncio.timeout(WAIT_S):
+            while not condition():
+                self._news.clear()
+                await self._news.wait()
+
+    def shown(self, terminal: Terminal) -> str:
+        return "".join(
+            event.text
+            for event in self.events
+            if isinstance(event, TerminalOutput) and event.id == terminal.id
+        )
+
+    def changes(self, terminal: Terminal) -> list[TerminalChanged]:
+        return [it for it in self.events if isinstance(it, TerminalChanged) and it.id == terminal.id]
+
+    async def says(self, terminal: Terminal, text: str) -> None:
+        await self.until(lambda: text in self.shown(terminal))
+
+    async def relatives(self, terminal: Terminal, count: int = 1) -> list[int]:
+        """The pids that it printed as `pid N`."""
+        await self.until(lambda: len(re.findall(r"pid \d+\n", self.shown(terminal))) >= count)
+        found = [int(pid) for pid in re.findall(r"pid (\d+)\n", self.shown(terminal))]
+        self.pids += found
+        return found
+
+
+@contextlib.asynccontextmanager
+async def bench(**options: int) -> AsyncIterator[Bench]:
+    """At the end all is closed, and nothing runs, is watched, or is held open."""
+    made = Bench(**options)
+    watched = set(guard.guardian()._watched)
+    with ended_at_last(made.pids):
+        try:
+            yield made
+        finally:
+            await made.terminals.close()
+        assert not any(map(is_running, made.pids))
+        assert not made.terminals._held
+        assert set(guard.guardian()._watched) == watched
+        for pid in made.pids:
+            with pytest.raises(ChildProcessError):  # reaped, or never ours
+                os.waitpid(pid, os.WNOHANG)
+
+
+async def soon(work: Awaitable[T]) -> T:
+    async with asyncio.timeout(WAIT_S):
+        return await work
