@@ -290,6 +290,16 @@ class Eager:
         return lambda *_: "<b>surprise</b>"
 
 
+def test_a_proxy_that_stands_for_nothing_is_sent_as_just_that() -> None:
+    class Unbound:
+        @property  # type: ignore[misc]
+        def __class__(self) -> Any:
+            raise RuntimeError("working outside of a request")
+
+    blocks = contents(Unbound(), 1)
+    assert "Unbound object" in str(blocks[-1])
+
+
 def test_an_object_that_fails_at_everything_is_sent_as_just_that() -> None:
     assert "its repr fails with RuntimeError" in text_of(Broken())
     assert "Broken: its repr fails" in text_of([Broken(), {Broken(): 1}])

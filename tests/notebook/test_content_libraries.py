@@ -102,6 +102,20 @@ def test_odd_frames(pd: Any) -> None:
     assert "class 'int'" in text_of(pd.DataFrame({"o": [int]}))
 
 
+def test_what_rows_are_called_by_is_told(pd: Any) -> None:
+    days = pd.Index(pd.to_datetime(["2020-01-01"], utc=True), name="day")
+    text = text_of(pd.DataFrame({"n": [1]}, index=days))
+    assert "Index: `day` datetime64[" in text and ", UTC]" in text
+    assert "| day | n |" in text
+    levels = pd.MultiIndex.from_tuples([("p", 1)], names=["who", None])
+    text = text_of(pd.Series([5], index=levels, name="s"))
+    assert ", int64\n" in text and "Index: `who` " in text
+    assert "| who / | s |" in text and "| p / 1 | 5 |" in text
+    assert "Index:" not in text_of(pd.DataFrame({"n": [1]}))
+    assert "Index:" not in text_of(pd.DataFrame({"n": [1]}, index=["Adelie"]))
+    assert "Index: int64" in text_of(pd.DataFrame({"n": [1, 2]}, index=[0, 0]))
+
+
 def test_a_wide_frame_is_bounded(pd: Any) -> None:
     frame = pd.DataFrame([[1] * 3_000], columns=[f"column_{at}_{'x' * 500}" for at in range(3_000)])
     text = text_of(frame)
@@ -161,6 +175,22 @@ def test_arrays(np: Any) -> None:
     assert "'a'" in text_of(np.array([("a", 1)], dtype=[("x", "U3"), ("y", "i4")]))
     assert "3.5" in text_of(np.float64(3.5))
     assert len(text_of(np.array(["x" * 9_999, {"a": 1}], dtype=object))) < 500
+
+
+def test_what_is_masked_does_not_count(np: Any) -> None:
+    missing = np.ma.array([1.0, -9999.0, 3.0], mask=[False, True, False])
+    text = text_of(missing)
+    assert "min 1, mean 2, max 3, std 1, masked: 1" in text and "-9999" not in text
+    long = np.ma.array(np.full(1_000, -9999.0), mask=[True] * 999 + [False])
+    assert "min -9999, mean -9999, max -9999, std 0, masked: 999" in text_of(long)
+    assert text_of(long).count("--") == 200
+    assert "masked" not in text_of(np.ma.array([1, 2])).split("\n", 1)[1]
+    assert "(1, 2)" in text_of(np.ma.array([(1, 2)], dtype=[("a", "i4"), ("b", "i4")]))
+
+
+def test_a_matrix_is_summed_up_as_its_elements(np: Any) -> None:
+    text = text_of(np.asmatrix([[1, 3]]))
+    assert "min 1, mean 2, max 3, std 1" in text and "not finite" not in text and "first" not in text
 
 
 def test_an_array_larger_than_any_memory_is_not_read_through(np: Any) -> None:

@@ -32,7 +32,7 @@ FAMILIES: dict[str, Family] = {
 def contents(value: Any, at: int) -> tuple[Content, ...]:
     """What is sent for an object that stands at this place of a prompt. Never fails for its sake."""
     label = label_of(value, at)
-    if isinstance(value, Named):
+    if type(value) is Named:
         value = value.value
     troubles: list[str] = []
     for name, take in FAMILIES.items():

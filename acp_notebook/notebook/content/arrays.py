@@ -35,10 +35,12 @@ def take(value: Any, label: Label) -> tuple[Content, ...] | None:
 def _summary(numpy: Any, value: Any) -> str:
     if value.dtype.kind not in "iufb" or value.dtype.names or value.size <= 1:
         return ""
-    part = numpy.asarray(value.flat[:SCANNED_ELEMENTS], dtype="float64")
-    finite = part[numpy.isfinite(part)]
-    gone = len(part) - len(finite)
-    words = [f"not finite: {gone:,}"] if gone else []
+    part = numpy.asarray(_first(numpy, value, SCANNED_ELEMENTS), dtype="float64")
+    masked = _masked(numpy, value, SCANNED_ELEMENTS)
+    told = part if masked is None else part[~masked]
+    finite = told[numpy.isfinite(told)]
+    words = [f"not finite: {len(told) - len(finite):,}"] if len(finite) < len(told) else []
+    words += [f"masked: {len(part) - len(told):,}"] if masked is not None else []
     if len(finite):
         with numpy.errstate(all="ignore"):
             found = {"min": finite.min(), "mean": finite.mean(), "max": finite.max(), "std": finite.std()}
@@ -47,11 +49,28 @@ def _summary(numpy: Any, value: Any) -> str:
     return ", ".join(words) + scope
 
 
+def _first(numpy: Any, value: Any, count: int) -> Any:
+    """The first elements, in one dimension and without a mask, whatever class of array it is."""
+    return numpy.asarray(value).flat[:count]
+
+
+def _masked(numpy: Any, value: Any, count: int) -> Any:
+    """Which of the first elements are masked; None: none is."""
+    mask = numpy.ma.getmask(value) if is_a(value, "numpy", "MaskedArray") else numpy.ma.nomask
+    if mask is numpy.ma.nomask or mask.dtype != bool:  # that of records has a truth for each field
+        return None
+    first = _first(numpy, mask, count)
+    return first if first.any() else None
+
+
 def _values(numpy: Any, value: Any) -> str:
     if value.size <= SHOWN_ELEMENTS and value.ndim <= SHOWN_DIMENSIONS and not _is_object(value):
         return str(numpy.array2string(value, threshold=SHOWN_ELEMENTS + 1, separator=", "))
-    first = value.flat[:SHOWN_ELEMENTS]
-    words = ", ".join(brief(it) for it in first.tolist())
+    masked = _masked(numpy, value, SHOWN_ELEMENTS)
+    shown = [brief(it) for it in _first(numpy, value, SHOWN_ELEMENTS).tolist()]
+    if masked is not None:
+        shown = ["--" if hidden else it for it, hidden in zip(shown, masked, strict=True)]
+    words = ", ".join(shown)
     few = f"the first {SHOWN_ELEMENTS} of {value.size:,}" if value.size > SHOWN_ELEMENTS else "all"
     return f"Elements in order, {few}:\n{words}"
 

@@ -42,7 +42,7 @@ class Label(NamedTuple):
 
 
 def label_of(value: Any, at: int) -> Label:
-    if isinstance(value, Named):
+    if type(value) is Named:
         return Label(value.name, f"{SCHEME}:{quote(value.name, errors='replace')}")
     name = _variable(value)
     return Label(name, f"{SCHEME}:{quote(name or f'{type(value).__name__}-{at}')}")
@@ -50,7 +50,7 @@ def label_of(value: Any, at: int) -> Label:
 
 def _variable(value: Any) -> str | None:
     """The name that the notebook's cells have for it."""
-    if isinstance(value, COMMON):
+    if issubclass(type(value), COMMON):  # not isinstance: that asks the object, and a proxy may refuse
         return None
     module = sys.modules.get("__main__")
     names = list(vars(module).items()) if module is not None else []

@@ -50,6 +50,9 @@ class Table:
     scanned: int
     """Rows that the summary is of."""
     index: list[Any] | None = None
+    index_name: str = ""
+    index_note: str = ""
+    """What rows are called by, where that is more than their number."""
 
 
 def take(value: Any, label: Label) -> tuple[Content, ...] | None:
@@ -79,8 +82,29 @@ def _pandas(value: Any, columns: int, column: Callable[[int], Any], names: Seque
         shown=[_pandas_column(names[at], column(at), scanned) for at in range(min(columns, COLUMNS))],
         others=[names[at] for at in range(COLUMNS, min(columns, COLUMNS + NAMED_COLUMNS))],
         scanned=scanned,
-        index=list(value.index[:HEAD_ROWS]),
+        index=[_row(it) for it in value.index[:HEAD_ROWS]],
+        index_name=_index_name(value.index),
+        index_note=_asked(lambda: _index_note(value.index)),
     )
+
+
+def _row(name: Any) -> Any:
+    return " / ".join(map(brief, name)) if isinstance(name, tuple) else name
+
+
+def _index_name(index: Any) -> str:
+    names = [it for it in index.names if it is not None]
+    return _name(tuple("" if it is None else it for it in index.names)) if names else ""
+
+
+def _index_note(index: Any) -> str:
+    """Its type, and of several levels each; none where rows have but a number or a word."""
+    plain = is_a(index, "pandas", "RangeIndex") or getattr(index.dtype, "kind", "O") == "O"
+    if plain and not _index_name(index):
+        return ""
+    levels = index.dtypes if is_a(index, "pandas", "MultiIndex") else [index.dtype]
+    named = (f"`{brief(name)}` " if name is not None else "" for name in index.names)
+    return "Index: " + ", ".join(f"{name}{dtype}" for name, dtype in zip(named, levels, strict=True))
 
 
 def _pandas_column(name: Any, column: Any, scanned: int) -> Column:
@@ -153,6 +177,8 @@ def _scanned(rows: int, columns: int) -> int:
 def _text(table: Table, label: Label) -> str:
     shape = f"{_counted(table.rows, 'row')}, {_counted(table.columns, 'column')}"
     parts = [label.heading(f"{table.what}, {shape}"), _columns(table)]
+    if table.index_note:
+        parts.append(table.index_note)
     if table.columns > len(table.shown):
         parts.append(_more(table))
     if table.scanned < table.rows:
@@ -197,6 +223,6 @@ def _head(table: Table) -> str:
     columns = [[cell(value) for value in it.head] for it in shown]
     head = [cell(_name(it.name)) for it in shown]
     if table.index is not None:
-        head = ["", *head]
+        head = [cell(table.index_name), *head]
         columns = [[cell(value) for value in table.index], *columns]
     return markdown_table(head, list(zip(*columns, strict=True)))
