@@ -1,11 +1,13 @@
 """@-mentions in a prompt: `@df`, `@etl.py`, `@cell:3`, `@error` -> the objects that go along with the text.
 
 Finds them in the text and looks them up in the places it is given; knows no shell and no session. What
-stands in code (between backticks), in an address (`a@b.c`) or as a decorator is text.
+stands in code (between backticks), in an address (`a@b.c`) or as a decorator is text; so is what only looks
+like code, unless something has that name.
 """
 
 from __future__ import annotations
 
+import builtins
 import difflib
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -37,6 +39,8 @@ _TICKS = re.compile(r"`+|\n[ \t]*\n")
 _DECORATOR = re.compile(r"[ \t]*@[\w.]+[ \t]*(?:\(.*\))?[ \t]*(?:\#.*)?$")
 _DEFINITION = re.compile(r"[ \t]*(?:def|class|async[ \t]+def)\b")
 
+_QUOTES = ("'", '"')
+
 CLOSE_MATCHES = 3
 
 
@@ -54,17 +58,31 @@ class Places:
 
 def parts_of(text: str, places: Places) -> list[Any]:
     """The prompt's text as it stands, then what it mentions, each once; raises UsageError."""
-    names = dict.fromkeys(found(text))
-    return [text, *(looked_up(name, places) for name in names)]
+    return [text, *(looked_up(name, places) for name in mentioned(text, places))]
+
+
+def mentioned(text: str, places: Places) -> list[str]:
+    """The names to look up, each once. What looks like code is one only where something has that name."""
+    surely: dict[str, bool] = {}
+    for name, code in _found(text):
+        surely[name] = surely.get(name, False) or not code
+    return [name for name, sure in surely.items() if sure or _is_there(name, places)]
 
 
 def found(text: str) -> Iterator[str]:
-    """The names that are mentioned, in order."""
+    """The names that may be mentioned, in order."""
+    return (name for name, _ in _found(text))
+
+
+def _found(text: str) -> Iterator[tuple[str, bool]]:
+    """With each, whether it looks like code: `@property`, `@app.route(…)`, `'@scope/package'`."""
     text = _without_decorators(_without_inline(_without_fences(text)))
     for mention in _MENTION.finditer(text):
         name = mention["quoted"] or mention["plain"].rstrip(".:*")  # the end of a sentence, of emphasis
         if name:
-            yield name
+            start, end = mention.span()
+            called, literal = text[end : end + 1] == "(", text[max(start - 1, 0) : start] in _QUOTES
+            yield name, called or literal or hasattr(builtins, name)
 
 
 def _without_fences(text: str) -> str:
@@ -169,14 +187,23 @@ def _variable(name: str, variables: Mapping[str, Any]) -> Any:
 
 
 def _file(name: str, places: Places) -> Path:
-    try:
-        path = places.cwd / Path(name).expanduser()
-        there = path.exists()
-    except (OSError, ValueError, RuntimeError):
-        there = False
-    if not there:
+    path = _path(name, places)
+    if path is None:
         raise UsageError(_unknown(name, places))
     return path
+
+
+def _path(name: str, places: Places) -> Path | None:
+    """None: there is no such file."""
+    try:
+        path = places.cwd / Path(name).expanduser()
+        return path if path.exists() else None
+    except (OSError, ValueError, RuntimeError):
+        return None
+
+
+def _is_there(name: str, places: Places) -> bool:
+    return is_object(name, places) or cell_of(name) is not None or _path(name, places) is not None
 
 
 def _unknown(name: str, places: Places) -> str:

@@ -6,6 +6,7 @@ shell, so that it can be taken out again.
 
 from __future__ import annotations
 
+import builtins
 import functools
 import keyword
 import os
@@ -131,7 +132,7 @@ class AcpMagics(Magics):
 
     def _session(self, name: str) -> Session:
         sessions = self._sessions()
-        found = sessions.get(name or DEFAULT)
+        found = sessions.get(name or DEFAULT) or self._hidden(name)
         if found is None and not name and len({id(it) for it in sessions.values()}) == 1:
             found = next(iter(sessions.values()))
         if found is not None:
@@ -141,11 +142,18 @@ class AcpMagics(Magics):
             raise UsageError(f"no session {name!r}; {there}. %%acp takes one name, the text goes below it")
         raise UsageError(f"no session to ask; {there}" + (": %%acp NAME says which" if sessions else ""))
 
+    def _hidden(self, name: str) -> Session | None:
+        """One whose name begins with an underscore is not listed; who names it means it."""
+        value = self._names.get(name)
+        return value if isinstance(value, Session) and value.status != "closed" else None
+
     def _check_name(self, name: str) -> None:
         """Before anything is started: what is bound there must be nothing, or a session at rest."""
         if not name.isidentifier() or keyword.iskeyword(name):
             raise UsageError(f"--as {name}: that is no name for a variable")
         if name not in self._names:
+            if hasattr(builtins, name):
+                raise UsageError(f"--as {name}: that is a name of Python's own; take another one")
             return
         old = self._names[name]
         if not isinstance(old, Session):

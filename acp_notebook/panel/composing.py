@@ -24,7 +24,7 @@ from ..core.records import Content, Image
 from ..errors import Error, Timeout, UsageError
 from ..live_notebook import LiveNotebook
 from ..magics.completing import Known, about, prompt_completions
-from ..magics.mentions import Places, cell_of, found, is_object, looked_up
+from ..magics.mentions import Places, cell_of, found, is_object, looked_up, mentioned
 from ..magics.surroundings import surroundings_here
 from ..notebook.content import contents
 from ..notebook.kernel import run_when_free
@@ -56,19 +56,21 @@ class Composing:
     async def content(self, text: str, images: Sequence[Picture]) -> Fitted:
         """What is sent, and notes on what was changed for that; raises Error: a name that nothing has."""
         pictures = [Image(it.data, it.mime_type) for it in images]
-        names = list(dict.fromkeys(found(text)))
         written = [text] if text.strip() else []
-        return await self._described(names, lambda parts: [*written, *parts, *pictures])
+        return await self._described(text, (), lambda parts: [*written, *parts, *pictures])
 
     async def added(self, before: str, text: str) -> Fitted:
         """What the text mentions that it did not before, when a prompt is worded anew; raises Error."""
-        old = set(found(before))
-        names = [name for name in dict.fromkeys(found(text)) if name not in old]
-        return await self._described(names, list) if names else ((), ())
+        return await self._described(text, tuple(found(before)), list)
 
-    async def _described(self, names: Sequence[str], whole: Callable[[list[Any]], list[Any]]) -> Fitted:
+    async def _described(
+        self, text: str, known: Sequence[str], whole: Callable[[list[Any]], list[Any]]
+    ) -> Fitted:
+        """The whole prompt, made of what the text mentions and is not `known`."""
+        names = await self._names(text, known)
         if not names:
-            return self._fitted(whole([]))
+            parts = whole([])
+            return self._fitted(parts) if parts else ((), ())
         places = await self._places_of(names)
 
         def work() -> Fitted:
@@ -76,6 +78,12 @@ class Composing:
 
         objects = any(is_object(name, places) for name in names)
         return await (_on_main(work) if objects else _aside(work))
+
+    async def _names(self, text: str, known: Sequence[str]) -> list[str]:
+        if not any(name not in known for name in found(text)):
+            return []
+        names = await on_a_thread(lambda: mentioned(text, self._places()))  # it looks for files
+        return [name for name in names if name not in known]
 
     async def _places_of(self, names: Sequence[str]) -> Places:
         """Cells are looked up already: the page is asked for them, and it must not be the main thread that

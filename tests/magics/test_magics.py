@@ -160,6 +160,7 @@ def test_arguments_are_added_to_the_command_of_a_known_name(shell: Shell, tmp_pa
         ("demo --as", "expected one argument"),
         ("demo --as a.b", "no name for a variable"),
         ("demo --as class", "no name for a variable"),
+        ("demo --as print", "a name of Python's own"),
         ("demo --as mine", "mine holds something else of yours (int)"),
         ("demo --cwd /nonesuch", "is not a folder"),
         ("demo --mode nonesuch", "it may be 'ask'"),
@@ -205,6 +206,13 @@ def test_a_session_with_another_name_goes_on(asked: Shell) -> None:
     asked.run("mine = session")
     assert "goes on as mine" in asked.run("%acp_agent demo")
     assert old.status == "idle"
+
+
+def test_a_session_with_an_underscore_is_found_by_its_name(asked: Shell) -> None:
+    asked.run("%acp_agent demo --as _mine")
+    asked.run("%%acp _mine\nhello")
+    assert asked["_mine"].turns[-1].text and not asked["session"].turns
+    assert "no session '_nobody'" in asked.refused("%%acp _nobody\nhello")
 
 
 def test_a_session_at_work_is_not_replaced(asked: Shell) -> None:

@@ -67,6 +67,28 @@ def test_the_text_goes_as_it_stands_and_each_thing_once(tmp_path: Path) -> None:
     assert parts_of(text, places(tmp_path, t=thing)) == [text, Named("t", thing), Named("t.size", 3)]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "use @property instead, or @staticmethod.",
+        "what does @app.route('/x') do?",
+        "import x from '@scope/package' and \"@angular/core\"",
+    ],
+)
+def test_what_looks_like_code_is_text_unless_something_has_that_name(tmp_path: Path, text: str) -> None:
+    assert parts_of(text, places(tmp_path)) == [text]
+
+
+def test_what_looks_like_code_is_brought_along_where_something_has_that_name(tmp_path: Path) -> None:
+    (tmp_path / "a.py").touch()
+    here = places(tmp_path, max=1, app=Thing(), frame=2)
+    text = "why is @max so, and @app.size() and '@frame' and '@a.py' and \"@cell:3\"?"
+    things = [Named("max", 1), Named("app.size", 3), Named("frame", 2), tmp_path / "a.py"]
+    assert parts_of(text, here)[1:5] == things and len(parts_of(text, here)) == 6
+    with pytest.raises(acp.UsageError, match="@frme: no such variable or file"):
+        parts_of("@frme() and @frme", here)
+
+
 def test_files_are_relative_to_the_sessions_folder(tmp_path: Path) -> None:
     (tmp_path / "a b.py").touch()
     assert looked_up("a b.py", places(tmp_path)) == tmp_path / "a b.py"
