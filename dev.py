@@ -39,7 +39,7 @@ AGENTS = (
 
 MAX_WORKERS = 8  # the tests start processes of their own: more workers only make them wait for each other
 CELL_TIMEOUT_S = 120  # nbval's own is 2,000 s, longer than anyone waits for a tutorial's cell
-START_TIMEOUT_S = 60  # JupyterLab takes 2 s warm; a cold disk may take ten times that
+START_TIMEOUT_S = 180  # JupyterLab takes 2 s warm; a cold disk on a busy machine, many times that
 EXIT_GRACE_S = 10  # pytest's report after Ctrl-C, or JupyterLab's goodbye to its kernels
 INTERRUPTED = 130  # what a shell reports for a command that Ctrl-C ended
 

@@ -47,6 +47,10 @@ WATCH = """() => {
 }""".replace("CLOCK", str(CLOCK_MS))
 
 
+DRAWN = f"""() => document.querySelector(".acp-message")?.textContent.includes(" {COUNT - 1}@")"""
+"""The page draws the end of a long text a moment after it has it."""
+
+
 @dataclass(frozen=True)
 class Streamed:
     """What came of a run."""
@@ -68,6 +72,7 @@ def streamed(notebook: Any) -> Streamed:
     notebook.run_all()
     notebook.has_status(1, "done")
     notebook.says(2, "0")
+    notebook.page.wait_for_function(DRAWN)
     message = notebook.turn(1).locator(".acp-message")
     return Streamed(
         text=message.evaluate("node => node.textContent"),

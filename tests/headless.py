@@ -12,7 +12,7 @@ from typing import Any
 from nbclient import NotebookClient
 
 FILE = Path(__file__).parent / "data" / "headless.ipynb"
-CELL_TIMEOUT_S = 60
+CELL_TIMEOUT_S = 180
 
 CELLS = [
     'import acp_notebook as acp\n\nsession = acp.connect("demo")',
@@ -30,8 +30,11 @@ CELLS = [
     "except acp.AgentError as error:\n    print(error)",
     'try:\n    session.prompt("/die 3")\nexcept acp.AgentDied as error:\n    print(error)',
     "# cancelled before it began\n"
-    'running, queued = session.start("/tools 1"), session.start("hello")\n'
-    "queued.cancel()\nrunning.wait()\nqueued.wait()",
+    'running, queued = session.stream("/tools 1 wait"), session.start("hello")\n'
+    "queued.cancel()\nqueued.wait()\n"
+    "for event in running:\n"
+    '    if isinstance(event, acp.events.ToolChanged) and event.status == "completed":\n        break\n'
+    "running.close()\nsession.turns[-2].wait()",
     "# cancelled, and the agent does not listen\n"
     'for event in session.stream("/hang"):\n'
     "    if isinstance(event, acp.events.MessageChunk):\n        break\nsession.turns[-1].wait()",

@@ -17,7 +17,7 @@ import pytest
 
 import dev
 
-BOUND_S = 30  # for a child that only prints a message: more than any loaded machine needs
+BOUND_S = 120  # for a child that only prints a message: more than any loaded machine needs
 
 
 @pytest.fixture

@@ -135,7 +135,7 @@ def loaded_after(code: str) -> set[str]:
         [sys.executable, "-c", f"{code}\nimport sys; print(*sys.modules)"],
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=120,
         check=True,
         cwd=PACKAGE.parent,
     )

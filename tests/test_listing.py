@@ -18,6 +18,7 @@ from tests.agent.test_catalog import program
 @pytest.fixture(autouse=True)
 def bin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(launchers, "_node_wheel", lambda: None)
+    monkeypatch.setattr(versions, "VERSION_S", 60.0)
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python/python3"))
     monkeypatch.setenv("ACP_NOTEBOOK_CONFIG", str(tmp_path / "config"))
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))

@@ -122,7 +122,7 @@ def test_unused_it_loads_nothing_of_the_package(tmp_path: Path) -> None:
     plain = [sys.executable, "-m", "pytest", "-q", "-p", "acp_notebook.pytest_plugin", "-W", "error"]
     env = os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     done = subprocess.run(
-        [*plain, str(tmp_path)], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60
+        [*plain, str(tmp_path)], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=240
     )
     assert done.returncode == 0, done.stdout + done.stderr
 

@@ -137,7 +137,7 @@ class Documents:
 
     # ---- asking ---------------------------------------------------------------------------------
 
-    async def _ask(self, page: _Page, op: str, *, limit: float = ANSWER_S, **fields: Any) -> Any:
+    async def _ask(self, page: _Page, op: str, *, limit: float | None = None, **fields: Any) -> Any:
         """What the page answers; raises Unreachable, Stale, Failed."""
         rid = uuid.uuid4().hex
         asked = self._asked[rid] = _Asked(page.view)
@@ -149,7 +149,7 @@ class Documents:
             self._send({"t": "doc", "view": page.view, "rid": rid, "until": until, "op": op, **fields})
             while asked.answer is None:
                 asked.heard.clear()
-                await asyncio.wait_for(asked.heard.wait(), limit)
+                await asyncio.wait_for(asked.heard.wait(), limit or ANSWER_S)
                 if page.view not in self._pages:
                     raise Unreachable("its page was closed")
         except TimeoutError:

@@ -42,6 +42,13 @@ os.wait()
 STAYS = "\nsys.stdin.read()\n"
 
 
+@pytest.fixture(autouse=True)
+def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who closes the output exits, and who gets SIGTERM ends, on a machine of any speed."""
+    monkeypatch.setattr(process, "EXIT_WAIT_S", WAIT_S)
+    monkeypatch.setattr(process, "TERM_GRACE_S", WAIT_S)
+
+
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """For agents that will exit at EOF, on a machine of any speed."""
@@ -49,7 +56,7 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+def impatient(unhurried: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """For agents that will not: no need to wait for it."""
     monkeypatch.setattr(process, "EOF_GRACE_S", 0.05)
     monkeypatch.setattr(process, "EXIT_WAIT_S", 0.05)

@@ -266,7 +266,9 @@ def test_a_cancelled_turn_ends_its_own_commands_and_no_others() -> None:
                 await b.says(it, "ready")
             await done.wait()
             await soon(b.terminals.kill_turn("second"))
-            assert [it.exit for it in mine] == [Exit(None, "SIGTERM"), Exit(None, "SIGKILL")]
+            # One that would end at SIGTERM has a moment only, too: who is slow is killed.
+            assert mine[0].exit in (Exit(None, "SIGTERM"), Exit(None, "SIGKILL"))
+            assert mine[1].exit == Exit(None, "SIGKILL")
             assert not any(map(is_running, relatives))
             assert is_running(server.child.pid)
             assert server.exit is None

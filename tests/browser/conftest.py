@@ -80,7 +80,7 @@ IN_TURN = {"test_saving.py", "test_views.py", "test_streaming.py", "test_slow_pa
 
 FAILED = pytest.StashKey[bool]()
 
-TEST_S = 300.0
+TEST_S = 900.0
 """For a whole test."""
 
 Open = Callable[..., NotebookPage]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from itertools import product
 from typing import Any
 
@@ -11,6 +12,7 @@ from playwright.sync_api import expect
 from tests.browser.conftest import Open
 from tests.browser.pages import NotebookPage
 from tests.notebook.kernels import ROOT
+from tests.waiting import wait_until
 
 AXE = ROOT / "js" / "node_modules" / "axe-core" / "axe.min.js"
 CHECK = """async () => {
@@ -29,11 +31,23 @@ THEMES = {"light": "JupyterLab Light", "dark": "JupyterLab Dark"}
 DEFAULT = {("lab", "dark")}
 
 
+SETTLE_S = 20.0
+"""What is fading in or out has colours of its own for a moment; a fault stays."""
+
+
 def faults(notebook: NotebookPage) -> list[str]:
+    """Those that stay."""
     assert notebook.page.locator(".acp").count() > 0, "nothing to look at"
     if not notebook.page.evaluate("() => 'axe' in window"):
         notebook.page.evaluate(AXE.read_text() + ";void 0")
-    found: list[Any] = notebook.page.evaluate(CHECK)
+    found: list[Any] = []
+
+    def none() -> bool:
+        found[:] = notebook.page.evaluate(CHECK)
+        return not found
+
+    with suppress(AssertionError):
+        wait_until(none, "there is no fault", SETTLE_S)
     return found
 
 

@@ -26,7 +26,7 @@ from tests.notebook.kernels import ROOT
 ANSWER_S = 240.0
 """For everything in the page."""
 
-END_S = 30.0
+END_S = 120.0
 
 CELLS = 3
 """From the one that connects to the one that asks."""

@@ -11,7 +11,6 @@ from tests.browser.conftest import Open
 
 
 @pytest.mark.parametrize("host", ["lab", "notebook"])
-@pytest.mark.timeout(400)
 def test_nothing_is_lost_and_nothing_reordered(open_notebook: Open, host: str) -> None:
     run = streamed(open_notebook(CELLS, host=host))
     assert run.words == [f"{number}" for number in range(COUNT)]

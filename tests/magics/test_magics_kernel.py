@@ -14,10 +14,14 @@ from tests.notebook.kernels import Front, started
 pytestmark = [pytest.mark.timeout(240), pytest.mark.filterwarnings("default")]
 
 
+TOLD = "import time\nwhile not session.commands:\n    time.sleep(0.01)"
+"""The agent tells its commands when the session is open."""
+
+
 @pytest.fixture(scope="module")
 def kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Front]:
     with started(Path(sys.executable), tmp_path_factory.mktemp("kernel")) as front:
-        for cell in ("%load_ext acp_notebook", "%acp_agent demo", "class Thing:\n    size = 3"):
+        for cell in ("%load_ext acp_notebook", "%acp_agent demo", TOLD, "class Thing:\n    size = 3"):
             assert front.run(cell).content["status"] == "ok"
         yield front
         assert front.run("session.agent.close()").content["status"] == "ok"

@@ -56,7 +56,9 @@ def test_nothing_here_imports_a_library() -> None:
         "import sys, acp_notebook.notebook.content as c; c.contents([1], 1); c.contents(object(), 1);"
         "print({'numpy', 'pandas', 'polars', 'matplotlib', 'PIL', 'plotly', 'IPython'} & set(sys.modules))"
     )
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=240, check=True
+    )
     assert run.stdout.strip() == "set()"
 
 
@@ -303,7 +305,7 @@ def test_a_frame_and_a_figure_reach_the_agent_as_content_by_the_recording(tmp_pa
     tape = tmp_path / "tape.jsonl"
     with acp.connect("demo", cwd=tmp_path, record=tape) as session:
         frame = pandas.DataFrame({"price": [1.5, 2.5], "name": ["a", "b"]})
-        session.prompt("look", frame, figure, timeout=60)
+        session.prompt("look", frame, figure, timeout=240)
     sent = next(it.message for it in recording.load(tape) if it.message.get("method") == "session/prompt")
     text, table, label, picture = sent["params"]["prompt"]
     assert text == {"type": "text", "text": "look"}

@@ -45,12 +45,22 @@ class Page:
         self.notebook = json.loads(file.read_text())
         self.known = self.facts()
         self.dirty = False
-        self.mute = False
+        self._mute = False
         self.now = 1_000_000.0
         self.heard: list[Message] = []
         self.before: Callable[[Message], None] = lambda _: None
         documents = panel.documents
         self._send, documents._send = documents._send, self._received
+
+    @property
+    def mute(self) -> bool:
+        """It answers nothing; only then is an answer given up soon."""
+        return self._mute
+
+    @mute.setter
+    def mute(self, mute: bool) -> None:
+        self._mute = mute
+        live_module.ANSWER_S = 0.3 if mute else LIMIT_S
 
     def hello(self, **fields: Any) -> None:
         told = {"document": True, "live": True, "path": self.path, **fields}
@@ -158,8 +168,8 @@ def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
     monkeypatch.setattr(panel_module, "SessionWidget", Widget)
     monkeypatch.setattr(panel_module, "TurnWidget", TurnWidget)
     monkeypatch.setattr(panel_module, "Output", Output)
-    monkeypatch.setattr(live_module, "ANSWER_S", 0.3)
-    monkeypatch.setattr(live_module, "HELLO_S", 5.0)
+    monkeypatch.setattr(live_module, "ANSWER_S", LIMIT_S)
+    monkeypatch.setattr(live_module, "HELLO_S", LIMIT_S)
     monkeypatch.setenv("ACP_NOTEBOOK_CONFIG", str(tmp_path / "config"))
     folder = tmp_path / "root" / "work"
     folder.mkdir(parents=True)
@@ -339,7 +349,7 @@ def test_a_page_that_said_goodbye_has_nothing_open(stage: Stage, monkeypatch: py
     assert "Wrote" in stage.nb("edit", "a ONE")
     stage.page.do_save({})
     monkeypatch.delenv("JPY_SESSION_NAME")
-    monkeypatch.setattr(live_module, "HELLO_S", 0.0)
+    stage.panel.documents._expected = 0.0  # nor is any expected
     stage.page.widget.receive({"t": "bye", "view": stage.page.view})
     assert "Wrote" in stage.nb("edit", "b TWO")
     assert "TWO" in stage.file.read_text()

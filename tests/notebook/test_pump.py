@@ -8,6 +8,7 @@ from tests.notebook.kernels import Front
 
 BLOCK = "print('waiting'); print(wait(w.future('go')))"
 AWAIT = "print('waiting'); print(await wait_async(w.future('go')))"
+TRIES = 20
 BOTH = pytest.mark.parametrize("cell", [BLOCK, AWAIT], ids=["wait", "await"])
 
 
@@ -273,7 +274,9 @@ def test_an_error_in_the_cell_aborts_the_cells_behind_it(kernel: Front, widget: 
     kernel.click(widget, "go")
     assert kernel.result(id).content["ename"] == "ZeroDivisionError"
     assert [kernel.result(it).content["status"] for it in behind] == ["aborted", "aborted"]
-    assert kernel.run("print('healthy')").text == "healthy\n"
+    # As long as the kernel clears its queue, what comes is aborted, too.
+    later = (kernel.run("print('healthy')") for _ in range(TRIES))
+    assert next(it.text for it in later if it.content["status"] != "aborted") == "healthy\n"
 
 
 def test_a_failed_probe_leaves_a_plain_wait_and_says_so(kernel: Front) -> None:

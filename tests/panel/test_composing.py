@@ -23,6 +23,11 @@ from tests.waiting import wait_until
 __all__ = ["stage"]
 
 
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(composing, "OFFER_S", LIMIT_S)
+
+
 @pytest.fixture
 def shell(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """A shell of the user's, as the kernel has one."""

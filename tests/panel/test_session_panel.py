@@ -161,7 +161,7 @@ def test_what_cannot_be_is_refused(stage: Stage, message: Message) -> None:
 
 def test_the_stop_button_ends_the_turn(stage: Stage) -> None:
     stage.hello()
-    turn, _ = stage.show("/stream 100000 10")
+    turn, _ = stage.show("/stream 100000000 10")
     wait_until(lambda: turn.text != "", "the agent says something", LIMIT_S)
     stage.say(t="cancel", turn=turn._run.id)
     assert turn.wait(LIMIT_S).stop_reason == "cancelled"
@@ -234,6 +234,7 @@ def test_a_page_sets_the_mode_and_the_options(stage: Stage) -> None:
     ids=str,
 )
 def test_what_the_agent_does_not_have_is_refused(stage: Stage, message: Message) -> None:
+    wait_until(lambda: stage.session.commands != (), "the agent has told what it tells at first", LIMIT_S)
     stage.hello()
     before = stage.session.transcript
     stage.say(**message)

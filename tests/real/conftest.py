@@ -21,6 +21,7 @@ import acp_notebook as acp
 from acp_notebook.agent.recordings import recording
 from tests.agents import mock_model
 from tests.agents.mock_model import use
+from tests.patience import be_patient
 from tests.schema import validate_all
 
 ROOT = Path(__file__).parents[2]
@@ -120,6 +121,11 @@ class Starter:
     def sent(self) -> list[str]:
         """The methods that we called and answered, all of it valid."""
         return [it for path in self.recordings for it in validate_all(recording.load(path), "c2a")]
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    be_patient(monkeypatch)
 
 
 @pytest.fixture(autouse=True)

@@ -69,6 +69,7 @@ def test_a_file_is_written_and_read_and_a_command_run_by_us_with_one_question_fo
     assert acts(session, "edit") == [(str(written), "done")]
     assert (str(there), "done") in acts(session, "read")
     assert "marker" in turn.tool_calls[1].text
+    wait_until(lambda: turn.terminals[0].released, "the agent has released it", LIMIT_S)
     (terminal,) = turn.terminals
     assert (terminal.output, terminal.exit_code, terminal.released) == ("out\nerr\n", 3, True)
     assert [outcome for _, outcome in acts(session, "execute")] == ["failed"]
@@ -225,5 +226,5 @@ def test_close_in_a_command_leaves_no_process(agent: Starter) -> None:
     pids = {pid_in(agent.cwd)} | family(session.agent.pid)
     assert session.agent.pid in pids and len(pids) > 1
     session.close()
-    assert [pid for pid in pids if not gone(pid)] == []
+    wait_until(lambda: all(map(gone, pids)), "nothing is left")
     assert turn.stop_reason == "cancelled"
