@@ -98,7 +98,7 @@ def connect(
     folder unless you name a `cwd`, commands are not run. `redact` is a function from text to text that
     sees all text before it is put into the notebook's file. `secrets` are texts and regular expressions
     that appear nowhere: neither in the transcript nor in any file. Nor do the values of `env`, but for short
-    ones that read as a setting (`LEVEL=info`) and whose names do not say that they are secrets.
+    ones that read as a setting and whose names say that they are one (`AWS_REGION=us-east-1`).
 
     `load` and `resume` open a session that the agent keeps, with and without its history, instead of a new
     one. An agent that wants a sign-in shows its ways below the cell, which waits; `auth` names the one to

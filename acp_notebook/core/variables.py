@@ -1,8 +1,8 @@
 """Which variables hold secrets: by their name, and by the shape and the length of their value.
 
 Pure. Knows nothing of where a secret is taken out (`redaction`). In doubt it is one: only a short value that
-reads as a setting (`info`, `us-east-1`, `8080`), of a variable whose name says nothing of a secret, is none.
-Such a word is found in any text, and to take it out would hide nothing and spoil much.
+reads as a setting (`us-east-1`, `8080`), of a variable whose name says that it is one (`REGION`, `PORT`), is
+none, and a few words that stand in every text. To take those out would hide nothing and spoil much.
 """
 
 from __future__ import annotations
@@ -22,6 +22,64 @@ MOST_DIGITS = 5
 """Of a number that is a setting: a port has five. Codes that are sent to a phone have six."""
 
 _NO_SECRETS = frozenset({"true", "false", "none", "null"})
+
+_COMMON = frozenset(
+    [
+        "auto",
+        "default",
+        "always",
+        "never",
+        "debug",
+        "info",
+        "warn",
+        "warning",
+        "error",
+        "verbose",
+        "quiet",
+        "test",
+        "testing",
+        "local",
+        "development",
+        "production",
+        "staging",
+        "utf8",
+        "utf-8",
+    ]
+)
+"""Words that stand in every text; secrets only where the name says so."""
+
+_SETTINGS = frozenset(
+    [
+        "mode",
+        "level",
+        "region",
+        "zone",
+        "port",
+        "lang",
+        "language",
+        "locale",
+        "timezone",
+        "model",
+        "env",
+        "environment",
+        "theme",
+        "color",
+        "colors",
+        "format",
+        "version",
+        "python",
+        "features",
+        "shell",
+        "term",
+        "editor",
+        "encoding",
+        "timeout",
+        "retries",
+        "workers",
+        "threads",
+    ]
+)
+"""The last words of names that say: a setting."""
 
 _SECRET_FIELD = re.compile(
     r"token|secret|password|passwd|credential|api[-_]?key|authorization|cookie", re.IGNORECASE
@@ -48,7 +106,9 @@ def holds_secret(name: str, value: str) -> bool:
     """Whether the variable's value must not be seen."""
     if not can_be_hidden(value):
         return False
-    return names_secret(name) or _names_secret_variable(name) or not _is_setting(value)
+    if names_secret(name) or _names_secret_variable(name):
+        return True
+    return not (value.lower() in _COMMON or (_names_setting(name) and _is_setting(value)))
 
 
 def can_be_hidden(value: str) -> bool:
@@ -58,6 +118,10 @@ def can_be_hidden(value: str) -> bool:
 
 def _names_secret_variable(name: str) -> bool:
     return any(_SECRET_VARIABLE.search(it) for it in (name, name.lower()))
+
+
+def _names_setting(name: str) -> bool:
+    return re.split(r"[-_.]", name.lower())[-1] in _SETTINGS
 
 
 def _is_setting(value: str) -> bool:
