@@ -65,7 +65,7 @@ def test_what_is_judged_is_what_would_be_done_though_it_is_shown_without_secrets
         seen.append(request.tool)
         return "allow"
 
-    env = {"TEAM": "alpha", "KEY": SECRET}
+    env = {"TEAM_KEY": "alpha", "KEY": SECRET}
     with acp.connect("demo", cwd=folder, env=env, permissions=allow, undo=False) as session:
         assert "Wrote" in session.prompt("/edit a.txt text", timeout=LIMIT_S).text
         session.prompt(f"/run echo {SECRET}", timeout=LIMIT_S)
@@ -78,3 +78,14 @@ def test_what_is_judged_is_what_would_be_done_though_it_is_shown_without_secrets
         assert {offer.scope for it in questions for offer in it.offers if "echo" in offer.name} <= {"session"}
         for text in (session.to_text(), repr(session.transcript), repr(session.audit)):
             assert SECRET not in text
+
+
+def test_a_setting_stays_in_the_text_and_the_secret_beside_it_does_not(tmp_path: Path) -> None:
+    env = {"DEBUG": "true", "MODE": "development", "LEVEL": "info", "KEY": SECRET}
+    tape = tmp_path / "tape.jsonl"
+    with acp.connect("demo", cwd=tmp_path, env=env, undo=False, record=tape) as session:
+        session.prompt(f"info on development: {SECRET}", timeout=LIMIT_S)
+        shown = session.to_text()
+    for text in (shown, tape.read_text()):
+        assert "info on development: [redacted]" in text
+        assert SECRET not in text
