@@ -243,6 +243,7 @@ class AgentHost:
         self.store.check("load", self.facts.capabilities.load)
         self._not_open(id)
         conversation.opened(await self.load_history(conversation, id))
+        self.store.entitle(conversation)
 
     async def load_history(self, conversation: Conversation, id: str) -> SessionFacts:
         known = conversation in self.conversations
@@ -263,6 +264,7 @@ class AgentHost:
         facts = await self.open(v1.resume_session, v1.read_session, conversation, id)
         conversation.opened(facts)
         self.adopt(conversation, id)
+        self.store.entitle(conversation)
 
     async def fork(self, conversation: Conversation, id: str) -> None:
         """A session that goes on from another one, which stays as it is."""

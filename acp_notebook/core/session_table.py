@@ -68,7 +68,9 @@ class SessionTable(Sequence[SessionInfo]):
     def _after(self) -> list[str]:
         more = len(self._sessions) - SHOWN_SESSIONS
         notes = [f"… {more} more"] if more > 0 else []
-        return notes + ([] if self.complete else ["… the agent's list does not end; this is its beginning"])
+        return notes + (
+            [] if self.complete else ["… this is the beginning of the agent's list: its end did not come"]
+        )
 
 
 def _time(text: str | None) -> str:

@@ -17,6 +17,9 @@ from ..errors import Error
 if TYPE_CHECKING:
     from ..running_agent import Agent
 
+MOST_ROWS = 5_000
+"""Of one page of the agent's: what a browser takes in at once."""
+
 SHOWN_CHARS = 300
 """Of a title or a path: a row is one line."""
 
@@ -51,7 +54,8 @@ class Picker:
     async def _page(self, cursor: str | None) -> dict[str, Any]:
         found, following = await self._conversation.host.store.page(None, cursor, self._conversation)
         self._folders |= {it.id: it.cwd for it in found}
-        return {"sessions": [self._row(it) for it in found], "cursor": following}
+        rows = [self._row(it) for it in found[:MOST_ROWS]]
+        return {"sessions": rows, "cursor": following, "left_out": len(found) - len(rows)}
 
     def _row(self, info: SessionInfo) -> dict[str, Any]:
         clean = self._conversation.host.launch.redactor.text

@@ -414,6 +414,8 @@ export interface Picked {
   rid: string;
   sessions?: readonly KeptSession[];
   cursor?: string | null;
+  /** How many more the agent's page had: too many for a list. */
+  left_out?: number;
   model?: string;
   deleted?: string;
   error?: string;

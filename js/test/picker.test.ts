@@ -2,7 +2,7 @@
 
 import { afterEach, describe, expect, it, vi } from "vitest";
 import type { KeptSession, Picked, Picking } from "../src/types";
-import { matching, when } from "../src/view/picker";
+import { DRAWN, matching, when } from "../src/view/picker";
 import { press, settled, shown } from "./mounted";
 
 afterEach(() => document.body.replaceChildren());
@@ -55,6 +55,54 @@ describe("the picker", () => {
     await it.answer({ sessions: [kept("b"), kept("c")], cursor: null });
     expect(it.ids()).toEqual(["a", "b", "c"]);
     expect(it.find("[data-acp-picker-more]")).toBeNull();
+  });
+
+  const status = (it: { find: (what: string) => HTMLElement | null }) =>
+    it.find("[data-acp-picker] [role=status]")?.textContent?.trim();
+
+  it("draws a part of ten thousand, finds each of them, and tells how many there are", async () => {
+    const it = await opened();
+    const all = Array.from({ length: 10_000 }, (_, number) => kept(`s${number}`));
+    await it.answer({ sessions: all, cursor: "2", left_out: 7 });
+    expect(it.ids()).toHaveLength(DRAWN);
+    expect(status(it)).toBe("10000 sessions so far 7 more are not listed: too many at once.");
+    const asked = it.asked();
+    it.find("[data-acp-picker-more]")?.click();
+    await settled();
+    expect(it.ids()).toHaveLength(2 * DRAWN);
+    expect(it.asked()).toBe(asked); // these had come already
+    await it.type("s9999");
+    expect(it.ids()).toEqual(["s9999"]);
+    expect(status(it)).toMatch(/^1 of 10000 sessions so far/);
+    it.find("[data-acp-picker-more]")?.click();
+    expect(it.asked()).toMatchObject({ t: "sessions", cursor: "2" });
+  });
+
+  it("ends a list that goes in a circle, and says so", async () => {
+    const it = await opened();
+    await it.answer({ sessions: [kept("a")], cursor: "1" });
+    expect(status(it)).toBe("1 session so far");
+    it.find("[data-acp-picker-more]")?.click();
+    await it.answer({ sessions: [kept("a")], cursor: "1" });
+    expect(it.ids()).toEqual(["a"]);
+    expect(it.find("[data-acp-picker-more]")).toBeNull();
+    expect(status(it)).toBe("1 session The agent's list begins again here.");
+  });
+
+  it("does not call a list empty that goes on", async () => {
+    const it = await opened();
+    await it.answer({ sessions: [], cursor: "1" });
+    expect(status(it)).toBe("No sessions so far.");
+    it.find("[data-acp-picker-more]")?.click();
+    await it.answer({ sessions: [], cursor: null });
+    expect(status(it)).toBe("No sessions yet.");
+  });
+
+  it("shows sessions that have neither a title nor a time", async () => {
+    const it = await opened();
+    await it.answer({ sessions: [kept("a", { title: null, updated_at: null })] });
+    expect(it.find(".acp-picker-title")?.textContent).toBe("Untitled");
+    expect(it.find("[data-acp-session] time")?.textContent).toBe("");
   });
 
   it("is searched by typing and opened by Enter, in the place of the panel", async () => {

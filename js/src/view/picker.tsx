@@ -1,7 +1,7 @@
 // The sessions that the agent keeps: found by typing, opened by Enter or a click, deleted after a question.
 // The page lists what has come; more comes by the agent's pages.
 
-import { useLayoutEffect, useId, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useId, useMemo, useRef, useState } from "preact/hooks";
 import type { Emit, KeptSession, Picked, Picking } from "../types";
 import { Icon } from "./icons";
 import { line } from "./words";
@@ -18,10 +18,16 @@ interface Props {
 
 let numbers = 0;
 
+/** Rows that are drawn at once; typing searches all that have come. */
+export const DRAWN = 200;
+
 export function Picker({ offers, picked, live, emit, show, close }: Props) {
   const lists = offers.includes("list");
   const [rows, setRows] = useState<readonly KeptSession[]>([]);
   const [cursor, setCursor] = useState<string | null>(null);
+  const [followed, setFollowed] = useState<ReadonlySet<string>>(new Set());
+  const [note, setNote] = useState("");
+  const [drawn, setDrawn] = useState(DRAWN);
   const [wanted, setWanted] = useState<Picking | null>(null);
   const [trouble, setTrouble] = useState<string | null>(null);
   const [text, setText] = useState("");
@@ -30,7 +36,8 @@ export function Picker({ offers, picked, live, emit, show, close }: Props) {
   const field = useRef<HTMLInputElement>(null);
   const id = useId();
   const how = offers.includes("load") ? "load" : offers.includes("resume") ? "resume" : null;
-  const found = matching(rows, text);
+  const matched = useMemo(() => matching(rows, text), [rows, text]);
+  const found = matched.slice(0, drawn);
   const at = Math.min(active, found.length - 1);
 
   const ask = (intent: Picking) => {
@@ -59,9 +66,15 @@ export function Picker({ offers, picked, live, emit, show, close }: Props) {
       setRows(rows.filter((row) => row.id !== answer.deleted));
       return setDeleting(null);
     }
-    const known = new Set(rows.map((row) => row.id));
-    setRows([...rows, ...(answer.sessions ?? []).filter((row) => !known.has(row.id))]);
-    setCursor(answer.cursor ?? null);
+    const all = new Map([...rows, ...(answer.sessions ?? [])].map((row) => [row.id, row]));
+    for (const row of rows) all.set(row.id, row);
+    const next = answer.cursor ?? null;
+    const again = next !== null && followed.has(next) && all.size === rows.length;
+    if (next !== null) setFollowed(new Set([...followed, next]));
+    setRows([...all.values()]);
+    setCursor(again ? null : next);
+    if (again) setNote("The agent's list begins again here.");
+    else if (answer.left_out) setNote(`${answer.left_out} more are not listed: too many at once.`);
   }, [picked, wanted]);
 
   const key = (event: KeyboardEvent) => {
@@ -100,6 +113,7 @@ export function Picker({ offers, picked, live, emit, show, close }: Props) {
             onInput={({ currentTarget }) => {
               setText(currentTarget.value);
               setActive(0);
+              setDrawn(DRAWN);
             }}
           />
         )}
@@ -146,18 +160,29 @@ export function Picker({ offers, picked, live, emit, show, close }: Props) {
         </ul>
       )}
       <p class="acp-quiet" role="status">
-        {statusText(lists, wanted, rows.length, found.length)}
+        {statusText(lists, wanted, rows.length, matched.length, cursor !== null)} {note}
       </p>
-      {cursor !== null && (
+      {matched.length > found.length ? (
         <button
           type="button"
           class="acp-more"
           data-acp-picker-more=""
-          disabled={!live || wanted !== null}
-          onClick={() => more(cursor)}
+          onClick={() => setDrawn(drawn + DRAWN)}
         >
-          Show more
+          Show {Math.min(DRAWN, matched.length - found.length)} more
         </button>
+      ) : (
+        cursor !== null && (
+          <button
+            type="button"
+            class="acp-more"
+            data-acp-picker-more=""
+            disabled={!live || wanted !== null}
+            onClick={() => more(cursor)}
+          >
+            Show more
+          </button>
+        )
       )}
     </section>
   );
@@ -272,11 +297,18 @@ export function when(text: string | null | undefined): string {
   return date.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
 }
 
-function statusText(lists: boolean, wanted: Picking | null, all: number, found: number): string {
+function statusText(
+  lists: boolean,
+  wanted: Picking | null,
+  all: number,
+  found: number,
+  more: boolean,
+): string {
   if (wanted?.t === "sessions") return "Loading…";
   if (wanted?.t === "open") return "Opening…";
   if (wanted?.t === "delete") return "Deleting…";
   if (!lists) return "";
-  if (all === 0) return "No sessions yet.";
-  return found === all ? `${all} sessions` : `${found} of ${all} sessions`;
+  if (all === 0) return more ? "No sessions so far." : "No sessions yet.";
+  const sessions = `${all} ${all === 1 ? "session" : "sessions"}${more ? " so far" : ""}`;
+  return found === all ? sessions : `${found} of ${sessions}`;
 }
