@@ -65,7 +65,7 @@ describe("the picker", () => {
     const all = Array.from({ length: 10_000 }, (_, number) => kept(`s${number}`));
     await it.answer({ sessions: all, cursor: "2", left_out: 7 });
     expect(it.ids()).toHaveLength(DRAWN);
-    expect(status(it)).toBe("10000 sessions so far 7 more are not listed: too many at once.");
+    expect(status(it)).toBe("10000 sessions so far · 7 more are not listed: too many at once.");
     const asked = it.asked();
     it.find("[data-acp-picker-more]")?.click();
     await settled();
@@ -86,7 +86,7 @@ describe("the picker", () => {
     await it.answer({ sessions: [kept("a")], cursor: "1" });
     expect(it.ids()).toEqual(["a"]);
     expect(it.find("[data-acp-picker-more]")).toBeNull();
-    expect(status(it)).toBe("1 session The agent's list begins again here.");
+    expect(status(it)).toBe("1 session · The agent's list begins again here.");
   });
 
   it("does not call a list empty that goes on", async () => {

@@ -160,7 +160,8 @@ export function Picker({ offers, picked, live, emit, show, close }: Props) {
         </ul>
       )}
       <p class="acp-quiet" role="status">
-        {statusText(lists, wanted, rows.length, matched.length, cursor !== null)} {note}
+        {statusText(lists, wanted, rows.length, matched.length, cursor !== null)}
+        {note && ` · ${note}`}
       </p>
       {matched.length > found.length ? (
         <button
