@@ -1,7 +1,8 @@
 """What a checkpoint costs, as a ratio to `git status` in the same tree, and how it grows with the files.
 
-Three things a turn needs of it: the first look at a tree (in the background), a later one when nothing has
-changed, and one when ten files have. Run alone: `python -m benchmarks.checkpoints [FILES]`.
+What a turn needs of it: the first look at a tree (in the background), a later one when nothing has changed,
+and one when ten files have; these both where the folders are watched, and where they cannot be. Run alone:
+`python -m benchmarks.checkpoints [FILES]`.
 """
 
 from __future__ import annotations
@@ -54,27 +55,37 @@ def measured(files: int) -> dict[str, float]:
         shadow = Shadow(str(root), Path(folder) / "state")
         try:
             found = {"first": seconds(shadow.mark)}
-            found["status"] = statistics.median(seconds(lambda: git(root, "status")) for _ in range(RUNS))
-            found["later"] = statistics.median(seconds(shadow.mark) for _ in range(RUNS))
-            costs = []
-            for run in range(RUNS):
-                start = shadow.mark()
-                for number in range(10):
-                    (root / f"d0/p{number * A_FOLDER}/f1.py").write_text(f"changed {run}\n")
-                costs.append(seconds(lambda start=start: list(shadow.compare(start, shadow.mark()))))  # type: ignore[misc]
-            found["a turn that changed ten"] = statistics.median(costs)
+            found["git status"] = statistics.median(seconds(lambda: git(root, "status")) for _ in range(RUNS))
+            found |= {f"{name}, unwatched": cost for name, cost in turns(shadow, root).items()}
+            found["idle: a watch is set up"] = seconds(lambda: shadow.reconcile(0, 0))
+            assert shadow.watched
+            found |= {f"{name}, watched": cost for name, cost in turns(shadow, root).items()}
+            found["idle: a look at all of it"] = seconds(lambda: shadow.reconcile(0, 0))
+            assert shadow.watched
             return found
         finally:
             shadow.close()
 
 
+def turns(shadow: Shadow, root: Path) -> dict[str, float]:
+    """A checkpoint when nothing has changed, and one after ten files have, with what became of them."""
+    nothing = statistics.median(seconds(shadow.mark) for _ in range(RUNS))
+    costs = []
+    for run in range(RUNS):
+        start = shadow.mark()
+        for number in range(10):
+            (root / f"d0/p{number * A_FOLDER}/f1.py").write_text(f"changed {run} {shadow.watched}\n")
+        costs.append(seconds(lambda start=start: list(shadow.compare(start, shadow.mark()))))  # type: ignore[misc]
+    return {"nothing changed": nothing, "a turn that changed ten": statistics.median(costs)}
+
+
 def main() -> int:
     files = int(sys.argv[1]) if len(sys.argv) > 1 else FILES
     small, large = measured(files // 10), measured(files)
-    print(f"{'':<28}{f'{files // 10:,} files':>16}{f'{files:,} files':>16}{'of git status':>16}{'growth':>9}")
+    print(f"{'':<36}{f'{files // 10:,} files':>16}{f'{files:,} files':>16}{'of git status':>16}{'growth':>9}")
     for name, cost in large.items():
-        ratio, growth = cost / large["status"], cost / small[name]
-        print(f"{name:<28}{small[name] * 1e3:>13.0f} ms{cost * 1e3:>13.0f} ms{ratio:>16.2f}{growth:>9.1f}")
+        ratio, growth = cost / large["git status"], cost / small[name]
+        print(f"{name:<36}{small[name] * 1e3:>13.1f} ms{cost * 1e3:>13.1f} ms{ratio:>16.3f}{growth:>9.1f}")
     return 0
 
 

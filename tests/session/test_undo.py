@@ -18,6 +18,7 @@ import acp_notebook as acp
 from acp_notebook.agent.undo import checkpoints
 from acp_notebook.agent.undo.covers import Found, Mark
 from acp_notebook.agent.undo.git import GitTrouble
+from acp_notebook.agent.undo.looking import Look
 from acp_notebook.agent.undo.shadow import Shadow
 from acp_notebook.core.changes import FileChange
 from acp_notebook.core.snapshot import Changes, ToolCall
@@ -345,7 +346,7 @@ def test_a_pipe_where_a_file_was_hides_nothing_else(
     demo: Demo, folder: Path, many: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if many:
-        monkeypatch.setattr("acp_notebook.agent.undo.shadow.ONE_BY_ONE", 0)
+        monkeypatch.setattr("acp_notebook.agent.undo.looking.ONE_BY_ONE", 0)
     (folder / "f").write_text("f\n")
     (folder / "g").write_text("g\n")
     session = demo(cwd=folder, permissions="allow")
@@ -452,9 +453,10 @@ def test_a_file_that_is_being_written_hides_nothing_else(
     demo: Demo, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """git stops where a file gets shorter while it reads it."""
-    real, log = Shadow._update, folder / "log"
+    monkeypatch.setattr("acp_notebook.agent.undo.shadow.WATCHING", False)
+    real, log = Look.update, folder / "log"
 
-    def update(self: Shadow, touched: list[str], *rest: Any) -> None:
+    def update(self: Look, touched: list[str], *rest: Any) -> None:
         if "log" in touched:
             log.write_text(log.read_text() + "more\n")
             raise GitTrouble("git update-index failed: fatal: failed to read 16384 bytes from 'log'")
@@ -462,13 +464,13 @@ def test_a_file_that_is_being_written_hides_nothing_else(
 
     session = demo(cwd=folder, permissions="allow")
     session.prompt("hello", timeout=LIMIT_S)
-    monkeypatch.setattr(Shadow, "_update", update)
+    monkeypatch.setattr(Look, "update", update)
     turn = session.prompt("/sh echo a > log; echo b > b.txt", timeout=LIMIT_S)
     found = {Path(it.path).name: (it.undoable, it.why) for it in turn.changes}
     assert found["b.txt"] == (True, None) and "being written" in str(found["log"][1])
     turn.revert()
     assert [it.name for it in folder.iterdir()] == ["log"]
-    monkeypatch.setattr(Shadow, "_update", real)
+    monkeypatch.setattr(Look, "update", real)
     session.prompt("hello", timeout=LIMIT_S)
     turn = session.prompt("/sh echo c >> log", timeout=LIMIT_S)
     assert [(Path(it.path).name, it.undoable) for it in turn.changes] == [("log", True)]
@@ -479,7 +481,7 @@ def test_a_lock_that_a_killed_git_left_is_no_hindrance(folder: Path, tmp_path: P
     try:
         before = shadow.mark()
         (folder / "a.txt").write_text("a\n")
-        shadow._lock_file.touch()
+        shadow._repository.lock_file.touch()
         [found] = shadow.compare(before, shadow.mark())
         assert found.path == str(folder / "a.txt")
     finally:
@@ -673,7 +675,7 @@ def test_a_closed_session_leaves_nothing_but_what_the_next_one_begins_with(
 def test_what_is_too_large_is_named_and_cannot_be_undone(
     demo: Demo, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("acp_notebook.agent.undo.shadow.MOST_FILE", 1000)
+    monkeypatch.setattr("acp_notebook.agent.undo.trees.MOST_FILE", 1000)
     (folder / "big.csv").write_bytes(b"x" * 2000)
     session = demo(cwd=folder, permissions="allow")
     turn = session.prompt(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ...core import changes as ch
 from ...core.changes import Shape, Version
@@ -126,6 +126,21 @@ class Booker:
         same = (self._ledger.version(change.before), self._ledger.version(change.after)) == (before, after)
         usual = all(it is None or (not it.link and not it.mode & 0o111) for it in (before, after))
         return same and usual and not is_notebook(change.path)
+
+    def enter_late(
+        self,
+        turn: TurnChanges,
+        seen: Sequence[Seen],
+        tools: Sequence[ToolCall],
+    ) -> None:
+        """What was found when the turn stood in the book: its files as they were in the end."""
+        for it in seen:
+            known = turn.of_path(it.path)
+            if known is None:
+                self.enter(turn, [it], {}, tools)
+            elif known.state == "applied" and it.why_not is None and not known.live:
+                known.parts = (*known.parts[:-1], replace(known.parts[-1], after=it.after))
+                known.shape = None
 
     def _has_other_cells(self, seen: Seen) -> bool:
         found = cell_changes(self._ledger.version(seen.before), self._ledger.version(seen.after))

@@ -12,6 +12,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from ..threads import on_a_thread
 from .covers import Cover, Found, Mark, NotCovered
@@ -40,6 +41,8 @@ class Marks:
     """What was said of it when it was recorded, …"""
     filled: frozenset[str] = frozenset()
     """… and the folders that were empty before it, and are not any more."""
+    ends: dict[Folder, int] = field(default_factory=dict)
+    """When the turn was over, by the clock of `Mark.at`."""
 
     @property
     def empty(self) -> frozenset[str]:
@@ -88,6 +91,10 @@ class Folder:
     def compare(self, before: Mark, after: Mark) -> Iterator[Found]:
         return self._covering().compare(before, after)
 
+    def reconcile(self, since: int, until: int) -> list[Found]:
+        """On any thread; see `Cover.reconcile`."""
+        return [] if self._cover is None or self._closed else self._cover.reconcile(since, until)
+
     def kill(self) -> None:
         self._closed = True
         if self._cover is not None:
@@ -118,7 +125,6 @@ class Checkpoints:
     def __init__(self, folders: Sequence[str]) -> None:
         outer = [it for it in folders if not any(_below(it, other) for other in folders if other != it)]
         self._folders = [Folder(path) for path in dict.fromkeys(outer)]
-        self._closing: asyncio.Task[None] | None = None
 
     @property
     def covers(self) -> bool:
@@ -166,13 +172,25 @@ class Checkpoints:
                         with contextlib.suppress(NotCovered):
                             await asyncio.shield(folder.mark())
                     after = await asyncio.shield(folder.mark())
+                marks.ends[folder] = after.at
                 empty |= after.empty
-                await on_a_thread(lambda it=folder, one=before, other=after: _hand_out(it, one, other, keep))  # type: ignore[misc]
+                await on_a_thread(partial(_hand_out, folder, before, after, keep))
             except NotCovered as error:
                 marks.missing[folder.path] = str(error)
             except TimeoutError:
                 marks.missing[folder.path] = LATE
         return frozenset(empty)
+
+    async def reconcile(self, marks: Marks) -> list[Found]:
+        """When nobody waits: get ready for the next mark. Returns what the marks of the turn overlooked."""
+        found: list[Found] = []
+        for folder in self._folders:
+            if folder.busy:
+                with contextlib.suppress(NotCovered):
+                    await asyncio.shield(folder.mark())
+            times = (marks.marks[folder].at, marks.ends[folder]) if folder in marks.ends else (0, 0)
+            found += await on_a_thread(partial(folder.reconcile, *times), "acp-reconcile")
+        return found
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -55,6 +55,12 @@ class Cover(Protocol):
 
     def compare(self, before: Mark, after: Mark) -> Iterator[Found]: ...
 
+    def reconcile(self, since: int, until: int) -> list[Found]:
+        """When nobody waits: put in order what makes the next mark cheap.
+
+        Returns what changed between these times and no mark has found. Given up when a mark is wanted.
+        """
+
     def kill(self) -> None:
         """End what is under way; from any thread."""
 

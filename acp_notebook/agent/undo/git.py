@@ -81,13 +81,25 @@ class Git:
         self._lock = threading.Lock()
         self._closed = False
 
+    @property
+    def closed(self) -> bool:
+        return self._closed
+
+    def another(self, index: Path) -> Git:
+        """For the same repository, to be ended by itself."""
+        made = Git(Path(self._env["GIT_DIR"]), self._work_tree, index)
+        made._options = [*self._options]
+        return made
+
     def option(self, name: str, value: str) -> None:
         self._options += ["-c", f"{name}={value}"]
 
-    def run(self, *words: str, given: Iterable[bytes] = (), limit: float = OURS_S) -> bytes:
-        """Its output; raises GitTrouble."""
+    def run(
+        self, *words: str, given: Iterable[bytes] = (), limit: float = OURS_S, fine: tuple[int, ...] = (0,)
+    ) -> bytes:
+        """Its output; raises GitTrouble. `fine`: with which it may end."""
         with self.start(*words, given=given) as started:
-            return started.output(limit)
+            return started.output(limit, fine)
 
     def start(self, *words: str, given: Iterable[bytes] = ()) -> Started:
         """A command on its way, so that several go at once. What is `given` is its input."""
@@ -129,7 +141,8 @@ class Git:
                 if stdin is not None:
                     stdin.close()
             self._running.add(process)
-        return Started(words[0], process, self._running.discard)
+        name = next(it for it in words if not it.startswith("-"))
+        return Started(name, process, self._running.discard)
 
     def kill(self) -> None:
         """End what runs; nothing can be started any more."""
@@ -163,12 +176,12 @@ class Started:
         if callable(self._over):
             self._over(process)
 
-    def output(self, limit: float = OURS_S) -> bytes:
+    def output(self, limit: float = OURS_S, fine: tuple[int, ...] = (0,)) -> bytes:
         try:
             out, err = self._process.communicate(timeout=limit)
         except subprocess.TimeoutExpired:
             raise GitTrouble(f"git {self._name} took longer than {limit:g} s") from None
-        if self._process.returncode:
+        if self._process.returncode not in fine:
             said = err.decode(errors="replace").strip().splitlines()
             raise GitTrouble(f"git {self._name} failed: {said[0] if said else self._process.returncode}")
         return out
@@ -219,3 +232,29 @@ def names(output: bytes) -> list[str]:
 def lines(paths: Sequence[str]) -> list[bytes]:
     """Paths, as input with -z."""
     return [os.fsencode(path) + b"\0" for path in paths]
+
+
+AT_ONCE = 500
+"""Paths in one command's arguments: a system takes 128 KB of them at the least."""
+
+
+def tree_entries(git: Git, tree: str, paths: Sequence[str]) -> list[tuple[str, int, str]]:
+    """Path, mode and object of the files in a tree that are these, or below these; raises GitTrouble."""
+    found: list[tuple[str, int, str]] = []
+    for start in range(0, len(paths), AT_ONCE):
+        part = paths[start : start + AT_ONCE]
+        for line in filter(None, git.run("ls-tree", "-r", "-z", tree, "--", *part).split(b"\0")):
+            head, _, path = line.partition(b"\t")
+            mode, _, oid = head.decode().split()
+            found.append((os.fsdecode(path), int(mode, 8), oid))
+    return found
+
+
+def ignored_among(git: Git, paths: Sequence[str]) -> set[str]:
+    """Those that the rules ignore, whether git knows them or not; raises GitTrouble."""
+    if not paths:
+        return set()
+    # It refuses to take paths literally; with "./" in front nothing in them means anything else.
+    words = ("--no-literal-pathspecs", "check-ignore", "-z", "--no-index", "--stdin")
+    said = names(git.run(*words, given=lines([f"./{it}" for it in paths]), fine=(0, 1)))
+    return {it.removeprefix("./") for it in said}

@@ -54,10 +54,9 @@ class Outside:
         self._pathspec = pathspec
         self._known: set[str] | None = None
 
-    def changed(self, git: Git, since: int) -> Iterator[Found]:
-        """Places in which something changed since then."""
-        words = ("ls-files", "-o", "-i", "--exclude-standard", "--directory", "-z", *self._pathspec)
-        ignored = [it for it in names(git.run(*words, limit=OURS_S)) if _told(it)]
+    def changed(self, git: Git, since: int, ignored_now: frozenset[str] | None = None) -> Iterator[Found]:
+        """Places in which something changed since then. `ignored_now`: those that are known to be ignored."""
+        ignored = [it for it in self._ignored(git, ignored_now) if _told(it)]
         end = time.monotonic() + MOST_S
         left = MOST_ENTRIES
         skipped: list[str] = []
@@ -80,6 +79,11 @@ class Outside:
         self._known = set(ignored)
         self.notes = _notes(ignored, skipped)
 
+    def _ignored(self, git: Git, known: frozenset[str] | None) -> list[str]:
+        if known is not None:
+            return [it for it in sorted(known) if os.path.lexists(os.path.join(self._top, it.rstrip("/")))]
+        return ignored_places(git, self._pathspec)
+
     def _look(self, path: str, since: int, most: int, end: float) -> tuple[_Count, int]:
         """What changed there; and how many entries were looked at."""
         count = _Count()
@@ -98,6 +102,12 @@ class Outside:
             count.changed += sum(_changed(os.path.join(place, it), since) for it in files)
         count.changed = count.changed or folders  # something was taken away
         return count, used
+
+
+def ignored_places(git: Git, pathspec: tuple[str, ...]) -> list[str]:
+    """What the rules ignore: folders as a whole, which end with "/"; raises GitTrouble."""
+    words = ("ls-files", "-o", "-i", "--exclude-standard", "--directory", "-z", *pathspec)
+    return names(git.run(*words, limit=OURS_S))
 
 
 def _changed(path: str, since: int) -> bool:

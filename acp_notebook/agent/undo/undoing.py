@@ -10,6 +10,7 @@ import asyncio
 import os
 import time
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from ...core.changes import Version
@@ -63,6 +64,7 @@ class Undoing:
         self._marks = Marks()
         self._busy = asyncio.Lock()
         self._ending: asyncio.Task[None] | None = None
+        self._resting: asyncio.Task[None] | None = None
         self._starting = False
         """The folders are marked for a turn that has not begun yet: nothing is undone in between."""
         self._begun = 0
@@ -78,6 +80,7 @@ class Undoing:
     def warm(self) -> None:
         """The session is open: the first look at its folders can begin."""
         self._checkpoints.warm()
+        self._rest(None, Marks())
 
     async def turn_starts(self) -> None:
         """Before the prompt goes out. What is being undone is seen through first; all else is bounded."""
@@ -112,7 +115,35 @@ class Undoing:
         settling = self._settle(run, marks, overlapped, self._conversation.id)
         self._ending = asyncio.get_running_loop().create_task(settling)
         self._ending.add_done_callback(_taken)
+        self._rest(run, marks)
         await self.settled(SETTLE_S if self.covers else None)  # what is not looked for is there at once
+
+    def _rest(self, run: TurnRun | None, marks: Marks) -> None:
+        """Nobody waits for this: the next turn is made ready for, and cuts it short."""
+        if not self.covers:
+            return
+        self._resting = asyncio.get_running_loop().create_task(self._reconcile(run, marks))
+        self._resting.add_done_callback(_taken)
+
+    async def _reconcile(self, run: TurnRun | None, marks: Marks) -> None:
+        begun = self._begun
+        await self.settled()
+        if self._starting or self._begun != begun:
+            return
+        overlooked = await self._checkpoints.reconcile(marks)
+        if run is None or not overlooked:
+            return
+        async with self._busy:
+            finds, ours = Finds(self.ledger), self._our_files()
+            for found in overlooked:
+                if os.path.realpath(found.path) not in ours:
+                    await on_a_thread(partial(finds.take, found))
+            in_pages = await self._open_notebooks()
+            seen = await on_a_thread(lambda: self._booker.but_saved(finds.seen, in_pages))
+            if seen:
+                turn = self.ledger.turn(run.id, run.key or "")
+                self._booker.enter_late(turn, seen, self._tools(run))
+                await self.tell(turn)
 
     @property
     def settling(self) -> bool:
@@ -134,8 +165,7 @@ class Undoing:
             in_pages = await self._open_notebooks() if finds.seen else frozenset()
             seen = await on_a_thread(lambda: self._booker.but_saved(finds.seen, in_pages))
             await self._record(run, session, seen, notes, marks, empty)
-            items = self._conversation.read(lambda transcript: transcript.turn_items(run.key))
-            tools = [it for it in items if isinstance(it, ToolCall)]
+            tools = self._tools(run)
             acted = any(it.kind in CHANGING for it in tools)
             if not seen and run.id not in self.ledger.turns and not (marks.missing and acted):
                 return
@@ -148,6 +178,10 @@ class Undoing:
                 return
             turn.notes += notes
             await self.tell(turn)
+
+    def _tools(self, run: TurnRun) -> list[ToolCall]:
+        items = self._conversation.read(lambda transcript: transcript.turn_items(run.key))
+        return [it for it in items if isinstance(it, ToolCall)]
 
     async def _open_notebooks(self) -> frozenset[str]:
         """Pages save them whenever they like: that is no change of the agent's."""
