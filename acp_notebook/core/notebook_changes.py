@@ -105,6 +105,8 @@ def merged_version(source: Version, target: Version, now: Version) -> Version | 
     """The same for a file; a text says why it cannot be."""
     try:
         made = brought(source.data, target.data, now.data)
-    except (Invalid, Conflict) as error:
+    except Conflict as error:
+        return f"it was changed since, in {error.places}"
+    except Invalid as error:
         return f"it was changed since, and does not go together with that: {error}"
     return replace(now, data=made.data, mode=target.mode if now.mode == source.mode else now.mode)

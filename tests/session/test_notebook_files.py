@@ -148,6 +148,8 @@ def test_a_conflict_writes_nothing_and_names_the_cell(demo: Demo, path: Path) ->
     )
     assert path.read_bytes() == before
     assert not questions(session), "nobody is asked about what cannot be"
+    [told] = notices(session)
+    assert "a.ipynb was not written: you and the agent changed it" in told and "cell 1 (by the user)" in told
     # Reading in parts again is enough to know better.
     lines = len(read(session, path).splitlines())
     mine = json.loads(

@@ -69,7 +69,7 @@ def test_outputs_and_edits_of_the_users_survive_an_undo(demo: Demo, path: Path) 
     assert sources(path) == ["ONE", "TWO", "three"]
     assert [len(it["outputs"]) for it in cells_of(path)] == [1, 0, 1]
     path.write_text(book(code("a", "one"), code("b", "mine"), code("c", "three")))
-    with pytest.raises(acp.Conflict, match="changed since"):
+    with pytest.raises(acp.Conflict, match=r"it was changed since, in cell 2 \(mine\)$"):
         turn.revert()
     assert sources(path) == ["one", "mine", "three"]
 

@@ -16,7 +16,6 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TypeVar
 
 from ...core.events import NoticeGiven
 from ...core.ipynb import (
@@ -43,8 +42,6 @@ from .forms import MAX_TEXT
 from .reading import Bytes, read_bytes, read_text
 from .roots import BadRequest, Failed, FileTrouble, NotFound, Place, Refused, Roots, TooLarge, visible
 from .writing import ATTEMPTS, Written, write_bytes
-
-T = TypeVar("T")
 
 MAX_NOTEBOOK = 512 * 2**20
 """Bytes of a notebook's file: with its images, far more than anyone can work with."""
@@ -266,10 +263,26 @@ class NotebookFiles:
         def work() -> Merged:
             return merge(base, text, now.data, keep_outputs=self._keep_outputs, protected=protected)
 
-        return await _checked(there.place, work)
+        try:
+            return await on_a_thread(work)
+        except Conflict as error:
+            self._tell_conflict(there.place, error)
+            raise BadRequest(f"{there.place.shown}: {error}") from None
+        except Invalid as error:
+            raise BadRequest(f"{there.place.shown}: {error}") from None
+
+    def _tell_conflict(self, place: Place, error: Conflict) -> None:
+        if error.both_changed:
+            title = f"{visible(os.path.basename(place.path))} was not written: you and the agent changed it"
+            self._tell_once(
+                title, f"It stays as you have it ({error.places}); the agent is told to read again."
+            )
 
     async def _made(self, place: Place, text: str) -> bytes:
-        return await _checked(place, lambda: created(text))
+        try:
+            return await on_a_thread(lambda: created(text))
+        except Invalid as error:
+            raise BadRequest(f"{place.shown}: {error}") from None
 
     def _tell_notes(self, place: Place, merged: Merged) -> None:
         if merged.notes:
@@ -293,7 +306,7 @@ class NotebookFiles:
             if not there.live or there.notebook is None:
                 raise Refused(f"{place.shown} was closed meanwhile: try again")
             now = there.notebook.data
-            merged = await _checked(place, lambda now=now: brought(source, target, now))  # type: ignore[misc]
+            merged = await _brought(place, source, target, now)
             if await self._carried_out(there, merged) is not None:
                 self._remember(place, merged.base)
                 return
@@ -362,10 +375,12 @@ class NotebookFiles:
         return True
 
 
-async def _checked(place: Place, work: Callable[[], T]) -> T:
+async def _brought(place: Place, source: bytes, target: bytes, now: bytes) -> Merged:
     try:
-        return await on_a_thread(work)
-    except (Invalid, Conflict) as error:
+        return await on_a_thread(lambda: brought(source, target, now))
+    except Conflict as error:
+        raise Refused(f"it was changed since, in {error.places}") from None
+    except Invalid as error:
         raise BadRequest(f"{place.shown}: {error}") from None
 
 

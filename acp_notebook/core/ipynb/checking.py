@@ -35,19 +35,20 @@ def read_written(text: str | bytes) -> Notebook:
         for name, kind in (("metadata", dict), ("attachments", dict), ("outputs", list)):
             if not isinstance(fields.get(name, kind()), kind):
                 word = "object" if kind is dict else "list"
-                raise Invalid(f"cell {index}: its {name} is no JSON {word}", cell=index)
+                raise Invalid(f"cells[{index}]: its {name} is no JSON {word}", cell=index)
         id = fields.get("id")
         if id is None:
             continue
         if not is_id(id):
             raise Invalid(
-                f"cell {index}: its id {_short(id)} is none; 1 to 64 letters, digits, - and _ are, "
+                f"cells[{index}]: its id {_short(id)} is none; 1 to 64 letters, digits, - and _ are, "
                 "or leave the id out and one is made",
                 cell=index,
             )
         if id in known:
             raise Invalid(
-                f"cells {known[id]} and {index} have the same id {id!r}: leave it out of the one that is new",
+                f"cells[{known[id]}] and cells[{index}] have the same id {id!r}: "
+                "leave it out of the one that is new",
                 cell=index,
             )
         known[id] = index
@@ -61,7 +62,8 @@ def _short(value: Json) -> str:
 
 def check_type(type: str, index: int) -> None:
     if type not in TYPES:
-        raise Invalid(f"cell {index}: its cell_type {_short(type)} is none of {', '.join(TYPES)}", cell=index)
+        known = ", ".join(TYPES)
+        raise Invalid(f"cells[{index}]: its cell_type {_short(type)} is none of {known}", cell=index)
 
 
 def check_text(text: str, what: str, index: int | None = None) -> None:
@@ -137,7 +139,7 @@ _OF_NOTEBOOKS: _Rules = {
 
 def check_metadata(metadata: Mapping[str, Json], type: str | None, index: int | None = None) -> None:
     """Of a cell of that type, or of the notebook (None)."""
-    where = "the notebook's metadata" if index is None else f"cell {index}: its metadata"
+    where = "the notebook's metadata" if index is None else f"cells[{index}]: its metadata"
     check_plain(metadata, where, index)
     rules = _OF_NOTEBOOKS if type is None else _OF_CELLS.get(type, {})
     for name, fits in rules.items():

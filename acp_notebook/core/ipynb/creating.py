@@ -32,7 +32,7 @@ def created(written: str | bytes) -> bytes:
 
 def _cell(cell: Cell, index: int, names: Names) -> dict[str, Json]:
     check_type(cell.type, index)
-    check_text(cell.source, f"cell {index}", index)
+    check_text(cell.source, f"cells[{index}]", index)
     metadata = without_placeholders(cell.metadata)
     check_metadata(metadata, cell.type, index)
     made: dict[str, Json] = {
@@ -43,11 +43,11 @@ def _cell(cell: Cell, index: int, names: Names) -> dict[str, Json]:
     }
     if cell.type == "code":
         outputs = [it for it in cell.outputs if is_output(it) and not is_shown_output(it)]
-        check_plain(outputs, f"cell {index}: its outputs", index)
+        check_plain(outputs, f"cells[{index}]: its outputs", index)
         made |= {"execution_count": count_of(cell.fields.get("execution_count")), "outputs": outputs}
     else:
         pictures = {name: it for name, it in cell.attachments.items() if _is_picture(it)}
-        check_plain(pictures, f"cell {index}: its attachments", index)
+        check_plain(pictures, f"cells[{index}]: its attachments", index)
         made |= {"attachments": pictures} if pictures else {}
     return {key: made[key] for key in sorted(made)}
 

@@ -30,7 +30,7 @@ from .eliding import is_shown_output, shown_attachments
 from .metadata import Clashing, added_attachments, attachment_key, merged_metadata, same, without_placeholders
 from .names import Names, is_id
 from .pairing import paired
-from .problems import Clash, Conflict, Invalid, first_line
+from .problems import SINCE, Clash, Conflict, Invalid, first_line
 from .reading import Cell, Data, Notebook, read
 from .views import Content, Seen, View, as_agent_sees, content_of
 from .writing import Fields, rewritten
@@ -146,7 +146,7 @@ class _Merging:
         if self._is_protected(there):
             self._clash("the cell whose prompt is running cannot be deleted", there)
         elif content_of(self._there.cells[there]) != cell.content:
-            self._clash("you delete it, but it was changed since you read it", there)
+            self._clash(f"you delete it, but it{SINCE}", there)
         else:
             self._check_twins(cell, there)
 
@@ -194,10 +194,10 @@ class _Merging:
     def _new_content(self, cell: Seen, written: Cell, now: Cell, here: int, there: int) -> dict[str, Json]:
         if content_of(now) != cell.content:
             if content_of(now) != content_of(written):
-                self._clash("it was changed since you read it", there)
+                self._clash(f"it{SINCE}", there)
             return {}
         self._check_twins(cell, there)
-        check_text(written.source, f"cell {here}", here)
+        check_text(written.source, f"cells[{here}]", here)
         fields: dict[str, Json] = {"source": _as_before(written.source, now)}
         if written.type != cell.type:
             check_type(written.type, here)
@@ -205,7 +205,7 @@ class _Merging:
                 self._clash("the cell whose prompt is running must stay a code cell", there)
             fields["cell_type"] = written.type
             if now.attachments and written.type == "code":
-                self._notes.append(f"cell {here}: its attachments went, because a code cell cannot have any")
+                self._notes.append(f"cells[{here}]: its attachments went: a code cell cannot have any")
         elif now.type == "code" and not self._keep_outputs and not self._is_protected(there):
             fields |= self._run_of(written)
         return fields
@@ -222,12 +222,12 @@ class _Merging:
         if "metadata" not in written.fields or same(written.metadata, cell.metadata):
             return now.metadata
         if not written.metadata:
-            self._notes.append(f"cell {here}: its metadata was kept; an empty one says nothing")
+            self._notes.append(f"cells[{here}]: its metadata was kept; an empty one says nothing")
             return now.metadata
         try:
             metadata = merged_metadata(cell.metadata, written.metadata, now.metadata)
         except Clashing as error:
-            self._clash(f"its metadata {error.key!r} was changed since you read it", there)
+            self._clash(f"its metadata {error.key!r}{SINCE}", there)
             return now.metadata
         if not same(metadata, now.metadata):
             check_metadata(written.metadata, type, here)
@@ -238,19 +238,19 @@ class _Merging:
         self._note_refused(refused, here)
         changed = [it for it in now.attachments if written.attachments.get(it) != cell.attachments.get(it)]
         if "attachments" in written.fields and changed:
-            self._notes.append(f"cell {here}: attachments that are there were kept as they are")
-        check_plain(added, f"cell {here}: its attachments", here)
+            self._notes.append(f"cells[{here}]: attachments that are there were kept as they are")
+        check_plain(added, f"cells[{here}]: its attachments", here)
         return {"attachments": {**now.attachments, **added}} if added else {}
 
     def _note_outputs(self, written: Cell, now: Cell, here: int) -> None:
         if written.outputs and not any(map(is_shown_output, written.outputs)):
-            self._notes.append(f"cell {here}: outputs were not taken; only running a cell makes them")
+            self._notes.append(f"cells[{here}]: outputs were not taken; only running a cell makes them")
         elif not written.outputs and now.outputs and content_of(written) == content_of(now):
-            self._notes.append(f"cell {here}: its outputs were kept, because it was not changed")
+            self._notes.append(f"cells[{here}]: its outputs were kept, because it was not changed")
 
     def _note_refused(self, names: Sequence[str], here: int) -> None:
         if names:
-            self._notes.append(f"cell {here}: no picture is known for the attachments {', '.join(names)}")
+            self._notes.append(f"cells[{here}]: no picture is known for the attachments {', '.join(names)}")
 
     @cached_property
     def _pictures(self) -> dict[tuple[str, str], Json]:
@@ -259,19 +259,19 @@ class _Merging:
     def _new_cell(self, here: int) -> dict[str, Json]:
         cell = self._wrote.cells[here]
         check_type(cell.type, here)
-        check_text(cell.source, f"cell {here}", here)
+        check_text(cell.source, f"cells[{here}]", here)
         metadata = without_placeholders(cell.metadata)
         check_metadata(metadata, cell.type, here)
         fields: dict[str, Json] = {"cell_type": cell.type, "metadata": metadata, "source": cell.source}
         if cell.type == "code":
             if not self._restoring and any(not is_shown_output(it) for it in cell.outputs):
-                self._notes.append(f"cell {here}: outputs were not taken; only running a cell makes them")
+                self._notes.append(f"cells[{here}]: outputs were not taken; only running a cell makes them")
             return {**fields, **self._run_of(cell)}
         if self._restoring:
             return {**fields, "attachments": cell.attachments} if cell.attachments else fields
         added, refused = added_attachments(cell.attachments, {}, self._pictures)
         self._note_refused(refused, here)
-        check_plain(added, f"cell {here}: its attachments", here)
+        check_plain(added, f"cells[{here}]: its attachments", here)
         return {**fields, "attachments": added} if added else fields
 
     # ---- the whole
@@ -287,7 +287,7 @@ class _Merging:
         mine, theirs = ([it for it in side if it in common] for side in (written, now))
         if mine != before:
             if theirs != before and theirs != mine:
-                self._clashes.append(Clash("the order of the cells was changed since you read it"))
+                self._clashes.append(Clash(f"the order of the cells{SINCE}"))
             self._check_protected_moves(before, mine)
             return filled(written, now)
         return filled(now, written)
@@ -317,9 +317,7 @@ class _Merging:
         try:
             metadata = merged_metadata(self._base.metadata, written, self._there.metadata)
         except Clashing as error:
-            self._clashes.append(
-                Clash(f"the notebook's metadata {error.key!r} was changed since you read it")
-            )
+            self._clashes.append(Clash(f"the notebook's metadata {error.key!r}{SINCE}"))
             return None
         if same(metadata, self._there.metadata):
             return None

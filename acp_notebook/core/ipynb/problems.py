@@ -1,7 +1,8 @@
 """Why a notebook cannot be read or written: `Invalid` and `Conflict`.
 
 Knows nothing of notebooks. The messages are for the agent (and for people): what is wrong, where, and
-what to do next. Whoever raises one of these has written nothing.
+what to do next. Whoever raises one of these has written nothing. An agent finds a cell by its id, or as
+cells[2] in the JSON; people count from 1.
 """
 
 from __future__ import annotations
@@ -10,6 +11,11 @@ from msgspec import Struct
 
 MOST_NAMED = 5
 """Of conflicts in one message: an agent reads the notebook again anyway, and sees the rest."""
+
+MEANWHILE = "since you read it"
+"""How the reasons end that are about what somebody did meanwhile."""
+
+SINCE = f" was changed {MEANWHILE}"
 
 FIRST_LINE = 60
 """Characters of a cell's first line in a message: enough to find it by."""
@@ -36,7 +42,14 @@ class Clash(Struct, frozen=True):
     def __str__(self) -> str:
         if self.index is None:
             return self.why
-        return f"cell {self.index} (id {self.id}, {self.first_line!r}): {self.why}"
+        return f"cells[{self.index}] (id {self.id}, {self.first_line!r}): {self.why}"
+
+    @property
+    def place(self) -> str:
+        """What it is about, for people."""
+        if self.index is None:
+            return self.why.removesuffix(SINCE)
+        return f"cell {self.index + 1} ({self.first_line or 'empty'})"
 
 
 class Conflict(ValueError):
@@ -47,6 +60,18 @@ class Conflict(ValueError):
         more = f"; and {len(clashes) - MOST_NAMED} more" if len(clashes) > MOST_NAMED else ""
         super().__init__(f"nothing was written: {named}{more}. Read the notebook again, then write.")
         self.clashes = clashes
+
+    @property
+    def both_changed(self) -> bool:
+        """Whether it is about what somebody did meanwhile, and not about what may not be done at all."""
+        return any(it.why.endswith(MEANWHILE) for it in self.clashes)
+
+    @property
+    def places(self) -> str:
+        """What both sides changed, for people."""
+        named = ", ".join(it.place for it in self.clashes[:MOST_NAMED])
+        more = len(self.clashes) - MOST_NAMED
+        return f"{named} and {more} more" if more > 0 else named
 
 
 def first_line(source: str) -> str:

@@ -185,7 +185,7 @@ class _Walk:
         start = self._at
         cell = self._value()
         if not isinstance(cell, dict):
-            raise Invalid(f"cell {index} is no JSON object", cell=index)
+            raise Invalid(f"cells[{index}] is no JSON object", cell=index)
         return cell, (start, self._at)
 
     def fields(self) -> tuple[dict[str, Json], dict[str, Span]]:
@@ -284,14 +284,14 @@ def _cells(found: list[_Found]) -> tuple[Cell, ...]:
 def type_of(fields: Mapping[str, Json], index: int) -> str:
     value = fields.get("cell_type")
     if not isinstance(value, str):
-        raise Invalid(f"cell {index} has no cell_type", cell=index)
+        raise Invalid(f"cells[{index}] has no cell_type", cell=index)
     return value
 
 
 def source_of(fields: Mapping[str, Json], index: int) -> str:
     text = joined(fields.get("source"))
     if text is None:
-        raise Invalid(f"cell {index}: its source is neither text nor a list of lines", cell=index)
+        raise Invalid(f"cells[{index}]: its source is neither text nor a list of lines", cell=index)
     return text
 
 

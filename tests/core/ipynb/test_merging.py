@@ -102,7 +102,8 @@ def test_a_cell_changed_by_both_is_a_conflict_that_names_it() -> None:
     conflict = refused(setting(2, source="x = 2"), setting(2, source="x = 3\nmine"))
     (clash,) = conflict.clashes
     assert (clash.id, clash.index, clash.first_line) == ("c", 2, "x = 3")
-    assert "cell 2 (id c, 'x = 3'): it was changed since you read it" in str(conflict)
+    assert "cells[2] (id c, 'x = 3'): it was changed since you read it" in str(conflict)
+    assert conflict.both_changed and conflict.places == "cell 3 (x = 3)"
 
 
 def test_the_same_change_by_both_is_none_and_keeps_what_the_user_ran() -> None:
@@ -238,7 +239,7 @@ def test_metadata_changed_by_both_is_a_conflict() -> None:
 def test_empty_metadata_deletes_nothing_and_says_so() -> None:
     merged = write(setting(2, metadata={}))
     assert merged.data == file(BOOK)
-    assert merged.notes == ("cell 2: its metadata was kept; an empty one says nothing",)
+    assert merged.notes == ("cells[2]: its metadata was kept; an empty one says nothing",)
 
 
 def test_outputs_that_the_agent_writes_are_not_taken() -> None:
@@ -389,15 +390,15 @@ def test_without_a_base_every_difference_is_the_agents_and_that_is_said() -> Non
         ('{"cells": {}}', "no list of cells"),
         ('{"worksheets": [], "nbformat": 3}', "old format"),
         (json.dumps(notebook(code("x"))).replace("4", "5", 1), "nbformat"),
-        (json.dumps(notebook(code("x", "a"), code("y", "a"))), "cells 0 and 1 have the same id 'a': leave"),
-        (json.dumps(notebook(code("x"), code("y", "no id!"))), "cell 1: its id 'no id!'"),
-        (json.dumps(notebook(code("x"), text("y", None, "heading"))), "cell 1: its cell_type 'heading'"),
-        (json.dumps(notebook({**code("x"), "source": 7})), "cell 0: its source"),
-        (json.dumps(notebook(code("\ud800"))), "cell 0: half a surrogate pair"),
+        (json.dumps(notebook(code("x", "a"), code("y", "a"))), "cells[0] and cells[1] have the same id 'a'"),
+        (json.dumps(notebook(code("x"), code("y", "no id!"))), "cells[1]: its id 'no id!'"),
+        (json.dumps(notebook(code("x"), text("y", None, "heading"))), "cells[1]: its cell_type 'heading'"),
+        (json.dumps(notebook({**code("x"), "source": 7})), "cells[0]: its source"),
+        (json.dumps(notebook(code("\ud800"))), "cells[0]: half a surrogate pair"),
         ('"\ud800"', "half a surrogate pair in line 1"),
         (json.dumps(notebook(code("x", metadata={"n": float("nan")}))), "not finite"),
         (json.dumps(notebook(code("x", metadata={"n": 1}))).replace('"n": 1', '"n": 1e999'), "not finite"),
-        (json.dumps(notebook(code("x", metadata={"tags": "a"}))), "cell 0: its metadata has 'tags'"),
+        (json.dumps(notebook(code("x", metadata={"tags": "a"}))), "cells[0]: its metadata has 'tags'"),
         ("[" * 100_000, "nested too deeply"),
         ('{"cells": [], "n": ' + "9" * 5_000 + "}", "digits"),
         (json.dumps(notebook()) + "x", "Extra data"),
