@@ -207,19 +207,29 @@ class Documents:
         assert page.path is not None
         if page.located is not None and page.located[0] == page.path:
             proved = page.located[1]
-            same = await self._on_a_thread(lambda: whereabouts.is_same(proved, path))
-            return "open" if same else "closed"
-        named = await self._named(page)
-        if path not in named and os.path.basename(path) != os.path.basename(page.path):
+            is_there, same = await self._on_a_thread(
+                lambda: (os.path.lexists(proved), whereabouts.is_same(proved, path))
+            )
+            if is_there or same:
+                return "open" if same else "closed"
+            # It has another name by now, which the page could not tell us yet: it may be any.
+        elif not await self._may_be(page, path):
             return "closed"
         try:
             # Once more if it fails: the file may have been saved just then.
-            file = await self._locate(page, [*named, path]) or await self._locate(page, [*named, path])
+            file = await self._looked_for(page, path) or await self._looked_for(page, path)
         except (Unreachable, Failed):
             return "perhaps"
         if file is None:
-            return "perhaps"
+            return "perhaps" if await self._may_be(page, path) else "closed"
         return "open" if await self._on_a_thread(lambda: whereabouts.is_same(file, path)) else "closed"
+
+    async def _may_be(self, page: _Page, path: str) -> bool:
+        """By its names, which prove nothing."""
+        return path in await self._named(page) or os.path.basename(path) == os.path.basename(page.path or "")
+
+    async def _looked_for(self, page: _Page, path: str) -> str | None:
+        return await self._locate(page, [*await self._named(page), path])
 
     async def _locate(self, page: _Page, paths: Sequence[str]) -> str | None:
         """Which of the paths is the document's file; None if that cannot be proved."""

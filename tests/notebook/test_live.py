@@ -328,6 +328,21 @@ def test_a_renamed_notebook_is_followed(stage: Stage) -> None:
     assert stage.page.sources()[:2] == ["ONE", "TWO"]
 
 
+def test_a_renamed_notebook_is_not_written_behind_its_page_that_could_not_tell_yet(stage: Stage) -> None:
+    """While the user's code holds the kernel, nothing is heard of the page: neither the name nor anything."""
+    stage.page.hello()
+    assert "Wrote" in stage.nb("edit", "a ONE")
+    renamed = stage.file.with_name("b.ipynb")
+    stage.file.rename(renamed)
+    before = renamed.read_bytes()
+    stage.page.file, stage.page.path, stage.page.mute = renamed, f"work/{renamed.name}", True
+    edit = "/nb edit b.ipynb b TWO"
+    assert BUSY in stage.session.prompt(edit, timeout=LIMIT_S).text
+    stage.page.mute = False
+    assert "Wrote" in stage.session.prompt(edit, timeout=LIMIT_S).text
+    assert stage.page.sources()[:2] == ["ONE", "TWO"] and renamed.read_bytes() == before
+
+
 def test_an_editor_that_cannot_be_reached_is_not_written_behind(stage: Stage) -> None:
     """As in VS Code, or with collaboration: a page, but no document in it."""
     stage.page.hello(document=False, live=False, path=None)
