@@ -104,8 +104,9 @@ def about(text: str, known: Known) -> str:
         return first_line(known.cells.get(number, ""))
     variable, dot, _ = name.partition(".")
     if variable in known.variables:
-        value = known.variables[variable]
-        return f"of {type(value).__name__}" if dot and name not in known.variables else type(value).__name__
+        kind = type(known.variables[variable])
+        called = "class" if issubclass(kind, type) else kind.__name__
+        return f"of {called}" if dot and name not in known.variables else called
     return "folder" if name.endswith("/") else "file"
 
 

@@ -46,6 +46,8 @@ AWAITED = (
 )
 """What people wait for does not wait for the next batch."""
 
+SIGNED_OUT = "Signed out", "The agent asks for a sign-in when it needs one."
+
 
 class Panel:
     """One session's widgets."""
@@ -175,9 +177,13 @@ class Panel:
             case intents.SignedIn():
                 self._conversation.host.signing.passed()
             case intents.SignOut():
-                self._attempt(self._conversation.host.signing.logout())
+                self._attempt(self._sign_out())
             case intents.Sessions() | intents.Open() | intents.Delete():
                 self._conversation.host.background(self._picker.take(intent))
+
+    async def _sign_out(self) -> None:
+        await self._conversation.host.signing.logout()
+        self._conversation.apply(ev.NoticeGiven("info", *SIGNED_OUT, source="client"))
 
     def _sign_in(self, method: str | None) -> None:
         signing = self._conversation.host.signing

@@ -279,7 +279,7 @@ test("what was answered is shown by its titles, by whom and why not", () => {
     ["set", "k9", ["values"], {}],
   );
   expect(find(".acp-elicited")?.textContent).toContain(
-    "declined by your rules: nobody can be asked",
+    "Declined by your rules: nobody can be asked",
   );
 });
 

@@ -5,11 +5,12 @@ import { Follower, SLACK_PX } from "../src/view/follow";
 
 /** A window of 100 px on content that ends at `end`, seen from `top`. */
 function scene(end: number, top = Math.max(0, end - 100)) {
-  const at = { end, top };
+  const at = { end, top, width: 500 };
   const follower = new Follower(
-    () => ({ content: at.end - at.top, view: 100 }),
+    () => ({ content: at.end - at.top, view: 100, width: at.width }),
     (by) => void (at.top += by),
   );
+  follower.grown(false);
   return {
     at,
     follower,
@@ -39,6 +40,18 @@ test("who scrolls away is left alone, and followed again when they are back", ()
   scroll(250 - SLACK_PX);
   grow(50);
   expect(at.top).toBe(300);
+});
+
+test("a page that gets narrower has not been left", () => {
+  const { at, grow, scroll } = scene(300);
+  at.width = 300;
+  at.end += 200;
+  scroll(at.top); // the browser's own
+  grow(0);
+  expect(at.top).toBe(400);
+  scroll(100);
+  grow(50);
+  expect(at.top).toBe(100);
 });
 
 test("content that still fits moves nothing", () => {

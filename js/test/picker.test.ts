@@ -129,13 +129,28 @@ describe("the picker", () => {
     await settled();
     const [yes, no] = it.el.querySelectorAll<HTMLElement>("[data-acp-session=a] button");
     expect([yes?.textContent, no?.textContent]).toEqual(["Delete", "Keep"]);
-    yes?.click();
+    expect(document.activeElement).toBe(yes);
+    press(yes ?? null, "Escape");
+    await settled();
+    expect(document.activeElement).toBe(it.field());
+    press(it.field(), "Delete");
+    await settled();
+    it.el.querySelector<HTMLElement>("[data-acp-session=a] button")?.click();
     expect(it.asked()).toMatchObject({ t: "delete", id: "a" });
     await it.answer({ error: "it is locked" });
     expect(it.el.textContent).toContain("it is locked");
     it.el.querySelector<HTMLElement>("[data-acp-session=a] button")?.click();
     await it.answer({ deleted: "a" });
     expect(it.ids()).toEqual(["b"]);
+    expect(document.activeElement).toBe(it.field());
+    expect(it.find("[data-acp-picker] [role=status]")?.textContent).toBe("1 session");
+  });
+
+  it("does not say that there is none where it could not be asked", async () => {
+    const it = await opened();
+    await it.answer({ error: "session/list: not now" });
+    expect(it.find("[role=alert]")?.textContent).toBe("not now");
+    expect(it.el.textContent).not.toContain("No sessions");
   });
 
   it("forks, begins anew, signs out, and closes by Escape", async () => {

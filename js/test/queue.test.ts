@@ -20,8 +20,8 @@ function queued(items = [turn()]) {
   tell(QUEUE);
   const row = (id: string) => made.find(`[data-acp-queued="${id}"]`);
   const button = (id: string, name: string) =>
-    [...(row(id)?.querySelectorAll("button") ?? [])].find(
-      (it) => it.textContent === name || it.getAttribute("aria-label") === name,
+    [...(row(id)?.querySelectorAll("button") ?? [])].find((it) =>
+      it.getAttribute("aria-label")?.startsWith(`${name}: `),
     );
   const sent = () => made.emit.mock.calls.map(([it]) => it).filter(({ t }) => t !== "draft");
   return { ...made, tell, row, button, sent };
@@ -38,7 +38,7 @@ test("each can be sent now, moved up and removed; the first has nowhere to go", 
   const { button, sent, tell } = queued();
   button("t3", "Move up")?.click();
   expect(button("t2", "Move up")).toBeUndefined();
-  expect(button("t3", "Send now")?.disabled).toBe(true); // on its way
+  expect(button("t3", "Send now")?.getAttribute("aria-disabled")).toBe("true"); // on its way
   tell(QUEUE); // the kernel has answered
   button("t3", "Send now")?.click();
   button("t2", "Remove")?.click();
@@ -82,11 +82,37 @@ test("a prompt is edited in its place: Enter keeps the words, Escape does not", 
   expect(sent()).toEqual([{ t: "edit", turn: "t2", text: "Other words" }]);
 });
 
+test("the focus stays in the list, or goes to the field: never to the notebook", async () => {
+  const { button, row, tell, find } = queued();
+  const has = (id: string, name: string) =>
+    expect(document.activeElement?.getAttribute("aria-label")).toBe(
+      button(id, name)?.getAttribute("aria-label"),
+    );
+  button("t2", "Edit")?.click();
+  await settled();
+  press(row("t2")?.querySelector("textarea") ?? null, "Escape");
+  await settled();
+  has("t2", "Edit");
+  button("t3", "Move up")?.focus();
+  button("t3", "Move up")?.click(); // to where there is no such button
+  has("t3", "Edit");
+  tell(QUEUE);
+  button("t2", "Remove")?.click();
+  has("t3", "Remove");
+  tell(QUEUE.slice(1));
+  button("t4", "Remove")?.click();
+  has("t3", "Remove");
+  tell(QUEUE.slice(1, 2));
+  button("t3", "Send now")?.click();
+  expect(document.activeElement).toBe(find(".acp-field textarea"));
+});
+
 test("one that is too long to be here whole cannot be edited, and nothing can without a kernel", () => {
   const { button, store, frames } = queued();
-  expect(button("t4", "Edit")?.disabled).toBe(true);
-  expect(button("t4", "Remove")?.disabled).toBe(false);
+  const off = (id: string, name: string) => button(id, name)?.getAttribute("aria-disabled");
+  expect(off("t4", "Edit")).toBe("true");
+  expect(off("t4", "Remove")).toBe("false");
   store.setLink("gone");
   frames.draw();
-  expect(button("t2", "Remove")?.disabled).toBe(true);
+  expect(off("t2", "Remove")).toBe("true");
 });

@@ -49,6 +49,17 @@ TRIES = 5
 
 TRUE_WHEN_CLEAN = f"() => !{NOTEBOOK}.context.model.dirty"
 
+SAVE = f"""limit => new Promise((saved, failed) => {{
+    const context = {NOTEBOOK}.context;
+    context.saveState.connect((_, state) => {{
+        if (state.startsWith("completed")) saved();
+        if (state === "failed") failed(new Error("the notebook could not be saved"));
+    }});
+    setTimeout(() => failed(new Error("the notebook was not saved in time")), limit);
+    void window.jupyterapp.commands.execute("docmanager:save");
+}})"""
+"""Waits for the save itself: a turn that goes on has made the document dirty again before one can look."""
+
 
 class NotebookPage:
     """An open notebook. Cells are counted as the notebook has them, from 0."""
@@ -150,8 +161,7 @@ class NotebookPage:
 
     def save(self) -> dict[str, Any]:
         """Save, and give what is in the file."""
-        self.command("docmanager:save")
-        self.page.wait_for_function(TRUE_WHEN_CLEAN)
+        self.page.evaluate(SAVE, LIMIT_S * 1000)
         saved: dict[str, Any] = json.loads(self.path.read_text())
         return saved
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -33,6 +34,11 @@ DEFAULT = {("lab", "dark")}
 
 SETTLE_S = 20.0
 """What is fading in or out has colours of its own for a moment; a fault stays."""
+
+KEEPING = (
+    "import acp_notebook as acp\n"
+    "s = acp.connect('demo', env={{'ACP_DEMO_HOME': {home!r}, 'ACP_DEMO_AUTH': '1'}}, auth='demo-login')"
+)
 
 
 def faults(notebook: NotebookPage) -> list[str]:
@@ -77,4 +83,38 @@ def test_no_violation(open_notebook: Open, host: str, theme: str) -> None:
     assert faults(notebook) == []
     notebook.prompt(2, "/die")
     expect(panel.locator("[data-acp-restart]")).to_be_enabled()
+    assert faults(notebook) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("host", "theme"), list(product(("lab", "notebook"), THEMES)))
+def test_no_violation_in_what_is_asked_and_what_waits(
+    open_notebook: Open, tmp_path: Path, host: str, theme: str
+) -> None:
+    """A form, its faults, prompts that wait, kept sessions, a rate limit, a sign-in."""
+    connect = KEEPING.format(home=str(tmp_path / "kept"))
+    notebook = open_notebook([connect, "s"], host=host, theme=THEMES[theme])
+    notebook.run(0, 1)
+    panel = notebook.panel(1)
+    notebook.prompt(1, "/form")
+    form = panel.locator("[data-acp-elicitation][data-status=open]")
+    form.get_by_role("button", name="Submit").click()
+    expect(form.get_by_role("alert").first).to_be_visible()
+    for text in ("one", "two"):
+        notebook.prompt(1, text)
+    waiting = panel.locator("[data-acp-queued]")
+    expect(waiting).to_have_count(2)
+    waiting.nth(1).get_by_role("button", name="Edit").click()
+    assert faults(notebook) == []
+    form.get_by_role("button", name="Decline").click()
+    expect(panel.locator("[data-acp-status=done]")).to_have_count(3)
+    notebook.prompt(1, "/ratelimit 300")
+    expect(panel.get_by_role("button", name="Try again")).to_be_visible()
+    panel.get_by_role("button", name="Sessions").click()
+    expect(panel.locator("[data-acp-session]")).to_have_count(1)
+    assert faults(notebook) == []
+    panel.get_by_role("button", name="Sign out").click()
+    expect(panel.locator(".acp-notice")).to_contain_text("Signed out")
+    notebook.prompt(1, "again")
+    expect(panel.locator("[data-acp-signin]")).to_be_visible()
     assert faults(notebook) == []

@@ -15,6 +15,8 @@ SIGNING = "import acp_notebook as acp\ns = acp.connect('demo', env={'ACP_DEMO_AU
 DARK = "JupyterLab Dark"
 NARROW = (560, 1400)
 
+hosts = pytest.mark.parametrize("host", ["lab", pytest.param("notebook", marks=pytest.mark.slow)])
+
 
 def keeping(home: Path, sessions: int = 0) -> str:
     return f"""import acp_notebook as acp
@@ -38,8 +40,9 @@ def signin(notebook: NotebookPage, number: int) -> Locator:
 # ---- signing in
 
 
-def test_signing_in_below_the_cell_that_waits(open_notebook: Open) -> None:
-    notebook = open_notebook([SIGNING, "s.prompt('hello');"])
+@hosts
+def test_signing_in_below_the_cell_that_waits(open_notebook: Open, host: str) -> None:
+    notebook = open_notebook([SIGNING, "s.prompt('hello');"], host=host)
     notebook.run_all()
     card = signin(notebook, 0)
     expect(card).to_contain_text("wants you to sign in first")
@@ -85,12 +88,16 @@ def test_signing_in_in_a_terminal(open_notebook: Open, host: str) -> None:
     expect(card).to_have_text("Demo agent: signed in.")
 
 
-def test_a_prompt_waits_for_the_sign_in_after_logging_out(open_notebook: Open, tmp_path: Path) -> None:
-    notebook = open_notebook([keeping(tmp_path / "kept"), "s", "s.prompt('again');"])
+@hosts
+def test_a_prompt_waits_for_the_sign_in_after_logging_out(
+    open_notebook: Open, host: str, tmp_path: Path
+) -> None:
+    notebook = open_notebook([keeping(tmp_path / "kept"), "s", "s.prompt('again');"], host=host)
     notebook.run(0, 1)
     panel = notebook.panel(1)
     panel.get_by_role("button", name="Sessions").click()
     panel.get_by_role("button", name="Sign out").click()
+    expect(panel.locator(".acp-notice")).to_contain_text("Signed out")
     panel.get_by_role("button", name="Close the list").click()
     notebook.run(2)
     for view in (panel, notebook.output(2)):
@@ -126,9 +133,10 @@ def test_how_it_looks(open_notebook: Open, tmp_path: Path, theme: str, size: tup
 # ---- sessions
 
 
-def test_picking_a_session(open_notebook: Open, tmp_path: Path) -> None:
+@hosts
+def test_picking_a_session(open_notebook: Open, host: str, tmp_path: Path) -> None:
     cells = [keeping(tmp_path / "kept", 12), "s", "print(len(s.agent.open_sessions), 'are open')"]
-    notebook = open_notebook(cells)
+    notebook = open_notebook(cells, host=host)
     notebook.run(0, 1)
     panel = notebook.panel(1).first
     panel.get_by_role("button", name="Sessions").click()
@@ -167,9 +175,10 @@ def test_picking_a_session(open_notebook: Open, tmp_path: Path) -> None:
 # ---- settings
 
 
-def test_options_are_set_while_a_turn_runs(open_notebook: Open) -> None:
+@hosts
+def test_options_are_set_while_a_turn_runs(open_notebook: Open, host: str) -> None:
     notebook = open_notebook(
-        ["import acp_notebook as acp\ns = acp.connect('demo')", "s", "s.prompt('/slow 60');"]
+        ["import acp_notebook as acp\ns = acp.connect('demo')", "s", "s.prompt('/slow 60');"], host=host
     )
     notebook.run_all()
     notebook.has_status(2, "running")
@@ -184,9 +193,10 @@ def test_options_are_set_while_a_turn_runs(open_notebook: Open) -> None:
     notebook.has_status(2, "done")
 
 
-def test_the_models_of_an_older_agent_are_set_in_the_panel(open_notebook: Open) -> None:
+@hosts
+def test_the_models_of_an_older_agent_are_set_in_the_panel(open_notebook: Open, host: str) -> None:
     connect = "import acp_notebook as acp\ns = acp.connect('demo', env={'ACP_DEMO_CONFIG': 'models'})"
-    notebook = open_notebook([connect, "s", "print(s.config)"])
+    notebook = open_notebook([connect, "s", "print(s.config)"], host=host)
     notebook.run(0, 1)
     model = notebook.panel(1).get_by_label("Model", exact=True)
     model.select_option("demo-max")

@@ -9,7 +9,7 @@ import { Icon } from "./icons";
 import { memo } from "./memo";
 import { CellLink, Path, useRelative } from "./path";
 import { hunkRows } from "./rows";
-import { line, spoken } from "./words";
+import { capital, line, spoken } from "./words";
 
 interface Props {
   file: FileChange;
@@ -62,13 +62,15 @@ export const ChangedFile = memo(function ChangedFile({
           {file.moved_from !== undefined && <MovedFrom path={file.moved_from} />}
           <Path path={path} to={hunks[0]?.new_start} cells={cellsOf(file)} gone={isGone(file)} />
         </span>
-        <span class={action === "modified" ? "acp-hidden" : "acp-quiet"}>
-          {ACTIONS[action] ?? spoken(action)}
+        <span class="acp-changed-about">
+          <span class={action === "modified" ? "acp-hidden" : "acp-quiet"}>
+            {ACTIONS[action] ?? spoken(action)}
+          </span>
+          {(file.added > 0 || file.removed > 0) && <Counts {...file} />}
+          {file.binary && <span class="acp-badge">binary</span>}
+          <State file={file} />
+          <span class="acp-who-allowed acp-quiet">{whoOf(file)}</span>
         </span>
-        {(file.added > 0 || file.removed > 0) && <Counts {...file} />}
-        {file.binary && <span class="acp-badge">binary</span>}
-        <State file={file} />
-        <span class="acp-who-allowed acp-quiet">{whoOf(file)}</span>
         <span class="acp-deeds" role="group" aria-label={called}>
           {deeds.map((deed) => (
             <DeedButton
@@ -130,7 +132,7 @@ function Reasons({ file: { state, why, note } }: { file: FileChange }) {
 /** Reasons are written to stand within a sentence; here they stand alone. */
 function sentence(text: string): string {
   const whole = line(text);
-  return `${whole.charAt(0).toUpperCase()}${whole.slice(1)}${/[.!?]$/.test(whole) ? "" : "."}`;
+  return `${capital(whole)}${/[.!?]$/.test(whole) ? "" : "."}`;
 }
 
 function HunkView(props: { hunk: Hunk; file: FileChange; turn: string; called: string }) {

@@ -7,7 +7,7 @@ import { ChangedFile } from "./changed_file";
 import { Counts } from "./diff";
 import { DeedButton, DeedDelivery } from "./deeds";
 import { memo } from "./memo";
-import { line } from "./words";
+import { capital, line } from "./words";
 
 /** Shown at once: a list that one takes in at a glance. */
 export const FIRST_FILES = 8;
@@ -43,7 +43,7 @@ export const ChangesView = memo(function ChangesView({ item, running, folds, emi
                 deed={deed}
                 of={{ turn }}
                 what="all files of this turn"
-                label={`${word(deed)} all`}
+                label={`${capital(deed)} all`}
               />
             ))}
           </span>
@@ -89,10 +89,6 @@ export const ChangesView = memo(function ChangesView({ item, running, folds, emi
 /** Undo and redo are one button in turn: it keeps its place, and the focus. */
 export function keyOf(deed: string): string {
   return deed === "keep" ? "keep" : "change";
-}
-
-function word(deed: string): string {
-  return deed.charAt(0).toUpperCase() + deed.slice(1);
 }
 
 /** How many files are drawn: all of them only when asked for, and then a part in each frame. */

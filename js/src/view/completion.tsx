@@ -1,7 +1,9 @@
 // What fits what is being written (slash commands, @-names), as a list below the field's control: the focus
 // stays in the field.
 
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Command } from "../types";
+import { scrollerOf, windowOf } from "./follow";
 import { line } from "./words";
 
 /** As many as are worth reading. */
@@ -29,6 +31,17 @@ export function matching(text: string, caret: number, commands: readonly Command
   }));
 }
 
+/** As high as it gets, and as low: two lines and a bit of the third, which says that there are more. */
+const [MOST_PX, LEAST_PX] = [220, 60];
+
+/** It opens upwards, and what scrolls around it cuts off what stands out of that. */
+function roomAbove(list: HTMLElement | null): number {
+  if (!list) return MOST_PX;
+  const { top } = windowOf(scrollerOf(list));
+  const bottom = list.getBoundingClientRect().bottom;
+  return Math.max(LEAST_PX, Math.min(MOST_PX, bottom - Math.max(top, 0)));
+}
+
 interface Props {
   id: string;
   label: string;
@@ -38,9 +51,14 @@ interface Props {
 }
 
 export function CompletionList({ id, label, choices, active, take }: Props) {
+  const list = useRef<HTMLUListElement>(null);
+  const [room, setRoom] = useState(MOST_PX);
+  useLayoutEffect(() => setRoom(roomAbove(list.current)), []);
   return (
     <ul
+      ref={list}
       class="acp-completion"
+      style={{ maxHeight: room }}
       id={id}
       role="listbox"
       aria-label={label}

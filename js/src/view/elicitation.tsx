@@ -11,7 +11,7 @@ import { FieldView } from "./field";
 import { draftsOf, filled } from "./form";
 import type { Wrong } from "./form";
 import { BY, Delivery, useKeyboard } from "./permission";
-import { line, spoken } from "./words";
+import { capital, line, spoken } from "./words";
 
 interface Props {
   item: ElicitationItem;
@@ -238,8 +238,8 @@ function Buttons({ usable, answer, children }: ButtonsProps) {
 function Settled({ item }: { item: ElicitationItem }) {
   const values = Object.entries(item.values ?? {});
   const accepted = item.status === "accepted";
-  const verb =
-    accepted && item.mode === "url" ? "Opened" : accepted ? "Answered" : spoken(item.status);
+  const done = item.mode === "url" ? "Opened" : "Answered";
+  const verb = accepted ? done : capital(spoken(item.status));
   return (
     <div
       class="acp-settled acp-elicited"

@@ -2,6 +2,7 @@
 // that it is about; a terminal with the call that shows it. Pure.
 
 import type { Item, QuestionItem, ToolItem } from "../types";
+import { capital } from "./words";
 
 export type Entry =
   | { readonly type: "item"; readonly item: Item; readonly question?: QuestionItem }
@@ -70,6 +71,5 @@ export function groupTitle(tools: readonly ToolItem[]): string {
     searches > 0 && (searches === 1 ? "searched once" : `searched ${searches} times`),
     fetches > 0 && `fetched ${fetches} ${fetches === 1 ? "page" : "pages"}`,
   ].filter((part) => part !== false);
-  const text = parts.join(", ");
-  return text.charAt(0).toUpperCase() + text.slice(1);
+  return capital(parts.join(", "));
 }

@@ -42,6 +42,9 @@ export function FieldView(props: Props) {
         </div>
       )}
       <Control {...props} marks={marks} />
+      {field.secret && (
+        <div class="acp-quiet acp-form-about">Secret: it goes to the agent, and is not kept.</div>
+      )}
       {wrong !== undefined && (
         <div class="acp-invalid" id={`${id}-wrong`} role="alert">
           {line(wrong)}
@@ -76,7 +79,7 @@ function Label({ field, id, grouped }: { field: FormField; id: string; grouped: 
 function Unknown({ field }: { field: FormField }) {
   return (
     <div class="acp-form-field" data-acp-field={field.name} data-type="unknown">
-      <span>{labelOf(field)}</span>
+      <span class="acp-title">{labelOf(field)}</span>
       <div class="acp-quiet">This cannot be filled in here: its type is not known.</div>
       <pre class="acp-code" tabIndex={0}>
         {json(field.raw)}

@@ -14,7 +14,11 @@ const SETTLE_MS = 1500;
 export interface Ends {
   readonly content: number;
   readonly view: number;
+  readonly width?: number;
 }
+
+/** Room above what is asked. */
+const ASIDE_PX = 8;
 
 export function atEnd({ content, view }: Ends): boolean {
   return content - view <= SLACK_PX;
@@ -23,6 +27,7 @@ export function atEnd({ content, view }: Ends): boolean {
 /** Decides; touches no page. */
 export class Follower {
   following = true;
+  private width: number | undefined;
 
   constructor(
     private readonly measure: () => Ends,
@@ -31,13 +36,16 @@ export class Follower {
 
   /** The content grew. Only what still grows by itself is followed: a fold that was opened is not. */
   grown(streaming: boolean): void {
-    const { content, view } = this.measure();
+    const { content, view, width } = this.measure();
+    this.width = width;
     if (streaming && this.following && content > view) this.scroll(content - view);
   }
 
-  /** The reader scrolled (or we did: then it is the end). */
+  /** The reader scrolled, or we did (then it is the end), or a page that got narrower did: its end is
+      further down now, and nobody has left it. */
   scrolled(): void {
-    this.following = atEnd(this.measure());
+    const ends = this.measure();
+    if (ends.width === this.width) this.following = atEnd(ends);
   }
 
   /** The reader opened something: they want to see that, and not the end. */
@@ -69,7 +77,7 @@ export function useFollow(
     if (!el) return;
     const scroller = scrollerOf(el);
     const made = new Follower(
-      () => ({ content: el.getBoundingClientRect().bottom, view: bottomOf(scroller) }),
+      () => ends(el, scroller),
       (by) => scroller.scrollBy({ top: by, behavior: "instant" }),
     );
     follower.current = made;
@@ -110,14 +118,19 @@ export function useFollow(
   return { away, toEnd };
 }
 
+/** What is asked is seen from its beginning, also where it is longer than the window: that is the end then. */
 function ends(el: HTMLElement, scroller: Element): Ends {
-  return { content: el.getBoundingClientRect().bottom, view: bottomOf(scroller) };
+  const { top, bottom } = windowOf(scroller);
+  const asked = el.querySelector("[data-acp-question][data-status='open']");
+  const end = el.getBoundingClientRect().bottom;
+  const from = asked ? asked.getBoundingClientRect().top - ASIDE_PX + bottom - top : end;
+  return { content: Math.min(end, from), view: bottom, width: scroller.clientWidth };
 }
 
-function bottomOf(scroller: Element): number {
-  return scroller === document.scrollingElement
-    ? innerHeight
-    : scroller.getBoundingClientRect().top + scroller.clientTop + scroller.clientHeight;
+export function windowOf(scroller: Element): { top: number; bottom: number } {
+  if (scroller === document.scrollingElement) return { top: 0, bottom: innerHeight };
+  const top = scroller.getBoundingClientRect().top + scroller.clientTop;
+  return { top, bottom: top + scroller.clientHeight };
 }
 
 /** Who writes in another cell must not see it move away. */

@@ -4,7 +4,7 @@
 import { useLayoutEffect, useId, useMemo, useRef, useState } from "preact/hooks";
 import type { Emit, KeptSession, Picked, Picking } from "../types";
 import { Icon } from "./icons";
-import { line } from "./words";
+import { line, reason } from "./words";
 
 interface Props {
   offers: readonly string[];
@@ -33,6 +33,7 @@ export function Picker({ offers, picked, live, emit, show, close }: Props) {
   const [text, setText] = useState("");
   const [active, setActive] = useState(0);
   const [deleting, setDeleting] = useState<string | null>(null);
+  const [failed, setFailed] = useState(false);
   const field = useRef<HTMLInputElement>(null);
   const id = useId();
   const how = offers.includes("load") ? "load" : offers.includes("resume") ? "resume" : null;
@@ -51,6 +52,12 @@ export function Picker({ offers, picked, live, emit, show, close }: Props) {
     else if (how || row.open) ask({ t: "open", rid: fresh(), how: how ?? "resume", id: row.id });
   };
 
+  /** No question any more: the focus goes back to where it is found from. */
+  const keep = () => {
+    setDeleting(null);
+    field.current?.focus({ preventScroll: true });
+  };
+
   useLayoutEffect(() => {
     field.current?.focus({ preventScroll: true });
     if (lists && live) more(null);
@@ -60,12 +67,16 @@ export function Picker({ offers, picked, live, emit, show, close }: Props) {
     const answer = wanted && picked.get(wanted.rid);
     if (!answer) return;
     setWanted(null);
-    if (answer.error !== undefined) return setTrouble(answer.error);
+    if (answer.error !== undefined) {
+      if (wanted.t === "sessions") setFailed(true);
+      return setTrouble(answer.error);
+    }
     if (answer.model !== undefined) return show(answer.model);
     if (answer.deleted !== undefined) {
       setRows(rows.filter((row) => row.id !== answer.deleted));
-      return setDeleting(null);
+      return keep();
     }
+    setFailed(false);
     const all = new Map([...rows, ...(answer.sessions ?? [])].map((row) => [row.id, row]));
     for (const row of rows) all.set(row.id, row);
     const next = answer.cursor ?? null;
@@ -79,7 +90,7 @@ export function Picker({ offers, picked, live, emit, show, close }: Props) {
 
   const key = (event: KeyboardEvent) => {
     const row = found[at];
-    if (event.key === "Escape") deleting === null ? close() : setDeleting(null);
+    if (event.key === "Escape") deleting === null ? close() : keep();
     else if (event.key === "ArrowDown") setActive(Math.min(at + 1, found.length - 1));
     else if (event.key === "ArrowUp") setActive(Math.max(at - 1, 0));
     else if (event.key === "Enter" && row && event.target === field.current) open(row);
@@ -106,6 +117,7 @@ export function Picker({ offers, picked, live, emit, show, close }: Props) {
             placeholder="Search sessions"
             role="combobox"
             aria-label="Search sessions"
+            aria-haspopup="grid"
             aria-expanded="true"
             aria-controls={id}
             aria-activedescendant={found[at] ? `${id}-${at}` : undefined}
@@ -135,11 +147,11 @@ export function Picker({ offers, picked, live, emit, show, close }: Props) {
       </div>
       {trouble !== null && (
         <p class="acp-bad" role="alert">
-          {line(trouble)}
+          {reason(trouble)}
         </p>
       )}
       {lists && (
-        <ul class="acp-picker-list" role="listbox" id={id} aria-label="Sessions" tabIndex={-1}>
+        <div class="acp-picker-list" role="grid" id={id} aria-label="Sessions" tabIndex={-1}>
           {found.map((row, place) => (
             <Row
               key={row.id}
@@ -153,14 +165,15 @@ export function Picker({ offers, picked, live, emit, show, close }: Props) {
               asking={deleting === row.id}
               open={() => open(row)}
               fork={() => ask({ t: "open", rid: fresh(), how: "fork", id: row.id })}
-              remove={setDeleting}
+              remove={() => setDeleting(row.id)}
+              keep={keep}
               confirm={() => ask({ t: "delete", rid: fresh(), id: row.id })}
             />
           ))}
-        </ul>
+        </div>
       )}
       <p class="acp-quiet" role="status">
-        {statusText(lists, wanted, rows.length, matched.length, cursor !== null)}
+        {!failed && statusText(lists, wanted, rows.length, matched.length, cursor !== null)}
         {note && ` · ${note}`}
       </p>
       {matched.length > found.length ? (
@@ -200,23 +213,30 @@ interface RowProps {
   asking: boolean;
   open: () => void;
   fork: () => void;
-  remove: (id: string | null) => void;
+  remove: () => void;
+  keep: () => void;
   confirm: () => void;
 }
 
 function Row(props: RowProps) {
   const { id, row, active, busy, asking } = props;
   const title = line(row.title ?? "") || "Untitled";
+  const sure = useRef<HTMLButtonElement>(null);
+  useLayoutEffect(() => {
+    if (asking) sure.current?.focus({ preventScroll: true });
+  }, [asking]);
   return (
-    <li
+    <div
       id={id}
-      role="option"
+      role="row"
+      data-asking={asking}
       aria-selected={active}
       data-acp-session={row.id}
       ref={(el) => void (active && el?.scrollIntoView?.({ block: "nearest" }))}
     >
       <span
         class="acp-picker-about"
+        role="gridcell"
         data-off={busy || !props.openable}
         onClick={() => !busy && props.openable && props.open()}
       >
@@ -235,14 +255,20 @@ function Row(props: RowProps) {
           {when(row.updated_at)}
         </time>
       </span>
-      <span class="acp-picker-buttons">
+      <span class="acp-picker-buttons" role="gridcell">
         {asking ? (
           <>
             <span role="alert">Delete it for good?</span>
-            <button type="button" class="acp-danger" disabled={busy} onClick={props.confirm}>
+            <button
+              ref={sure}
+              type="button"
+              class="acp-danger"
+              aria-disabled={busy}
+              onClick={() => !busy && props.confirm()}
+            >
               Delete
             </button>
-            <button type="button" onClick={() => props.remove(null)}>
+            <button type="button" onClick={props.keep}>
               Keep
             </button>
           </>
@@ -251,6 +277,8 @@ function Row(props: RowProps) {
             {props.forks && (
               <button
                 type="button"
+                class="acp-link"
+                title="A session of its own that begins as this one is"
                 disabled={busy}
                 onClick={props.fork}
                 aria-label={`Fork ${title}`}
@@ -264,7 +292,8 @@ function Row(props: RowProps) {
                 class="acp-ghost"
                 disabled={busy}
                 aria-label={`Delete ${title}`}
-                onClick={() => props.remove(row.id)}
+                title="Delete"
+                onClick={props.remove}
               >
                 <Icon name="delete" />
               </button>
@@ -272,7 +301,7 @@ function Row(props: RowProps) {
           </>
         )}
       </span>
-    </li>
+    </div>
   );
 }
 

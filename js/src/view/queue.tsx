@@ -2,11 +2,15 @@
 // (which stops the running turn) or removed. What waits is the kernel's; only the words being edited are
 // kept here.
 
+import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Sent } from "../store";
 import type { Emit, Queued } from "../types";
 import { Icon } from "./icons";
 import { line } from "./words";
+
+/** Of a prompt, in the name of a button. */
+const NAMED_CHARS = 60;
 
 interface Props {
   queue: readonly Queued[];
@@ -17,39 +21,47 @@ interface Props {
 }
 
 export function QueueList({ queue, running, sent, off, emit }: Props) {
-  const [editing, setEditing] = useState<string | null>(null);
   return (
     <ol class="acp-queue" aria-label="Queued prompts" data-acp-queue={queue.length}>
       {queue.map((queued, at) => (
-        <li key={queued.turn} data-acp-queued={queued.turn}>
-          {editing === queued.turn ? (
-            <Editor queued={queued} close={() => setEditing(null)} emit={emit} />
-          ) : (
-            <Row
-              queued={queued}
-              at={at}
-              running={running}
-              off={off || sent.has(queued.turn)}
-              edit={() => setEditing(queued.turn)}
-              emit={emit}
-            />
-          )}
-        </li>
+        <Entry
+          key={queued.turn}
+          off={off || sent.has(queued.turn)}
+          {...{ queued, at, running, emit }}
+        />
       ))}
     </ol>
   );
 }
 
-interface RowProps {
+interface EntryProps {
   queued: Queued;
   at: number;
   running: boolean;
   off: boolean;
-  edit: () => void;
   emit: Emit;
 }
 
-function Row({ queued, at, running, off, edit, emit }: RowProps) {
+function Entry(props: EntryProps) {
+  const [editing, setEditing] = useState(false);
+  const row = useRef<HTMLLIElement>(null);
+  const edited = useRef(false);
+  useLayoutEffect(() => {
+    if (edited.current && !editing) buttonOf(row.current, "edit")?.focus({ preventScroll: true });
+    edited.current = editing;
+  }, [editing]);
+  return (
+    <li ref={row} data-acp-queued={props.queued.turn}>
+      {editing ? (
+        <Editor queued={props.queued} close={() => setEditing(false)} emit={props.emit} />
+      ) : (
+        <Row {...props} edit={() => setEditing(true)} />
+      )}
+    </li>
+  );
+}
+
+function Row({ queued, at, running, off, edit, emit }: EntryProps & { edit: () => void }) {
   const { turn, text, more, cut } = queued;
   const now = running ? "Stop the running turn, and send this next" : "Send this next";
   return (
@@ -61,47 +73,94 @@ function Row({ queued, at, running, off, edit, emit }: RowProps) {
       </span>
       <span class="acp-queue-buttons">
         {at > 0 && (
-          <button
-            type="button"
-            class="acp-link"
-            aria-label="Move up"
-            title="Move up"
-            disabled={off}
-            onClick={() => emit({ t: "move", turn, to: at - 1 })}
+          <Act
+            does="move"
+            name="Move up"
+            {...{ text, off }}
+            act={(button) => {
+              // The first one has nowhere to go, and so no such button.
+              if (at === 1) buttonOf(button.closest("li"), "edit")?.focus({ preventScroll: true });
+              emit({ t: "move", turn, to: at - 1 });
+            }}
           >
             <Icon name="send" />
-          </button>
+          </Act>
         )}
-        <button
-          type="button"
-          class="acp-link"
+        <Act
+          does="edit"
+          name="Edit"
           title={cut ? "Too long to be edited here" : "Edit"}
-          disabled={off || cut === true}
-          onClick={edit}
-        >
-          Edit
-        </button>
-        <button
-          type="button"
-          class="acp-link"
+          off={off || cut === true}
+          text={text}
+          act={edit}
+        />
+        <Act
+          does="send"
+          name="Send now"
           title={now}
-          disabled={off}
-          onClick={() => emit({ t: "send_now", turn })}
-        >
-          Send now
-        </button>
-        <button
-          type="button"
-          class="acp-link"
+          {...{ text, off }}
+          act={(button) => {
+            fieldOf(button)?.focus({ preventScroll: true });
+            emit({ t: "send_now", turn });
+          }}
+        />
+        <Act
+          does="remove"
+          name="Remove"
           title="It is not sent"
-          disabled={off}
-          onClick={() => emit({ t: "cancel", turn })}
-        >
-          Remove
-        </button>
+          {...{ text, off }}
+          act={(button) => {
+            neighbour(button)?.focus({ preventScroll: true });
+            emit({ t: "cancel", turn });
+          }}
+        />
       </span>
     </>
   );
+}
+
+interface ActProps {
+  does: string;
+  name: string;
+  title?: string;
+  /** Which prompt it is about, for who does not see where the button stands. */
+  text: string;
+  off: boolean;
+  act: (button: HTMLElement) => void;
+  children?: ComponentChildren;
+}
+
+/** One that cannot be used now keeps the keyboard's focus. */
+function Act({ does, name, title = name, text, off, act, children }: ActProps) {
+  return (
+    <button
+      type="button"
+      class="acp-link"
+      data-acp-does={does}
+      aria-label={`${name}: ${line(text).slice(0, NAMED_CHARS)}`}
+      aria-disabled={off}
+      title={title}
+      onClick={({ currentTarget }) => !off && act(currentTarget)}
+    >
+      {children ?? name}
+    </button>
+  );
+}
+
+// Where the focus goes when what has it goes: else the next key would be the notebook's.
+
+function buttonOf(row: Element | null | undefined, does: string): HTMLElement | null {
+  return row?.querySelector<HTMLElement>(`[data-acp-does='${does}']`) ?? null;
+}
+
+function neighbour(button: HTMLElement): HTMLElement | null {
+  const row = button.closest("li");
+  const other = row?.nextElementSibling ?? row?.previousElementSibling;
+  return buttonOf(other, button.dataset["acpDoes"] ?? "") ?? fieldOf(button);
+}
+
+function fieldOf(button: HTMLElement): HTMLElement | null {
+  return button.closest("form")?.querySelector<HTMLElement>(".acp-field textarea") ?? null;
 }
 
 /** Enter keeps the words, Escape leaves the prompt as it was. */

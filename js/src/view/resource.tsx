@@ -22,6 +22,7 @@ export const ResourceLink = memo(function ResourceLink({ block }: { block: Of<"r
   const { uri, name, title, description, mime_type: type, size: bytes } = block;
   const label = line(title || name) || line(uri);
   const path = filePath(uri);
+  const says = path !== null && path.split("/").at(-1) === label; // the path has the name in it
   const isPage = /^https?:/i.test(uri) && isLink(uri);
   const notes = [
     line(description ?? ""),
@@ -36,15 +37,12 @@ export const ResourceLink = memo(function ResourceLink({ block }: { block: Of<"r
           {label}
         </a>
       ) : (
-        <span>{label}</span>
+        !says && <span>{label} </span>
       )}
       {path !== null && (
-        <>
-          {" "}
-          <code class="acp-path">
-            <Path path={path} />
-          </code>
-        </>
+        <code class="acp-path">
+          <Path path={path} />
+        </code>
       )}
       {notes.length > 0 && <span class="acp-quiet"> {notes.join(", ")}</span>}
     </div>

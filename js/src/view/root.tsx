@@ -63,7 +63,12 @@ export function Root({ turn, snapshot, draft, emit }: Props) {
         <TerminalsById.Provider value={terminals.byId}>
           <DoingContext.Provider value={doing}>
             <DiffLayout.Provider value={layout}>
-              <div class="acp" data-acp-link={link} data-acp-root={turn ?? "session"}>
+              <div
+                class="acp"
+                data-acp-link={link}
+                data-acp-root={turn ?? "session"}
+                onFocusIn={keepKeys}
+              >
                 {turn === null ? (
                   <SessionView snapshot={snapshot} draft={draft} emit={emit} told={told} />
                 ) : turn === SIGN_IN ? (
@@ -81,6 +86,15 @@ export function Root({ turn, snapshot, draft, emit }: Props) {
       </ServerPaths.Provider>
     </Folder.Provider>
   );
+}
+
+/** What has a use for letters and arrows itself. Notebook 7 looks for its own keys before we can, also among
+    those of what has the focus within a cell, unless that itself is marked. */
+const OWN_KEYS = "input, select, textarea";
+
+function keepKeys({ target }: FocusEvent): void {
+  if (target instanceof Element && target.matches(OWN_KEYS))
+    target.setAttribute("data-lm-suppress-shortcuts", "true");
 }
 
 function useDoing({ link, sent, turns }: Snapshot, emit: Emit): Doing {

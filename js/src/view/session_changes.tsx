@@ -3,10 +3,11 @@
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Turn } from "../turns";
-import { changesOf, deedsOfAll, filesChanged, standing, sumOf } from "./change_words";
+import { changesOf, deedsOf, deedsOfAll, filesChanged, standing, sumOf } from "./change_words";
 import { keyOf } from "./changes";
 import { DeedButton, DeedDelivery } from "./deeds";
 import { Counts } from "./diff";
+import { capital } from "./words";
 
 export function SessionChanges({ turns }: { turns: readonly Turn[] }) {
   const changes = useMemo(() => changesOf(turns), [turns]);
@@ -30,7 +31,10 @@ export function SessionChanges({ turns }: { turns: readonly Turn[] }) {
       {stands !== "" && <span class="acp-quiet acp-stands">{stands}</span>}
       <DeedDelivery />
       {asking && deeds.includes("undo") ? (
-        <Confirm count={sum.files} leave={() => setAsking(false)} />
+        <Confirm
+          count={sumOf(files.filter((it) => deedsOf(it).includes("undo"))).files}
+          leave={() => setAsking(false)}
+        />
       ) : (
         <span class="acp-deeds">
           {deeds.map((deed) => (
@@ -39,7 +43,7 @@ export function SessionChanges({ turns }: { turns: readonly Turn[] }) {
               deed={deed}
               of={{}}
               what="of this session"
-              label={`${deed.charAt(0).toUpperCase()}${deed.slice(1)} all`}
+              label={`${capital(deed)} all`}
               {...(deed === "undo" ? { ask: () => setAsking(true) } : {})}
             />
           ))}

@@ -3,7 +3,7 @@
 import { useContext, useState } from "preact/hooks";
 import type { Emit, Header, SignIn, SignInMethod } from "../types";
 import { CopyButton, Host } from "./code";
-import { line } from "./words";
+import { line, reason } from "./words";
 
 interface Props {
   header: Header;
@@ -20,7 +20,7 @@ export function SignInView({ header, live, emit }: Props) {
       <p class="acp-title">{name} wants you to sign in first.</p>
       {wanted.error && (
         <p class="acp-bad" role="alert" data-acp-signin-error="">
-          {line(wanted.error)}
+          {reason(wanted.error)}
         </p>
       )}
       <ul>

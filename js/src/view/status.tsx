@@ -9,7 +9,7 @@ import { Countdown, Elapsed } from "./elapsed";
 import { Icon } from "./icons";
 import { Delivery } from "./permission";
 import { short } from "./usage";
-import { line, spoken, stopReason } from "./words";
+import { line, reason, spoken, stopReason } from "./words";
 
 interface Props {
   start: TurnItem;
@@ -117,7 +117,7 @@ function statusText(start: TurnItem, asking: boolean, link: Link): string {
     case "done":
       return start.limit ? `Stopped: ${line(start.limit)}` : stopReason(start.stop_reason);
     case "failed":
-      return `Failed: ${line((start.error ?? "no reason given").split("\n")[0] ?? "")}`;
+      return `Failed: ${reason((start.error ?? "no reason given").split("\n")[0] ?? "")}`;
     case "abandoned":
       return `Abandoned: ${line(start.limit ?? start.error ?? "the agent did not end this turn")}`;
     default:

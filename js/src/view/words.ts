@@ -58,7 +58,17 @@ export function stopReason(reason: string | undefined): string {
   return reason === undefined ? "Done" : (REASONS[reason] ?? `Ended: ${line(reason)}`);
 }
 
+/** An error without the name of the call that failed: people see what they did. */
+export function reason(text: string): string {
+  return line(text.replace(/(^|: )(?:authenticate|logout|session\/[a-z_]+): /, "$1"));
+}
+
 /** A status or a kind as words: in_progress is "in progress". */
 export function spoken(name: string): string {
   return line(name.replaceAll("_", " "));
+}
+
+/** As a sentence begins. */
+export function capital(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
 }

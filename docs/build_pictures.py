@@ -1,0 +1,118 @@
+"""Makes README's pictures anew: `python docs/build_pictures.py`, with Chromium and pandas installed.
+
+A real JupyterLab, a real session; the agent's part is played by `picture_agent.py`.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from PIL import Image
+from playwright.sync_api import Page, expect, sync_playwright
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from tests.browser.conftest import NAMES  # noqa: E402
+from tests.browser.pages import LIMIT_S, NotebookPage, launched  # noqa: E402
+from tests.browser.servers import THEMES, Server, started  # noqa: E402
+
+IMAGES = ROOT / "docs" / "images"
+SIZE = (860, 1130)
+SCALE = 2
+COLOURS = 128
+"""Of a picture of text on two grounds; the file is a quarter of what it would be."""
+
+CELLS = [
+    'import pandas as pd\n\nsales = pd.read_csv("sales.csv")\nsales.tail(3)',
+    'import acp_notebook as acp\nsession = acp.connect("analyst")\nsession',
+]
+PROMPT = "March looks far too low in @sales. Find out why, and mend @clean.py"
+
+CLEAN = """import pandas as pd
+
+df = pd.read_csv("sales.csv")
+df = df.dropna()
+print(df.groupby("month")["revenue"].sum())
+"""
+
+KEEP = """() => {
+    for (const query of [".jp-cell-toolbar", ".jp-Notebook-footer"])
+        for (const it of document.querySelectorAll(query)) it.style.display = "none";
+    document.activeElement?.blur();
+}"""
+"""What only shows where the mouse is."""
+
+
+def stores() -> str:
+    lines = ["month,store,revenue"]
+    for month, values in (("February", (700, 580, 140)), ("March", (None, None, 310))):
+        pairs = zip("ABC", values, strict=True)
+        lines += [f"{month},{name},{'' if it is None else it}" for name, it in pairs]
+    return "\n".join(lines) + "\n"
+
+
+def furnish(server: Server) -> Path:
+    """The folder with its data, the agent by a name of the user's, a kernel that has pandas."""
+    work, home = server.folder / "work", server.folder / "home"
+    (work / "sales.csv").write_text(stores())
+    (work / "clean.py").write_text(CLEAN)
+    config = home / ".config" / "acp_notebook" / "config.toml"
+    config.parent.mkdir(parents=True)
+    command = json.dumps([sys.executable, str(ROOT / "docs" / "picture_agent.py")])
+    config.write_text(f"[agents.analyst]\ncommand = {command}\n")
+    spec = server.folder / "data" / "kernels" / "ipykernel-pictures" / "kernel.json"
+    spec.parent.mkdir(parents=True)
+    argv = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+    path = f"{Path(sys.executable).parent}:/usr/bin:/bin"
+    env = {"PYTHONPATH": str(ROOT), "PATH": path}
+    spec.write_text(json.dumps({"argv": argv, "env": env, "display_name": "Python 3", "language": "python"}))
+    return server.add_notebook("march", "pictures", CELLS)
+
+
+def play(notebook: NotebookPage) -> None:
+    notebook.run(0, 1)
+    panel = notebook.panel(1)
+    expect(panel.get_by_role("textbox")).to_be_enabled()
+    notebook.prompt(1, PROMPT)
+    question = panel.locator("[data-acp-question][data-status=open]")
+    question.locator("[data-kind=allow_once]").click()
+    expect(panel.locator("[data-acp-turn]")).to_have_attribute("data-acp-status", "done")
+    expect(panel.locator("[data-acp-changes]")).to_be_visible()
+
+
+def shoot(page: Page, theme: str, target: Path) -> None:
+    page.mouse.move(0, 0)
+    page.evaluate(KEEP)
+    page.wait_for_timeout(500)  # fonts, and what fades
+    page.screenshot(path=target)
+    small = Image.open(target).convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
+    small.save(target, optimize=True)
+    print(f"{theme}: {target.relative_to(ROOT)}, {target.stat().st_size // 1000} kB")
+
+
+def make(theme: str) -> None:
+    chromium = next(filter(None, map(shutil.which, NAMES)))
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        started("lab", Path(folder)) as server,
+        sync_playwright() as playwright,
+    ):
+        expect.set_options(timeout=LIMIT_S * 1000)
+        server.set(THEMES, theme=f"JupyterLab {theme}")
+        browser = launched(playwright, chromium)
+        context = browser.new_context(device_scale_factor=SCALE)
+        notebook = NotebookPage(context, server, furnish(server), "perCommTarget", SIZE)
+        play(notebook)
+        shoot(notebook.page, theme, IMAGES / f"panel-{theme.lower()}.png")
+        server.end_kernels()
+        browser.close()
+
+
+if __name__ == "__main__":
+    for theme in sys.argv[1:] or ("Light", "Dark"):
+        make(theme)
