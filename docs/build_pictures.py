@@ -22,9 +22,9 @@ from tests.browser.pages import LIMIT_S, NotebookPage, launched  # noqa: E402
 from tests.browser.servers import THEMES, Server, started  # noqa: E402
 
 IMAGES = ROOT / "docs" / "images"
-SIZE = (860, 1130)
+SIZE = (860, 1210)
 SCALE = 2
-COLOURS = 128
+COLOURS = 192
 """Of a picture of text on two grounds; the file is a quarter of what it would be."""
 
 CELLS = [

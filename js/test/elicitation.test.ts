@@ -1,6 +1,7 @@
 import { beforeEach, expect, test, vi } from "vitest";
 import type { ElicitationItem, FormField, Item } from "../src/types";
 import { draftsOf, filled } from "../src/view/form";
+import { reason } from "../src/view/words";
 import { turn } from "./helpers";
 import { press, settled, shown, wired } from "./mounted";
 
@@ -304,4 +305,21 @@ test("a field that is emptied is left out, also of its default", () => {
   drafts.set("model", "a");
   const { values, wrong } = filled(FIELDS, drafts);
   expect([values["runs"], values["tags"], wrong.size]).toEqual([null, null, 0]);
+});
+
+test("what has a use for keys keeps them from hosts that look first", () => {
+  const { el } = asked();
+  for (const control of el.querySelectorAll<HTMLElement>("input, textarea, select")) {
+    control.focus();
+    expect(control.getAttribute("data-lm-suppress-shortcuts")).toBe("true");
+  }
+  const button = el.querySelector<HTMLElement>("[data-acp-decline]");
+  button?.focus();
+  expect(button?.hasAttribute("data-lm-suppress-shortcuts")).toBe(false); // Ctrl+S still saves
+});
+
+test("errors are told without the name of the call", () => {
+  expect(reason("session/prompt: rate limit exceeded")).toBe("rate limit exceeded");
+  expect(reason("Login: authenticate: wrong\npassword")).toBe("Login: wrong ⏎ password");
+  expect(reason("the session/prompt: as it is")).toBe("the session/prompt: as it is");
 });
