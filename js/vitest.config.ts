@@ -7,5 +7,8 @@ export default defineConfig({
     include: ["test/**/*.test.{ts,tsx}"],
     // Two workers: the machines that run this have few cores, and the files are small.
     maxWorkers: 2,
+    // They end what hangs: nothing takes a second, and a machine may be twenty times slower.
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
   },
 });

@@ -1,10 +1,10 @@
-import { beforeEach, expect, test, vi } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import type { Command, Complete } from "../src/types";
 import { matching } from "../src/view/completion";
 import { atEdge, History } from "../src/view/history";
 import { mentionAt, mentioned } from "../src/view/mentions";
 import { MOST_CHARS, MOST_IMAGES, withFiles } from "../src/view/images";
-import { turn } from "./helpers";
+import { soon, turn } from "./helpers";
 import { press, settled, shown, wired } from "./mounted";
 
 beforeEach(() => document.body.replaceChildren());
@@ -165,7 +165,7 @@ test("an image is pasted, seen, taken away, and sent", async () => {
     const event = new Event("paste", { bubbles: true, cancelable: true });
     Object.assign(event, { clipboardData: { files: [png()] } });
     field.dispatchEvent(event);
-    await vi.waitFor(() => expect(el.querySelectorAll(".acp-thumbs img").length).toBe(count));
+    await soon(() => expect(el.querySelectorAll(".acp-thumbs img").length).toBe(count));
   };
   await paste(1);
   await paste(2);
@@ -220,8 +220,11 @@ function asking() {
   return { ...made, asked, answer, names };
 }
 
-/** Effects run after a frame; there is none here. */
-const afterEffects = () => new Promise((done) => setTimeout(done, 50));
+/** Effects run after a frame, or some timers later; there is no frame here. After a long pause all timers are
+    due at once, in the order in which they were set: so more than one. */
+async function afterEffects(): Promise<void> {
+  for (let timer = 0; timer < 3; timer++) await new Promise((done) => setTimeout(done, 50));
+}
 
 test("an @-name is completed by what the kernel says, by keyboard", async () => {
   const { field, write, key, asked, answer, names, sent } = asking();

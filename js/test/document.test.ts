@@ -1,6 +1,7 @@
 import { beforeEach, expect, test, vi } from "vitest";
 import { attach, hostOf, NOTE, registerWidget, watchKernel, WIDGET_VIEW } from "../src/document";
 import type { Bundle, Json } from "../src/types";
+import { soon } from "./helpers";
 
 type Output = {
   output_type: string;
@@ -158,7 +159,7 @@ function stored(id: string, session = "s1"): Output {
 test("after a reload the widget is put back where it was, once, and the document stays clean", async () => {
   const { manager, model, outputs } = notebook(stored("m1"), stored("closed"), stored("m2", "s9"));
   attach(manager, "s1", (_, present) => present);
-  await vi.waitFor(() => expect(outputs.sets).toBe(1));
+  await soon(() => expect(outputs.sets).toBe(1));
   expect(outputs.list[0]?.data[WIDGET_VIEW]).toMatchObject({ model_id: "m1" });
   expect(outputs.list[0]?.data["text/html"]).toBe("<p>old</p>");
   expect(outputs.list.slice(1).some(({ data }) => WIDGET_VIEW in data)).toBe(false);
@@ -170,10 +171,10 @@ test("the widgets are put back only when the kernel's models are there again", a
   const { manager, outputs } = notebook(stored("m1"));
   manager.restoredStatus = false;
   attach(manager, "s1", give("x"));
-  await vi.waitFor(() => expect(manager.restored.slots.size).toBe(1));
+  await soon(() => expect(manager.restored.slots.size).toBe(1));
   expect(outputs.sets).toBe(0);
   manager.restored.emit();
-  await vi.waitFor(() => expect(outputs.sets).toBe(1));
+  await soon(() => expect(outputs.sets).toBe(1));
   expect(manager.restored.slots.size).toBe(0);
 });
 

@@ -7,6 +7,7 @@ import { Folder, Path } from "../src/view/path";
 import { ServerPaths } from "../src/view/places";
 import type { FileHost } from "../src/view/places";
 import { settled } from "./mounted";
+import { soon } from "./helpers";
 
 beforeEach(() => document.body.replaceChildren());
 
@@ -79,7 +80,7 @@ test("why it was not opened is said", async () => {
   files.open.mockResolvedValueOnce("The server does not find it");
   const { click, el } = drawn("x.py");
   click();
-  await vi.waitFor(() =>
+  await soon(() =>
     expect(el.querySelector("[role=alert]")?.textContent).toBe("The server does not find it"),
   );
 });

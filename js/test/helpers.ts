@@ -1,5 +1,6 @@
 // Doubles for the tests: a clock and frames that the test moves, and states to begin with.
 
+import { vi } from "vitest";
 import type { Clock } from "../src/store";
 import { Store } from "../src/store";
 import type { Item, State, TurnItem } from "../src/types";
@@ -78,3 +79,6 @@ export function question(fields: object = {}): Item {
 export function state(...items: Item[]): State {
   return { session: { key: "session", status: "working" }, items };
 }
+
+/** Waits until it holds, on a machine of any speed. */
+export const soon = (check: () => void): Promise<void> => vi.waitFor(check, { timeout: 60_000 });

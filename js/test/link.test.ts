@@ -2,7 +2,7 @@ import type { AnyModel } from "@anywidget/types";
 import { expect, test, vi } from "vitest";
 import { ACK_MS, connect } from "../src/link";
 import type { FromKernel } from "../src/types";
-import { makeStore, question, state, turn } from "./helpers";
+import { makeStore, question, soon, state, turn } from "./helpers";
 
 class FakeModel {
   sent: unknown[] = [];
@@ -107,7 +107,7 @@ test("a model whose kernel is gone is gone; one that only speaks of it is not", 
   expect(store.link).toBe("live");
   model.real.comm_live = false;
   model.fire("comm_live_update");
-  await vi.waitFor(() => expect(store.link).toBe("gone"));
+  await soon(() => expect(store.link).toBe("gone"));
 });
 
 test("at the end it says bye and listens no more", () => {

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { LiveContext } from "../src/live";
 import { openingOf } from "../src/opening";
 import { SHOWN_MS } from "../src/reveal";
+import { soon } from "./helpers";
 
 const get = vi.fn();
 const handleLink = vi.fn();
@@ -113,7 +114,7 @@ test("a notebook with only some of its cells in the page is scrolled to it", asy
   third.className = "jp-Cell";
   third.dataset["windowedListIndex"] = "2";
   made.appendChild(third);
-  await vi.waitFor(() => expect(revealed()).toBe("2"));
+  await soon(() => expect(revealed()).toBe("2"));
 });
 
 test("without a notebook in sight nothing is shown", () => {

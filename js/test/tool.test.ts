@@ -1,7 +1,7 @@
-import { beforeEach, expect, test, vi } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import type { Content, Item, TerminalItem, ToolItem } from "../src/types";
 import { FIRST_ROWS } from "../src/view/diff";
-import { message, turn } from "./helpers";
+import { message, soon, turn } from "./helpers";
 import { settled, shown, tool, wired } from "./mounted";
 
 beforeEach(() => document.body.replaceChildren());
@@ -137,7 +137,7 @@ test("a big diff begins folded, and shows all on demand", async () => {
   const { el, find } = shown([turn(), edit({ new_text: lines })]);
   expect(el.querySelectorAll(".acp-row").length).toBe(FIRST_ROWS);
   find(".acp-diff .acp-more")?.click();
-  await vi.waitFor(() => expect(el.querySelectorAll(".acp-row").length).toBe(500), 4000);
+  await soon(() => expect(el.querySelectorAll(".acp-row").length).toBe(500));
 });
 
 test("hidden characters in a diff and in its path are seen", () => {

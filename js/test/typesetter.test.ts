@@ -1,5 +1,6 @@
 import { expect, test, vi } from "vitest";
 import { typesetOf } from "../src/typesetter";
+import { soon } from "./helpers";
 
 test("the host's typesetter is called as its own method", () => {
   const typesetter = {
@@ -22,6 +23,6 @@ test("one that fails later is told to the console only", async () => {
   const warn = vi.spyOn(console, "warn").mockImplementation(() => undefined);
   const typeset = () => Promise.reject(new Error("no network"));
   typesetOf({ rendermime: { latexTypesetter: { typeset } } })?.(document.createElement("span"));
-  await vi.waitFor(() => expect(warn).toHaveBeenCalledOnce());
+  await soon(() => expect(warn).toHaveBeenCalledOnce());
   warn.mockRestore();
 });
