@@ -78,15 +78,17 @@ class Cassette:
             )
         return read(self.file)
 
-    def replay(self, recording: Recording, cwd: str | Path | None) -> tuple[Replay, str, list[str]]:
-        """The replay, and the folders that stand for those that were recorded."""
+    def replay(
+        self, recording: Recording, cwd: str | Path | None, home: str | None = None
+    ) -> tuple[Replay, str, list[str]]:
+        """The replay, and the folders that stand for those that were recorded; `home`: the agent's own."""
         if self.files == "write" or (self.files is None and cwd is not None):
-            replay = Replay(recording, match=self.match, speed=self.speed)
+            replay = Replay(recording, match=self.match, speed=self.speed, home=home)
             return replay, os.fspath(cwd if cwd is not None else os.getcwd()), []
         if cwd is not None:
             raise UsageError('files="scratch" plays in a fresh folder: leave out cwd=')
         base = scratch_folder()
-        replay = Replay(recording, match=self.match, speed=self.speed, scratch=base)
+        replay = Replay(recording, match=self.match, speed=self.speed, scratch=base, home=home)
         there, roots = replay.script.first_folders()
         folders = [_inside(base, it, number) for number, it in enumerate((there, *roots))]
         return replay, folders[0], folders[1:]

@@ -9,6 +9,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -20,7 +21,7 @@ from .agent.known_agents.catalog import BUILT_IN, Found
 from .agent.mcp_servers import Servers
 from .agent.processes.environment import agent_environment
 from .agent.processes.process import Command, ProcessTransport
-from .agent.recordings import recording
+from .agent.recordings import places, recording
 from .agent.recordings.replay import ReplayTransport
 from .cassette import Cassette
 from .choosing import choose, completed
@@ -171,7 +172,8 @@ def connect(
         return loop.call(_opened(ready, how, where, policy, servers, folders, redact, shows, now.notices))
 
     if tape is not None and not tape.records:
-        return opened(*_recorded(tape, None if cwd is None else folder(cwd)), mcp_servers)
+        home = (env or {}).get("HOME")
+        return opened(*_recorded(tape, None if cwd is None else folder(cwd), home), mcp_servers)
     own, broken = _own_settings(agent)
     agent = agent if agent is not None else own.agent
     where = folder(cwd or _own_folder(own, agent) or os.getcwd())
@@ -292,10 +294,9 @@ async def _opened(
         raise
 
 
-def _recorded(tape: Cassette, cwd: str | None) -> tuple[Launch, str, list[str]]:
-    recorded = tape.opened()
-    replay, where, roots = tape.replay(recorded, cwd)
-    name = recorded.agent or tape.file.stem
+def _recorded(tape: Cassette, cwd: str | None, home: str | None) -> tuple[Launch, str, list[str]]:
+    replay, where, roots = tape.replay(tape.opened(), cwd, home)
+    name = replay.script.agent or tape.file.stem
     return Launch(name, lambda: ReplayTransport(replay), "", replay, replay=replay), where, roots
 
 
@@ -324,7 +325,7 @@ def _process(
     needed = replace(found, env={**found.env, **written})
     whole = quirks.environment(completed(needed, environment, env or {}), found.argv, env or {})
     redactor.learn_variables(it for it in written.items() if not _is_path(it[1]))
-    tap = _recorder(record, found.name, redactor)
+    tap = _recorder(record, found.name, redactor, whole)
     command = Command(argv=found.argv, cwd=found.folder or cwd, env=whole)
     return Launch(
         found.name,
@@ -345,14 +346,17 @@ def _refuses_arguments(died: AgentDied) -> bool:
 
 
 def _recorder(
-    record: str | Path | Cassette | None, agent: str, redactor: Redactor
+    record: str | Path | Cassette | None, agent: str, redactor: Redactor, env: Mapping[str, str]
 ) -> recording.Recorder | None:
     if record is None:
         return None
+    made = partial(
+        recording.Recorder, agent=agent, redactor=redactor, places=places.known(env), finish=places.hide
+    )
     if not isinstance(record, Cassette):
-        return recording.Recorder(record, agent=agent, redactor=redactor)
+        return made(record)
     try:
         record.file.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise RecordingError(f"cannot record to {record.file}: {error.strerror}") from None
-    return recording.Recorder(record.draft, agent=agent, redactor=redactor, becomes=record.file)
+    return made(record.draft, becomes=record.file)

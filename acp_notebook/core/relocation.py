@@ -38,13 +38,13 @@ class Relocation:
         return text if self._pattern is None else self._pattern.sub(self._here, text)
 
     def value(self, value: Any) -> Any:
-        """The same for every text in a plain JSON value."""
+        """The same for every text in a plain JSON value, and for names: some agents list files by them."""
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, list):
             return [self.value(item) for item in value]
         if isinstance(value, dict):
-            return {name: self.value(item) for name, item in value.items()}
+            return {self.text(name): self.value(item) for name, item in value.items()}
         return value
 
     def pieces(self, pieces: Sequence[str]) -> list[str]:

@@ -48,9 +48,9 @@ def test_what_only_looks_like_it_is_left(text: str) -> None:
     assert MOVED.text(text) == text
 
 
-def test_every_text_in_a_value_is_moved_and_no_name() -> None:
+def test_every_text_in_a_value_is_moved_also_a_name() -> None:
     value = {"/home/u": ["/home/u", 1, None, {"uri": "file:///home/u/x"}]}
-    assert MOVED.value(value) == {"/home/u": ["/root", 1, None, {"uri": "file:///root/x"}]}
+    assert MOVED.value(value) == {"/root": ["/root", 1, None, {"uri": "file:///root/x"}]}
 
 
 def test_folders_that_stayed_where_they_are_move_nothing_but_shield_what_is_in_them() -> None:

@@ -53,6 +53,9 @@ def test_a_real_agent_is_replayed_without_it_in_another_folder(
     kept = {name: it for name, it in states(there).items() if not name.startswith(".git/")}
     agent.close()
 
+    told = agent.recordings[0].read_text()
+    assert str(there) not in told and str(tmp_path / "home") not in told  # nothing of this machine
+
     monkeypatch.setenv("PATH", str(tmp_path / "nothing"))  # no agent, no node, no git
     with acp.connect(cassette=agent.recordings[0], permissions="allow") as replayed:
         here = replayed.cwd

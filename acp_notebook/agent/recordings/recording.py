@@ -1,7 +1,7 @@
 """Recordings: every message of a connection, one JSON object a line, with the secrets taken out.
 
 Knows no method's meaning. The first line says what the file is: `{"acp_recording": 1, "agent": …}`, and
-whose home it was; every other is `{"t": seconds, "dir": "c2a" | "a2c" | "did" | "note", "msg": …}`. "did"
+where homes were; every other is `{"t": seconds, "dir": "c2a" | "a2c" | "did" | "note", "msg": …}`. "did"
 is what the client did itself, and no message tells: which folders a session had, who answered a question,
 what a command wrote, what a turn changed in files (perhaps long after the turn). A line of the agent's that
 is no JSON is kept as `"line"`. A file without the first line, or without what the client did, is read too.
@@ -14,7 +14,7 @@ import json
 import os
 import time
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -45,25 +45,37 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """A recording as it was read: who spoke, whose home it was, and everything in its order."""
+    """A recording as it was read: who spoke, where homes were, and everything in its order."""
 
     name: str
     entries: tuple[Entry, ...]
     agent: str | None = None
     home: str | None = None
+    tmp: str | None = None
+    agent_home: str | None = None
+    """Where it had another one than the user."""
 
 
 class Recorder:
     """Sees the bytes of a connection and writes them down, message by message (a `connection.Tap`)."""
 
     def __init__(
-        self, path: str | Path, *, agent: str, redactor: Redactor, becomes: Path | None = None
+        self,
+        path: str | Path,
+        *,
+        agent: str,
+        redactor: Redactor,
+        becomes: Path | None = None,
+        places: Mapping[str, str] | None = None,
+        finish: Callable[[Path], None] = lambda path: None,
     ) -> None:
-        """`becomes`: where the file goes when it is whole, and there was a session in it."""
+        """`becomes`: where the file goes when it is whole, and there was a session in it. `places`: homes and
+        the like, by name; `finish`: what is done with the whole file, before that."""
         self.path = Path(path)
         self._redactor = redactor
         self._split = SplitSecrets(redactor)
         self._becomes = becomes
+        self._finish = finish
         self._had_session = False
         self._began = time.monotonic()
         self._half: list[bytes] = []
@@ -71,8 +83,8 @@ class Recorder:
         with contextlib.ExitStack() as opening:
             try:
                 self._file = opening.enter_context(Path(path).open("wb", buffering=0))
-                home = redactor.text(os.path.expanduser("~"))
-                self._put({"acp_recording": FORMAT, "agent": redactor.text(agent), "home": home})
+                head = {"acp_recording": FORMAT, "agent": agent, **(places or {})}
+                self._put({name: redactor.plain(it) for name, it in head.items()})
             except OSError as error:
                 raise RecordingError(f"cannot record to {path}: {error.strerror}") from None
             opening.pop_all()  # it stays open as long as the connection
@@ -106,7 +118,9 @@ class Recorder:
 
     def close(self) -> None:
         self._write_held()
-        self._file.close()
+        if not self._file.closed:
+            self._file.close()
+            self._finish(self.path)
         if self._becomes is not None and self._had_session:
             with contextlib.suppress(OSError):  # then it stays where it is
                 os.replace(self._file.name, self._becomes)
@@ -163,8 +177,9 @@ def read(path: str | Path) -> Recording:
         raise RecordingError(f"cannot read the recording {path}: {error}") from None
     header: dict[str, Any] = {}
     entries = tuple(_entries(lines, str(path), header))
-    agent, home = (it if isinstance(it, str) else None for it in map(header.get, ("agent", "home")))
-    return Recording(str(path), entries, agent, home)
+    told = (header.get(name) for name in ("agent", "home", "tmp", "agent_home"))
+    agent, home, tmp, agent_home = (it if isinstance(it, str) else None for it in told)
+    return Recording(str(path), entries, agent, home, tmp, agent_home)
 
 
 def _entries(lines: Iterable[str], name: str, header: dict[str, Any]) -> Iterable[Entry]:
@@ -182,16 +197,23 @@ def _entries(lines: Iterable[str], name: str, header: dict[str, Any]) -> Iterabl
                         f"{name} is a recording of format {version}; this reads format {FORMAT}"
                     )
                 header.update(entry)
-            case {"dir": "c2a" | "a2c" as direction, "msg": message}:
-                yield Entry(direction, message, _seconds(entry), number=number)
-            case {"dir": "did", "msg": {"what": str()} as deed}:
-                yield Entry("did", deed, _seconds(entry), number=number)
-            case {"dir": "a2c", "line": str(text)}:
-                yield Entry("a2c", None, _seconds(entry), text, number)
             case {"dir": str()}:
-                pass  # notes, stderr: for people
+                if (found := entry_of(entry, number)) is not None:
+                    yield found
             case _:
                 raise RecordingError(f"{name}, line {number}: not a line of a recording")
+
+
+def entry_of(line: dict[str, Any], number: int = 0) -> Entry | None:
+    """None: a note, stderr: for people."""
+    match line:
+        case {"dir": "c2a" | "a2c" as direction, "msg": message}:
+            return Entry(direction, message, _seconds(line), number=number)
+        case {"dir": "did", "msg": {"what": str()} as deed}:
+            return Entry("did", deed, _seconds(line), number=number)
+        case {"dir": "a2c", "line": str(text)}:
+            return Entry("a2c", None, _seconds(line), text, number)
+    return None
 
 
 def _seconds(entry: dict[str, Any]) -> float:

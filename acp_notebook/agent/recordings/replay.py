@@ -44,8 +44,9 @@ class Replay:
         match: Match = "exact",
         speed: float | None = None,
         scratch: str | None = None,
+        home: str | None = None,
     ) -> None:
-        self.script = Script(recording)
+        self.script = Script(recording, home)
         self.scratch = scratch is not None
         """Whether it is played in folders of its own."""
         self.stand_ins = StandIns(self.script, scratch)

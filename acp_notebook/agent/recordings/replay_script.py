@@ -7,6 +7,7 @@ everything that is still to come speaks of the folders here, also a path that ca
 from __future__ import annotations
 
 import os
+import tempfile
 from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -24,16 +25,16 @@ CHUNKS = ("agent_message_chunk", "agent_thought_chunk", "user_message_chunk")
 
 
 class Script:
-    def __init__(self, recording: Recording) -> None:
+    def __init__(self, recording: Recording, home: str | None = None) -> None:
+        """`home`: what stands here for the home that the agent had, where that was not the user's."""
         self.name = os.path.basename(recording.name)
         self._recorded = recording.entries
         self._entries = recording.entries
         self.tells_deeds = any(entry.direction == "did" for entry in recording.entries)
         """Whether it was recorded what the client did beside its messages; older ones do not tell."""
         self._at = 0
-        home = recording.home or ""
-        self._folders = {home: os.path.expanduser("~")} if os.path.isabs(home) else {}
-        self._openings = deque(_openings(recording.entries))
+        self._folders = _known_places(recording, home)
+        self._openings = deque(openings(recording.entries))
         self._answers = _answers(recording.entries)
         self._settled = _settled(recording.entries)
         self._filled = _filled(recording.entries)
@@ -43,6 +44,8 @@ class Script:
             it.direction == "did" and it.message.get("covered") is True for it in recording.entries
         )
         """Whether it was recorded what turns changed beside what was written through us."""
+        self._relocate()
+        self.agent = Relocation(self._folders).value(recording.agent)
 
     # ---- where it stands ------------------------------------------------------------------------
 
@@ -87,17 +90,8 @@ class Script:
             self._relocate()
 
     def _relocate(self) -> None:
-        relocation = Relocation(self._folders)
-        moved = [
-            replace(entry, message=relocation.value(entry.message), line=relocation.value(entry.line))
-            for entry in self._recorded
-        ]
-        for group in _streams(self._recorded):
-            pieces = relocation.pieces([_piece(self._recorded[index]) for index in group])
-            for index, piece in zip(group, pieces, strict=True):
-                moved[index] = replace(moved[index], message=_with_piece(moved[index], piece))
-        self._entries = tuple(moved)
-        self._befores = _befores(moved[self._at :])
+        self._entries = relocated(self._recorded, Relocation(self._folders))
+        self._befores = _befores(self._entries[self._at :])
 
     # ---- what is known of what comes ------------------------------------------------------------
 
@@ -126,6 +120,27 @@ class Script:
         return (True, known.popleft()) if known else (False, None)
 
 
+def relocated(entries: Sequence[Entry], relocation: Relocation) -> tuple[Entry, ...]:
+    """All of it in the words of another place, also a path that came in several chunks."""
+    if not relocation.moves:
+        return tuple(entries)
+    moved = [
+        replace(entry, message=relocation.value(entry.message), line=relocation.value(entry.line))
+        for entry in entries
+    ]
+    for group in _streams(entries):
+        pieces = relocation.pieces([_piece(entries[index]) for index in group])
+        for index, piece in zip(group, pieces, strict=True):
+            moved[index] = replace(moved[index], message=_with_piece(moved[index], piece))
+    return tuple(moved)
+
+
+def _known_places(recording: Recording, home: str | None) -> dict[str, str]:
+    own = os.path.expanduser("~")
+    found = {recording.agent_home: home or own, recording.tmp: tempfile.gettempdir(), recording.home: own}
+    return {there: here for there, here in found.items() if there is not None and os.path.isabs(there)}
+
+
 def method(entry: Entry) -> str | None:
     message = entry.message
     name = message.get("method") if isinstance(message, dict) and entry.direction != "did" else None
@@ -142,7 +157,7 @@ def key(message: dict[str, Any]) -> str:
     return repr(message.get("id"))
 
 
-def _openings(entries: Sequence[Entry]) -> Iterator[tuple[str, tuple[str, ...]]]:
+def openings(entries: Sequence[Entry]) -> Iterator[tuple[str, tuple[str, ...]]]:
     """The folders of each session that was opened: as noted, else as the messages have them."""
     noted = [it.message for it in entries if it.direction == "did" and it.message["what"] == "folders"]
     asked = [params(it.message) for it in entries if it.direction == "c2a" and method(it) in OPENING]
