@@ -20,7 +20,7 @@ from .core.audit import AuditTable
 from .core.limits import Limits
 from .core.prompt import content_of, fitted
 from .core.records import Command, ConfigOption, Content, Mode, Usage
-from .core.snapshot import Item, Snapshot
+from .core.snapshot import Compaction, Item, Notice, Snapshot
 from .errors import SessionClosed, Timeout, UsageError
 from .notebook import kernel
 from .notebook.content import contents
@@ -288,6 +288,16 @@ class Session(Shown):
     def usage(self) -> Usage | None:
         """How full the context is and what it has cost, where the agent tells."""
         return self.transcript.usage
+
+    @property
+    def notices(self) -> tuple[Notice, ...]:
+        """What the agent wants known (`source` "agent"), and what this package does ("client"), in order."""
+        return tuple(it for it in self.transcript.items if isinstance(it, Notice))
+
+    @property
+    def compactions(self) -> tuple[Compaction, ...]:
+        """Where the agent has summed up the conversation to make room: `status`, `summary`."""
+        return tuple(it for it in self.transcript.items if isinstance(it, Compaction))
 
     # ---- settings -------------------------------------------------------------------------
 

@@ -50,6 +50,7 @@ from .files.notebook_cards import NotebookCards
 from .files.notebook_files import NotebookFiles
 from .files.roots import Roots
 from .hands import Hands
+from .known_agents.quirks import Quirks
 from .limiting import Limiting
 from .permissions.permits import Permits
 from .recordings.replayed_terminals import AnyTerminals, ReplayedTerminals
@@ -318,7 +319,7 @@ class Conversation:
         return not (run.restarted or run.cancelling or self.closed or self.host.closed)
 
     def _over(self, run: TurnRun, result: Raw | None, error: Exception | None) -> None:
-        end, failure = _turn_end(run, result, error)
+        end, failure = _turn_end(run, result, error, self.host.quirks)
         self._settle_questions("the turn is over", run)
         died = isinstance(failure, AgentDied)
         status = ev.StatusChanged("dead", end.error) if died else ev.StatusChanged("idle")
@@ -554,12 +555,12 @@ def _died_silently(died: AgentDied) -> AgentDied:
 
 
 def _turn_end(
-    run: TurnRun, result: Raw | None, error: Exception | None
+    run: TurnRun, result: Raw | None, error: Exception | None, quirks: Quirks
 ) -> tuple[ev.TurnEnded, Exception | None]:
     """How a turn ended by the agent's answer, and the error to raise for it."""
     if result is not None:
         try:
-            answer = v1.read_prompt_answer(result)
+            answer = v1.read_prompt_answer(result, usage_in_meta=quirks.usage_in_meta)
             return ev.TurnEnded("done", answer.stop_reason, usage=answer.usage, raw=answer.raw), None
         except v1.Malformed as malformed:
             error = ProtocolError(f"session/prompt: the agent's answer cannot be used ({malformed})")

@@ -15,8 +15,9 @@ const MODEL: ConfigOption = {
   name: "Model",
   type: "select",
   value: "mini",
+  description: "Which one thinks",
   choices: [
-    { value: "mini", name: "Mini", group: "Small" },
+    { value: "mini", name: "Mini", group: "Small", description: "Quick" },
     { value: "max", name: "Max", group: "Large" },
   ],
 };
@@ -49,6 +50,7 @@ test("options are set, and wait for the agent", () => {
     "Small",
     "Large",
   ]);
+  expect(select?.title).toBe("Model: Which one thinks · Quick");
   choose(select, "max");
   expect(made.emit).toHaveBeenLastCalledWith({ t: "config", id: "model", value: "max" });
   expect([select?.value, select?.disabled]).toEqual(["max", true]);

@@ -293,3 +293,24 @@ def test_a_recording_holds_what_was_told_once_and_plays_it_back(tmp_path: Path) 
     ]
     with acp.connect(cassette=record, cwd=tmp_path) as session:
         assert ran(session.prompt("go", timeout=LIMIT_S)) == ran(first)
+
+
+def test_geminis_tokens_are_those_of_its_turns() -> None:
+    answers = [
+        Raw(json.dumps(it["result"]).encode()) for it in recorded("gemini-cli", "a2c") if "result" in it
+    ]
+    ends = [it for it in answers if b"stopReason" in bytes(it)]
+    told = [v1.read_prompt_answer(it, usage_in_meta=True).usage for it in ends]
+    assert {it.total for it in told if it is not None} >= {120}
+    assert [v1.read_prompt_answer(it).usage for it in ends] == [None] * len(ends)
+    assert quirks.of(["x"], "gemini-cli", "0.61.0").usage_in_meta
+    assert not quirks.of(["x"], "other", "0.61.0").usage_in_meta
+
+
+@pytest.mark.parametrize(
+    "meta",
+    [None, 7, {}, {"quota": []}, {"quota": {"token_count": {"input_tokens": "9", "output_tokens": -1}}}],
+)
+def test_tokens_that_are_none_are_not_made_up(meta: Any) -> None:
+    answer = Raw(json.dumps({"stopReason": "end_turn", "_meta": meta}).encode())
+    assert v1.read_prompt_answer(answer, usage_in_meta=True).usage is None

@@ -123,3 +123,10 @@ def test_the_models_of_an_older_agent_are_an_option_and_stay_after_a_restart(dem
         session.prompt("/die", timeout=LIMIT_S)
     session.prompt("again", timeout=LIMIT_S)
     assert (session.config["model"], session.mode) == ("demo-max", "plan")
+
+
+def test_notices_and_compactions_are_there_in_python_too(session: acp.Session) -> None:
+    session.prompt("/notice", timeout=LIMIT_S)
+    session.prompt("/compact", timeout=LIMIT_S)
+    assert {it.severity for it in session.notices if it.source == "agent"} >= {"info", "warning", "error"}
+    assert [it.status for it in session.compactions] == ["completed"]

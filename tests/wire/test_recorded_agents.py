@@ -284,3 +284,25 @@ def test_exports_are_the_same_each_time_and_have_what_the_agent_said(name: str) 
             it.text for it in items if isinstance(it, Message) and it.role == "agent" and it.text.isalnum()
         ]
         assert all(word in to_text(items, cwd=None) for word in said)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "modes", "commands", "costs"),
+    [
+        ("claude-agent-acp", ["mode", "model", "effort", "fast", "ultracode"], True, True, True),
+        ("claude-code-acp", ["model"], True, True, False),
+        ("codex-acp", ["model"], False, True, False),
+        ("gemini-cli", ["model"], True, True, False),
+        ("kimi-code", ["model", "mode"], True, True, False),
+        ("ts-sdk-example", [], False, False, False),
+    ],
+)
+def test_what_each_agent_lets_be_set_and_tells_of_itself_is_known(
+    name: str, options: list[str], modes: bool, commands: bool, costs: bool
+) -> None:
+    first = replayed(name).sessions[0].transcript.snapshot()
+    assert [it.id for it in first.config][: len(options)] == options
+    assert bool(first.modes or first.mode_option) == modes
+    assert bool(first.commands) == commands
+    assert (first.usage is not None and first.usage.cost is not None) == costs
+    assert all(it.choices and it.value in it.values for it in first.config)

@@ -27,6 +27,8 @@ class Quirks:
     """A file that is not there reads as an empty one."""
     terminals_in_meta: bool = False
     """It runs commands itself, and tells their output beside its tool calls."""
+    usage_in_meta: bool = False
+    """The tokens of a turn stand in `_meta` of its answer."""
 
     def __or__(self, other: Quirks) -> Quirks:
         return Quirks(
@@ -34,6 +36,7 @@ class Quirks:
             {**self.announced, **other.announced},
             self.missing_reads_empty or other.missing_reads_empty,
             self.terminals_in_meta or other.terminals_in_meta,
+            self.usage_in_meta or other.usage_in_meta,
         )
 
 
@@ -66,6 +69,12 @@ TABLE = (
         Quirks(missing_reads_empty=True),
         "Before it writes a file it reads it through us, and takes any error for a reason to give up, also "
         "the one for a missing file: it could never make a new one. Seen in 0.61.0.",
+    ),
+    Entry(
+        "gemini|gemini-cli",
+        Quirks(usage_in_meta=True),
+        "It tells neither usage_update nor usage, but how many tokens a turn took in `_meta.quota` of the "
+        "turn's answer. Seen in 0.61.0.",
     ),
     Entry(
         "claude-code-acp",

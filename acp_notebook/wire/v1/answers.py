@@ -14,6 +14,7 @@ from ...core import events as ev
 from ...core import records as rec
 from ...core.facts import AgentFacts, AuthMethod, Capabilities, PromptAnswer, SessionFacts, SessionInfo
 from .. import schema as s
+from .. import tolerant
 from .parts import config_options
 from .reading import read
 
@@ -114,9 +115,12 @@ def read_config(result: Raw) -> ev.ConfigReplaced:
     return ev.ConfigReplaced(config_options(answer.config_options), raw)
 
 
-def read_prompt_answer(result: Raw) -> PromptAnswer:
+def read_prompt_answer(result: Raw, *, usage_in_meta: bool = False) -> PromptAnswer:
+    """How the turn ended. `usage_in_meta`: its tokens may stand where the protocol has no place for them."""
     answer, raw = read(s.PromptResponse, result)
     usage = answer.usage
+    if usage is None and usage_in_meta:
+        return PromptAnswer(answer.stop_reason, _quota(result), raw)
     tokens = usage and rec.TokenUsage(
         usage.total_tokens,
         usage.input_tokens,
@@ -126,3 +130,15 @@ def read_prompt_answer(result: Raw) -> PromptAnswer:
         usage.cached_write_tokens,
     )
     return PromptAnswer(answer.stop_reason, tokens or None, raw)
+
+
+def _quota(result: Raw) -> rec.TokenUsage | None:
+    """`_meta.quota.token_count`, as gemini has it."""
+    found: Any = tolerant.loads(bytes(result))
+    for name in ("_meta", "quota", "token_count"):
+        found = found.get(name) if isinstance(found, dict) else None
+    if not isinstance(found, dict):
+        return None
+    counts = [found.get(name) for name in ("input_tokens", "output_tokens")]
+    known = [it for it in counts if type(it) is int and it >= 0]
+    return rec.TokenUsage(sum(known), *known) if len(known) == len(counts) else None

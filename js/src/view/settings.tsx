@@ -65,6 +65,7 @@ function OptionView(props: { option: ConfigOption } & Omit<Props, "header">) {
   return (
     <Select
       name={line(option.name)}
+      about={option.description}
       hook={{
         "data-acp-config": option.id,
         ...(isMode(option) ? { "data-acp-mode": String(option.value) } : {}),
@@ -80,6 +81,7 @@ function OptionView(props: { option: ConfigOption } & Omit<Props, "header">) {
 
 interface SelectProps {
   name: string;
+  about?: string | null | undefined;
   hook: Record<string, string>;
   value: string;
   choices: readonly Choice[];
@@ -88,15 +90,16 @@ interface SelectProps {
   choose: (value: string) => void;
 }
 
-function Select({ name, hook, value, choices, pending, disabled, choose }: SelectProps) {
+function Select({ name, about, hook, value, choices, pending, disabled, choose }: SelectProps) {
   const known = choices.some((choice) => choice.value === value);
-  const about = choices.find((choice) => choice.value === value)?.description;
+  const chosen = choices.find((choice) => choice.value === value)?.description;
+  const told = [about, chosen].filter(Boolean).map((text) => line(text ?? ""));
   return (
     <select
       class="acp-select"
       {...hook}
       aria-label={name}
-      title={about ? `${name}: ${line(about)}` : name}
+      title={told.length ? `${name}: ${told.join(" · ")}` : name}
       data-pending={pending}
       value={value}
       disabled={disabled || pending}
