@@ -48,8 +48,8 @@ SHOWN = "to_html to_markdown to_text"
 
 PUBLIC: dict[type, str] = {
     acp.Session: f"""
-        agent audit authenticate cancel changes close commands compactions config cwd fork freeze id mode modes
-        notebook notices preview prompt queue start status stream title transcript turns usage {SHOWN}
+        agent audit authenticate cancel changes close commands compactions config cwd fork freeze id mode
+        modes notebook notices preview prompt queue start status stream title transcript turns usage {SHOWN}
     """,
     acp.Turn: f"""
         cancel changes diffs done error files items limit plan redo revert status stop_reason

@@ -79,7 +79,7 @@ AGENTS: tuple[KnownAgent, ...] = (
         npm="@agentclientprotocol/codex-acp",
         install="npm install -g @agentclientprotocol/codex-acp",
         sign_in="OPENAI_API_KEY or CODEX_API_KEY, or a ChatGPT account",
-        checked="package",
+        checked="ran",
     ),
     KnownAgent(
         name="goose",
@@ -166,10 +166,10 @@ AGENTS: tuple[KnownAgent, ...] = (
         title="fast-agent",
         aliases=("fast-agent-acp", "fastagent"),
         commands=(("fast-agent-acp", "-x"),),
-        pypi="fast-agent-acp",
+        pypi="fast-agent-mcp",  # its own command; that of the package fast-agent-acp does not start (0.10.46)
         python="3.13",
-        install="uv tool install --python 3.13 fast-agent-acp",
-        sign_in="the key of the model's provider, such as ANTHROPIC_API_KEY",
+        install="uv tool install --python 3.13 fast-agent-mcp",
+        sign_in="FAST_AGENT_MODEL, and the key of that model's provider, such as ANTHROPIC_API_KEY",
         checked="package",
     ),
     KnownAgent(
