@@ -117,6 +117,7 @@ test("a command is chosen by keyboard, and sent when it is written out", async (
 test("Escape closes the list, and only that; the mouse takes a command", async () => {
   const { el, field, find, write, key } = composer();
   await write("/t");
+  expect(find("[role=listbox]")?.style.maxHeight).toMatch(/^\d+px$/);
   await key("Escape");
   expect([find("[role=listbox]"), field.value]).toEqual([null, "/t"]);
   await write("/to");

@@ -204,7 +204,7 @@ class NotebookPage:
 
     def prompt(self, number: int, text: str) -> None:
         """Through the field of the session below a cell."""
-        field = self.panel(number).get_by_role("textbox")
+        field = self.panel(number).get_by_role("textbox", name="Prompt for the agent")
         field.fill(text)
         field.press("Escape")  # closes the list of commands, if there is one
         field.press("Enter")

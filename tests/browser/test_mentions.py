@@ -12,6 +12,12 @@ from tests.browser.pages import LIMIT_S
 CONNECT = "import acp_notebook as acp\ns = acp.connect('demo', permissions='allow')\ns"
 DATA = "class Frame(list): ...\nframe = Frame([41, 42])\nfrozen = 1"
 
+IN_SIGHT = """list => {
+    const { top, bottom } = list.getBoundingClientRect();
+    const around = list.closest(".jp-WindowedPanel-outer").getBoundingClientRect();
+    return top >= around.top - 1 && bottom <= around.bottom + 1;
+}"""
+
 each_host = pytest.mark.parametrize("host", ["lab", pytest.param("notebook", marks=pytest.mark.slow)])
 
 
@@ -29,6 +35,12 @@ def test_names_are_completed_by_keyboard_and_brought_along(open_notebook: Open, 
     field.click()
     field.press_sequentially("what is @fr")
     options = notebook.panel(1).locator("[data-acp-completion] li")
+    expect(options).to_have_text(["@frameFrame", "@frozenint"])
+    field.fill("")
+    field.press_sequentially("/")  # a long list, in a panel with nothing above it
+    assert notebook.panel(1).locator("[data-acp-completion]").evaluate(IN_SIGHT)
+    field.fill("")
+    field.press_sequentially("what is @fr")
     expect(options).to_have_text(["@frameFrame", "@frozenint"])
     SHOTS.mkdir(parents=True, exist_ok=True)
     notebook.page.screenshot(path=SHOTS / f"mentions-{host}.png")

@@ -58,7 +58,7 @@ export function CompletionList({ id, label, choices, active, take }: Props) {
     <ul
       ref={list}
       class="acp-completion"
-      style={{ maxHeight: room }}
+      style={{ maxHeight: `${room}px` }}
       id={id}
       role="listbox"
       aria-label={label}
