@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, overload
 
 from .agent.undo import ledger as book
+from .agent.undo.acting import Deed
 from .agent.undo.checkpoints import END_S
-from .agent.undo.undoing import Deed
 from .core.changes import FileChange, Version, lines_of_diff
 from .core.changes import Hunk as HunkRecord
 from .core.snapshot import ToolCall

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ..agent.conversation import Conversation
 from ..agent.threads import on_a_thread
 from ..agent.turn_queue import TurnRun
-from ..agent.undo.undoing import Deed
+from ..agent.undo.acting import Deed
 from ..core import events as ev
 from ..core import intents
 from ..core.patches import Patch

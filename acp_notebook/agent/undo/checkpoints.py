@@ -17,6 +17,7 @@ from functools import partial
 from ..threads import on_a_thread
 from .covers import Cover, Found, Mark, NotCovered
 from .git import program
+from .leftovers import sweep
 from .plain import Plain
 from .shadow import Shadow
 
@@ -113,6 +114,7 @@ def _taken(task: asyncio.Task[Mark]) -> None:
 
 
 def _cover_of(path: str) -> Cover:
+    sweep()  # before the first mark: what we left is nobody's change
     home = os.path.realpath(os.path.expanduser("~"))
     if path == "/" or home == path or home.startswith(path.rstrip("/") + "/"):
         raise NotCovered("it is a home folder, or above one: work in a folder of its own")

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ..files.writing import LEFTOVER
 from .covers import Found
 from .git import OURS_S, Git, names
 
@@ -118,7 +119,8 @@ def _changed(path: str, since: int) -> bool:
 
 
 def _told(path: str) -> bool:
-    return os.path.basename(path.rstrip("/")) not in CACHES and not path.endswith((".pyc", ".pyo"))
+    name = os.path.basename(path.rstrip("/"))
+    return name not in CACHES and not name.endswith((".pyc", ".pyo")) and not LEFTOVER.fullmatch(name)
 
 
 def _words(why: str, path: str, count: _Count) -> str:

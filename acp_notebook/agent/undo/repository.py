@@ -17,7 +17,7 @@ from .git import ATTRIBUTES, FIRST_S, Git, lines
 from .store import Store
 from .trees import is_kept
 
-ALWAYS_IGNORED = ("__pycache__/", ".ipynb_checkpoints/")
+ALWAYS_IGNORED = ("__pycache__/", ".ipynb_checkpoints/", ".acp-notebook-*.tmp")
 NOT_A_REPOSITORY = ("node_modules/", ".venv/", "venv/", ".tox/", ".cache/", ".mypy_cache/", ".ruff_cache/")
 """Ignored where the user has no repository, and so no .gitignore that would say it."""
 

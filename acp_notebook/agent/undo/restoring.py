@@ -16,6 +16,7 @@ from ...core.changes import Step, Version
 from ...core.notebook_changes import is_notebook, merged_version, with_cells_undone
 from ..files.roots import FileTrouble, Roots
 from .ledger import Change, Ledger, Part
+from .leftovers import Leftovers
 from .versions import ATTEMPTS, look, make_folder, make_root, put, remove_empty
 
 
@@ -34,6 +35,7 @@ class Restorer:
     def __init__(self, roots: Roots, ledger: Ledger) -> None:
         self._roots = roots
         self._ledger = ledger
+        self._leftovers = Leftovers()
 
     def bring(self, change: Change, undone: frozenset[int], empty: frozenset[str]) -> str | None:
         """The change's files with these hunks undone; None, or why that cannot be.
@@ -52,6 +54,10 @@ class Restorer:
         except (FileTrouble, OSError) as error:
             return str(error)
         return "it keeps changing: try again"
+
+    def finished(self) -> None:
+        """Nothing is under way any more."""
+        self._leftovers.close()
 
     def clear_folders(self, source: frozenset[str], target: frozenset[str]) -> None:
         """Empty folders that are not to be: before all else, since a file may be to stand there."""
@@ -90,7 +96,7 @@ class Restorer:
             return True
         if move.step.write is not None:
             make_root(self._roots, move.path)
-        if not put(self._roots, move.path, move.step.write, move.now):
+        if not put(self._roots, move.path, move.step.write, move.now, self._leftovers.note):
             return False
         if move.step.write is None:
             remove_empty(self._roots, os.path.dirname(move.path), empty)

@@ -48,7 +48,7 @@ class Store:
         self.folder.mkdir(mode=0o700, exist_ok=True)
         fd = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            _lock(fd, exclusive=False)
+            lock(fd, exclusive=False)
             os.utime(fd)
         except BaseException:
             os.close(fd)
@@ -73,7 +73,7 @@ class Store:
                     _remove(folder)
 
 
-def _lock(fd: int, *, exclusive: bool) -> None:
+def lock(fd: int, *, exclusive: bool) -> None:
     """Shared is waited for; to have it alone is not. Raises OSError."""
     try:
         import fcntl
@@ -94,7 +94,7 @@ def _remove(folder: Path) -> None:
     with contextlib.suppress(OSError):
         fd = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            _lock(fd, exclusive=True)
+            lock(fd, exclusive=True)
             shutil.rmtree(folder, ignore_errors=True)
         finally:
             os.close(fd)

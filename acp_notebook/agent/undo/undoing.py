@@ -9,20 +9,20 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from ...core.changes import Version
 from ...core.events import ChangesReplaced
 from ...core.live import Failed as PageFailed
 from ...core.live import Unreachable
-from ...core.notebook_changes import is_notebook
 from ...core.snapshot import ToolCall
 from ...errors import UsageError
 from ..files.roots import FileTrouble, Roots
 from ..threads import on_a_thread
 from . import checkpoints
+from .acting import Actor, Deed, Told, nobody
 from .booking import CHANGING, Booker, Finds, Seen, allowed_by
 from .checkpoints import Checkpoints, Marks
 from .ledger import SHOWN_FILES, Change, Ledger, Part, TurnChanges, shown
@@ -35,8 +35,6 @@ from .versions import look
 if TYPE_CHECKING:
     from ..conversation import Conversation
     from ..turn_queue import TurnRun
-
-Deed = Literal["undo", "redo", "keep"]
 
 SETTLE_S = 3.0
 """Whoever waits for a turn waits this long for its changes, too; later they come by themselves."""
@@ -58,7 +56,7 @@ class Undoing:
         self.ledger = Ledger(Spool())
         self._conversation = conversation
         self._roots = roots
-        self._restorer = Restorer(roots, self.ledger)
+        self._actor = Actor(conversation, self.ledger, Restorer(roots, self.ledger))
         self._booker = Booker(self.ledger, self._allowed_by)
         self._checkpoints = checkpoints
         self._marks = Marks()
@@ -359,23 +357,23 @@ class Undoing:
         hunk: str | None = None,
         *,
         only: frozenset[str] | None = None,
+        told: Told = nobody,
     ) -> list[Change]:
         """Do it, as far as it goes; what does not go stands in the changes, which are returned.
 
-        `only`: of all that is named, the changes with these ids.
+        `only`: of all that is named, the changes with these ids. `told`: how far it is.
         """
         self._check_no_turn(deed)
         await self.settled()
         async with self._busy:
             self._check_no_turn(deed)
-            chosen = self._chosen(turn, file)
-            number = None if hunk is None else _hunk_number(chosen[0][1][0], hunk)
-            touched: list[Change] = []
-            for of_turn, all_changes in chosen if deed != "undo" else chosen[::-1]:
-                changes = [it for it in all_changes if only is None or it.id in only]
-                whole = file is None and len(changes) == len(of_turn.changes)
-                touched += await self._act_in_turn(deed, of_turn, changes, number, whole=whole)
-            return touched
+            chosen = self._actor.chosen(deed, turn, file, hunk, only)
+            total, done = sum(len(it.changes) for it in chosen), 0
+            for it in chosen:
+                await self._actor.do(deed, it, lambda at, before=done: told(before + at, total))  # type: ignore[misc]
+                done += len(it.changes)
+                self._tell_now(it.turn)
+            return [change for it in chosen for change in it.changes]
 
     def _check_no_turn(self, deed: Deed) -> None:
         """What is undone while a turn runs, or when its folders are marked, would be taken for its doing."""
@@ -383,114 +381,7 @@ class Undoing:
         if deed != "keep" and (starting or self._conversation.running is not None):
             raise UsageError("a turn is running, or about to: what was changed can be undone when it is over")
 
-    def _chosen(self, turn: str | None, file: str | None) -> list[tuple[TurnChanges, list[Change]]]:
-        if turn is None:
-            return [(it, list(it.changes)) for it in self.ledger.turns.values()]
-        found = self.ledger.find_turn(turn)
-        if found is None:
-            raise UsageError("that turn changed no files")
-        changes = [it for it in found.changes if file in (None, it.id)]
-        if file is not None and not changes:
-            raise UsageError("that turn has no such change")
-        return [(found, changes)]
-
-    async def _act_in_turn(
-        self, deed: Deed, turn: TurnChanges, changes: Sequence[Change], hunk: int | None, *, whole: bool
-    ) -> list[Change]:
-        if deed == "keep":
-            for change in changes:
-                _keep(change, hunk)
-        else:
-            await self._bring(deed, turn, changes, hunk, whole=whole)
-        self._tell_now(turn)
-        return list(changes)
-
-    async def _bring(
-        self, deed: Deed, turn: TurnChanges, changes: Sequence[Change], hunk: int | None, *, whole: bool
-    ) -> None:
-        empty, there = turn.folders if deed == "undo" else turn.folders[::-1]
-        stay = empty | self._empty_before_undone() if deed == "undo" else empty
-        if whole:
-            await on_a_thread(lambda: self._restorer.clear_folders(there, stay))
-        for change in in_order(changes, deed):
-            if change.why_not is not None:
-                continue
-            wanted = _wanted(change, deed, hunk)
-            if wanted == change.undone:  # clicked twice: what came there since is nobody's conflict
-                change.conflict = None
-                continue
-            why = await self._brought(change, wanted, stay)
-            change.conflict = why
-            if why is None:
-                change.undone = wanted
-                change.kept = change.kept and bool(wanted != change.everything)
-            self._note(deed, change, why)
-        if whole:
-            await on_a_thread(lambda: self._restorer.make_folders(there, empty))
-
-    def _empty_before_undone(self) -> frozenset[str]:
-        """Empty folders of before the turns that are undone: a later turn found something in them."""
-        undone = (it for it in self.ledger.turns.values() if all(at.state == "undone" for at in it.undoable))
-        return frozenset().union(*(it.folders[0] for it in undone))
-
-    async def _brought(self, change: Change, wanted: frozenset[int], empty: frozenset[str]) -> str | None:
-        """None, or why it cannot be. A notebook that a page has open is changed there."""
-        notebooks = self._conversation.hands.notebooks
-        try:
-            if (
-                notebooks.live is None
-                or not is_notebook(change.path)
-                or not await notebooks.is_open(change.path)
-            ):
-                return await on_a_thread(lambda: self._restorer.bring(change, wanted, empty))
-            source, target = await on_a_thread(lambda: self._restorer.states(change, wanted))
-            if source is None or target is None or change.moved_from is not None:
-                return "it is open in a page: close it there first"
-            await notebooks.bring(change.path, source.data, target.data)
-        except FileTrouble as error:
-            return str(error)
-        return None
-
-    def _note(self, deed: str, change: Change, why: str | None) -> None:
-        outcome = "done" if why is None else "failed"
-        self._conversation.auditor.note("act", deed, change.path, by="user", outcome=outcome, reason=why)
-
 
 def _taken(task: asyncio.Task[None]) -> None:
     if not task.cancelled():
         task.exception()  # or asyncio complains where nobody waits for it
-
-
-def _keep(change: Change, hunk: int | None) -> None:
-    """It stays; a file of which every hunk is kept or undone is kept."""
-    if hunk is not None and change.parts_undoable > 1:
-        change.kept_hunks |= {hunk}
-        if change.kept_hunks | change.undone != change.everything:
-            return
-    change.kept, change.conflict = True, None
-
-
-def _wanted(change: Change, deed: Deed, hunk: int | None) -> frozenset[int]:
-    if hunk is None or change.parts_undoable == 0:
-        return change.everything if deed == "undo" else frozenset()
-    one = frozenset({hunk})
-    return change.undone | one if deed == "undo" else change.undone - one
-
-
-def in_order(changes: Iterable[Change], deed: Deed) -> list[Change]:
-    """Deletions first, the deepest of them first: a folder may stand where a file was, or the other way."""
-
-    def order(change: Change) -> tuple[bool, int]:
-        gone = all((it.before if deed == "undo" else it.after) is None for it in change.parts)
-        depth = change.path.count("/")
-        return not gone, -depth if gone else depth
-
-    return sorted(changes, key=order)
-
-
-def _hunk_number(change: Change, hunk: str) -> int:
-    hunks = () if change.shape is None else change.shape.hunks
-    number = next((at for at, it in enumerate(hunks) if it.id == hunk), None)
-    if number is None:
-        raise UsageError("that change has no such part")
-    return number

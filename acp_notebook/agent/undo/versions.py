@@ -11,7 +11,7 @@ import errno
 import os
 import secrets
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from ...core.changes import Version
 from ..files.roots import (
@@ -73,10 +73,17 @@ def _look(folder: Folder, place: Place, most: int) -> Version | None:
         return None
 
 
-def put(roots: Roots, path: str, version: Version | None, now: Version | None) -> bool:
+def put(
+    roots: Roots,
+    path: str,
+    version: Version | None,
+    now: Version | None,
+    note: Callable[[str], None] = lambda _: None,
+) -> bool:
     """Make the file that, in place of what it is now; False: it is something else by now.
 
-    A new one is whole before it takes the old one's place; folders that are missing are made.
+    A new one is whole before it takes the old one's place; folders that are missing are made. `note`: is
+    told where it stands until then.
     """
     place = place_of(roots, path)
     with _told(place, "written"):
@@ -89,7 +96,7 @@ def put(roots: Roots, path: str, version: Version | None, now: Version | None) -
                 elif now is not None and not now.link and not version.link and now.data == version.data:
                     _set_mode(folder, place, version.mode)
                 else:
-                    _replace(folder, place, version)
+                    _replace(folder, place, version, note)
                 return True
         except NotFound:
             return version is None and now is None
@@ -103,8 +110,9 @@ def _set_mode(folder: Folder, place: Place, mode: int) -> None:
         os.close(fd)
 
 
-def _replace(folder: Folder, place: Place, version: Version) -> None:
+def _replace(folder: Folder, place: Place, version: Version, note: Callable[[str], None]) -> None:
     name = f".acp-notebook-{secrets.token_hex(8)}.tmp"
+    note(os.path.join(os.path.dirname(place.path), name))
     try:
         if version.link:
             os.symlink(os.fsdecode(version.data), name, dir_fd=folder.fd)

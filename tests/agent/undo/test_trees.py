@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from acp_notebook.agent.files.roots import Roots
+from acp_notebook.agent.undo.acting import in_order
 from acp_notebook.agent.undo.booking import Booker, Finds
 from acp_notebook.agent.undo.covers import Cover
 from acp_notebook.agent.undo.ledger import Change, Ledger
@@ -21,7 +22,6 @@ from acp_notebook.agent.undo.plain import Plain
 from acp_notebook.agent.undo.restoring import Restorer
 from acp_notebook.agent.undo.shadow import Shadow
 from acp_notebook.agent.undo.spool import Spool
-from acp_notebook.agent.undo.undoing import in_order
 
 names = st.sampled_from(["a", "b.txt", "ä ö", "c\nd", "-rf", "*", "x"])
 paths = st.lists(names, min_size=1, max_size=3).map("/".join)
