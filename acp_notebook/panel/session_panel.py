@@ -34,6 +34,9 @@ from .writing import Writing
 if TYPE_CHECKING:
     from ..running_agent import Agent
 
+TOLD_S = 0.5
+"""Between two words on how far an undo of many files is."""
+
 QUEUE_S = 0.3
 """A prompt that has not begun after this waits for something: for the agent to start again, say."""
 
@@ -279,9 +282,19 @@ class Panel:
 
     async def _change(self, deed: Deed, turn: str | None, file: str | None, hunk: str | None) -> None:
         """What cannot be had stands in the changes themselves; only nonsense is refused."""
-        await self._conversation.undoing.act(deed, turn, file, hunk)
+        intent = {"t": deed, "turn": turn, "file": file, "hunk": hunk}
+        due = time.monotonic() + TOLD_S
+
+        def told(at: int, of: int) -> None:
+            nonlocal due
+            if time.monotonic() >= due:
+                due = time.monotonic() + TOLD_S
+                self._channel.tell({"t": "doing", "intent": intent, "at": at, "of": of})
+
+        self._channel.tell({"t": "doing", "intent": intent, "at": 0, "of": 0})  # it was taken
+        await self._conversation.undoing.act(deed, turn, file, hunk, told=told)
         self._channel.flush()  # first what came of it
-        self._channel.tell({"t": "done", "intent": {"t": deed, "turn": turn, "file": file, "hunk": hunk}})
+        self._channel.tell({"t": "done", "intent": intent})
 
     async def _set_mode(self, mode: str) -> None:
         snapshot = self._snapshot()

@@ -40,6 +40,7 @@ const KNOWN: ReadonlySet<unknown> = new Set<FromKernel["t"]>([
   "now",
   "places",
   "invalid",
+  "doing",
   "done",
   "refused",
   "offered",

@@ -9,6 +9,7 @@ import type { Terminals, Turn } from "./turns";
 import { never } from "./types";
 import type {
   Bundle,
+  DeedIntent,
   Draft,
   FromKernel,
   Intent,
@@ -26,6 +27,8 @@ export type Link = "waiting" | "live" | "offline" | "gone";
 export interface Sent {
   readonly intent: Intent;
   readonly slow: boolean;
+  /** The kernel is at it: so many files of so many. */
+  readonly doing?: { readonly at: number; readonly of: number };
   /** It came back: what is wrong with it, by field. */
   readonly wrong?: { readonly [name: string]: string };
 }
@@ -191,6 +194,9 @@ export class Store {
           });
         return null;
       }
+      case "doing":
+        this.#doing(message.intent, { at: message.at, of: message.of });
+        return null;
       case "done":
         this.#change({ sent: without(this.#snapshot.sent, sentKey(message.intent)) });
         return null;
@@ -273,15 +279,34 @@ export class Store {
     this.#change({ sent: with_(this.#snapshot.sent, key, { intent, slow: false }), refused: null });
     this.clock.after(SLOW_MS, () => {
       const still = this.#snapshot.sent.get(key);
-      if (still?.intent !== intent || still.wrong || this.link !== "live") return;
+      if (still?.intent !== intent || still.wrong || still.doing || this.link !== "live") return;
       this.#change({ sent: with_(this.#snapshot.sent, key, { intent, slow: true }) });
     });
     if (intent.t === "mode" || intent.t === "config") {
       this.clock.after(SETTING_MS, () => this.#forget(key, intent));
     }
     if (intent.t === "undo" || intent.t === "redo" || intent.t === "keep") {
-      this.clock.after(DEED_MS, () => this.#forget(key, intent));
+      this.#forgetDeed(key);
     }
+  }
+
+  #doing(intent: DeedIntent, doing: NonNullable<Sent["doing"]>): void {
+    const key = sentKey(intent);
+    const before = this.#snapshot.sent.get(key);
+    if (!before) return; // asked for in another page
+    this.#change({ sent: with_(this.#snapshot.sent, key, { ...before, slow: false, doing }) });
+    this.#forgetDeed(key);
+  }
+
+  /** Unless there is another word of it meanwhile. */
+  #forgetDeed(key: string): void {
+    const last = this.#snapshot.sent.get(key);
+    this.clock.after(DEED_MS, () => {
+      const now = this.#snapshot.sent.get(key);
+      if (now && now.intent === last?.intent && now.doing === last.doing) {
+        this.#forget(key, now.intent);
+      }
+    });
   }
 
   #forget(key: string, intent: Intent): void {

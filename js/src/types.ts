@@ -390,7 +390,9 @@ export type FromKernel =
   | { t: "invalid"; elicitation: string; errors: { readonly [name: string]: string } }
   /** For one page: how its server calls the files here. */
   | { t: "places"; view: string; prefixes: Prefixes }
-  /** What was asked of the changed files is done, as far as it went. */
+  /** What was asked of the changed files was taken, and is being done: `at` files `of` so many; 0: not yet known. */
+  | { t: "doing"; intent: DeedIntent; at: number; of: number }
+  /** … is done, as far as it went. */
   | { t: "done"; intent: DeedIntent }
   /** `prompt`: what was written and could not be sent; it goes back into the field. */
   | { t: "refused"; what: string; prompt?: string }

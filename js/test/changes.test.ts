@@ -158,6 +158,27 @@ describe("what is asked for", () => {
     expect(made.emit).toHaveBeenLastCalledWith({ t: "redo", turn: "k1", file: "a" });
   });
 
+  it("says how far the kernel is, and not that it is busy elsewhere", async () => {
+    const made = drawn([file("a"), file("b")]);
+    made.deed(".acp-changes-head [data-acp-deed=undo]")?.click();
+    const intent = { t: "undo", turn: "k1", file: null, hunk: null } as never;
+    const shows = async (at: number, of: number) => {
+      made.store.receive({ t: "doing", intent, at, of });
+      made.frames.draw();
+      await settled();
+      made.clock.pass(3000);
+      made.frames.draw();
+      await settled();
+      return made.find(".acp-changes [role=status]")?.textContent;
+    };
+    expect(await shows(0, 0)).toBeUndefined();
+    expect(await shows(1200, 10000)).toBe("Undoing… 1,200 of 10,000 files");
+    made.store.receive({ t: "done", intent });
+    made.frames.draw();
+    await settled();
+    expect(made.find(".acp-changes [role=status]")).toBeNull();
+  });
+
   it("is not undone by the second click of a double click", () => {
     const { deed, emit } = drawn([file("a")]);
     const undo = deed("[data-acp-deed=undo]");

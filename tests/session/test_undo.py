@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import mmap
 import os
 import stat
 import subprocess
@@ -548,6 +549,52 @@ def test_changes_are_a_table_with_diffs_and_a_way_back(demo: Demo, folder: Path)
     assert file.read_text() == "mine\n" + "".join(lines)
     turn.redo()
     assert (folder / "b.txt").exists() and not (folder / "c.txt").exists()
+
+
+def test_many_files_of_all_kinds_are_undone_side_by_side(
+    demo: Demo, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("acp_notebook.agent.undo.acting.AT_ONCE", 7)
+    filled(folder)
+    for number in range(40):
+        (folder / f"d{number % 4}").mkdir(exist_ok=True)
+        (folder / f"d{number % 4}/f{number}").write_text(f"{number}\n" * 5)
+    before = picture(folder)
+    session = demo(cwd=folder, permissions="allow")
+    command = (
+        "for it in d0/* d1/*; do echo more >> $it; done; rm -r d2; mv d3 sub/d3; mkdir d2; "
+        "mv a.txt d2/a.txt; rm link; mkdir link; echo new > link/new; chmod 755 bin; "
+        "for it in 1 2 3 4 5; do echo $it > n$it; done"
+    )
+    turn = session.prompt(f"/sh {command}", timeout=LIMIT_S)
+    after = picture(folder)
+    turn.revert()
+    assert picture(folder) == before
+    turn.redo()
+    assert picture(folder) == after
+    (folder / "d0/f0").write_text("mine\n")
+    with pytest.raises(acp.Conflict, match="d0/f0"):
+        turn.revert()
+    (folder / "d0/f0").write_text("0\n" * 5)
+    assert picture(folder) == before
+
+
+def test_what_stays_mapped_is_listed_a_moment_after_the_turn(demo: Demo, folder: Path) -> None:
+    """The system tells of it when the file is let go; until then a look at everything finds it."""
+    file = folder / "a.txt"
+    file.write_text("one\n")
+    session = demo(cwd=folder, permissions="allow")
+    [covered] = session._conversation.undoing._checkpoints._folders  # type: ignore[union-attr]
+    wait_until(lambda: getattr(covered._cover, "watched", False), "the folder is watched", LIMIT_S)
+    turn = session.start("/sh touch begun; while [ ! -e go ]; do sleep 0.05; done")
+    wait_until((folder / "begun").exists, "the command has begun", LIMIT_S)
+    with open(file, "r+b") as opened, mmap.mmap(opened.fileno(), 0) as mapped:
+        mapped[0:1] = b"O"
+        (folder / "go").touch()
+        turn.wait(LIMIT_S)
+        wait_until(lambda: len(turn.changes) == 3, "it is found", LIMIT_S)
+    turn.revert()
+    assert file.read_text() == "one\n" and os.listdir(folder) == ["a.txt"]
 
 
 def test_a_conflict_is_raised_and_the_rest_is_undone(demo: Demo, folder: Path) -> None:

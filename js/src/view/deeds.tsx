@@ -104,6 +104,15 @@ function focusOther(button: HTMLElement): void {
 /** What has become of what was sent, if it was this turn's (without one: the session's). */
 export function DeedDelivery({ turn }: { turn?: string }) {
   const { sent } = useContext(DoingContext);
-  if (!sent || !isDeed(sent.intent) || sent.intent.turn !== turn || !sent.slow) return null;
-  return <Delivery slow what={sent.intent.t} />;
+  if (!sent || !isDeed(sent.intent) || sent.intent.turn !== turn) return null;
+  if (sent.doing && sent.doing.of > 0) {
+    const { at, of } = sent.doing;
+    const count = `${at.toLocaleString("en")} of ${of.toLocaleString("en")} files`;
+    return (
+      <div class="acp-quiet" role="status" data-acp-doing={sent.intent.t}>
+        {`${WORDS[sent.intent.t].going} ${count}`}
+      </div>
+    );
+  }
+  return sent.slow ? <Delivery slow what={sent.intent.t} /> : null;
 }

@@ -1,4 +1,4 @@
-"""Killed in the middle of an undo: what is left beside the files goes the next time, and nothing else does."""
+"""Killed in the middle of an undo: what is left beside the files goes the next time, and nothing else."""
 
 from __future__ import annotations
 
