@@ -1,11 +1,29 @@
-"""How patient terminals are with commands that are to end."""
+"""How patient terminals are with commands that are to end; and that nobody else is at work meanwhile."""
 
 from __future__ import annotations
+
+import threading
+from contextlib import suppress
 
 import pytest
 
 from acp_notebook.agent.terminals import terminal
 from tests.agent.process_helpers import WAIT_S
+from tests.waiting import wait_until
+
+AT_WORK = {"acp-checkpoint", "acp-reconcile", "acp-work"}
+AT_MOST_S = 20.0
+
+
+@pytest.fixture(autouse=True)
+def nobody_at_work() -> None:
+    """Sessions of earlier tests may still end what they did beside: these tests count open files."""
+
+    def idle() -> bool:
+        return not any(it.name in AT_WORK for it in threading.enumerate())
+
+    with suppress(AssertionError):
+        wait_until(idle, "what earlier tests began has ended", AT_MOST_S)
 
 
 @pytest.fixture
