@@ -30,7 +30,7 @@ from .eliding import is_shown_output, shown_attachments
 from .metadata import Clashing, added_attachments, attachment_key, merged_metadata, same, without_placeholders
 from .names import Names, is_id
 from .pairing import paired
-from .problems import SINCE, Clash, Conflict, Invalid, first_line
+from .problems import MOST_NAMED, SINCE, Clash, Conflict, Invalid, first_line
 from .reading import Cell, Data, Notebook, read
 from .views import Content, Seen, View, as_agent_sees, content_of
 from .writing import Fields, rewritten
@@ -100,7 +100,8 @@ class _Merging:
         self._keep_outputs, self._protected, self._new_id = keep_outputs, protected, new_id
         self._restoring = restoring
         self._clashes: list[Clash] = []
-        self._notes: list[str] = []
+        self._notes: dict[str, list[int]] = {}
+        """What was not taken, and of which cells, as they were written."""
         self._fields: dict[int, Fields] = {}
         """Of what is there now: the fields that change."""
         self._pairs = paired(base, wrote, there)
@@ -121,7 +122,7 @@ class _Merging:
             after.data,
             self._next_base(order, after),
             Comparison(self._there, after, origins, self._protected),
-            tuple(self._notes),
+            tuple(_note(why, cells) for why, cells in self._notes.items()),
             after.text != self._there.text,
         )
 
@@ -187,7 +188,7 @@ class _Merging:
         if type != "code":
             fields |= self._attachments(cell, written, now, here)
         if cell.type == "code" and "outputs" in written.fields and written.outputs != cell.outputs:
-            self._note_outputs(written, now, here)
+            self._note_outputs(cell, written, now, here)
         if fields:
             self._fields[there] = fields
 
@@ -205,7 +206,7 @@ class _Merging:
                 self._clash("the cell whose prompt is running must stay a code cell", there)
             fields["cell_type"] = written.type
             if now.attachments and written.type == "code":
-                self._notes.append(f"cells[{here}]: its attachments went: a code cell cannot have any")
+                self._note(here, "attachments went: a code cell cannot have any")
         elif now.type == "code" and not self._keep_outputs and not self._is_protected(there):
             fields |= self._run_of(written)
         return fields
@@ -222,7 +223,7 @@ class _Merging:
         if "metadata" not in written.fields or same(written.metadata, cell.metadata):
             return now.metadata
         if not written.metadata:
-            self._notes.append(f"cells[{here}]: its metadata was kept; an empty one says nothing")
+            self._note(here, "metadata was kept; an empty one says nothing")
             return now.metadata
         try:
             metadata = merged_metadata(cell.metadata, written.metadata, now.metadata)
@@ -238,19 +239,19 @@ class _Merging:
         self._note_refused(refused, here)
         changed = [it for it in now.attachments if written.attachments.get(it) != cell.attachments.get(it)]
         if "attachments" in written.fields and changed:
-            self._notes.append(f"cells[{here}]: attachments that are there were kept as they are")
+            self._note(here, "attachments that are there were kept as they are")
         check_plain(added, f"cells[{here}]: its attachments", here)
         return {"attachments": {**now.attachments, **added}} if added else {}
 
-    def _note_outputs(self, written: Cell, now: Cell, here: int) -> None:
-        if written.outputs and not any(map(is_shown_output, written.outputs)):
-            self._notes.append(f"cells[{here}]: outputs were not taken; only running a cell makes them")
+    def _note_outputs(self, cell: Seen, written: Cell, now: Cell, here: int) -> None:
+        if any(it not in cell.outputs and not is_shown_output(it) for it in written.outputs):
+            self._note(here, "outputs were not taken; only running a cell makes them")
         elif not written.outputs and now.outputs and content_of(written) == content_of(now):
-            self._notes.append(f"cells[{here}]: its outputs were kept, because it was not changed")
+            self._note(here, "outputs were kept, because the text was not changed")
 
     def _note_refused(self, names: Sequence[str], here: int) -> None:
         if names:
-            self._notes.append(f"cells[{here}]: no picture is known for the attachments {', '.join(names)}")
+            self._note(here, f"no picture is known for the attachments {', '.join(names)}")
 
     @cached_property
     def _pictures(self) -> dict[tuple[str, str], Json]:
@@ -265,7 +266,7 @@ class _Merging:
         fields: dict[str, Json] = {"cell_type": cell.type, "metadata": metadata, "source": cell.source}
         if cell.type == "code":
             if not self._restoring and any(not is_shown_output(it) for it in cell.outputs):
-                self._notes.append(f"cells[{here}]: outputs were not taken; only running a cell makes them")
+                self._note(here, "outputs were not taken; only running a cell makes them")
             return {**fields, **self._run_of(cell)}
         if self._restoring:
             return {**fields, "attachments": cell.attachments} if cell.attachments else fields
@@ -374,12 +375,22 @@ class _Merging:
 
     # ---- words
 
+    def _note(self, here: int, why: str) -> None:
+        self._notes.setdefault(why, []).append(here)
+
     def _is_protected(self, there: int) -> bool:
         return there >= 0 and self._protected is not None and self._there.cells[there].id == self._protected
 
     def _clash(self, why: str, there: int) -> None:
         cell = self._there.cells[there]
         self._clashes.append(Clash(why, cell.id, there, first_line(cell.source)))
+
+
+def _note(why: str, cells: Sequence[int]) -> str:
+    """For people, who count from 1; a notebook has many cells, and a reader little time."""
+    named = ", ".join(str(it + 1) for it in cells[:MOST_NAMED])
+    more = f" and {len(cells) - MOST_NAMED} more" if len(cells) > MOST_NAMED else ""
+    return f"cell{'s' * (len(cells) > 1)} {named}{more}: {why}"
 
 
 def _as_before(source: str, now: Cell) -> str:

@@ -239,7 +239,20 @@ def test_metadata_changed_by_both_is_a_conflict() -> None:
 def test_empty_metadata_deletes_nothing_and_says_so() -> None:
     merged = write(setting(2, metadata={}))
     assert merged.data == file(BOOK)
-    assert merged.notes == ("cells[2]: its metadata was kept; an empty one says nothing",)
+    assert merged.notes == ("cell 3: metadata was kept; an empty one says nothing",)
+
+
+def test_what_is_so_of_many_cells_is_said_once() -> None:
+    book = notebook(*(code(f"x{n}", f"c{n}", stream("1"), metadata={"tags": ["t"]}) for n in range(8)))
+
+    def without(cells: list[Plain]) -> None:
+        for cell in cells:
+            cell.update(metadata={}, outputs=[])
+
+    assert write(without, book=book).notes == (
+        "cells 1, 2, 3, 4, 5 and 3 more: metadata was kept; an empty one says nothing",
+        "cells 1, 2, 3, 4, 5 and 3 more: outputs were kept, because the text was not changed",
+    )
 
 
 def test_outputs_that_the_agent_writes_are_not_taken() -> None:
@@ -248,10 +261,16 @@ def test_outputs_that_the_agent_writes_are_not_taken() -> None:
     assert "outputs were not taken" in merged.notes[0]
 
 
+def test_an_output_beside_those_that_were_read_is_not_taken_and_that_is_said() -> None:
+    merged = write(lambda cells: cells[0]["outputs"].append(stream("made up")))
+    assert (merged.data, merged.changed) == (file(BOOK), False)
+    assert merged.notes == ("cell 1: outputs were not taken; only running a cell makes them",)
+
+
 def test_outputs_that_the_agent_clears_stay() -> None:
     merged = write(setting(0, outputs=[]))
     assert (merged.data, merged.changed) == (file(BOOK), False)
-    assert "its outputs were kept" in merged.notes[0]
+    assert "outputs were kept" in merged.notes[0]
 
 
 def test_a_split_cell_takes_its_picture_along() -> None:
