@@ -21,7 +21,6 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from msgspec import Raw
 from msgspec.structs import replace
 
 from ..core import events as ev
@@ -34,15 +33,11 @@ from ..core.transcript import Transcript
 from ..core.withholding import Withheld
 from ..errors import (
     AgentDied,
-    AgentError,
-    AuthenticationRequired,
     Error,
     ProtocolError,
     SessionClosed,
-    UsageError,
 )
 from ..wire import v1
-from ..wire.jsonrpc import AUTH_REQUIRED
 from .auditing import Auditor
 from .elicitation import Elicitations
 from .files.disk_watch import DiskWatch
@@ -50,9 +45,9 @@ from .files.notebook_cards import NotebookCards
 from .files.notebook_files import NotebookFiles
 from .files.roots import Roots
 from .hands import Hands
-from .known_agents.quirks import Quirks
 from .limiting import Limiting
 from .permissions.permits import Permits
+from .prompting import Prompting
 from .recordings.replayed_terminals import AnyTerminals, ReplayedTerminals
 from .terminals.session_terminals import Terminals
 from .terminals.told_terminals import ToldTerminals
@@ -77,11 +72,6 @@ QUIET_S = 0.25
 
 QUIET_AT_MOST_S = 5.0
 """… but nobody waits longer than this for it."""
-
-UNKNOWN_WHETHER_BEGUN = (
-    "It said nothing after the prompt, so it is not known whether it had begun with it: look at what was "
-    "changed before you send it again."
-)
 
 _mutex = threading.RLock()
 """Of all transcripts: they change on one thread anyway. A fork waits for it, so that the copies are whole."""
@@ -170,6 +160,7 @@ class Conversation:
         self.fresh = False
         """It began on this agent, from nothing: what it has cost, it has cost here."""
         self.limiting = Limiting(self)
+        self._prompting = Prompting(self)
 
     def _checkpoints(self, roots: Roots) -> Checkpoints | ReplayedCheckpoints:
         """In a replay nobody changes files but we: what others changed then, the recording tells."""
@@ -286,74 +277,14 @@ class Conversation:
         self.apply(ev.TurnStarted(run.content, run.id))
         run.key = self._transcript.current_turn
         self.apply(ev.StatusChanged("working"))
-        self._send(run)
+        self._prompting.send(run)
 
-    def _send(self, run: TurnRun) -> None:
-        try:
-            self.host.connection.ask(
-                v1.prompt(self.id, run.content), lambda result, error: self._answered(run, result, error)
-            )
-        except (TypeError, ValueError) as error:  # content made by hand, of which no JSON can be made
-            self._answered(run, None, UsageError(f"the prompt cannot be sent: {error}"))
-
-    def _answered(self, run: TurnRun, result: Raw | None, error: Exception | None) -> None:
-        if self.running is not run:
-            self._answered_late(error)
-            return
-        if isinstance(error, AgentError) and error.code == AUTH_REQUIRED and not run.cancelling:
-            error = self.host.signing.explained(error)
-            if run.pause is None and isinstance(error, AuthenticationRequired):
-                run.pause = self.host.background(self._sign_in(run, error))
-                return
-        if (wait := self.limiting.met(run, error)) is not None:
-            run.pause = self.host.background(self._send_later(run, wait))
-            return
-        if isinstance(error, AgentDied) and error.untaken and self._may_restart(run):
-            run.begun, run.restarted = False, True
-            run.pause = self.host.background(self._send_again(run))
-            return
-        self._over(run, result, error)
-
-    def _may_restart(self, run: TurnRun) -> bool:
-        """Once: an agent that never takes it is not started for ever."""
-        return not (run.restarted or run.cancelling or self.closed or self.host.closed)
-
-    def _over(self, run: TurnRun, result: Raw | None, error: Exception | None) -> None:
-        end, failure = _turn_end(run, result, error, self.host.quirks)
+    def turn_over(self, run: TurnRun, end: ev.TurnEnded, failure: Exception | None) -> None:
+        """By the agent's answer, or because there will be none."""
         self._settle_questions("the turn is over", run)
         died = isinstance(failure, AgentDied)
         status = ev.StatusChanged("dead", end.error) if died else ev.StatusChanged("idle")
         self._end(run, end, status, failure)
-
-    async def _send_later(self, run: TurnRun, wait: float) -> None:
-        await asyncio.sleep(wait)
-        if self.running is run:
-            self.apply(ev.RateLimitOver())
-            await self._send_again(run)
-
-    async def _send_again(self, run: TurnRun) -> None:
-        """The same prompt once more; where the agent has ended meanwhile, it is started again for it."""
-        try:
-            await self.ready()
-        except Error as failure:
-            if self.running is run:
-                self._over(run, None, failure)
-            return
-        run.pause = None
-        if self.running is run:
-            self._send(run)
-
-    async def _sign_in(self, run: TurnRun, error: AuthenticationRequired) -> None:
-        """The agent wants a sign-in before it takes the prompt; then it gets it again."""
-        try:
-            await self.host.signing.wanted(error, self, run.sign_ins)
-        except Error as failure:
-            if self.running is run:
-                self._over(run, None, failure)
-            return
-        run.sign_ins += 1
-        if self.running is run:
-            await self._send_again(run)
 
     def _end(
         self,
@@ -418,7 +349,7 @@ class Conversation:
         self._end(run, ev.TurnEnded("abandoned", "cancelled"), stuck)
         self.host.background(self._restart_unless_answered())
 
-    def _answered_late(self, error: Exception | None) -> None:
+    def answered_late(self, error: Exception | None) -> None:
         """The abandoned turn was answered after all."""
         if self.stuck and not isinstance(error, AgentDied):
             self._unstuck.set()
@@ -519,7 +450,7 @@ class Conversation:
         """
         self._settle_questions("the agent ended")
         if (run := self.running) is not None and run.pause is not None and run.begun:
-            self._over(run, None, error)  # nothing else would tell it
+            self._prompting.fail(run, error)  # nothing else would tell it
         self.host.background(self.hands.terminals.release_all())  # the next agent knows none of them
         if not self.closed and not self.pausing:
             self.apply(ev.StatusChanged("dead", str(error)))
@@ -546,27 +477,3 @@ class Conversation:
         await self.undoing.close()
         self.apply(ev.StatusChanged("closed"))
         await self.host.left(self)
-
-
-def _died_silently(died: AgentDied) -> AgentDied:
-    """What is known of a prompt of which nothing was heard."""
-    known = "It had not read the prompt: nothing was done." if died.untaken else UNKNOWN_WHETHER_BEGUN
-    return AgentDied(f"{died}\n{known}", exit_code=died.exit_code, stderr=died.stderr, untaken=died.untaken)
-
-
-def _turn_end(
-    run: TurnRun, result: Raw | None, error: Exception | None, quirks: Quirks
-) -> tuple[ev.TurnEnded, Exception | None]:
-    """How a turn ended by the agent's answer, and the error to raise for it."""
-    if result is not None:
-        try:
-            answer = v1.read_prompt_answer(result, usage_in_meta=quirks.usage_in_meta)
-            return ev.TurnEnded("done", answer.stop_reason, usage=answer.usage, raw=answer.raw), None
-        except v1.Malformed as malformed:
-            error = ProtocolError(f"session/prompt: the agent's answer cannot be used ({malformed})")
-    if isinstance(error, AgentDied) and not run.begun and run.pause is None:
-        error = _died_silently(error)
-    if run.cancelling and isinstance(error, AgentError):
-        # Agents that answer a cancel with an error mean what they should have said: cancelled.
-        return ev.TurnEnded("done", "cancelled"), None
-    return ev.TurnEnded("failed", error=str(error)), error

@@ -137,7 +137,7 @@ def test_twice_unread_is_told_as_that(session: acp.Session, tmp_path: Path) -> N
 def at_the_next_send(session: acp.Session, strike: Strike) -> None:
     """The second one: the first is under way."""
     conversation = session._conversation
-    send: Any = conversation._send
+    send: Any = conversation._prompting.send
     sent: list[TurnRun] = []
 
     def struck(run: TurnRun) -> None:
@@ -147,7 +147,7 @@ def at_the_next_send(session: acp.Session, strike: Strike) -> None:
         sent.append(run)
         send(run)
 
-    conversation._send = struck  # type: ignore[method-assign]
+    conversation._prompting.send = struck  # type: ignore[method-assign]
 
 
 def test_a_recording_of_it_goes_the_same_way(tmp_path: Path) -> None:
@@ -208,7 +208,7 @@ def pass_the_wait(session: acp.Session) -> None:
         assert run is not None
         assert run.pause is not None
         run.pause.cancel()
-        run.pause = conversation.host.background(conversation._send_later(run, 0))
+        run.pause = conversation.host.background(conversation._prompting._send_later(run, 0))
 
     session._home.call(now())
 
