@@ -136,7 +136,9 @@ def test_turns_run_one_after_the_other_in_the_order_of_their_start(session: acp.
     assert [item.text for item in said[1:]] == [f"number {n}" for n in range(5)]  # type: ignore[union-attr]
 
 
-def test_prompts_from_several_threads_each_get_their_own_answer(session: acp.Session) -> None:
+def test_prompts_from_several_threads_each_get_their_own_answer(demo: Demo) -> None:
+    session = demo(undo=False)  # many turns: each would wait for its checkpoints
+
     def ask(number: int) -> str:
         return session.prompt(f"thread {number}!", timeout=LIMIT_S).text
 
@@ -146,9 +148,8 @@ def test_prompts_from_several_threads_each_get_their_own_answer(session: acp.Ses
         assert f"“thread {number}!”" in answer
 
 
-def test_session_turns_stand_in_the_order_in_which_they_ran_whoever_started_them(
-    session: acp.Session,
-) -> None:
+def test_session_turns_stand_in_the_order_in_which_they_ran_whoever_started_them(demo: Demo) -> None:
+    session = demo(undo=False)
     gate = threading.Barrier(8)
 
     def ask(_: int) -> None:

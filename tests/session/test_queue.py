@@ -8,6 +8,7 @@ import pytest
 
 import acp_notebook as acp
 from acp_notebook.agent import conversation
+from tests.session.conftest import Demo
 from tests.session.helpers import LIMIT_S, begun
 
 
@@ -139,7 +140,8 @@ def test_closing_the_session_ends_what_waits(session: acp.Session) -> None:
     assert len(session.queue) == 0
 
 
-def test_many_threads_at_the_queue_lose_nothing(session: acp.Session) -> None:
+def test_many_threads_at_the_queue_lose_nothing(demo: Demo) -> None:
+    session = demo(undo=False)
     running = begun(session.start("/slow 60"))
     turns = [session.start(f"prompt {n}") for n in range(12)]
     entries = list(session.queue)
