@@ -12,13 +12,17 @@ import platform
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from html import escape
 from importlib import metadata
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ._version import __version__
+
+if TYPE_CHECKING:
+    from .agent.host import AgentHost
 
 DEADLINE_S = 10.0
 """For all of it: a folder on a network that does not answer must not hold up a report of just that."""
@@ -104,11 +108,13 @@ class Report:
 
 
 def doctor() -> Report:
-    """A report of the environment: versions, kernel, page, agents, permissions; problems first."""
+    """A report of the environment: versions, kernel, page, agents, undo, permissions; problems first."""
     looks: list[tuple[str, Callable[[], Iterable[Finding]]]] = [
         ("Versions", _versions),
         ("Agents", _agents),
+        ("Node", _node),
         ("Running", _running),
+        ("Undo", _undo),
         ("Your settings", _settings),
         ("The package", _package),
     ]
@@ -160,8 +166,6 @@ def _place_name(in_kernel: bool, headless: bool | None) -> str:
 
 
 def _agents() -> Iterable[Finding]:
-    from .agent.known_agents.launchers import find_launchers
-    from .agent.processes.environment import agent_environment
     from .listing import agents
 
     table = agents()
@@ -173,16 +177,38 @@ def _agents() -> Iterable[Finding]:
         yield Finding(it.name, f"{_home(it.found)} {it.version or ''}".rstrip() + missing)
     if len(ready) < 2:
         yield Finding("others", "none is installed; acp.agents() lists them, with how to install each")
-    launchers = find_launchers(agent_environment(os.environ).get("PATH"))
-    for name, found in (("npx (Node)", launchers.npx), ("uvx", launchers.uvx)):
-        yield Finding(name, _home(found[0]) if found else "not found")
 
 
-def _running() -> Iterable[Finding]:
+def _node() -> Iterable[Finding]:
+    from .agent.known_agents.launchers import find_launchers
+    from .agent.known_agents.versions import installed_version
+    from .agent.processes.environment import agent_environment
+
+    env = agent_environment(os.environ)
+    launchers = find_launchers(env.get("PATH"))
+    wheel, npx = launchers.node_folder, launchers.npx
+    if npx is None:
+        advice = "agents of npm need it: pip install 'acp-notebook[node]', or install Node 20 or newer"
+        yield Finding("Node", f"not found; {advice}")
+    else:
+        folder = wheel or os.path.dirname(npx[0])
+        source = "the wheel that acp-notebook[node] brings" if wheel else "on the PATH"
+        for title, place in (("Node", os.path.join(folder, "node")), ("npm", npx[-1])):
+            version = installed_version(place, "npm", None, env) or "does not tell its version"
+            yield Finding(title, f"{version} · {_home(place)} ({source})")
+    uvx = launchers.uvx
+    yield Finding("uvx", _home(uvx[0]) if uvx else "not found; agents of PyPI need it")
+
+
+def _hosts() -> list[AgentHost]:
     from .agent import loop
     from .agent.host import AgentHost
 
-    hosts = [it for it in loop.owners() if isinstance(it, AgentHost)]
+    return [it for it in loop.owners() if isinstance(it, AgentHost)]
+
+
+def _running() -> Iterable[Finding]:
+    hosts = _hosts()
     for host in hosts:
         statuses = [it.read(lambda transcript: transcript.snapshot().status) for it in host.conversations]
         text = f"{host.facts.version or ''} · {len(statuses)} open: {', '.join(statuses)}".strip(" ·")
@@ -194,9 +220,65 @@ def _running() -> Iterable[Finding]:
         yield Finding("agents", "none runs")
 
 
+def _undo() -> Iterable[Finding]:
+    from .agent.undo.git import program
+
+    git = program()
+    without = "not found: small folders are copied instead, larger ones are not covered"
+    yield Finding("git", _home(git) if git else without)
+    for host in _hosts():
+        for conversation in host.conversations:
+            undoing = conversation.undoing
+            for path, state in undoing.states.items():
+                yield Finding(_home(path), state)
+            if not undoing.covers:
+                why = "a replay: the recording tells it" if host.launch.replay else "undo=False"
+                yield Finding(_home(conversation.cwd), f"only what is written through us ({why})")
+            for skipped in undoing.skipped:
+                advice = "what the agent changed by itself in that turn cannot be undone"
+                yield Finding("no checkpoint of the last turn", _home(skipped), True, advice)
+
+
+def _policies() -> Iterable[Finding]:
+    for host in _hosts():
+        for conversation in host.conversations:
+            policy = conversation.permits.questions.policy
+            judge = host.launch.judge
+            files = [
+                whose for rules, whose in ((judge.own, "your"), (judge.project, "the project's")) if rules
+            ]
+            said = f"; and the rules of {' and '.join(files)} file" if files else ""
+            yield Finding(f"permissions of {host.name}", _policy_words(policy) + said)
+
+
+def _policy_words(policy: object) -> str:
+    if callable(policy):
+        return "a function of yours"
+    if isinstance(policy, Mapping):
+        return ", ".join(f"{kind}: {word}" for kind, word in policy.items())
+    return str(policy)
+
+
+def _project() -> Finding:
+    from .agent.permissions.decisions import Decisions
+    from .agent.permissions.project_file import PROJECT_FILE, find_project_file, read_project_file
+
+    path = find_project_file(os.getcwd())
+    if path is None:
+        return Finding("project's file", f"there is no {PROJECT_FILE} here")
+    known = Decisions().trusted(path)
+    if known == read_project_file(path).sha256:
+        return Finding("project's file", f"{_home(path)}: trusted, as it is now")
+    why = "changed since you trusted it, so it is not used" if known else "not trusted, so it is not used"
+    return Finding("project's file", f"{_home(path)}: {why}; acp.trust(preview=True) shows it")
+
+
 def _settings() -> Iterable[Finding]:
     from .agent.permissions.grant_store import config_folder
     from .permitting import permissions
+
+    yield from _policies()
+    yield _project()
 
     folder = config_folder()
     yield Finding("folder", _home(str(folder)) + ("" if folder.is_dir() else " (not there yet)"))

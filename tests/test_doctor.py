@@ -11,7 +11,10 @@ import pytest
 
 import acp_notebook as acp
 from acp_notebook import examining
+from acp_notebook.agent.undo.covers import NotCovered
+from acp_notebook.agent.undo.shadow import Shadow
 from acp_notebook.examining import Finding, Report, Section
+from tests.patience import be_patient
 
 
 @pytest.fixture(autouse=True)
@@ -35,11 +38,75 @@ def test_it_tells_what_there_is() -> None:
     (running,) = [it.findings for it in report.sections if it.title == "Running"]
     assert any(it.name == "demo" and it.value.endswith("1 open: idle") for it in running)
     assert values(report, "Your settings")["allowed for good"].startswith("0")
-    assert {"Versions", "Notebook", "Agents", "Running", "Your settings", "The package"} == {
-        section.title for section in report.sections
-    }
+    assert [section.title for section in report.sections] == [
+        *("Versions", "Notebook", "Agents", "Node", "Running", "Undo", "Your settings", "The package")
+    ]
     for form in (repr(report), report.to_markdown(), report._repr_html_()):
         assert acp.__version__ in form and "anywidget" in form
+
+
+def test_it_tells_how_folders_are_covered_and_what_may_be_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    be_patient(monkeypatch)
+    policies: list[Any] = ["ask", {"edit": "allow", "execute": "reject"}, lambda request: "allow"]
+    told = []
+    for policy in policies:
+        with acp.connect("demo", cwd=tmp_path, permissions=policy) as session:
+            session.prompt("hello", timeout=60)
+            report = acp.doctor()
+        told.append(values(report, "Your settings")["permissions of demo"])
+    assert told == ["ask", "edit: allow, execute: reject", "a function of yours"]
+    assert "git" in values(report, "Undo")
+    assert "the last look took" in values(report, "Undo")[str(tmp_path)]
+    with acp.connect("demo", cwd=tmp_path, undo=False):
+        assert "undo=False" in values(acp.doctor(), "Undo")[str(tmp_path)]
+
+
+def test_a_checkpoint_that_was_skipped_is_a_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuses(shadow: Shadow, *, first: bool = False) -> Any:
+        raise NotCovered("the disk is on fire")
+
+    monkeypatch.setattr(Shadow, "mark", refuses)
+    be_patient(monkeypatch)
+    with acp.connect("demo", cwd=tmp_path, permissions="allow") as session:
+        session.prompt("/sh true", timeout=60)
+        found = [it for it in acp.doctor().problems if it.name.startswith("no checkpoint")]
+    assert [it.value for it in found] == [f"{tmp_path}: the disk is on fire"]
+
+
+def test_the_projects_file_and_whether_it_is_trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    told = [values(acp.doctor(), "Your settings")["project's file"]]
+    file = tmp_path / ".acp_notebook.toml"
+    file.write_text('[permissions]\ndefault = "reject"\n')
+    told.append(values(acp.doctor(), "Your settings")["project's file"])
+    acp.trust()
+    told.append(values(acp.doctor(), "Your settings")["project's file"])
+    file.write_text('[permissions]\ndefault = "ask"\n')
+    told.append(values(acp.doctor(), "Your settings")["project's file"])
+    words = ("there is no", "not trusted", "trusted, as it is now", "changed since")
+    assert [word for word, it in zip(words, told, strict=True) if word not in it] == []
+
+
+def test_node_and_npm_are_told_with_their_versions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "bin"
+    (tmp_path / "npm" / "bin").mkdir(parents=True)
+    folder.mkdir()
+    node, npx = folder / "node", tmp_path / "npm" / "bin" / "npx-cli.js"
+    node.write_text("#!/bin/sh\necho v22.1.0\n")
+    npx.write_text("#!/usr/bin/env node\n")
+    (tmp_path / "npm" / "package.json").write_text('{"name": "npm", "version": "10.7.0"}')
+    for it in (node, npx):
+        it.chmod(0o755)
+    (folder / "npx").symlink_to(npx)
+    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+    told = values(acp.doctor(), "Node")
+    assert told["Node"] == f"22.1.0 · {node} (on the PATH)"
+    assert told["npm"] == f"10.7.0 · {folder / 'npx'} (on the PATH)"
+    monkeypatch.setattr("acp_notebook.agent.known_agents.launchers._node_wheel", lambda: None)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert "not found" in values(acp.doctor(), "Node")["Node"]
 
 
 def test_problems_come_first_with_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

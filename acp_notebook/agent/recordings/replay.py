@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Mapping
+from functools import reduce
 from typing import Any
 
 import msgspec
@@ -136,10 +137,11 @@ class Replay:
         """
         if self._broken is not None or not self.script.tells_changes:
             return None
-        deed = self.script.changed(session(), turn)
-        if deed is None:
+        told = self.script.changed(session(), turn)
+        if not told:
             return tape.Told(notes=(tape.CUT_OFF,), missing=dict.fromkeys(folders.values(), tape.CUT_OFF))
-        return tape.read(deed, lambda path: _really(path, folders))
+        first, *late = (tape.read(it, lambda path: _really(path, folders)) for it in told)
+        return reduce(tape.Told.and_later, late, first)
 
     # ---- playing --------------------------------------------------------------------------------
 

@@ -109,10 +109,14 @@ class Script:
         """How a form was settled."""
         return self._filled.get((session, id))
 
-    def changed(self, session: str, turn: int) -> dict[str, Any] | None:
-        """What a turn changed, by its number in the session; told once: a session may be opened again."""
-        known = self._changed.get((session, turn))
-        return self._entries[known.popleft()].message if known else None
+    def changed(self, session: str, turn: int) -> list[dict[str, Any]]:
+        """What a turn changed, by its number in the session, and what was overlooked at first; told once: a
+        session may be opened again."""
+        known = self._changed.get((session, turn), deque())
+        told = [self._entries[known.popleft()].message] if known else []
+        while known and self._entries[known[0]].message.get("late") is True:
+            told.append(self._entries[known.popleft()].message)
+        return told
 
     def before(self, path: str) -> tuple[bool, str | None]:
         """Whether it is known what a file was before its next write, and that."""

@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -59,6 +60,7 @@ class Folder:
         self._task: asyncio.Task[Mark] | None = None
         self._lock = threading.Lock()
         self._closed = False
+        self._took: float | None = None
 
     def __hash__(self) -> int:
         return id(self)
@@ -79,7 +81,24 @@ class Folder:
         return self._task is not None and not self._task.done()
 
     def _mark(self) -> Mark:
-        return self._covering().mark()
+        begun = time.monotonic()
+        try:
+            return self._covering().mark()
+        finally:
+            self._took = time.monotonic() - begun
+
+    @property
+    def state(self) -> str:
+        """How it is looked at, and what that cost last; from any thread."""
+        if self._took is None:
+            return "not looked at yet"
+        took = f"the last look took {self._took:.2f} s"
+        match self._cover:
+            case Shadow() as shadow:
+                return f"{'watched' if shadow.watched else 'each file is looked at'}, by git; {took}"
+            case Plain():
+                return f"copied, since there is no git; {took}"
+        return f"not covered; {took}"
 
     def _covering(self) -> Cover:
         with self._lock:
@@ -127,6 +146,11 @@ class Checkpoints:
     def __init__(self, folders: Sequence[str]) -> None:
         outer = [it for it in folders if not any(_below(it, other) for other in folders if other != it)]
         self._folders = [Folder(path) for path in dict.fromkeys(outer)]
+
+    @property
+    def states(self) -> dict[str, str]:
+        """Of each folder."""
+        return {folder.path: folder.state for folder in self._folders}
 
     @property
     def covers(self) -> bool:

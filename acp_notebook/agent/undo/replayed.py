@@ -36,6 +36,7 @@ class ReplayedCheckpoints:
         self._tells = tells
         self._scratch = scratch
         self.notes: tuple[str, ...] = ()
+        self.states: dict[str, str] = {}
         self.covers = False
         """Nothing is looked at: it is told."""
 

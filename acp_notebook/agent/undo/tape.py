@@ -10,7 +10,7 @@ import base64
 import binascii
 import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from msgspec import Raw
@@ -62,6 +62,15 @@ class Told:
     """Folders that were empty after the turn, and not before."""
     filled: frozenset[str] = frozenset()
     """… before it, and not after."""
+
+    def and_later(self, late: Told) -> Told:
+        """… with what was overlooked at first: files as they were in the end."""
+        known = {it.found.path: it for it in self.files}
+        for it in late.files:
+            first = known.get(it.found.path, it)
+            found = replace(it.found, before=first.found.before) if it.found.why_not is None else it.found
+            known[it.found.path] = replace(it, found=found)
+        return replace(self, files=tuple(known.values()))
 
 
 class Scribe:

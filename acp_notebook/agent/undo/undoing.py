@@ -65,6 +65,8 @@ class Undoing:
         self._resting: asyncio.Task[None] | None = None
         self._starting = False
         """The folders are marked for a turn that has not begun yet: nothing is undone in between."""
+        self.skipped: tuple[str, ...] = ()
+        """Folders without a checkpoint in the last turn, and why."""
         self._begun = 0
         """How many turns did."""
 
@@ -72,6 +74,11 @@ class Undoing:
     def covers(self) -> bool:
         """Whether it is looked for what turns change by themselves."""
         return self._checkpoints.covers
+
+    @property
+    def states(self) -> dict[str, str]:
+        """How each folder is covered; from any thread."""
+        return self._checkpoints.states
 
     # ---- a turn ---------------------------------------------------------------------------------
 
@@ -139,6 +146,7 @@ class Undoing:
             in_pages = await self._open_notebooks()
             seen = await on_a_thread(lambda: self._booker.but_saved(finds.seen, in_pages))
             if seen:
+                await self._record(run, self._conversation.id, seen, (), marks, marks.empty, late=True)
                 turn = self.ledger.turn(run.id, run.key or "")
                 self._booker.enter_late(turn, seen, self._tools(run))
                 await self.tell(turn)
@@ -159,6 +167,7 @@ class Undoing:
             empty = await self._checkpoints.after(
                 marks, lambda found: None if os.path.realpath(found.path) in ours else finds.take(found)
             )
+            self.skipped = tuple(f"{self.spelled(path)}: {why}" for path, why in marks.missing.items())
             notes = self._notes(marks, overlapped, early=self._begun != begun)
             in_pages = await self._open_notebooks() if finds.seen else frozenset()
             seen = await on_a_thread(lambda: self._booker.but_saved(finds.seen, in_pages))
@@ -205,6 +214,8 @@ class Undoing:
         notes: Sequence[str],
         marks: Marks,
         empty: frozenset[str],
+        *,
+        late: bool = False,
     ) -> None:
         """For a recording: what no message tells of the turn, also that it is nothing."""
         host = self._conversation.host
@@ -221,7 +232,7 @@ class Undoing:
                 (marks.empty, empty),
             )
         )
-        host.did(deed)
+        host.did(deed | ({"late": True} if late else {}))
 
     def _notes(self, marks: Marks, overlapped: bool, *, early: bool) -> list[str]:
         if marks.told is not None:
