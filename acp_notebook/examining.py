@@ -150,7 +150,9 @@ def _notebook() -> Iterable[Finding]:
     seen = pages.all_seen()
     for page, count in seen.items():
         has = [word for word, there in (("document", page.document), ("live", page.live)) if there]
-        yield Finding("page", f"{page.host} ({', '.join(has) or 'outputs only'}), seen {count} times")
+        yield Finding(
+            "page", f"{page.host} ({', '.join(has) or 'outputs only'}), seen {count} time{'s' * (count != 1)}"
+        )
     if not seen:
         yield Finding("page", "none has shown itself yet")
     nested = "nest_asyncio" in sys.modules
@@ -161,8 +163,8 @@ def _notebook() -> Iterable[Finding]:
 def _place_name(in_kernel: bool, headless: bool | None) -> str:
     if not in_kernel:
         return "a script: no Jupyter kernel in this process"
-    names = {True: "a headless run (nbclient, nbconvert, nbval)", False: "a page"}
-    return "a kernel; " + names.get(headless, "perhaps without a page (jupyter console)")  # type: ignore[arg-type]
+    names = {True: "in a headless run (nbclient, nbconvert, nbval)", False: "with a page"}
+    return "a kernel, " + names.get(headless, "perhaps without a page (jupyter console)")  # type: ignore[arg-type]
 
 
 def _agents() -> Iterable[Finding]:

@@ -344,6 +344,25 @@ def test_a_session_that_is_closed_meanwhile_says_so_in_its_recording(
         assert len(session.changes.notes) == 1  # how far it came then, nobody can say
 
 
+def test_what_was_overlooked_at_first_is_there_with_its_turn(there: Path) -> None:
+    prompts = ("/sh echo x > x.txt", "hello")
+    tape, _ = recorded(there, *prompts)
+    [first, _] = told(tape)
+    after = {name: {"path": str(there / name), "after": {"text": name}} for name in ("x.txt", "y.txt")}
+    path = first["files"][0]["path"]
+    for name, it in after.items():
+        it["path"] = path.replace("x.txt", name)
+    late = {"t": 9, "dir": "did", "msg": {**first, "late": True, "files": [*after.values()]}}
+    tape.write_text("\n".join(map(json.dumps, [*lines(tape), late])))
+    with acp.connect(cassette=tape, permissions="allow") as session:
+        ask(session, prompts[0])
+        assert {name: it[2] for name, it in states(session.cwd).items()} == {
+            "x.txt": b"x.txt",
+            "y.txt": b"y.txt",
+        }
+        assert [(it.action, it.turn) for it in session.changes] == [("created", "t1"), ("created", "t1")]
+
+
 # ---- recordings that lie ----------------------------------------------------------------------------
 
 
