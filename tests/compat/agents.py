@@ -42,6 +42,7 @@ AGENTS: dict[str, Entry] = {
     "cline": Entry("npm:cline", ("cline", "--acp"), models.every_family),
     "auggie": Entry("npm:@augmentcode/auggie", ("auggie", "--acp"), models.none),
     "mistral-vibe": Entry("pypi:mistral-vibe", ("vibe-acp",), models.vibe),
+    "fast-agent": Entry("pypi:fast-agent-mcp", ("fast-agent-acp", "-x"), models.fast_agent),
     "demo": Entry("", ("demo",), models.none, answers_scripts=False),
 }
 

@@ -113,6 +113,10 @@ def qwen(url: str, folder: Path) -> Env:
     return openai(url, folder)
 
 
+def fast_agent(url: str, folder: Path) -> Env:
+    return {**anthropic(url, folder), "FAST_AGENT_MODEL": "haiku"}
+
+
 def codex(url: str, folder: Path) -> Env:
     _write(
         folder / "codex" / "config.toml",

@@ -170,7 +170,7 @@ AGENTS: tuple[KnownAgent, ...] = (
         python="3.13",
         install="uv tool install --python 3.13 fast-agent-mcp",
         sign_in="FAST_AGENT_MODEL, and the key of that model's provider, such as ANTHROPIC_API_KEY",
-        checked="package",
+        checked="ran",
     ),
     KnownAgent(
         name="hermes",
