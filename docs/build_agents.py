@@ -36,9 +36,9 @@ OTHERS = """\
 
 | agent | how | what was seen |
 |---|---|---|
-| codex-acp 2.6.0 | npm, with the mock model | all of the script but questions and files: in its own sandbox it does these itself |
-| fast-agent 0.10.46 | uvx (`fast-agent-mcp`), with the mock model | all of the script; fork, options and modes it does not offer |
-| mistral-vibe 3.0.2 | uvx | found, fetched, started, ended; without an account its sign-in is shown |
+| codex-acp 2.6.0 | npm, with the mock model | all; files and commands in its own sandbox |
+| fast-agent 0.10.46 | uvx (`fast-agent-mcp`), with the mock model | all; no fork, no options |
+| mistral-vibe 3.0.2 | uvx; with the mock model | prompts, questions, cancel; its sign-in is shown |
 | droid 0.215.0 | npm | started; without an account its two ways to sign in are shown |
 | nanocoder 1.30.0 | npm | exits without a provider; its own words say so in the error |
 | pi-acp 0.0.34 | npm | wants the command `pi`; its own words say so in the error |

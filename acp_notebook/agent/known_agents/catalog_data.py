@@ -159,7 +159,7 @@ AGENTS: tuple[KnownAgent, ...] = (
         python="3.12",
         install="uv tool install --python 3.12 mistral-vibe",
         sign_in="MISTRAL_API_KEY, or vibe --setup",
-        checked="package",
+        checked="ran",
     ),
     KnownAgent(
         name="fast-agent",
