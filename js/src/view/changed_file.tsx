@@ -69,7 +69,9 @@ export const ChangedFile = memo(function ChangedFile({
           {(file.added > 0 || file.removed > 0) && <Counts {...file} />}
           {file.binary && <span class="acp-badge">binary</span>}
           <State file={file} />
-          <span class="acp-who-allowed acp-quiet">{whoOf(file)}</span>
+          <span class="acp-who-allowed acp-quiet" title={whoOf(file)}>
+            {whoOf(file)}
+          </span>
         </span>
         <span class="acp-deeds" role="group" aria-label={called}>
           {deeds.map((deed) => (
