@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import secrets
 import time
 from collections.abc import Sequence
 from functools import partial
@@ -26,6 +27,7 @@ from .acting import Actor, Deed, Told, nobody
 from .booking import CHANGING, Booker, Finds, Seen, allowed_by
 from .checkpoints import Checkpoints, Marks
 from .ledger import SHOWN_FILES, Change, Ledger, Part, TurnChanges, shown
+from .neighbours import Word
 from .replayed import ReplayedCheckpoints
 from .restoring import Restorer
 from .spool import Full, Kept, Spool
@@ -60,6 +62,8 @@ class Undoing:
         self._booker = Booker(self.ledger, self._allowed_by)
         self._checkpoints = checkpoints
         self._marks = Marks()
+        self._word: Word | None = None
+        self._name = secrets.token_hex(8)
         self._busy = asyncio.Lock()
         self._ending: asyncio.Task[None] | None = None
         self._resting: asyncio.Task[None] | None = None
@@ -91,6 +95,8 @@ class Undoing:
         """Before the prompt goes out. What is being undone is seen through first; all else is bounded."""
         begun = time.monotonic()
         await self.settled(checkpoints.START_S)
+        if self.covers:
+            self._word = await on_a_thread(lambda: Word(self._name, self._roots.folders))
         waited = time.monotonic() - begun
         self._starting = True
         if self.settling:
@@ -115,9 +121,10 @@ class Undoing:
         """The turn's changes are found and shown; bounded, and seen through also if nobody waits."""
         overlapped = _working.pop(self, False)
         marks, self._marks = self._marks, Marks()
+        word, self._word = self._word, None
         if run.key is None:
             return
-        settling = self._settle(run, marks, overlapped, self._conversation.id)
+        settling = self._settle(run, marks, word, overlapped, self._conversation.id)
         self._ending = asyncio.get_running_loop().create_task(settling)
         self._ending.add_done_callback(_taken)
         self._rest(run, marks)
@@ -160,7 +167,9 @@ class Undoing:
         if self._ending is not None:
             await asyncio.wait({self._ending}, timeout=limit)
 
-    async def _settle(self, run: TurnRun, marks: Marks, overlapped: bool, session: str) -> None:
+    async def _settle(
+        self, run: TurnRun, marks: Marks, word: Word | None, overlapped: bool, session: str
+    ) -> None:
         begun = self._begun
         async with self._busy:
             finds, ours = Finds(self.ledger), self._our_files()
@@ -168,6 +177,8 @@ class Undoing:
                 marks, lambda found: None if os.path.realpath(found.path) in ours else finds.take(found)
             )
             self.skipped = tuple(f"{self.spelled(path)}: {why}" for path, why in marks.missing.items())
+            if word is not None:
+                overlapped = await on_a_thread(word.end) or overlapped
             notes = self._notes(marks, overlapped, early=self._begun != begun)
             in_pages = await self._open_notebooks() if finds.seen else frozenset()
             seen = await on_a_thread(lambda: self._booker.but_saved(finds.seen, in_pages))
