@@ -187,7 +187,7 @@ def _cells(described: Described) -> tuple[Cell, ...]:
         raise Failed(f"the document is no notebook ({error})") from None
     return tuple(
         Cell(
-            it.id,
+            it.told_id,
             it.type,
             it.source,
             _count(it.fields.get("execution_count")),

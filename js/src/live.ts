@@ -259,8 +259,9 @@ function viewed(output: Json): Json | undefined {
   return (view as Fields | undefined)?.["model_id"];
 }
 
+/** A file may have a number there, which the host keeps as it is. */
 function idOf(cell: SharedCell): string {
-  return cell.getId?.() ?? cell.id ?? "";
+  return String(cell.getId?.() ?? cell.id ?? "");
 }
 
 /** All of them or none. */

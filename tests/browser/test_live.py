@@ -285,3 +285,22 @@ def test_a_notebook_of_an_old_format_whose_cells_have_no_ids(open_notebook: Open
     until(notebook, [*sources(notebook)[:2], "twin", "between", "changed", "mine and not saved"])
     saved(notebook)
     assert [cell["source"] for cell in valid(notebook.path).cells] == sources(notebook)
+
+
+@pytest.mark.slow
+@each_host
+def test_a_notebook_with_ids_that_no_format_allows(open_notebook: Open, host: str) -> None:
+    """Hosts keep them as they are: the agent's edits find their cells all the same."""
+    notebook = open_notebook([CONNECT, "agent", "long", "number", "mine"], host=host)
+    odd = json.loads(notebook.path.read_text())
+    odd["cells"][2]["id"], odd["cells"][3]["id"] = "x" * 80, 7
+    notebook.page.close()
+    notebook.path.write_text(json.dumps(odd))
+    notebook.reopen()
+    notebook.wait_idle()
+    name = notebook.path.name
+    prompts = [f"/nb edit {name} {at} {text}" for at, text in ((2, "LONG"), (3, "NUMBER"))]
+    set_source(notebook, 1, "\n".join(f"print(s.prompt({it!r}).text)" for it in prompts))
+    type_in(notebook, 4, " and not saved")
+    notebook.run(0, 1)
+    until(notebook, [*sources(notebook)[:2], "LONG", "NUMBER", "mine and not saved"])

@@ -5,6 +5,7 @@ Knows which cell came from which (`Comparison`); nothing of agents and of how th
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import ClassVar, Literal
 
 from msgspec import Struct
@@ -116,7 +117,9 @@ def _moved(comparison: Comparison) -> set[int]:
     """Indexes after: as few as can be."""
     kept = [(index, origin) for index, origin in enumerate(comparison.origins) if origin is not None]
     ids = comparison.before.cells
-    fixed = next((at for at, (_, origin) in enumerate(kept) if ids[origin].id == comparison.protected), None)
+    fixed = next(
+        (at for at, (_, origin) in enumerate(kept) if ids[origin].told_id == comparison.protected), None
+    )
     stay = steady([origin for _, origin in kept], fixed)
     return {index for at, (index, _) in enumerate(kept) if at not in stay}
 
@@ -181,19 +184,22 @@ Operation = Delete | Insert | Move | Replace | SetMetadata
 def operations(comparison: Comparison) -> tuple[Operation, ...]:
     """What makes the one out of the other, to be carried out in this order; as little as can be.
 
-    Cells are named by their ids before; places by the cell in front, which stands there by then. A new
-    cell has its id of after, unless a cell had it before: without ids in the file, that can be.
+    Cells are named by their ids before, as the document has them, be they good or not; places by the cell
+    in front, which stands there by then. A new cell has its id of after, unless a cell had it before: without
+    ids in the file, that can be.
     """
     before, after = comparison.before, comparison.after
+    told = Counter(cell.told_id for cell in before.cells)
+    named = [cell.told_id if told[cell.told_id] == 1 else cell.id for cell in before.cells]
     kept = {origin for origin in comparison.origins if origin is not None}
     done: list[Operation] = [
-        Delete(cell.id, source_hash(cell.source))
+        Delete(named[index], source_hash(cell.source))
         for index, cell in enumerate(before.cells)
         if index not in kept
     ]
     done += _metadata(None, before.metadata, after.metadata)
     moved = _moved(comparison)
-    names = Names({cell.id for cell in before.cells})
+    names = Names({*named, *(cell.id for cell in before.cells)})
     place: str | None = None
     for index, (cell, origin) in enumerate(zip(after.cells, comparison.origins, strict=True)):
         if origin is None:
@@ -204,21 +210,21 @@ def operations(comparison: Comparison) -> tuple[Operation, ...]:
             continue
         old = before.cells[origin]
         if index in moved:
-            done.append(Move(old.id, place, source_hash(old.source)))
-        done += _edits(old, cell)
-        place = old.id
+            done.append(Move(named[origin], place, source_hash(old.source)))
+        done += _edits(named[origin], old, cell)
+        place = named[origin]
     return tuple(done)
 
 
-def _edits(old: Cell, new: Cell) -> list[Operation]:
+def _edits(id: str, old: Cell, new: Cell) -> list[Operation]:
     done: list[Operation] = []
     if (old.type, old.source) != (new.type, new.source) or old.attachments != new.attachments:
         cleared = bool(old.outputs) and not new.outputs
         hashed = source_hash(old.source)
         ran = bool(new.outputs) and new.outputs != old.outputs
         run = (tuple(new.outputs), new.fields.get("execution_count")) if ran else ()
-        done.append(Replace(old.id, hashed, new.type, new.source, cleared, new.attachments, *run))
-    return done + _metadata(old.id, old.metadata, new.metadata)
+        done.append(Replace(id, hashed, new.type, new.source, cleared, new.attachments, *run))
+    return done + _metadata(id, old.metadata, new.metadata)
 
 
 def _metadata(id: str | None, old: dict[str, Json], new: dict[str, Json]) -> list[Operation]:

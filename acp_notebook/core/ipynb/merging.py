@@ -379,7 +379,9 @@ class _Merging:
         self._notes.setdefault(why, []).append(here)
 
     def _is_protected(self, there: int) -> bool:
-        return there >= 0 and self._protected is not None and self._there.cells[there].id == self._protected
+        return (
+            there >= 0 and self._protected is not None and self._there.cells[there].told_id == self._protected
+        )
 
     def _clash(self, why: str, there: int) -> None:
         cell = self._there.cells[there]

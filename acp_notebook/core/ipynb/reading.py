@@ -47,6 +47,12 @@ class Cell(Struct, frozen=True, gc=False):
     span: Span
 
     @property
+    def told_id(self) -> str:
+        """The id by which whoever told us of the cell knows it, also where nbformat refuses that one."""
+        value = self.fields.get("id")
+        return value if isinstance(value, str) and value else self.id
+
+    @property
     def metadata(self) -> dict[str, Json]:
         value = self.fields.get("metadata")
         return value if isinstance(value, dict) else {}

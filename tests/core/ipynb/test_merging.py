@@ -382,6 +382,29 @@ def test_the_open_document_is_merged_as_plain_json() -> None:
     assert operations(merged.comparison) == (Replace("a", source_hash("import os"), "code", "new", True, {}),)
 
 
+def test_cells_of_an_open_document_are_named_as_it_names_them_be_the_ids_good_or_not() -> None:
+    """The agent sees ids that nbformat takes; the document knows its own."""
+    long, odd = "x" * 80, "a.b c"
+    book = notebook(code("one", long), code("two", odd), code("three", "c"))
+    view = as_agent_sees(book)
+    shown = [it["id"] for it in json.loads(view.text)["cells"]]
+    assert long not in shown and odd not in shown and valid(json.loads(view.text))
+
+    def agent(cells: list[Plain]) -> None:
+        cells[0]["source"] = "ONE"
+        cells.insert(1, code("new", "n"))
+        del cells[2]
+
+    done = operations(merge(view, edited(view.text, agent), book).comparison)
+    assert [(it.op, it.id, getattr(it, "after", None)) for it in done] == [
+        ("delete", odd, None),
+        ("replace", long, None),
+        ("insert", "n", long),
+    ]
+    with pytest.raises(Conflict, match="cannot be deleted"):
+        merge(view, edited(view.text, agent), book, protected=odd)
+
+
 def test_an_open_document_with_other_ids_than_the_file_is_found_by_its_content() -> None:
     book = notebook(code("one", None, stream("1\n")), code("two"), minor=4)
     live = notebook(code("one", "r1", stream("1\n")), code("two", "r2"))
