@@ -83,7 +83,7 @@ def test_undo_a_hunk_a_file_a_turn_and_redo(open_notebook: Open, host: str) -> N
     bar = panel.locator("[data-acp-session-changes]")
     expect(bar).to_contain_text("3 files changed in 2 turns")
     bar.locator("[data-acp-deed=undo]").click()
-    expect(bar).to_contain_text("Undo everything in 3 files?")
+    expect(bar).to_contain_text("Undo everything in 1 file?")
     assert new.exists()
     bar.locator("[data-acp-deed=undo]").click()
     holds(new, None)
