@@ -58,6 +58,8 @@ class Shadow:
         except OSError as error:
             raise NotCovered(f"the state folder cannot be used: {error}") from None
         self._git = self._repository.git
+        self._comparing = self._git.another(self._repository.store.folder / "no-index")
+        """git reads the index also where it needs none: there is none here."""
         self._lock = threading.Lock()
         self._ready = False
         self._begun = False
@@ -225,6 +227,7 @@ class Shadow:
 
     def kill(self) -> None:
         self._git.kill()
+        self._comparing.kill()
         self._hurry()
 
     def close(self) -> None:
@@ -242,7 +245,7 @@ class Shadow:
         """What differs; raises NotCovered."""
         with self._lock:
             try:
-                yield from compare(self._git, self.top, before.state, after.state)
+                yield from compare(self._comparing, self.top, before.state, after.state)
                 if before.state.repository and not after.state.repository:
                     yield Found(os.path.join(self.top, ".git/"), why_not=REPOSITORY, action="deleted")
                 if os.path.isdir(self.top):
