@@ -229,7 +229,7 @@ def _undo() -> Iterable[Finding]:
     without = "not found: small folders are copied instead, larger ones are not covered"
     yield Finding("git", _home(git) if git else without)
     for host in _hosts():
-        for conversation in host.conversations:
+        for conversation in tuple(host.conversations):
             undoing = conversation.undoing
             for path, state in undoing.states.items():
                 yield Finding(_home(path), state)
@@ -243,7 +243,7 @@ def _undo() -> Iterable[Finding]:
 
 def _policies() -> Iterable[Finding]:
     for host in _hosts():
-        for conversation in host.conversations:
+        for conversation in tuple(host.conversations):
             policy = conversation.permits.questions.policy
             judge = host.launch.judge
             files = [

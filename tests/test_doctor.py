@@ -24,6 +24,12 @@ def own_config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "config"
 
 
+@pytest.fixture(autouse=True)
+def time_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A slow machine is not what is looked at."""
+    monkeypatch.setattr(examining, "DEADLINE_S", 120.0)
+
+
 def values(report: Report, title: str) -> dict[str, str]:
     (section,) = [it for it in report.sections if it.title == title]
     return {it.name: it.value for it in section.findings}
