@@ -204,7 +204,7 @@ def test_a_prompt_during_a_turn_is_queued_and_can_be_taken_back(stage: Stage) ->
 
 
 def test_a_page_that_comes_in_mid_turn_is_told_how_long_it_takes(stage: Stage) -> None:
-    turn = stage.session.start("/slow 60")
+    turn = stage.session.start("/slow 600")
     wait_until(lambda: turn.text != "", "the agent says something", LIMIT_S)
     stage.hello()
     assert stage.until("now")["elapsed"] > 0
@@ -415,7 +415,7 @@ def test_redaction_reaches_what_the_page_saves(stage: Stage) -> None:
 
 def test_a_page_rearranges_what_waits(stage: Stage) -> None:
     stage.hello()
-    running = stage.session.start("/slow 60")
+    running = stage.session.start("/slow 600")
     wait_until(lambda: running.text != "", "the turn runs", LIMIT_S)
     turns = [stage.session.start(text) for text in ("one", "two", "three")]
 
@@ -440,7 +440,7 @@ def test_a_page_rearranges_what_waits(stage: Stage) -> None:
 
 
 def test_a_page_that_comes_back_sees_what_waits(stage: Stage) -> None:
-    running = stage.session.start("/slow 60")
+    running = stage.session.start("/slow 600")
     wait_until(lambda: running.text != "", "the turn runs", LIMIT_S)
     stage.session.start("x" * 9000, acp.Image("aGk=", "image/png"))
     stage.hello()

@@ -36,7 +36,7 @@ def never_restarted(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_running_turn_ends_as_cancelled_and_keeps_what_came(session: acp.Session) -> None:
-    turn = begun(session.start("/slow 60"))
+    turn = begun(session.start("/slow 600"))
     turn.cancel()
     assert turn.wait(LIMIT_S) is turn
     assert (turn.status, turn.stop_reason, turn.error) == ("done", "cancelled", None)
@@ -45,20 +45,20 @@ def test_a_running_turn_ends_as_cancelled_and_keeps_what_came(session: acp.Sessi
 
 
 def test_cancelling_a_session_stops_the_running_turn_and_the_queue_goes_on(session: acp.Session) -> None:
-    running, queued = begun(session.start("/slow 60")), session.start("next")
+    running, queued = begun(session.start("/slow 600")), session.start("next")
     session.cancel()
     assert running.wait(LIMIT_S).stop_reason == "cancelled"
     assert queued.wait(LIMIT_S).stop_reason == "end_turn"
 
 
 def test_a_turn_that_was_only_just_started_is_cancelled_too(session: acp.Session) -> None:
-    turn = session.start("/slow 60")
+    turn = session.start("/slow 600")
     session.cancel()
     assert turn.wait(LIMIT_S).stop_reason == "cancelled"
 
 
 def test_a_queued_turn_is_cancelled_without_being_sent(session: acp.Session) -> None:
-    running, first, second = begun(session.start("/slow 60")), session.start("no"), session.start("yes")
+    running, first, second = begun(session.start("/slow 600")), session.start("no"), session.start("yes")
     first.cancel()
     assert first.wait(LIMIT_S).stop_reason == "cancelled"
     assert (first.status, first.text, first.items) == ("done", "", ())
@@ -73,7 +73,7 @@ def test_cancelling_twice_or_a_finished_turn_or_an_idle_session_does_nothing(ses
     finished = session.prompt("Hello", timeout=LIMIT_S)
     finished.cancel()
     session.cancel()
-    turn = begun(session.start("/slow 60"))
+    turn = begun(session.start("/slow 600"))
     turn.cancel()
     turn.cancel()
     session.cancel()
@@ -199,7 +199,7 @@ def test_an_interrupt_that_strikes_before_there_is_a_wait_cancels_the_turn_too(
 
     monkeypatch.setattr("acp_notebook.session.present", struck)
     with pytest.raises(KeyboardInterrupt):
-        session.prompt("/slow 60")
+        session.prompt("/slow 600")
     assert session.turns[-1].wait(LIMIT_S).stop_reason == "cancelled"
 
 
@@ -224,7 +224,7 @@ with acp.connect("demo") as session:
 """
 
 
-@pytest.mark.parametrize("call", ["session.prompt('/slow 60')", "list(session.stream('/slow 60'))"])
+@pytest.mark.parametrize("call", ["session.prompt('/slow 600')", "list(session.stream('/slow 600'))"])
 def test_an_interrupt_cancels_the_turn_and_leaves_the_session_usable(call: str) -> None:
     script = [sys.executable, "-X", "dev", "-c", INTERRUPTED.format(call=call)]
     done = subprocess.run(script, cwd=ROOT, capture_output=True, text=True, timeout=120)

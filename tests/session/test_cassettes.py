@@ -297,16 +297,16 @@ def cancelled(session: acp.Session, prompt: str) -> None:
 def test_a_cancelled_turn_is_replayed_whoever_cancels(there: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tape = there.parent / "tape.jsonl"
     with acp.connect("demo", cwd=there, permissions="allow", record=tape) as session:
-        cancelled(session, "/slow 60")
+        cancelled(session, "/slow 600")
         ask(session, "and then")
         made = exports(session)
     with acp.connect(cassette=tape, permissions="allow") as session:
-        cancelled(session, "/slow 60")
+        cancelled(session, "/slow 600")
         ask(session, "and then")
         assert exports(session) == made
     monkeypatch.setattr(replaying, "GRACE_S", 0.05)
     with acp.connect(cassette=tape, permissions="allow") as session:
-        ask(session, "/slow 60", "and then")  # the recording presses the stop button
+        ask(session, "/slow 600", "and then")  # the recording presses the stop button
         assert session.turns[0].stop_reason == "cancelled"
         assert exports(session) == made
 

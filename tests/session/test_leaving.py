@@ -37,9 +37,9 @@ with acp.connect("demo") as session:
         ("sys.exit(3)", 3, ""),
         ("raise RuntimeError('boom')", 1, "RuntimeError: boom"),
         ("raise KeyboardInterrupt", -signal.SIGINT, "KeyboardInterrupt"),
-        ("begun(session.start('/slow 60'))", 0, ""),
+        ("begun(session.start('/slow 600'))", 0, ""),
         ("begun(session.start('/hang'))", 0, ""),
-        ("session.start('/slow 60'), session.start('queued')", 0, ""),
+        ("session.start('/slow 600'), session.start('queued')", 0, ""),
         ("turn = begun(session.start('/hang')); turn.cancel(); session.start('stuck')", 0, ""),
     ],
 )
@@ -57,7 +57,7 @@ def test_a_script_that_ends_takes_its_agent_along_and_says_nothing_of_it(
 
 
 def test_os_exit_takes_the_agent_along() -> None:
-    with script(CONNECT + "begun(session.start('/slow 60')); os._exit(5)") as running:
+    with script(CONNECT + "begun(session.start('/slow 600')); os._exit(5)") as running:
         pids = running.pids()
         assert running.end() == (5, "", "")
     nothing_left(pids)
@@ -156,7 +156,7 @@ def tell():
         threading.Event().wait(0.01)
     say("begun")
 threading.Thread(target=tell, daemon=True).start()
-session.prompt("/slow 60")
+session.prompt("/slow 600")
 """
     with script(CONNECT + body) as running:
         pids = running.pids()
@@ -249,7 +249,7 @@ def test_a_forked_child_may_leave_a_with_block_of_its_parents() -> None:
 )
 def test_using_the_session_in_a_forked_child_is_a_clear_error_and_no_hang(call: str) -> None:
     body = """
-turn = begun(session.start("/slow 60"))
+turn = begun(session.start("/slow 600"))
 worker = os.fork()
 if worker == 0:
     try:
@@ -300,7 +300,7 @@ session.close()
 def test_a_pool_of_forked_processes_works_beside_a_running_turn() -> None:
     body = """
 import multiprocessing
-turn = begun(session.start("/slow 60"))
+turn = begun(session.start("/slow 600"))
 with multiprocessing.get_context("fork").Pool(2) as pool:
     say(sum(pool.map(abs, range(100))))
 turn.cancel()

@@ -31,7 +31,7 @@ def test_too_many_tool_calls_stop_the_turn_with_that_reason(session: acp.Session
 
 
 def test_too_long_stops_the_turn(session: acp.Session) -> None:
-    turn = session.prompt("/slow 60", max_seconds=0.2, timeout=LIMIT_S)
+    turn = session.prompt("/slow 600", max_seconds=0.2, timeout=LIMIT_S)
     assert (turn.limit, turn.stop_reason) == ("more than 0.2 s", "cancelled")
     quick = session.prompt("hello", max_seconds=60, timeout=LIMIT_S)
     assert (quick.limit, quick.stop_reason) == (None, "end_turn")
@@ -71,13 +71,13 @@ def test_a_turn_that_ignores_it_is_abandoned_with_that_reason(
 
 
 def test_what_waits_goes_on_after_a_limit(session: acp.Session) -> None:
-    stopped, after = session.start("/slow 60", max_seconds=0.1), session.start("after")
+    stopped, after = session.start("/slow 600", max_seconds=0.1), session.start("after")
     assert stopped.wait(LIMIT_S).limit == "more than 0.1 s"
     assert "after" in after.wait(LIMIT_S).text
 
 
 def test_a_turn_that_the_user_stops_has_reached_no_limit(session: acp.Session) -> None:
-    turn = begun(session.start("/slow 60", max_seconds=600))
+    turn = begun(session.start("/slow 600", max_seconds=600))
     turn.cancel()
     assert (turn.wait(LIMIT_S).stop_reason, turn.limit) == ("cancelled", None)
 

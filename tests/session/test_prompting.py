@@ -33,7 +33,7 @@ def test_prompt_returns_the_turn_when_it_is_over(session: acp.Session) -> None:
 
 
 def test_start_returns_at_once_and_wait_gives_the_turn_back(session: acp.Session) -> None:
-    turn = begun(session.start("/slow 60"))
+    turn = begun(session.start("/slow 600"))
     assert (turn.done, turn.status, turn.stop_reason, turn.error) == (False, "running", None, None)
     assert session.status == "working"
     turn.cancel()
@@ -41,7 +41,7 @@ def test_start_returns_at_once_and_wait_gives_the_turn_back(session: acp.Session
 
 
 def test_wait_with_a_timeout_raises_and_the_turn_goes_on(session: acp.Session) -> None:
-    turn = begun(session.start("/slow 60"))
+    turn = begun(session.start("/slow 600"))
     with pytest.raises(acp.Timeout, match=r"still running after 0\.01 s"):
         turn.wait(0.01)
     assert turn.status == "running"
@@ -49,7 +49,7 @@ def test_wait_with_a_timeout_raises_and_the_turn_goes_on(session: acp.Session) -
 
 def test_prompt_with_a_timeout_cancels_the_turn_and_says_so(session: acp.Session) -> None:
     with pytest.raises(acp.Timeout, match=r"took longer than 0\.01 s and was cancelled"):
-        session.prompt("/slow 60", timeout=0.01)
+        session.prompt("/slow 600", timeout=0.01)
     assert session.turns[-1].stop_reason == "cancelled"
     assert session.prompt("again", timeout=LIMIT_S).stop_reason == "end_turn"
 
@@ -68,7 +68,7 @@ def test_stream_gives_every_event_of_the_turn_from_its_start_to_its_end(session:
 
 
 def test_leaving_a_stream_early_cancels_its_turn(session: acp.Session) -> None:
-    for event in session.stream("/slow 60"):
+    for event in session.stream("/slow 600"):
         if isinstance(event, ev.MessageChunk):
             break
     assert session.turns[-1].wait(LIMIT_S).stop_reason == "cancelled"
@@ -106,7 +106,7 @@ def test_a_turn_can_be_awaited_and_several_at_once(demo: Demo) -> None:
 
 def test_giving_up_an_await_cancels_the_turn(session: acp.Session) -> None:
     async def impatient() -> acp.Turn:
-        turn = session.start("/slow 60")
+        turn = session.start("/slow 600")
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(turn, 0.01)
         return turn
@@ -126,7 +126,7 @@ def test_awaiting_a_turn_that_failed_raises_its_error(session: acp.Session) -> N
 
 
 def test_turns_run_one_after_the_other_in_the_order_of_their_start(session: acp.Session) -> None:
-    running = begun(session.start("/slow 60"))
+    running = begun(session.start("/slow 600"))
     later = [session.start(f"number {n}") for n in range(5)]
     assert [turn.status for turn in later] == ["queued"] * 5
     running.cancel()

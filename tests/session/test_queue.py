@@ -23,7 +23,7 @@ def answered(turn: acp.Turn) -> str:
 
 def test_what_waits_is_listed_in_its_order(session: acp.Session) -> None:
     assert (len(session.queue), repr(session.queue)) == (0, "<queue: nothing waits>")
-    running = begun(session.start("/slow 60"))
+    running = begun(session.start("/slow 600"))
     one, two = session.start("one"), session.start("two", acp.Image("aGk=", "image/png"))
     assert texts(session) == ["one", "two"]
     assert repr(session.queue) == "<queue: 2 wait>\n  0  <queued: one>\n  1  <queued: two (+1)>"
@@ -35,7 +35,7 @@ def test_what_waits_is_listed_in_its_order(session: acp.Session) -> None:
 
 
 def test_a_waiting_prompt_gets_other_words_and_keeps_its_pictures(session: acp.Session) -> None:
-    running = begun(session.start("/slow 60"))
+    running = begun(session.start("/slow 600"))
     turn = session.start("wrong", acp.Image("aGk=", "image/png"))
     session.queue[0].edit("right")
     running.cancel()
@@ -44,7 +44,7 @@ def test_a_waiting_prompt_gets_other_words_and_keeps_its_pictures(session: acp.S
 
 
 def test_a_removed_prompt_is_never_sent_and_its_turn_is_cancelled(session: acp.Session) -> None:
-    running = begun(session.start("/slow 60"))
+    running = begun(session.start("/slow 600"))
     gone, kept = session.start("not this"), session.start("but this")
     session.queue[0].remove()
     assert (gone.wait(LIMIT_S).stop_reason, gone.items) == ("cancelled", ())
@@ -55,7 +55,7 @@ def test_a_removed_prompt_is_never_sent_and_its_turn_is_cancelled(session: acp.S
 
 
 def test_the_whole_queue_can_be_cleared(session: acp.Session) -> None:
-    running = begun(session.start("/slow 60"))
+    running = begun(session.start("/slow 600"))
     waiting = [session.start(f"prompt {n}") for n in range(3)]
     session.queue.clear()
     assert [turn.wait(LIMIT_S).stop_reason for turn in waiting] == ["cancelled"] * 3
@@ -63,7 +63,7 @@ def test_the_whole_queue_can_be_cleared(session: acp.Session) -> None:
 
 
 def test_prompts_change_places(session: acp.Session) -> None:
-    running = begun(session.start("/slow 60"))
+    running = begun(session.start("/slow 600"))
     turns = [session.start(text) for text in ("a", "b", "c")]
     session.queue[2].move(0)
     assert texts(session) == ["c", "a", "b"]
@@ -78,7 +78,7 @@ def test_prompts_change_places(session: acp.Session) -> None:
 
 
 def test_sending_one_now_stops_the_running_turn_and_leaves_the_others_waiting(session: acp.Session) -> None:
-    running = begun(session.start("/slow 60"))
+    running = begun(session.start("/slow 600"))
     first, urgent = session.start("first"), session.start("/slow 61")
     session.queue[1].send_now()
     assert running.wait(LIMIT_S).stop_reason == "cancelled"
@@ -100,7 +100,7 @@ def test_sending_one_now_does_not_wait_for_an_agent_that_ignores_the_cancel(
 
 
 def test_a_queue_outlives_the_agent(session: acp.Session) -> None:
-    running = session.start("/slow 60")
+    running = session.start("/slow 600")
     begun(running)
     dying, after = session.start("/die"), session.start("after")
     session.queue[0].send_now()
@@ -110,7 +110,7 @@ def test_a_queue_outlives_the_agent(session: acp.Session) -> None:
 
 
 def test_a_prompt_that_was_sent_or_removed_cannot_be_changed(session: acp.Session) -> None:
-    running = begun(session.start("/slow 60"))
+    running = begun(session.start("/slow 600"))
     turn = session.start("/slow 61")
     (entry,) = session.queue
     entry.send_now()
@@ -123,7 +123,7 @@ def test_a_prompt_that_was_sent_or_removed_cannot_be_changed(session: acp.Sessio
 
 
 def test_an_empty_text_is_refused(session: acp.Session) -> None:
-    begun(session.start("/slow 60"))
+    begun(session.start("/slow 600"))
     session.start("something")
     with pytest.raises(acp.UsageError, match="the prompt is empty"):
         session.queue[0].edit(" \n")
@@ -131,7 +131,7 @@ def test_an_empty_text_is_refused(session: acp.Session) -> None:
 
 
 def test_closing_the_session_ends_what_waits(session: acp.Session) -> None:
-    begun(session.start("/slow 60"))
+    begun(session.start("/slow 600"))
     waiting = [session.start("one"), session.start("two")]
     session.close()
     for turn in waiting:
@@ -142,7 +142,7 @@ def test_closing_the_session_ends_what_waits(session: acp.Session) -> None:
 
 def test_many_threads_at_the_queue_lose_nothing(demo: Demo) -> None:
     session = demo(undo=False)
-    running = begun(session.start("/slow 60"))
+    running = begun(session.start("/slow 600"))
     turns = [session.start(f"prompt {n}") for n in range(12)]
     entries = list(session.queue)
 

@@ -274,7 +274,7 @@ def test_it_does_not_wait_for_ever_and_tells_the_turn_that_it_cuts_off(
     monkeypatch.setattr(recovery, "DEFER_S", 0.1)
     stuck = demo()
     other = stuck.agent.new_session()
-    hanging, working = begun(stuck.start("/hang")), begun(other.start("/slow 60"))
+    hanging, working = begun(stuck.start("/hang")), begun(other.start("/slow 600"))
     hanging.cancel()
     with pytest.raises(acp.AgentDied, match="started again, because it did not end a cancelled turn"):
         working.wait(LIMIT_S)

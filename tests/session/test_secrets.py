@@ -43,7 +43,7 @@ def test_a_secret_is_in_no_error_and_no_repr(tmp_path: Path) -> None:
 
 def test_a_secret_in_a_prompt_that_waits_is_not_in_its_repr(tmp_path: Path) -> None:
     with acp.connect("demo", cwd=tmp_path, env={"KEY": SECRET}, undo=False) as session:
-        begun(session.start("/slow 60"))
+        begun(session.start("/slow 600"))
         session.start(f"use {SECRET}")
         assert session.queue[0].text == f"use {SECRET}"
         assert SECRET not in repr(session.queue)

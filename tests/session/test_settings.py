@@ -33,7 +33,7 @@ def test_an_unknown_mode_is_refused_with_those_that_there_are(either: acp.Sessio
 
 
 def test_the_mode_can_be_changed_while_a_turn_runs(either: acp.Session) -> None:
-    turn = begun(either.start("/slow 60"))
+    turn = begun(either.start("/slow 600"))
     either.mode = "code"
     assert either.mode == "code"
     assert not turn.done

@@ -40,7 +40,7 @@ def test_sessions_on_one_agent_work_at_the_same_time_and_are_not_mixed_up(sessio
 
 
 def test_a_slow_turn_in_one_session_does_not_hold_up_another(session: acp.Session) -> None:
-    slow = begun(session.start("/slow 60"))
+    slow = begun(session.start("/slow 600"))
     assert session.agent.new_session().prompt("quick", timeout=LIMIT_S).stop_reason == "end_turn"
     assert not slow.done
 
@@ -213,7 +213,7 @@ def test_connecting_can_load_or_resume_a_kept_session(
 
 def test_a_fork_goes_on_from_a_session_also_while_a_turn_runs_in_it(keeping: acp.Session) -> None:
     keeping.prompt("The first words", timeout=LIMIT_S)
-    slow = begun(keeping.start("/slow 60"))
+    slow = begun(keeping.start("/slow 600"))
     fork = keeping.fork()
     assert fork.id != keeping.id
     assert fork.cwd == keeping.cwd
@@ -229,7 +229,7 @@ def test_a_fork_goes_on_from_a_session_also_while_a_turn_runs_in_it(keeping: acp
 
 def test_a_session_is_deleted_once_and_for_all_and_closed_if_it_is_open(keeping: acp.Session) -> None:
     running, other = keeping.agent, keeping.agent.new_session()
-    turn = begun(other.start("/slow 60"))
+    turn = begun(other.start("/slow 600"))
     running.delete(other.id)
     assert other.status == "closed"
     assert turn.wait(LIMIT_S).stop_reason == "cancelled"

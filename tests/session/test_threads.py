@@ -31,7 +31,7 @@ def on_the_loop(session: acp.Session, work: Callable[[], Any]) -> BaseException 
 
 @pytest.mark.parametrize("what", ["prompt", "wait", "close", "new_session", "mode"])
 def test_a_call_that_waits_is_an_error_on_the_loop_thread_not_a_hang(session: acp.Session, what: str) -> None:
-    running = begun(session.start("/slow 60"))
+    running = begun(session.start("/slow 600"))
     calls: dict[str, Callable[[], Any]] = {
         "prompt": lambda: session.prompt("x"),
         "wait": running.wait,
