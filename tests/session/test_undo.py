@@ -661,6 +661,18 @@ def test_other_roots_are_covered_too(demo: Demo, folder: Path, tmp_path: Path) -
     assert (data / "d.csv").read_text() == "1\n"
 
 
+def test_sessions_that_are_opened_in_one_folder_at_once_each_have_what_they_changed(
+    demo: Demo, folder: Path
+) -> None:
+    session = demo(cwd=folder, permissions="allow")
+    sessions = [session, *(session.agent.new_session() for _ in range(3))]
+    for number, it in enumerate(sessions):
+        it.prompt(f"/sh echo {number} > {number}.txt", timeout=LIMIT_S)
+    found = [[Path(change.path).name for change in it.changes] for it in sessions]
+    assert found == [[f"{number}.txt"] for number in range(4)]
+    assert not any(it.changes.notes for it in sessions)
+
+
 def test_without_checkpoints_what_is_written_through_us_can_be_undone(demo: Demo, folder: Path) -> None:
     session = demo(cwd=folder, permissions="allow", undo=False)
     session.prompt("/sh echo a > a.txt", timeout=LIMIT_S)

@@ -180,7 +180,8 @@ class Checkpoints:
     async def _before(self, folder: Folder, marks: Marks) -> None:
         try:
             if folder.busy:  # it began before the prompt came, perhaps long before
-                await asyncio.shield(folder.mark())
+                with contextlib.suppress(NotCovered):
+                    await asyncio.shield(folder.mark())
             marks.marks[folder] = await asyncio.shield(folder.mark())
         except NotCovered as error:
             marks.missing[folder.path] = str(error)

@@ -71,23 +71,43 @@ class Repository:
 
     def take_aside(self) -> None:
         """That copy is the index from here on."""
-        shutil.copy2(self._aside, spare := self._index.with_suffix(".spare"))
-        os.replace(spare, self._index)
+        shutil.copy2(self._aside, self._spare)
+        os.replace(self._spare, self._index)
 
     @property
     def _aside(self) -> Path:
         return self._index.with_name(f"{self._index.name}.aside")
 
+    @property
+    def _spare(self) -> Path:
+        return self._index.with_name(f"{self._index.name}.spare")
+
     def make(self) -> None:
         """Raises GitTrouble, OSError."""
-        if not (self._git_dir / "HEAD").exists():
-            self.git.run("init", "--quiet", "--template=")
+        if not self._is_made:
+            self._init()
         self.exclude.parent.mkdir(exist_ok=True)
         put_text(self.exclude.with_name("attributes"), ATTRIBUTES)
         put_text(self.exclude, self._ignored())
         self.excludes = self._users_excludes()
         if self.excludes is not None:
             self.git.option("core.excludesFile", self.excludes)
+
+    @property
+    def _is_made(self) -> bool:
+        return (self._git_dir / "HEAD").exists()
+
+    def _init(self) -> None:
+        """Elsewhere, and whole into its place: another session may be making it, too, or begin to use it."""
+        draft = self._git_dir.with_name(f"git.{secrets.token_hex(4)}")
+        try:
+            self.git.run(f"--git-dir={draft}", "init", "--quiet", "--template=")
+            with contextlib.suppress(OSError):  # there is one by now, …
+                os.rename(draft, self._git_dir)
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+        if not self._is_made:  # … or what is left of one
+            self.git.run("init", "--quiet", "--template=")
 
     def _ignored(self) -> str:
         own = self._git_dir.parent.parent.parent
@@ -137,14 +157,13 @@ class Repository:
     def hand_on(self, rights: dict[str, int]) -> None:
         """For the next session. Of what changed since the index was written, it looks at the rights again."""
         with contextlib.suppress(OSError, ValueError):
-            spare = self._index.with_suffix(".spare")
-            shutil.copy2(self._index, spare)
-            text = json.dumps({"index": _checksum(spare), "rights": rights})
-            os.replace(spare, self.store.folder / "index")
+            shutil.copy2(self._index, self._spare)
+            text = json.dumps({"index": _checksum(self._spare), "rights": rights})
+            os.replace(self._spare, self.store.folder / "index")
             put_text(self.store.folder / "rights.json", text)
 
     def close(self) -> None:
-        for path in (self._index, self.lock_file, self._git_dir / self.ref):
+        for path in (self._index, self.lock_file, self._spare, self._git_dir / self.ref):
             with contextlib.suppress(OSError):
                 path.unlink()
         self.store.close()

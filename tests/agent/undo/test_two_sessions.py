@@ -1,0 +1,147 @@
+"""Two sessions in one folder share a private repository: neither is in the other's way."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from acp_notebook.agent.undo import checkpoints, repository
+from acp_notebook.agent.undo.checkpoints import Checkpoints, Folder
+from acp_notebook.agent.undo.covers import Mark, NotCovered
+from acp_notebook.agent.undo.git import Git
+from acp_notebook.agent.undo.shadow import Shadow
+
+LIMIT_S = 30.0
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def two(tmp_path: Path, work: Path) -> Iterator[tuple[Shadow, Shadow]]:
+    made = Shadow(str(work), tmp_path / "state"), Shadow(str(work), tmp_path / "state")
+    yield made
+    for it in made:
+        it.close()
+
+
+def changed(shadow: Shadow, before: Mark) -> dict[str, str | None]:
+    """Since then; and why it cannot be undone."""
+    found = shadow.compare(before, shadow.mark())
+    return {os.path.relpath(it.path, shadow.root): it.why_not for it in found}
+
+
+def before_git(patch: pytest.MonkeyPatch, word: str, then: Any) -> None:
+    """Do something just before git is run with this word, once."""
+    run = Git.run
+
+    def first(self: Git, *words: str, **more: Any) -> bytes:
+        if word in words:
+            patch.setattr(Git, "run", run)
+            then()
+        return run(self, *words, **more)
+
+    patch.setattr(Git, "run", first)
+
+
+def test_the_repository_may_be_being_made_by_another_session(
+    two: tuple[Shadow, Shadow], work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = two
+
+    def meanwhile() -> None:
+        other.mark()
+        place = other._repository.exclude.parent.parent
+        (place / "config.lock").touch()  # as git does while it makes one
+
+    before_git(monkeypatch, "init", meanwhile)
+    before = one.mark()
+    (work / "a.txt").write_text("new\n")
+    assert changed(one, before) == {"a.txt": None}
+    assert not [it for it in os.listdir(one._repository.store.folder) if it.startswith("git.")]
+
+
+def test_a_repository_that_was_left_half_made_is_made_whole(two: tuple[Shadow, Shadow], work: Path) -> None:
+    one, _ = two
+    (one._repository.store.folder / "git" / "refs").mkdir(parents=True)
+    before = one.mark()
+    (work / "a.txt").write_text("new\n")
+    assert changed(one, before) == {"a.txt": None}
+
+
+def test_a_first_look_that_fails_does_not_cost_the_turn_its_checkpoint(
+    work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The turn began meanwhile: it looks for itself."""
+    asked, real_mark, real_task = threading.Event(), Shadow.mark, Folder.mark
+    tasks: list[Any] = []
+
+    def mark(self: Shadow, **more: Any) -> Mark:
+        monkeypatch.setattr(Shadow, "mark", real_mark)
+        assert asked.wait(LIMIT_S)
+        raise NotCovered("not now")
+
+    def task(self: Folder) -> Any:
+        tasks.append(real_task(self))
+        if len(tasks) == 2:
+            assert tasks[0] is tasks[1]
+            asked.set()
+        return tasks[-1]
+
+    monkeypatch.setattr(checkpoints, "START_S", LIMIT_S)
+    monkeypatch.setattr(Shadow, "mark", mark)
+    monkeypatch.setattr(Folder, "mark", task)
+
+    async def turn() -> tuple[dict[str, str], list[str]]:
+        made = Checkpoints([str(work)])
+        made.warm()
+        marks = await made.before()
+        (work / "a.txt").write_text("new\n")
+        found: list[str] = []
+        await made.after(marks, lambda it: found.append(it.path))
+        await made.close()
+        return marks.missing, found
+
+    assert asyncio.run(turn()) == ({}, [str(work / "a.txt")])
+
+
+@pytest.mark.parametrize("step", ["take_aside", "hand_on"])
+def test_an_index_is_never_the_other_sessions(
+    two: tuple[Shadow, Shadow], work: Path, step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both of one process, at the same time."""
+    one, other = (it._repository for it in two)
+    (work / "a.txt").write_text("1\n")
+    two[0].mark()
+    (work / "b.txt").write_text("2\n")
+    two[1].mark()
+    copy = shutil.copy2
+
+    def do(it: repository.Repository) -> None:
+        it.take_aside() if step == "take_aside" else it.hand_on({"of": it is one})
+
+    def meanwhile(source: Path, target: Path) -> None:
+        monkeypatch.setattr(shutil, "copy2", copy)
+        copy(source, target)
+        do(other)
+
+    with one.aside(), other.aside():
+        mine, theirs = one._index.read_bytes(), other._index.read_bytes()
+        assert mine != theirs
+        monkeypatch.setattr(shutil, "copy2", meanwhile)
+        do(one)
+    assert (one._index.read_bytes(), other._index.read_bytes()) == (mine, theirs)
+    if step == "hand_on":
+        assert (one.store.folder / "index").read_bytes() == mine
+        assert other.take_over() == {"of": 1}
