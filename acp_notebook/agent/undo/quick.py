@@ -73,10 +73,10 @@ class QuickLook:
         """
         self._watch.read()
         noted = self._watch.noted
-        relinked = self._relinked(at)
-        if not noted and not relinked:
+        noted.files |= self._relinked(at)
+        if not noted:
             return Looked(last, self._still_empty(empty), set())
-        work = _Work({*noted.files, *relinked}, set(noted.folders))
+        work = _Work(set(noted.files), set(noted.folders))
         trees = noted.outermost()
         known = {path for path, _, _ in tree_entries(git, last.id, sorted({*work.paths, *trees}))}
         self._enter(git, trees, known, work)

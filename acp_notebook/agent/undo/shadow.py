@@ -120,7 +120,10 @@ class Shadow:
             return None
         try:
             tree, empty, looked_at = self._armed.next(git, self._last.tree, self._last.empty, at)
-        except (Doubt, GitTrouble, OSError):
+        except Doubt:
+            self._disarm()  # what was told along with it is read, and not told again
+            return None
+        except (GitTrouble, OSError):
             if not git.closed:  # else it was given up, and nothing is lost
                 self._disarm()
             return None
@@ -179,7 +182,10 @@ class Shadow:
                     return [] if self._marks != marks else self._reconcile(self._idle, since, until)
             except CannotWatch:
                 self._unwatchable = True
-            except (GitTrouble, OSError, NotCovered, Doubt):
+            except Doubt:
+                self._indexed = None
+                self._disarm()
+            except (GitTrouble, OSError, NotCovered):
                 self._indexed = None  # the next mark looks at everything, if it must
             finally:
                 self._idle = None

@@ -20,6 +20,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from acp_notebook.agent.undo import arming, inotify, quick, watch
+from acp_notebook.agent.undo.covers import Mark
 from acp_notebook.agent.undo.git import Git
 from acp_notebook.agent.undo.git import names as git_names
 from acp_notebook.agent.undo.looking import Look, Seen
@@ -389,6 +390,68 @@ def test_the_look_that_nobody_waits_for_holds_up_no_mark(
     assert found.path == str(work / "a/c") and shadow.watched
     looking.join(LIMIT_S)
     assert not looking.is_alive()
+
+
+def noted_since(shadow: Shadow, work: Path, before: Mark) -> list[str]:
+    return sorted(os.path.relpath(it.path, work) for it in shadow.compare(before, shadow.mark()))
+
+
+def test_a_doubt_that_comes_up_when_nobody_waits_is_not_forgotten(
+    shadow: Shadow, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was told along with it is read, and nobody is told it again."""
+    before, real = shadow.mark(), Look.all
+
+    def beside(self: Look) -> Seen:
+        monkeypatch.setattr(Look, "all", real)
+        do(work, ("write", "new", b"1\n"))
+        seen = real(self)
+        do(work, ("rules", ".", b"*.log\n"))
+        do(work, ("append", "d"))
+        return seen
+
+    monkeypatch.setattr(Look, "all", beside)
+    shadow.reconcile(0, 0)
+    assert noted_since(shadow, work, before) == [".gitignore", "d", "new"]
+
+
+def test_a_doubt_counts_also_where_the_look_was_given_up(
+    shadow: Shadow, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, real = shadow.mark(), Watch.read
+
+    def given_up(self: Watch) -> None:
+        monkeypatch.setattr(Watch, "read", real)
+        shadow._hurry()
+        real(self)
+
+    do(work, ("rules", ".", b"*.log\n"))
+    do(work, ("append", "d"))
+    monkeypatch.setattr(Watch, "read", given_up)
+    shadow.reconcile(0, 0)
+    assert noted_since(shadow, work, before) == [".gitignore", "d"]
+
+
+def test_a_write_by_another_name_is_not_lost_with_a_look_that_was_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(quick, "RACY_NS", -(10**12))  # no file is too new to be trusted
+    with shadows(tmp_path / "x") as (root, made, _):
+        do(root, ("write", "a/b", b"1\n"))
+        os.link(root / "a/b", outside := tmp_path / "outside")
+        made.mark()
+        made.reconcile(0, 0)
+        before, real = made.mark(), quick.QuickLook._relinked
+
+        def given_up(self: quick.QuickLook, at: int) -> set[str]:
+            monkeypatch.setattr(quick.QuickLook, "_relinked", real)
+            made._hurry()
+            return real(self, at)
+
+        outside.write_bytes(b"1\nmore\n")
+        monkeypatch.setattr(quick.QuickLook, "_relinked", given_up)
+        made.reconcile(0, 0)
+        assert made.watched and noted_since(made, root, before) == ["a/b"]
 
 
 def test_a_file_that_is_being_written_is_named_and_seen_the_next_time(
