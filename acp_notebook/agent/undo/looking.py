@@ -6,15 +6,12 @@ later look costs the status of each file, and a read of those that changed. Bloc
 
 from __future__ import annotations
 
-import contextlib
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from .covers import NotCovered
 from .git import Git, GitTrouble, ignored_among, lines, names
-from .repository import put_text
 from .trees import UNSTEADY, NotKept, empty_below, hollow, is_folder, is_no_file, not_kept, signature
 from .versions import ATTEMPTS
 
@@ -45,11 +42,10 @@ class Seen:
 class Look:
     """One look, by this git, which has the folder as its work tree."""
 
-    def __init__(self, git: Git, top: str, pathspec: tuple[str, ...], exclude: Path, limit: float) -> None:
+    def __init__(self, git: Git, top: str, pathspec: tuple[str, ...], limit: float) -> None:
         self._git = git
         self._top = top
         self._pathspec = pathspec
-        self._exclude = exclude
         self._limit = limit
 
     def all(self) -> Seen:
@@ -167,8 +163,7 @@ class Look:
         if gone:  # git stops at a pipe where it knows a file, and would read a large one
             self._run("update-index", "-z", "--force-remove", "--stdin", given=lines(gone))
         if len(touched) > ONE_BY_ONE:
-            with self._left_out([*large, *(f"{it}/" for it in nested)]):
-                self._run("add", "-A", *(self._pathspec if len(self._pathspec) > 1 else ("--", ".")))
+            self._add_all([*large, *nested])
         elif touched:
             here = sorted(
                 set(touched) - set(gone), key=lambda it: os.path.lexists(os.path.join(self._top, it))
@@ -176,24 +171,17 @@ class Look:
             words = ("update-index", "-z", "--add", "--remove", "--replace", "--stdin")
             self._run(*words, given=lines(here))
 
-    @contextlib.contextmanager
-    def _left_out(self, paths: Iterable[str]) -> Iterator[None]:
-        """While git looks for itself, it must not find these."""
-        before = self._exclude.read_text()
-        put_text(self._exclude, before + "".join(f"/{_pattern(path)}\n" for path in paths))
-        try:
-            yield
-        finally:
-            put_text(self._exclude, before)
+    def _add_all(self, but: list[str]) -> None:
+        """git looks for itself. What it leaves out is told to it alone: others use the repository, too."""
+        places = self._pathspec[1:]
+        if not but:
+            self._run("add", "-A", "--", *(places or (".",)))
+            return
+        chosen = [f":(top,literal){it}" for it in places] or [":(top)"]
+        given = lines([*chosen, *(f":(top,exclude,literal){it}" for it in but)])
+        words = ("add", "-A", "--pathspec-from-file=-", "--pathspec-file-nul")
+        self._run("--no-literal-pathspecs", *words, given=given)
 
 
 def _apart(paths: list[str]) -> tuple[list[str], list[str]]:
     return [it for it in paths if not it.endswith("/")], [it.rstrip("/") for it in paths if it.endswith("/")]
-
-
-def _pattern(path: str) -> str:
-    """The path as a rule of .gitignore that means it alone."""
-    escaped = "".join(
-        f"\\{char}" if char in "\\*?[]!# " else "?" if char in "\r\n" else char for char in path
-    )
-    return escaped.encode("utf-8", "surrogateescape").decode("utf-8", "replace").replace("\ufffd", "?")

@@ -140,7 +140,7 @@ class Shadow:
             self._indexed = None
             git.run("read-tree", "-m", "-i", self._last.tree.id, limit=limit)
         self._indexed = None
-        seen = Look(git, self.top, self._pathspec, self._repository.exclude, limit).all()
+        seen = Look(git, self.top, self._pathspec, limit).all()
         self._rights = with_rights(self._rights, self.top, {*seen.touched, *self._lately})
         self._lately = changed_lately(self.top, {*seen.touched, *self._lately}, at)
         self._indexed, self._begun = seen.tree, True

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from acp_notebook.agent.undo import checkpoints, repository
+from acp_notebook.agent.undo import checkpoints, looking, repository, trees
 from acp_notebook.agent.undo.checkpoints import Checkpoints, Folder
 from acp_notebook.agent.undo.covers import Mark, NotCovered
 from acp_notebook.agent.undo.git import Git
@@ -145,3 +145,24 @@ def test_an_index_is_never_the_other_sessions(
     if step == "hand_on":
         assert (one.store.folder / "index").read_bytes() == mine
         assert other.take_over() == {"of": 1}
+
+
+@pytest.mark.parametrize("is_open", [False, True])
+def test_a_large_file_is_known_also_while_another_session_takes_in_many_others(
+    two: tuple[Shadow, Shadow], work: Path, is_open: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file of what to ignore would be common to both."""
+    one, other = two
+    if is_open:
+        other.mark()
+    monkeypatch.setattr(looking, "ONE_BY_ONE", 0)
+    monkeypatch.setattr(trees, "MOST_FILE", 10)
+    for name in ("a.txt", "large", ":(top)*\n [l]\\", "nested/.git/HEAD", "nested/b.txt"):
+        (work / name).parent.mkdir(parents=True, exist_ok=True)
+        (work / name).write_text("1\n" if name == "a.txt" else "more than it may be\n")
+    beside: list[Mark] = []
+    before_git(monkeypatch, "add", lambda: beside.append(other.mark()))
+    marks = [one.mark(), *beside]
+    assert [it.state.large.keys() for it in marks] == [{"large", ":(top)*\n [l]\\"}] * 2
+    assert [it._git.run("ls-files", "-z") for it in two] == [b"a.txt\0"] * 2
+    assert [it.notes for it in two] == [("repositories of their own are not covered: nested/",)] * 2
