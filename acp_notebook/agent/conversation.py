@@ -25,6 +25,7 @@ from msgspec.structs import replace
 
 from ..core import events as ev
 from ..core.facts import SessionFacts
+from ..core.ipynb.parts import Lines
 from ..core.limits import Limits
 from ..core.patches import Patch
 from ..core.policy import Policy
@@ -153,6 +154,7 @@ class Conversation:
             else ReplayedTerminals(replay.stand_ins, lambda: self.id, self.apply)
         )
         self.cards = NotebookCards(cwd)
+        notebooks.shown = self._notebook_read
         self._told_terminals = ToldTerminals(terminals.made)
         self.hands = Hands(self, roots, terminals, self.permits, self.auditor, notebooks)
         self.undoing = Undoing(self, roots, self._checkpoints(roots))
@@ -185,6 +187,12 @@ class Conversation:
                 patches = self._transcript.apply(seen)
             for listener in self.listeners:
                 listener(seen, patches)
+
+    def _notebook_read(self, path: str, lines: Lines) -> None:
+        """A call that names a line of it can be told by its cell now."""
+        calls = self.read_calls(lambda transcript: transcript.open_tools())
+        for event in self.cards.read(path, lines, calls):
+            self.apply(event)
 
     def listen(self, listener: Listener) -> Callable[[], None]:
         """From now on the listener gets every event with its patches; the function returned ends that."""

@@ -86,6 +86,8 @@ Content = Text | Image | Audio | ResourceLink | Resource | Diff | Terminal | Unk
 class Location(Struct, frozen=True):
     path: str
     line: int | None = None
+    cell: str | None = None
+    """Of a notebook: the id of the cell that the line belongs to, where we know it."""
 
 
 class PlanEntry(Struct, frozen=True):

@@ -10,7 +10,12 @@ const TRIES = 8;
 /** Cells on the way take their heights only when they come near: the cell is put right for so many frames. */
 const SETTLE_FRAMES = 12;
 
+/** Whoever does this while it is put right wants to be elsewhere. */
+const BY_HAND = ["wheel", "pointerdown", "keydown"] as const;
+
 const REVEALED = "acp-revealed";
+
+let settling: AbortController | null = null;
 
 /** The notebook that a view stands in; of one that stands elsewhere ("Create New View"), the one in sight. */
 export function cellNodes(from: Element): Element | null {
@@ -49,7 +54,11 @@ function placeOf(cell: HTMLElement, all: readonly HTMLElement[]): number {
 }
 
 function setOff(cell: HTMLElement): void {
-  intoSight(cell, SETTLE_FRAMES);
+  settling?.abort();
+  const now = (settling = new AbortController());
+  for (const deed of BY_HAND)
+    addEventListener(deed, () => now.abort(), { capture: true, passive: true, signal: now.signal });
+  intoSight(cell, SETTLE_FRAMES, now);
   cell.classList.remove(REVEALED);
   void cell.offsetWidth; // begins anew
   cell.classList.add(REVEALED);
@@ -57,8 +66,10 @@ function setOff(cell: HTMLElement): void {
 }
 
 /** At once: a smooth way would miss, where heights are only guessed. */
-function intoSight(cell: HTMLElement, frames: number): void {
+function intoSight(cell: HTMLElement, frames: number, now: AbortController): void {
+  if (now.signal.aborted) return;
   const tall = cell.getBoundingClientRect().height > innerHeight / 2;
   cell.scrollIntoView({ block: tall ? "start" : "center", behavior: "instant" });
-  if (frames > 1) requestAnimationFrame(() => intoSight(cell, frames - 1));
+  if (frames > 1) requestAnimationFrame(() => intoSight(cell, frames - 1, now));
+  else now.abort();
 }

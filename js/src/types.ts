@@ -28,6 +28,8 @@ export type Content =
 export interface Location {
   path: string;
   line?: number;
+  /** Of a notebook: the id of the cell that the line belongs to. */
+  cell?: string;
 }
 
 export interface PlanEntry {

@@ -106,6 +106,24 @@ test("a cell comes into sight, and is set off for a moment", () => {
   vi.useRealTimers();
 });
 
+test("who scrolls or shows another cell meanwhile is not pulled back", () => {
+  vi.useFakeTimers();
+  const made = notebook([0, 1, 2]);
+  const files = openingOf(manager, context(), "jupyterlab");
+  const [first, , third] = [...made.querySelectorAll<HTMLElement>(".jp-Cell")];
+  const times = (cell?: HTMLElement) => vi.mocked(cell!.scrollIntoView).mock.calls.length;
+  files?.show(["c"], made);
+  vi.advanceTimersToNextFrame();
+  expect(times(third)).toBe(2);
+  files?.show(["a"], made);
+  vi.advanceTimersToNextFrame();
+  expect([times(third), times(first)]).toEqual([2, 2]);
+  window.dispatchEvent(new Event("wheel"));
+  vi.advanceTimersToNextFrame();
+  expect(times(first)).toBe(2);
+  vi.useRealTimers();
+});
+
 test("a notebook with only some of its cells in the page is scrolled to it", async () => {
   const made = notebook([0, 1]);
   openingOf(manager, context(), "notebook")?.show(["c"], made);

@@ -39,6 +39,8 @@ describe("the cell that a call is about", () => {
     expect(cellsOf(tool({ raw_input: { cell_id: "abc", source: "x" } }))).toEqual(["abc"]);
     expect(cellsOf(tool({ raw_input: { cell_number: 2 } }))).toEqual(["cell-2"]);
     expect(cellsOf(tool({ raw_input: ["cell_id"] }))).toEqual([]);
+    const place = { path: "n.ipynb", line: 9, cell: "nine" };
+    expect(cellsOf(tool({ raw_input: { cell_id: "abc" } }), place)).toEqual(["abc", "nine"]);
     expect(cellsOf(tool({ raw_input: { cell_id: 7 } }))).toEqual([]);
   });
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 
 import pytest
+from msgspec.structs import replace
 
 from acp_notebook.agent.files.notebook_cards import NotebookCards
 from acp_notebook.core.events import ToolChanged
-from acp_notebook.core.ipynb import scripts
-from acp_notebook.core.records import Content, Diff, Text
+from acp_notebook.core.ipynb import as_agent_sees, scripts
+from acp_notebook.core.ipynb.parts import cell_lines
+from acp_notebook.core.records import Content, Diff, Location, Text
+from acp_notebook.core.snapshot import ToolCall
 from tests.core.ipynb.books import code, notebook, text
 
 OLD = json.dumps(notebook(code("x", "a"), text("# T", "b")))
@@ -38,6 +41,29 @@ def seen(cards: NotebookCards, *content: Content) -> object:
 )
 def test_a_whole_notebook_is_shown_by_its_cells_and_all_else_as_it_is(told: Diff, shown: Diff) -> None:
     assert seen(NotebookCards("/w"), Text("t"), told) == (Text("t"), shown)
+
+
+def test_a_line_of_what_was_read_is_told_by_its_cell() -> None:
+    cards = NotebookCards("/w")
+    view = as_agent_sees(notebook(code("x", "a"), text("# T", "b")))
+    at = view.text.split("\n").index('   "id": "b",') + 1
+    places = (
+        Location("n.ipynb", at),
+        Location("/w/n.ipynb", 1),
+        Location("n.ipynb"),
+        Location("m.ipynb", at),
+    )
+    asked = ToolChanged("1", locations=places)
+    assert cards.seen(asked) == asked
+    calls = [
+        ToolCall("k", "t", "1", "", "read", "pending", locations=places),
+        ToolCall("l", "t", "2", "", "read", "pending"),
+    ]
+    (told,) = cards.read("/w/n.ipynb", cell_lines(view), calls)
+    placed = cards.seen(told)
+    assert (placed.id, placed.locations) == ("1", (replace(places[0], cell="b"), *places[1:]))
+    cards.turn_started()
+    assert cards.seen(asked) == asked
 
 
 def test_what_was_written_through_us_is_shown_in_the_place_of_what_the_agent_tells_of_it() -> None:

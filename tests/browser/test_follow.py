@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
+from acp_notebook.core.ipynb import as_agent_sees
 from tests.browser.conftest import SHOTS, Open
 from tests.browser.pages import LIMIT_S, NOTEBOOK, NotebookPage
 
@@ -72,14 +73,19 @@ def test_a_place_opens_the_file_at_its_line(open_notebook: Open, host: str) -> N
 @each_host
 def test_a_cell_of_the_open_notebook_comes_into_sight(open_notebook: Open, host: str) -> None:
     filler = [f"# {number}\n" + "\n" * 20 for number in range(12)]
-    cells = [CONNECT, "prompt", *filler]
+    cells = [CONNECT, *filler, "prompt"]  # last: its output would change the lines of those below
     notebook = open_notebook(cells, host=host, size=(1200, 900))
     name = notebook.path.name
-    prompt = f"s.prompt('/look {name} cell-9'); s.prompt('/nb edit {name} cell-7 new = 1')"
-    notebook.page.evaluate(f"text => {NOTEBOOK}.context.model.sharedModel.getCell(1).setSource(text)", prompt)
-    notebook.run(0, 1)
-    notebook.has_statuses(1, ["done", "done"])
-    looked, edited = notebook.turn(1).nth(0), notebook.turn(1).nth(1)
+    text = as_agent_sees(notebook.path.read_bytes()).text.split("\n")
+    line = text.index('    "# 3\\n",') + 15  # well within the cell: the page adds some lines above it
+    looks = f"s.prompt('/look {name} cell-9'); s.prompt('/look {name} {line}')"
+    prompt = f"{looks}; s.prompt('/nb edit {name} cell-7 new = 1')"
+    notebook.page.evaluate(
+        f"text => {NOTEBOOK}.context.model.sharedModel.getCell(13).setSource(text)", prompt
+    )
+    notebook.run(0, 13)
+    notebook.has_statuses(13, ["done"] * 3)
+    looked, read, edited = (notebook.turn(13).nth(at) for at in range(3))
     expect(notebook.cell(9)).not_to_be_in_viewport()
     notebook.page.evaluate(NOTE_REVEALED)
     looked.locator("[data-acp-open]").click()
@@ -87,6 +93,9 @@ def test_a_cell_of_the_open_notebook_comes_into_sight(open_notebook: Open, host:
     notebook.page.wait_for_function("() => window.revealed.has(9)")
     notebook.page.screenshot(path=SHOTS / f"follow-cell-{host}.png")
     expect(notebook.cell(9)).not_to_have_class(re.compile("acp-revealed"))
+    read.locator("[data-acp-open]").click()
+    notebook.page.wait_for_function("() => window.revealed.has(4)")  # the fourth of the long ones
+    expect(notebook.cell(4)).not_to_have_class(re.compile("acp-revealed"))
     edited.locator(".acp-diff-head [data-acp-open]").click()
     expect(notebook.cell(7)).to_be_in_viewport()
     expect(notebook.cell(7)).to_contain_text("new = 1")

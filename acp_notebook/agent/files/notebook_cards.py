@@ -7,12 +7,15 @@ the file's text, of all or some of it, and often without what was there before; 
 from __future__ import annotations
 
 import posixpath
+from collections.abc import Iterable
 
 from msgspec.structs import replace
 
 from ...core import events as ev
+from ...core.ipynb.parts import Lines
 from ...core.ipynb.scripts import in_cells, is_notebooks
-from ...core.records import Content, Diff
+from ...core.records import Content, Diff, Location
+from ...core.snapshot import ToolCall
 
 
 class NotebookCards:
@@ -22,9 +25,18 @@ class NotebookCards:
         self._cwd = cwd
         self._written: dict[tuple[str, str], Diff] = {}
         """By tool call and path: what this turn's calls have changed."""
+        self._lines: dict[str, Lines] = {}
+        """By path: which lines of what this turn has read are which cells'."""
 
     def turn_started(self) -> None:
         self._written.clear()
+        self._lines.clear()
+
+    def read(self, path: str, lines: Lines, calls: Iterable[ToolCall]) -> list[ev.ToolChanged]:
+        """A notebook was read: the calls that name a line of it, and can tell its cell now."""
+        self._lines[self._whole(path)] = lines
+        told = [ev.ToolChanged(it.id, locations=it.locations) for it in calls if it.locations]
+        return [it for it in told if self.seen(it) != it]
 
     def wrote(self, tool: str, content: tuple[Content, ...], shown: Diff) -> ev.ToolChanged:
         """The call shows what it has changed through us; `content` is what it showed so far."""
@@ -37,11 +49,19 @@ class NotebookCards:
         return ev.ToolChanged(tool, content=self._cells(tool, content))
 
     def seen(self, event: ev.ToolChanged) -> ev.ToolChanged:
-        """The event, with cells in the place of JSON."""
+        """The event, with cells in the place of JSON, and of lines of JSON."""
+        if isinstance(event.locations, tuple) and self._lines:
+            event = replace(event, locations=tuple(map(self._located, event.locations)))
         content = event.content
         if not isinstance(content, tuple) or not any(map(_is_of_notebook, content)):
             return event
         return replace(event, content=self._cells(event.id, content))
+
+    def _located(self, place: Location) -> Location:
+        lines = self._lines.get(self._whole(place.path))
+        if lines is None or place.line is None:
+            return place
+        return replace(place, cell=lines.cell_at(place.line))
 
     def _cells(self, tool: str, content: tuple[Content, ...]) -> tuple[Content, ...]:
         made = [self._one(tool, it) if isinstance(it, Diff) else it for it in content]
@@ -52,7 +72,10 @@ class NotebookCards:
         return self._written.get((tool, self._path(diff))) or in_cells(diff)
 
     def _path(self, diff: Diff) -> str:
-        return posixpath.normpath(posixpath.join(self._cwd, diff.path))
+        return self._whole(diff.path)
+
+    def _whole(self, path: str) -> str:
+        return posixpath.normpath(posixpath.join(self._cwd, path))
 
 
 def _is_of_notebook(content: Content) -> bool:

@@ -31,7 +31,7 @@ from ...core.ipynb import (
     operations,
     read,
 )
-from ...core.ipynb.parts import known, lines_of
+from ...core.ipynb.parts import Lines, cell_lines, known, lines_of
 from ...core.ipynb.scripts import SUFFIX, script
 from ...core.live import Failed as PageFailed
 from ...core.live import FileFacts, OpenNotebooks, Stale, State, Unreachable
@@ -95,6 +95,8 @@ class NotebookFiles:
     ) -> None:
         self.live: OpenNotebooks | None = None
         """What the pages have open; None: there are none."""
+        self.shown: Callable[[str, Lines], None] = lambda path, lines: None
+        """Told what an agent reads: the lines of which cells."""
         self._roots = roots
         self._tell = tell
         self._asker = asker
@@ -137,6 +139,7 @@ class NotebookFiles:
                 f"{place.shown} is too large even without its outputs: read parts, with line and limit"
             )
         self._remember(place, known(self._bases.get(place.path), view, line, limit))
+        self.shown(place.asked, await on_a_thread(lambda: cell_lines(view)))
         return text
 
     async def _there(self, place: Place, *, reading: bool) -> There:

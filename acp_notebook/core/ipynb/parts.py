@@ -6,7 +6,10 @@ that the lines touch, and nothing of the others: those stay as it knew them befo
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
+
+from msgspec import Struct
 
 from .aligning import filled
 from .views import Seen, View
@@ -42,6 +45,23 @@ def known(before: View | None, now: View, line: int | None, limit: int | None) -
     cells: tuple[Seen, ...] = tuple(fresh.get(name) or old[name] for name in order)
     metadata = now.metadata if before is None or last is None or last >= total else before.metadata
     return View("", cells, metadata)
+
+
+class Lines(Struct, frozen=True):
+    """Where the cells of a view begin: which of them a line belongs to."""
+
+    begins: tuple[int, ...]
+    names: tuple[str, ...]
+
+    def cell_at(self, line: int) -> str | None:
+        """The name of the cell; None above the first."""
+        at = bisect_right(self.begins, line) - 1
+        return self.names[at] if 0 <= at < len(self.names) else None
+
+
+def cell_lines(view: View) -> Lines:
+    begins = tuple(begin for begin, _ in _ranges(view.text, view.text.count("\n")))
+    return Lines(begins, tuple(cell.name for cell in view.cells))
 
 
 def _ranges(text: str, total: int) -> Iterator[tuple[int, int]]:

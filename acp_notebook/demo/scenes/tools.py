@@ -6,9 +6,11 @@ Those that really write and run are in work.py.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 
 from ..blocks import text_block
 from ..commands import Misuse, command, number, waiting
+from ..files import FileTrouble, read_text
 from ..rpc import ClientError, Json
 from ..turn import OPTIONS, Turn
 
@@ -54,6 +56,9 @@ async def look(turn: Turn, args: str) -> None:
     elif where:
         raw["cell_id"] = where
     tool = await turn.tool("Look at", "read", locations=[place], rawInput=raw)
+    if "line" in place and name.endswith(".ipynb"):  # what is in a line of it, only who reads it knows
+        with contextlib.suppress(FileTrouble):
+            await read_text(turn, place["path"])
     await tool.complete(content=said("There it is."))
     await turn.say(f"Looked at `{name}`.")
 

@@ -1,7 +1,7 @@
 // Where a path of the agent's is for the server, and which cell of a notebook a tool call is about. Pure.
 
 import { createContext } from "preact";
-import type { Content, Json, Prefixes, ToolItem } from "../types";
+import type { Content, Json, Location, Prefixes, ToolItem } from "../types";
 
 /** What the kernel told of the server; null: it is not known there. */
 export const ServerPaths = createContext<Prefixes | null>(null);
@@ -41,9 +41,11 @@ export function served(path: string, prefixes: Prefixes): string | null {
 /** Names that agents' tools have for a cell. */
 const CELL_KEYS = ["cell_id", "cellId", "cell"];
 
-/** What names the cell that a call is about, the surest first. */
-export function cellsOf({ raw_input: raw, content }: ToolItem): string[] {
-  return [...named(raw), ...content.flatMap((it) => (it.type === "diff" ? changedCells(it) : []))];
+/** What names the cell that a call is about, the surest first; `place`: in particular there. */
+export function cellsOf({ raw_input: raw, content }: ToolItem, place?: Location): string[] {
+  const at = place?.cell === undefined ? [] : [place.cell];
+  const changed = content.flatMap((it) => (it.type === "diff" ? changedCells(it) : []));
+  return [...named(raw), ...at, ...changed];
 }
 
 function named(raw: Json | undefined): string[] {

@@ -54,7 +54,7 @@ export function ToolView({ item, question, sent, open, raw, live, emit }: Props)
         <>
           {place && (
             <span class="acp-go">
-              <Path path={place.path} at={place.line} cells={cellsOf(item)} small />
+              <Path path={place.path} at={place.line} cells={cellsOf(item, place)} small />
             </span>
           )}
           {/* A question is answered with open eyes: what it is about cannot be folded away before. */}
@@ -102,7 +102,7 @@ function Heading({ item, linked = false }: { item: ToolItem; linked?: boolean })
       {place && (
         <span class="acp-path acp-place">
           {linked ? (
-            <Path path={place.path} at={place.line} cells={cellsOf(item)} />
+            <Path path={place.path} at={place.line} cells={cellsOf(item, place)} />
           ) : (
             <PathText path={place.path} at={place.line} />
           )}
@@ -139,13 +139,12 @@ export function ToolStatus({ status }: { status: string }) {
 }
 
 function Places({ item }: { item: ToolItem }) {
-  const cells = cellsOf(item);
   return (
     <div class="acp-path">
-      {item.locations.map(({ path, line: number }, at) => (
+      {item.locations.map((place, at) => (
         <Fragment key={at}>
           {at > 0 && ", "}
-          <Path path={path} at={number} cells={cells} />
+          <Path path={place.path} at={place.line} cells={cellsOf(item, place)} />
         </Fragment>
       ))}
     </div>

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acp_notebook.core.ipynb import as_agent_sees, merge
-from acp_notebook.core.ipynb.parts import known, lines_of
+from acp_notebook.core.ipynb.parts import cell_lines, known, lines_of
 
 SOURCES = st.lists(st.text(st.characters(codec="utf-8"), max_size=8), max_size=6)
 
@@ -27,6 +27,17 @@ def book(*sources: str, names: str = "abcdefghij") -> dict[str, Any]:
         for id, source in zip(names, sources, strict=False)
     ]
     return {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+
+
+@given(SOURCES)
+def test_every_line_belongs_to_the_cell_that_it_stands_in(sources: list[str]) -> None:
+    view = as_agent_sees(book(*sources))
+    lines, inside = cell_lines(view), None
+    cells = iter(view.cells)
+    for number, line in enumerate(view.text.split("\n")[:-1], 1):
+        inside = next(cells).name if line == "  {" else inside
+        assert lines.cell_at(number) == inside
+    assert next(cells, None) is None
 
 
 @given(SOURCES, st.integers(1, 9))
