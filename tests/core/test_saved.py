@@ -111,13 +111,15 @@ def test_the_names_that_an_agent_gives_do_not_matter(run: list[ev.Event], prefix
 
 
 def _renamed(event: ev.Event, prefix: str) -> ev.Event:
-    """With other ids of tools and questions."""
+    """With other ids of tools, questions and forms."""
     match event:
         case ev.ToolChanged(id=id):
             return replace(event, id=prefix + id)
         case ev.QuestionAsked(id=id, tool_id=tool):
             return replace(event, id=prefix + id, tool_id=prefix + tool)
-        case ev.QuestionSettled(id=id):
+        case ev.ElicitationOpened(id=id, tool_id=tool):
+            return replace(event, id=prefix + id, tool_id=None if tool is None else prefix + tool)
+        case ev.QuestionSettled(id=id) | ev.ElicitationSettled(id=id) | ev.ElicitationCompleted(id=id):
             return replace(event, id=prefix + id)
     return event
 
