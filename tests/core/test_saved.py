@@ -101,6 +101,17 @@ def test_whatever_happened_is_saved_and_read_back(run: list[ev.Event]) -> None:
     ]
 
 
+def test_what_may_come_before_or_after_the_turns_end_makes_no_difference() -> None:
+    early, late = Transcript(), Transcript()
+    for transcript, before in ((early, True), (late, False)):
+        transcript.apply(ev.TurnStarted((Text("run"),)))
+        transcript.apply(ev.TerminalChanged("x", status="exited"))
+        if before:
+            transcript.apply(ev.TerminalChanged("x", released=True))
+        transcript.apply(ev.TurnEnded("done", "end_turn"))
+    assert kept(early) == kept(late)
+
+
 @given(event_runs, st.sampled_from(["x-", "y-"]))
 def test_the_names_that_an_agent_gives_do_not_matter(run: list[ev.Event], prefix: str) -> None:
     plain, renamed = Transcript(), Transcript()
