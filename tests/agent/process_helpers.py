@@ -18,6 +18,24 @@ from acp_notebook.agent.transport import Ending
 WAIT_S = 60.0
 """For what takes milliseconds, on a machine that does ten other things."""
 
+# A child that holds all three pipes; in its own session; as a daemon whose parents are dead.
+CHILD = """
+import os, subprocess, sys
+sleeper = subprocess.Popen([sys.executable, "-I", "-S", "-c", "import time; time.sleep(600)"])
+print("pid", sleeper.pid, flush=True)
+"""
+SETSID_CHILD = CHILD.replace('sleep(600)"]', 'sleep(600)"], start_new_session=True')
+DAEMON = """
+import os, sys, time
+if os.fork() == 0:
+    os.setsid()
+    if os.fork():
+        os._exit(0)
+    print("pid", os.getpid(), flush=True)
+    time.sleep(600)
+os.wait()
+"""
+
 ROOT = Path(__file__).parents[2]
 
 

@@ -18,28 +18,12 @@ from acp_notebook.agent.terminals.session_terminals import (
     Terminals,
 )
 from acp_notebook.core.events import TerminalChanged, TerminalOutput
-from tests.agent.process_helpers import WAIT_S, ended_at_last, is_running
+from tests.agent.process_helpers import CHILD, DAEMON, SETSID_CHILD, WAIT_S, ended_at_last, is_running
 
 T = TypeVar("T")
 
 SLEEPS = "import time\nprint('ready', flush=True)\ntime.sleep(600)"
 IGNORES_TERM = "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + SLEEPS
-CHILD = """
-import os, subprocess, sys
-sleeper = subprocess.Popen([sys.executable, "-I", "-S", "-c", "import time; time.sleep(600)"])
-print("pid", sleeper.pid, flush=True)
-"""
-SETSID_CHILD = CHILD.replace('sleep(600)"]', 'sleep(600)"], start_new_session=True')
-DAEMON = """
-import os, sys, time
-if os.fork() == 0:
-    os.setsid()
-    if os.fork():
-        os._exit(0)
-    print("pid", os.getpid(), flush=True)
-    time.sleep(600)
-os.wait()
-"""
 SILENT_DAEMON = DAEMON.replace("    time.sleep(600)", "    os.close(1); os.close(2)\n    time.sleep(600)")
 LEAVERS = pytest.mark.parametrize(
     "leaver", [CHILD, SETSID_CHILD, DAEMON, SILENT_DAEMON], ids=["child", "setsid", "daemon", "silent daemon"]

@@ -16,29 +16,23 @@ from acp_notebook.agent.processes import process
 from acp_notebook.agent.processes.process import Command, ProcessTransport
 from acp_notebook.agent.processes.ring import Ring
 from acp_notebook.agent.transport import Ending, Transport
-from tests.agent.process_helpers import WAIT_S, Agent, python, run, running, shell, wait_gone
+from tests.agent.process_helpers import (
+    CHILD,
+    DAEMON,
+    SETSID_CHILD,
+    WAIT_S,
+    Agent,
+    python,
+    run,
+    running,
+    shell,
+    wait_gone,
+)
 
 ECHO = "import sys\nfor line in sys.stdin.buffer: sys.stdout.buffer.write(line); sys.stdout.buffer.flush()"
 IGNORES_EOF = "import signal, time\nprint('ready', flush=True)\nwhile True: time.sleep(60)"
 IGNORES_TERM = "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + IGNORES_EOF
 
-# A child that holds all three pipes; in its own session; as a daemon whose parents are dead.
-CHILD = """
-import os, subprocess, sys
-sleeper = subprocess.Popen([sys.executable, "-I", "-S", "-c", "import time; time.sleep(600)"])
-print("pid", sleeper.pid, flush=True)
-"""
-SETSID_CHILD = CHILD.replace('sleep(600)"]', 'sleep(600)"], start_new_session=True')
-DAEMON = """
-import os, sys, time
-if os.fork() == 0:
-    os.setsid()
-    if os.fork():
-        os._exit(0)
-    print("pid", os.getpid(), flush=True)
-    time.sleep(600)
-os.wait()
-"""
 STAYS = "\nsys.stdin.read()\n"
 
 

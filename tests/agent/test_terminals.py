@@ -21,9 +21,8 @@ from acp_notebook.agent.terminals.session_terminals import (
     words,
 )
 from acp_notebook.core.events import TerminalChanged, TerminalOutput
-from tests.agent.process_helpers import WAIT_S, is_running, run, wait_gone
+from tests.agent.process_helpers import DAEMON, WAIT_S, is_running, run, wait_gone
 from tests.agent.terminal_bench import (
-    DAEMON,
     LEAVERS,
     SLEEPS,
     bench,

@@ -25,9 +25,17 @@ from acp_notebook.agent.terminals.session_terminals import (
     UnknownTerminal,
 )
 from acp_notebook.core.events import UNSET, TerminalChanged
-from tests.agent.process_helpers import ROOT, WAIT_S, ended_at_last, is_running, run, wait_gone, wait_until
-from tests.agent.terminal_bench import (
+from tests.agent.process_helpers import (
     DAEMON,
+    ROOT,
+    WAIT_S,
+    ended_at_last,
+    is_running,
+    run,
+    wait_gone,
+    wait_until,
+)
+from tests.agent.terminal_bench import (
     IGNORES_TERM,
     LEAVERS,
     SLEEPS,
