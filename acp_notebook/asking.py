@@ -11,9 +11,10 @@ from concurrent.futures import Future
 from .agent import loop
 from .agent.conversation import Conversation
 from .core import events as ev
-from .core.acts import shown
+from .core.export.text import actions_text
 from .core.patches import Patch
 from .core.snapshot import Elicitation, Question
+from .core.visible import shown
 from .form_by_text import fill_in
 from .notebook import kernel
 
@@ -60,24 +61,17 @@ class TextAsker:
     def _put(self, question: Question) -> None:
         """On the main thread."""
         title = self._conversation.read(lambda transcript: _title(transcript.find(question.tool or "")))
-        answers = [(option.id, option.name) for option in question.options]
-        answers += [(offer.id, offer.name) for offer in question.offers]
         print(f"The agent asks for permission: {title}")
-        for number, (_, name) in enumerate(answers, 1):
-            print(f"  {number}  {shown(name)}")
-        said = input(f"Your answer (1 to {len(answers)}): ").strip()
-        if said.isdecimal() and 1 <= int(said) <= len(answers):
-            answer = answers[int(said) - 1][0]
-        else:
-            print("Not an answer: the agent is told no.")
-            answer = next((it.id for it in question.options if it.kind == "reject_once"), "")
-        self._conversation.host.home.post(self._answer, question, answer)
-
-    def _answer(self, question: Question, answer: str) -> None:
-        if not answer:  # the agent offers no way to say no
-            self._conversation.cancel()
-            return
-        self._conversation.permits.answer(question, answer)
+        if question.actions:
+            print(actions_text(question.actions, cwd=self._conversation.cwd))
+        keys = {it.key or str(number): it for number, it in enumerate(question.answers, 10)}
+        for key, it in keys.items():
+            print(f"  {key}  {shown(it.name)}{f' ({shown(it.note, chars=200)})' if it.note else ''}")
+        answer = keys.get(input(f"Your answer ({', '.join(keys)}): ").strip())
+        if answer is None:
+            print("Not an answer: rejected.")
+            answer = next(it for it in question.answers if it.meaning == "reject")
+        self._conversation.host.home.post(self._conversation.permits.answer, question, answer.id)
 
 
 def _title(tool: object) -> str:

@@ -18,11 +18,11 @@ from .agent.known_agents import catalog
 from .agent.known_agents.catalog_data import AGENTS
 from .agent.permissions.decisions import Decisions
 from .agent.permissions.project_file import ProjectFile, find_project_file, read_project_file
-from .core.acts import shown
 from .core.mcp import McpServer
 from .core.registry import agents_of
 from .core.rules import NO_JUDGE, Judge
 from .core.settings import OwnAgent, Problem, Settings, allowing, read_settings, tightening
+from .core.visible import shown
 from .errors import Error, UsageError
 from .notebook.kernel import where
 

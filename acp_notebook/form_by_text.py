@@ -9,10 +9,10 @@ from __future__ import annotations
 import getpass
 from typing import Any
 
-from .core.acts import shown
 from .core.elicitation import Action
 from .core.forms import KINDS, Field, Misfit, fitting
 from .core.snapshot import Elicitation
+from .core.visible import shown
 
 LONG = 2000
 """Characters of what an agent may say in one go."""

@@ -20,9 +20,9 @@ from .agent.known_agents.launchers import Launchers, find_command, find_launcher
 from .agent.known_agents.versions import installed_version
 from .agent.processes.environment import agent_environment
 from .config import own_settings
-from .core.acts import shown
 from .core.settings import OwnAgent
 from .core.tables import html_table, text_table
+from .core.visible import shown
 from .errors import UsageError
 
 HEAD = ("agent", "found", "version", "missing", "install")

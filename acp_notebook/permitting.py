@@ -106,7 +106,7 @@ class Permissions:
     def _repr_html_(self) -> str:
         from html import escape
 
-        from .core.acts import shown
+        from .core.visible import shown
 
         grants, warning = self._store.grants(), self.warning
         table = html_table(HEAD, map(_row, grants)) if grants else "<p>permissions: none are remembered</p>"

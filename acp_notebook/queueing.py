@@ -11,8 +11,8 @@ from typing import overload
 
 from .agent.conversation import Conversation
 from .agent.turn_queue import TurnRun
-from .core.acts import shown
 from .core.prompt import words_of
+from .core.visible import shown
 
 
 class QueuedPrompt:

@@ -15,10 +15,10 @@ from pathlib import Path
 from .agent.permissions.decisions import Decisions
 from .agent.permissions.project_file import PROJECT_FILE, ProjectFile, find_project_file, read_project_file
 from .config import own_settings, project_settings
-from .core.acts import shown
 from .core.mcp import McpServer, references
 from .core.settings import OwnAgent, Settings
 from .core.variables import names_secret
+from .core.visible import shown
 from .errors import UsageError
 
 WORDS_SHOWN = 10_000

@@ -47,6 +47,7 @@ from .files.notebook_files import NotebookFiles
 from .files.roots import Roots
 from .hands import Hands
 from .limiting import Limiting
+from .permissions.describer import Describer
 from .permissions.permits import Permits
 from .prompting import Prompting
 from .recordings.replayed_terminals import AnyTerminals, ReplayedTerminals
@@ -137,8 +138,6 @@ class Conversation:
         self._closing: asyncio.Task[None] | None = None
         roots = Roots([cwd, *self.directories])
         self.auditor = Auditor(self._where, host.launch.audit, host.launch.redactor)
-        self.permits = Permits(self, policy, roots.folders, self.auditor, host.launch.judge)
-        self.permits.questions.timeout = host.launch.question_timeout
         self.elicitations = Elicitations(self, host.launch.elicitation)
         notebooks = NotebookFiles(
             roots,
@@ -153,10 +152,15 @@ class Conversation:
             if replay is None
             else ReplayedTerminals(replay.stand_ins, lambda: self.id, self.apply)
         )
+        describer = Describer(
+            roots, notebooks, cwd, terminals.environment, lambda: host.quirks, lambda: self.id
+        )
+        self.permits = Permits(self, policy, roots.folders, self.auditor, describer, host.launch.judge)
+        self.permits.questions.timeout = host.launch.question_timeout
         self.cards = NotebookCards(cwd)
         notebooks.shown = self._notebook_read
         self._told_terminals = ToldTerminals(terminals.made)
-        self.hands = Hands(self, roots, terminals, self.permits, self.auditor, notebooks)
+        self.hands = Hands(self, roots, terminals, self.permits, self.auditor, notebooks, describer)
         self.undoing = Undoing(self, roots, self._checkpoints(roots))
         DiskWatch(self)
         self.fresh = False

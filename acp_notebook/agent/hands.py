@@ -13,17 +13,19 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ..core.acts import Act, Command
+from ..core.actions import Action, Command, Write
+from ..core.describe import describe_write
 from ..core.events import ToolChanged
 from ..core.facts import ReadAsked, TerminalAsked, WriteAsked
 from ..core.grants import inside
 from ..core.ipynb.scripts import is_notebooks
 from ..core.records import Content, Diff, Location, Terminal, Text
 from .auditing import Auditor
-from .files.notebook_files import NotebookFiles
+from .files.notebook_files import NotebookFiles, is_notebook
 from .files.reading import peek, read_text
 from .files.roots import FileTrouble, Place, Refused, Roots, visible
 from .files.writing import Written, write_text
+from .permissions.describer import Describer, state_of
 from .permissions.grant_store import config_folder
 from .permissions.permits import Denied, Permit, Permits
 from .recordings import deeds
@@ -35,17 +37,6 @@ from .undo.store import state_folder
 if TYPE_CHECKING:
     from .conversation import Conversation
 
-SHOWN_CHARS = 1_000_000
-"""Of a text that is written: a longer one is named, not shown as a diff."""
-
-LOADERS = (
-    *("PATH", "LD_", "DYLD_", "PYTHON", "NODE_", "PERL", "RUBY", "BASH_", "ENV", "IFS", "SHELLOPTS", "GIT_"),
-    *("R_", "JULIA_", "JAVA_", "CLASSPATH", "PS4", "PROMPT_COMMAND", "EDITOR", "VISUAL", "LESSOPEN"),
-)
-"""Variables, or how their names begin, that decide what a command really runs."""
-
-HARMLESS = ("GIT_TERMINAL_PROMPT", "GIT_PAGER", "PYTHONUNBUFFERED", "PYTHONIOENCODING", "NODE_NO_WARNINGS")
-
 
 @dataclass(frozen=True, slots=True)
 class _Write:
@@ -53,6 +44,8 @@ class _Write:
 
     asked: str
     path: str
+    """The real one."""
+    action: Action
     shown: Content
     work: Callable[[], Awaitable[Written]]
     warning: str | None = None
@@ -72,7 +65,7 @@ class _Write:
 
 
 class Hands:
-    """One session's."""
+    """Serves the client methods of one session: files and terminals."""
 
     def __init__(
         self,
@@ -82,6 +75,7 @@ class Hands:
         permits: Permits,
         auditor: Auditor,
         notebooks: NotebookFiles,
+        describer: Describer,
     ) -> None:
         self.terminals = terminals
         self.notebooks = notebooks
@@ -89,6 +83,7 @@ class Hands:
         self._roots = roots
         self._permits = permits
         self._auditor = auditor
+        self._describer = describer
         self._writing = asyncio.Lock()
 
     # ---- files ----------------------------------------------------------------------------------
@@ -96,13 +91,13 @@ class Hands:
     async def read(self, asked: ReadAsked) -> str:
         """Inside the session's folders nobody is asked; a rule of the user's can say no."""
         try:
-            await on_a_thread(lambda: self._permits.check_read(asked.path))
-            place = await self.notebooks.place_of(asked.path)
-            if place is not None:
-                await self._note_notebook(asked.path)
+            place = await on_a_thread(lambda: self._roots.resolve(asked.path))
+            self._permits.check_read(place.path)
+            if is_notebook(place):
+                await self._note_notebook(place)
                 text = await self.notebooks.read(place, asked.line, asked.limit)
             else:
-                text = await on_a_thread(lambda: read_text(self._roots, asked.path, asked.line, asked.limit))
+                text = await on_a_thread(lambda: read_text(place, asked.line, asked.limit))
         except (FileTrouble, Denied) as error:
             self._auditor.note("act", "read", asked.path, by="client", outcome="failed", reason=str(error))
             raise
@@ -113,53 +108,47 @@ class Hands:
         # Once it is allowed it is carried out, also if the agent takes its request back meanwhile: half a
         # story in the audit helps nobody.
         write = await self._planned(asked)
-        permit = await self._permits.permit(
-            Act("edit", write.path), write.card, always=write.warning is not None
-        )
+        permit = await self._permits.permit(write.action, write.card, always=write.warning is not None)
         await asyncio.shield(self._conversation.host.background(self._write(asked, write, permit)))
 
     async def _planned(self, asked: WriteAsked) -> _Write:
         self._auditor.note("request", "edit", asked.path)
         try:
             place = await on_a_thread(lambda: self._look(asked.path))
-            notebook = await self.notebooks.place_of(asked.path)
-            if notebook is not None:
-                await self._note_notebook(asked.path)
-                return await self._planned_notebook(asked, notebook)
-            before = await self._note_before(asked.path)
-            shown = _shown_write(asked, before, os.path.lexists(place))
-            work = partial(on_a_thread, lambda: write_text(self._roots, asked.path, asked.text))
-            return _Write(asked.path, place, shown, work)
+            if is_notebook(place):
+                await self._note_notebook(place)
+                return await self._planned_notebook(asked, place)
+            state = await on_a_thread(lambda: state_of(place))
+            self._record_before(asked.path, state.text)
+            action = describe_write(state, asked.text)
+            work = partial(on_a_thread, lambda: write_text(place, asked.text, state))
+            return _Write(asked.path, place.path, action, _shown_write(asked, action), work)
         except FileTrouble as error:
             self._auditor.note("act", "edit", asked.path, by="client", outcome="failed", reason=str(error))
             raise
 
-    async def _note_before(self, path: str) -> str | None:
-        """The file as it is, also for a recording."""
-        before = await on_a_thread(lambda: peek(self._roots, path))
-        self._conversation.host.did(deeds.before(self._conversation.id, path, before))
-        return before
+    def _record_before(self, path: str, text: str | None) -> None:
+        """The file as it is, for a recording."""
+        self._conversation.host.did(deeds.before(self._conversation.id, path, text))
 
-    async def _note_notebook(self, path: str) -> None:
-        """Also when it is read: what an agent is told of a notebook is not what is in the file."""
+    async def _note_notebook(self, place: Place) -> None:
+        """Also when it is read: what an agent gets to see of a notebook is not what is in the file."""
         if self._conversation.host.recording:
-            await self._note_before(path)
+            self._record_before(place.asked, await on_a_thread(lambda: peek(place)))
 
     async def _planned_notebook(self, asked: WriteAsked, place: Place) -> _Write:
-        run = self._conversation.running
-        protected = None if run is None else run.cell
-        plan = await self.notebooks.plan(place, asked.text, protected)
-        work = partial(self.notebooks.write, place, asked.text, protected, plan)
-        return _Write(asked.path, plan.path, plan.shown, work, plan.drastic)
+        plan = await self.notebooks.plan(place, asked.text)
+        work = partial(self.notebooks.write, place, asked.text, plan)
+        return _Write(asked.path, place.path, plan.action, plan.shown, work, plan.drastic)
 
-    def _look(self, path: str) -> str:
+    def _look(self, path: str) -> Place:
         """Where the path leads, if an agent may write there."""
         place = self._roots.resolve(path)
         if inside(os.path.realpath(config_folder()), place.path):
             raise Refused(f"{visible(path)} decides what agents may do: no agent may write it")
         if inside(os.path.realpath(state_folder()), place.path):
             raise Refused(f"{visible(path)} belongs to what can be undone: no agent may write it")
-        return place.path
+        return place
 
     async def _write(self, asked: WriteAsked, write: _Write, permit: Permit) -> None:
         async with self._writing:  # in the order in which they were allowed
@@ -209,10 +198,14 @@ class Hands:
         self._auditor.note("request", "execute", target)
         try:
             folder = await on_a_thread(lambda: self._folder(cwd))
-            permit = await self._permits.permit(
-                Act("execute", folder, _judged(asked)), lambda id: _shown_command(id, target)
-            )
-            terminal = self._start(asked, folder, permit)
+            shell = self.terminals.uses_shell(asked.command, asked.args, cwd=folder, env=asked.env)
+            words = asked.command if shell else (asked.command, *asked.args)
+            action = self._describer.command(words, folder, asked.env)
+            if action is None:
+                raise TerminalTrouble("the command is empty, or has a NUL character in it")
+            target = action.text
+            permit = await self._permits.permit(action, partial(_shown_command, action))
+            terminal = self._start(asked, folder, permit, shell)
         except (FileTrouble, TerminalTrouble) as error:
             self._auditor.note("act", "execute", target, by="client", outcome="failed", reason=str(error))
             raise
@@ -225,14 +218,20 @@ class Hands:
             raise TerminalTrouble(f"the folder {visible(cwd)} does not exist")
         return folder
 
-    def _start(self, asked: TerminalAsked, folder: str, permit: Permit) -> AnyTerminal:
+    def _start(self, asked: TerminalAsked, folder: str, permit: Permit, shell: bool) -> AnyTerminal:
         run = self._conversation.running
         if run is None or run.cancelling:  # since it was allowed
             self._permits.finished(permit, "cancelled")
             raise TerminalTrouble("the turn was cancelled")
         try:
             terminal = self.terminals.create(
-                asked.command, asked.args, cwd=folder, env=asked.env, byte_limit=asked.byte_limit, turn=run
+                asked.command,
+                asked.args,
+                cwd=folder,
+                env=asked.env,
+                byte_limit=asked.byte_limit,
+                turn=run,
+                shell=shell,
             )
         except TerminalTrouble:
             self._permits.finished(permit, "failed")
@@ -258,38 +257,24 @@ class Hands:
         )
 
 
-def _shown_write(asked: WriteAsked, before: str | None, known: bool) -> Content:
-    if len(asked.text) > SHOWN_CHARS:
-        return Text(f"{len(asked.text):,} characters")
-    if before is None and known:
-        return Text(f"Replaces what is there, which is no text that can be shown, by:\n{asked.text}")
-    return Diff(asked.path, asked.text, before)
+def _shown_write(asked: WriteAsked, action: Write) -> Content:
+    if action.new_text is None:
+        return Text(action.note or "")
+    if action.note is not None:
+        return Text(f"{action.note}, by:\n{asked.text}")
+    return Diff(asked.path, asked.text, action.old_text)
 
 
-def _shown_command(id: str, target: str) -> ToolChanged:
+def _shown_command(action: Command, id: str) -> ToolChanged:
     return ToolChanged(
         id,
-        title=target,
+        title=action.text,
         kind="execute",
         status="pending",
-        raw_input={"command": target},
+        raw_input={"command": action.line},
         unprompted=True,
         created=True,
     )
-
-
-def _judged(asked: TerminalAsked) -> Command:
-    """The command as it is judged: with the variables that decide what it runs."""
-    words = (asked.command, *asked.args)
-    loaders = [f"{name}={value}" for name, value in sorted(asked.env.items()) if _is_loader(name)]
-    if loaders:
-        words = words if asked.args else ("sh", "-c", asked.command)
-        return ("env", *loaders, *words)
-    return words if asked.args else asked.command
-
-
-def _is_loader(name: str) -> bool:
-    return name.upper().startswith(LOADERS) and name not in HARMLESS
 
 
 __all__ = ["Denied", "FileTrouble", "Hands", "TerminalTrouble"]

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..core.acts import shown
 from ..core.facts import Capabilities
 from ..core.mcp import McpServer, expanded, read_servers
+from ..core.visible import shown
 from ..errors import UsageError
 from .known_agents.launchers import find_command
 

@@ -12,9 +12,9 @@ from typing import Any, overload
 import msgspec
 from msgspec import Struct
 
-from .acts import shown
 from .records import Json
 from .tables import html_table, text_table
+from .visible import shown
 
 KEPT_ENTRIES = 10_000
 """In memory. A day's work of an agent has some hundreds; only a flood comes here."""

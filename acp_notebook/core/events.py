@@ -15,9 +15,11 @@ from typing import Any, Final, Literal
 
 from msgspec import Struct
 
+from .actions import Action
 from .changes import FileChange
 from .forms import Field
 from .records import (
+    Answer,
     Command,
     ConfigOption,
     Content,
@@ -112,6 +114,8 @@ class ToolChanged(Struct, frozen=True):
     unprompted: bool | Unset = UNSET
     """The agent did it, or asked us to do it, without asking the user before."""
     created: bool = False
+    asked: bool = False
+    """It comes with a permission question."""
     raw: Json = None
 
 
@@ -131,13 +135,18 @@ class PlanRemoved(Struct, frozen=True):
 
 
 class QuestionAsked(Struct, frozen=True):
-    """A permission question about a tool call. `offers`: what we add, so that it need not be asked again."""
+    """A permission question about a tool call. `offers`: what we add, so that it need not be asked again.
+
+    `actions` is what an allow covers, `answers` what the question can be answered with.
+    """
 
     id: str
     tool_id: str
     options: tuple[Option, ...]
     raw: Json = None
     offers: tuple[Offer, ...] = ()
+    actions: tuple[Action, ...] = ()
+    answers: tuple[Answer, ...] = ()
 
 
 class QuestionSettled(Struct, frozen=True):

@@ -1,8 +1,9 @@
-"""Grants: what the user has allowed beyond one act, and which acts a grant reaches.
+"""Grants: what the user has allowed beyond one action, and which actions a grant reaches.
 
 Pure: ids, times and files are others' business (`agent.permissions`). Whatever is in doubt is not
 reached, and then the user is asked:
-- a command is reached by the same line in the same folder only; there are no prefixes of commands;
+- a command is reached by the same line in the same folder with the same environment only; there are no
+  prefixes of commands;
 - a path is reached by its folder on whole components, and only if it comes resolved;
 - a folder's grant stops before what decides over other programs (`GUARDED`); a file's own does not;
 - deleting and moving are reached only where their path was named.
@@ -17,25 +18,47 @@ from typing import Any, Literal, get_args
 import msgspec
 from msgspec import Struct
 
-from .acts import Act, line_of, shown
+from .actions import PATH_KINDS, Action, Command, Details, real_path
 from .records import Json
+from .shell import is_line
+from .visible import shown
 
 Scope = Literal["once", "session", "workspace", "always"]
 SCOPES: tuple[str, ...] = get_args(Scope)
 
-PATH_KINDS = ("read", "edit", "delete", "move")
 KINDS = (*PATH_KINDS, "execute")
 """What can be granted. All else (fetch, other, …) names nothing that a grant could be held to."""
 
 GUARDED = frozenset(
     {
-        *(".git", ".hg", ".svn", ".jj", ".envrc", ".vscode", ".idea", ".jupyter", ".ipython"),
-        *(".ssh", ".config", ".local", ".gitconfig", ".npmrc", ".bashrc", ".bash_profile", ".profile"),
-        *(".zshrc", ".zshenv", ".zprofile", ".bash_login"),
-        *(".claude", ".codex", ".cursor", ".gemini", ".kimi", ".kimi-code", ".mcp.json", ".continue"),
+        *(".git", ".hg", ".svn", ".jj", ".gitmodules", ".gitconfig", ".hgrc", ".husky", ".githooks"),
+        *(".github", ".gitlab-ci.yml", ".circleci", ".devcontainer", ".devcontainer.json"),
+        *(".pre-commit-config.yaml", ".pre-commit-hooks.yaml", "lefthook.yml", ".lefthook.yml"),
+        *(
+            ".envrc",
+            ".env",
+            ".mise.toml",
+            "mise.toml",
+            ".vscode",
+            ".idea",
+            ".zed",
+            ".vimrc",
+            ".nvimrc",
+            ".exrc",
+        ),
+        *(".emacs", ".emacs.d", ".dir-locals.el", ".jupyter", ".ipython", ".ssh", ".config", ".local"),
+        *(".netrc", ".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", ".pypirc", ".condarc"),
+        *(".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile", ".inputrc"),
+        *(".zshrc", ".zshenv", ".zprofile", ".zlogin", ".rprofile", ".renviron", ".gdbinit", ".lldbinit"),
+        *("sitecustomize.py", "usercustomize.py", ".acp_notebook.toml", ".mcp.json"),
+        *(".claude", ".codex", ".cursor", ".gemini", ".kimi", ".kimi-code", ".continue", ".qwen"),
+        *(".opencode", ".goose", ".cline", ".clinerules", ".kilocode", ".aider.conf.yml", ".fast-agent"),
     }
 )
-"""Hooks, start files, agents' own settings: who writes these runs commands, or allows himself more."""
+"""Hooks, start-up files, agents' own settings, in lower case: code that other programs run by themselves."""
+
+GUARDED_SUFFIXES = (".pth", ".desktop", ".service")
+
 
 LONGEST_COMMAND = 300
 """A longer command is not offered to be remembered: nobody has read it to its end."""
@@ -56,6 +79,8 @@ class Grant(Struct, frozen=True, kw_only=True):
     """The session's folder; None with scope "always": any."""
     path: str | None = None
     command: str | None = None
+    env: tuple[tuple[str, str], ...] = ()
+    """The environment that the command had; grants of older versions have none, and match none."""
     created: str = ""
 
 
@@ -68,6 +93,7 @@ class Offer(Struct, frozen=True, kw_only=True):
     kind: str
     path: str | None = None
     command: str | None = None
+    env: tuple[tuple[str, str], ...] = ()
 
     def grant(self, *, id: str, agent: str, workspace: str, created: str = "") -> Grant:
         return Grant(
@@ -78,42 +104,38 @@ class Offer(Struct, frozen=True, kw_only=True):
             workspace=None if self.scope == "always" else workspace,
             path=self.path,
             command=self.command,
+            env=self.env,
             created=created,
         )
 
 
-# ---- which acts a grant reaches -----------------------------------------------------------------
+# ---- which actions a grant reaches ----------------------------------------------------------------
 
 
-def matches(grant: Grant, agent: str, workspace: str, act: Act, roots: Iterable[str] = ()) -> bool:
-    """Whether the act is allowed by the grant, in a session of this agent in this folder.
+def matches(grant: Grant, agent: str, workspace: str, action: Action, roots: Iterable[str] = ()) -> bool:
+    """Whether the action is allowed by the grant, in a session of this agent in this folder.
 
-    `roots`: the session's folders beside the workspace; all paths resolved.
+    `roots`: the session's other folders; all paths are real.
     """
     if problem(grant) is not None or grant.scope == "once":
         return False
-    if grant.agent != agent or grant.kind != act.kind:
+    if grant.agent != agent or grant.kind != action.kind:
         return False
     if grant.scope != "always" and grant.workspace != workspace:
         return False
-    if grant.kind == "execute":
-        return _same_command(grant, workspace, act)
+    if isinstance(action, Command):
+        same = (grant.command, grant.env) == (action.line, action.env)
+        return same and grant.path in (None, action.cwd)
     folders = (workspace, *roots) if grant.path is None else (grant.path,)
-    return act.command is None and any(reaches(folder, act.path) for folder in folders)
-
-
-def _same_command(grant: Grant, workspace: str, act: Act) -> bool:
-    folder = act.path or workspace
-    if grant.path is not None and grant.path != folder:
-        return False
-    return line_of(act.command, folder) == grant.command
+    return any(reaches(folder, real_path(action)) for folder in folders)
 
 
 def reaches(folder: str, path: str | None) -> bool:
+    """Whether a grant for the folder holds for this file in it."""
     if path is None or not is_resolved(path) or not is_resolved(folder) or not inside(folder, path):
         return False
     below = path[len(folder) :].casefold().split("/")
-    return GUARDED.isdisjoint(below)
+    return GUARDED.isdisjoint(below) and not below[-1].endswith(GUARDED_SUFFIXES)
 
 
 def inside(folder: str, path: str) -> bool:
@@ -157,7 +179,7 @@ def problem(grant: Grant) -> str | None:
 
 
 def _command_problem(command: str | None) -> str | None:
-    if command is None or line_of(command) is None:
+    if command is None or not is_line(command):
         return "the kind execute needs a command: the whole line, exactly"
     return None
 
@@ -176,30 +198,33 @@ def grant_from_plain(value: Json) -> Grant:
 
 
 def grant_to_plain(grant: Grant) -> dict[str, Any]:
-    return {name: value for name, value in msgspec.structs.asdict(grant).items() if value is not None}
+    fields = msgspec.structs.asdict(grant)
+    return {name: value for name, value in fields.items() if value is not None and value != ()}
 
 
 # ---- what a question offers ---------------------------------------------------------------------
 
 
-def offers(*acts: Act, cwd: str, roots: Iterable[str] = (), taken: Collection[str] = ()) -> tuple[Offer, ...]:
+def offers(
+    *actions: Action, cwd: str, roots: Iterable[str] = (), taken: Collection[str] = ()
+) -> tuple[Offer, ...]:
     """What can be remembered of what a question is about; only what would have allowed all of it.
 
     `cwd` is the session's folder, resolved. `taken`: the ids of the agent's own options, which ours
     must differ from.
     """
-    kinds = {act.kind for act in acts}
+    counted = [action for action in actions if not isinstance(action, Details)]
+    kinds = {action.kind for action in counted}
+    made: tuple[Offer, ...] = ()
     if kinds == {"edit"}:
         made = _edit_offers(cwd)
-    elif kinds == {"execute"} and len(acts) == 1:
-        made = _command_offers(acts[0], cwd)
-    else:
-        made = ()
+    elif len(counted) == 1 and isinstance(counted[0], Command):
+        made = _command_offers(counted[0])
     folders = tuple(roots)
     return tuple(
         msgspec.structs.replace(offer, id=_free(offer.id, taken))
         for offer in made
-        if all(_would_allow(offer, act, cwd, folders) for act in acts)
+        if all(_would_allow(offer, action, cwd, folders) for action in counted)
     )
 
 
@@ -216,36 +241,27 @@ def _edit_offers(cwd: str) -> tuple[Offer, ...]:
     )
 
 
-def _command_offers(act: Act, cwd: str) -> tuple[Offer, ...]:
-    folder = act.path or cwd
-    line = line_of(act.command, folder)
-    if line is None or len(line) > LONGEST_COMMAND:
+def _command_offers(action: Command) -> tuple[Offer, ...]:
+    if len(action.text) > LONGEST_COMMAND:
         return ()
-    name = shown(line, chars=NAME_CHARS)
-    where = _folder_name(folder)
-    return (
-        Offer(
-            id="acp:session",
-            name=f"Allow {name} in this session",
-            scope="session",
-            kind="execute",
-            path=folder,
-            command=line,
-        ),
-        Offer(
-            id="acp:workspace",
-            name=f"Always allow {name} in {where}",
-            scope="workspace",
-            kind="execute",
-            path=folder,
-            command=line,
-        ),
+    name, where = shown(action.text, chars=NAME_CHARS), _folder_name(action.cwd)
+    session = Offer(
+        id="acp:session",
+        name=f"Allow {name} in this session",
+        scope="session",
+        kind="execute",
+        path=action.cwd,
+        command=action.line,
+        env=action.env,
     )
+    always = f"Always allow {name} in {where}"
+    lasting = msgspec.structs.replace(session, id="acp:workspace", name=always, scope="workspace")
+    return session, lasting
 
 
-def _would_allow(offer: Offer, act: Act, cwd: str, roots: tuple[str, ...]) -> bool:
+def _would_allow(offer: Offer, action: Action, cwd: str, roots: tuple[str, ...]) -> bool:
     grant = offer.grant(id="-", agent="-", workspace=cwd)
-    return matches(grant, "-", cwd, act, roots)
+    return matches(grant, "-", cwd, action, roots)
 
 
 def _folder_name(folder: str) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from .actions import Action, Command, NotebookWrite, Write, real_paths
 from .records import Option
 from .snapshot import ToolCall
 
@@ -24,14 +25,52 @@ ALLOWING = ("allow_once", "allow_always")
 
 @dataclass(frozen=True, slots=True)
 class PermissionRequest:
-    """What a policy of the user's is asked: the tool call, and the options the agent offers."""
+    """What a policy decides about: the tool call, the agent's options, and the actions that it describes."""
 
     tool: ToolCall
     options: tuple[Option, ...]
+    actions: tuple[Action, ...] = ()
 
     @property
     def kind(self) -> str:
+        """The kind that the agent declares."""
         return self.tool.kind
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The declared kind, and the kinds of what is really described."""
+        return tuple(dict.fromkeys((self.kind, *filter(None, (it.kind for it in self.actions)))))
+
+    @property
+    def command(self) -> str | None:
+        """The shell line that would run."""
+        return None if self._command is None else self._command.line
+
+    @property
+    def cwd(self) -> str | None:
+        """The real path of the folder that the command would run in."""
+        return None if self._command is None else self._command.cwd
+
+    @property
+    def env(self) -> dict[str, str]:
+        """The environment variables that the command would get, without harmless ones such as NO_COLOR."""
+        return {} if self._command is None else dict(self._command.env)
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The real paths of the files that are named."""
+        files = (it for it in self.actions if not isinstance(it, Command))
+        return tuple(dict.fromkeys(path for it in files for path in real_paths(it)))
+
+    @property
+    def content(self) -> str | None:
+        """The text that would be written; of a notebook, its cells as a script."""
+        writes = [it for it in self.actions if isinstance(it, Write | NotebookWrite)]
+        return writes[0].new_text if len(writes) == 1 else None
+
+    @property
+    def _command(self) -> Command | None:
+        return next((it for it in self.actions if isinstance(it, Command)), None)
 
 
 PolicyFunction = Callable[[PermissionRequest], str | Awaitable[str]]
@@ -83,9 +122,21 @@ def _no_kind(kind: Any) -> str:
     return f"permissions[{kind!r}] is no kind of tool: these are {', '.join(TOOL_KINDS)}; {meant}"
 
 
+STRICTNESS: tuple[Word, ...] = ("allow", "ask", "reject")
+
+
+def strictest(*words: Word) -> Word:
+    return max(words, key=STRICTNESS.index)
+
+
 def word_for(policy: Word | Mapping[str, Word], request: PermissionRequest) -> Word:
-    """What a policy without a function says; a kind that a mapping leaves out is asked."""
-    return policy if isinstance(policy, str) else policy.get(request.kind, "ask")
+    """What a policy without a function says; a kind that a mapping leaves out is asked.
+
+    A mapping judges the declared kind and the real ones: an agent does not choose its judge by a name.
+    """
+    if isinstance(policy, str):
+        return policy
+    return strictest(*(policy.get(kind, "ask") for kind in request.kinds))
 
 
 def decide(said: Any, options: tuple[Option, ...], *, by: str, reason: str | None = None) -> Decision:

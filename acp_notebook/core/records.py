@@ -112,6 +112,18 @@ class Offer(Struct, frozen=True):
     scope: str
 
 
+class Answer(Struct, frozen=True):
+    """A way to answer a permission question, with what it means and the key that gives it."""
+
+    id: str
+    """Of an option or an offer."""
+    name: str
+    meaning: str
+    """allow_once, allow_session, allow_always, reject; agent_always: remembered by the agent; other."""
+    key: str | None = None
+    note: str | None = None
+
+
 class Command(Struct, frozen=True):
     """A slash command of the agent's."""
 

@@ -10,8 +10,8 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from .acts import shown
 from .settings import OwnAgent, Problem, check_package, command_of
+from .visible import shown
 
 MOST_AGENTS = 2000
 """The registry has some forty."""

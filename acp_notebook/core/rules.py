@@ -14,15 +14,9 @@ import fnmatch
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from .acts import Act, line_of
+from .actions import Action, Command, Details, Other, real_paths
 from .grants import inside, reaches
-from .policy import Word
-
-STRICTNESS: tuple[Word, ...] = ("allow", "ask", "reject")
-
-
-def strictest(*words: Word) -> Word:
-    return max(words, key=STRICTNESS.index)
+from .policy import Word, strictest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,27 +29,32 @@ class Rule:
     command: str | None = None
     agent: str | None = None
 
-    def matches(self, agent: str, kind: str, acts: Sequence[Act]) -> bool:
+    def matches(self, agent: str, kind: str, actions: Sequence[Action]) -> bool:
         if self.agent not in (None, agent) or self.kind not in (None, kind):
             return False
         if self.path is None and self.command is None:
             return True
         if self.say == "allow":
-            return bool(acts) and all(self._covers(act) for act in acts)
-        return any(self._touches(act) for act in acts)
+            counted = [action for action in actions if not isinstance(action, Details)]
+            return bool(counted) and all(self._covers(action) for action in counted)
+        return any(self._touches(action) for action in actions)
 
-    def _covers(self, act: Act) -> bool:
+    def _covers(self, action: Action) -> bool:
         if self.command is not None:
-            folder = act.path is not None and (self.path is None or self.path == act.path)
-            return folder and line_of(act.command, act.path or "") == self.command
-        return act.command is None and self.path is not None and reaches(self.path, act.path)
+            if not isinstance(action, Command) or action.env:  # a rule names no environment
+                return False
+            return action.line == self.command and self.path in (None, action.cwd)
+        if isinstance(action, Command | Other) or self.path is None:
+            return False
+        paths = real_paths(action)
+        return bool(paths) and all(reaches(self.path, path) for path in paths)
 
-    def _touches(self, act: Act) -> bool:
-        if self.path is not None and (act.path is None or not inside(self.path, act.path)):
+    def _touches(self, action: Action) -> bool:
+        if self.path is not None and not any(inside(self.path, path) for path in real_paths(action)):
             return False
         if self.command is None:
             return True
-        lines = {act.target, line_of(act.command, act.path or "") or ""} if act.command is not None else set()
+        lines = {action.line, action.text} if isinstance(action, Command) else set()
         return any(fnmatch.fnmatchcase(line, self.command) for line in lines)
 
 
@@ -70,13 +69,13 @@ class Rules:
     def __bool__(self) -> bool:
         return bool(self.default or self.kinds or self.rules)
 
-    def matching(self, agent: str, kind: str, acts: Sequence[Act]) -> Word | None:
+    def matching(self, agent: str, kind: str, actions: Sequence[Action]) -> Word | None:
         """What its single rules say."""
-        words = [it.say for it in self.rules if it.matches(agent, kind, acts)]
+        words = [it.say for it in self.rules if it.matches(agent, kind, actions)]
         return strictest(*words) if words else None
 
-    def word(self, agent: str, kind: str, acts: Sequence[Act]) -> Word | None:
-        return self.matching(agent, kind, acts) or self.kinds.get(kind) or self.default
+    def word(self, agent: str, kind: str, actions: Sequence[Action]) -> Word | None:
+        return self.matching(agent, kind, actions) or self.kinds.get(kind) or self.default
 
 
 NO_RULES = Rules()
@@ -91,21 +90,21 @@ class Judge:
     agent: str = ""
     """Whose acts are judged."""
 
-    def judged(self, said: Word, kind: str, acts: Sequence[Act]) -> tuple[Word, str | None]:
+    def judged(self, said: Word, kind: str, actions: Sequence[Action]) -> tuple[Word, str | None]:
         """The word that counts, and whose rule made it so, if one did."""
         word, whose = said, None
         if said == "ask":
-            word, whose = self.own.word(self.agent, kind, acts) or "ask", "a rule of your file"
-        if self.own.matching(self.agent, kind, acts) == "reject":
+            word, whose = self.own.word(self.agent, kind, actions) or "ask", "a rule of your file"
+        if self.own.matching(self.agent, kind, actions) == "reject":
             word, whose = "reject", "a rule of your file"
-        tighter = strictest(word, self.project.word(self.agent, kind, acts) or "allow")
+        tighter = strictest(word, self.project.word(self.agent, kind, actions) or "allow")
         if tighter != word:
             word, whose = tighter, "a rule of the project's file"
         return word, whose if word != said else None
 
-    def rejects(self, act: Act, said: Word = "allow") -> str | None:
+    def rejects(self, action: Action, said: Word = "allow") -> str | None:
         """Whose rule rejects it, where a policy or an earlier answer says otherwise; None: no rule does."""
-        word, whose = self.judged(said, act.kind, (act,))
+        word, whose = self.judged(said, action.kind, (action,))
         return whose if word == "reject" else None
 
 

@@ -9,9 +9,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from .actions import Action, action_from_plain
 from .changes import FileChange, Hunk
 from .forms import Field
 from .records import (
+    Answer,
     Choice,
     Command,
     ConfigOption,
@@ -97,6 +99,8 @@ class ToolCall:
     raw: tuple[Json, ...] = field(default=(), repr=False)
     unprompted: bool = False
     """Done, or asked of us, without a question to the user before."""
+    command: str | None = field(default=None, repr=False)
+    """The shell line that its raw input names."""
 
     @property
     def diffs(self) -> tuple[Diff, ...]:
@@ -135,11 +139,16 @@ class Question:
     raw: tuple[Json, ...] = field(default=(), repr=False)
     offers: tuple[Offer, ...] = ()
     """What we add to the agent's options: allow it, and remember that."""
+    actions: tuple[Action, ...] = ()
+    """What an allow covers; without texts once it is settled."""
+    answers: tuple[Answer, ...] = ()
+    """What it can be answered with, in a fixed order. Transcripts of older versions have none."""
 
     @property
-    def answers(self) -> tuple[str, ...]:
-        """The ids that it can be answered with."""
-        return (*(option.id for option in self.options), *(offer.id for offer in self.offers))
+    def chosen(self) -> str | None:
+        """The name of the answer that was given."""
+        named: tuple[Answer | Option | Offer, ...] = (*self.answers, *self.options, *self.offers)
+        return next((it.name for it in named if it.id == self.answer), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,6 +319,8 @@ _READ: dict[str, Callable[[Any], Any]] = {
     "entries": _records(PlanEntry),
     "options": _records(Option),
     "offers": _records(Offer),
+    "answers": _records(Answer),
+    "actions": lambda values: tuple(map(action_from_plain, values)),
     "files": _files,
     "notes": tuple,
     "fields": lambda fields: tuple(_form_field(**field) for field in fields),

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from .acts import shown
+from .visible import shown
 
 Row = Sequence[str]
 

@@ -12,7 +12,8 @@ The rules:
   changed; otherwise it starts a new message. So the order between messages, thoughts and tool
   calls is kept.
 - A tool call is an upsert by the agent's id; an update that comes before its call makes the call. A
-  call that is announced again in a later turn is another call: agents reuse ids.
+  call that is announced again in a later turn is another call: agents reuse ids. So is a call that a
+  question is about, if its id was asked about before, or belongs to a call that ended or to an earlier turn.
 - A plan is replaced in place within a turn. The files that a turn changed are one item of that turn,
   replaced in place whenever their state changes, also long after the turn's end.
 - The user's own prompt echoed back is not shown twice. A user message outside of a running turn is
@@ -28,6 +29,8 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from . import events as ev
+from .actions import action_to_plain, brief
+from .describe import readable_command
 from .messages import Echo, OpenMessage, bare_text, is_empty
 from .patches import SESSION, Add, Append, Patch, Remove, Set, State, settled
 from .records import Json, plain
@@ -53,6 +56,7 @@ class Transcript:
         self._message: OpenMessage | None = None
         self._tools: dict[str, str] = {}
         self._open_tools: dict[str, None] = {}
+        self._asked_tools: set[str] = set()
         self._plans: dict[str | None, str] = {}
         self._questions: dict[str, str] = {}
         self._elicitations: dict[str, str] = {}
@@ -260,10 +264,12 @@ class Transcript:
     # ---- tool calls, plans, questions -----------------------------------------------------
 
     def _tool(self, event: ev.ToolChanged) -> list[Patch]:
-        fields = plain_fields(event, leave=("id", "created"))
+        fields = plain_fields(event, leave=("id", "created", "asked"))
         key = self._tools.get(event.id)
-        if key is not None and event.created and self._state.items[key]["turn"] != self._turn:
+        if key is not None and self._is_another_call(event, key):
             key = None
+        if "raw_input" in fields:
+            fields |= self._command(key, fields["raw_input"])
         patches: list[Patch]
         if key is None:
             added = self._add("tool", {"id": event.id, **_NEW_TOOL, **fields}, event.raw)
@@ -271,14 +277,36 @@ class Transcript:
             fields["status"] = added.item["status"]
             patches = [added]
         else:
+            if event.asked and "content" in fields:
+                fields["content"] = self._with_earlier_texts(key, fields["content"])
             patches = [Set(key, (name,), value) for name, value in fields.items()]
             patches += self._keep_raw(key, event.raw)
+        if event.asked:
+            self._asked_tools.add(key)
         if "status" in fields:
             if fields["status"] not in CLOSED_STATUSES:
                 self._open_tools[key] = None
             else:
                 self._open_tools.pop(key, None)
         return patches
+
+    def _is_another_call(self, event: ev.ToolChanged, key: str) -> bool:
+        earlier = self._state.items[key]["turn"] != self._turn
+        if event.asked:
+            return earlier or key in self._asked_tools or key not in self._open_tools
+        return event.created and earlier
+
+    def _with_earlier_texts(self, key: str, content: list[Json]) -> list[Json]:
+        """A question adds to the texts of its call: some agents cut the command in it after 50 characters."""
+        earlier = settled(self._state.items[key])["content"]
+        texts = [block for block in earlier if block.get("type") == "text" and block not in content]
+        return [*texts, *content]
+
+    def _command(self, key: str | None, raw_input: Json) -> dict[str, Json]:
+        """The shell line that the input names, for the call's card."""
+        line = readable_command(raw_input)
+        known = key is not None and "command" in self._state.items[key]
+        return {"command": line} if line is not None or known else {}
 
     def _plan(self, event: ev.PlanReplaced) -> list[Patch]:
         fields = plain_fields(event)
@@ -303,6 +331,10 @@ class Transcript:
         }
         if event.offers:
             fields["offers"] = plain(event.offers)
+        if event.actions:
+            fields["actions"] = [action_to_plain(action) for action in event.actions]
+        if event.answers:
+            fields["answers"] = plain(event.answers)
         added = self._add("question", fields, event.raw)
         self._questions[event.id] = added.item["key"]
         return [added]
@@ -315,6 +347,9 @@ class Transcript:
             "status": "cancelled" if event.answer is None else "answered",
             **plain_fields(event, leave=("id",)),
         }
+        actions = self._state.items[key].get("actions")
+        if actions:
+            fields["actions"] = [brief(action) for action in actions]
         return [Set(key, (name,), value) for name, value in fields.items()]
 
     def _elicitation(self, event: ev.ElicitationOpened) -> list[Patch]:
@@ -423,6 +458,7 @@ class Transcript:
         for index in (
             self._tools,
             self._open_tools,
+            self._asked_tools,
             self._plans,
             self._questions,
             self._elicitations,

@@ -316,7 +316,7 @@ class Panel:
     def _answer(self, key: str, option: str) -> None:
         """The first answer wins; a second one, from another page, is too late and harmless."""
         question = self._conversation.read(lambda transcript: transcript.find(key))
-        if not isinstance(question, Question) or option not in question.answers:
+        if not isinstance(question, Question) or all(it.id != option for it in question.answers):
             self._channel.tell({"t": "refused", "what": "this question has no such answer"})
             return
         self._conversation.permits.answer(question, option)

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
+from ...core.actions import MetadataChange, NotebookWrite
 from ...core.events import NoticeGiven
 from ...core.ipynb import (
     Conflict,
@@ -24,10 +25,12 @@ from ...core.ipynb import (
     Merged,
     Notebook,
     View,
+    all_metadata,
     as_agent_sees,
     created,
     drastic,
     merge,
+    metadata_changes,
     operations,
     read,
 )
@@ -72,8 +75,7 @@ class There:
 class Plan:
     """What a write would do."""
 
-    path: str
-    """The real one."""
+    action: NotebookWrite
     shown: Content
     drastic: str | None
     """Why the user must be asked in any case."""
@@ -112,7 +114,7 @@ class NotebookFiles:
     async def place_of(self, path: str) -> Place | None:
         """Where a notebook is, if the path names one; raises FileTrouble."""
         place = await on_a_thread(lambda: self._roots.resolve(path))
-        return place if any(it.lower().endswith(SUFFIX) for it in (path, place.path)) else None
+        return place if is_notebook(place) else None
 
     # ---- reading --------------------------------------------------------------------------------
 
@@ -125,7 +127,7 @@ class NotebookFiles:
         if there.notebook is None or (self._raw and not there.live):
             if there.notebook is not None and line is None and limit is None:
                 self._remember(place, as_agent_sees(there.notebook, outputs="raw"))
-            return await on_a_thread(lambda: read_text(self._roots, place.asked, line, limit))
+            return await on_a_thread(lambda: read_text(place, line, limit))
         notebook = there.notebook
         try:
             view = await on_a_thread(
@@ -171,7 +173,7 @@ class NotebookFiles:
 
     def _on_disk(self, place: Place, state: State) -> There:
         try:
-            file = read_bytes(self._roots, place.asked, MAX_NOTEBOOK)
+            file = read_bytes(place, MAX_NOTEBOOK)
         except NotFound:
             return There(place, state, None)
         try:
@@ -196,23 +198,30 @@ class NotebookFiles:
 
     # ---- writing --------------------------------------------------------------------------------
 
-    async def plan(self, place: Place, text: str, protected: str | None) -> Plan:
+    async def plan(self, place: Place, text: str) -> Plan:
         """What a write would do, before anyone is asked; raises FileTrouble if it cannot be."""
+        _, protected = self._asker()
         there = await self._there(place, reading=False)
         if there.notebook is None:
             data = await self._made(place, text)
             after = await on_a_thread(lambda: read(data))
             before = None if there.file is None else there.file.data.decode(errors="replace")
             why = "it would replace what is there, which is no notebook" if (before or "").strip() else None
-            return Plan(place.path, _shown(place, before, script(after)), why, new=True)
+            return _plan(place, before, script(after), all_metadata(after), why, new=True)
         notebook = there.notebook
         merged = await self._merged(there, notebook, text, protected)
-        why = drastic(merged.comparison)
-        shown = _shown(place, script(notebook), script(merged.comparison.after))
-        return Plan(place.path, shown, why)
+        comparison = merged.comparison
+        after_script, metadata = script(comparison.after), metadata_changes(comparison)
+        return _plan(place, script(notebook), after_script, metadata, drastic(comparison))
 
-    async def write(self, place: Place, text: str, protected: str | None, planned: Plan) -> Written:
+    def text_for_agent(self, place: Place) -> str | None:
+        """The notebook's text as the agent last read or wrote it: what its edits are meant for."""
+        view = self._bases.get(place.path)
+        return None if view is None else view.text
+
+    async def write(self, place: Place, text: str, planned: Plan) -> Written:
         """Merge again, with what is there by now, and write; a FileTrouble means that nothing was written."""
+        _, protected = self._asker()
         for _ in range(ATTEMPTS):
             there = await self._there(place, reading=False)
             done = await self._attempt(there, text, protected, planned)
@@ -227,7 +236,7 @@ class NotebookFiles:
             if not planned.new:
                 raise Refused(f"{place.shown} changed while the write was asked about: read it again")
             data = await self._made(place, text)
-            done = await on_a_thread(lambda: write_bytes(self._roots, place.asked, data, there.file))
+            done = await on_a_thread(lambda: write_bytes(place, data, there.file))
             if done is not None:
                 self._remember(place, await on_a_thread(lambda: as_agent_sees(data)))
             return done
@@ -246,7 +255,7 @@ class NotebookFiles:
         if not merged.changed:
             return Written(place.path, False, None, "", "utf-8", size)
         if not there.live:
-            return await on_a_thread(lambda: write_bytes(self._roots, place.asked, merged.data, there.file))
+            return await on_a_thread(lambda: write_bytes(place, merged.data, there.file))
         assert self.live is not None
         try:
             await self.live.apply(place.path, operations(merged.comparison))
@@ -327,7 +336,7 @@ class NotebookFiles:
         known = await live.known(place.path)
         if known is None or self._before.get(place.path, (b"", None))[1] == known:
             return
-        file = await on_a_thread(lambda: read_bytes(self._roots, place.asked, MAX_NOTEBOOK))
+        file = await on_a_thread(lambda: read_bytes(place, MAX_NOTEBOOK))
         if _is_known(file, known):
             self._before[place.path] = (file.data, known)
 
@@ -361,7 +370,7 @@ class NotebookFiles:
         _, cell = self._asker()
 
         def work() -> tuple[bytes, Merged]:
-            disk = read_bytes(self._roots, place.asked, MAX_NOTEBOOK).data
+            disk = read_bytes(place, MAX_NOTEBOOK).data
             view = as_agent_sees(base, outputs="raw")
             return disk, merge(view, disk, now, keep_outputs=self._keep_outputs, protected=cell)
 
@@ -376,6 +385,10 @@ class NotebookFiles:
         if (now_known := await live.known(place.path)) is not None:
             self._before[place.path] = (disk, now_known)
         return True
+
+
+def is_notebook(place: Place) -> bool:
+    return any(it.lower().endswith(SUFFIX) for it in (place.asked, place.path))
 
 
 async def _brought(place: Place, source: bytes, target: bytes, now: bytes) -> Merged:
@@ -403,7 +416,20 @@ def _busy(place: Place, error: Exception | None) -> Failed:
     return Failed(f"{place.shown} is open and busy{why}: nothing was written; retry in a moment")
 
 
-def _shown(place: Place, before: str | None, after: str) -> Content:
-    if max(len(before or ""), len(after)) > SHOWN_CHARS:
-        return Text(f"A notebook with {len(after):,} characters of source")
-    return Diff(place.asked, after, before)
+def _plan(
+    place: Place,
+    before: str | None,
+    after: str,
+    metadata: tuple[MetadataChange, ...],
+    why: str | None,
+    *,
+    new: bool = False,
+) -> Plan:
+    target = None if place.path == place.named else place.path
+    size = len(after) + sum(len(it.before or "") + len(it.after or "") for it in metadata)
+    if max(len(before or ""), size) > SHOWN_CHARS:
+        digest = hashlib.sha256(repr((after, metadata)).encode(errors="surrogatepass")).hexdigest()
+        note = f"A notebook with {size:,} characters, too many to show (SHA-256 {digest})"
+        return Plan(NotebookWrite(place.named, target, note=note), Text(note), why, new)
+    action = NotebookWrite(place.named, target, before, after, metadata, why)
+    return Plan(action, Diff(place.asked, after, before), why, new)

@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 from .forms import LONGEST_BOM, MAX_TEXT, mark, survey
 from .opening import identity, reader, told
-from .roots import BadRequest, NotFound, NotText, Place, Roots, TooLarge, parent_of
+from .roots import BadRequest, NotFound, NotText, Place, TooLarge, parent_of
 
 MAX_SCAN = 8 * 2**30
 """Bytes that are read in search of a line: some ten seconds. A thread must not read for hours."""
@@ -33,7 +33,7 @@ class Bytes:
     """Seconds since 1970."""
 
 
-def read_text(roots: Roots, path: str, line: int | None = None, limit: int | None = None) -> str:
+def read_text(place: Place, line: int | None = None, limit: int | None = None) -> str:
     """The text, from that line on (1 is the first; 0 means the same) and at most so many lines.
 
     Lines end at \\n and nowhere else, and keep their ends. Beyond the end there is "". A part is only checked
@@ -42,7 +42,6 @@ def read_text(roots: Roots, path: str, line: int | None = None, limit: int | Non
     for name, number in (("line", line), ("limit", limit)):
         if number is not None and number < 0:
             raise BadRequest(f"{name} must not be negative ({number})")
-    place = roots.resolve(path)
     with told(place, "read"), parent_of(place) as folder, reader(folder, place) as file:
         if line is None and limit is None:
             size = os.fstat(file.fileno()).st_size
@@ -52,9 +51,8 @@ def read_text(roots: Roots, path: str, line: int | None = None, limit: int | Non
         return _part(file, place, line or 1, limit)
 
 
-def read_bytes(roots: Roots, path: str, most: int) -> Bytes:
+def read_bytes(place: Place, most: int) -> Bytes:
     """The file, whatever is in it; raises TooLarge beyond `most` bytes."""
-    place = roots.resolve(path)
     with told(place, "read"), parent_of(place) as folder, reader(folder, place) as file:
         status = os.fstat(file.fileno())
         data = file.read(most + 1)
@@ -63,9 +61,8 @@ def read_bytes(roots: Roots, path: str, most: int) -> Bytes:
         return Bytes(data, identity(status), status.st_mtime)
 
 
-def peek(roots: Roots, path: str) -> str | None:
+def peek(place: Place) -> str | None:
     """The text that a write would replace; None if it is missing, no text, or too long to be shown."""
-    place = roots.resolve(path)
     try:
         with told(place, "read"), parent_of(place) as folder, reader(folder, place) as file:
             return survey(file)[0]

@@ -103,6 +103,8 @@ class Place:
     """From the root on; empty for the root itself."""
     folder: bool
     """It can only be meant as a folder: the root itself, or written with a slash at the end."""
+    named: str = ""
+    """The path for people: as the agent wrote it, with the root's real path; unlike `path` behind a link."""
 
     @property
     def path(self) -> str:
@@ -125,7 +127,8 @@ class Roots:
     """
 
     def __init__(self, folders: Sequence[str]) -> None:
-        self.folders = tuple(dict.fromkeys(_real(_checked(folder)) for folder in folders))
+        self._spellings = {folder.rstrip("/"): _real(_checked(folder)) for folder in folders}
+        self.folders = tuple(dict.fromkeys(self._spellings.values()))
 
     def resolve(self, path: str) -> Place:
         """Where the path leads, whether or not there is anything; raises Outside if it leaves the roots."""
@@ -139,9 +142,18 @@ class Roots:
             if _below(real, (root,)):
                 parts = tuple(filter(None, real[len(root) :].split("/")))
                 ends_as_folder = path.rsplit("/", 1)[-1] in ("", ".", "..")
-                return Place(path, root, parts, folder=ends_as_folder or not parts)
+                is_folder = ends_as_folder or not parts
+                return Place(path, root, parts, is_folder, self._named(path, real))
         folders = ", ".join(map(visible, self.folders)) or "none"
         raise Outside(f"{visible(path)} is outside of the session's folders ({folders}): add it to roots=")
+
+    def _named(self, path: str, real: str) -> str:
+        whole = re.sub("/+", "/", path)
+        for given, root in self._spellings.items():
+            if given != root and _below(whole, (given,)):
+                whole = root + whole[len(given) :]
+                break
+        return real if os.path.normpath(whole) == real else whole
 
     def contains(self, path: str) -> bool:
         """Whether the path is inside, the roots themselves included."""

@@ -18,10 +18,11 @@ import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ...core.describe import FileState
 from .forms import Form, survey
 from .opening import identity, reader, status_of, told
 from .reading import Bytes
-from .roots import Folder, NotFound, NotText, Place, Refused, Roots, parent_of
+from .roots import Folder, NotFound, NotText, Place, Refused, parent_of
 
 ATTEMPTS = 5
 """How often a write is begun anew because the file changed under it."""
@@ -60,21 +61,23 @@ class _Old:
     form: Form
 
 
-def write_text(roots: Roots, path: str, text: str) -> Written:
-    """Put the text there, whole or not at all; folders that are missing are created."""
-    place = roots.resolve(path)
+def write_text(place: Place, text: str, shown: FileState | None = None) -> Written:
+    """Put the text there, whole or not at all; folders that are missing are created.
+
+    The place is the one that was judged: a link that was put on the way since then is an error. So is a file
+    that is no longer as it was `shown`.
+    """
     _check_text(place, text)
     with told(place, "written"), parent_of(place, create=True) as folder:
         for _ in range(ATTEMPTS):
-            written = _attempt(folder, place, text)
+            written = _attempt(folder, place, text, shown)
             if written is not None:
                 return written
         raise Refused(f"{place.shown} keeps changing while it is written: read it again, then try again")
 
 
-def write_bytes(roots: Roots, path: str, data: bytes, before: Bytes | None) -> Written | None:
+def write_bytes(place: Place, data: bytes, before: Bytes | None) -> Written | None:
     """Put the data there, in place of what was read (None: of nothing); None if that has changed since."""
-    place = roots.resolve(path)
     with told(place, "written"), parent_of(place, create=before is None) as folder:
         with contextlib.ExitStack() as held:
             old = _open_old(folder, place, held)
@@ -98,10 +101,12 @@ def _check_text(place: Place, text: str) -> None:
         ) from None
 
 
-def _attempt(folder: Folder, place: Place, text: str) -> Written | None:
+def _attempt(folder: Folder, place: Place, text: str, shown: FileState | None) -> Written | None:
     """None: the file changed meanwhile, so that `before` and the form would be of another one."""
     with contextlib.ExitStack() as held:
         old = _open_old(folder, place, held)
+        if shown is not None and (old is not None, old and old.text) != (shown.exists, shown.text):
+            raise Refused(f"{place.shown} changed while the write was asked about: read it again, then write")
         form = old.form if old is not None else Form()
         after = form.fitted(text)
         data = form.bom + after.encode(form.codec)

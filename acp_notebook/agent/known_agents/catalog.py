@@ -14,8 +14,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ...core.acts import shown
 from ...core.settings import OwnAgent
+from ...core.visible import shown
 from ...errors import AgentNotFound, UsageError
 from .catalog_data import AGENTS, KnownAgent
 from .launchers import SAFE_FOLDER, Launchers, find_command, find_launchers, through_npx, through_uvx

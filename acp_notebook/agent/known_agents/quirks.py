@@ -14,6 +14,9 @@ Version = tuple[int, ...]
 
 ANY = ".*"
 
+SESSION_ID = "{session}"
+"""In `harmless_env`: the id of the session."""
+
 
 @dataclass(frozen=True, slots=True)
 class Quirks:
@@ -29,6 +32,18 @@ class Quirks:
     """It runs commands itself, and tells their output beside its tool calls."""
     usage_in_meta: bool = False
     """The tokens of a turn stand in `_meta` of its answer."""
+    harmless_env: Mapping[str, str] = field(default_factory=dict)
+    """Variables that it sends with every command, by their exact values: they change nothing that counts."""
+    command_in_title: str | None = None
+    """A pattern for the title of a question; its first group is the whole command line."""
+    command_in_text: str | None = None
+    """The same for the question's text."""
+    folder_in_text: str | None = None
+    """A pattern for the beginning of the question's text; its first group is the command's folder."""
+    input_in_text: bool = False
+    """A call that has no raw input has it as JSON in its text."""
+    always_lasts: str | None = None
+    """How long the agent itself remembers an "always", in words that follow "remembers this,"."""
 
     def __or__(self, other: Quirks) -> Quirks:
         return Quirks(
@@ -37,6 +52,12 @@ class Quirks:
             self.missing_reads_empty or other.missing_reads_empty,
             self.terminals_in_meta or other.terminals_in_meta,
             self.usage_in_meta or other.usage_in_meta,
+            {**self.harmless_env, **other.harmless_env},
+            other.command_in_title or self.command_in_title,
+            other.command_in_text or self.command_in_text,
+            other.folder_in_text or self.folder_in_text,
+            self.input_in_text or other.input_in_text,
+            other.always_lasts or self.always_lasts,
         )
 
 
@@ -75,6 +96,28 @@ TABLE = (
         Quirks(usage_in_meta=True),
         "It tells neither usage_update nor usage, but how many tokens a turn took in `_meta.quota` of the "
         "turn's answer. Seen in 0.61.0.",
+    ),
+    Entry(
+        "claude-code-acp",
+        Quirks(harmless_env={"CLAUDECODE": "1"}),
+        "It sets this variable for every command, to say who runs it. Seen in 0.16.2.",
+    ),
+    Entry(
+        "kimi|kimi-code",
+        Quirks(harmless_env={"SHELL": "/bin/bash"}, input_in_text=True),
+        "It names the shell for every command. Its question has no raw input and cuts the command after 50 "
+        "characters, but the text of the call before it is the whole input as JSON. Seen in 2.1.0.",
+    ),
+    Entry(
+        "gemini|gemini-cli",
+        Quirks(command_in_title=r"(.+)", folder_in_text=r"\[(?:current working directory|in) ([^\]]+)\]"),
+        "It runs commands itself: the title of its question is the whole line, the text names the folder. "
+        "Seen in 0.61.0.",
+    ),
+    Entry(
+        "goose",
+        Quirks(harmless_env={"AGENT_SESSION_ID": SESSION_ID}),
+        "It tells every command the id of the session. Seen in 1.50.0.",
     ),
     Entry(
         "claude-code-acp",

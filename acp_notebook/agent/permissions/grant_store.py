@@ -22,7 +22,7 @@ from typing import Any
 
 import msgspec
 
-from ...core.acts import Act
+from ...core.actions import Action, Command, real_path
 from ...core.grants import Grant, Offer, grant_from_plain, grant_to_plain, inside, matches, problem
 from ...errors import Error, UsageError
 
@@ -74,9 +74,9 @@ class SessionGrants:
         self._grants += () if known else (grant,)
         return known or grant
 
-    def find(self, agent: str, workspace: str, act: Act, roots: Iterable[str] = ()) -> Grant | None:
-        """The grant that allows the act; never one to write the file of the lasting grants."""
-        return _first(self._grants, agent, workspace, act, tuple(roots), self._folder)
+    def find(self, agent: str, workspace: str, action: Action, roots: Iterable[str] = ()) -> Grant | None:
+        """The grant that allows the action; never one to write the file of the lasting grants."""
+        return _first(self._grants, agent, workspace, action, tuple(roots), self._folder)
 
     def revoke(self, id: str) -> bool:
         before = self._grants
@@ -116,9 +116,9 @@ class GrantStore:
     def grants(self) -> tuple[Grant, ...]:
         return self._contents().grants
 
-    def find(self, agent: str, workspace: str, act: Act, roots: Iterable[str] = ()) -> Grant | None:
-        """The grant that allows the act; never one to write this very file, or beside it."""
-        return _first(self.grants(), agent, workspace, act, tuple(roots), self.folder)
+    def find(self, agent: str, workspace: str, action: Action, roots: Iterable[str] = ()) -> Grant | None:
+        """The grant that allows the action; never one to write this very file, or beside it."""
+        return _first(self.grants(), agent, workspace, action, tuple(roots), self.folder)
 
     def _contents(self) -> _Contents:
         try:
@@ -280,12 +280,13 @@ def _check(grant: Grant, scopes: tuple[str, ...]) -> None:
 
 
 def _first(
-    grants: Iterable[Grant], agent: str, workspace: str, act: Act, roots: tuple[str, ...], ours: Path
+    grants: Iterable[Grant], agent: str, workspace: str, action: Action, roots: tuple[str, ...], ours: Path
 ) -> Grant | None:
     """`ours`: the folder that no grant reaches, for who writes there allows himself anything."""
-    if act.command is None and act.path is not None and inside(os.path.realpath(ours), act.path):
+    path = None if isinstance(action, Command) else real_path(action)
+    if path is not None and inside(os.path.realpath(ours), path):
         return None
-    return next((grant for grant in grants if matches(grant, agent, workspace, act, roots)), None)
+    return next((grant for grant in grants if matches(grant, agent, workspace, action, roots)), None)
 
 
 def _same_in(grants: Iterable[Grant], grant: Grant) -> Grant | None:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, TypeVar
 
+from ...core.answers import REJECT
 from ...core.policy import Decision, PermissionRequest, Policy, decide, word_for
 from ...core.snapshot import Question
 from ..threads import on_a_thread
@@ -69,10 +70,11 @@ class Questions:
         answer = self._open.get(question.id)
         if answer is None or answer.done():
             return False
-        offer = next((offer for offer in question.offers if offer.id == said), None)
-        if said not in question.answers:
+        if all(it.id != said for it in question.answers):
             return False
-        decision = decide("allow" if offer else said, question.options, by=by)
+        offer = next((offer for offer in question.offers if offer.id == said), None)
+        word = "allow" if offer else "reject" if said == REJECT else said
+        decision = decide(word, question.options, by=by)
         answer.set_result(decision if offer is None else replace(decision, offer=offer.id))
         return True
 

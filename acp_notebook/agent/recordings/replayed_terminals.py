@@ -102,6 +102,12 @@ class ReplayedTerminals:
         """Whether this is, or was, one of these."""
         return id in self._made
 
+    environment: Mapping[str, str] = {}
+    """Of the machine of the recording: unknown."""
+
+    def uses_shell(self, command: str, args: Sequence[str], *, cwd: str, env: Mapping[str, str]) -> bool:
+        return not args
+
     def create(
         self,
         command: str,
@@ -111,6 +117,7 @@ class ReplayedTerminals:
         env: Mapping[str, str],
         byte_limit: int | None,
         turn: object,
+        shell: bool | None = None,
     ) -> ReplayedTerminal:
         session = self._session()
         id, why = self._others.terminal(session, command, tuple(args))

@@ -66,11 +66,14 @@ class Terminals:
         env: Mapping[str, str],
         byte_limit: int | None,
         turn: object,
+        shell: bool | None = None,
     ) -> Terminal:
-        """Start a command; raises TerminalTrouble. `byte_limit` None: the default."""
+        """Start a command; raises TerminalTrouble. `byte_limit` None: the default; `shell`: `uses_shell`."""
         self._check(command)
         environment = {**self._env, **env}
-        argv = words(command, args, cwd, environment)
+        if shell is None:
+            shell = self.uses_shell(command, args, cwd=cwd, env=env)
+        argv = shell_words(command, environment) if shell else [command, *args]
         id = f"term-{len(self._ids) + 1}"
         shown = shlex.join([command, *args]) if args else command
         try:
@@ -90,6 +93,16 @@ class Terminals:
         self._held.add(terminal)
         self._changed(TerminalChanged(id, command=terminal.command, cwd=cwd, status="running"))
         return terminal
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """What every command gets, before the agent's own variables."""
+        return self._env
+
+    def uses_shell(self, command: str, args: Sequence[str], *, cwd: str, env: Mapping[str, str]) -> bool:
+        """Whether a command is a line for the shell. With args it is a program; a command alone is one if
+        there is a program of that name, and else a line, as several agents send them."""
+        return not args and not _is_program(command, cwd, {**self._env, **env})
 
     def made(self, id: str) -> bool:
         """Whether this is, or was, one of these."""
@@ -150,13 +163,10 @@ class Terminals:
 # ---- what is run
 
 
-def words(command: str, args: Sequence[str], cwd: str, env: Mapping[str, str]) -> list[str]:
-    """The arguments of the process. With args it is a program and its arguments; a command alone is a
-    program if there is one of that name, and else a line for the shell, as several agents send them."""
-    if args or _is_program(command, cwd, env):
-        return [command, *args]
+def shell_words(line: str, env: Mapping[str, str]) -> list[str]:
+    """The arguments of the process that runs a shell line."""
     # "--", since a line may begin with a dash.
-    return [_shell(env), "-c", "--", command]
+    return [_shell(env), "-c", "--", line]
 
 
 def _is_program(command: str, cwd: str, env: Mapping[str, str]) -> bool:

@@ -25,6 +25,7 @@ from ..snapshot import (
     TurnStart,
     Unknown,
 )
+from .actions import action_blocks, extras
 from .blocks import Block, Check, Checklist, Code, Fold, Line, Link, Prose, Quote, Tool
 from .bounds import bounded, shortened
 from .contents import DIFF_LINES, json_block, message_blocks, terminal_blocks, tool_blocks
@@ -91,12 +92,12 @@ def _item(item: Item, about: _About, words: Words) -> Iterator[Block]:
         case ToolCall():
             yield _tool(item, about.terminals, words)
             if item.key in about.asked:
-                yield _question(about.asked[item.key], about.titles, words)
+                yield from _question(about.asked[item.key], about.titles, words)
         case Plan():
             yield from _plan(item, words)
         case Question():
             if about.asked.get(item.tool or "") is not item:
-                yield _question(item, about.titles, words)
+                yield from _question(item, about.titles, words)
         case Elicitation():
             yield from _elicitation(item, words)
         case TerminalRun():
@@ -187,17 +188,20 @@ def _check(entry: PlanEntry, words: Words) -> Check:
     return Check(entry.status, words.line(entry.content), note)
 
 
-def _question(question: Question, titles: Mapping[str, str], words: Words) -> Line:
+def _question(question: Question, titles: Mapping[str, str], words: Words) -> Iterator[Block]:
     about = _cut(titles.get(question.tool or "", "a tool call"))
-    return Line("Permission:", f"{about} → {_answer(question, words)}")
+    more = extras(question.actions, words)
+    yield Line("Permission:", f"{about}{f' ({more})' if more else ''} → {_answer(question, words)}")
+    if question.status == "open":
+        yield from action_blocks(question.actions, words)
 
 
 def _answer(question: Question, words: Words) -> str:
     if question.status == "open":
         return "not answered yet"
-    chosen = (words.line(option.name) for option in question.options if option.id == question.answer)
     # The id of an answer that was not offered is the agent's or the policy's own: no name to show.
-    answer = "cancelled" if question.answer is None else next(chosen, "an answer that was not offered")
+    chosen = words.line(question.chosen or "an answer that was not offered")
+    answer = "cancelled" if question.answer is None else chosen
     by, reason = words.line(question.by or ""), words.line(question.reason or "")
     who = ": ".join(part for part in (f"by {by}" if by else "", reason) if part)
     return f"{answer} ({who})" if who else answer

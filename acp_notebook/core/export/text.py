@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from ..actions import Action
 from ..snapshot import Item
+from .actions import action_blocks
 from .blocks import Block, Check, Checklist, Code, Fold, Line, Link, Media, Prose, Quote, Tool
 from .outline import outline
 from .words import Words
@@ -21,6 +23,11 @@ def to_text(items: Sequence[Item], *, cwd: str | None = None, title: str | None 
     words = Words(cwd)
     head = [words.line(title)] if title else []
     return "\n\n".join([*head, *map(_lines, outline(items, words))]) + "\n"
+
+
+def actions_text(actions: Sequence[Action], *, cwd: str | None = None) -> str:
+    """What an open question covers, for a console."""
+    return _joined(action_blocks(actions, Words(cwd)))
 
 
 def _joined(blocks: Iterable[Block], between: str = "\n") -> str:

@@ -5,11 +5,13 @@ Knows which cell came from which (`Comparison`); nothing of agents and of how th
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from typing import ClassVar, Literal
 
 from msgspec import Struct
 
+from ..actions import MetadataChange
 from ..records import Json
 from .aligning import aligned, steady
 from .metadata import same
@@ -122,6 +124,40 @@ def _moved(comparison: Comparison) -> set[int]:
     )
     stay = steady([origin for _, origin in kept], fixed)
     return {index for at, (index, _) in enumerate(kept) if at not in stay}
+
+
+def metadata_changes(comparison: Comparison) -> tuple[MetadataChange, ...]:
+    """Every metadata entry and attachment that changes, the notebook's first; of new cells, all of them."""
+    before, after = comparison.before, comparison.after
+    found = _entries("notebook", before.metadata, after.metadata)
+    for index, (cell, origin) in enumerate(zip(after.cells, comparison.origins, strict=True)):
+        old = None if origin is None else before.cells[origin]
+        where = f"cell {index + 1}"
+        found += _entries(where, {} if old is None else old.metadata, cell.metadata)
+        found += _entries(f"{where}, attachment", {} if old is None else old.attachments, cell.attachments)
+    return tuple(found)
+
+
+def all_metadata(notebook: Notebook) -> tuple[MetadataChange, ...]:
+    """The same for a notebook that is new."""
+    found = _entries("notebook", {}, notebook.metadata)
+    for index, cell in enumerate(notebook.cells):
+        found += _entries(f"cell {index + 1}", {}, cell.metadata)
+        found += _entries(f"cell {index + 1}, attachment", {}, cell.attachments)
+    return tuple(found)
+
+
+def _entries(where: str, old: dict[str, Json], new: dict[str, Json]) -> list[MetadataChange]:
+    names = [*new, *(name for name in old if name not in new)]
+    return [
+        MetadataChange(where, name, _as_json(old, name), _as_json(new, name))
+        for name in names
+        if name not in old or name not in new or not same(old[name], new[name])
+    ]
+
+
+def _as_json(values: dict[str, Json], name: str) -> str | None:
+    return json.dumps(values[name], ensure_ascii=False, default=str) if name in values else None
 
 
 # ---- for the open document
@@ -241,6 +277,9 @@ def drastic(comparison: Comparison) -> str | None:
 
     A cell that is left without text counts as taken away. Blank cells do not count.
     """
+    kernels = [side.metadata.get("kernelspec") for side in (comparison.before, comparison.after)]
+    if not same(*kernels):
+        return f"it would change the kernel from {_kernel(kernels[0])} to {_kernel(kernels[1])}"
     left = {origin for origin, cell in zip(comparison.origins, comparison.after.cells, strict=True)
             if cell.source.strip()}  # fmt: skip
     had = [index for index, cell in enumerate(comparison.before.cells) if cell.source.strip()]
@@ -259,6 +298,11 @@ def drastic(comparison: Comparison) -> str | None:
     if before >= DRASTIC_TEXT_FROM and after < DRASTIC_TEXT * before:
         return f"it would cut the notebook's text from {before:,} to {after:,} characters"
     return None
+
+
+def _kernel(spec: Json) -> str:
+    name = spec.get("name") if isinstance(spec, dict) else spec
+    return "none" if name is None else repr(name)
 
 
 def _cells(count: int) -> str:

@@ -1,0 +1,109 @@
+"""The answers to a permission question: by meaning, in a fixed order, with fixed keys.
+
+Pure. Agents order and name their options as they like; a user's fingers learn one order. An option whose
+name does not plainly say what its kind does is labelled with what it does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from .records import Answer, Offer, Option
+
+REJECT = "acp:reject"
+"""The answer "reject" where the agent offers no option for it: it is told that the question was cancelled."""
+
+KEYS = {"allow_once": "1", "allow_session": "2", "allow_always": "3", "reject": "4"}
+
+_MEANINGS = {
+    "allow_once": "Allow once",
+    "allow_always": "Always allow",
+    "reject_once": "Reject",
+    "reject_always": "Always reject",
+}
+_ALLOWS = frozenset(
+    {"allow", "yes", "approve", "accept", "ok", "okay", "proceed", "run", "confirm", "continue", "grant"}
+)
+_REJECTS = frozenset(
+    {"reject", "deny", "no", "cancel", "refuse", "decline", "never", "stop", "abort", "don't", "dont", "not"}
+)
+_LASTS = frozenset(
+    {"always", "session", "remember", "again", "every", "all", "forever", "bypass", "auto", "trust"}
+)
+
+
+def answers(
+    options: Sequence[Option], offers: Sequence[Offer], agent: str = "", lasts: str | None = None
+) -> tuple[Answer, ...]:
+    """What a question can be answered with. `lasts`: how long the agent itself remembers an "always"."""
+    once = _first(options, "allow_once")
+    reject = _first(options, "reject_once") or _first(options, "reject_always")
+    session = next((it for it in offers if it.scope == "session"), None)
+    always = next((it for it in offers if it.scope != "session"), None)
+    found = [
+        None if once is None else _option(once, "allow_once"),
+        None if session is None else Answer(session.id, session.name, "allow_session"),
+        None if always is None else Answer(always.id, always.name, "allow_always"),
+        Answer(REJECT, "Reject", "reject") if reject is None else _option(reject, "reject"),
+    ]
+    given = [it for it in found if it is not None]
+    others = [it for it in options if it not in (once, reject)]
+    rest = [_other(it, agent, lasts) for it in others]
+    return _with_keys([*given[:-1], *rest, given[-1]])
+
+
+def _with_keys(found: Sequence[Answer]) -> tuple[Answer, ...]:
+    """Fixed keys by meaning; the agent's own "always" takes key 3 where we offer none."""
+    taken: set[str] = set()
+    keyed: list[Answer] = []
+    free = iter("56789")
+    own_always = any(it.meaning == "allow_always" for it in found)
+    for it in found:
+        key = KEYS.get(it.meaning)
+        if key is None and it.meaning == "agent_always" and not own_always and "3" not in taken:
+            key = "3"
+        key = key or next(free, None)
+        taken.add(key or "")
+        keyed.append(Answer(it.id, it.name, it.meaning, key, it.note))
+    return tuple(keyed)
+
+
+def _first(options: Sequence[Option], kind: str) -> Option | None:
+    return next((it for it in options if it.kind == kind), None)
+
+
+def _option(option: Option, meaning: str) -> Answer:
+    name, note = label(option)
+    return Answer(option.id, name, meaning, note=note)
+
+
+def _other(option: Option, agent: str, lasts: str | None) -> Answer:
+    name, note = label(option)
+    if option.kind != "allow_always":
+        return Answer(option.id, name, "other", note=note)
+    remembers = f"{agent or 'the agent'} itself remembers this, {lasts or 'for as long as it decides'}"
+    return Answer(option.id, name, "agent_always", note="; ".join(filter(None, (note, remembers))))
+
+
+def label(option: Option) -> tuple[str, str | None]:
+    """The words on the button, and what the agent calls it where that is not what it does."""
+    meaning = _MEANINGS.get(option.kind)
+    if meaning is None:
+        return option.name, f"an option of the unknown kind {option.kind!r}: it does not allow anything here"
+    if _says(option.name, option.kind):
+        return option.name, None
+    return meaning, f"the agent calls this {option.name!r}"
+
+
+def _says(name: str, kind: str) -> bool:
+    """Whether the name plainly says what the kind does."""
+    if not name.isascii():
+        return False
+    words = set(re.findall(r"[a-z']+", name.lower().replace("don't ask", "").replace("do not ask", "")))
+    action, lasting = kind.split("_", 1)
+    right, wrong = (_ALLOWS, _REJECTS) if action == "allow" else (_REJECTS, _ALLOWS)
+    if words & wrong or not words & right:
+        return False
+    says_lasting = bool(words & _LASTS) or "don't ask" in name.lower() or "do not ask" in name.lower()
+    return says_lasting == (lasting == "always")

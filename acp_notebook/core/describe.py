@@ -1,0 +1,409 @@
+"""From a tool call or a client request to the actions that it describes.
+
+Pure: what is on the disk comes in through `Look`, and notebook writes come in already planned. Reads every
+part of a call that can say what it does, and invents nothing: what cannot be read is shown as it came, and
+covers nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import posixpath
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from msgspec import Struct
+
+from .actions import (
+    PATH_KINDS,
+    Action,
+    Command,
+    Details,
+    Edit,
+    Fetch,
+    FileAccess,
+    NotebookWrite,
+    Other,
+    Write,
+    applied,
+    command,
+    judged_env,
+)
+from .records import Diff, Json, Text
+from .shell import Resolve, line_of
+from .snapshot import ToolCall
+
+PATH_NAMES = (
+    *(
+        "file_path",
+        "filePath",
+        "path",
+        "abs_path",
+        "absPath",
+        "absolute_path",
+        "filepath",
+        "file",
+        "filename",
+    ),
+    *("notebook_path", "target_file", "paths", "files", "file_paths", "source", "destination"),
+    *("old_path", "new_path"),
+)
+"""How raw inputs call the files they mean."""
+
+CONTENT_NAMES = ("content", "contents", "new_content", "file_text", "newText", "new_text", "text")
+OLD_NAMES = ("old_string", "old_str", "oldText", "old_text", "oldString", "before")
+NEW_NAMES = ("new_string", "new_str", "newText", "new_text", "newString", "after")
+ALL_NAMES = ("replace_all", "replaceAll")
+FOLDER_NAMES = ("cwd", "workdir", "working_directory", "directory")
+COMMAND_NAMES = ("command", "cmd")
+QUIET_NAMES = (
+    *("description", "timeout", "timeout_ms", "timeout_secs", "explanation"),
+    *("edits", "changes", "args", "env", "url"),
+)
+"""Input that says nothing of its own about what is done, or that is read elsewhere."""
+
+_READ_NAMES = frozenset(
+    {*PATH_NAMES, *CONTENT_NAMES, *OLD_NAMES, *NEW_NAMES, *ALL_NAMES}
+    | {*FOLDER_NAMES, *COMMAND_NAMES, *QUIET_NAMES}
+)
+
+NO_RAW_WRITE = frozenset({"read", "search", "think", "fetch", "switch_mode", "delete", "move", "execute"})
+"""Kinds whose raw input is not read as a write: `content` is something else there."""
+
+MAX_PATHS = 200
+"""Files of one call: each is looked at on the disk, and an agent may send a hundred thousand."""
+
+SHOWN_CHARS = 1_000_000
+"""Characters of a text that a question shows; a longer one is named by its length and hash."""
+
+NOT_TEXT = "Replaces a file that cannot be shown as text"
+DOES_NOT_FIT = "This does not match the file as it is now: you will be asked again before it is written."
+
+
+class FileState(Struct, frozen=True):
+    """A file as a write would find it. `target`: the real path, where it is another one than `path`."""
+
+    path: str
+    target: str | None = None
+    text: str | None = None
+    exists: bool = False
+    note: str | None = None
+    """What to say where its present text is not known."""
+
+    @property
+    def real_path(self) -> str:
+        return self.target or self.path
+
+
+Look = Callable[[str], FileState]
+"""What is at a path, named as the agent does; never raises."""
+
+
+class Place(Struct, frozen=True):
+    """Where commands run: the session's folder, real, and as the agent was given it; what they inherit."""
+
+    cwd: str
+    given: str
+    resolve: Resolve
+    inherited: Mapping[str, str] = {}
+    harmless: Mapping[str, str] = {}
+    """Exact pairs that this agent sends with every command."""
+
+
+class Phrases(Struct, frozen=True):
+    """How an agent says in words what it does: patterns whose first group is the command line, or the folder.
+
+    `input_in_text`: a call without a raw input has it as JSON in a text.
+    """
+
+    title: str | None = None
+    text: str | None = None
+    folder: str | None = None
+    input_in_text: bool = False
+
+
+NO_PHRASES = Phrases()
+
+
+# ---- client requests --------------------------------------------------------------------------------
+
+
+def describe_command(
+    words: str | Sequence[str], folder: str, env: Mapping[str, str], place: Place
+) -> Command | None:
+    """What `terminal/create` would run; None for what cannot be a command. `folder` is real."""
+    spellings = (place.given,) if folder == place.cwd else ()
+    judged = judged_env(env, place.inherited, place.harmless)
+    return command(words, folder, judged, resolve=place.resolve, spellings=spellings)
+
+
+def describe_write(state: FileState, new_text: str, edits: tuple[Edit, ...] = ()) -> Write:
+    """What putting this text into the file would do."""
+    if max(len(new_text), len(state.text or "")) > SHOWN_CHARS:
+        digest = hashlib.sha256(new_text.encode(errors="surrogatepass")).hexdigest()
+        note = f"{len(new_text):,} characters, too many to show (SHA-256 {digest})"
+        return Write(state.path, state.target, note=note)
+    unknown = state.note or (NOT_TEXT if state.exists and state.text is None else None)
+    return Write(state.path, state.target, state.text, new_text, edits, note=unknown)
+
+
+# ---- tool calls -------------------------------------------------------------------------------------
+
+
+def describe(
+    tool: ToolCall,
+    place: Place,
+    look: Look,
+    notebooks: Mapping[str, NotebookWrite] = {},
+    phrases: Phrases = NO_PHRASES,
+) -> tuple[Action, ...]:
+    """The actions that a call describes; never empty. `notebooks`: planned writes, by the path as named."""
+    tool = with_input(tool, phrases)
+    raw = tool.raw_input if isinstance(tool.raw_input, Mapping) else {}
+    claims = write_claims(tool)
+    actions: list[Action] = []
+    run = _command(tool, raw, place, phrases, editor=bool(claims))
+    if run is not None:
+        actions.append(run)
+    for claim in claims:
+        planned = notebooks.get(claim.path)
+        actions.append(planned if planned is not None else _write(claim, look(claim.path)))
+    named = [path for path in path_names(tool) if path not in {claim.path for claim in claims}]
+    states = [look(path) for path in named[:MAX_PATHS]]
+    known = {action.target or action.path for action in actions if isinstance(action, Write | NotebookWrite)}
+    states = [state for state in states if state.real_path not in known]
+    if tool.kind in PATH_KINDS:
+        actions += dict.fromkeys(FileAccess(tool.kind, state.path, state.target) for state in states)
+        states = []
+    if tool.kind == "fetch" and isinstance(raw.get("url"), str):
+        actions.append(Fetch(raw["url"]))
+    return _with_the_rest(tool, raw, actions, tuple(dict.fromkeys(it.real_path for it in states)))
+
+
+def with_input(tool: ToolCall, phrases: Phrases) -> ToolCall:
+    """The call, with its raw input where the agent sends that as JSON in a text."""
+    if not phrases.input_in_text or tool.raw_input:
+        return tool
+    for block in tool.content:
+        if isinstance(block, Text) and block.text.startswith("{"):
+            try:
+                found = json.loads(block.text)
+            except ValueError:
+                continue
+            if isinstance(found, dict):
+                return replace(tool, raw_input=found)
+    return tool
+
+
+def _with_the_rest(
+    tool: ToolCall, raw: Mapping[str, Json], actions: list[Action], paths: tuple[str, ...]
+) -> tuple[Action, ...]:
+    """What was read, and the input that was not."""
+    if not actions or len(path_names(tool)) > MAX_PATHS or (tool.kind == "execute" and not _runs(actions)):
+        return (*actions, Other(tool.kind, _json(tool.raw_input), paths))
+    rest = {name: value for name, value in raw.items() if name not in _READ_NAMES}
+    return (*actions, Details(_json(rest) or "")) if rest else tuple(actions)
+
+
+def _runs(actions: Sequence[Action]) -> bool:
+    return any(isinstance(action, Command) for action in actions)
+
+
+def _json(value: Json) -> str | None:
+    if value in (None, {}, [], ""):
+        return None
+    return json.dumps(value, indent=2, ensure_ascii=False, default=str)
+
+
+def mentions(tool: ToolCall, action: Action, place: Place, phrases: Phrases = NO_PHRASES) -> bool:
+    """Whether a call says of itself that it does this: the question about it then stands on its card."""
+    tool = with_input(tool, phrases)
+    raw = tool.raw_input if isinstance(tool.raw_input, Mapping) else {}
+    if isinstance(action, Command):
+        named = _command(tool, raw, place, phrases, editor=bool(write_claims(tool)))
+        return named is not None and named.line == action.line
+    if isinstance(action, Write | NotebookWrite) and tool.kind == "edit":
+        wanted = action.target or action.path
+        return wanted in {_absolute(path, place) for path in path_names(tool)[:MAX_PATHS]}
+    return False
+
+
+def _absolute(path: str, place: Place) -> str:
+    try:
+        return place.resolve(posixpath.join(place.cwd, path))
+    except (OSError, ValueError):
+        return path
+
+
+# ---- commands
+
+
+def readable_command(raw_input: Json) -> str | None:
+    """The shell line that a call's input names, for its card; None where it names none, or not clearly."""
+    raw = raw_input if isinstance(raw_input, Mapping) else {}
+    words = _words(raw)
+    line = words if isinstance(words, str) or words is None else line_of(words)
+    return line if line and line.strip() and not _is_editor(raw) else None
+
+
+def _command(
+    tool: ToolCall, raw: Mapping[str, Json], place: Place, phrases: Phrases, *, editor: bool
+) -> Command | None:
+    if editor and tool.kind != "execute" and _is_editor(raw):
+        return None
+    words = _words(raw)
+    if words is None and tool.kind in ("execute", "other") and not _names_command(raw):
+        words = _in_phrases(tool, phrases)
+    if words is None:
+        return None
+    folder = next((it for name in FOLDER_NAMES if isinstance(it := raw.get(name), str) and it), None)
+    if folder is None and phrases.folder is not None:
+        said = re.match(phrases.folder, tool.text, re.DOTALL)
+        folder = None if said is None else said[1]
+    env = raw.get("env")
+    if env is not None and not _is_env(env):
+        return None
+    where = place.cwd if folder is None else _absolute(folder, place)
+    return describe_command(words, where, env or {}, place)
+
+
+def _names_command(raw: Mapping[str, Json]) -> bool:
+    return any(raw.get(name) not in (None, "") for name in COMMAND_NAMES)
+
+
+def _words(raw: Mapping[str, Json]) -> str | tuple[str, ...] | None:
+    """The line, or program and arguments; None if there is none, or if two differ."""
+    given = [raw[name] for name in COMMAND_NAMES if raw.get(name) not in (None, "", [])]
+    if not given or any(it != given[0] for it in given):
+        return None
+    named, args = given[0], raw.get("args")
+    if isinstance(named, str) and not args:
+        return named
+    words = (*_texts(named), *(_texts(args) if args else ()))
+    complete = bool(_texts(named)) and (not args or bool(_texts(args)))
+    return words if complete else None
+
+
+def _is_env(env: Json) -> bool:
+    return isinstance(env, Mapping) and all(isinstance(it, str) for pair in env.items() for it in pair)
+
+
+def _is_editor(raw: Mapping[str, Json]) -> bool:
+    """An editor tool, whose "command" is the name of an operation: {"command": "write", "path": …}."""
+    has_path = any(isinstance(raw.get(name), str) for name in PATH_NAMES)
+    texts = (*CONTENT_NAMES, *OLD_NAMES, *NEW_NAMES)
+    return has_path and any(isinstance(raw.get(name), str) for name in texts)
+
+
+def _in_phrases(tool: ToolCall, phrases: Phrases) -> str | None:
+    for pattern, said in ((phrases.text, tool.text), (phrases.title, tool.title)):
+        found = re.fullmatch(pattern, said, re.DOTALL) if pattern else None
+        if found is not None:
+            return found[1]
+    return None
+
+
+# ---- writes
+
+
+class WriteClaim(Struct, frozen=True):
+    """What a call says it writes: the whole `text`, or `edits`."""
+
+    path: str
+    text: str | None = None
+    edits: tuple[Edit, ...] = ()
+
+
+def write_claims(tool: ToolCall) -> tuple[WriteClaim, ...]:
+    """One for each file whose new content the call shows; diffs first, else the raw input."""
+    raw = tool.raw_input if isinstance(tool.raw_input, Mapping) else {}
+    everywhere = any(raw.get(name) is True for name in ALL_NAMES)
+    claims: dict[str, WriteClaim] = {}
+    for diff in tool.diffs[:MAX_PATHS]:
+        if diff.path:
+            claims[diff.path] = _joined(claims.get(diff.path), diff, everywhere)
+    if claims or tool.kind in NO_RAW_WRITE:
+        return tuple(claims.values())
+    claim = _raw_claim(raw, everywhere)
+    return () if claim is None else (claim,)
+
+
+def _joined(before: WriteClaim | None, diff: Diff, everywhere: bool) -> WriteClaim:
+    edits = before.edits if before is not None else ()
+    if diff.old_text is None or (before is not None and before.text is not None):
+        return WriteClaim(diff.path, diff.new_text)
+    return WriteClaim(diff.path, None, (*edits, Edit(diff.old_text, diff.new_text, everywhere)))
+
+
+def _raw_claim(raw: Mapping[str, Json], everywhere: bool) -> WriteClaim | None:
+    paths = list(dict.fromkeys(_raw_paths(raw)))
+    if len(paths) != 1:
+        return None
+    several = raw.get("edits")
+    if isinstance(several, list) and several and all(isinstance(it, Mapping) for it in several):
+        edits = [_raw_edit(it, everywhere) for it in several]
+        return None if None in edits else WriteClaim(paths[0], None, tuple(filter(None, edits)))
+    edit = _raw_edit(raw, everywhere)
+    if edit is not None:
+        return WriteClaim(paths[0], None, (edit,))
+    texts = [it for name in CONTENT_NAMES if isinstance(it := raw.get(name), str)]
+    return WriteClaim(paths[0], texts[0]) if len(texts) == 1 else None
+
+
+def _raw_edit(raw: Mapping[str, Json], everywhere: bool) -> Edit | None:
+    old = [it for name in OLD_NAMES if isinstance(it := raw.get(name), str)]
+    new = [it for name in NEW_NAMES if isinstance(it := raw.get(name), str)]
+    if len(old) != 1 or len(new) != 1:
+        return None
+    return Edit(old[0], new[0], everywhere or any(raw.get(name) is True for name in ALL_NAMES))
+
+
+def claimed_text(claim: WriteClaim, present: str | None, exists: bool) -> str | None:
+    """The text that the file would hold; None where the edits do not fit what is there."""
+    if claim.text is not None:
+        return claim.text
+    [first, *more] = claim.edits
+    if not more and first.old_text == "" and not (present or "") and (present is not None or not exists):
+        return first.new_text
+    if not more and present is not None and first.old_text == present:
+        return first.new_text
+    return applied(claim.edits, present)
+
+
+def _write(claim: WriteClaim, state: FileState) -> Write:
+    text = claimed_text(claim, state.text, state.exists)
+    if text is None:
+        old = "\n".join(edit.old_text for edit in claim.edits)
+        new = "\n".join(edit.new_text for edit in claim.edits)
+        return Write(state.path, state.target, old, new, covers=False, note=DOES_NOT_FIT)
+    whole = claim.text is not None or claim.edits[0].old_text in ("", state.text)
+    return describe_write(state, text, () if whole else claim.edits)
+
+
+# ---- paths
+
+
+def path_names(tool: ToolCall) -> list[str]:
+    """The files that a call names, by its diffs and locations, else by its raw input."""
+    shown = [diff.path for diff in tool.diffs] + [location.path for location in tool.locations]
+    raw = tool.raw_input if isinstance(tool.raw_input, Mapping) else {}
+    return list(dict.fromkeys(filter(None, shown))) or list(dict.fromkeys(_raw_paths(raw)))
+
+
+def _raw_paths(raw: Mapping[str, Any]) -> Iterator[str]:
+    for name in PATH_NAMES:
+        yield from filter(None, _texts(raw.get(name)))
+    changes = raw.get("changes")  # of apply_patch: by path
+    if isinstance(changes, Mapping):
+        yield from (path for path in changes if isinstance(path, str) and path)
+
+
+def _texts(value: Json) -> tuple[str, ...]:
+    if isinstance(value, str):
+        return (value,)
+    if isinstance(value, list | tuple) and all(isinstance(it, str) for it in value):
+        return tuple(value)
+    return ()
