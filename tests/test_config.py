@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import acp_notebook as acp
 from acp_notebook.config import own_settings, parsed
-from acp_notebook.core.acts import Act
+from acp_notebook.core.actions import Command
 from acp_notebook.core.rules import Rule
 
 GOOD = """
@@ -214,7 +214,7 @@ def test_a_star_is_a_pattern_to_reject_and_a_star_to_allow(
     folder: Path, rule: str, line: str, word: str | None
 ) -> None:
     write(folder, f"[[permissions.rules]]\n{rule}\n")
-    act = Act("execute", "/home/me", line)
+    act = Command(line, "/home/me")
     assert own_settings().rules.word("demo", "execute", [act]) == word
 
 

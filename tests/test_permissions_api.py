@@ -10,7 +10,7 @@ import pytest
 
 import acp_notebook as acp
 from acp_notebook.agent.permissions.grant_store import FILE_NAME, GrantStore
-from acp_notebook.core.acts import Act
+from acp_notebook.core.actions import FileAccess
 from acp_notebook.permitting import Permissions, permissions
 
 EVIL = "<b>x</b>\x1b[2J\u202e\nsecond"
@@ -42,12 +42,12 @@ def test_what_is_added_is_listed_found_and_revoked() -> None:
     assert (
         list(permissions()) == [grant] and table[grant.id] == grant and grant.id in table and grant in table
     )
-    assert GrantStore().find("an agent", here(), Act("edit", f"{here()}/x")) == grant
+    assert GrantStore().find("an agent", here(), FileAccess("edit", f"{here()}/x")) == grant
     command = table.add(kind="execute", agent="an agent", command="make test")
     assert len(table) == 2 and "make test" in repr(table) and grant.id in repr(table)
     table.revoke(command)
     table.revoke(grant.id)
-    assert GrantStore().find("an agent", here(), Act("edit", f"{here()}/x")) is None
+    assert GrantStore().find("an agent", here(), FileAccess("edit", f"{here()}/x")) is None
     table.add(kind="edit", agent="an agent")
     assert table.revoke_all() == 1 and not table
 

@@ -123,11 +123,15 @@ def matches(grant: Grant, agent: str, workspace: str, action: Action, roots: Ite
         return False
     if grant.scope != "always" and grant.workspace != workspace:
         return False
-    if isinstance(action, Command):
-        same = (grant.command, grant.env) == (action.line, action.env)
-        return same and grant.path in (None, action.cwd)
+    if isinstance(action, Command) or grant.kind == "execute":
+        return isinstance(action, Command) and _is_command(grant, action)
     folders = (workspace, *roots) if grant.path is None else (grant.path,)
     return any(reaches(folder, real_path(action)) for folder in folders)
+
+
+def _is_command(grant: Grant, action: Command) -> bool:
+    same = (grant.command, grant.env) == (action.line, action.env)
+    return same and grant.path in (None, action.cwd)
 
 
 def reaches(folder: str, path: str | None) -> bool:

@@ -16,12 +16,12 @@ import pytest
 import acp_notebook as acp
 from acp_notebook.agent.permissions import grant_store
 from acp_notebook.agent.permissions.grant_store import FILE_NAME, GrantStore, SessionGrants, config_folder
-from acp_notebook.core.acts import Act
+from acp_notebook.core.actions import FileAccess
 from acp_notebook.core.grants import Offer
 
 ROOT = Path(acp.__file__).parent.parent
 HOME = "/a/proj"
-EDIT = Act("edit", f"{HOME}/x.py")
+EDIT = FileAccess("edit", f"{HOME}/x.py")
 HERE = {"agent": "an agent", "workspace": HOME}
 
 
@@ -135,7 +135,7 @@ def test_what_does_not_last_is_not_written(store: GrantStore, bad: Offer) -> Non
 def test_names_that_are_no_unicode_come_back(store: GrantStore) -> None:
     odd = "/a/\udcff\n\u202e"
     store.add(offer(path=odd), **HERE)
-    assert GrantStore(store.folder).find("an agent", HOME, Act("edit", f"{odd}/x")) is not None
+    assert GrantStore(store.folder).find("an agent", HOME, FileAccess("edit", f"{odd}/x")) is not None
 
 
 def test_no_grant_reaches_the_file_of_grants(tmp_path: Path) -> None:
@@ -144,9 +144,9 @@ def test_no_grant_reaches_the_file_of_grants(tmp_path: Path) -> None:
     store.add(offer(path=home), agent="an agent", workspace=home)
     session.add(offer(scope="session", path=None), agent="an agent", workspace=home)
     for it in (store, session):
-        assert it.find("an agent", home, Act("edit", f"{home}/x")) is not None
-        assert it.find("an agent", home, Act("edit", f"{home}/c/{FILE_NAME}")) is None
-        assert it.find("an agent", home, Act("edit", f"{home}/c")) is None
+        assert it.find("an agent", home, FileAccess("edit", f"{home}/x")) is not None
+        assert it.find("an agent", home, FileAccess("edit", f"{home}/c/{FILE_NAME}")) is None
+        assert it.find("an agent", home, FileAccess("edit", f"{home}/c")) is None
 
 
 def test_where_the_file_lives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -167,7 +167,7 @@ def test_a_sessions_grants_live_in_memory(tmp_path: Path) -> None:
     grant = session.add(offer(scope="session", path=None), **HERE)
     assert session.add(offer(scope="session", path=None), **HERE) == grant and list(session) == [grant]
     assert session.find("an agent", HOME, EDIT) == grant and another.find("an agent", HOME, EDIT) is None
-    assert session.find("an agent", HOME, Act("edit", "/other/x"), ["/other"]) == grant
+    assert session.find("an agent", HOME, FileAccess("edit", "/other/x"), ["/other"]) == grant
     assert session.revoke(grant.id) and not session.revoke(grant.id)
     assert session.find("an agent", HOME, EDIT) is None
     for scope in ("once", "workspace", "always"):

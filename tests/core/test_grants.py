@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_notebook.core.acts import Act, Command
+from acp_notebook.core.actions import Action, Command, Fetch, FileAccess, Other, command
 from acp_notebook.core.grants import (
     GUARDED,
     LONGEST_COMMAND,
@@ -23,7 +23,7 @@ from acp_notebook.core.grants import (
     offers,
     problem,
 )
-from tests.core.test_acts import OTHERS, SAME
+from tests.core.test_actions import OTHERS, SAME, Words, unchanged
 
 HOME = "/a/proj"
 AGENT = "an agent"
@@ -40,16 +40,17 @@ def grant(**fields: Any) -> Grant:
     return Grant(**known | fields)
 
 
-def allows(it: Grant, act: Act, *roots: str, agent: str = AGENT, workspace: str = HOME) -> bool:
+def allows(it: Grant, act: Action, *roots: str, agent: str = AGENT, workspace: str = HOME) -> bool:
     return matches(it, agent, workspace, act, roots)
 
 
-def edit(path: str | None) -> Act:
-    return Act("edit", path)
+def edit(path: str) -> Action:
+    return FileAccess("edit", path)
 
 
-def run(command: Command, folder: str | None = HOME) -> Act:
-    return Act("execute", folder, command)
+def run(words: Words, folder: str = HOME) -> Action:
+    """A command; what cannot be one is described as something else."""
+    return command(words, folder, resolve=unchanged) or Other("execute")
 
 
 # ---- paths --------------------------------------------------------------------------------------
@@ -147,8 +148,23 @@ def test_a_folders_grant_stops_before_what_decides_over_other_programs(guarded: 
 
 
 def test_names_that_only_look_guarded_are_reached() -> None:
-    for path in (".gitignore", ".github/workflows/x.yml", "git/x", "x.git"):
+    for path in (".gitignore", "github/workflows/x.yml", "git/x", "x.git", "pth", "x.pth/y.py"):
         assert allows(grant(), edit(f"{HOME}/{path}"))
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("x.pth", "lib/evil.PTH", "sitecustomize.py", "usercustomize.py", ".husky/pre-commit"),
+        *(".github/workflows/x.yml", ".devcontainer/devcontainer.json", ".pre-commit-config.yaml", ".envrc"),
+        *(".vimrc", ".netrc", ".npmrc", ".acp_notebook.toml", ".claude/settings.json", "sub/.git/hooks/x"),
+    ],
+)
+def test_a_folder_s_grant_stops_before_start_up_files(path: str) -> None:
+    assert not allows(grant(), edit(f"{HOME}/{path}"))
+    assert not allows(grant(path=HOME), edit(f"{HOME}/{path}"))
+    assert offers(edit(f"{HOME}/{path}"), cwd=HOME) == ()
+    assert allows(grant(path=f"{HOME}/{path}"), edit(f"{HOME}/{path}")), "the file's own grant does not"
 
 
 # ---- who, where, what ----------------------------------------------------------------------------
@@ -162,8 +178,7 @@ def test_agent_workspace_and_kind_must_be_the_same() -> None:
     assert not allows(grant(path=HOME), act, workspace="/a")
     assert not allows(grant(path=HOME), act, workspace=f"{HOME}/sub")
     for kind in ("read", "delete", "move", "execute", "other", "fetch", "", "Edit"):
-        assert not allows(grant(), Act(kind, f"{HOME}/x"))
-    assert not allows(grant(), Act("edit", f"{HOME}/x", "ls"))
+        assert not allows(grant(), FileAccess(kind, f"{HOME}/x"))
 
 
 def test_always_holds_in_every_workspace() -> None:
@@ -201,12 +216,8 @@ def test_always_holds_in_every_workspace() -> None:
     ],
 )
 def test_what_is_no_grant_reaches_nothing(it: Grant) -> None:
-    acts = [
-        Act(kind, path, command)
-        for kind in (it.kind, "edit")
-        for path in (None, HOME, f"{HOME}/x")
-        for command in (None, "ls", "", " \n")
-    ]
+    acts: list[Action] = [Other(it.kind), Other("edit"), Command("ls", HOME), Command("", HOME)]
+    acts += [FileAccess(kind, path) for kind in (it.kind, "edit") for path in (HOME, f"{HOME}/x")]
     assert not any(allows(it, act, "/") for act in acts)
     assert it.scope == "once" or problem(it) is not None
     if it.scope != "once":
@@ -216,8 +227,8 @@ def test_what_is_no_grant_reaches_nothing(it: Grant) -> None:
 
 def test_deleting_is_reached_where_its_path_was_named() -> None:
     it = grant(kind="delete", path=f"{HOME}/build")
-    assert allows(it, Act("delete", f"{HOME}/build/x"))
-    assert not allows(it, Act("delete", f"{HOME}/x"))
+    assert allows(it, FileAccess("delete", f"{HOME}/build/x"))
+    assert not allows(it, FileAccess("delete", f"{HOME}/x"))
 
 
 # ---- commands -----------------------------------------------------------------------------------
@@ -230,13 +241,12 @@ def line(command: str, **fields: Any) -> Grant:
 @pytest.mark.parametrize(
     ("asked", "came"), [it for it in SAME if isinstance(it[0], str) and "/work" not in str(it[1])]
 )
-def test_the_same_line_is_reached(asked: str, came: Command) -> None:
+def test_the_same_line_is_reached(asked: str, came: Words) -> None:
     assert allows(line(asked), run(came))
-    assert allows(line(asked), run(came, None))
 
 
 @pytest.mark.parametrize(("asked", "came"), [it for it in OTHERS if isinstance(it[0], str)])
-def test_another_line_is_never_reached(asked: str, came: Command) -> None:
+def test_another_line_is_never_reached(asked: str, came: Words) -> None:
     assert not allows(line(asked), run(came))
 
 
@@ -255,6 +265,17 @@ def test_a_command_belongs_to_its_folder() -> None:
     assert not allows(line("make"), run("make", f"{HOME}/sub"))
     assert not allows(line("make"), run("make", "/a"))
     assert allows(grant(kind="execute", command="make"), run("make", f"{HOME}/sub"))
+
+
+def test_an_environment_is_part_of_a_command() -> None:
+    plain, foreign = Command("git status", HOME), Command("git status", HOME, (("HOME", "/tmp/x"),))
+    old = grant_from_plain(grant_to_plain(line("git status")))  # as older versions wrote it
+    assert "env" not in grant_to_plain(old) and allows(old, plain) and not allows(old, foreign)
+    session, _ = offers(foreign, cwd=HOME)
+    assert session.name == "Allow HOME=/tmp/x git status in this session"
+    given = session.grant(id="g", agent=AGENT, workspace=HOME)
+    read = grant_from_plain(msgspec.json.decode(msgspec.json.encode(grant_to_plain(given))))
+    assert allows(read, foreign) and not allows(read, plain)
 
 
 # ---- offers -------------------------------------------------------------------------------------
@@ -288,30 +309,29 @@ def test_a_command_offers_exactly_itself() -> None:
 @pytest.mark.parametrize(
     "act",
     [
-        Act("delete", f"{HOME}/x"),
-        Act("move", f"{HOME}/x"),
-        Act("read", f"{HOME}/x"),
-        Act("fetch"),
-        Act("other", f"{HOME}/x"),
-        Act("think"),
-        Act("brand_new", f"{HOME}/x", "ls"),
-        Act("edit"),
-        Act("edit", "/etc/passwd"),
-        Act("edit", f"{HOME}-evil/x"),
-        Act("execute"),
+        FileAccess("delete", f"{HOME}/x"),
+        FileAccess("move", f"{HOME}/x"),
+        FileAccess("read", f"{HOME}/x"),
+        Fetch("https://example.org"),
+        Other("other", None, (f"{HOME}/x",)),
+        Other("think"),
+        Other("edit"),
+        edit("/etc/passwd"),
+        edit(f"{HOME}-evil/x"),
+        Other("execute"),
         run(""),
         run("a\0b"),
         run("x" * (LONGEST_COMMAND + 1)),
     ],
 )
-def test_nothing_is_offered_where_it_would_be_too_much_or_of_no_use(act: Act) -> None:
+def test_nothing_is_offered_where_it_would_be_too_much_or_of_no_use(act: Action) -> None:
     assert offers(act, cwd=HOME) == ()
 
 
 def test_several_acts_are_offered_together_or_not_at_all() -> None:
     assert len(offers(edit(f"{HOME}/x"), edit(f"{HOME}/y"), cwd=HOME)) == 2
     assert offers(edit(f"{HOME}/x"), edit("/etc/y"), cwd=HOME) == ()
-    assert offers(edit(f"{HOME}/x"), Act("delete", f"{HOME}/y"), cwd=HOME) == ()
+    assert offers(edit(f"{HOME}/x"), FileAccess("delete", f"{HOME}/y"), cwd=HOME) == ()
     assert offers(run("a"), run("b"), cwd=HOME) == ()
     assert offers(cwd=HOME) == ()
     # Only the session's offer reaches its other folders.
@@ -330,7 +350,7 @@ def test_names_are_short_and_hide_nothing(command: str) -> None:
 
 
 @given(st.sampled_from([edit(f"{HOME}/a/b"), run("make"), run(("git", "push", "a b")), run("make", "/a")]))
-def test_an_offer_taken_allows_the_act_and_only_for_this_agent_here(act: Act) -> None:
+def test_an_offer_taken_allows_the_act_and_only_for_this_agent_here(act: Action) -> None:
     for offer in offers(act, cwd=HOME):
         taken = offer.grant(id="g", agent=AGENT, workspace=HOME, created="now")
         assert allows(taken, act) and problem(taken) is None

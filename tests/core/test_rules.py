@@ -8,16 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_notebook.core.acts import Act
-from acp_notebook.core.policy import Word
-from acp_notebook.core.rules import STRICTNESS, Judge, Rule, Rules
+from acp_notebook.core.actions import Action, Command, FileAccess, Other
+from acp_notebook.core.policy import STRICTNESS, Word
+from acp_notebook.core.rules import Judge, Rule, Rules
 from acp_notebook.core.settings import allowing, tightening
 
 WORDS: tuple[Word, ...] = get_args(Word)
 
-EDIT = Act("edit", "/home/me/project/a.py")
-SSH = Act("edit", "/home/me/project/.ssh/config")
-RUN = Act("execute", "/home/me/project", "git push --force")
+EDIT = FileAccess("edit", "/home/me/project/a.py")
+SSH = FileAccess("edit", "/home/me/project/.ssh/config")
+RUN = Command("git push --force", "/home/me/project")
+WITH_ENV = Command("git push --force", "/home/me/project", (("GIT_SSH_COMMAND", "sh"),))
 
 rules = st.builds(
     Rule,
@@ -33,11 +34,11 @@ files = st.builds(
     kinds=st.dictionaries(st.sampled_from(["edit", "execute"]), st.sampled_from(WORDS)),
     rules=st.lists(rules, max_size=4).map(tuple),
 )
-acts = st.lists(st.sampled_from([EDIT, SSH, RUN, Act("edit"), Act("execute", "/", ("ls", "-l"))]), max_size=3)
+acts = st.lists(st.sampled_from([EDIT, SSH, RUN, WITH_ENV, Other("edit"), Command("ls -l", "/")]), max_size=3)
 
 
 @given(files, files, st.sampled_from(WORDS), acts)
-def test_a_project_never_grants(own: Rules, project: Rules, said: Word, seen: list[Act]) -> None:
+def test_a_project_never_grants(own: Rules, project: Rules, said: Word, seen: list[Action]) -> None:
     alone, _ = Judge(own, agent="demo").judged(said, "edit", seen)
     both, _ = Judge(own, project, "demo").judged(said, "edit", seen)
     assert STRICTNESS.index(both) >= STRICTNESS.index(alone)
@@ -50,7 +51,7 @@ def test_what_is_left_of_a_projects_rules_allows_nothing(project: Rules) -> None
 
 @given(files, st.sampled_from(WORDS), acts)
 def test_what_a_rule_of_ones_own_rejects_is_rejected_whatever_the_call_says(
-    own: Rules, said: Word, seen: list[Act]
+    own: Rules, said: Word, seen: list[Action]
 ) -> None:
     judge = Judge(own, agent="demo")
     if own.matching("demo", "edit", seen) == "reject":
@@ -65,12 +66,15 @@ def test_what_a_rule_of_ones_own_rejects_is_rejected_whatever_the_call_says(
         (Rule(say="allow", kind="edit", path="/home/me/project"), "edit", [EDIT], True),
         (Rule(say="allow", kind="edit", path="/home/me/proj"), "edit", [EDIT], False),
         (Rule(say="allow", kind="edit", path="/home/me/project"), "edit", [EDIT, SSH], False),
-        (Rule(say="allow", kind="edit", path="/home/me/project"), "edit", [EDIT, Act("edit")], False),
+        (Rule(say="allow", kind="edit", path="/home/me/project"), "edit", [EDIT, Other("edit")], False),
         (Rule(say="allow", kind="edit", path="/home/me/project"), "edit", [], False),
         (Rule(say="allow", kind="edit", path="/home/me/project"), "read", [EDIT], False),
         (Rule(say="reject", path="/home/me/project/.ssh"), "edit", [EDIT, SSH], True),
         (Rule(say="reject", path="/home/me/project/.ssh"), "edit", [EDIT], False),
         (Rule(say="allow", kind="execute", command="git push --force"), "execute", [RUN], True),
+        (Rule(say="allow", kind="execute", command="git push --force"), "execute", [WITH_ENV], False),
+        (Rule(say="reject", kind="execute", command="git push*"), "execute", [WITH_ENV], True),
+        (Rule(say="reject", kind="execute", command="GIT_SSH_COMMAND=*"), "execute", [WITH_ENV], True),
         (Rule(say="allow", kind="execute", command="git push"), "execute", [RUN], False),
         (Rule(say="allow", kind="execute", command="git *"), "execute", [RUN], False),
         (Rule(say="reject", kind="execute", command="git push*"), "execute", [RUN], True),
@@ -80,7 +84,7 @@ def test_what_a_rule_of_ones_own_rejects_is_rejected_whatever_the_call_says(
         (Rule(say="reject", kind="edit", agent="demo"), "edit", [EDIT], True),
     ],
 )
-def test_what_a_rule_matches(rule: Rule, kind: str, seen: list[Act], matches: bool) -> None:
+def test_what_a_rule_matches(rule: Rule, kind: str, seen: list[Action], matches: bool) -> None:
     assert rule.matches("demo", kind, seen) is matches
 
 
@@ -92,7 +96,7 @@ def test_the_special_comes_before_the_general_and_the_strictest_of_equals() -> N
     )
     judge = Judge(own, agent="demo")
     assert judge.judged("ask", "edit", [EDIT]) == ("allow", "a rule of your file")
-    assert judge.judged("ask", "edit", [Act("edit", "/elsewhere")]) == ("ask", None)
+    assert judge.judged("ask", "edit", [FileAccess("edit", "/elsewhere")]) == ("ask", None)
     assert judge.judged("ask", "fetch", []) == ("reject", "a rule of your file")
     assert judge.judged("allow", "fetch", []) == ("allow", None), "what the call says is not asked"
     project = Rules(kinds={"edit": "ask"})

@@ -159,9 +159,10 @@ class Permits:
         return None
 
     def _own_call(self, action: Action, calls: Sequence[ToolCall]) -> ToolCall | None:
-        """The open call that says of itself that it does this."""
+        """The open call that says of itself that it does this, if its id is still its own."""
         place, phrases = self._describer.place, self._describer.phrases
-        return next((call for call in calls if mentions(call, action, place, phrases)), None)
+        newest = {call.id: call for call in calls}
+        return next((call for call in newest.values() if mentions(call, action, place, phrases)), None)
 
     def finished(self, permit: Permit, status: str) -> None:
         """How the action went; the agent tells that of its own calls."""
