@@ -1,0 +1,92 @@
+"""The answers to a question: the same order and keys whatever the agent offers, and names that do not lie."""
+
+from __future__ import annotations
+
+import pytest
+
+from acp_notebook.core.answers import REJECT, answers, label
+from acp_notebook.core.records import Answer, Offer, Option
+
+ONCE, ALWAYS = Option("o", "Allow", "allow_once"), Option("a", "Always Allow", "allow_always")
+NO, NEVER = Option("n", "Reject", "reject_once"), Option("x", "Always reject", "reject_always")
+SESSION, FOLDER = Offer("s", "For this session", "session"), Offer("f", "In this folder", "workspace")
+
+
+def keys(found: tuple[Answer, ...]) -> dict[str | None, str]:
+    return {it.key: it.id for it in found}
+
+
+@pytest.mark.parametrize("options", [(ALWAYS, ONCE, NO), (NO, ALWAYS, ONCE), (ONCE, NO, ALWAYS)])
+def test_keys_go_by_meaning_whatever_the_agents_order(options: tuple[Option, ...]) -> None:
+    found = answers(options, (SESSION, FOLDER))
+    assert keys(found) == {"1": "o", "2": "s", "3": "f", "4": "n", "5": "a"}
+    assert [it.id for it in found] == ["o", "s", "f", "a", "n"]
+
+
+def test_the_agents_own_always_takes_the_key_where_we_offer_none() -> None:
+    assert keys(answers((ALWAYS, ONCE, NO), ())) == {"1": "o", "3": "a", "4": "n"}
+
+
+def test_no_key_for_once_takes_a_lasting_allow() -> None:
+    found = answers((ALWAYS, NO), ())
+    assert keys(found) == {"3": "a", "4": "n"} and all(it.meaning != "allow_once" for it in found)
+
+
+def test_there_is_always_a_way_to_reject() -> None:
+    assert answers((ONCE,), ())[-1] == Answer(REJECT, "Reject", "reject", "4")
+    assert keys(answers((ONCE, NEVER), ()))["4"] == "x"
+    assert keys(answers((), ())) == {"4": REJECT}
+
+
+def test_further_options_get_further_keys_and_then_none() -> None:
+    many = tuple(Option(f"m{number}", "Allow", "allow_once") for number in range(8))
+    found = answers((*many, NO), ())
+    assert [it.key for it in found] == ["1", "5", "6", "7", "8", "9", None, None, "4"]
+
+
+def test_what_the_agent_remembers_is_said_to_be_the_agents() -> None:
+    [_, always, _] = answers((ONCE, ALWAYS, NO), (), "claude", "until its session ends")
+    assert always.note == "claude itself remembers this, until its session ends"
+    [_, always, _] = answers((ONCE, ALWAYS, NO), ())
+    assert always.note == "the agent itself remembers this, for as long as it decides"
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        *(("Allow", "allow_once"), ("Yes", "allow_once"), ("Approve once", "allow_once")),
+        *(("Always Allow", "allow_always"), ("Yes, and don't ask again", "allow_always")),
+        *(
+            ("Allow for this session", "allow_always"),
+            ("Reject", "reject_once"),
+            ("No, cancel", "reject_once"),
+        ),
+        *(("Reject always", "reject_always"), ("Proceed", "allow_once")),
+    ],
+)
+def test_a_name_that_says_what_the_option_does_stays(name: str, kind: str) -> None:
+    assert label(Option("x", name, kind)) == (name, None)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "shown"),
+    [
+        ("Reject", "allow_always", "Always allow"),
+        ("Reject", "allow_once", "Allow once"),
+        ("Allow", "reject_once", "Reject"),
+        ("Allow", "allow_always", "Always allow"),
+        ("Always allow", "allow_once", "Allow once"),
+        ("Do not allow", "allow_once", "Allow once"),
+        ("Never", "allow_always", "Always allow"),
+        ("R\u0435ject", "allow_always", "Always allow"),  # a Cyrillic letter
+        ("", "allow_once", "Allow once"),
+        ("Option 1", "allow_once", "Allow once"),
+    ],
+)
+def test_a_name_that_does_not_is_replaced_by_what_it_does(name: str, kind: str, shown: str) -> None:
+    assert label(Option("x", name, kind)) == (shown, f"the agent calls this {name!r}")
+
+
+def test_an_option_of_an_unknown_kind_says_so() -> None:
+    name, note = label(Option("x", "Allow", "allow_everything"))
+    assert name == "Allow" and note is not None and "unknown kind" in note
