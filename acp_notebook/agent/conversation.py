@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import copy
 import itertools
 import os
 import threading
@@ -128,8 +127,8 @@ class Conversation:
         self.queue = TurnQueue(self._ready_for_turn, self._begin)
         self._turn_numbers = itertools.count(1)
         self._transcript = Transcript()
-        self._calls: Transcript | None = None
-        """Tool calls with their secrets, where there are any; shown to nobody."""
+        self._calls = Transcript()
+        """This turn's tool calls as the agent sent them, secrets included; shown to nobody."""
         self._withheld = Withheld(host.launch.redactor)
         self._unstuck = asyncio.Event()
         self._unstuck.set()
@@ -227,18 +226,17 @@ class Conversation:
 
     def _note_call(self, event: ev.Event) -> None:
         with _mutex:
-            if self._calls is None and not self.host.launch.redactor.idle:
-                self._calls = copy.deepcopy(self._transcript)  # nothing was taken out of it so far
-            if self._calls is not None:
-                self._calls.apply(event)
+            if isinstance(event, ev.TurnStarted):
+                self._calls = Transcript()
+            self._calls.apply(event)
 
     def read_calls(self, reader: Callable[[Transcript], T]) -> T:
-        """As `read`, of tool calls as the agent told them: what is judged must be what would be done.
+        """As `read`, of this turn's tool calls as the agent sent them: judged is what would be done.
 
-        A secret in a command, or a folder by the name of one, is taken out of what is shown, not of this.
+        What is shown of them differs: secrets are taken out, and a notebook's JSON becomes cells.
         """
         with _mutex:
-            return reader(self._transcript if self._calls is None else self._calls)
+            return reader(self._calls)
 
     # ---- turns ---------------------------------------------------------------------------
 

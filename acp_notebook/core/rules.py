@@ -4,8 +4,9 @@ Pure. The user's rules answer where the policy of a call says "ask", and what th
 whatever the call says. A project's can only tighten: there, an allow means nothing.
 
 Of the rules that match, the strictest counts; where none does, the word for the kind, then the default.
-To allow, a rule must cover every act of a call, paths by whole folders and commands as the exact line; to
-reject or to ask, one act is enough, and a command may be a pattern with * in it.
+To allow, a rule must cover every action of a call, paths by whole folders and commands as the exact line
+without an environment; to
+reject or to ask, one action is enough, and a command may be a pattern with * in it.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ def without_cd(line: str, cwd: str, spellings: Sequence[str], resolve: Resolve) 
     """The line without a leading `cd FOLDER &&`, and the folder in which the rest of it runs.
 
     `spellings` are ways to write `cwd`. A `cd` elsewhere is taken off only where nothing would run if it
-    failed.
+    failed, and where no link leads to the folder: it could lead elsewhere by the time the line runs.
     """
     cd = _CD.fullmatch(line)
     if cd is None:
@@ -51,7 +51,7 @@ def without_cd(line: str, cwd: str, spellings: Sequence[str], resolve: Resolve) 
     if not folder.startswith("/") or _GOES_ON.search(cd["line"]):
         return line, cwd
     try:
-        return cd["line"], resolve(folder)
+        return (cd["line"], folder) if resolve(folder) == folder else (line, cwd)
     except (OSError, ValueError):
         return line, cwd
 

@@ -53,7 +53,7 @@ def write_until_killed(roots: Roots, path: str, started: int) -> None:
     letter = "A"
     while True:
         letter = "B" if letter == "A" else "A"
-        write_text(roots, path, version(letter))
+        write_text(roots.resolve(path), version(letter))
         os.write(started, b".")
 
 
@@ -63,7 +63,7 @@ def killed_at(step: int, roots: Roots, path: str) -> bool:
     if child == 0:
         write_in_pieces()
         die_at(step)
-        write_text(roots, path, version("B"))
+        write_text(roots.resolve(path), version("B"))
         os._exit(0)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
 
@@ -100,8 +100,8 @@ def tried(order: dict[str, Any]) -> dict[str, Any]:
     roots = Roots([order["root"]])
     try:
         if "text" in order:
-            return {"created": write_text(roots, order["path"], order["text"]).created}
-        return {"text": read_text(roots, order["path"])}
+            return {"created": write_text(roots.resolve(order["path"]), order["text"]).created}
+        return {"text": read_text(roots.resolve(order["path"]))}
     except FileTrouble as error:
         return {"error": type(error).__name__, "message": str(error)}
 

@@ -17,8 +17,9 @@ from typing import Any
 import pytest
 
 from acp_notebook.agent.files.roots import Roots
-from acp_notebook.agent.files.writing import LEFTOVER, write_text
+from acp_notebook.agent.files.writing import LEFTOVER
 from tests.agent.file_writer import NOBODY, PIECES, version
+from tests.agent.served import write_text
 
 ROOT = Path(__file__).parents[2]
 KILLS = 80

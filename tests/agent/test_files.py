@@ -16,9 +16,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from acp_notebook.agent.files import forms, reading, writing
-from acp_notebook.agent.files.reading import peek, read_text
 from acp_notebook.agent.files.roots import BadRequest, Failed, NotFound, NotText, Refused, Roots, TooLarge
-from acp_notebook.agent.files.writing import write_text
+from tests.agent.served import peek, read_text, write_text
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ import pytest
 
 from acp_notebook.agent.permissions import questions as permission
 from acp_notebook.agent.permissions.questions import NOBODY, Questions
+from acp_notebook.core.answers import answers
 from acp_notebook.core.policy import Decision, PermissionRequest
 from acp_notebook.core.records import Offer, Option
 from acp_notebook.core.snapshot import Question, ToolCall
@@ -152,7 +153,8 @@ OFFERS = (Offer("acp:session", "All edits", "session"),)
 
 
 def question_of(id: str) -> Question:
-    return Question("k2", None, id, "k1", OPTIONS, "open", offers=OFFERS)
+    given = answers(OPTIONS, OFFERS)
+    return Question("k2", None, id, "k1", OPTIONS, "open", offers=OFFERS, answers=given)
 
 
 async def asked(questions: Questions, *ids: str) -> list[asyncio.Task[Decision]]:

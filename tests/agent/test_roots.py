@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 
 from acp_notebook.agent.files import opening, roots
-from acp_notebook.agent.files.reading import peek, read_text
 from acp_notebook.agent.files.roots import (
     BadRequest,
     FileTrouble,
@@ -25,7 +24,8 @@ from acp_notebook.agent.files.roots import (
     Roots,
     visible,
 )
-from acp_notebook.agent.files.writing import LEFTOVER, write_text
+from acp_notebook.agent.files.writing import LEFTOVER
+from tests.agent.served import peek, read_text, write_text
 
 SECRET = "the outside's secret"
 INSIDE = "inside\n"

@@ -17,8 +17,8 @@ from acp_notebook.agent.terminals.output import BATCH_CHARS
 from acp_notebook.agent.terminals.session_terminals import (
     Exit,
     TerminalTrouble,
+    shell_words,
     terminal_environment,
-    words,
 )
 from acp_notebook.core.events import TerminalChanged, TerminalOutput
 from tests.agent.process_helpers import DAEMON, WAIT_S, is_running, run, wait_gone
@@ -89,7 +89,7 @@ def test_a_command_alone_is_a_program_if_there_is_one_and_else_a_line_for_the_sh
 
 
 def test_where_there_is_no_bash_a_line_goes_to_sh() -> None:
-    assert words("a | b", [], "/", {"PATH": "/nowhere"}) == ["/bin/sh", "-c", "--", "a | b"]
+    assert shell_words("a | b", {"PATH": "/nowhere"}) == ["/bin/sh", "-c", "--", "a | b"]
 
 
 def test_a_line_may_begin_with_a_dash_in_plain_sh_too() -> None:

@@ -134,8 +134,8 @@ def test_without_a_path_the_sessions_folders_are_meant() -> None:
 
 
 def test_an_act_without_a_path_is_never_reached() -> None:
-    assert not allows(grant(), edit(None))
-    assert not allows(grant(path=HOME), edit(None))
+    assert not allows(grant(), Other("edit"))
+    assert not allows(grant(path=HOME), Other("edit"))
 
 
 @pytest.mark.parametrize("guarded", [*sorted(GUARDED), ".GIT", ".Git"])

@@ -11,6 +11,7 @@ import nbformat
 import pytest
 
 import acp_notebook as acp
+from acp_notebook.core.actions import NotebookWrite
 from acp_notebook.core.policy import PermissionRequest
 from acp_notebook.core.records import Diff
 from acp_notebook.core.snapshot import ToolCall
@@ -229,10 +230,10 @@ def test_an_agents_own_diff_of_a_notebook_is_shown_by_cells(demo: Demo, path: Pa
     whole = book(code("a", "one"), code("b", "TWO"), code("c", "three"))
     turn = session.prompt(f"/edit a.ipynb {json.dumps(json.loads(whole))}", timeout=LIMIT_S)
     (request,) = asked
-    (diff,) = request.tool.diffs
     before = "# %% a\none\n\n# %% b\ntwo\n\n# %% c\nthree\n\n"
-    assert diff == Diff(str(path), before.replace("two", "TWO"), before)
-    assert turn.diffs == (diff,)
+    after = before.replace("two", "TWO")
+    assert request.actions == (NotebookWrite(str(path), None, before, after),)
+    assert turn.diffs == (Diff(str(path), after, before),)
     assert [it["source"] for it in cells_of(path)] == ["one", "TWO", "three"]
 
 

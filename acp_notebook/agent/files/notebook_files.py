@@ -128,13 +128,7 @@ class NotebookFiles:
             if there.notebook is not None and line is None and limit is None:
                 self._remember(place, as_agent_sees(there.notebook, outputs="raw"))
             return await on_a_thread(lambda: read_text(place, line, limit))
-        notebook = there.notebook
-        try:
-            view = await on_a_thread(
-                lambda: as_agent_sees(notebook, outputs="raw" if self._raw else "elided")
-            )
-        except Invalid as error:
-            raise BadRequest(f"{place.shown}: {error}") from None
+        view = await self._view(place, there.notebook)
         text = lines_of(view.text, line, limit)
         if len(text) > MAX_TEXT:
             raise TooLarge(
@@ -143,6 +137,14 @@ class NotebookFiles:
         self._remember(place, known(self._bases.get(place.path), view, line, limit))
         self.shown(place.asked, await on_a_thread(lambda: cell_lines(view)))
         return text
+
+    async def _view(self, place: Place, notebook: Notebook) -> View:
+        try:
+            return await on_a_thread(
+                lambda: as_agent_sees(notebook, outputs="raw" if self._raw else "elided")
+            )
+        except Invalid as error:
+            raise BadRequest(f"{place.shown}: {error}") from None
 
     async def _there(self, place: Place, *, reading: bool) -> There:
         state = await self._state_of(place)
@@ -214,10 +216,10 @@ class NotebookFiles:
         after_script, metadata = script(comparison.after), metadata_changes(comparison)
         return _plan(place, script(notebook), after_script, metadata, drastic(comparison))
 
-    def text_for_agent(self, place: Place) -> str | None:
-        """The notebook's text as the agent last read or wrote it: what its edits are meant for."""
-        view = self._bases.get(place.path)
-        return None if view is None else view.text
+    async def text_for_agent(self, place: Place) -> str | None:
+        """What the agent would read now, which its edits are meant for; None if there is no notebook."""
+        there = await self._there(place, reading=False)
+        return None if there.notebook is None else (await self._view(place, there.notebook)).text
 
     async def write(self, place: Place, text: str, planned: Plan) -> Written:
         """Merge again, with what is there by now, and write; a FileTrouble means that nothing was written."""

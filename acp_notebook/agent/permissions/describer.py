@@ -97,7 +97,10 @@ class Describer:
             place = await self._notebooks.place_of(self._absolute(claim.path))
             if place is None:
                 return None
-            text = claimed_text(claim, self._notebooks.text_for_agent(place), exists=True)
+            text = claim.text
+            if text is None:
+                present = await self._notebooks.text_for_agent(place)
+                text = claimed_text(claim, present, exists=present is not None)
             return None if text is None else (await self._notebooks.plan(place, text)).action
         except files.FileTrouble:
             return None
