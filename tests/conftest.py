@@ -4,6 +4,7 @@ told at the end; what chance there is in them."""
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,7 +16,11 @@ settings.register_profile("the same every time", settings.get_profile("by chance
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """No time is a test of Hypothesis'. Every run tries the same examples; with --full others, each time."""
+    """No time is a test of Hypothesis'. Every run tries the same examples; with --full others, each time.
+
+    A shell has its background jobs ignore SIGINT, and so would everything that the tests start."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     everything = config.getoption("markexpr") == ""
     settings.load_profile("by chance" if everything else "the same every time")
 

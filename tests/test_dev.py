@@ -5,10 +5,13 @@ from __future__ import annotations
 import argparse
 import ast
 import importlib.util
+import json
 import os
+import re
 import subprocess
 import sys
 import time
+import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -43,8 +46,9 @@ class Calls:
     def __call__(self, command: Sequence[str | Path], **_: Any) -> int:
         self.commands.append(" ".join(str(part) for part in command))
         if "venv" in command and not self.code:
-            self.project.python.parent.mkdir(parents=True)
-            self.project.python.touch()
+            python = Path(command[-1]) / "bin" / "python"
+            python.parent.mkdir(parents=True)
+            python.touch()
         return self.code
 
     def count(self, text: str) -> int:
@@ -105,7 +109,7 @@ def test_its_grammar_is_old_enough_to_tell_an_old_python_what_it_needs() -> None
 def test_without_ensurepip_it_prints_the_apt_line_and_leaves_nothing(
     project: dev.Project, calls: Calls, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dev, "venv_package", lambda: "python3-venv")
+    monkeypatch.setattr(dev, "venv_package", lambda _: "python3-venv")
     assert dev.main(["check"], project.root) == 1
     assert "sudo apt-get install python3-venv\n" in capsys.readouterr().err
     assert not project.venv.exists()
@@ -120,11 +124,10 @@ def test_without_ensurepip_a_venv_of_another_python_is_kept(project: dev.Project
     assert project.venv.exists()
 
 
-def test_the_default_python_needs_python3_venv_and_any_other_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "executable", "/usr/bin/python3")
-    assert dev.venv_package() == "python3-venv"
-    monkeypatch.setattr(sys, "executable", "/usr/bin/another")
-    assert dev.venv_package() == f"python3.{sys.version_info.minor}-venv"
+def test_the_default_python_needs_python3_venv_and_any_other_its_own() -> None:
+    default = dev.Python("/usr/bin/python3", "3.14.2", "", makes_venvs=False)
+    assert dev.venv_package(default) == "python3-venv"
+    assert dev.venv_package(default._replace(path="/usr/bin/another")) == "python3.14-venv"
 
 
 def test_a_venv_that_fails_is_removed_and_its_exit_code_is_ours(
@@ -153,6 +156,109 @@ def test_a_venv_is_made_again_when_unfinished_or_copied_from_elsewhere(
         (project.venv / "made-by-dev.py").write_text(other)
     dev.make_venv(project)
     assert calls.count("-m venv") == 3
+
+
+# ---- another Python
+
+
+def fake_python(folder: Path, name: str, version: str, makes_venvs: bool = True) -> Path:
+    """A program that says of itself what an interpreter of that version would."""
+    said = json.dumps([version, f"{version} in {folder}", makes_venvs])
+    fake_program(folder, name, f"'{said}'")
+    return folder / name
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A machine without any Python: nothing on the PATH but this folder, and nothing of pyenv."""
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    monkeypatch.setenv("PYENV_ROOT", str(tmp_path / "pyenv"))
+    return tmp_path
+
+
+def test_the_versions_are_those_that_the_package_claims() -> None:
+    project = tomllib.loads((dev.ROOT / "pyproject.toml").read_text())["project"]
+    prefix = "Programming Language :: Python :: 3."
+    claimed = [it.removeprefix(prefix) for it in project["classifiers"] if it.startswith(prefix)]
+    assert list(dev.PYTHONS) == [f"3.{minor}" for minor in claimed]
+    assert project["requires-python"] == ">={}.{}".format(*dev.OLDEST_PYTHON)
+
+
+def test_this_python_is_found_by_its_path_and_says_what_we_know_of_it() -> None:
+    assert dev.find_python(sys.executable) == dev.this_python()
+
+
+def test_a_python_is_found_on_the_path_behind_a_shim_that_does_not_run(
+    elsewhere: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_python(elsewhere / "shims", "python3.13", "nothing").write_text("#!/bin/sh\nexit 127\n")
+    real = fake_python(elsewhere / "bin", "python3.13", "3.13.2")
+    monkeypatch.setenv("PATH", f"{elsewhere / 'shims'}{os.pathsep}{elsewhere / 'bin'}")
+    assert dev.find_python("3.13").path == str(real)
+
+
+def test_pyenvs_newest_of_a_version_is_found_where_the_path_has_none(elsewhere: Path) -> None:
+    for version in ("3.13.2", "3.13.10", "3.12.1"):
+        minor = version.rpartition(".")[0]
+        fake_python(elsewhere / "pyenv" / "versions" / version / "bin", f"python{minor}", version)
+    assert dev.find_python("3.13").version == "3.13.10"
+    assert dev.find_python("3.13.2").version == "3.13.2"
+    assert dev.find_python("3.12").version == "3.12.1"
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ("3.13", r"Python 3\.13 is neither on the PATH nor in pyenv's folder"),
+        ("3.9", r"needs Python 3\.11 or newer; .*/python3\.9 is 3\.9\.18"),
+        ("/absent/python", "/absent/python is not a Python that runs"),
+        ("nonsense", "nonsense is not a Python that runs"),
+    ],
+)
+def test_a_python_that_cannot_be_used_is_an_error_before_anything_is_made(
+    elsewhere: Path, project: dev.Project, capsys: pytest.CaptureFixture[str], asked: str, message: str
+) -> None:
+    fake_python(elsewhere / "bin", "python3.9", "3.9.18")
+    fake_program(elsewhere / "bin", "nonsense", "hello")
+    assert dev.main(["test", "--python", asked], project.root) == 1
+    assert re.search(message, capsys.readouterr().err)
+    assert not list(project.root.glob(".venv*"))
+
+
+def test_another_python_that_cannot_make_a_venv_names_the_package_that_it_lacks(
+    elsewhere: Path, project: dev.Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fake_python(elsewhere / "bin", "python3.13", "3.13.2", makes_venvs=False)
+    assert dev.main(["test", "--python", "3.13"], project.root) == 1
+    assert "python3.13 cannot make a venv" in (said := capsys.readouterr().err)
+    assert "sudo apt-get install python3.13-venv\n" in said
+
+
+def test_another_python_has_a_venv_of_its_own_and_runs_the_tests_only(
+    elsewhere: Path, project: dev.Project, calls: Calls
+) -> None:
+    path = fake_python(elsewhere / "bin", "python3.13", "3.13.2")
+    for asked in ("3.13", str(path)):
+        assert dev.main(["test", "--python", asked], project.root) == 0
+    assert not project.venv.exists()
+    assert calls.count(f"{path} -m venv {project.root / '.venv-3.13'}") == 1
+    assert calls.count(f"{project.root / '.venv-3.13' / 'bin' / 'python'} -m pytest -n") == 2
+    assert calls.count("-m ruff") == calls.count("-m mypy") == 0
+
+
+def test_every_other_python_that_is_here_runs_its_part_before_the_tests(
+    elsewhere: Path, project: dev.Project, calls: Calls, capsys: pytest.CaptureFixture[str]
+) -> None:
+    here, missing = (it for it in dev.PYTHONS if not project.base.is_version(it))
+    fake_python(elsewhere / "bin", f"python{here}", f"{here}.5")
+    assert dev.main(["test", "--every-python", "-k", "some"], project.root) == 0
+    again, last = calls.commands[-2:]
+    part = "--ignore=tests/browser -m not slow and not real_agent -k some"
+    assert again.endswith(f"-m dev test --python {here} -- {part}")
+    assert " -m pytest -n" in last
+    assert f"Python {missing} is neither on the PATH nor in pyenv's folder: not tested on it" in (
+        capsys.readouterr().out
+    )
 
 
 # ---- installing

@@ -5,7 +5,6 @@ All files of a server are in a folder of its own, so the user's settings are nei
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import secrets
@@ -30,7 +29,17 @@ HOSTS = {"lab": ("jupyterlab", "LabApp"), "notebook": ("notebook", "JupyterNoteb
 START_S = 180.0
 END_S = 60.0
 
-PR_SET_PDEATHSIG = 1
+ENDS_WITH_PARENT = """
+import ctypes, os, signal, sys
+if sys.platform == "linux":
+    PR_SET_PDEATHSIG = 1
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+os.execv(sys.executable, [sys.executable, "-m", *sys.argv[1:]])
+"""
+"""Runs a module; where the system can, a test run that is killed leaves no server behind.
+
+Not a `preexec_fn`: that may deadlock in a process with threads, and the interpreter warns of it from 3.12 on.
+"""
 
 KERNELS = "@jupyterlab/apputils-extension/kernels-settings"
 THEMES = "@jupyterlab/apputils-extension/themes"
@@ -107,7 +116,8 @@ def started(host: str, folder: Path) -> Iterator[Server]:
         (folder / name).mkdir()
     module, app = HOSTS[host]
     token = secrets.token_hex(16)
-    command = [sys.executable, "-m", module, "--no-browser", "--allow-root", "--log-level=WARN"]
+    command = [sys.executable, "-c", ENDS_WITH_PARENT, module]
+    command += ["--no-browser", "--allow-root", "--log-level=WARN"]
     command += [f"--{app}.expose_app_in_browser=True", f"--IdentityProvider.token={token}"]
     options = {"ip": "127.0.0.1", "port": 0, "root_dir": folder / "work", "terminals_enabled": True}
     command += [f"--ServerApp.{name}={value}" for name, value in options.items()]
@@ -119,7 +129,6 @@ def started(host: str, folder: Path) -> Iterator[Server]:
             stderr=log,
             cwd=folder,
             start_new_session=True,
-            preexec_fn=_end_with_parent,
         )
     try:
         running = Server(host, _url(server, folder), token, folder)
@@ -132,12 +141,6 @@ def started(host: str, folder: Path) -> Iterator[Server]:
         except subprocess.TimeoutExpired:
             os.killpg(server.pid, signal.SIGKILL)
             server.wait()
-
-
-def _end_with_parent() -> None:
-    """Where the system can: a test run that is killed leaves no server behind."""
-    if sys.platform.startswith("linux"):
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def _environment(folder: Path) -> Mapping[str, str]:

@@ -48,7 +48,7 @@ def kernel_python(version: str) -> Path:
     """The Python of a venv with that ipykernel and what the package needs; made when it is not there."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     wanted = [VERSIONS[version], *project["dependencies"]]
-    venv = kernels_folder() / version
+    venv = kernels_folder() / "python{}.{}".format(*sys.version_info) / version
     python, mark = venv / "bin" / "python", venv / "made-of"
     venv.parent.mkdir(parents=True, exist_ok=True)
     with (venv.parent / f"{version}.lock").open("w") as lock:

@@ -34,12 +34,16 @@ def children(session):
 """
 
 
+FORK_WARNING = "ignore:This process:DeprecationWarning"
+"""From 3.12 on the interpreter warns whoever forks with threads: true, and the script's own business."""
+
+
 class Script:
     """A running script. Its first line of output are the pids that must not outlive it."""
 
     def __init__(self, body: str, *options: str) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-X", "dev", *options, "-c", BEGIN + body],
+            [sys.executable, "-X", "dev", "-W", FORK_WARNING, *options, "-c", BEGIN + body],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
