@@ -39,7 +39,10 @@ AGENTS = (
     "@agentclientprotocol/claude-agent-acp@0.99.1",
     "@moonshot-ai/kimi-code@2.1.0",
     "@agentclientprotocol/sdk@1.9.0",
+    "@google/gemini-cli@0.61.0",
 )
+BIG_AGENTS = ("@aaif/goose-acp@1.50.0", "@agentclientprotocol/codex-acp@2.6.0")
+"""300 and 400 MB: installed for `test --full --agents` only."""
 
 MAX_WORKERS = 8  # the tests start processes of their own: more workers only make them wait for each other
 CELL_TIMEOUT_S = 120  # nbval's own is 2,000 s, longer than anyone waits for a tutorial's cell
@@ -273,18 +276,26 @@ def provide_node(project: Project, oldest: int = OLDEST_NODE) -> None:
     (project.node_bin / "npm").symlink_to(wheel / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js")
 
 
-def install_agents(project: Project) -> None:
+def install_agents(project: Project, *, big: bool = False) -> None:
     """Install the real agents that the tests drive, once for each list of versions."""
     provide_node(project, AGENTS_NODE)
-    stamp, wanted = project.agents / "installed", digest(*AGENTS)
+    _install_agents(project, AGENTS, "installed")
+    if big:
+        _install_agents(project, BIG_AGENTS, "installed-big")
+
+
+def _install_agents(project: Project, packages: Sequence[str], mark: str) -> None:
+    stamp, wanted = project.agents / mark, digest(*packages)
     if stamp.exists() and stamp.read_text() == wanted:
         return
-    say("installing real agents into .cache/agents (the first time: about a minute)")
+    say("installing real agents into .cache/agents (the first time: a minute or two)")
     project.agents.mkdir(parents=True, exist_ok=True)
-    (project.agents / "package.json").write_text('{"private": true}\n')  # keeps npm from a parent's file
+    own = project.agents / "package.json"
+    if not own.exists():
+        own.write_text('{"private": true}\n')  # keeps npm from a parent's file
     quiet = ["--no-audit", "--no-fund", "--loglevel=error"]
     npm = shutil.which("npm", path=environment(project)["PATH"]) or "npm"
-    command = [npm, "install", "--ignore-scripts", *quiet, *AGENTS]
+    command = [npm, "install", "--ignore-scripts", *quiet, *packages]
     require(call(command, cwd=project.agents, env=environment(project)), "npm install")
     stamp.write_text(wanted)
 
@@ -352,12 +363,13 @@ def check(project: Project, _: argparse.Namespace) -> int:
     return run_steps(project, steps, environment(project))
 
 
-def test_environment(project: Project, agents: bool) -> Env:
+def test_environment(project: Project, agents: bool, big_agents: bool = False) -> Env:
     """Where the real agents are, and whether their absence is a failure or a skip; what the user set wins."""
     env = {"IPYTHONDIR": str(project.root / ".cache" / "ipython")}  # the user's start-up files are not ours
     if (project.agents / "installed").exists():
         env["ACP_TEST_AGENTS"] = str(project.agents)
-    return env | environment(project) | ({"ACP_TEST_REQUIRE_AGENTS": "1"} if agents else {})
+    required = {"ACP_TEST_REQUIRE_AGENTS": agents, "ACP_TEST_REQUIRE_BIG_AGENTS": big_agents}
+    return env | environment(project) | {name: "1" for name, it in required.items() if it}
 
 
 def notebook_step() -> list[str]:
@@ -402,8 +414,9 @@ def test(project: Project, args: argparse.Namespace) -> int:
     agents = args.agents or os.environ.get("CI", "").lower() in {"1", "true"}
     chosen = [*(["-k", args.k] if args.k else []), *args.more]
     install(project, "test", "bench")
+    big_agents = args.agents and args.full
     if agents:
-        install_agents(project)
+        install_agents(project, big=big_agents)
     with_js = install_js(project)
     if args.python:
         steps = JS_BUNDLE if with_js else {}
@@ -414,7 +427,7 @@ def test(project: Project, args: argparse.Namespace) -> int:
     if args.every_python:
         steps |= other_pythons(project, chosen)
     steps |= {"tests (pytest)": test_step(args.full, chosen)}
-    return run_steps(project, steps, test_environment(project, agents))
+    return run_steps(project, steps, test_environment(project, agents, big_agents))
 
 
 def notebooks(project: Project, args: argparse.Namespace) -> int:
@@ -547,7 +560,11 @@ def parser() -> argparse.ArgumentParser:
 
     verb = verbs.add_parser("test", help="lint, types, tutorials and tests")
     verb.add_argument("--full", action="store_true", help="the slow tests, too")
-    verb.add_argument("--agents", action="store_true", help="with real agents, installed (CI=true: always)")
+    verb.add_argument(
+        "--agents",
+        action="store_true",
+        help="with real agents, installed (CI=true: always; --full: the biggest, too)",
+    )
     verb.add_argument("--python", metavar="PYTHON", help="tutorials and tests on this one: 3.13, or a path")
     verb.add_argument("--every-python", action="store_true", help="a part on each other Python found here")
     verb.add_argument("-k", metavar="EXPR", help="only these tests, and no tutorials")

@@ -335,7 +335,7 @@ def test_the_wheels_own_node_script_is_not_taken_for_a_node(
 def test_tests_learn_where_the_agents_are_and_whether_they_must_be(
     project: dev.Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("ACP_TEST_AGENTS", "ACP_TEST_REQUIRE_AGENTS"):
+    for name in ("ACP_TEST_AGENTS", "ACP_TEST_REQUIRE_AGENTS", "ACP_TEST_REQUIRE_BIG_AGENTS"):
         monkeypatch.delenv(name, raising=False)
     env = dev.test_environment(project, agents=False)
     assert "ACP_TEST_AGENTS" not in env
@@ -345,9 +345,20 @@ def test_tests_learn_where_the_agents_are_and_whether_they_must_be(
     env = dev.test_environment(project, agents=True)
     assert env["ACP_TEST_AGENTS"] == str(project.agents)
     assert env["ACP_TEST_REQUIRE_AGENTS"] == "1"
+    assert "ACP_TEST_REQUIRE_BIG_AGENTS" not in env
+    assert dev.test_environment(project, agents=True, big_agents=True)["ACP_TEST_REQUIRE_BIG_AGENTS"] == "1"
 
 
-@pytest.mark.parametrize(("ci", "flag", "wanted"), [("true", [], 1), ("", ["--agents"], 1), ("false", [], 0)])
+@pytest.mark.parametrize(
+    ("ci", "flag", "wanted"),
+    [
+        ("true", [], 1),
+        ("true", ["--full"], 1),
+        ("", ["--agents"], 1),
+        ("", ["--agents", "--full"], 2),  # the big ones, too
+        ("false", [], 0),
+    ],
+)
 def test_agents_are_installed_in_ci_or_when_asked_for(
     project: dev.Project, calls: Calls, monkeypatch: pytest.MonkeyPatch, ci: str, flag: list[str], wanted: int
 ) -> None:

@@ -139,9 +139,9 @@ class Other(Struct, frozen=True):
 
 
 class Details(Struct, frozen=True):
-    """Input of a call beyond the actions that were read from it."""
+    """Input of a call beyond the actions that were read from it; none once its question is settled."""
 
-    input: str
+    input: str = ""
     type: ClassVar[str] = "details"
     kind: ClassVar[str] = ""
     text: ClassVar[str] = ""

@@ -255,7 +255,7 @@ def _command(
     if editor and tool.kind != "execute" and _is_editor(raw):
         return None
     words = _words(raw)
-    if words is None and tool.kind in ("execute", "other") and not _names_command(raw):
+    if words is None and tool.kind == "execute" and not _names_command(raw):
         words = _in_phrases(tool, phrases)
     if words is None:
         return None

@@ -18,8 +18,11 @@ _SHELL_LINE_FLAG = re.compile(r"-[li]*c")
 
 _CD = re.compile(r"cd (?P<folder>'(?:[^']|'\\'')*'|[\w@%+=:,./-]+) && (?P<line>.+)", re.DOTALL)
 
-_GOES_ON = re.compile(r"[;\n|]|(?<!&)&(?!&)")
-"""In a line that goes on, in the wrong folder, after a `cd` that failed."""
+_GOES_ON = re.compile(r"[;\n]|\|\||(?<!&)&(?!&)")
+"""In a line that goes on, in the wrong folder, after a `cd` that failed. Of a pipe, nothing would run."""
+
+_MERGED_OUTPUT = re.compile(r"(?<=\s)[12]?>&[12](?=\s|$)")
+"""2>&1 has an "&" that ends no command."""
 
 Resolve = Callable[[str], str]
 """The real path of an absolute one; raises OSError or ValueError where there is none."""
@@ -48,7 +51,7 @@ def without_cd(line: str, cwd: str, spellings: Sequence[str], resolve: Resolve) 
     folder = _unquoted(cd["folder"])
     if folder in (cwd, *spellings):
         return cd["line"], cwd
-    if not folder.startswith("/") or _GOES_ON.search(cd["line"]):
+    if not folder.startswith("/") or _GOES_ON.search(_MERGED_OUTPUT.sub("", cd["line"])):
         return line, cwd
     try:
         return (cd["line"], folder) if resolve(folder) == folder else (line, cwd)

@@ -89,7 +89,8 @@ class ToolCall:
     title: str
     kind: str
     status: str
-    """pending, in_progress, completed, failed; ours: cancelled, unfinished."""
+    """pending, in_progress, completed, failed; ours: rejected, cancelled, unfinished, and allowed: the agent
+    asked, and said nothing more about it."""
     content: tuple[Content, ...] = field(default=(), repr=False)
     locations: tuple[Location, ...] = ()
     raw_input: Json = field(default=None, repr=False)

@@ -18,7 +18,10 @@ The rules:
   replaced in place whenever their state changes, also long after the turn's end.
 - The user's own prompt echoed back is not shown twice. A user message outside of a running turn is
   history that the agent tells: it starts a turn of status "history".
-- When a turn ends, or is being cancelled, the tool calls that are still open are closed.
+- A tool call whose question was rejected is "rejected", also if the agent then says that it failed; one
+  whose question was cancelled is "cancelled". What the agent says of it later counts all the same.
+- When a turn ends, or is being cancelled, the tool calls that are still open are closed: as "allowed" those
+  of which the agent said no more than its question.
 - What we do not know is kept and shown: an item of type "unknown", or `raw` beside what we do know.
 """
 
@@ -40,7 +43,7 @@ from .snapshot import Item, Snapshot, ToolCall, item_from_plain, snapshot_from
 RAW_KEPT = 32
 """Raw messages kept with one item: enough to see what an agent adds, bounded if it adds it to each chunk."""
 
-CLOSED_STATUSES = frozenset({"completed", "failed", "cancelled", "unfinished"})
+CLOSED_STATUSES = frozenset({"completed", "failed", "cancelled", "rejected", "allowed", "unfinished"})
 """Any other status, also one that we have never heard of, is a tool call that may still go on."""
 
 
@@ -57,6 +60,7 @@ class Transcript:
         self._tools: dict[str, str] = {}
         self._open_tools: dict[str, None] = {}
         self._asked_tools: set[str] = set()
+        self._only_asked: dict[str, bool] = {}
         self._plans: dict[str | None, str] = {}
         self._questions: dict[str, str] = {}
         self._elicitations: dict[str, str] = {}
@@ -221,7 +225,10 @@ class Transcript:
         return patches + self._close_tools("cancelled" if cancelled else "unfinished")
 
     def _close_tools(self, status: str) -> list[Patch]:
-        patches: list[Patch] = [Set(key, ("status",), status) for key in self._open_tools]
+        asked = "allowed" if status == "unfinished" else status
+        patches: list[Patch] = [
+            Set(key, ("status",), asked if self._only_asked.get(key) else status) for key in self._open_tools
+        ]
         self._open_tools.clear()
         return patches
 
@@ -276,7 +283,13 @@ class Transcript:
             key = self._tools[event.id] = added.item["key"]
             fields["status"] = added.item["status"]
             patches = [added]
+            if event.asked:
+                self._only_asked[key] = False
         else:
+            if not event.asked:
+                self._only_asked.pop(key, None)
+            if fields.get("status") == "failed" and self._state.items[key]["status"] == "rejected":
+                del fields["status"]
             if event.asked and "content" in fields:
                 fields["content"] = self._with_earlier_texts(key, fields["content"])
             patches = [Set(key, (name,), value) for name, value in fields.items()]
@@ -350,7 +363,20 @@ class Transcript:
         actions = self._state.items[key].get("actions")
         if actions:
             fields["actions"] = [brief(action) for action in actions]
-        return [Set(key, (name,), value) for name, value in fields.items()]
+        patches: list[Patch] = [Set(key, (name,), value) for name, value in fields.items()]
+        question = self._state.items[key]
+        return patches + self._call_settled(question["tool"], _outcome(question["options"], event))
+
+    def _call_settled(self, key: str | None, outcome: str) -> list[Patch]:
+        """A call that was not allowed is over, unless the agent says otherwise."""
+        if key is None or key not in self._open_tools:
+            return []
+        if outcome == "allowed":
+            if key in self._only_asked:
+                self._only_asked[key] = True
+            return []
+        del self._open_tools[key]
+        return [Set(key, ("status",), outcome)]
 
     def _elicitation(self, event: ev.ElicitationOpened) -> list[Patch]:
         fields = plain_fields(event, leave=("tool_id",))
@@ -459,6 +485,7 @@ class Transcript:
             self._tools,
             self._open_tools,
             self._asked_tools,
+            self._only_asked,
             self._plans,
             self._questions,
             self._elicitations,
@@ -521,6 +548,14 @@ _NEW_TOOL: dict[str, Json] = {
 
 
 _SETTLED = {"accept": "accepted", "decline": "declined", "cancel": "cancelled"}
+
+
+def _outcome(options: list[Json], event: ev.QuestionSettled) -> str:
+    """What the answer to a question means for its call."""
+    if event.answer is None:
+        return "rejected" if event.by in ("user", "policy") else "cancelled"
+    kind = next((it["kind"] for it in options if it["id"] == event.answer), "")
+    return "rejected" if kind.startswith("reject") else "allowed"
 
 
 def plain_fields(event: ev.Event, leave: tuple[str, ...] = ()) -> dict[str, Json]:

@@ -19,16 +19,23 @@ function terminal(fields: Partial<TerminalItem> = {}): TerminalItem {
   };
 }
 
-test.each(["pending", "in_progress", "completed", "failed", "cancelled", "unfinished", "odd_one"])(
-  "a call that is %s says so",
-  (status) => {
-    const { find } = shown([turn(), tool({ status })]);
-    const state = find(".acp-state");
-    expect(state?.dataset["status"]).toBe(status);
-    expect(state?.textContent).toContain(status.replace("_", " "));
-    expect(find(".acp-spinner") !== null).toBe(status === "in_progress");
-  },
-);
+test.each([
+  "pending",
+  "in_progress",
+  "completed",
+  "failed",
+  "rejected",
+  "cancelled",
+  "allowed",
+  "unfinished",
+  "odd_one",
+])("a call that is %s says so", (status) => {
+  const { find } = shown([turn(), tool({ status })]);
+  const state = find(".acp-state");
+  expect(state?.dataset["status"]).toBe(status);
+  expect(state?.textContent).toContain(status.replace("_", " "));
+  expect(find(".acp-spinner") !== null).toBe(status === "in_progress");
+});
 
 test.each(["read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode"])(
   "the kind %s has a drawing of its own",

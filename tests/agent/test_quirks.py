@@ -57,6 +57,22 @@ def test_an_agent_is_known_by_what_it_calls_itself() -> None:
 
 
 @pytest.mark.parametrize(
+    ("command", "lasts"),
+    [
+        (["claude-code-acp"], "in this folder"),
+        (["npx", "-y", "@agentclientprotocol/claude-agent-acp"], "until the session ends"),
+        (["kimi", "acp"], "until the session ends"),
+        (["gemini", "--acp"], "until the session ends"),
+        (["goose", "acp"], "in all folders"),
+        (["codex-acp"], "in all folders"),
+    ],
+)
+def test_how_long_an_agent_itself_remembers_is_known(command: list[str], lasts: str) -> None:
+    assert lasts in (quirks.before_start(command).always_lasts or "")
+    assert quirks.before_start(["demo"]).always_lasts is None
+
+
+@pytest.mark.parametrize(
     ("version", "holds"),
     [
         ("1.2.0", True),

@@ -129,7 +129,10 @@ def _calls(step: Json, asked: Asked, number: int) -> list[Json]:
 
 def _named(call: Json, asked: Asked) -> tuple[Tool, Json]:
     whole = re.compile(rf"(.*__)?{call['tool']}")
-    return next(it for it in asked.tools if whole.fullmatch(it.name)), call["input"]
+    for tool in asked.tools:
+        if whole.fullmatch(tool.name):
+            return tool, call["input"]
+    raise NoTool(f"no tool {call['tool']} among {', '.join(it.name for it in asked.tools)}")
 
 
 def _words(step: Json, asked: Asked) -> list[Json]:

@@ -35,6 +35,7 @@ AGENTS: dict[str, Entry] = {
     ),
     "codex": Entry("npm:@agentclientprotocol/codex-acp", ("codex-acp",), models.codex),
     "codex-acp-zed": Entry("npm:@zed-industries/codex-acp@0.16.0", ("codex-acp",), models.codex),
+    "goose": Entry("npm:@aaif/goose-acp@1.50.0", ("goose", "acp"), models.goose),
     "qwen": Entry("npm:@qwen-code/qwen-code", ("qwen", "--acp"), models.qwen),
     "opencode": Entry("npm:opencode-ai", ("opencode", "acp"), models.opencode("opencode")),
     "kilo": Entry("npm:@kilocode/cli@7.7.9", ("kilo", "acp"), models.opencode("kilo")),

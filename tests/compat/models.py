@@ -128,6 +128,14 @@ def codex(url: str, folder: Path) -> Env:
     return {"CODEX_HOME": str(folder / "codex"), "MOCK_KEY": KEY}
 
 
+def goose(url: str, folder: Path) -> Env:
+    extension = "{type: builtin, name: developer, enabled: true, bundled: true, timeout: 300}"
+    settings = f"GOOSE_MODE: approve\nextensions:\n  developer: {extension}\n"
+    _write(folder / "config" / "goose" / "config.yaml", settings)
+    model = {"GOOSE_PROVIDER": "openai", "GOOSE_MODEL": "gpt-4o", "OPENAI_HOST": url, "OPENAI_API_KEY": KEY}
+    return model | {"GOOSE_DISABLE_KEYRING": "1", "GOOSE_TELEMETRY_ENABLED": "false"}
+
+
 def opencode(name: str) -> Setup:
     """opencode, and whoever has its settings under another name."""
 

@@ -556,6 +556,50 @@ def test_a_question_without_an_answer_is_cancelled() -> None:
     assert item == Question("k1", None, "q", None, OPTIONS, "cancelled", by="turn")
 
 
+ANSWERS = (Option("yes", "Yes", "allow_once"), Option("no", "No", "reject_once"))
+ASKED = (START, ev.ToolChanged("t", asked=True), ev.QuestionAsked("q", "t", ANSWERS))
+
+
+@pytest.mark.parametrize(
+    ("answer", "by", "status"),
+    [
+        ("no", "user", "rejected"),
+        ("no", "policy", "rejected"),
+        (None, "user", "rejected"),  # the agent offers no option to reject it
+        (None, "policy", "rejected"),
+        (None, "client", "cancelled"),
+        (None, "agent", "cancelled"),
+    ],
+)
+def test_a_call_that_was_not_allowed_is_over_at_once(answer: str | None, by: str, status: str) -> None:
+    settled = ev.QuestionSettled("q", answer, by)
+    assert shown(*ASKED, settled)[1] == f"tool t {status}"
+    assert shown(*ASKED, settled, END)[1] == f"tool t {status}"
+    announced_first = (START, announced("t", status="in_progress"), *ASKED[1:], settled, END)
+    assert shown(*announced_first)[1] == f"tool t {status}"
+
+
+def test_a_rejected_call_that_fails_stays_rejected_and_one_that_goes_on_does_not() -> None:
+    rejected = (*ASKED, ev.QuestionSettled("q", "no", "user"))
+    assert shown(*rejected, ev.ToolChanged("t", status="failed"))[1] == "tool t rejected"
+    assert shown(*rejected, ev.ToolChanged("t", status="completed"))[1] == "tool t completed"
+    run = (*rejected, ev.ToolChanged("t", status="in_progress"))
+    assert shown(*run)[1] == "tool t in_progress"
+    assert shown(*run, ev.ToolChanged("t", status="failed"))[1] == "tool t failed"
+    assert shown(*run, END)[1] == "tool t unfinished"
+
+
+def test_a_call_that_existed_for_its_question_only_ends_as_allowed() -> None:
+    run = (*ASKED, ev.QuestionSettled("q", "yes", "user"))
+    assert shown(*run)[1] == "tool t pending"
+    assert shown(*run, END)[1] == "tool t allowed"
+    assert shown(*run, ev.TurnEnded("done", "cancelled"))[1] == "tool t cancelled"
+    assert shown(*run, ev.ToolChanged("t", title="x"), END)[1] == "tool t unfinished"
+    assert shown(*ASKED, END)[1] == "tool t unfinished", "it was never answered"
+    announced_first = (START, announced("t"), *ASKED[1:], ev.QuestionSettled("q", "yes", "user"), END)
+    assert shown(*announced_first)[1] == "tool t unfinished"
+
+
 def test_settling_a_question_that_was_never_asked_changes_nothing() -> None:
     assert Transcript().apply(ev.QuestionSettled("q", "yes", "user")) == []
 

@@ -21,6 +21,7 @@ import acp_notebook as acp
 from acp_notebook.agent.recordings import recording
 from tests.agents import mock_model
 from tests.agents.mock_model import use
+from tests.compat import models
 from tests.patience import be_patient
 from tests.schema import validate_all
 
@@ -42,27 +43,30 @@ COMMAND_LIMIT_MS = 600_000
 KIMI_NODE = (22, 19)
 """What its package says that it needs; with an older one it does not start."""
 
-_KIMI_SETTINGS = """\
-default_model = "mock"
-[models.mock]
-provider = "mock"
-model = "mock-model"
-max_context_size = 100000
-[providers.mock]
-type = "openai"
-base_url = "{model}/v1"
-api_key = "no-real-key"
-"""
-
 
 @dataclass(frozen=True)
 class Tools:
-    """What an agent's own tools for files and commands want to be told, where agents differ."""
+    """An agent's own tools for files and commands: their names, and those of their arguments."""
 
+    write: str = "Write"
+    read: str = "Read"
+    edit: str = "Edit"
+    run: str = "Bash"
     path: str = "path"
-    """What they call a path."""
-    command: dict[str, Any] = field(default_factory=dict)
-    """What a command must have, too."""
+    old_new: tuple[str, str] = ("old_string", "new_string")
+    of_edit: dict[str, Any] = field(default_factory=dict)
+    """What an edit must have, too."""
+    of_run: dict[str, Any] = field(default_factory=lambda: {"description": "Run it"})
+
+
+CLAUDE_TOOLS = Tools(path="file_path", of_run={"description": "Run it", "timeout": COMMAND_LIMIT_MS})
+
+GEMINI_TOOLS = Tools(
+    *("write_file", "read_file", "replace", "run_shell_command", "file_path"),
+    of_edit={"instruction": "Change it"},
+)
+
+GOOSE_TOOLS = Tools("write", "read", "edit", "shell", old_new=("before", "after"), of_run={})
 
 
 class Starter:
@@ -107,16 +111,17 @@ class Starter:
     # Steps of a script: what the model has the agent do.
 
     def write(self, path: Path, content: str) -> dict[str, Any]:
-        return use("Write", {self.tools.path: str(path), "content": content})
+        return use(self.tools.write, {self.tools.path: str(path), "content": content})
 
     def read(self, path: Path) -> dict[str, Any]:
-        return use("Read", {self.tools.path: str(path)})
+        return use(self.tools.read, {self.tools.path: str(path)})
 
     def edit(self, path: Path, old: str, new: str) -> dict[str, Any]:
-        return use("Edit", {self.tools.path: str(path), "old_string": old, "new_string": new})
+        fragments = dict(zip(self.tools.old_new, (old, new), strict=True))
+        return use(self.tools.edit, {self.tools.path: str(path)} | fragments | self.tools.of_edit)
 
     def run(self, command: str) -> dict[str, Any]:
-        return use("Bash", {"command": command, "description": "Run it"} | self.tools.command)
+        return use(self.tools.run, {"command": command} | self.tools.of_run)
 
     def sent(self) -> list[str]:
         """The methods that we called and answered, all of it valid."""
@@ -144,8 +149,7 @@ def model() -> Iterator[str]:
 def claude(model: str, tmp_path: Path) -> Iterator[Starter]:
     """claude-code-acp, with our model behind it."""
     command, env = claude_code(model, tmp_path)
-    tools = Tools(path="file_path", command={"timeout": COMMAND_LIMIT_MS})
-    yield from _started(command, env, tmp_path, tools)
+    yield from _started(command, env, tmp_path, CLAUDE_TOOLS)
 
 
 def claude_code(model: str, folder: Path) -> tuple[list[str], dict[str, str]]:
@@ -168,13 +172,29 @@ def claude_agent(model: str, tmp_path: Path) -> Iterator[Starter]:
 @pytest.fixture
 def kimi(model: str, tmp_path: Path) -> Iterator[Starter]:
     """kimi-code, with our model behind it."""
-    settings = tmp_path / "home" / "kimi"
-    settings.mkdir(parents=True)
-    (settings / "config.toml").write_text(_KIMI_SETTINGS.format(model=model))
-    env = _env(tmp_path) | {"KIMI_CODE_HOME": str(settings), "KIMI_CODE_NO_AUTO_UPDATE": "1"}
-    env["NO_PROXY"] = "127.0.0.1"
     command = [str(_module(Path(".bin", "kimi"), node=KIMI_NODE)), "acp"]
-    yield from _started(command, env, tmp_path)
+    yield from _started(command, _env(tmp_path, models.kimi, model), tmp_path)
+
+
+@pytest.fixture
+def gemini(model: str, tmp_path: Path) -> Iterator[Starter]:
+    """gemini-cli, which runs commands by itself; with our model behind it."""
+    command = [str(_module(Path(".bin", "gemini"))), "--acp"]
+    yield from _started(command, _env(tmp_path, models.gemini_cli, model), tmp_path, GEMINI_TOOLS)
+
+
+@pytest.fixture
+def goose(model: str, tmp_path: Path) -> Iterator[Starter]:
+    """goose, which asks about everything; with our model behind it."""
+    command = [str(_module(Path(".bin", "goose"), big=True)), "acp"]
+    yield from _started(command, _env(tmp_path, models.goose, model), tmp_path, GOOSE_TOOLS)
+
+
+@pytest.fixture
+def codex(model: str, tmp_path: Path) -> Iterator[Starter]:
+    """codex-acp, which reads, writes and runs by itself; with our model behind it."""
+    command = [str(_module(Path(".bin", "codex-acp"), big=True))]
+    yield from _started(command, _env(tmp_path, models.codex, model), tmp_path)
 
 
 @pytest.fixture(params=["claude", "kimi"])
@@ -204,10 +224,13 @@ def _started(
     assert "initialize" in starter.sent()
 
 
-def _module(path: Path, *, node: tuple[int, int] = (20, 0)) -> Path:
-    """A file of an installed agent; its absence is a skip or a failure."""
+def _module(path: Path, *, node: tuple[int, int] = (20, 0), big: bool = False) -> Path:
+    """A file of an installed agent; its absence is a skip or a failure. `big`: a download for --full only."""
     folder = os.environ.get("ACP_TEST_AGENTS") or str(ROOT / ".cache" / "agents")
     found = Path(folder, "node_modules", path)
+    if not found.exists() and big:
+        reason = f"{path.name} is a download of over 300 MB: `dev.py test --full --agents` installs it"
+        _absent(reason, "ACP_TEST_REQUIRE_BIG_AGENTS")
     if not found.exists():
         _absent(f"no {path} in {folder}: `dev.py test --agents` installs the real agents")
     if _node_version() < node:
@@ -224,8 +247,8 @@ def _node_version() -> tuple[int, ...]:
     return tuple(int(part) for part in said.strip().removeprefix("v").split(".")[:2])
 
 
-def _absent(reason: str) -> NoReturn:
-    if os.environ.get("ACP_TEST_REQUIRE_AGENTS") == "1":
+def _absent(reason: str, required: str = "ACP_TEST_REQUIRE_AGENTS") -> NoReturn:
+    if os.environ.get(required) == "1":
         pytest.fail(reason)
     pytest.skip(reason)
 
@@ -234,11 +257,7 @@ def _path() -> str:
     return os.pathsep.join([str(ROOT / ".cache" / "node" / "bin"), os.environ.get("PATH", os.defpath)])
 
 
-def _env(folder: Path) -> dict[str, str]:
+def _env(folder: Path, setup: models.Setup = models.none, model: str = "") -> dict[str, str]:
     """A home of its own: nothing is read from the user's, nothing is written there."""
     home = folder / "home"
-    names = {"HOME": "", "XDG_CONFIG_HOME": "config", "XDG_DATA_HOME": "data", "XDG_CACHE_HOME": "cache"}
-    names |= {"XDG_STATE_HOME": "state", "XDG_RUNTIME_DIR": "runtime", "TMPDIR": "tmp"}
-    for name in names.values():
-        (home / name).mkdir(parents=True, exist_ok=True)
-    return {"PATH": _path()} | {variable: str(home / name) for variable, name in names.items()}
+    return models.home(home, _path()) | setup(model, home)

@@ -121,6 +121,44 @@ TABLE = (
     ),
     Entry(
         "claude-code-acp",
+        Quirks(always_lasts="for every use of this tool in this folder (.claude/settings.local.json)"),
+        "It adds a rule for the whole tool to its settings: after one command it asks about none, even in "
+        "a new process. Seen in 0.16.2.",
+    ),
+    Entry(
+        "claude-agent-acp",
+        Quirks(
+            always_lasts='until the session ends; if it says "don\'t ask again", for good in this folder '
+            "(.claude/settings.local.json)"
+        ),
+        "It allows all edits by a mode of the session; rules for commands, tools and hosts go into the "
+        "folder's settings. Seen in 0.99.1.",
+    ),
+    Entry(
+        "kimi|kimi-code",
+        Quirks(always_lasts="for this very command, until the session ends"),
+        "It keeps a rule with the whole command line in the session; a new session asks. Seen in 2.1.0.",
+    ),
+    Entry(
+        "gemini|gemini-cli",
+        Quirks(always_lasts="for this program, or for all edits, until the session ends"),
+        "After `touch a` it does not ask about `touch b`, but about `mkdir c`; after one edit it asks about "
+        "none. A new session asks. Seen in 0.61.0.",
+    ),
+    Entry(
+        "goose",
+        Quirks(always_lasts="for every use of this tool in all folders (its permission.yaml)"),
+        "It adds the whole tool to its settings: after one command it asks about none, in no folder. Seen in "
+        "1.50.0.",
+    ),
+    Entry(
+        "codex-acp",
+        Quirks(always_lasts="for commands that begin like this, in all folders (its rules/default.rules)"),
+        "It adds a rule with the beginning of the command to its settings; a new process does not ask. Seen "
+        "in 2.6.0.",
+    ),
+    Entry(
+        "claude-code-acp",
         Quirks(env={"CLAUDECODE": None}),
         "Where this variable is set it refuses to start a session. It is set in every shell that Claude Code "
         "opens, and so in the kernels of a JupyterLab that was started from one. Seen in 0.16.2.",

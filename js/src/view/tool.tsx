@@ -121,6 +121,7 @@ function Heading({ item, linked = false }: { item: ToolItem; linked?: boolean })
 const MARKS: Record<string, string> = {
   completed: "✓",
   failed: "✕",
+  rejected: "⊘",
   cancelled: "⊘",
   unfinished: "…",
   pending: "○",
