@@ -123,3 +123,70 @@ def test_hostile_texts_stay_texts(open_notebook: Open, host: str) -> None:
     assert_harmless(notebook, COUNT * 40)
     assert errors == []
     assert foreign == []
+
+
+PAINTING = ROOT / "tests" / "agents" / "painting.py"
+
+COVERED = """selector => {
+    let covered = 0, points = 0;
+    for (const it of document.querySelectorAll(selector)) {
+        it.scrollIntoView({ block: "center" });
+        const { left, top, right, bottom } = it.getBoundingClientRect();
+        for (let x = left + 2; x < right - 1; x += 6)
+            for (let y = Math.max(top + 2, 0); y < Math.min(bottom - 1, innerHeight); y += 4) {
+                const hit = document.elementFromPoint(x, y);
+                points++;
+                if (!it.contains(hit) && !hit?.contains(it)) covered++;
+            }
+    }
+    return { covered, points };
+}"""
+"""How many points of these elements belong to something else."""
+
+OTHERS_HIDDEN = """
+    .acp-message:not([data-honest]), .acp-thought, .acp-tool-body { visibility: hidden !important; }
+"""
+
+TYPESET = """() => {
+    const formulas = [...document.querySelectorAll(".acp-math")];
+    return formulas.length > 30 && formulas.every((it) => it.querySelector("mjx-container"));
+}"""
+
+
+@pytest.mark.parametrize("host", ["lab", pytest.param("notebook", marks=pytest.mark.slow)])
+def test_nothing_is_painted_over_a_question(open_notebook: Open, host: str) -> None:
+    connect = f"import acp_notebook as acp\ns = acp.connect([{sys.executable!r}, {str(PAINTING)!r}])"
+    notebook = open_notebook([connect, "s", "turn = s.prompt('go');"], host=host)
+    notebook.run(0, 1, 2)
+    page, turn = notebook.page, notebook.turn(2)
+    expect(turn).to_contain_text("All said.", timeout=SLOW_S * 1000)
+    page.wait_for_function(TYPESET)
+    page.evaluate(
+        """() => {
+            for (const it of document.querySelectorAll(".acp-message"))
+                if (it.textContent === "An honest message.") it.dataset.honest = "";
+        }"""
+    )
+    for what in (
+        ".acp-question",
+        ".acp-question button",
+        "[data-honest]",
+        ".acp-tool > .acp-fold > summary",
+        ".acp-status",
+        ".acp-composer",
+        ".acp-header",
+        ".jp-InputArea-editor",
+    ):
+        found = page.evaluate(COVERED, what)
+        assert found["points"] > 0, what
+        assert found["covered"] == 0, (what, found)
+
+    # What is painted is not always what is hit: without the others, every pixel is the same.
+    for view in (turn, notebook.panel(1)):
+        for part in (view.locator(".acp-question"), view.locator("[data-honest]")):
+            part.scroll_into_view_if_needed()
+            beside = part.screenshot(animations="disabled")
+            style = page.add_style_tag(content=OTHERS_HIDDEN)
+            alone = part.screenshot(animations="disabled")
+            style.evaluate("it => it.remove()")
+            assert beside == alone
