@@ -71,7 +71,9 @@ export type Action =
     }
   | { readonly type: "fetch"; readonly url: string }
   /** `input`: what the agent says, as JSON. */
-  | { readonly type: "other"; readonly kind: string; readonly input?: string };
+  | { readonly type: "other"; readonly kind: string; readonly input?: string }
+  /** Input of the call beyond the other actions. */
+  | { readonly type: "details"; readonly input: string };
 
 interface Texts {
   readonly path: string;
@@ -169,7 +171,7 @@ export interface ToolItem extends Base {
   /** Done, or asked of the client, without a question to the user before. */
   readonly unprompted?: boolean;
   /** What the call runs. */
-  readonly command?: string;
+  readonly command?: string | null;
 }
 
 export interface PlanItem extends Base {
@@ -186,7 +188,8 @@ export interface QuestionItem extends Base {
   readonly tool: string | null;
   readonly options: readonly Option[];
   readonly offers?: readonly Offer[];
-  /** Exactly what an allow covers; absent in transcripts of older versions. Settled: without texts. */
+  /** Exactly what an allow covers; absent where nothing is described, and in transcripts of older versions.
+      Settled: without texts. */
   readonly actions?: readonly Action[];
   /** The buttons, in order; absent in transcripts of older versions. */
   readonly answers?: readonly Answer[];

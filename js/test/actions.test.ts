@@ -98,6 +98,8 @@ test.each<[Action, string]>([
   [{ type: "move", path: "a" }, "Movea"],
   [{ type: "fetch", url: "https://a.example/\u202e" }, "Fetchhttps://a.example/‹U+202E›"],
   [{ type: "other", kind: "switch_mode", input: "{}" }, "Switch mode{}\n"],
+  [{ type: "details", input: '{"a": 1}' }, 'The agent also says:{"a": 1}\n'],
+  [{ type: "teleport" } as unknown as Action, '{\n  "type": "teleport"\n}\n'],
 ])("%j", (it, text) => {
   expect(action(asks([it]).el)).toBe(text);
 });
@@ -109,7 +111,10 @@ test("a file without its content says that nothing of it is covered", () => {
 });
 
 test("a question that describes nothing says so", () => {
-  expect(asks([]).find(".acp-actions-none")?.textContent).toMatch(/^The agent does not say/);
+  const none = (fields: object) => shown([turn(), question(fields)]).find(".acp-actions-none");
+  expect(none({ actions: [] })?.textContent).toMatch(/^No file and no command is described here/);
+  expect(none({ answers: [] })).not.toBeNull();
+  expect(none({})).toBeNull(); // an older kernel's
 });
 
 test("changed metadata of a notebook is a table", () => {

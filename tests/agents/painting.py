@@ -1,13 +1,14 @@
 """An agent whose texts try to be painted over what stands around them: `python painting.py`.
 
-It says each text before and after a question, and in the question's own call. Standard library only.
-When the question is answered it says "after" and ends the turn.
+For a prompt that is a number it says a few of them before and after a question, and in the question's own
+call. Standard library only. When the question is answered it ends the turn.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 RULE = r"\Rule{60em}{60em}{60em}"
@@ -65,10 +66,14 @@ def say(session: str, text: str, id: str) -> None:
     update(session, "agent_message_chunk", content=block(text), messageId=id)
 
 
-def ask(session: str) -> None:
-    inside = [{"type": "content", "content": block(text)} for text in TEXTS]
+EACH = 4
+"""In one turn: all of them are near the end, which browsers draw with the least care."""
+
+
+def ask(session: str, texts: Sequence[str]) -> None:
+    inside = [{"type": "content", "content": block(text)} for text in texts]
     call = {
-        "toolCallId": "call",
+        "toolCallId": f"call {texts[0]}",
         "title": f"Run {STACK}",
         "kind": "execute",
         "status": "in_progress",
@@ -83,20 +88,17 @@ def ask(session: str) -> None:
     send(method="session/request_permission", id="ask", params=params)
 
 
-def prompted(session: str) -> None:
-    for at, text in enumerate(TEXTS):
-        say(session, text, f"before{at}")
-        update(session, "agent_thought_chunk", content=block(text), messageId=f"thought{at}")
-    say(session, "An honest message.", "honest")
-    for at, text in enumerate(TEXTS):
-        say(session, text, f"near{at}")
-    ask(session)
-    for at, text in enumerate(TEXTS):
-        say(session, text, f"behind{at}")
-    say(session, "All said.", "last")
+def prompted(session: str, number: int) -> None:
+    texts = TEXTS[number * EACH : (number + 1) * EACH]
+    for at, text in enumerate(texts):
+        say(session, text, f"before{number}-{at}")
+    say(session, f"An honest message, number {number}.", f"honest{number}")
+    ask(session, texts)
+    for at, text in enumerate(texts):
+        say(session, text, f"behind{number}-{at}")
+    say(session, "All said.", f"last{number}")
     while read().get("id") != "ask":
         pass
-    say(session, "after", "after")
 
 
 def main() -> None:
@@ -108,7 +110,7 @@ def main() -> None:
         elif method == "session/new":
             send(id=id, result={"sessionId": "painting"})
         elif method == "session/prompt":
-            prompted(params["sessionId"])
+            prompted(params["sessionId"], int(params["prompt"][0]["text"]))
             send(id=id, result={"stopReason": "end_turn"})
         elif id is not None:
             send(id=id, error={"code": -32601, "message": "unknown"})

@@ -2,8 +2,8 @@
 
 const CONTROLS = String.raw`\x00-\x08\x0b-\x1f\x7f-\x9f`;
 const HIDDEN = String.raw`\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\ufff9-\ufffb\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}`;
-/** They look like a space, or like nothing, and a shell takes them for a letter. */
-const LOOK_ALIKES = String.raw`\u00a0\u1680\u2000-\u200a\u202f\u205f\u2800\u3000\ufe00-\ufe0e\uffa0\u{1d159}`;
+/** They look like a space, or like nothing, though Unicode does not count them as blanks. */
+const LOOK_ALIKES = String.raw`\u180b-\u180f\u2800\ufe00-\ufe0e\uffa0\u{1d159}`;
 /** More marks than this on one letter are drawn over the lines around it. */
 const MARKS = String.raw`\p{M}{5,}`;
 
@@ -50,8 +50,9 @@ const INDENT = 40;
 /** Longer runs of empty lines, too. */
 const EMPTY_LINES = 3;
 
+/** Blanks; whatever Unicode counts as a control, a format, a blank, or does not know; stacks of marks. */
 const UNSEEN = new RegExp(
-  `[ \\t]+|([${CONTROLS}${HIDDEN}${LOOK_ALIKES}\\ud800-\\udfff])\\1*|(?<!\\p{ExtPict})\\ufe0f+|${MARKS}`,
+  `[ \\t]+|([\\p{C}\\p{Z}${HIDDEN}${LOOK_ALIKES}])\\1*|(?<!\\p{ExtPict})\\ufe0f+|${MARKS}`,
   "gu",
 );
 

@@ -12,7 +12,7 @@ import { changeOf } from "./rows";
 import { capital, spoken } from "./words";
 
 const NOTHING =
-  "The agent does not say what it will do. An allow answers the agent only: if it then asks the notebook to write a file or to run a command, you are asked again.";
+  "No file and no command is described here. An allow answers the agent only: if the agent then asks the notebook to write a file or to run a command, you are asked again.";
 const NO_CONTENT =
   "The content is not shown, so an allow does not cover it: if the agent asks the notebook to write the file, you are asked again.";
 
@@ -106,11 +106,14 @@ function inside(action: Action) {
       return (
         <>
           <Head icon={action.kind} verb={capital(spoken(action.kind))} />
-          {action.input !== undefined && (
-            <pre class="acp-exact" aria-label="What the agent says it will do">
-              <ExactLines text={action.input} />
-            </pre>
-          )}
+          {action.input !== undefined && <Input text={action.input} />}
+        </>
+      );
+    case "details":
+      return (
+        <>
+          <div class="acp-action-note">The agent also says:</div>
+          <Input text={action.input} />
         </>
       );
     case "edit":
@@ -120,7 +123,9 @@ function inside(action: Action) {
           <Note text={NO_CONTENT} />
         </>
       );
-    default:
+    case "read":
+    case "delete":
+    case "move":
       return (
         <Head
           icon={action.type}
@@ -129,7 +134,18 @@ function inside(action: Action) {
           target={action.target}
         />
       );
+    default:
+      // A newer kernel may describe more than this module knows.
+      return <Input text={JSON.stringify(action satisfies never, null, 2)} />;
   }
+}
+
+function Input({ text }: { text: string }) {
+  return (
+    <pre class="acp-exact" aria-label="What the agent says">
+      <ExactLines text={text} />
+    </pre>
+  );
 }
 
 interface HeadProps {

@@ -62,7 +62,9 @@ function Open({ item, inside, sent, live, emit, about }: Props & { about: string
     if (why === null) choose(answer);
     else setIgnored(`Click ignored: ${why}. Click again.`);
   };
-  const count = item.actions?.length ?? 0;
+  // A kernel that makes the answers describes what it can, too.
+  const actions = item.actions ?? (item.answers ? [] : undefined);
+  const count = actions?.filter(({ type }) => type !== "details").length ?? 0;
   const asks = count > 1 ? `Allow these ${count} actions?` : "Allow this?";
   return (
     <div
@@ -80,7 +82,7 @@ function Open({ item, inside, sent, live, emit, about }: Props & { about: string
         <span role="status">{inside ? asks : "The agent asks for permission"}</span>
         {!inside && about !== "this" && <span class="acp-title"> {about}</span>}
       </div>
-      {item.actions && <Actions actions={item.actions} />}
+      {actions && <Actions actions={actions} />}
       <div class="acp-options">
         {answers.map(({ id, name, meaning, key, note }) => (
           <button

@@ -201,7 +201,7 @@ function Raw({ item, open, emit }: { item: ToolItem; open: boolean; emit: Emit }
 
 /** What the call runs, where its title does not say it already. */
 function commandOf({ command, title }: ToolItem): string | undefined {
-  return command === undefined || title.replace(/^`|`$/g, "") === command ? undefined : command;
+  return command == null || title.replace(/^`|`$/g, "") === command ? undefined : command;
 }
 
 /** The question shows it, in full. */
