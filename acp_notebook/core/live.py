@@ -65,6 +65,14 @@ class Described(Struct, frozen=True):
     """The id of the cell that the user is at."""
 
 
+class Applied(Struct, frozen=True):
+    """What a page did beyond the operations themselves."""
+
+    unrendered: tuple[str, ...] = ()
+    """Markdown cells that would load something from elsewhere: left as they are written, until the user
+    runs them."""
+
+
 class OpenNotebooks(Protocol):
     """The notebooks that pages have open, by their real paths on this machine."""
 
@@ -73,7 +81,9 @@ class OpenNotebooks(Protocol):
     async def read(self, path: str) -> dict[str, Json]:
         """The notebook as it is in the page; raises Unreachable."""
 
-    async def apply(self, path: str, operations: Sequence[Operation], *, holds: str | None = None) -> None:
+    async def apply(
+        self, path: str, operations: Sequence[Operation], *, holds: str | None = None
+    ) -> Applied | None:
         """All of them or none; raises Stale, Failed, Unreachable.
 
         `holds`: the hash of a file whose changes these are; from then on the page counts it as known.

@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 from ..core.intents import Doc, Hello
 from ..core.ipynb import Operation
 from ..core.live import (
+    Applied,
     Described,
     Failed,
     FileFacts,
@@ -163,11 +164,15 @@ class Documents:
         page.path = described.path
         return described
 
-    async def change(self, page: _Page, operations: Sequence[Operation], holds: str | None = None) -> None:
+    async def change(
+        self, page: _Page, operations: Sequence[Operation], holds: str | None = None
+    ) -> Applied | None:
         """All or nothing, as one step for the user to undo."""
         if page.clock is None:  # else the page could not tell whether it comes too late
             await self._ask(page, "ping")
-        await self._ask(page, "apply", operations=[plain(it) for it in operations], holds=holds)
+        done = await self._ask(page, "apply", operations=[plain(it) for it in operations], holds=holds)
+        applied: Applied | None = converted(done, Applied | None)
+        return applied
 
     async def save(self, page: _Page) -> None:
         if page.clock is None:
@@ -288,8 +293,10 @@ class Documents:
     async def read(self, path: str) -> dict[str, Any]:
         return (await self.describe(await self._page_of(path))).notebook
 
-    async def apply(self, path: str, operations: Sequence[Operation], *, holds: str | None = None) -> None:
-        await self.change(await self._page_of(path), operations, holds)
+    async def apply(
+        self, path: str, operations: Sequence[Operation], *, holds: str | None = None
+    ) -> Applied | None:
+        return await self.change(await self._page_of(path), operations, holds)
 
     async def known(self, path: str) -> FileFacts | None:
         located: Located = converted(await self._ask(await self._page_of(path), "locate"), Located)

@@ -3,6 +3,7 @@
 // widgets of the session's turns.
 
 import type { AnyModel, InitializeProps, RenderProps } from "@anywidget/types";
+import { cellsOf } from "./cells";
 import { attach, contextOf, hostOf, registerWidget, watchKernel } from "./document";
 import type { OpenDocument } from "./document";
 import { perFrame } from "./frame";
@@ -60,7 +61,10 @@ function open(model: AnyModel, signal: AbortSignal): Mount {
   if (page) markChanges(store, page, signal);
   const context = contextOf(manager);
   // With collaboration the server has the document too, and changes of ours would not be the user's.
-  const live = page && liveDocument(context as LiveContext | null);
+  const shown = new Set<string>();
+  const live =
+    page &&
+    liveDocument(context as LiveContext | null, (shared) => cellsOf(manager, shown, shared));
   const introduction: Introduction = {
     view: randomId(),
     document: page !== null,
@@ -100,6 +104,7 @@ function open(model: AnyModel, signal: AbortSignal): Mount {
   };
   return (turn, el, viewSignal, modelId, page) => {
     registerWidget(modelId, session, turn);
+    shown.add(modelId);
     const inserting = live ? { insert: inserter(live, modelId) } : {};
     mountView(store, connection.emit, turn, el, viewSignal, {
       ...host,
@@ -125,7 +130,7 @@ const PROSE: ReadonlySet<string> = new Set(["markdown", "md"]);
 function inserter(live: Live, modelId: string): (source: string, language: string) => void {
   return (source, language) => {
     const type = PROSE.has(language.toLowerCase()) ? "markdown" : "code";
-    live.insertBelow(modelId, source.replace(/\n$/, ""), type);
+    void live.insertBelow(modelId, source.replace(/\n$/, ""), type).catch(console.error);
   };
 }
 

@@ -5,7 +5,9 @@
 // checked first and then carried out all together, as one step for the user to undo.
 
 import { WIDGET_VIEW } from "./document";
+import type { HostCells } from "./cells";
 import { sourceHash } from "./hash";
+import { fetchesRemote } from "./remote";
 import { never } from "./types";
 import type { DocAnswer, DocOperation, DocRequest, Fields, Json } from "./types";
 
@@ -93,12 +95,16 @@ export interface Live {
   /** Answers by messages; there can be several for one request. */
   answer(request: DocRequest, send: (answer: DocAnswer) => void): Promise<void>;
   /** Puts a cell below the one that shows that widget; at the end if there is none. */
-  insertBelow(model: string, source: string, type: string): void;
+  insertBelow(model: string, source: string, type: string): Promise<void>;
 }
+
+/** Finds the host's view of the document. */
+export type FindCells = (shared: SharedNotebook) => Promise<HostCells | null>;
 
 /** null where the document cannot be reached, or not in the ways that we need. */
 export function liveDocument(
   context: LiveContext | null,
+  findCells: FindCells,
   now: () => number = Date.now,
 ): Live | null {
   const shared = context?.model.sharedModel;
@@ -110,7 +116,7 @@ export function liveDocument(
     try {
       if (request.until !== null && now() > request.until)
         throw new Refusal("expired", "the request came too late");
-      const result = await carriedOut(context, shared, request);
+      const result = await carriedOut(context, shared, findCells, request);
       return JSON.stringify({ result });
     } catch (error) {
       const code = error instanceof Refusal ? error.code : "failed";
@@ -133,11 +139,11 @@ export function liveDocument(
         send({ t: "doc", view, rid, text, part, of: parts.length, now: now() }),
       );
     },
-    insertBelow(model, source, type) {
+    async insertBelow(model, source, type) {
       const showing = shared.cells.find((cell) => shows(cell, model)) ?? shared.cells.at(-1);
       const after = showing ? idOf(showing) : null;
       const made = { op: "insert", id: newId(), after, cell_type: type, source } as const;
-      applied(shared, [{ ...made, metadata: {}, attachments: {} }]);
+      await applied(shared, [{ ...made, metadata: {}, attachments: {} }], findCells);
     },
   };
 }
@@ -158,6 +164,7 @@ export function split(text: string, size = PART_CHARS): string[] {
 async function carriedOut(
   context: LiveContext,
   shared: SharedNotebook,
+  findCells: FindCells,
   request: DocRequest,
 ): Promise<Json> {
   if (!HARMLESS.has(request.op) && request.until === null)
@@ -175,8 +182,8 @@ async function carriedOut(
       };
     case "apply":
       return request.holds
-        ? adopted(context, shared, request.operations, request.holds)
-        : applied(shared, request.operations);
+        ? adopted(context, shared, findCells, request.operations, request.holds)
+        : applied(shared, request.operations, findCells);
     case "save":
       await context.save();
       return null;
@@ -223,14 +230,15 @@ function factsOf(model: ContentsModel | null | undefined): Json {
 async function adopted(
   context: LiveContext,
   shared: SharedNotebook,
+  findCells: FindCells,
   operations: readonly DocOperation[],
   hash: string,
-): Promise<null> {
+): Promise<Applied> {
   const file = await fileOf(context);
   if (file?.hash !== hash) throw new Refusal("stale", "the file was changed once more");
-  applied(shared, operations);
+  const done = await applied(shared, operations, findCells);
   context._updateContentsModel?.({ ...context.contentsModel, ...file });
-  return null;
+  return done;
 }
 
 /** The file may have been changed by others: the tab follows, unless something in it is not saved. */
@@ -264,16 +272,48 @@ function idOf(cell: SharedCell): string {
   return String(cell.getId?.() ?? cell.id ?? "");
 }
 
+/** The markdown cells that were left as they are written, if there are any. */
+type Applied = { unrendered: string[] } | null;
+
 /** All of them or none. */
-function applied(shared: SharedNotebook, operations: readonly DocOperation[]): null {
+async function applied(
+  shared: SharedNotebook,
+  operations: readonly DocOperation[],
+  findCells: FindCells,
+): Promise<Applied> {
+  const unrendered = remoteCells(shared, operations);
+  const cells = unrendered.length > 0 ? await findCells(shared) : null;
+  if (unrendered.length > 0 && !cells)
+    throw new Refusal(
+      "failed",
+      "a markdown cell would load something from elsewhere, and this page cannot prevent it",
+    );
   check(shared, operations);
+  // Before, for those that are there; at once after, for those that come: hosts render a little later.
+  for (const id of unrendered) cells?.unrender(id);
   asOneStep(shared, operations, () => {
     const now = new Cells(shared);
     for (const operation of operations) carryOut(shared, now, operation);
     // Hosts put a cell into an empty notebook, as a step of their own that no undo gets past.
     if (now.empty) now.insert(0, newId(), { ...blank(NOTHING), metadata: {} });
   });
-  return null;
+  for (const id of unrendered) cells?.unrender(id);
+  return unrendered.length > 0 ? { unrendered } : null;
+}
+
+/** The markdown cells into which something comes that would be fetched from elsewhere. */
+function remoteCells(shared: SharedNotebook, operations: readonly DocOperation[]): string[] {
+  const old = new Map(shared.cells.map((cell) => [idOf(cell), cell]));
+  const ids = operations.flatMap((operation) => {
+    const { op, id } = operation;
+    if (op === "move") {
+      const cell = old.get(id);
+      return cell?.cell_type === "markdown" && fetchesRemote(cell.getSource()) ? [id] : [];
+    }
+    if (op !== "insert" && op !== "replace") return [];
+    return operation.cell_type === "markdown" && fetchesRemote(operation.source) ? [id] : [];
+  });
+  return [...new Set(ids)];
 }
 
 const NOTHING: Written = { cell_type: "code", source: "", attachments: {} };

@@ -51,6 +51,71 @@ export interface Offer {
   scope: string;
 }
 
+/** What the agent would do: made by the kernel, see core/actions.py; views draw it and derive nothing. */
+export type Action =
+  | {
+      readonly type: "command";
+      /** The exact line that the shell gets. */
+      readonly line: string;
+      readonly cwd: string;
+      /** Every variable that counts. */
+      readonly env?: readonly (readonly [string, string])[];
+    }
+  | Write
+  | NotebookWrite
+  /** "edit": a file is named, but not what it would hold; an allow covers nothing of it. */
+  | {
+      readonly type: "read" | "delete" | "move" | "edit";
+      readonly path: string;
+      readonly target?: string;
+    }
+  | { readonly type: "fetch"; readonly url: string }
+  /** `input`: what the agent says, as JSON. */
+  | { readonly type: "other"; readonly kind: string; readonly input?: string }
+  /** Input of the call beyond the other actions. */
+  | { readonly type: "details"; readonly input: string };
+
+interface Texts {
+  readonly path: string;
+  /** The real path, where it is another one. */
+  readonly target?: string;
+  /** Absent: there is no such file yet. */
+  readonly old_text?: string;
+  readonly new_text?: string;
+  readonly note?: string;
+}
+
+export interface Write extends Texts {
+  readonly type: "write";
+  /** The texts are a part of the file. */
+  readonly fragment?: boolean;
+}
+
+/** The texts are percent scripts: each cell begins with a line "# %% …". */
+export interface NotebookWrite extends Texts {
+  readonly type: "notebook";
+  readonly metadata?: readonly MetadataChange[];
+}
+
+export interface MetadataChange {
+  /** The notebook, or which cell. */
+  readonly where: string;
+  readonly name: string;
+  readonly before?: string;
+  readonly after?: string;
+}
+
+/** A button of a question. */
+export interface Answer {
+  readonly id: string;
+  readonly name: string;
+  /** allow_once, allow_session, allow_always, reject, agent_always (the agent remembers it), other */
+  readonly meaning: string;
+  /** The digit that chooses it. */
+  readonly key?: string;
+  readonly note?: string;
+}
+
 // ---- items
 
 interface Base {
@@ -105,6 +170,8 @@ export interface ToolItem extends Base {
   readonly name?: string;
   /** Done, or asked of the client, without a question to the user before. */
   readonly unprompted?: boolean;
+  /** What the call runs. */
+  readonly command?: string | null;
 }
 
 export interface PlanItem extends Base {
@@ -121,6 +188,11 @@ export interface QuestionItem extends Base {
   readonly tool: string | null;
   readonly options: readonly Option[];
   readonly offers?: readonly Offer[];
+  /** Exactly what an allow covers; absent where nothing is described, and in transcripts of older versions.
+      Settled: without texts. */
+  readonly actions?: readonly Action[];
+  /** The buttons, in order; absent in transcripts of older versions. */
+  readonly answers?: readonly Answer[];
   readonly status: string;
   readonly answer?: string | null;
   readonly by?: string | null;

@@ -76,7 +76,7 @@ const signs = { same: " ", gone: "-", new: "+" };
 
 function unified(before: string, after: string): string[] {
   return changeOf(before, after).rows.map((row) =>
-    row.kind === "gap" ? `… ${row.count}` : signs[row.kind] + text(row),
+    row.kind === "gap" ? `… ${row.lines.length}` : signs[row.kind] + text(row),
   );
 }
 

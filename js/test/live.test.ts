@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { expect, test, vi } from "vitest";
 import { sha256, sourceHash } from "../src/hash";
+import type { HostCells } from "../src/cells";
 import { liveDocument, split } from "../src/live";
 import type { LiveContext } from "../src/live";
 import type { DocAnswer, DocOperation, DocRequest, Fields, Json } from "../src/types";
@@ -97,7 +98,9 @@ function opened(...sources: string[]) {
     _manager: { contents: { get: () => Promise.resolve(disk) } },
   };
   const clock = { now: 1000 };
-  const live = liveDocument(context as unknown as LiveContext, () => clock.now);
+  const host: { cells: HostCells | null } = { cells: null };
+  const find = () => Promise.resolve(host.cells);
+  const live = liveDocument(context as unknown as LiveContext, find, () => clock.now);
   if (!live) throw new Error("not reachable");
   let number = 0;
   const ask = async (fields: Record<string, unknown>) => {
@@ -108,7 +111,7 @@ function opened(...sources: string[]) {
   };
   const apply = (...operations: DocOperation[]) => ask({ op: "apply", operations });
   const texts = () => cells.map(({ source }) => source);
-  return { live, ask, apply, cells, shared, context, disk, clock, texts, transactions };
+  return { live, ask, apply, cells, shared, context, disk, clock, host, texts, transactions };
 }
 
 const insert = (id: string, after: string | null, source: string): DocOperation => ({
@@ -329,12 +332,41 @@ test("a cell is inserted below the one that shows the widget, else at the end", 
   const { live, cells, texts } = opened("a", "b");
   const view = { "application/vnd.jupyter.widget-view+json": { model_id: "m" } };
   (cells[0] as Cell).outputs = [{ output_type: "display_data", data: view, metadata: {} }];
-  live.insertBelow("m", "below a", "code");
-  live.insertBelow("other", "last", "markdown");
+  void live.insertBelow("m", "below a", "code");
+  void live.insertBelow("other", "last", "markdown");
   expect(texts()).toEqual(["a", "below a", "b", "last"]);
 });
 
 test("where the document cannot be reached there is nothing", () => {
-  expect(liveDocument(null)).toBeNull();
-  expect(liveDocument({ model: {} } as unknown as LiveContext)).toBeNull();
+  const find = () => Promise.resolve(null);
+  expect(liveDocument(null, find)).toBeNull();
+  expect(liveDocument({ model: {} } as unknown as LiveContext, find)).toBeNull();
+});
+
+// ---- what would be fetched from elsewhere
+
+const REMOTE = "![x](https://evil.example/x)";
+
+test("a markdown cell with something from elsewhere in it is left as it is written", async () => {
+  const { apply, cells, host, texts } = opened("# Title", "code");
+  Object.assign(cells[0] as Cell, { cell_type: "markdown" });
+  const steps: string[] = [];
+  host.cells = { unrender: (id) => void steps.push(`${id} ${texts().join("|")}`) };
+  const inserted = { ...insert("new", "c0", REMOTE), cell_type: "markdown" } as DocOperation;
+  const answer = await apply(inserted, replaced("c0", "# Title", `# Title ${REMOTE}`, "markdown"));
+  expect(answer).toEqual({ result: { unrendered: ["new", "c0"] } });
+  const [before, after] = ["# Title|code", `# Title ${REMOTE}|${REMOTE}|code`];
+  expect(steps).toEqual([`new ${before}`, `c0 ${before}`, `new ${after}`, `c0 ${after}`]);
+});
+
+test("where the page cannot leave it so, nothing is changed", async () => {
+  const { apply, texts } = opened("a");
+  const inserted = { ...insert("new", "c0", REMOTE), cell_type: "markdown" } as DocOperation;
+  expect(await apply(inserted)).toMatchObject({ error: { code: "failed" } });
+  expect(texts()).toEqual(["a"]);
+});
+
+test("code may name what it likes", async () => {
+  const { apply } = opened("a");
+  expect(await apply(insert("new", "c0", REMOTE))).toEqual({ result: null });
 });

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { Item } from "../src/types";
 import { inSight } from "../src/view/focus";
-import { ARM_MS } from "../src/view/permission";
+import { ARM_MS, CLICK_MS } from "../src/view/guard";
 import { question, turn } from "./helpers";
 import { press, settled, shown, tool, wired } from "./mounted";
 
@@ -105,15 +105,63 @@ test("keys that are meant for something else do not answer", () => {
   expect(emit).not.toHaveBeenCalled();
 });
 
-test("what is typed in its first moment does not answer, and goes nowhere else", () => {
-  const { box, emit } = asked();
-  now = ARM_MS - 1;
-  const outside = vi.fn();
-  document.body.addEventListener("keydown", outside);
-  expect(press(box, "1").defaultPrevented).toBe(true);
-  document.body.removeEventListener("keydown", outside);
-  expect(outside).not.toHaveBeenCalled();
+test.each(["1", "Enter", "Escape"])(
+  "%s in its first moment does not answer, goes nowhere else, and the question says so",
+  async (key) => {
+    const { box, emit, find } = asked();
+    now = ARM_MS - 1;
+    const outside = vi.fn();
+    document.body.addEventListener("keydown", outside);
+    expect(press(box, key).defaultPrevented).toBe(true);
+    document.body.removeEventListener("keydown", outside);
+    expect(outside).not.toHaveBeenCalled();
+    expect(emit).not.toHaveBeenCalled();
+    await settled();
+    expect(find(".acp-ignored[role=status]")?.textContent).toBe(
+      "Key ignored: this question just appeared. Press it again.",
+    );
+    now = ARM_MS;
+    press(box, key);
+    expect(emit).toHaveBeenCalledOnce();
+    await settled();
+    expect(find(".acp-ignored")?.textContent).toBe("");
+  },
+);
+
+test("a click as it appears does not answer, and the question says so", async () => {
+  const { emit, find } = asked();
+  const button = find("[data-acp-option='yes']");
+  now = CLICK_MS - 1;
+  button?.click();
+  await settled();
   expect(emit).not.toHaveBeenCalled();
+  expect(find(".acp-ignored")?.textContent).toMatch(/^Click ignored: this question just appeared/);
+  now = CLICK_MS;
+  button?.click();
+  expect(emit.mock.calls).toEqual([[answer("yes")]]);
+});
+
+test("a click on a button that moved under a resting mouse does not answer", async () => {
+  const { emit, find } = asked();
+  const button = find("[data-acp-option='yes']");
+  const point = (type: string, screenX: number) =>
+    button?.dispatchEvent(
+      new PointerEvent(type, { bubbles: true, pointerType: "mouse", screenX, screenY: 5 }),
+    );
+  const click = () => button?.dispatchEvent(new MouseEvent("click", { bubbles: true, detail: 1 }));
+  point("pointermove", 7);
+  now = 10_000;
+  point("pointerenter", 7); // the mouse is where it was
+  now += CLICK_MS - 1;
+  click();
+  await settled();
+  expect(emit).not.toHaveBeenCalled();
+  expect(find(".acp-ignored")?.textContent).toBe(
+    "Click ignored: the button just moved under the pointer. Click again.",
+  );
+  point("pointerenter", 8); // the mouse came to it
+  click();
+  expect(emit).toHaveBeenCalledOnce();
 });
 
 test("an unknown kind is never preselected: without an allow_once, Enter does nothing", () => {
@@ -122,7 +170,7 @@ test("an unknown kind is never preselected: without an allow_once, Enter does no
     { id: "all", name: "Always", kind: "allow_always" },
   ];
   const { box, el, emit } = asked({ options, offers: [] });
-  expect(el.querySelector("[data-first='true']")).toBeNull();
+  expect(el.querySelector("[data-meaning='allow_once']")).toBeNull();
   press(box, "Enter");
   press(box, "Escape");
   expect(emit).not.toHaveBeenCalled();
@@ -182,7 +230,7 @@ test("nothing hides in what is asked about", () => {
     tool({
       kind: "execute",
       title: "Run \u202etxt.exe",
-      raw_input: { command: ["rm", "-rf", "\u200b/"] },
+      command: "rm -rf \u200b/",
     }),
     question({ tool: "k5", options: [{ id: "a", name: "Al\u2066low", kind: "allow_once" }] }),
   ]);
@@ -200,4 +248,96 @@ test("what a question is about cannot be folded away", () => {
   store.local({ t: "fold", key: "k5", open: false });
   frames.draw();
   expect(find<HTMLDetailsElement>(".acp-tool details")?.open).toBe(true);
+});
+
+// ---- answers as the kernel makes them
+
+const ANSWERS = [
+  { id: "a1", name: "Yes", meaning: "allow_once", key: "1" },
+  { id: "acp:session", name: "Allow for this session", meaning: "allow_session", key: "2" },
+  { id: "acp:always", name: "Always allow", meaning: "allow_always", key: "3" },
+  { id: "r1", name: "No", meaning: "reject", key: "4" },
+  {
+    id: "a2",
+    name: "Do not ask again",
+    meaning: "agent_always",
+    key: "5",
+    note: "the agent remembers this, until its session ends",
+  },
+  { id: "x", name: "Ask my boss", meaning: "other" },
+];
+const AGENTS_ORDER = [
+  { id: "a2", name: "Reject", kind: "allow_always" },
+  { id: "r1", name: "No", kind: "reject_once" },
+  { id: "a1", name: "Yes", kind: "allow_once" },
+  { id: "x", name: "Ask my boss", kind: "escalate" },
+];
+const described = { answers: ANSWERS, options: AGENTS_ORDER, offers: [] };
+
+test.each([
+  ["1", "a1"],
+  ["2", "acp:session"],
+  ["3", "acp:always"],
+  ["4", "r1"],
+  ["5", "a2"],
+  ["Enter", "a1"],
+  ["Escape", "r1"],
+])("%s answers by its meaning, whatever the agent's order", (key, option) => {
+  const { box, emit } = asked(described);
+  press(box, key);
+  press(box, "6");
+  expect(emit.mock.calls).toEqual([[answer(option)]]);
+});
+
+test("the buttons are the kernel's, with their keys and notes", () => {
+  const { el } = asked(described);
+  const buttons = [...el.querySelectorAll("[data-acp-option]")].map((it) => it.textContent);
+  expect(buttons).toEqual([
+    "1Yes",
+    "2Allow for this session",
+    "3Always allow",
+    "4No",
+    "5Do not ask againthe agent remembers this, until its session ends",
+    "Ask my boss",
+  ]);
+});
+
+test("Enter takes nothing that lasts", () => {
+  const { box, emit } = asked({ ...described, answers: ANSWERS.slice(1, 3) });
+  press(box, "Enter");
+  press(box, "Escape");
+  expect(emit).not.toHaveBeenCalled();
+});
+
+test("the chosen answer is named as its button was", () => {
+  const { find, patch } = asked(described);
+  patch(
+    ["set", "k7", ["status"], "answered"],
+    ["set", "k7", ["answer"], "acp:session"],
+    ["set", "k7", ["by"], "user"],
+  );
+  expect(find(".acp-settled")?.textContent).toBe("Allow for this session by you");
+});
+
+test.each(["pending", "in_progress", "completed"])(
+  "nothing is drawn as running while its question is open, though the agent says %s",
+  (status) => {
+    const { find, patch } = shown([turn(), tool({ status }), question({ tool: "k5" })]);
+    expect(find(".acp-state")?.textContent).toContain("waiting for you");
+    expect(find(".acp-spinner")).toBeNull();
+    expect(find(".acp-pulse")?.dataset["going"]).toBe("false");
+    patch(["set", "k7", ["status"], "answered"]);
+    expect(find(".acp-state")?.textContent).toContain(status.replace("_", " "));
+  },
+);
+
+test("a question that is open stays with its call, though a later one is settled", () => {
+  const { find } = shown([
+    turn(),
+    tool({ status: "in_progress" }),
+    question({ tool: "k5" }),
+    question({ key: "k8", id: "q2", tool: "k5", status: "answered", answer: "yes" }),
+  ]);
+  expect(find(".acp-tool [data-status='open']")).not.toBeNull();
+  expect(find(".acp-spinner")).toBeNull();
 });

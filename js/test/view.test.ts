@@ -1,4 +1,5 @@
-import { beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test, vi } from "vitest";
+import { CLICK_MS } from "../src/view/guard";
 import { mountView } from "../src/view/mount";
 import { line } from "../src/view/words";
 import type { Item } from "../src/types";
@@ -36,7 +37,10 @@ test("a question is answered by a button, which waits for the kernel", () => {
   expect(find(".acp-tool .acp-question")?.getAttribute("aria-label")).toContain("Edit sum.py");
   const yes = find<HTMLButtonElement>("[data-acp-option='yes']");
   expect(yes?.dataset["kind"]).toBe("allow_once");
+  const later = performance.now() + CLICK_MS;
+  vi.spyOn(performance, "now").mockReturnValue(later);
   yes?.click();
+  vi.restoreAllMocks();
   const answer = { t: "answer", question: "k7", option: "yes" } as const;
   expect(emit).toHaveBeenCalledWith(answer);
   store.sending(answer);

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 from typing import Any
 
 import pytest
+from PIL import Image
 from playwright.sync_api import Dialog, Request, expect
 
+from tests.agents import painting
 from tests.browser.conftest import Open
 from tests.browser.pages import NotebookPage
 from tests.notebook.kernels import ROOT
@@ -123,3 +126,84 @@ def test_hostile_texts_stay_texts(open_notebook: Open, host: str) -> None:
     assert_harmless(notebook, COUNT * 40)
     assert errors == []
     assert foreign == []
+
+
+PAINTING = ROOT / "tests" / "agents" / "painting.py"
+
+COVERED = """selector => {
+    let covered = 0, points = 0;
+    for (const it of document.querySelectorAll(selector)) {
+        it.scrollIntoView({ block: "center" });
+        const { left, top, right, bottom } = it.getBoundingClientRect();
+        for (let x = left + 2; x < right - 1; x += 6)
+            for (let y = Math.max(top + 2, 0); y < Math.min(bottom - 1, innerHeight); y += 4) {
+                const hit = document.elementFromPoint(x, y);
+                points++;
+                if (!it.contains(hit) && !hit?.contains(it)) covered++;
+            }
+    }
+    return { covered, points };
+}"""
+"""How many points of these elements belong to something else."""
+
+OTHERS_HIDDEN = """
+    .acp-message:not([data-honest]), .acp-tool-body { visibility: hidden !important; }
+"""
+
+TYPESET = (
+    """() => [...document.querySelectorAll(".acp-math")].every((it) => it.querySelector("mjx-container"))"""
+)
+
+HONEST = """() => {
+    for (const it of document.querySelectorAll(".acp-message"))
+        if (it.textContent.startsWith("An honest message")) it.dataset.honest = "";
+}"""
+
+WHOLE = (
+    ".acp-question",
+    ".acp-question button",
+    "[data-honest]",
+    ".acp-tool > .acp-fold > summary",
+    ".acp-status",
+    ".acp-composer",
+    ".acp-header",
+)
+"""What must not be covered."""
+
+
+EDGE = 3
+"""Rounded corners are smoothed, and not always in the same way."""
+
+
+def inner_pixels(picture: bytes) -> bytes:
+    image = Image.open(io.BytesIO(picture)).convert("RGB")
+    return image.crop((EDGE, EDGE, image.width - EDGE, image.height - EDGE)).tobytes()
+
+
+@pytest.mark.parametrize("host", ["lab", pytest.param("notebook", marks=pytest.mark.slow)])
+def test_nothing_is_painted_over_a_question(open_notebook: Open, host: str) -> None:
+    connect = f"import acp_notebook as acp\ns = acp.connect([{sys.executable!r}, {str(PAINTING)!r}])"
+    turns = -(-len(painting.TEXTS) // painting.EACH)
+    notebook = open_notebook([connect, "s", f"for it in range({turns}): s.prompt(str(it))"], host=host)
+    notebook.run(0, 1, 2)
+    page = notebook.page
+    for number in range(turns):
+        turn = notebook.turn(2).nth(number)
+        expect(turn).to_contain_text("All said.")
+        page.wait_for_function(TYPESET)
+        page.evaluate(HONEST)
+        for what in WHOLE:
+            found = page.evaluate(COVERED, what)
+            assert found["points"] > 0, what
+            assert found["covered"] == 0, (number, what, found)
+        # What is painted is not always what is hit: without the others, every pixel is the same.
+        for view in (turn, notebook.panel(1)):
+            for part in (view.locator(".acp-question"), view.locator("[data-honest]").last):
+                part.scroll_into_view_if_needed()
+                beside = part.screenshot(animations="disabled")
+                style = page.add_style_tag(content=OTHERS_HIDDEN)
+                alone = part.screenshot(animations="disabled")
+                style.evaluate("it => it.remove()")
+                assert inner_pixels(beside) == inner_pixels(alone), number
+        turn.locator("[data-meaning=allow_once]").click()
+        expect(turn).to_have_attribute("data-acp-status", "done")

@@ -6,11 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
 from tests.browser.conftest import SHOTS, Open
 from tests.browser.live_pages import set_source, sources, type_in, until, valid
-from tests.browser.pages import LIMIT_S
+from tests.browser.pages import LIMIT_S, NOTEBOOK
 from tests.browser.saved_files import saved
 from tests.waiting import wait_until
 
@@ -304,3 +304,44 @@ def test_a_notebook_with_ids_that_no_format_allows(open_notebook: Open, host: st
     type_in(notebook, 4, " and not saved")
     notebook.run(0, 1)
     until(notebook, [*sources(notebook)[:2], "LONG", "NUMBER", "mine and not saved"])
+
+
+RENDERED = f"""() => {NOTEBOOK}.content.widgets.filter((it) => it.model.type === "markdown")
+    .map((it) => [it.model.sharedModel.getSource(), it.rendered])"""
+
+
+@each_host
+def test_what_a_markdown_cell_would_load_from_elsewhere_waits_for_the_user(
+    open_notebook: Open, host: str
+) -> None:
+    notebook = open_notebook([CONNECT, "agent", "mine"], host=host)
+    name, page, asked = notebook.path.name, notebook.page, list[str]()
+
+    def refuse(route: Route) -> None:
+        asked.append(route.request.url)
+        route.abort()
+
+    page.route("http://evil.example/**", refuse)
+    inserted, plain = "# New ![x](http://evil.example/a.png)", "# Plain"
+    changed = '# Plain <img src="http://evil.example/b.png">'
+    prompts = [f"/nb note {name} 1 {inserted}", f"/nb note {name} 2 {plain}"]
+    set_source(notebook, 1, "\n".join(f"s.prompt({it!r});" for it in prompts))
+    notebook.wait_idle()
+    notebook.run(0, 1)
+    rendered = {inserted: False, plain: True}
+    wait_until(lambda: dict(page.evaluate(RENDERED)) == rendered, f"{rendered}", LIMIT_S)
+    notebook.says(1, "a markdown cell with remote content is not rendered")
+    expect(page.get_by_role("heading", name="Plain")).to_be_visible()
+
+    set_source(notebook, 1, f"s.prompt({f'/nb edit {name} 3 {changed}'!r});")
+    notebook.run(1)
+    rendered = {inserted: False, changed: False}
+    wait_until(lambda: dict(page.evaluate(RENDERED)) == rendered, f"{rendered}", LIMIT_S)
+    notebook.has_status(1, "done")
+    assert asked == []
+
+    SHOTS.mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=SHOTS / f"unrendered-{host}.png")
+    for cell, address in ((2, "a.png"), (3, "b.png")):  # now the user runs them
+        notebook.run(cell)
+        wait_until(lambda it=address: f"http://evil.example/{it}" in asked, f"{address} is loaded", LIMIT_S)

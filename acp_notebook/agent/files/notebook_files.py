@@ -36,8 +36,8 @@ from ...core.ipynb import (
 )
 from ...core.ipynb.parts import Lines, cell_lines, known, lines_of
 from ...core.ipynb.scripts import SUFFIX, script
+from ...core.live import Applied, FileFacts, OpenNotebooks, Stale, State, Unreachable
 from ...core.live import Failed as PageFailed
-from ...core.live import FileFacts, OpenNotebooks, Stale, State, Unreachable
 from ...core.notebook_changes import brought
 from ...core.records import Content, Diff, Text
 from ..threads import on_a_thread
@@ -260,13 +260,14 @@ class NotebookFiles:
             return await on_a_thread(lambda: write_bytes(place, merged.data, there.file))
         assert self.live is not None
         try:
-            await self.live.apply(place.path, operations(merged.comparison))
+            applied = await self.live.apply(place.path, operations(merged.comparison))
         except Stale:
             return None
         except PageFailed as error:
             raise Failed(f"{place.shown} is open, and its page cannot change it: {error}") from None
         except Unreachable as error:
             raise _busy(place, error) from None
+        self._tell_unrendered(place, applied)
         states = (there.notebook.data, merged.data) if there.notebook is not None else None
         return Written(place.path, False, None, "", "utf-8", size, states)
 
@@ -297,6 +298,17 @@ class NotebookFiles:
             return await on_a_thread(lambda: created(text))
         except Invalid as error:
             raise BadRequest(f"{place.shown}: {error}") from None
+
+    def _tell_unrendered(self, place: Place, applied: Applied | None) -> None:
+        if applied is not None and applied.unrendered:
+            name = visible(os.path.basename(place.path))
+            count = len(applied.unrendered)
+            cells = "a markdown cell" if count == 1 else f"{count} markdown cells"
+            self._tell_once(
+                f"{name}: {cells} with remote content {'is' if count == 1 else 'are'} not rendered",
+                "The agent put an image or other content from the web into it. To render it would load that;"
+                " run the cell to do so.",
+            )
 
     def _tell_notes(self, place: Place, merged: Merged) -> None:
         if merged.notes:
@@ -383,7 +395,7 @@ class NotebookFiles:
         if merged.notes or drastic(merged.comparison) is not None:
             return False  # something of it would be lost
         holds = hashlib.sha256(disk).hexdigest()
-        await live.apply(place.path, operations(merged.comparison), holds=holds)
+        self._tell_unrendered(place, await live.apply(place.path, operations(merged.comparison), holds=holds))
         if (now_known := await live.known(place.path)) is not None:
             self._before[place.path] = (disk, now_known)
         return True

@@ -18,7 +18,7 @@ from ..turn import Turn
 
 Cells = list[dict[str, Any]]
 
-USAGE = "read|insert|edit|delete|move|mix|clear|disk PATH [CELL] [TEXT]"
+USAGE = "read|insert|note|edit|delete|move|mix|clear|disk PATH [CELL] [TEXT]"
 
 
 @command("nb", "Edit a notebook: by the client, or with “disk” behind its back", USAGE)
@@ -88,6 +88,12 @@ def _insert(cells: Cells, which: str, text: str) -> None:
     cells.insert(_index(cells, which) + 1, {**made, "source": text.splitlines(keepends=True)})
 
 
+def _note(cells: Cells, which: str, text: str) -> None:
+    """A markdown cell."""
+    made = {"cell_type": "markdown", "metadata": {}, "source": text.splitlines(keepends=True)}
+    cells.insert(_index(cells, which) + 1, made)
+
+
 def _delete(cells: Cells, which: str, _: str) -> None:
     del cells[_index(cells, which)]
 
@@ -116,4 +122,5 @@ _CHANGES: dict[str, Callable[[Cells, str, str], None]] = {
     "insert": _insert,
     "mix": _mix,
     "move": _move,
+    "note": _note,
 }

@@ -2,22 +2,138 @@
 
 const CONTROLS = String.raw`\x00-\x08\x0b-\x1f\x7f-\x9f`;
 const HIDDEN = String.raw`\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\ufff9-\ufffb\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}`;
+/** They look like a space, or like nothing, though Unicode does not count them as blanks. */
+const LOOK_ALIKES = String.raw`\u180b-\u180f\u2800\ufe00-\ufe0e\uffa0\u{1d159}`;
+/** More marks than this on one letter are drawn over the lines around it. */
+const MARKS = String.raw`\p{M}{5,}`;
 
 const CONTROL = new RegExp(`[${CONTROLS}]`, "gu");
 /** Control, invisible and direction-changing characters: they make a command look like another one. */
 const DECEIVING = new RegExp(`[${CONTROLS}${HIDDEN}]`, "gu");
+const STACKED = new RegExp(MARKS, "gu");
 
 function codePoint(character: string): string {
   const number = character.codePointAt(0) ?? 0;
   return `‹U+${number.toString(16).toUpperCase().padStart(4, "0")}›`;
 }
 
-/** A command, a path, code: every character that is there can be seen. */
+function counted(count: number, one: string, many = `${one}s`): string {
+  return `‹${count.toLocaleString("en")} ${count === 1 ? one : many}›`;
+}
+
+function stacked(marks: string): string {
+  return counted([...marks].length, "combining mark");
+}
+
+/** A title, a tool's output: every character that is there can be seen. */
 export function visible(text: string): string {
-  return text.replace(DECEIVING, codePoint);
+  return text.replace(DECEIVING, codePoint).replace(STACKED, stacked);
 }
 
 /** Prose: direction marks and joiners belong to many languages and stay; control characters are seen. */
 export function prose(text: string): string {
   return text.replace(CONTROL, codePoint);
+}
+
+// ---- what an allow covers: spaces and empty lines are seen, too
+
+/** A part of a text; `marker`: it names what is there, because that could not be seen. */
+export interface Part {
+  readonly text: string;
+  readonly marker: boolean;
+}
+
+/** Longer runs of blanks within a line could push the rest out of sight. */
+const BLANKS = 8;
+/** … and so could a deeper indentation; a tab counts as four. */
+const INDENT = 40;
+/** Longer runs of empty lines, too. */
+const EMPTY_LINES = 3;
+
+/** Blanks; whatever Unicode counts as a control, a format, a blank, or does not know; stacks of marks. */
+const UNSEEN = new RegExp(
+  `[ \\t]+|([\\p{C}\\p{Z}${HIDDEN}${LOOK_ALIKES}])\\1*|(?<!\\p{ExtPict})\\ufe0f+|${MARKS}`,
+  "gu",
+);
+
+/** The lines of a text, as they are to be drawn. */
+export function exactLines(text: string): Part[][] {
+  const lines = text.split("\n");
+  if (lines.length > 1 && lines.at(-1) === "") lines.pop();
+  const drawn: Part[][] = [];
+  for (let at = 0; at < lines.length;) {
+    let end = at;
+    while (end < lines.length && isBlank(lines[end] ?? "")) end++;
+    if (end - at > EMPTY_LINES) drawn.push([emptyLines(end - at)]);
+    else for (const line of lines.slice(at, end)) drawn.push(exact(line));
+    if (end < lines.length) drawn.push(exact(lines[end] ?? ""));
+    at = end + 1;
+  }
+  return drawn;
+}
+
+export function isBlank(line: string): boolean {
+  return /^[ \t\r]*$/.test(line);
+}
+
+/** Whether so many blank lines are drawn as one. */
+export function isLongGap(count: number): boolean {
+  return count > EMPTY_LINES;
+}
+
+export function emptyLines(count: number): Part {
+  return { text: counted(count, "empty line"), marker: true };
+}
+
+/** A name, a path, a value: as one line, whatever is in it. */
+export function exactInline(text: string): Part[] {
+  return text
+    .split("\n")
+    .flatMap((line, at) => [...(at > 0 ? [{ text: "⏎", marker: true }] : []), ...exact(line)]);
+}
+
+/** One line, or a part of one that does not begin (`start`) or end (`end`) it. */
+export function exact(text: string, start = true, end = true): Part[] {
+  const parts: Part[] = [];
+  let from = 0;
+  for (const found of text.matchAll(UNSEEN)) {
+    const [run] = found;
+    const to = found.index + run.length;
+    const leads = start && found.index === 0;
+    const ends = end && /^\r?$/.test(text.slice(to, to + 2));
+    const marker = /^[ \t]/.test(run)
+      ? blanks(run, leads, ends)
+      : unseen(run, end && to === text.length);
+    if (marker === null) continue;
+    if (found.index > from) parts.push({ text: text.slice(from, found.index), marker: false });
+    parts.push({ text: marker, marker: true });
+    from = to;
+  }
+  if (from < text.length) parts.push({ text: text.slice(from), marker: false });
+  return parts;
+}
+
+/** null: they can be seen as they are. */
+function blanks(run: string, leads: boolean, ends: boolean): string | null {
+  const tabs = run.split("\t").length - 1;
+  if (leads && !ends && run.length + 3 * tabs <= INDENT) return null;
+  if (tabs === 0 && !ends && run.length <= BLANKS) return null;
+  if (run.length <= BLANKS) return [...run].map((it) => (it === "\t" ? "⇥" : "·")).join("");
+  if (tabs === 0) return counted(run.length, "space");
+  return counted(run.length, tabs === run.length ? "tab" : "blank");
+}
+
+function unseen(run: string, ends: boolean): string | null {
+  if (run === "\r" && ends) return "␍";
+  const characters = [...run];
+  const [first = ""] = characters;
+  if (/^\p{M}/u.test(first) && !isSelector(first)) return stacked(run);
+  const one = codePoint(first);
+  if (characters.length < 4) return one.repeat(characters.length);
+  return `${one.slice(0, -1)} × ${characters.length.toLocaleString("en")}›`;
+}
+
+/** They choose between two drawings of the character before. */
+function isSelector(character: string): boolean {
+  return /[\u034f\u17b4\u17b5\ufe00-\ufe0f\u{e0000}-\u{e0fff}]/u.test(character);
 }

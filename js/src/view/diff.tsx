@@ -1,14 +1,15 @@
 // A change of a file: unified, or old and new side by side where there is room for it.
 
 import { createContext } from "preact";
-import { useContext, useEffect, useMemo, useState } from "preact/hooks";
-import { visible } from "../text/visible";
+import { useContext, useMemo, useState } from "preact/hooks";
+import { exact, visible } from "../text/visible";
 import type { Content } from "../types";
+import { BLOCK_LINES, Parts, useDrawn } from "./exact";
 import { memo } from "./memo";
 import { Path } from "./path";
 import { changedCells } from "./places";
-import { changeOf, pairsOf } from "./rows";
-import type { Gap, Line, Note, Pair, Row } from "./rows";
+import { changeOf, pairsOf, withoutLongGaps } from "./rows";
+import type { Gap, Line, Note, Pair, Piece, Row } from "./rows";
 import { LINE_CHARS } from "./words";
 
 type Diff = Extract<Content, { type: "diff" }>;
@@ -23,10 +24,6 @@ export const DiffLayout = createContext<Layout>({ split: false, choose: () => un
 
 /** Rows that are shown at once: more than most changes have, and quick to draw. */
 export const FIRST_ROWS = 60;
-/** Rows beyond the first are drawn in blocks, which the browser skips while they are out of sight. */
-const BLOCK_ROWS = 100;
-/** … so many in one frame. */
-const FRAME_ROWS = 400;
 
 export const DiffView = memo(function DiffView({ diff }: { diff: Diff }) {
   const { old_text: before, new_text: after } = diff;
@@ -40,19 +37,26 @@ export const DiffView = memo(function DiffView({ diff }: { diff: Diff }) {
         </span>
         {kindOf(diff) && <span class="acp-badge">{kindOf(diff)}</span>}
         <Counts added={change.added} removed={change.gone} />
-        <button
-          type="button"
-          class="acp-link acp-wide"
-          aria-pressed={layout.split}
-          onClick={() => layout.choose(!layout.split)}
-        >
-          Side by side
-        </button>
+        <SideBySide />
       </figcaption>
       <DiffRows rows={change.rows} />
     </figure>
   );
 });
+
+export function SideBySide() {
+  const layout = useContext(DiffLayout);
+  return (
+    <button
+      type="button"
+      class="acp-link acp-wide"
+      aria-pressed={layout.split}
+      onClick={() => layout.choose(!layout.split)}
+    >
+      Side by side
+    </button>
+  );
+}
 
 export function Counts({ added, removed }: { added: number; removed: number }) {
   return (
@@ -67,25 +71,42 @@ export function Counts({ added, removed }: { added: number; removed: number }) {
   );
 }
 
+interface Rows {
+  rows: readonly Row[];
+  /** What an open question covers: all of it at once, nothing cut, everything in it visible. */
+  whole?: boolean;
+}
+
 /** The rows of a change: the first of them at once, the others when they are asked for. */
-export function DiffRows({ rows: all }: { rows: readonly Row[] }) {
-  const [whole, setWhole] = useState(false);
+export function DiffRows({ rows: given, whole: exactly = false }: Rows) {
+  const [asked, setAsked] = useState(false);
+  const [opened, setOpened] = useState<ReadonlySet<Gap>>(new Set());
   const { split } = useContext(DiffLayout);
-  const rows: readonly (Row | Pair)[] = useMemo(() => (split ? pairsOf(all) : all), [all, split]);
-  const shown = useRows(rows.length, whole);
+  const rows: readonly (Row | Pair)[] = useMemo(() => {
+    const all = given.flatMap((row): readonly Row[] =>
+      row.kind === "gap" && opened.has(row) ? row.lines : [row],
+    );
+    const shown = exactly ? withoutLongGaps(all) : all;
+    return split ? pairsOf(shown) : shown;
+  }, [given, split, exactly, opened]);
+  const whole = exactly || asked;
+  const shown = useDrawn(rows.length, whole, FIRST_ROWS);
+  const open = useMemo(() => (gap: Gap) => setOpened((before) => new Set(before).add(gap)), []);
   return (
     <div class="acp-diff-rows" data-long={whole}>
       {rows.length === 0 && <div class="acp-quiet acp-diff-none">Nothing differs.</div>}
-      {Array.from({ length: Math.ceil(shown / BLOCK_ROWS) }, (_, at) => (
+      {Array.from({ length: Math.ceil(shown / BLOCK_LINES) }, (_, at) => (
         <Block
           key={at}
           rows={rows}
-          from={at * BLOCK_ROWS}
-          to={Math.min(shown, (at + 1) * BLOCK_ROWS)}
+          from={at * BLOCK_LINES}
+          to={Math.min(shown, (at + 1) * BLOCK_LINES)}
+          exactly={exactly}
+          open={open}
         />
       ))}
-      {shown < rows.length && (
-        <button type="button" class="acp-more" disabled={whole} onClick={() => setWhole(true)}>
+      {shown < rows.length && !exactly && (
+        <button type="button" class="acp-more" disabled={whole} onClick={() => setAsked(true)}>
           Show all {rows.length} lines
         </button>
       )}
@@ -98,35 +119,29 @@ function kindOf({ old_text: before, new_text: after }: Diff): string | null {
   return after === "" && before !== "" ? "deleted" : null;
 }
 
-const Block = memo(function Block(props: {
-  rows: readonly (Row | Pair)[];
-  from: number;
-  to: number;
-}) {
+interface Drawing {
+  exactly: boolean;
+  open: (gap: Gap) => void;
+}
+
+const Block = memo(function Block(
+  props: { rows: readonly (Row | Pair)[]; from: number; to: number } & Drawing,
+) {
   const { rows, from, to } = props;
   return (
     <div class="acp-rows">
       {rows
         .slice(from, to)
-        .map((row, index) => ("kind" in row ? one(row, index) : sides(row, index)))}
+        .map((row, index) =>
+          "kind" in row ? one(row, index, props) : sides(row, index, props.exactly),
+        )}
     </div>
   );
 });
 
-/** How many rows are drawn: the first ones, or all, and then a part in each frame, so that none is long. */
-function useRows(count: number, whole: boolean): number {
-  const [drawn, setDrawn] = useState(FIRST_ROWS);
-  useEffect(() => {
-    if (!whole || drawn >= count) return;
-    const frame = requestAnimationFrame(() => setDrawn(drawn + FRAME_ROWS));
-    return () => cancelAnimationFrame(frame);
-  }, [whole, drawn, count]);
-  return Math.min(drawn, count);
-}
-
 const SIGNS: Record<Line["kind"], string> = { same: " ", gone: "-", new: "+" };
 
-function one(row: Row, key: number) {
+function one(row: Row, key: number, { exactly, open }: Drawing) {
   if (row.kind === "note")
     return (
       <div key={key} class="acp-gap">
@@ -136,7 +151,9 @@ function one(row: Row, key: number) {
   if (row.kind === "gap")
     return (
       <div key={key} class="acp-gap">
-        {row.count} equal line{row.count === 1 ? "" : "s"}
+        <button type="button" class="acp-link" title="Show them" onClick={() => open(row)}>
+          {row.lines.length} equal line{row.lines.length === 1 ? "" : "s"}
+        </button>
       </div>
     );
   // The numbers are drawn by the style: what is copied is the text.
@@ -144,42 +161,57 @@ function one(row: Row, key: number) {
     <div key={key} class="acp-row" data-kind={row.kind}>
       <span class="acp-no" data-n={row.old ?? ""} />
       <span class="acp-no" data-n={row.now ?? ""} />
-      <Text line={row} />
+      <Text line={row} exactly={exactly} />
     </div>
   );
 }
 
-function sides([left, right]: Exclude<Pair, Gap | Note>, key: number) {
+function sides([left, right]: Exclude<Pair, Gap | Note>, key: number, exactly: boolean) {
   return (
     <div key={key} class="acp-pair">
-      <Side line={left} number={left?.old} />
-      <Side line={right} number={right?.now} />
+      <Side line={left} number={left?.old} exactly={exactly} />
+      <Side line={right} number={right?.now} exactly={exactly} />
     </div>
   );
 }
 
-function Side({ line, number }: { line: Line | null; number: number | undefined }) {
+interface SideProps {
+  line: Line | null;
+  number: number | undefined;
+  exactly: boolean;
+}
+
+function Side({ line, number, exactly }: SideProps) {
   return (
     <div class="acp-row" data-kind={line?.kind ?? "none"}>
       <span class="acp-no" data-n={number ?? ""} />
-      {line && <Text line={line} />}
+      {line && <Text line={line} exactly={exactly} />}
     </div>
   );
 }
 
-function Text({ line }: { line: Line }) {
+function Text({ line, exactly }: { line: Line; exactly: boolean }) {
+  const { pieces } = line;
   return (
     <span class="acp-line">
       {SIGNS[line.kind]}
-      {line.pieces.map(({ text, marked }, at) =>
-        marked ? <mark key={at}>{shown(text)}</mark> : shown(text),
-      )}
+      {pieces.map((piece, at) => {
+        const text = exactly ? exactPiece(piece, at === 0, at === pieces.length - 1) : short(piece);
+        return piece.marked ? <mark key={at}>{text}</mark> : text;
+      })}
       {"\n"}
     </span>
   );
 }
 
-function shown(text: string): string {
+function exactPiece(piece: Piece, first: boolean, last: boolean) {
+  const parts = piece.marker
+    ? [{ text: piece.text, marker: true }]
+    : exact(piece.text, first, last);
+  return <Parts parts={parts} />;
+}
+
+function short({ text }: Piece): string {
   const cut = text.length > LINE_CHARS;
   return visible(
     cut ? `${text.slice(0, LINE_CHARS)}… ${text.length - LINE_CHARS} more characters` : text,

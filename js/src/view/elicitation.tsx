@@ -10,7 +10,8 @@ import type { ElicitAction, ElicitationItem, Emit, Fields, FormField, Json } fro
 import { FieldView } from "./field";
 import { draftsOf, filled } from "./form";
 import type { Wrong } from "./form";
-import { BY, Delivery, useKeyboard } from "./permission";
+import { useGuard } from "./guard";
+import { BY, Delivery } from "./permission";
 import { capital, line, spoken } from "./words";
 
 interface Props {
@@ -28,7 +29,7 @@ export function ElicitationView(props: Props) {
 
 function Open({ item, sent, live, emit }: Props) {
   const box = useRef<HTMLDivElement>(null);
-  useKeyboard(box);
+  useGuard(box);
   const pending = sent !== undefined && sent.wrong === undefined;
   const usable = live && !pending;
   const answer = (action: ElicitAction, values?: Fields) => {
@@ -137,6 +138,7 @@ function Form({ item, usable, answer, sent }: Inner) {
             type="submit"
             class="acp-option"
             data-kind="allow_once"
+            data-meaning="allow_once"
             data-acp-submit=""
             disabled={!usable}
           >
@@ -165,6 +167,7 @@ function Address({ item, usable, answer }: Inner) {
           <a
             class="acp-option"
             data-kind="allow_once"
+            data-meaning="allow_once"
             data-acp-open=""
             href={url}
             aria-disabled={!usable}
@@ -212,6 +215,7 @@ function Buttons({ usable, answer, children }: ButtonsProps) {
         type="button"
         class="acp-option"
         data-kind="reject_once"
+        data-meaning="reject"
         data-acp-decline=""
         title="The agent is told that you do not want to"
         disabled={!usable}
@@ -250,7 +254,7 @@ function Settled({ item }: { item: ElicitationItem }) {
       <Said text={item.message} />
       {item.url !== undefined && <div class="acp-address">{whole(item.url)}</div>}
       <div>
-        <strong data-kind={accepted ? "allow_once" : "reject_once"}>{verb}</strong>
+        <strong data-meaning={accepted ? "allow_once" : "reject"}>{verb}</strong>
         {item.by && <span class="acp-quiet"> by {BY[item.by] ?? spoken(item.by)}</span>}
         {item.reason && <span class="acp-quiet">: {line(item.reason)}</span>}
         {item.mode === "url" && accepted && (

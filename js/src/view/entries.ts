@@ -18,8 +18,11 @@ export function entriesOf(items: readonly Item[], cited: ReadonlySet<string>): E
   const tools = new Set(items.flatMap((item) => (item.type === "tool" ? [item.key] : [])));
   const asked = new Map<string, QuestionItem>();
   for (const item of items)
-    if (item.type === "question" && item.tool !== null && tools.has(item.tool))
-      asked.set(item.tool, item);
+    if (item.type === "question" && item.tool !== null && tools.has(item.tool)) {
+      // The newest one, but never one that is settled while another is open.
+      const other = asked.get(item.tool);
+      if (other?.status !== "open" || item.status === "open") asked.set(item.tool, item);
+    }
   const flow = items.filter((item) => {
     if (item.type === "question") return item.tool === null || asked.get(item.tool) !== item;
     if (item.type === "terminal") return !cited.has(item.id);

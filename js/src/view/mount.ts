@@ -5,6 +5,7 @@ import type { Store } from "../store";
 import type { Emit } from "../types";
 import { Host } from "./code";
 import type { TextHost } from "./code";
+import { watchMouse } from "./guard";
 import { Root } from "./root";
 
 export function mountView(
@@ -21,6 +22,7 @@ export function mountView(
     const root = h(Root, { turn, snapshot: store.snapshot, draft, emit });
     render(h(Host.Provider, { value: host }, root), el);
   };
+  watchMouse(signal);
   const leave = store.subscribe(draw);
   signal.addEventListener("abort", () => {
     leave();

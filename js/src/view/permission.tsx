@@ -1,17 +1,18 @@
-// A permission question: one button per option, and afterwards who answered and how. An option of a kind
-// that we do not know is shown like any other and never set off as an allow.
+// A permission question: what an allow covers, one button per answer, and afterwards who answered and how.
 //
-// Keys: 1 to 9 choose, Enter takes the first "allow once", Escape "reject once"; only while the question
-// has the focus, and not in its first moment: what was typed for something else must not answer it.
+// Keys: the digit of an answer chooses it, Enter takes "allow once" and nothing that lasts, Escape rejects;
+// only while the question has the focus, and neither keys nor clicks in its first moment: what was meant
+// for something else must not answer it, and the question says so.
 
-import { useLayoutEffect, useRef } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import type { Sent } from "../store";
-import type { Emit, Option, QuestionItem, ToolItem } from "../types";
-import { focused, inSight, isTyping } from "./focus";
+import type { Answer, Emit, QuestionItem, ToolItem } from "../types";
+import { Actions, CoveredActions } from "./actions";
+import { CLICK_MS, useGuard } from "./guard";
 import { line, spoken, titleOf } from "./words";
 
-/** Longer than somebody who types takes to notice that the keys go elsewhere. */
-export const ARM_MS = 600;
+/** How long it says that a key or a click did not count. */
+const TOLD_MS = 5000;
 
 interface Props {
   item: QuestionItem;
@@ -34,24 +35,37 @@ export function PermissionView(props: Props) {
 
 function Open({ item, inside, sent, live, emit, about }: Props & { about: string }) {
   const box = useRef<HTMLDivElement>(null);
-  const armed = useKeyboard(box);
+  const guard = useGuard(box);
+  const ready = useReady();
+  const [ignored, setIgnored] = useIgnored();
   const chosen = sent?.intent.t === "answer" ? sent.intent.option : undefined;
-  const answers = [...item.options, ...(item.offers ?? [])];
+  const answers = answersOf(item);
   const usable = live && chosen === undefined;
 
   const choose = (option: string) => {
     if (!usable) return;
+    setIgnored("");
     box.current?.focus({ preventScroll: true }); // the button is off in a moment, and would lose it
     emit({ t: "answer", question: item.key, option });
   };
   const byKey = (event: KeyboardEvent) => {
-    const answer = answerOf(event, item, answers, event.target === box.current);
+    const answer = answerOf(event, answers, event.target === box.current);
     if (answer === undefined) return;
     event.preventDefault();
     event.stopPropagation(); // the notebook has its own use for these keys
-    if (!event.repeat && armed()) choose(answer);
+    const why = guard.key();
+    if (why !== null && usable) setIgnored(`Key ignored: ${why}. Press it again.`);
+    else if (!event.repeat) choose(answer);
   };
-  const first = preselected(item.options);
+  const byClick = (event: MouseEvent, answer: string) => {
+    const why = guard.click(event);
+    if (why === null) choose(answer);
+    else setIgnored(`Click ignored: ${why}. Click again.`);
+  };
+  // A kernel that makes the answers describes what it can, too.
+  const actions = item.actions ?? (item.answers ? [] : undefined);
+  const count = actions?.filter(({ type }) => type !== "details").length ?? 0;
+  const asks = count > 1 ? `Allow these ${count} actions?` : "Allow this?";
   return (
     <div
       ref={box}
@@ -65,117 +79,108 @@ function Open({ item, inside, sent, live, emit, about }: Props & { about: string
       onKeyDown={byKey}
     >
       <div class="acp-asks">
-        <span role="status">{inside ? "Allow this?" : "The agent asks for permission"}</span>
+        <span role="status">{inside ? asks : "The agent asks for permission"}</span>
         {!inside && about !== "this" && <span class="acp-title"> {about}</span>}
       </div>
+      {actions && <Actions actions={actions} />}
       <div class="acp-options">
-        {item.options.map((option, at) => (
+        {answers.map(({ id, name, meaning, key, note }) => (
           <button
-            key={at}
+            key={id}
             type="button"
             class="acp-option"
-            data-acp-option={option.id}
-            data-kind={option.kind}
-            data-first={option === first}
-            title={MEANING[option.kind] ?? spoken(option.kind)}
-            aria-pressed={chosen === option.id}
-            aria-keyshortcuts={at < 9 ? `${at + 1}` : undefined}
+            data-acp-option={id}
+            data-kind={item.options.find((option) => option.id === id)?.kind ?? meaning}
+            data-meaning={meaning}
+            title={TITLES[meaning]}
+            aria-pressed={chosen === id}
+            aria-keyshortcuts={[key, SHORTCUTS[meaning]].filter(Boolean).join(" ") || undefined}
+            aria-disabled={!ready || undefined}
             disabled={!usable}
-            onClick={() => choose(option.id)}
+            onPointerEnter={guard.entered}
+            onClick={(event) => byClick(event, id)}
           >
-            <Key at={at} />
-            {line(option.name)}
+            {key !== undefined && (
+              <kbd class="acp-key" aria-hidden="true">
+                {key}
+              </kbd>
+            )}
+            <span class="acp-answer">
+              {line(name)}
+              {note !== undefined && <span class="acp-answer-note">{line(note)}</span>}
+            </span>
           </button>
         ))}
       </div>
-      {(item.offers?.length ?? 0) > 0 && (
-        <div class="acp-offers">
-          {item.offers?.map((offer, index) => (
-            <button
-              key={index}
-              type="button"
-              class="acp-offer"
-              data-acp-option={offer.id}
-              data-acp-offer={offer.scope}
-              aria-pressed={chosen === offer.id}
-              disabled={!usable}
-              onClick={() => choose(offer.id)}
-            >
-              <Key at={item.options.length + index} />
-              {line(offer.name)}
-            </button>
-          ))}
-        </div>
-      )}
+      <div class="acp-ignored" role="status">
+        {ignored}
+      </div>
       {chosen !== undefined && <Delivery slow={sent?.slow ?? false} what="answer" />}
     </div>
   );
 }
 
-const MEANING: Record<string, string> = {
-  allow_once: "Allow, this time",
-  allow_always: "Allow, and the agent does not ask again",
-  reject_once: "Reject, this time",
-  reject_always: "Reject, and the agent does not ask again",
+const TITLES: Record<string, string> = {
+  allow_once: "Allow what is shown, once (Enter)",
+  allow_session: "Allow it, and do not ask again in this session",
+  allow_always: "Allow it, and do not ask again, in later sessions either",
+  reject: "Reject it (Escape)",
+  agent_always: "Allow it, and the agent does not ask again",
 };
 
-function Key({ at }: { at: number }) {
-  return at < 9 ? (
-    <kbd class="acp-key" aria-hidden="true">
-      {at + 1}
-    </kbd>
-  ) : null;
+const SHORTCUTS: Record<string, string> = { allow_once: "Enter", reject: "Escape" };
+
+/** From now on a click counts; for those who look before they click. */
+function useReady(): boolean {
+  const [ready, setReady] = useState(false);
+  useEffect(() => {
+    const timer = setTimeout(() => setReady(true), CLICK_MS);
+    return () => clearTimeout(timer);
+  }, []);
+  return ready;
 }
 
-function preselected(options: readonly Option[]): Option | undefined {
-  return options.find(({ kind }) => kind === "allow_once");
+/** Why the last key or click did not count; it goes away again. */
+function useIgnored(): readonly [string, (text: string) => void] {
+  const [ignored, setIgnored] = useState("");
+  useEffect(() => {
+    if (ignored === "") return;
+    const timer = setTimeout(() => setIgnored(""), TOLD_MS);
+    return () => clearTimeout(timer);
+  }, [ignored]);
+  return [ignored, setIgnored];
 }
 
 /** What a key answers; undefined: it is not for the question. A button takes its own Enter. */
 function answerOf(
   event: KeyboardEvent,
-  { options }: QuestionItem,
-  answers: readonly { id: string }[],
+  answers: readonly Answer[],
   onBox: boolean,
 ): string | undefined {
   if (event.ctrlKey || event.altKey || event.metaKey || event.shiftKey || event.isComposing)
     return undefined;
-  if (/^[1-9]$/.test(event.key)) return answers[Number(event.key) - 1]?.id;
-  if (event.key === "Escape") return options.find(({ kind }) => kind === "reject_once")?.id;
-  return event.key === "Enter" && onBox ? preselected(options)?.id : undefined;
+  const meant = (meaning: string) => answers.find((answer) => answer.meaning === meaning)?.id;
+  if (/^[1-9]$/.test(event.key)) return answers.find(({ key }) => key === event.key)?.id;
+  if (event.key === "Escape") return meant("reject");
+  return event.key === "Enter" && onBox ? meant("allow_once") : undefined;
 }
 
-/** Takes the keyboard if nobody uses it, gives it back at the end; tells whether keys count yet. */
-export function useKeyboard(box: { current: HTMLDivElement | null }): () => boolean {
-  const since = useRef(0);
-  useLayoutEffect(() => {
-    const mine = box.current;
-    if (!mine) return;
-    let from: HTMLElement | null = null;
-    since.current = performance.now();
-    const take = () => {
-      const present = focused();
-      if (isTyping() || present?.closest("[data-acp-question]") || !inSight(mine)) return false;
-      from = present;
-      since.current = performance.now();
-      mine.focus({ preventScroll: true });
-      return true;
-    };
-    // What is followed comes into sight a frame later.
-    let frame = take() ? 0 : requestAnimationFrame(() => (frame = requestAnimationFrame(take)));
-    return () => {
-      cancelAnimationFrame(frame);
-      if (!mine.contains(focused())) return;
-      const root = mine.closest(".acp");
-      const others = [...(root?.querySelectorAll<HTMLElement>(OPEN) ?? [])];
-      const to = others.find((other) => other !== mine) ?? from;
-      queueMicrotask(() => to?.isConnected && to.focus({ preventScroll: true }));
-    };
-  }, []);
-  return () => performance.now() - since.current >= ARM_MS;
-}
+/** Kinds of options that older versions of the kernel left to the page. */
+const MEANINGS: Record<string, string> = {
+  allow_once: "allow_once",
+  allow_always: "agent_always",
+  reject_once: "reject",
+};
 
-const OPEN = "[data-acp-question][data-status='open']";
+/** The kernel's; of an older one, the agent's options and then ours, in that order. */
+function answersOf({ answers, options, offers = [] }: QuestionItem): readonly Answer[] {
+  if (answers) return answers;
+  const all = [
+    ...options.map(({ id, name, kind }) => ({ id, name, meaning: MEANINGS[kind] ?? "other" })),
+    ...offers.map(({ id, name }) => ({ id, name, meaning: "allow_session" })),
+  ];
+  return all.map((answer, at) => (at < 9 ? { ...answer, key: `${at + 1}` } : answer));
+}
 
 /** What has become of something that was sent. */
 export function Delivery({ slow, what }: { slow: boolean; what: string }) {
@@ -195,20 +200,22 @@ export const BY: Record<string, string> = {
 };
 
 function Settled({ item, about }: { item: QuestionItem; about: string | null }) {
+  const answer = answersOf(item).find(({ id }) => id === item.answer);
   const option = item.options.find(({ id }) => id === item.answer);
   const offer = item.offers?.find(({ id }) => id === item.answer);
-  const answer = line((option ?? offer)?.name ?? item.answer ?? "");
+  const name = line((answer ?? option ?? offer)?.name ?? item.answer ?? "");
   return (
     <div class="acp-settled" data-acp-question={item.key} data-status={item.status}>
       {about !== null && <span class="acp-title">{about}: </span>}
       {item.status === "answered" ? (
-        <strong data-kind={option?.kind ?? (offer ? "allow_always" : undefined)}>{answer}</strong>
+        <strong data-meaning={answer?.meaning}>{name}</strong>
       ) : (
         <span>{spoken(item.status)}</span>
       )}
       {item.by && <span class="acp-quiet"> by {BY[item.by] ?? spoken(item.by)}</span>}
-      {offer && <span class="acp-badge">{spoken(offer.scope)}</span>}
+      {offer && !item.answers && <span class="acp-badge">{spoken(offer.scope)}</span>}
       {item.reason && <span class="acp-quiet">: {line(item.reason)}</span>}
+      {item.actions && <CoveredActions actions={item.actions} />}
     </div>
   );
 }

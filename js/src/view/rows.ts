@@ -1,12 +1,14 @@
 // A change of a file as rows: the lines that went and came with their numbers and the words that differ
 // in them, and a few equal lines around. Pure; knows nothing of how rows are drawn.
 
+import { emptyLines, isBlank, isLongGap } from "../text/visible";
 import { compare } from "./compare";
 
-/** A part of a line; `marked`: it is what differs. */
+/** A part of a line; `marked`: it is what differs; `marker`: it names what could not be seen. */
 export interface Piece {
   readonly text: string;
   readonly marked: boolean;
+  readonly marker?: boolean;
 }
 
 export interface Line {
@@ -21,7 +23,7 @@ export interface Line {
 /** Equal lines that are left out. */
 export interface Gap {
   readonly kind: "gap";
-  readonly count: number;
+  readonly lines: readonly Line[];
 }
 
 /** A remark on the line above. */
@@ -163,10 +165,32 @@ function withGaps(lines: readonly Line[]): (Line | Gap)[] {
     let end = at;
     while (end < lines.length && !keep[end]) end++;
     if (end - at < LEAST_GAP) rows.push(...lines.slice(at, end));
-    else rows.push({ kind: "gap", count: end - at });
+    else rows.push({ kind: "gap", lines: lines.slice(at, end) });
     at = end - 1;
   }
   return rows;
+}
+
+/** Many blank lines in a row are drawn as one, which says how many: what follows them stays in sight. */
+export function withoutLongGaps(rows: readonly Row[]): Row[] {
+  const made: Row[] = [];
+  for (let at = 0; at < rows.length;) {
+    let end = at;
+    while (end < rows.length && isBlankLine(rows[end], rows[at]?.kind)) end++;
+    const first = rows[at] as Line;
+    if (isLongGap(end - at)) {
+      const named: Piece = { ...emptyLines(end - at), marked: false };
+      made.push(new TextLine(first.kind, first.old, first.now, () => [named], 0));
+    } else made.push(...rows.slice(at, Math.max(end, at + 1)));
+    at = Math.max(end, at + 1);
+  }
+  return made;
+}
+
+function isBlankLine(row: Row | undefined, kind: Row["kind"] | undefined): boolean {
+  if (row === undefined || row.kind !== kind || row.kind === "gap" || row.kind === "note")
+    return false;
+  return row.pieces.every(({ text }) => isBlank(text));
 }
 
 // ---- words

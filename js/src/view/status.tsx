@@ -35,7 +35,7 @@ export function StatusLine(props: Props) {
   const quiet = working && !asking && !start.cancelling && limited === null;
   return (
     <div class="acp-status" data-status={start.status} data-sticky={running} data-asking={asking}>
-      <span class="acp-pulse" aria-hidden="true" data-going={working} />
+      <span class="acp-pulse" aria-hidden="true" data-going={working && !asking} />
       <span class={quiet ? "acp-hidden" : "acp-status-text"} role="status">
         {statusText(start, asking, link)}
       </span>

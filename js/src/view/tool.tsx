@@ -2,7 +2,7 @@
 
 import { Fragment } from "preact";
 import type { Sent } from "../store";
-import type { Content, Emit, Json, Location, QuestionItem, ToolItem } from "../types";
+import type { Action, Content, Emit, Json, Location, QuestionItem, ToolItem } from "../types";
 import { ContentView } from "./content";
 import { DiffView } from "./diff";
 import { Fold } from "./fold";
@@ -26,15 +26,17 @@ interface Props {
 
 export function ToolView({ item, question, sent, open, raw, live, emit }: Props) {
   const asking = question?.status === "open";
-  const command = commandOf(item);
+  const actions = asking ? question.actions : undefined;
+  const command = actions ? undefined : commandOf(item);
+  const content = actions ? item.content.filter((it) => !isAsked(it, actions)) : item.content;
   const place = placeOf(item);
   const hasRaw = item.raw_input !== undefined || item.raw_output !== undefined;
-  const empty = item.content.length === 0 && !hasRaw && command === null;
+  const empty = content.length === 0 && !hasRaw && command === undefined;
   const inside = (
     <div class="acp-tool-body">
       {item.locations.length > 1 && <Places item={item} />}
-      {command !== null && <pre class="acp-command">{code(command)}</pre>}
-      <Blocks content={item.content} />
+      {command !== undefined && <pre class="acp-command">{code(command)}</pre>}
+      <Blocks content={content} />
       {hasRaw && <Raw item={item} open={raw ?? false} emit={emit} />}
     </div>
   );
@@ -48,7 +50,7 @@ export function ToolView({ item, question, sent, open, raw, live, emit }: Props)
     >
       {empty ? (
         <div class="acp-tool-head">
-          <Heading item={item} linked />
+          <Heading item={item} asking={asking} linked />
         </div>
       ) : (
         <>
@@ -64,7 +66,7 @@ export function ToolView({ item, question, sent, open, raw, live, emit }: Props)
             locked={asking}
             emit={emit}
             class="acp-fold"
-            summary={<Heading item={item} />}
+            summary={<Heading item={item} asking={asking} />}
           >
             {inside}
           </Fold>
@@ -88,7 +90,8 @@ function placeOf({ locations }: ToolItem): Location | null {
 }
 
 /** `linked`: it is not itself what is clicked, so there can be a link in it. */
-function Heading({ item, linked = false }: { item: ToolItem; linked?: boolean }) {
+function Heading(props: { item: ToolItem; asking: boolean; linked?: boolean }) {
+  const { item, asking, linked = false } = props;
   const place = placeOf(item);
   return (
     <>
@@ -113,10 +116,13 @@ function Heading({ item, linked = false }: { item: ToolItem; linked?: boolean })
           unprompted
         </span>
       )}
-      <ToolStatus status={item.status} />
+      {/* Whatever the agent says: nothing of it has been allowed yet. */}
+      <ToolStatus status={asking ? WAITING : item.status} />
     </>
   );
 }
+
+const WAITING = "waiting_for_you";
 
 const MARKS: Record<string, string> = {
   completed: "✓",
@@ -125,6 +131,7 @@ const MARKS: Record<string, string> = {
   cancelled: "⊘",
   unfinished: "…",
   pending: "○",
+  [WAITING]: "?",
 };
 
 export function ToolStatus({ status }: { status: string }) {
@@ -193,13 +200,15 @@ function Raw({ item, open, emit }: { item: ToolItem; open: boolean; emit: Emit }
   );
 }
 
-/** The command that a call would run, where its raw input tells it and its title does not. */
-export function commandOf({ kind, title, raw_input: raw }: ToolItem): string | null {
-  if (kind !== "execute" || typeof raw !== "object" || raw === null || Array.isArray(raw))
-    return null;
-  const told = raw["command"] ?? raw["cmd"];
-  const words = Array.isArray(told) ? told : [told];
-  if (!words.every((word) => typeof word === "string")) return null;
-  const command = words.join(" ");
-  return command === "" || title.includes(command) ? null : command;
+/** What the call runs, where its title does not say it already. */
+function commandOf({ command, title }: ToolItem): string | undefined {
+  return command == null || title.replace(/^`|`$/g, "") === command ? undefined : command;
+}
+
+/** The question shows it, in full. */
+function isAsked(content: Content, actions: readonly Action[]): boolean {
+  if (content.type !== "diff") return false;
+  return actions.some(
+    (it) => (it.type === "write" || it.type === "notebook") && it.path === content.path,
+  );
 }

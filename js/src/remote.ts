@@ -1,0 +1,40 @@
+// Whether a host that renders a markdown text would fetch something from elsewhere. Errs on the side of
+// "yes": what says no is rendered at once. Links do not count: nobody fetches them before a click.
+
+/** Elements that fetch something by themselves, or can hold a style that does. */
+const FETCHING =
+  /<\s*\/?\s*(?:img|image|picture|source|track|video|audio|iframe|frame|frameset|embed|object|applet|portal|link|style|script|base|meta|svg|use|feimage|input|body|table|thead|tbody|tr|td|th|math|form|button|bgsound|template|noscript)\b/gi;
+const STYLED = /<[^>]*\bstyle\b/gi;
+
+/** An address with a host, or something that can become one: an entity, a backslash. */
+const REMOTE = /\/\/|\\|&(?:#|[a-z]+;)|\b(?:https?|ftp|wss?|data):|\burl\s*\(|@import/i;
+
+/** Drawn by the host from a text of its own kind, which can name pictures. */
+const DIAGRAM = /^[ \t>*+-]*(?:\d+[.)])?[ \t]*(?:`{3,}|~{3,})[ \t]*\{?mermaid/im;
+
+/** The target of a picture that is with the notebook: an attachment, data, a plain relative path. */
+const LOCAL =
+  /^\(\s*<?(?:attachment:[^\s<>()&\\]*|data:image\/(?:png|jpeg|gif|webp);base64,[a-z0-9+/=]*|(?!\/\/)[\w./%~-]*)>?(?:\s+"[^"\\&]*")?\s*\)/i;
+
+export function fetchesRemote(markdown: string): boolean {
+  const from = (pattern: RegExp) => {
+    const at = markdown.search(new RegExp(pattern.source, "i"));
+    return at >= 0 && REMOTE.test(markdown.slice(at));
+  };
+  if (from(FETCHING) || from(STYLED)) return true;
+  if (DIAGRAM.test(markdown) && REMOTE.test(markdown)) return true;
+  return hasForeignPicture(markdown);
+}
+
+function hasForeignPicture(markdown: string): boolean {
+  for (const found of markdown.matchAll(/!\[/g)) {
+    const rest = markdown.slice(found.index);
+    const end = /\](?=[([])|\]/.exec(rest);
+    if (!end) continue;
+    const target = rest.slice(end.index + 1);
+    if (target.startsWith("(")) {
+      if (!LOCAL.test(target)) return true;
+    } else if (/\]:/.test(markdown)) return true; // by a definition elsewhere in the text
+  }
+  return false;
+}

@@ -1,0 +1,81 @@
+// Keys and clicks that were meant for something else: those that come just as a question appears, or as a
+// button moves under a pointer that rests.
+
+import { useLayoutEffect, useRef } from "preact/hooks";
+import { focused, inSight, isTyping } from "./focus";
+
+/** Longer than somebody who types takes to notice that the keys go elsewhere. */
+export const ARM_MS = 600;
+/** Longer than it takes to stop a click that has begun. */
+export const CLICK_MS = 250;
+
+const APPEARED = "this question just appeared";
+const MOVED = "the button just moved under the pointer";
+
+/** Where the mouse was seen last, on the screen. */
+let mouse: { readonly x: number; readonly y: number } | null = null;
+
+/** Follow the mouse, as long as there are views. */
+export function watchMouse(signal: AbortSignal): void {
+  const note = ({ pointerType, screenX: x, screenY: y }: PointerEvent) => {
+    if (pointerType === "mouse") mouse = { x, y };
+  };
+  addEventListener("pointermove", note, { capture: true, passive: true, signal });
+}
+
+export interface Guard {
+  /** Why a key does not count; null: it does. */
+  key(): string | null;
+  /** Why a click does not count; null: it does. */
+  click(event: MouseEvent): string | null;
+  /** For each button. A mouse that has not moved did not come to it: it came to the mouse. */
+  entered(event: PointerEvent): void;
+}
+
+/** Takes the keyboard if nobody uses it, gives it back at the end; tells what counts. */
+export function useGuard(box: { current: HTMLDivElement | null }): Guard {
+  const keysSince = useRef(0);
+  const appeared = useRef(0);
+  const moved = useRef(new WeakMap<EventTarget, number>());
+  useLayoutEffect(() => {
+    const mine = box.current;
+    if (!mine) return;
+    let from: HTMLElement | null = null;
+    appeared.current = keysSince.current = performance.now();
+    const take = () => {
+      const present = focused();
+      if (isTyping() || present?.closest("[data-acp-question]") || !inSight(mine)) return false;
+      from = present;
+      keysSince.current = performance.now();
+      mine.focus({ preventScroll: true });
+      return true;
+    };
+    // What is followed comes into sight a frame later.
+    let frame = take() ? 0 : requestAnimationFrame(() => (frame = requestAnimationFrame(take)));
+    return () => {
+      cancelAnimationFrame(frame);
+      if (!mine.contains(focused())) return;
+      const root = mine.closest(".acp");
+      const others = [...(root?.querySelectorAll<HTMLElement>(OPEN) ?? [])];
+      const to = others.find((other) => other !== mine) ?? from;
+      queueMicrotask(() => to?.isConnected && to.focus({ preventScroll: true }));
+    };
+  }, []);
+  return {
+    key: () => (performance.now() - keysSince.current < ARM_MS ? APPEARED : null),
+    click({ currentTarget, detail }) {
+      const now = performance.now();
+      if (now - appeared.current < CLICK_MS) return APPEARED;
+      const since = currentTarget && moved.current.get(currentTarget);
+      return detail > 0 && since && now - since < CLICK_MS ? MOVED : null;
+    },
+    entered({ currentTarget, pointerType, screenX, screenY }) {
+      if (!currentTarget) return;
+      const rests = pointerType === "mouse" && mouse?.x === screenX && mouse.y === screenY;
+      if (rests) moved.current.set(currentTarget, performance.now());
+      else moved.current.delete(currentTarget);
+    },
+  };
+}
+
+const OPEN = "[data-acp-question][data-status='open']";

@@ -1,0 +1,167 @@
+import { beforeEach, expect, test } from "vitest";
+import type { Action } from "../src/types";
+import { question, soon, turn } from "./helpers";
+import { settled, shown, tool } from "./mounted";
+
+beforeEach(() => document.body.replaceChildren());
+
+function asks(actions: readonly Action[], fields: object = {}, call: object = {}) {
+  return shown([turn(), tool(call), question({ tool: "k5", actions, ...fields })]);
+}
+
+const action = (el: Element) => el.querySelector(".acp-question .acp-action")?.textContent;
+
+test("a command shows its exact line, its folder and its environment", () => {
+  const { el, find } = asks([
+    {
+      type: "command",
+      line: "make test\nrm -rf build",
+      cwd: "/home/me/project",
+      env: [
+        ["LD_PRELOAD", "/tmp/evil.so"],
+        ["PATH", "/tmp:/bin"],
+      ],
+    },
+  ]);
+  expect(find(".acp-exact-command")?.textContent).toBe("make test\nrm -rf build\n");
+  expect([...el.querySelectorAll(".acp-where")].map((it) => it.textContent)).toEqual([
+    "in /home/me/project",
+    "with LD_PRELOAD=/tmp/evil.so",
+    "with PATH=/tmp:/bin",
+  ]);
+});
+
+test.each([
+  ["spaces", `ls${" ".repeat(2100)}; rm -rf /`, "‹2,100 spaces›"],
+  ["empty lines", `ls${"\n".repeat(231)}rm -rf /`, "‹230 empty lines›"],
+])("a tail behind many %s is in sight", (_, line, marker) => {
+  const { find } = asks([{ type: "command", line, cwd: "/w" }]);
+  const text = find(".acp-exact-command")?.textContent ?? "";
+  expect(text).toContain(marker);
+  expect(text).toContain("rm -rf /");
+  expect(text.length).toBeLessThan(60);
+});
+
+test("no line and no number of lines is cut", async () => {
+  const line = `echo ${"x".repeat(5000)}END`;
+  const lines = Array.from({ length: 1500 }, (_, at) => `line ${at}`).join("\n");
+  const { find } = asks([
+    { type: "command", line: `${line}\n${lines}`, cwd: "/w" },
+    { type: "other", kind: "browse", input: `${lines}\n${line}` },
+  ]);
+  await soon(() => {
+    expect(find("[data-acp-action=command] .acp-exact")?.textContent).toContain("line 1499");
+    expect(find("[data-acp-action=other] .acp-exact")?.textContent).toContain("xEND");
+  });
+  expect(find("[data-acp-action=command] .acp-exact")?.textContent).toContain("xEND");
+});
+
+test("nor of what would be written", async () => {
+  const text = Array.from({ length: 900 }, (_, at) => `${at} ${"y".repeat(3000)}!`).join("\n");
+  const { el, find } = asks([{ type: "write", path: "a.txt", new_text: text }]);
+  await soon(() => expect(el.querySelectorAll(".acp-row").length).toBe(900));
+  expect(find(".acp-more")).toBeNull();
+  expect([...el.querySelectorAll(".acp-line")].every((it) => it.textContent?.endsWith("!\n"))).toBe(
+    true,
+  );
+});
+
+test("equal lines that are left out of a change can be read", async () => {
+  const before = Array.from({ length: 50 }, (_, at) => `same ${at}`).join("\n");
+  const { el, find } = asks([
+    { type: "write", path: "a.txt", old_text: before, new_text: `${before}\nnew` },
+  ]);
+  expect(el.textContent).not.toContain("same 3\n");
+  find(".acp-gap > button")?.click();
+  await settled();
+  expect(el.textContent).toContain("same 3\n");
+});
+
+test("empty lines in a change are counted, and what follows them is in sight", () => {
+  const { el } = asks([{ type: "write", path: "a", new_text: `a\n${"\n".repeat(300)}b\n` }]);
+  expect(el.querySelectorAll(".acp-row").length).toBe(3);
+  expect(el.querySelector(".acp-marker")?.textContent).toBe("‹300 empty lines›");
+});
+
+test("a link shows where it leads", () => {
+  const { el } = asks([
+    { type: "write", path: "notes.txt", target: ".git/config", old_text: "a\n", new_text: "b\n" },
+  ]);
+  expect(el.querySelector(".acp-action-head")?.textContent).toContain(
+    "Writenotes.txt→ which really is .git/config",
+  );
+});
+
+test.each<[Action, string]>([
+  [{ type: "read", path: "/etc/passwd" }, "Read/etc/passwd"],
+  [{ type: "delete", path: "a", target: "b" }, "Deletea→ which really is b"],
+  [{ type: "move", path: "a" }, "Movea"],
+  [{ type: "fetch", url: "https://a.example/\u202e" }, "Fetchhttps://a.example/‹U+202E›"],
+  [{ type: "other", kind: "switch_mode", input: "{}" }, "Switch mode{}\n"],
+  [{ type: "details", input: '{"a": 1}' }, 'The agent also says:{"a": 1}\n'],
+  [{ type: "teleport" } as unknown as Action, '{\n  "type": "teleport"\n}\n'],
+])("%j", (it, text) => {
+  expect(action(asks([it]).el)).toBe(text);
+});
+
+test("a file without its content says that nothing of it is covered", () => {
+  expect(action(asks([{ type: "edit", path: "a.py" }]).el)).toMatch(
+    /^Edita.pyThe content is not shown, so an allow does not cover it/,
+  );
+});
+
+test("a question that describes nothing says so", () => {
+  const none = (fields: object) => shown([turn(), question(fields)]).find(".acp-actions-none");
+  expect(none({ actions: [] })?.textContent).toMatch(/^No file and no command is described here/);
+  expect(none({ answers: [] })).not.toBeNull();
+  expect(none({})).toBeNull(); // an older kernel's
+});
+
+test("changed metadata of a notebook is a table", () => {
+  const { el } = asks([
+    {
+      type: "notebook",
+      path: "a.ipynb",
+      old_text: "# %% a\n1\n",
+      new_text: "# %% a\n1\n",
+      metadata: [
+        { where: "notebook", name: "kernelspec", before: "python3", after: "evil\u200b" },
+        { where: "cell 2", name: "tags", after: '["hide"]' },
+      ],
+    },
+  ]);
+  const cells = [...el.querySelectorAll(".acp-metadata tbody tr")].map((row) =>
+    [...row.children].map((it) => it.textContent?.trim()),
+  );
+  expect(cells).toEqual([
+    ["notebook", "kernelspec", "python3", "evil‹U+200B›"],
+    ["cell 2", "tags", "none", '["hide"]'],
+  ]);
+  expect(el.querySelector(".acp-diff-rows")).toBeNull();
+});
+
+test("what the question shows is not drawn a second time in its call", () => {
+  const diff = { type: "diff", path: "a.py", old_text: "a\n", new_text: "b\n" } as const;
+  const call = { command: "make", content: [diff, { ...diff, path: "other.py" }] };
+  const write: Action = { ...diff, type: "write" };
+  const { el, patch } = asks([write], {}, call);
+  const diffs = () =>
+    [...el.querySelectorAll(".acp-tool-body .acp-diff-head")].map((it) => it.textContent);
+  expect(diffs().length).toBe(1);
+  expect(diffs()[0]).toContain("other.py");
+  expect(el.querySelector(".acp-command")).toBeNull();
+  patch(
+    ["set", "k7", ["status"], "answered"],
+    ["set", "k7", ["actions"], [{ type: "write", path: "a.py", target: "b.py" }]],
+  );
+  expect(diffs().length).toBe(2);
+  expect(el.querySelector(".acp-command")?.textContent).toBe("make");
+  expect(el.querySelector(".acp-covered .acp-action")?.textContent).toBe(
+    "Writea.py→ which really is b.py",
+  );
+});
+
+test("a tool's input is not read for a command", () => {
+  const { el } = shown([turn(), tool({ kind: "execute", raw_input: { command: "ls" } })]);
+  expect(el.querySelector(".acp-command")).toBeNull();
+});
