@@ -34,6 +34,8 @@ class Command(Struct, frozen=True):
     cwd: str
     """The real path of the folder that it runs in."""
     env: tuple[tuple[str, str], ...] = ()
+    elsewhere: bool = False
+    """It runs in another folder than the session's."""
     type: ClassVar[str] = "command"
     kind: ClassVar[str] = "execute"
 
@@ -184,7 +186,7 @@ def action_to_plain(action: Action) -> dict[str, Json]:
     result: dict[str, Json] = {"type": action.type}
     for name in action.__struct_fields__:
         value = getattr(action, name)
-        if name in _NOT_SHOWN or value in (None, ()):
+        if name in _NOT_SHOWN or value in (None, (), False):
             continue
         result[name] = [_plain_item(it) for it in value] if isinstance(value, tuple) else value
     return result
@@ -285,7 +287,7 @@ def is_covered_by(wanted: Action, allowed: Action) -> bool:
     """
     match wanted, allowed:
         case Command(), Command():
-            return wanted == allowed
+            return (wanted.line, wanted.cwd, wanted.env) == (allowed.line, allowed.cwd, allowed.env)
         case Write(), Write():
             return allowed.covers and real_path(wanted) == real_path(allowed) and _same_text(wanted, allowed)
         case NotebookWrite(), NotebookWrite():

@@ -50,7 +50,7 @@ def answers(
     given = [it for it in found if it is not None]
     others = [it for it in options if it not in (once, reject)]
     rest = [_other(it, agent, lasts) for it in others]
-    return _with_keys([*given[:-1], *rest, given[-1]])
+    return _with_keys([*given, *rest])
 
 
 def _with_keys(found: Sequence[Answer]) -> tuple[Answer, ...]:
@@ -66,7 +66,7 @@ def _with_keys(found: Sequence[Answer]) -> tuple[Answer, ...]:
         key = key or next(free, None)
         taken.add(key or "")
         keyed.append(Answer(it.id, it.name, it.meaning, key, it.note))
-    return tuple(keyed)
+    return tuple(sorted(keyed, key=lambda it: it.key or "without"))
 
 
 def _first(options: Sequence[Option], kind: str) -> Option | None:

@@ -16,6 +16,7 @@ from dataclasses import replace
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace as changed
 
 from .actions import (
     PATH_KINDS,
@@ -137,7 +138,8 @@ def describe_command(
     """What `terminal/create` would run; None for what cannot be a command. `folder` is real."""
     spellings = (place.given,) if folder == place.cwd else ()
     judged = judged_env(env, place.inherited, place.harmless)
-    return command(words, folder, judged, resolve=place.resolve, spellings=spellings)
+    made = command(words, folder, judged, resolve=place.resolve, spellings=spellings)
+    return made and changed(made, elsewhere=made.cwd != place.cwd)
 
 
 def describe_write(state: FileState, new_text: str, edits: tuple[Edit, ...] = ()) -> Write:

@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acp_notebook.agent.auditing import Auditor
+from acp_notebook.agent.conversation import CALL_EVENTS
 from acp_notebook.agent.known_agents.quirks import Quirks
 from acp_notebook.agent.permissions.permits import Denied, Permits
 from acp_notebook.core import events as ev
@@ -50,13 +51,18 @@ class Conversation:
     )
 
     def __init__(self) -> None:
-        self.transcript = Transcript()
-        self.apply = self.transcript.apply
+        self.transcript, self.calls = Transcript(), Transcript()
+
+    def apply(self, event: ev.Event) -> None:
+        if isinstance(event, CALL_EVENTS):
+            self.calls.apply(event)
+        self.transcript.apply(event)
 
     def read(self, reader: Any) -> Any:
         return reader(self.transcript)
 
-    read_calls = read
+    def read_calls(self, reader: Any) -> Any:
+        return reader(self.calls)
 
 
 class FakeDescriber:
@@ -366,7 +372,7 @@ def test_the_question_holds_what_is_covered_and_forgets_the_texts_when_it_is_set
             await asyncio.sleep(0)
         assert found[0].actions == (Write(A, None, None, "new"),)
         assert [it.meaning for it in found[0].answers] == [
-            *("allow_once", "allow_session", "allow_always", "agent_always", "reject")
+            *("allow_once", "allow_session", "allow_always", "reject", "agent_always")
         ]
         assert agent.permits.answer(found[0], "no") and await asking == "no"
         assert agent.questions()[0].actions == (Write(A),)

@@ -20,7 +20,7 @@ def keys(found: tuple[Answer, ...]) -> dict[str | None, str]:
 def test_keys_go_by_meaning_whatever_the_agents_order(options: tuple[Option, ...]) -> None:
     found = answers(options, (SESSION, FOLDER))
     assert keys(found) == {"1": "o", "2": "s", "3": "f", "4": "n", "5": "a"}
-    assert [it.id for it in found] == ["o", "s", "f", "a", "n"]
+    assert [it.id for it in found] == ["o", "s", "f", "n", "a"]
 
 
 def test_the_agents_own_always_takes_the_key_where_we_offer_none() -> None:
@@ -41,7 +41,7 @@ def test_there_is_always_a_way_to_reject() -> None:
 def test_further_options_get_further_keys_and_then_none() -> None:
     many = tuple(Option(f"m{number}", "Allow", "allow_once") for number in range(8))
     found = answers((*many, NO), ())
-    assert [it.key for it in found] == ["1", "5", "6", "7", "8", "9", None, None, "4"]
+    assert [it.key for it in found] == ["1", "4", "5", "6", "7", "8", "9", None, None]
 
 
 def test_what_the_agent_remembers_is_said_to_be_the_agents() -> None:

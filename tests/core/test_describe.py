@@ -78,7 +78,7 @@ def actions(tool: ToolCall, phrases: Phrases | None = None, **files: str) -> tup
         ({"command": "", "cmd": "ls"}, Command("ls", CWD)),
         ({"command": ["git", "push", "a b"]}, Command("git push 'a b'", CWD)),
         ({"command": "git", "args": ["push"]}, Command("git push", CWD)),
-        ({"command": "ls", "cwd": "/work/sub"}, Command("ls", "/work/sub")),
+        ({"command": "ls", "cwd": "/work/sub"}, Command("ls", "/work/sub", elsewhere=True)),
         ({"command": "ls", "env": {"HOME": "/x", "CI": "1"}}, Command("ls", CWD, (("HOME", "/x"),))),
         ({"command": "ls", "description": "look", "timeout": 5}, Command("ls", CWD)),
     ],
@@ -127,7 +127,7 @@ def test_agents_that_name_the_command_in_words() -> None:
     [unread] = actions(said)
     assert isinstance(unread, Other)
     gemini = Phrases(title="(.+)", folder=r"\[in ([^\]]+)\]")
-    assert actions(said, gemini) == (Command("ls -la", f"{CWD}/sub"),)
+    assert actions(said, gemini) == (Command("ls -la", f"{CWD}/sub", elsewhere=True),)
     kimi = Phrases(input_in_text=True)
     texts = (Text('{"command": "make test"}'), Text("Requesting approval to Running: make t…"))
     assert actions(call("execute", title="Bash", content=texts), kimi) == (Command("make test", CWD),)

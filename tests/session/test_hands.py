@@ -165,7 +165,7 @@ def test_without_a_user_the_unprompted_write_is_rejected_and_the_agent_told_why(
     assert not (folder / "a.txt").exists()
     assert "nobody can be asked here" in turn.text
     (call,) = turn.tool_calls
-    assert call.unprompted and call.status == "failed" and call.diffs[0].new_text == "hi\n"
+    assert call.unprompted and call.status == "rejected" and call.diffs[0].new_text == "hi\n"
 
 
 def test_an_allow_for_one_file_is_none_for_another(demo: Demo, folder: Path) -> None:

@@ -69,8 +69,7 @@ def extras(actions: Sequence[Action], words: Words) -> str:
     found: list[str] = []
     for action in actions:
         if isinstance(action, Command):
-            folder = words.path(action.cwd)
-            found += [f"in {folder}"] if folder != "." else []
+            found += [f"in {words.path(action.cwd)}"] if action.elsewhere else []
             found += [f"with {words.line(f'{name}={value}')}" for name, value in action.env]
         elif isinstance(action, Write | NotebookWrite | FileAccess) and action.target is not None:
             found.append(f"→ {words.path(action.target)}")
