@@ -18,7 +18,7 @@ FORMAT = 1
 OUTPUT_CHARS = 50_000
 """Of a terminal's output, from its end: a notebook's file is not a log."""
 
-_LEFT_OUT = ("raw", "meta", "cancelling", "offers", "rate_limit", "released")
+_LEFT_OUT = ("raw", "meta", "cancelling", "offers", "answers", "rate_limit", "released")
 """Not for the file: what is long and unread, and what passes; a terminal may be given back after the turn."""
 
 _SHAPE = frozenset({"type", "key", "turn", "tool", "role", "status", "mode"})

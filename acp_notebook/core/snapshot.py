@@ -143,13 +143,14 @@ class Question:
     actions: tuple[Action, ...] = ()
     """What an allow covers; without texts once it is settled."""
     answers: tuple[Answer, ...] = ()
-    """What it can be answered with, in a fixed order. Transcripts of older versions have none."""
+    """What it can be answered with, in a fixed order, while it is open."""
+    chosen: str | None = None
+    """The name of the answer that was given; what older versions kept has none."""
 
     @property
-    def chosen(self) -> str | None:
-        """The name of the answer that was given."""
-        named: tuple[Answer | Option | Offer, ...] = (*self.answers, *self.options, *self.offers)
-        return next((it.name for it in named if it.id == self.answer), None)
+    def answer_name(self) -> str | None:
+        named: tuple[Option | Offer, ...] = (*self.options, *self.offers)
+        return self.chosen or next((it.name for it in named if it.id == self.answer), None)
 
 
 @dataclass(frozen=True, slots=True)

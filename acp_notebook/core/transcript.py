@@ -360,11 +360,14 @@ class Transcript:
             "status": "cancelled" if event.answer is None else "answered",
             **plain_fields(event, leave=("id",)),
         }
-        actions = self._state.items[key].get("actions")
-        if actions:
-            fields["actions"] = [brief(action) for action in actions]
-        patches: list[Patch] = [Set(key, (name,), value) for name, value in fields.items()]
         question = self._state.items[key]
+        if question.get("actions"):
+            fields["actions"] = [brief(action) for action in question["actions"]]
+        if question.get("answers"):
+            fields["answers"] = []
+            named = [*question["answers"], *question["options"]]
+            fields |= {"chosen": it["name"] for it in reversed(named) if it["id"] == event.answer}
+        patches: list[Patch] = [Set(key, (name,), value) for name, value in fields.items()]
         return patches + self._call_settled(question["tool"], _outcome(question["options"], event))
 
     def _call_settled(self, key: str | None, outcome: str) -> list[Patch]:

@@ -191,8 +191,10 @@ export interface QuestionItem extends Base {
   /** Exactly what an allow covers; absent where nothing is described, and in transcripts of older versions.
       Settled: without texts. */
   readonly actions?: readonly Action[];
-  /** The buttons, in order; absent in transcripts of older versions. */
+  /** The buttons, in order, while it is open; absent in transcripts of older versions. */
   readonly answers?: readonly Answer[];
+  /** The name of the answer that was given. */
+  readonly chosen?: string;
   readonly status: string;
   readonly answer?: string | null;
   readonly by?: string | null;

@@ -314,6 +314,7 @@ test("the chosen answer is named as its button was", () => {
   patch(
     ["set", "k7", ["status"], "answered"],
     ["set", "k7", ["answer"], "acp:session"],
+    ["set", "k7", ["chosen"], "Allow for this session"],
     ["set", "k7", ["by"], "user"],
   );
   expect(find(".acp-settled")?.textContent).toBe("Allow for this session by you");

@@ -200,7 +200,7 @@ def _answer(question: Question, words: Words) -> str:
     if question.status == "open":
         return "not answered yet"
     # The id of an answer that was not offered is the agent's or the policy's own: no name to show.
-    chosen = words.line(question.chosen or "an answer that was not offered")
+    chosen = words.line(question.answer_name or "an answer that was not offered")
     answer = "cancelled" if question.answer is None else chosen
     by, reason = words.line(question.by or ""), words.line(question.reason or "")
     who = ": ".join(part for part in (f"by {by}" if by else "", reason) if part)

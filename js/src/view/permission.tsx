@@ -200,15 +200,15 @@ export const BY: Record<string, string> = {
 };
 
 function Settled({ item, about }: { item: QuestionItem; about: string | null }) {
-  const answer = answersOf(item).find(({ id }) => id === item.answer);
   const option = item.options.find(({ id }) => id === item.answer);
   const offer = item.offers?.find(({ id }) => id === item.answer);
-  const name = line((answer ?? option ?? offer)?.name ?? item.answer ?? "");
+  const name = line(item.chosen ?? (option ?? offer)?.name ?? item.answer ?? "");
+  const meaning = option ? MEANINGS[option.kind] : offer && "allow_session";
   return (
     <div class="acp-settled" data-acp-question={item.key} data-status={item.status}>
       {about !== null && <span class="acp-title">{about}: </span>}
       {item.status === "answered" ? (
-        <strong data-meaning={answer?.meaning}>{name}</strong>
+        <strong data-meaning={meaning}>{name}</strong>
       ) : (
         <span>{spoken(item.status)}</span>
       )}
