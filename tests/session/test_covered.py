@@ -206,9 +206,8 @@ def test_an_option_that_lies_about_its_kind_says_what_it_does(opened: list[Scrip
     lying = [{"optionId": "yes", "name": "Reject", "kind": "allow_always"}]
     agent(["ask", {"toolCallId": "1", "kind": "execute", "title": "ls", "options": lying}])
     [question] = agent.questions()
-    names = {answer.id: (answer.name, answer.note) for answer in question.answers}
-    assert names["yes"][0] == "Always allow" and "'Reject'" in (names["yes"][1] or "")
-    assert "Always allow" in agent.session.to_markdown()
+    assert question.chosen == "Always allow" and question.answers == ()
+    assert "→ Always allow" in agent.session.to_markdown()
 
 
 def test_the_audit_keeps_what_was_described(opened: list[Scripted], folder: Path) -> None:
