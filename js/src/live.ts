@@ -7,7 +7,7 @@
 import { WIDGET_VIEW } from "./document";
 import type { HostCells } from "./cells";
 import { sourceHash } from "./hash";
-import { fetchesRemote } from "./remote";
+import { fetchesRemote, hasRichHeading } from "./remote";
 import { never } from "./types";
 import type { DocAnswer, DocOperation, DocRequest, Fields, Json } from "./types";
 
@@ -329,6 +329,12 @@ function remoteCells(shared: SharedNotebook, operations: readonly DocOperation[]
       return cell?.cell_type === "markdown" && fetchesRemote(cell.getSource()) ? [id] : [];
     }
     if (op !== "insert" && op !== "replace") return [];
+    const { cell_type, source } = operation;
+    if (cell_type === "markdown" && fetchesRemote(source) && hasRichHeading(source))
+      throw new Refusal(
+        "failed",
+        "a picture in a heading would be loaded as soon as the cell is there: put it below the heading",
+      );
     return operation.cell_type === "markdown" && fetchesRemote(operation.source) ? [id] : [];
   });
   return [...new Set(ids)];

@@ -353,7 +353,7 @@ test("a markdown cell with something from elsewhere in it is left as it is writt
   const steps: string[] = [];
   host.cells = { unrender: (id) => void steps.push(`${id}: ${texts().join("|")}`) };
   const inserted = { ...insert("new", "c0", REMOTE), cell_type: "markdown" } as DocOperation;
-  const changed = `# Title ${REMOTE}`;
+  const changed = `# Title\n\n${REMOTE}`;
   const answer = await apply(inserted, replaced("c0", "# Title", changed, "markdown"));
   expect(answer).toEqual({ result: { unrendered: ["new", "c0"] } });
   expect(steps).toEqual([
@@ -364,6 +364,17 @@ test("a markdown cell with something from elsewhere in it is left as it is writt
   expect(texts()).toEqual([changed, REMOTE, "code"]);
   expect(new Set(transactions).size).toBe(1); // one step to undo
 });
+
+test.each([`# Title ${REMOTE}`, `Title ${REMOTE}\n---`, "<h1><img src=//evil.example></h1>"])(
+  "a picture in a heading is refused, as the host's table of contents would load it: %j",
+  async (source) => {
+    const { apply, host, texts } = opened("a");
+    host.cells = { unrender: () => undefined };
+    const inserted = { ...insert("new", "c0", source), cell_type: "markdown" } as DocOperation;
+    expect(await apply(inserted)).toMatchObject({ error: { code: "failed" } });
+    expect(texts()).toEqual(["a"]);
+  },
+);
 
 test("so is one that is moved", async () => {
   const { apply, cells, host, texts } = opened(REMOTE, "code");
