@@ -7,7 +7,7 @@
 import { WIDGET_VIEW } from "./document";
 import type { HostCells } from "./cells";
 import { sourceHash } from "./hash";
-import { fetchesRemote } from "./remote";
+import { fetchesRemote, hasRichHeading } from "./remote";
 import { never } from "./types";
 import type { DocAnswer, DocOperation, DocRequest, Fields, Json } from "./types";
 
@@ -267,6 +267,11 @@ function viewed(output: Json): Json | undefined {
   return (view as Fields | undefined)?.["model_id"];
 }
 
+/** As notebooks have it: one text, or its lines. */
+function textOf(source: Json | undefined): string {
+  return Array.isArray(source) ? source.join("") : String(source ?? "");
+}
+
 /** A file may have a number there, which the host keeps as it is. */
 function idOf(cell: SharedCell): string {
   return String(cell.getId?.() ?? cell.id ?? "");
@@ -289,15 +294,28 @@ async function applied(
       "a markdown cell would load something from elsewhere, and this page cannot prevent it",
     );
   check(shared, operations);
-  // Before, for those that are there; at once after, for those that come: hosts render a little later.
-  for (const id of unrendered) cells?.unrender(id);
-  asOneStep(shared, operations, () => {
-    const now = new Cells(shared);
-    for (const operation of operations) carryOut(shared, now, operation);
-    // Hosts put a cell into an empty notebook, as a step of their own that no undo gets past.
-    if (now.empty) now.insert(0, newId(), { ...blank(NOTHING), metadata: {} });
-  });
-  for (const id of unrendered) cells?.unrender(id);
+  for (const id of unrendered) cells?.unrender(id); // those that are there already
+  const later = new Map<string, string>();
+  asOneStep(
+    shared,
+    operations,
+    () => {
+      const now = new Cells(shared, new Set(unrendered), later);
+      for (const operation of operations) carryOut(shared, now, operation);
+      // Hosts put a cell into an empty notebook, as a step of their own that no undo gets past.
+      if (now.empty) now.insert(0, newId(), { ...blank(NOTHING), metadata: {} });
+    },
+    () => {
+      if (later.size === 0) return null;
+      for (const id of later.keys()) cells?.unrender(id);
+      return () => {
+        for (const cell of shared.cells) {
+          const source = later.get(idOf(cell));
+          if (source !== undefined) cell.setSource(source);
+        }
+      };
+    },
+  );
   return unrendered.length > 0 ? { unrendered } : null;
 }
 
@@ -311,6 +329,12 @@ function remoteCells(shared: SharedNotebook, operations: readonly DocOperation[]
       return cell?.cell_type === "markdown" && fetchesRemote(cell.getSource()) ? [id] : [];
     }
     if (op !== "insert" && op !== "replace") return [];
+    const { cell_type, source } = operation;
+    if (cell_type === "markdown" && fetchesRemote(source) && hasRichHeading(source))
+      throw new Refusal(
+        "failed",
+        "a picture in a heading would be loaded as soon as the cell is there: put it below the heading",
+      );
     return operation.cell_type === "markdown" && fetchesRemote(operation.source) ? [id] : [];
   });
   return [...new Set(ids)];
@@ -340,18 +364,24 @@ function check(shared: SharedNotebook, operations: readonly DocOperation[]): voi
   }
 }
 
-/** In one transaction that both the notebook and the changed cells remember, and nothing else with it. */
+/** As one step that both the notebook and the changed cells remember, and nothing else with it. `between`
+    is called when the host knows of the change, and gives the rest of it. */
 function asOneStep(
   shared: SharedNotebook,
   operations: readonly DocOperation[],
   change: () => void,
+  between: () => (() => void) | null,
 ): void {
   const { ydoc } = shared;
   const ids = new Set(operations.filter(({ op }) => op === "replace").map(({ id }) => id));
   const cells = shared.cells.filter((cell) => ids.has(idOf(cell)));
   const managers = new Set([shared.undoManager, ...cells.map((cell) => cell.undoManager)]);
   const rememberers = [...managers].filter((it) => it?.trackedOrigins !== undefined);
-  if (!ydoc || rememberers.length === 0) return shared.transact(change);
+  if (!ydoc || rememberers.length === 0) {
+    shared.transact(change);
+    const rest = between();
+    return rest ? shared.transact(rest) : undefined;
+  }
   const origin = {};
   let done = false;
   for (const it of rememberers) {
@@ -360,6 +390,8 @@ function asOneStep(
   }
   try {
     ydoc.transact(change, origin);
+    const rest = between();
+    if (rest) ydoc.transact(rest, origin); // at once: both are one step to undo
     done = true;
   } finally {
     for (const it of rememberers) {
@@ -375,7 +407,12 @@ class Cells {
   readonly #order: string[];
   readonly #cells: Map<string, SharedCell>;
 
-  constructor(private readonly shared: SharedNotebook) {
+  /** Hosts render a markdown cell as they make it: those of `held` begin empty; `later` gets their texts. */
+  constructor(
+    private readonly shared: SharedNotebook,
+    private readonly held: ReadonlySet<string>,
+    private readonly later: Map<string, string>,
+  ) {
     this.#order = shared.cells.map(idOf);
     this.#cells = new Map(shared.cells.map((cell) => [idOf(cell), cell]));
   }
@@ -399,7 +436,10 @@ class Cells {
   }
 
   insert(at: number, id: string, fields: Fields): void {
-    this.#cells.set(id, this.shared.insertCell(at, { ...fields, id }));
+    const held = this.held.has(id);
+    if (held) this.later.set(id, textOf(fields["source"]));
+    const made = { ...fields, id, ...(held ? { source: "" } : {}) };
+    this.#cells.set(id, this.shared.insertCell(at, made));
     this.#order.splice(at, 0, id);
   }
 

@@ -26,6 +26,17 @@ export function fetchesRemote(markdown: string): boolean {
   return hasForeignPicture(markdown);
 }
 
+/** Whether a heading holds a picture or an element: the host's table of contents renders headings, also those
+    of a cell that is not rendered itself. */
+export function hasRichHeading(markdown: string): boolean {
+  const lines = markdown.split("\n");
+  return lines.some((line, at) => {
+    const heads = /^[\s>*+-]*#{1,6}(?!#)|<h[1-6]/i.test(line);
+    const underlined = /^[\s>]*(?:=+|-+)\s*$/.test(lines[at + 1] ?? "");
+    return (heads || underlined) && /!\[|<\s*[a-z]/i.test(line);
+  });
+}
+
 function hasForeignPicture(markdown: string): boolean {
   for (const found of markdown.matchAll(/!\[/g)) {
     const rest = markdown.slice(found.index);

@@ -348,15 +348,42 @@ test("where the document cannot be reached there is nothing", () => {
 const REMOTE = "![x](https://evil.example/x)";
 
 test("a markdown cell with something from elsewhere in it is left as it is written", async () => {
-  const { apply, cells, host, texts } = opened("# Title", "code");
+  const { apply, cells, host, texts, transactions } = opened("# Title", "code");
   Object.assign(cells[0] as Cell, { cell_type: "markdown" });
   const steps: string[] = [];
-  host.cells = { unrender: (id) => void steps.push(`${id} ${texts().join("|")}`) };
+  host.cells = { unrender: (id) => void steps.push(`${id}: ${texts().join("|")}`) };
   const inserted = { ...insert("new", "c0", REMOTE), cell_type: "markdown" } as DocOperation;
-  const answer = await apply(inserted, replaced("c0", "# Title", `# Title ${REMOTE}`, "markdown"));
+  const changed = `# Title\n\n${REMOTE}`;
+  const answer = await apply(inserted, replaced("c0", "# Title", changed, "markdown"));
   expect(answer).toEqual({ result: { unrendered: ["new", "c0"] } });
-  const [before, after] = ["# Title|code", `# Title ${REMOTE}|${REMOTE}|code`];
-  expect(steps).toEqual([`new ${before}`, `c0 ${before}`, `new ${after}`, `c0 ${after}`]);
+  expect(steps).toEqual([
+    "new: # Title|code",
+    "c0: # Title|code",
+    `new: ${changed}||code`, // there, and still empty
+  ]);
+  expect(texts()).toEqual([changed, REMOTE, "code"]);
+  expect(new Set(transactions).size).toBe(1); // one step to undo
+});
+
+test.each([`# Title ${REMOTE}`, `Title ${REMOTE}\n---`, "<h1><img src=//evil.example></h1>"])(
+  "a picture in a heading is refused, as the host's table of contents would load it: %j",
+  async (source) => {
+    const { apply, host, texts } = opened("a");
+    host.cells = { unrender: () => undefined };
+    const inserted = { ...insert("new", "c0", source), cell_type: "markdown" } as DocOperation;
+    expect(await apply(inserted)).toMatchObject({ error: { code: "failed" } });
+    expect(texts()).toEqual(["a"]);
+  },
+);
+
+test("so is one that is moved", async () => {
+  const { apply, cells, host, texts } = opened(REMOTE, "code");
+  Object.assign(cells[0] as Cell, { cell_type: "markdown" });
+  const steps: string[] = [];
+  host.cells = { unrender: () => void steps.push(texts().join("|")) };
+  await apply({ op: "move", id: "c0", after: "c1", based_on: sourceHash(REMOTE) });
+  expect(steps).toEqual([`${REMOTE}|code`, "code|"]);
+  expect(texts()).toEqual(["code", REMOTE]);
 });
 
 test("where the page cannot leave it so, nothing is changed", async () => {

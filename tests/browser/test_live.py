@@ -322,8 +322,8 @@ def test_what_a_markdown_cell_would_load_from_elsewhere_waits_for_the_user(
         route.abort()
 
     page.route("http://evil.example/**", refuse)
-    inserted, plain = "# New ![x](http://evil.example/a.png)", "# Plain"
-    changed = '# Plain <img src="http://evil.example/b.png">'
+    inserted, plain = "New ![x](http://evil.example/a.png)", "# Plain"
+    changed = 'Changed <img src="http://evil.example/b.png">'
     prompts = [f"/nb note {name} 1 {inserted}", f"/nb note {name} 2 {plain}"]
     set_source(notebook, 1, "\n".join(f"s.prompt({it!r});" for it in prompts))
     notebook.wait_idle()
