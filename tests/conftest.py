@@ -18,7 +18,9 @@ settings.register_profile("the same every time", settings.get_profile("by chance
 def pytest_configure(config: pytest.Config) -> None:
     """No time is a test of Hypothesis'. Every run tries the same examples; with --full others, each time.
 
-    A shell has its background jobs ignore SIGINT, and so would everything that the tests start."""
+    The caller's SIGINT and umask do not matter: a shell has its background jobs ignore SIGINT, and so would
+    everything that the tests start."""
+    os.umask(0o022)
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     everything = config.getoption("markexpr") == ""
