@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from acp_notebook.agent.undo.shadow import Shadow
+from acp_notebook.agent.undo.git_backend import GitBackend
 
 RUNS = 7
 """The median counts: the machine does other things, too."""
@@ -52,7 +52,7 @@ def measured(files: int) -> dict[str, float]:
         git(root, "init", "-q")
         git(root, "add", "-A")
         git(root, "status")
-        shadow = Shadow(str(root), Path(folder) / "state")
+        shadow = GitBackend(str(root), Path(folder) / "state")
         try:
             found = {"first": seconds(shadow.mark)}
             found["git status"] = statistics.median(seconds(lambda: git(root, "status")) for _ in range(RUNS))
@@ -67,7 +67,7 @@ def measured(files: int) -> dict[str, float]:
             shadow.close()
 
 
-def turns(shadow: Shadow, root: Path) -> dict[str, float]:
+def turns(shadow: GitBackend, root: Path) -> dict[str, float]:
     """A checkpoint when nothing has changed, and one after ten files have, with what became of them."""
     nothing = statistics.median(seconds(shadow.mark) for _ in range(RUNS))
     costs = []

@@ -30,7 +30,7 @@ from .recordings import deeds
 from .recordings.replayed_terminals import AnyTerminal, AnyTerminals
 from .terminals.session_terminals import TerminalTrouble
 from .threads import on_a_thread
-from .undo.store import state_folder
+from .user_dirs import state_folder
 
 if TYPE_CHECKING:
     from .conversation import Conversation
@@ -54,7 +54,8 @@ class _Write:
     asked: str
     path: str
     shown: Content
-    work: Callable[[], Awaitable[Written]]
+    work: Callable[[str], Awaitable[Written]]
+    """Carries it out, given the id of its tool call."""
     warning: str | None = None
 
     def card(self, id: str) -> ToolChanged:
@@ -128,7 +129,8 @@ class Hands:
                 return await self._planned_notebook(asked, notebook)
             before = await self._note_before(asked.path)
             shown = _shown_write(asked, before, os.path.lexists(place))
-            work = partial(on_a_thread, lambda: write_text(self._roots, asked.path, asked.text))
+            write = partial(write_text, self._roots, asked.path, asked.text)
+            work = partial(self._conversation.undoing.write_file, place, write)
             return _Write(asked.path, place, shown, work)
         except FileTrouble as error:
             self._auditor.note("act", "edit", asked.path, by="client", outcome="failed", reason=str(error))
@@ -149,7 +151,8 @@ class Hands:
         run = self._conversation.running
         protected = None if run is None else run.cell
         plan = await self.notebooks.plan(place, asked.text, protected)
-        work = partial(self.notebooks.write, place, asked.text, protected, plan)
+        write = partial(self.notebooks.write, place, asked.text, protected, plan)
+        work = partial(self._conversation.undoing.write_notebook, plan.path, write)
         return _Write(asked.path, plan.path, plan.shown, work, plan.drastic)
 
     def _look(self, path: str) -> str:
@@ -163,10 +166,8 @@ class Hands:
 
     async def _write(self, asked: WriteAsked, write: _Write, permit: Permit) -> None:
         async with self._writing:  # in the order in which they were allowed
-            undoing = self._conversation.undoing
-            before = await undoing.before_write(write.path)
             try:
-                written = await write.work()
+                written = await write.work(permit.tool)
             except FileTrouble as error:
                 self._permits.finished(permit, "failed")
                 self._auditor.note(
@@ -179,7 +180,6 @@ class Hands:
                     tool=permit.tool,
                 )
                 raise
-            await undoing.wrote(written.path, before, permit.tool, written.states)
         self._show_cells(write, permit)
         self._permits.finished(permit, "completed")
         self._auditor.note(

@@ -15,7 +15,7 @@ from typing import Any, Final, Literal
 
 from msgspec import Struct
 
-from .changes import FileChange
+from .changes import AlsoChanged, FileChange
 from .forms import Field
 from .records import (
     Command,
@@ -238,6 +238,7 @@ class ChangesReplaced(Struct, frozen=True):
     files: tuple[FileChange, ...] = ()
     notes: tuple[str, ...] = ()
     """What is not covered, in plain words."""
+    also: tuple[AlsoChanged, ...] = ()
 
 
 class CommandsReplaced(Struct, frozen=True):

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from .changes import FileChange, Hunk
+from .changes import AlsoChanged, FileChange, Hunk
 from .forms import Field
 from .records import (
     Choice,
@@ -217,6 +217,8 @@ class Changes:
     turn: str | None = field(repr=False)
     files: tuple[FileChange, ...] = ()
     notes: tuple[str, ...] = ()
+    also: tuple[AlsoChanged, ...] = ()
+    """What else changed during the turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,6 +314,7 @@ _READ: dict[str, Callable[[Any], Any]] = {
     "offers": _records(Offer),
     "files": _files,
     "notes": tuple,
+    "also": lambda groups: tuple(AlsoChanged(**{**it, "files": _files(it["files"])}) for it in groups),
     "fields": lambda fields: tuple(_form_field(**field) for field in fields),
 }
 """How a field of an item is read; a field that is not here is taken as it is."""

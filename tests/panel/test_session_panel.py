@@ -266,7 +266,7 @@ def test_a_page_hears_how_far_an_undo_of_many_files_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("acp_notebook.panel.session_panel.TOLD_S", 0.0)
-    monkeypatch.setattr("acp_notebook.agent.undo.acting.AT_ONCE", 2)
+    monkeypatch.setattr("acp_notebook.agent.undo.operations.AT_ONCE", 2)
     session = acp.connect("demo", cwd=tmp_path, permissions="allow")
     stage = Stage(session)
     turn = session.prompt("/sh for it in 1 2 3 4 5; do echo $it > $it.txt; done", timeout=LIMIT_S)

@@ -15,8 +15,8 @@ import pytest
 import acp_notebook as acp
 from acp_notebook.agent.undo import checkpoints, undoing
 from acp_notebook.agent.undo import tape as taping
-from acp_notebook.agent.undo.covers import NotCovered
-from acp_notebook.agent.undo.shadow import Shadow
+from acp_notebook.agent.undo.backend import CheckpointUnavailable
+from acp_notebook.agent.undo.git_backend import GitBackend
 from acp_notebook.changes import ChangesTable
 from tests.session.test_cassettes import LIMIT_S, ask, exports, own_config, recorded, there
 
@@ -282,10 +282,10 @@ def test_a_checkpoint_that_was_skipped_is_said_by_the_replay_too(
     tape = there.parent / "tape.jsonl"
     with monkeypatch.context() as patched:
 
-        def refuses(shadow: Shadow, *, first: bool = False) -> Any:
-            raise NotCovered("the disk is on fire")
+        def refuses(shadow: GitBackend, *, first: bool = False) -> Any:
+            raise CheckpointUnavailable("the disk is on fire")
 
-        patched.setattr(Shadow, "mark", refuses)
+        patched.setattr(GitBackend, "mark", refuses)
         with acp.connect("demo", cwd=there, permissions="allow", record=tape) as session:
             ask(session, "/sh echo x > x.txt")
             made = exports(session)
@@ -300,13 +300,13 @@ def test_a_checkpoint_that_was_skipped_is_said_by_the_replay_too(
 def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
     """The look at what a turn changed waits for this; nobody waits for it."""
     go = threading.Event()
-    compare = Shadow.compare
+    compare = GitBackend.compare
 
-    def waits(shadow: Shadow, *marks: Any) -> Any:
+    def waits(shadow: GitBackend, *marks: Any) -> Any:
         assert go.wait(LIMIT_S)
         return compare(shadow, *marks)
 
-    monkeypatch.setattr(Shadow, "compare", waits)
+    monkeypatch.setattr(GitBackend, "compare", waits)
     monkeypatch.setattr(undoing, "SETTLE_S", 0.01)
     yield go
     go.set()

@@ -29,6 +29,8 @@ class Quirks:
     """It runs commands itself, and tells their output beside its tool calls."""
     usage_in_meta: bool = False
     """The tokens of a turn stand in `_meta` of its answer."""
+    own_state: tuple[str, ...] = ()
+    """Folders in the session's folder where it keeps its sessions: nothing to list, and nothing to undo."""
 
     def __or__(self, other: Quirks) -> Quirks:
         return Quirks(
@@ -37,6 +39,7 @@ class Quirks:
             self.missing_reads_empty or other.missing_reads_empty,
             self.terminals_in_meta or other.terminals_in_meta,
             self.usage_in_meta or other.usage_in_meta,
+            self.own_state + other.own_state,
         )
 
 
@@ -75,6 +78,12 @@ TABLE = (
         Quirks(usage_in_meta=True),
         "It tells neither usage_update nor usage, but how many tokens a turn took in `_meta.quota` of the "
         "turn's answer. Seen in 0.61.0.",
+    ),
+    Entry(
+        "fast-agent|fast-agent-acp|fast-agent-mcp",
+        Quirks(own_state=(".fast-agent/sessions/",)),
+        "It keeps its sessions in the folder that it works in. Undoing that would make it forget the "
+        "conversation. Seen in 0.9.9.",
     ),
     Entry(
         "claude-code-acp",

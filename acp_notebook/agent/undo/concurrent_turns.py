@@ -1,4 +1,4 @@
-"""Turns of other processes in the same folders: each leaves word of when it runs, and reads the others'.
+"""Turns of other processes in the same folders: each writes a file while it runs, and reads the others'.
 
 Knows times and folders only, and nothing of what a turn changes. Blocks for a moment.
 """
@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from .store import lock, state_folder
+from ..user_dirs import lock, state_folder
 
 FOLDER = "turns"
 
@@ -38,11 +38,11 @@ class _Other:
         return self.began <= ended and theirs > began
 
 
-class Word:
-    """Of one turn: it begins now."""
+class TurnLease:
+    """The file of one turn, which begins now; its lock lasts as long as the process."""
 
     def __init__(self, owner: str, folders: Sequence[str], base: Path | None = None) -> None:
-        """Where no word can be left, others do not know of it. `owner`: whose turns are no neighbours."""
+        """If the file cannot be written, other processes do not see this turn. `owner`: the session."""
         self._owner = owner
         self._folders = list(folders)
         self._place = (base or state_folder()) / FOLDER
@@ -74,7 +74,7 @@ class Word:
         others = self._others()
         if not any(it.lives for it in others):
             self._forget(others)  # whoever begins from here on begins after all of them
-        theirs = (it for it in others if it.owner != self._owner and _share(self._folders, it.folders))
+        theirs = (it for it in others if it.owner != self._owner and share(self._folders, it.folders))
         return any(it.beside(self._began, ended) for it in theirs)
 
     def _others(self) -> list[_Other]:
@@ -99,7 +99,7 @@ class Word:
         self.close()
 
 
-def _share(mine: Sequence[str], theirs: Sequence[str]) -> bool:
+def share(mine: Sequence[str], theirs: Sequence[str]) -> bool:
     return any(f"{a}/".startswith(f"{b}/") or f"{b}/".startswith(f"{a}/") for a in mine for b in theirs)
 
 
