@@ -99,7 +99,7 @@ class FileChangesWriter:
         path = self._spell(found.path)
         if not _is_text(path):
             return {"path": visible(path), "action": _action(found), "why_not": NO_NAME}
-        during = {} if found.during is None else {"during": found.during}
+        during = {"during": found.during or None}
         if found.why_not is not None:
             return {"path": path, "action": found.action, "why_not": found.why_not} | during
         return {
@@ -146,8 +146,8 @@ def read(deed: dict[str, Any], real: Callable[[str], str]) -> RecordedTurn:
 
 
 def _read_file(told: dict[str, Any], real: Callable[[str], str]) -> RecordedFile | None:
-    path, why_not, during = told.get("path"), told.get("why_not"), told.get("during")
-    during = during if isinstance(during, str) else None
+    path, why_not = told.get("path"), told.get("why_not")
+    during = str(told["during"] or "") if "during" in told else None
     if not isinstance(path, str) or not os.path.isabs(path) or "\0" in path:
         return None
     action = str(told.get("action", "modified"))

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from ...core import changes as ch
 from ...core import events as ev
 from ...core.attribution import (
+    UNKNOWN,
     Call,
     Difference,
     Span,
@@ -95,6 +96,8 @@ class Evidence:
     saved: frozenset[str] = frozenset()
     """Notebooks that the page that has them open saved last."""
     empty: tuple[frozenset[str], frozenset[str]] = (frozenset(), frozenset())
+    dated: bool = True
+    """Whether times say something: not in a replay."""
 
     def calls(self) -> list[Call]:
         return calls_of(self.items, self._resolved, self.spans, os.path.realpath(self.cwd))
@@ -167,6 +170,9 @@ class Attributor:
         self._tools = {it.key: it for it in evidence.items if isinstance(it, ToolCall)}
         calls = [it for it in evidence.items if isinstance(it, ToolCall | TerminalRun)]
         self._ids = {it.id: it.key for it in calls}
+        commands = [it.key for it in self._calls if it.command is not None]
+        self._only = commands[0] if not evidence.dated and len(commands) == 1 else None
+        """In a replay of an old recording, which does not say which command it was."""
         self.listed: list[tuple[Find, Verdict]] = []
         """What was entered, for a recording."""
 
@@ -199,7 +205,7 @@ class Attributor:
                 gone=it.gone,
                 writers=it.writers,
                 saved=it.saved or it.path in self._evidence.saved,
-                during=None if it.during is None else self._ids.get(it.during),
+                during=self._only if it.during is None else self._ids.get(it.during),
             )
             for it in finds
         ]
@@ -242,18 +248,21 @@ class Attributor:
         return self._log.version(one) == self._log.version(other)
 
     def _moves(self, verdicts: Mapping[Find, Verdict]) -> dict[Find, Find]:
-        """Files that were moved, from the new find to the old one, where one and the same did both."""
-        gone: dict[str, Find] = {}
-        new: dict[str, Find] = {}
-        for it, verdict in verdicts.items():
-            if it.why_not is None and verdict.who != "unlisted" and (it.before is None) != (it.after is None):
-                (gone if it.after is None else new)[it.path] = it
-        pairs = ch.moves(self._versions(gone, "before"), self._versions(new, "after"))
-        return {
-            new[path]: gone[old]
-            for path, old in pairs.items()
-            if _same_hand(verdicts[new[path]], verdicts[gone[old]])
-        }
+        """Files that were moved, from the new find to the old one, where the same hand did both.
+
+        A deletion that nothing names goes with the command that made the new file, never with the agent.
+        """
+        known = [it for it, verdict in verdicts.items() if it.why_not is None and verdict.who != "unlisted"]
+        gone = [it for it in known if it.after is None and it.before is not None]
+        new = [it for it in known if it.before is None and it.after is not None]
+        moves: dict[Find, Find] = {}
+        for hand in dict.fromkeys(verdicts[it] for it in new):
+            hands = {hand, UNKNOWN} if hand.who == "command" else {hand}
+            old = {it.path: it for it in gone if verdicts[it] in hands and it not in moves.values()}
+            made = {it.path: it for it in new if verdicts[it] == hand}
+            pairs = ch.moves(self._versions(old, "before"), self._versions(made, "after"))
+            moves |= {made[path]: old[was] for path, was in pairs.items()}
+        return moves
 
     def _versions(self, finds: Mapping[str, Find], side: str) -> dict[str, Version]:
         found = {path: self._log.version(getattr(it, side)) for path, it in finds.items()}
@@ -291,11 +300,3 @@ class Attributor:
 
 def _is_plain_text(path: str, states: Sequence[Version | None]) -> bool:
     return not is_notebook(path) and all(it is None or (not it.link and not it.mode & 0o111) for it in states)
-
-
-def _same_hand(new: Verdict, old: Verdict) -> bool:
-    """Whether a new file and a deleted one can be one file that was moved.
-
-    A deletion that nothing names goes with the command that made the new file, never with the agent's own.
-    """
-    return new.who == old.who if new.who != "command" else old in (new, Verdict("unknown"))

@@ -33,7 +33,7 @@ class PathChange:
     action: str = "modified"
     """Used where the states are unknown."""
     during: str | None = None
-    """In a replay: the id of the tool call that the recording groups it under."""
+    """In a replay: the id of the command that the recording groups it under; "": of none; None: it is older."""
 
 
 class CheckpointBackend(Protocol):

@@ -174,9 +174,8 @@ class ChangeTracker:
             recorded: list[PathChange] = []
             if finds or turn.changes or marks.empty != empty:
                 saved = await self._saved_by_pages(finds)
-                evidence = Evidence(
-                    items, spans, self._conversation.cwd, self._own_state, saved, (marks.empty, empty)
-                )
+                cwd, folders = self._conversation.cwd, (marks.empty, empty)
+                evidence = Evidence(items, spans, cwd, self._own_state, saved, folders, dated=self.covers)
                 recorded = await on_a_thread(lambda: self._enter(turn, evidence, finds))
             await self._record(session, marks, empty, notes, recorded)
             acted = any(isinstance(it, ToolCall) and it.kind in CHANGING for it in items)

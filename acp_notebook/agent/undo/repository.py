@@ -234,14 +234,15 @@ def rules_in(path: str) -> str | None:
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     except (OSError, ValueError):
         return None
-    with open(fd, "rb") as file:
+    try:
         status = os.fstat(fd)
         if not stat.S_ISREG(status.st_mode) or status.st_size > MOST_RULES:
             return None
-        try:
-            return file.read(MOST_RULES).decode(errors="surrogateescape")
-        except OSError:
-            return None
+        return os.read(fd, MOST_RULES).decode(errors="surrogateescape")
+    except OSError:
+        return None
+    finally:
+        os.close(fd)
 
 
 def _is_harmful(path: str) -> bool:
