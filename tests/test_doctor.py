@@ -64,13 +64,13 @@ def test_it_tells_how_folders_are_covered_and_what_may_be_done(
         told.append(values(report, "Your settings")["permissions of demo"])
     assert told == ["ask", "edit: allow, execute: reject", "a function of yours"]
     assert "git" in values(report, "Undo")
-    assert "the last look took" in values(report, "Undo")[str(tmp_path)]
+    assert "the last checkpoint took" in values(report, "Undo")[str(tmp_path)]
     with acp.connect("demo", cwd=tmp_path, undo=False):
         assert "undo=False" in values(acp.doctor(), "Undo")[str(tmp_path)]
 
 
 def test_a_checkpoint_that_was_skipped_is_a_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuses(shadow: GitBackend, *, first: bool = False) -> Any:
+    def refuses(backend: GitBackend) -> Any:
         raise CheckpointUnavailable("the disk is on fire")
 
     monkeypatch.setattr(GitBackend, "mark", refuses)

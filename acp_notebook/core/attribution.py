@@ -73,6 +73,8 @@ class Call(Struct, frozen=True):
     """The command line, if it runs one."""
     words: tuple[str, ...] = ()
     """The words of that line as real paths; they may hold wildcards."""
+    root: str = "/"
+    """The session's folder: a word that means all of it names nothing in particular."""
     began: int | None = None
     ended: int | None = None
     """None: it still runs."""
@@ -166,9 +168,17 @@ def _has_word(call: Call, change: Difference) -> bool:
     return any(
         word in change.paths
         or any(_matches(path, word) for path in (*change.paths, gone) if path is not None)
-        or (gone is not None and _is_below(word, [gone]) and _is_below(change.path, [word]))
+        or (gone is not None and _is_below(change.path, [word]) and _went(call, change, word, gone))
         for word in call.words
     )
+
+
+def _went(call: Call, change: Difference, word: str, gone: str) -> bool:
+    """Whether a deleted file went with a folder that is named: that is gone, or was changed just then."""
+    if _is_below(word, [gone]):
+        return True
+    in_time = call.ended is None or (change.changed_at or 0) <= call.ended
+    return in_time and word.startswith(f"{call.root}/")
 
 
 def _matches(path: str, word: str) -> bool:
@@ -222,7 +232,7 @@ def calls_of(items: Sequence[object], resolve: Resolve, spans: Mapping[str, Span
             found.append(call)
     for run in terminals.values():
         if run.id not in shown:
-            found.append(_command(run.key, command_line(run), resolve, spans.get(run.id, (None, None))))
+            found.append(_command(run.key, command_line(run), resolve, spans.get(run.id, (None, None)), root))
     return found
 
 
@@ -241,7 +251,7 @@ def _call(
         last = None if None in ends else max(it for it in ends if it is not None)
         # What a command only mentions (its script, say) is not what it changes; a diff is.
         named = frozenset(resolve(it.path) for it in tool.diffs[:MAX_NAMES] if it.path)
-        return _command(tool.key, command_line(tool, runs), resolve, (began, last), named)
+        return _command(tool.key, command_line(tool, runs), resolve, (began, last), root, named)
     if tool.status == "failed":
         return Call(tool.key)
     named = frozenset(resolve(it) for it in _named_paths(tool)[:MAX_NAMES])
@@ -249,9 +259,11 @@ def _call(
     return Call(tool.key, named, trees, began=began, ended=ended)
 
 
-def _command(key: str, line: str, resolve: Resolve, span: Span, named: frozenset[str] = frozenset()) -> Call:
+def _command(
+    key: str, line: str, resolve: Resolve, span: Span, root: str, named: frozenset[str] = frozenset()
+) -> Call:
     words = tuple(dict.fromkeys(resolve(it) for it in _words(line)[:MAX_NAMES]))
-    return Call(key, named, command=line, words=words, began=span[0], ended=span[1])
+    return Call(key, named, command=line, words=words, root=root, began=span[0], ended=span[1])
 
 
 def _words(line: str) -> list[str]:

@@ -29,7 +29,12 @@ EDIT = Call("edit", named=frozenset({"/w/a.py"}), began=10 * S, ended=11 * S)
 BLACK = Call("black", command="black .", words=("/w/black", "/w"), began=20 * S, ended=30 * S)
 SERVER = Call("server", command="npm start", began=25 * S)
 CLEAN = Call(
-    "clean", command="rm -rf build *.log", words=("/w/build", "/w/*.log"), began=40 * S, ended=41 * S
+    "clean",
+    command="rm -rf build *.log",
+    words=("/w/build", "/w/*.log", "/w"),
+    root="/w",
+    began=40 * S,
+    ended=41 * S,
 )
 
 
@@ -85,7 +90,8 @@ def test_a_deleted_file_goes_with_a_command_that_names_it() -> None:
     assert deleted("/w/build/x/o.js", gone="/w/build") == Verdict("command", "clean")
     assert deleted("/w/a.log") == Verdict("command", "clean")
     assert deleted("/w/sub/a.log") == UNKNOWN, "a wildcard does not reach into folders"
-    assert deleted("/w/build/o.js") == UNKNOWN, "the folder that it names is still there"
+    assert deleted("/w/build/o.js") == Verdict("command", "clean"), "its folder was changed just then"
+    assert deleted("/w/build/o.js", at=50 * S) == UNKNOWN, "the folder that it names was changed later"
     assert deleted("/w/mine.txt") == UNKNOWN
     assert deleted("/w/a.log", at=39 * S) == UNKNOWN
 

@@ -135,7 +135,7 @@ def keep(log: ChangeLog, found: PathChange, since: int | None = None) -> Find:
 
 
 def _changed_at(path: str) -> tuple[int | None, str | None]:
-    """The ctime of a file; of a deleted one, that of the nearest folder, and the topmost folder that is gone."""
+    """The ctime of a file; of a deleted one, that of the nearest folder, and the topmost folder gone."""
     gone = None
     while True:
         try:

@@ -33,7 +33,7 @@ class PathChange:
     action: str = "modified"
     """Used where the states are unknown."""
     during: str | None = None
-    """In a replay: the id of the command that the recording groups it under; "": of none; None: it is older."""
+    """In a replay: the id of the command that it is recorded under; "": none; None: it is not recorded."""
 
 
 class CheckpointBackend(Protocol):
