@@ -437,9 +437,7 @@ describe("what also changed during the turn", () => {
     const other = { ...changes([], { also: [black()] }), key: "k8" };
     const made = shown([over(), other], null);
     expect(made.find("[data-acp-session-changes]")).toBeNull();
-    expect(made.find(".acp-changes-head")?.textContent).toBe(
-      "The agent's tool calls name no changed file",
-    );
+    expect(made.find(".acp-changes-head")?.textContent).toBe("Changed during this turn");
   });
 });
 

@@ -155,7 +155,7 @@ function Choice({
       }}
     >
       <div role="alert">
-        These changed while it ran. Take out what you, or another program, changed:
+        These files changed while it ran. Uncheck what you or another program changed:
       </div>
       <ul>
         {all.map((file) => (

@@ -98,7 +98,7 @@ export const ChangesView = memo(function ChangesView({ item, running, folds, emi
 });
 
 function headOf(files: readonly FileChange[], also: readonly AlsoChanged[]): string {
-  if (files.length === 0 && also.length > 0) return "The agent's tool calls name no changed file";
+  if (files.length === 0 && also.length > 0) return "Changed during this turn";
   return filesChanged(sumOf(files).files);
 }
 
