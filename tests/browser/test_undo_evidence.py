@@ -1,4 +1,4 @@
-"""While a turn runs a command, the user saves two notebooks and makes a file: undo leaves all of that alone."""
+"""While a turn runs a command, the user saves two notebooks and makes a file: undo leaves that alone."""
 
 from __future__ import annotations
 

@@ -17,7 +17,6 @@ import pytest
 import acp_notebook as acp
 from acp_notebook.agent.undo import checkpoints
 from acp_notebook.agent.undo.backend import Checkpoint, PathChange
-from acp_notebook.agent.undo.concurrent_turns import TurnLease
 from acp_notebook.agent.undo.git import GitTrouble
 from acp_notebook.agent.undo.git_backend import GitBackend
 from acp_notebook.agent.undo.scan import FullScan
@@ -607,16 +606,6 @@ def test_two_sessions_in_one_folder_are_told_apart_as_far_as_it_goes(demo: Demo,
     turn.wait(LIMIT_S)
     for it in (turn, second):
         assert any("another session" in note for note in it.changes.notes)
-
-
-def test_a_turn_of_another_kernel_in_the_folder_is_told(demo: Demo, folder: Path) -> None:
-    session = demo(cwd=folder, permissions="allow")
-    other = TurnLease("another kernel", [os.path.realpath(folder)])
-    beside = session.prompt("/sh echo a > a.txt", timeout=LIMIT_S)
-    assert other.end()
-    alone = session.prompt("/sh echo b > b.txt", timeout=LIMIT_S)
-    assert any("another session" in note for note in beside.changes.notes)
-    assert not any("another session" in note for note in alone.changes.notes)
 
 
 def test_other_roots_are_covered_too(demo: Demo, folder: Path, tmp_path: Path) -> None:

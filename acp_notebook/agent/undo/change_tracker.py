@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import secrets
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
@@ -39,7 +38,6 @@ from .change_log import (
     shown_turn,
 )
 from .checkpoints import Marks, retrieve
-from .concurrent_turns import TurnLease, share
 from .file_state import read_state
 from .operations import Operation, ProgressCallback, Restorer, UndoExecutor, no_progress
 
@@ -79,8 +77,6 @@ class ChangeTracker:
         self._checkpoints = checkpoints
         self._clock = CallClock()
         self._marks = Marks()
-        self._lease: TurnLease | None = None
-        self._name = secrets.token_hex(8)
         self._busy = asyncio.Lock()
         self._ending: asyncio.Task[None] | None = None
         self._starting = False
@@ -111,8 +107,6 @@ class ChangeTracker:
         """Before the prompt goes out. An undo that is running is finished first; all else is bounded."""
         begun = time.monotonic()
         await self.settled(checkpoints.START_S)
-        if self.covers:
-            self._lease = await on_a_thread(lambda: TurnLease(self._name, self._roots.folders))
         waited = time.monotonic() - begun
         self._starting = True
         if self.settling:
@@ -126,7 +120,7 @@ class ChangeTracker:
         self._begun += 1
         self._marks.turn = self._begun
         self._clock.turn_began()
-        others = [it for it in _working if share(it._roots.folders, self._roots.folders)]
+        others = [it for it in _working if _share(it._roots.folders, self._roots.folders)]
         _working.update(dict.fromkeys(others, True))
         _working[self] = bool(others)
 
@@ -134,10 +128,9 @@ class ChangeTracker:
         """Find and show the turn's changes. Waiting is bounded; the search goes on if nobody waits."""
         overlapped = _working.pop(self, False)
         marks, self._marks = self._marks, Marks()
-        lease, self._lease = self._lease, None
         if run.key is None:
             return
-        settling = self._settle(run, marks, lease, overlapped, self._conversation.id)
+        settling = self._settle(run, marks, overlapped, self._conversation.id)
         self._ending = asyncio.get_running_loop().create_task(settling)
         self._ending.add_done_callback(retrieve)
         await self.settled(SETTLE_S if self.covers else None)  # else there is nothing to search for
@@ -151,9 +144,7 @@ class ChangeTracker:
         if self._ending is not None:
             await asyncio.wait({self._ending}, timeout=limit)
 
-    async def _settle(
-        self, run: TurnRun, marks: Marks, lease: TurnLease | None, overlapped: bool, session: str
-    ) -> None:
+    async def _settle(self, run: TurnRun, marks: Marks, overlapped: bool, session: str) -> None:
         begun, spans = self._begun, dict(self._clock.spans)
         since = self._clock.began if self.covers else None
         async with self._busy:
@@ -166,8 +157,6 @@ class ChangeTracker:
 
             empty = await self._checkpoints.after(marks, take)
             self.skipped = tuple(f"{self.spelled(path)}: {why}" for path, why in marks.missing.items())
-            if lease is not None:
-                overlapped = await on_a_thread(lease.end) or overlapped
             notes = self._notes(marks, overlapped, early=self._begun != begun)
             items = self._conversation.read(lambda transcript: transcript.turn_items(run.key))
             turn = self.log.turns.get(run.id) or TurnChanges(run.id, run.key or "")
@@ -407,6 +396,10 @@ class ChangeTracker:
         starting = self._starting and self._conversation.queue.waiting  # else it was taken out again
         if operation != "keep" and (starting or self._conversation.running is not None):
             raise UsageError("a turn is running, or about to: what was changed can be undone when it is over")
+
+
+def _share(mine: Sequence[str], theirs: Sequence[str]) -> bool:
+    return any(f"{a}/".startswith(f"{b}/") or f"{b}/".startswith(f"{a}/") for a in mine for b in theirs)
 
 
 def _advance(progress: ProgressCallback, before: int, total: int, done: int) -> None:

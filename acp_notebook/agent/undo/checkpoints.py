@@ -64,9 +64,6 @@ class Folder:
         self._closed = False
         self._took: float | None = None
 
-    def __hash__(self) -> int:
-        return id(self)
-
     @property
     def notes(self) -> tuple[str, ...]:
         return () if self._backend is None else self._backend.notes
