@@ -252,7 +252,10 @@ def _changes(changes: Changes, words: Words) -> Fold:
     blocks += [Line("Not covered:", words.line(note)) for note in changes.notes]
     count, more = len(changes.files), sum(len(group.files) for group in changes.also)
     title = f"{count} changed file{'s' * (count != 1)}" if count else "Changed files"
-    return Fold(title + (f", {more} more during the turn" if more else ""), tuple(blocks))
+    if more:
+        also = f"{more} {'more ' * bool(count)}file{'s' * (more != 1)} changed during the turn"
+        title = f"{title}, {also}" if count else also
+    return Fold(title, tuple(blocks))
 
 
 def _file(file: FileChange, words: Words) -> Iterator[Block]:
