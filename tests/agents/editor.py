@@ -1,7 +1,8 @@
-"""An agent that changes files by itself: `python editor.py`. A prompt is "PATH TEXT".
+"""An agent that changes files by itself: `python editor.py [NAME]`. A prompt is "PATH TEXT".
 
 Standard library only. It asks first, about a call that names the path as the prompt does (relative, perhaps)
-and writes without the client.
+and writes without the client. With a NAME it introduces itself by that, and keeps each prompt as fast-agent
+keeps its sessions.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+NAME = sys.argv[1] if len(sys.argv) > 1 else None
 OPTIONS = [{"optionId": "yes", "name": "Allow", "kind": "allow_once"}]
 
 
@@ -36,23 +38,34 @@ def edit(cwd: Path, prompt: str, number: int) -> None:
     send(method="session/update", params=update(done))
 
 
+def remember(cwd: Path, prompt: str) -> None:
+    kept = cwd / ".fast-agent" / "sessions" / "one" / "history.json"
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    with kept.open("a") as file:
+        file.write(f"{json.dumps(prompt)}\n")
+
+
 def update(change: dict[str, Any]) -> dict[str, Any]:
     return {"sessionId": "s", "update": change}
 
 
 def main() -> None:
     cwd = Path()
+    about = {"agentInfo": {"name": NAME, "version": "0.10.48"}} if NAME else {}
     for line in sys.stdin:
         message = json.loads(line)
         id, params = message.get("id"), message.get("params") or {}
         match message.get("method"):
             case "initialize":
-                send(id=id, result={"protocolVersion": 1, "agentCapabilities": {}})
+                send(id=id, result={"protocolVersion": 1, "agentCapabilities": {}, **about})
             case "session/new":
                 cwd = Path(params["cwd"])
                 send(id=id, result={"sessionId": "s"})
             case "session/prompt":
-                edit(cwd, params["prompt"][0]["text"], id)
+                prompt = params["prompt"][0]["text"]
+                edit(cwd, prompt, id)
+                if NAME:
+                    remember(cwd, prompt)
                 send(id=id, result={"stopReason": "end_turn"})
             case _ if id is not None:
                 send(id=id, result={})

@@ -144,6 +144,20 @@ def test_an_allowed_edit_by_a_relative_path_says_who_allowed_it(folder: Path) ->
     assert (folder / "a.txt").read_text() == "old\n"
 
 
+@pytest.mark.parametrize(("name", "listed"), [("fast-agent-acp", []), ("another", ["history.json"])])
+def test_the_sessions_that_an_agent_keeps_in_the_folder_are_left_alone(
+    folder: Path, name: str, listed: list[str]
+) -> None:
+    """Undone, it would forget the conversation. Those of an agent that is not known are listed."""
+    with acp.connect([sys.executable, str(EDITOR), name], cwd=folder, permissions="allow") as session:
+        for number in (1, 2):
+            turn = session.prompt(f"{number}.txt new", timeout=LIMIT_S)
+            assert names(turn.changes) == [f"{number}.txt"] and names(turn.also_changed) == listed
+            turn.revert()
+            assert not (folder / f"{number}.txt").exists()
+    assert len((folder / ".fast-agent/sessions/one/history.json").read_text().splitlines()) == 2
+
+
 def test_an_edit_that_was_rejected_makes_nothing_the_agents(demo: Demo, folder: Path) -> None:
     file = folder / "a.txt"
     file.write_text("old\n")

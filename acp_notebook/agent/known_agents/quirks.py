@@ -83,7 +83,7 @@ TABLE = (
         "fast-agent|fast-agent-acp|fast-agent-mcp",
         Quirks(own_state=(".fast-agent/sessions/",)),
         "It keeps its sessions in the folder that it works in. Undoing that would make it forget the "
-        "conversation. Seen in 0.9.9.",
+        "conversation. Seen in 0.10.48.",
     ),
     Entry(
         "claude-code-acp",
