@@ -13,6 +13,7 @@ Pure: paths are resolved before they come here, times are nanoseconds of the clo
 from __future__ import annotations
 
 import fnmatch
+import posixpath
 import re
 import shlex
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -236,6 +237,12 @@ def calls_of(items: Sequence[object], resolve: Resolve, spans: Mapping[str, Span
     return found
 
 
+def _real(path: str, resolve: Resolve) -> tuple[str, str]:
+    """Where a path leads, and, if it is a link itself, where that link is."""
+    folder, name = posixpath.split(path.rstrip("/"))
+    return resolve(path), posixpath.join(resolve(folder or "."), name)
+
+
 def _joined(call: Call, other: Call) -> Call:
     """A command with two calls: the agent's, and ours that asked about it. It ran when both say so."""
     began = max((it for it in (call.began, other.began) if it is not None), default=None)
@@ -254,7 +261,7 @@ def _call(
         return _command(tool.key, command_line(tool, runs), resolve, (began, last), root, named)
     if tool.status == "failed":
         return Call(tool.key)
-    named = frozenset(resolve(it) for it in _named_paths(tool)[:MAX_NAMES])
+    named = frozenset(real for it in _named_paths(tool)[:MAX_NAMES] for real in _real(it, resolve))
     trees = named - {root} if tool.kind in ("delete", "move") else frozenset[str]()
     return Call(tool.key, named, trees, began=began, ended=ended)
 

@@ -39,12 +39,14 @@ class CallClock:
     def __init__(self) -> None:
         self.spans: dict[str, Span] = {}
         self._questions: dict[str, str] = {}
+        """The calls that open questions are about."""
+        self._answered: set[str] = set()
         self.began = self._quiet_since = time.time_ns()
         """When the last event came: a call that is reported when it is over began after that."""
 
     def turn_began(self) -> None:
         self.began = self._quiet_since = time.time_ns()
-        self.spans, self._questions = {}, {}
+        self.spans, self._questions, self._answered = {}, {}, set()
 
     def see(self, event: ev.Event) -> None:
         now = time.time_ns()
@@ -55,8 +57,11 @@ class CallClock:
                 self._see(id, now, over=status in ("exited", "killed"))
             case ev.QuestionAsked(id=id, tool_id=tool):
                 self._questions[id] = tool
-            case ev.QuestionSettled(id=id) if id in self._questions:  # it does not run before that
-                self.spans[self._questions.pop(id)] = (now, None)
+            case ev.QuestionSettled(id=id) if id in self._questions:
+                tool = self._questions.pop(id)
+                if tool not in self._answered:  # it did not run before that
+                    self._answered.add(tool)
+                    self.spans[tool] = (now, None)
         self._quiet_since = now
 
     def _see(self, id: str, now: int, *, over: bool) -> None:

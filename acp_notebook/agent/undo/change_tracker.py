@@ -159,6 +159,7 @@ class ChangeTracker:
             self.skipped = tuple(f"{self.spelled(path)}: {why}" for path, why in marks.missing.items())
             notes = self._notes(marks, overlapped, early=self._begun != begun)
             items = self._conversation.read(lambda transcript: transcript.turn_items(run.key))
+            written = run.id in self.log.turns
             turn = self.log.turns.get(run.id) or TurnChanges(run.id, run.key or "")
             recorded: list[PathChange] = []
             if finds or turn.changes or marks.empty != empty:
@@ -168,12 +169,14 @@ class ChangeTracker:
                 recorded = await on_a_thread(lambda: self._enter(turn, evidence, finds))
             await self._record(session, marks, empty, notes, recorded)
             acted = any(isinstance(it, ToolCall) and it.kind in CHANGING for it in items)
-            if turn.all or (marks.missing and (acted or run.id in self.log.turns)):
+            listed = bool(turn.all) or (bool(marks.missing) and (acted or written))
+            if listed:
                 turn.notes += notes
                 self.log.turns[run.id] = turn
             else:
                 self.log.turns.pop(run.id, None)
-            self.show(turn)
+            if listed or written:
+                self.show(turn)
 
     def _enter(self, turn: TurnChanges, evidence: Evidence, finds: Sequence[Find]) -> list[PathChange]:
         """On a thread. Returns what a recording keeps of the turn."""
