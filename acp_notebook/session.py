@@ -261,7 +261,10 @@ class Session(Shown):
 
     @property
     def changes(self) -> ChangesTable:
-        """Every file that the agent changed, by turn, and who allowed it: a table, and the way back."""
+        """Every file that the agent changed, by turn, and who allowed it: a table, and the way back.
+
+        What else changed is in `turn.also_changed`.
+        """
         from .changes import changes_of
 
         return changes_of(self._conversation)

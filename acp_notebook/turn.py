@@ -75,18 +75,37 @@ class Turn(Shown):
 
     @property
     def changes(self) -> ChangesTable:
-        """The files that it changed, also those that no tool call names: a table, with their diffs."""
+        """The files that the agent changed, through us or named by a tool call: a table, with diffs."""
         from .changes import changes_of
 
         return changes_of(self._conversation, self._run.id)
 
-    def revert(self) -> ChangesTable:
-        """Take back all that it changed, merged with what was changed since; raises acp.Conflict."""
-        return self.changes.revert()
+    @property
+    def also_changed(self) -> ChangesTable:
+        """The files that also changed during the turn: while a command ran, or by whatever else was at work.
 
-    def redo(self) -> ChangesTable:
+        Nothing says that the agent changed them. `revert()` leaves them alone.
+        """
+        from .changes import also_changed
+
+        return also_changed(self._conversation, self._run.id)
+
+    def revert(self, *, command: ToolCall | TerminalRun | str | None = None) -> ChangesTable:
+        """Take back what the agent changed, merged with what was changed since; raises acp.Conflict.
+
+        With `command` (a tool call, a terminal, or the command line), take back what changed while that ran:
+        `also_changed.where(command=...)` lists it.
+        """
+        return self._changed(command).revert()
+
+    def redo(self, *, command: ToolCall | TerminalRun | str | None = None) -> ChangesTable:
         """Do again what was taken back."""
-        return self.changes.redo()
+        return self._changed(command).redo()
+
+    def _changed(self, command: ToolCall | TerminalRun | str | None) -> ChangesTable:
+        from .changes import during
+
+        return self.changes if command is None else during(self._conversation, self._run.id, command)
 
     @property
     def usage(self) -> TokenUsage | None:

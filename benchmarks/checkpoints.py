@@ -1,8 +1,7 @@
 """What a checkpoint costs, as a ratio to `git status` in the same tree, and how it grows with the files.
 
-What a turn needs of it: the first look at a tree (in the background), a later one when nothing has changed,
-and one when ten files have; these both where the folders are watched, and where they cannot be. Run alone:
-`python -m benchmarks.checkpoints [FILES]`.
+What a turn needs of it: the first scan of a tree (in the background), a later one when nothing has changed,
+and one when ten files have. Run alone: `python -m benchmarks.checkpoints [FILES]`.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from acp_notebook.agent.undo.shadow import Shadow
+from acp_notebook.agent.undo.git_backend import GitBackend
 
 RUNS = 7
 """The median counts: the machine does other things, too."""
@@ -52,30 +51,24 @@ def measured(files: int) -> dict[str, float]:
         git(root, "init", "-q")
         git(root, "add", "-A")
         git(root, "status")
-        shadow = Shadow(str(root), Path(folder) / "state")
+        backend = GitBackend(str(root), Path(folder) / "state")
         try:
-            found = {"first": seconds(shadow.mark)}
+            found = {"first": seconds(backend.mark)}
             found["git status"] = statistics.median(seconds(lambda: git(root, "status")) for _ in range(RUNS))
-            found |= {f"{name}, unwatched": cost for name, cost in turns(shadow, root).items()}
-            found["idle: a watch is set up"] = seconds(lambda: shadow.reconcile(0, 0))
-            assert shadow.watched
-            found |= {f"{name}, watched": cost for name, cost in turns(shadow, root).items()}
-            found["idle: a look at all of it"] = seconds(lambda: shadow.reconcile(0, 0))
-            assert shadow.watched
-            return found
+            return found | turns(backend, root)
         finally:
-            shadow.close()
+            backend.close()
 
 
-def turns(shadow: Shadow, root: Path) -> dict[str, float]:
+def turns(backend: GitBackend, root: Path) -> dict[str, float]:
     """A checkpoint when nothing has changed, and one after ten files have, with what became of them."""
-    nothing = statistics.median(seconds(shadow.mark) for _ in range(RUNS))
+    nothing = statistics.median(seconds(backend.mark) for _ in range(RUNS))
     costs = []
     for run in range(RUNS):
-        start = shadow.mark()
+        start = backend.mark()
         for number in range(10):
-            (root / f"d0/p{number * A_FOLDER}/f1.py").write_text(f"changed {run} {shadow.watched}\n")
-        costs.append(seconds(lambda start=start: list(shadow.compare(start, shadow.mark()))))  # type: ignore[misc]
+            (root / f"d0/p{number * A_FOLDER}/f1.py").write_text(f"changed {run}\n")
+        costs.append(seconds(lambda start=start: list(backend.compare(start, backend.mark()))))  # type: ignore[misc]
     return {"nothing changed": nothing, "a turn that changed ten": statistics.median(costs)}
 
 

@@ -15,12 +15,11 @@ WAITS_S = 60.0
 UNDO = "acp_notebook.agent.undo"
 NAMES = (
     f"{UNDO}.checkpoints.START_S",  # a turn begins without a checkpoint, and says so
-    f"{UNDO}.undoing.SETTLE_S",  # its changes are shown later
-    f"{UNDO}.outside.MOST_S",  # what git ignores is not looked at
+    f"{UNDO}.change_tracker.SETTLE_S",  # its changes are shown later
     "acp_notebook.agent.conversation.CANCEL_GRACE_S",  # a cancelled turn is abandoned
 )
 IN_KERNELS = (
-    *NAMES[:3],
+    *NAMES[:2],
     "acp_notebook.notebook.live.ANSWER_S",  # the open notebook counts as out of reach
     "acp_notebook.notebook.live.HELLO_S",
     "acp_notebook.panel.composing.OFFER_S",  # nothing is offered

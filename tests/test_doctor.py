@@ -11,8 +11,8 @@ import pytest
 
 import acp_notebook as acp
 from acp_notebook import examining
-from acp_notebook.agent.undo.covers import NotCovered
-from acp_notebook.agent.undo.shadow import Shadow
+from acp_notebook.agent.undo.backend import CheckpointUnavailable
+from acp_notebook.agent.undo.git_backend import GitBackend
 from acp_notebook.examining import Finding, Report, Section
 from tests.patience import be_patient
 
@@ -64,16 +64,16 @@ def test_it_tells_how_folders_are_covered_and_what_may_be_done(
         told.append(values(report, "Your settings")["permissions of demo"])
     assert told == ["ask", "edit: allow, execute: reject", "a function of yours"]
     assert "git" in values(report, "Undo")
-    assert "the last look took" in values(report, "Undo")[str(tmp_path)]
+    assert "the last checkpoint took" in values(report, "Undo")[str(tmp_path)]
     with acp.connect("demo", cwd=tmp_path, undo=False):
         assert "undo=False" in values(acp.doctor(), "Undo")[str(tmp_path)]
 
 
 def test_a_checkpoint_that_was_skipped_is_a_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuses(shadow: Shadow, *, first: bool = False) -> Any:
-        raise NotCovered("the disk is on fire")
+    def refuses(backend: GitBackend) -> Any:
+        raise CheckpointUnavailable("the disk is on fire")
 
-    monkeypatch.setattr(Shadow, "mark", refuses)
+    monkeypatch.setattr(GitBackend, "mark", refuses)
     be_patient(monkeypatch)
     with acp.connect("demo", cwd=tmp_path, permissions="allow") as session:
         session.prompt("/sh true", timeout=60)

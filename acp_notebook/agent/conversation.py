@@ -49,13 +49,13 @@ from .limiting import Limiting
 from .permissions.describer import Describer
 from .permissions.permits import Permits
 from .prompting import Prompting
+from .recordings.replayed_checkpoints import ReplayedCheckpoints
 from .recordings.replayed_terminals import AnyTerminals, ReplayedTerminals
 from .terminals.session_terminals import Terminals
 from .terminals.told_terminals import ToldTerminals
 from .turn_queue import TurnQueue, TurnRun
+from .undo.change_tracker import ChangeTracker
 from .undo.checkpoints import Checkpoints
-from .undo.replayed import ReplayedCheckpoints
-from .undo.undoing import Undoing
 
 if TYPE_CHECKING:
     from .host import AgentHost
@@ -160,7 +160,7 @@ class Conversation:
         notebooks.shown = self._notebook_read
         self._told_terminals = ToldTerminals(terminals.made)
         self.hands = Hands(self, roots, terminals, self.permits, self.auditor, notebooks, describer)
-        self.undoing = Undoing(self, roots, self._checkpoints(roots))
+        self.undoing = ChangeTracker(self, roots, self._checkpoints(roots))
         DiskWatch(self)
         self.fresh = False
         """It began on this agent, from nothing: what it has cost, it has cost here."""

@@ -32,7 +32,7 @@ from .recordings import deeds
 from .recordings.replayed_terminals import AnyTerminal, AnyTerminals
 from .terminals.session_terminals import TerminalTrouble
 from .threads import on_a_thread
-from .undo.store import state_folder
+from .user_dirs import state_folder
 
 if TYPE_CHECKING:
     from .conversation import Conversation
@@ -47,7 +47,8 @@ class _Write:
     """The real one."""
     action: Action
     shown: Content
-    work: Callable[[], Awaitable[Written]]
+    work: Callable[[str], Awaitable[Written]]
+    """Carries it out, given the id of its tool call."""
     warning: str | None = None
 
     def card(self, id: str) -> ToolChanged:
@@ -121,7 +122,8 @@ class Hands:
             state = await on_a_thread(lambda: state_of(place))
             self._record_before(asked.path, state.text)
             action = describe_write(state, asked.text)
-            work = partial(on_a_thread, lambda: write_text(place, asked.text, state))
+            write = partial(write_text, place, asked.text, state)
+            work = partial(self._conversation.undoing.write_file, place.path, write)
             return _Write(asked.path, place.path, action, _shown_write(asked, action), work)
         except FileTrouble as error:
             self._auditor.note("act", "edit", asked.path, by="client", outcome="failed", reason=str(error))
@@ -138,7 +140,8 @@ class Hands:
 
     async def _planned_notebook(self, asked: WriteAsked, place: Place) -> _Write:
         plan = await self.notebooks.plan(place, asked.text)
-        work = partial(self.notebooks.write, place, asked.text, plan)
+        write = partial(self.notebooks.write, place, asked.text, plan)
+        work = partial(self._conversation.undoing.write_notebook, place.path, write)
         return _Write(asked.path, place.path, plan.action, plan.shown, work, plan.drastic)
 
     def _look(self, path: str) -> Place:
@@ -152,10 +155,8 @@ class Hands:
 
     async def _write(self, asked: WriteAsked, write: _Write, permit: Permit) -> None:
         async with self._writing:  # in the order in which they were allowed
-            undoing = self._conversation.undoing
-            before = await undoing.before_write(write.path)
             try:
-                written = await write.work()
+                written = await write.work(permit.tool)
             except FileTrouble as error:
                 self._permits.finished(permit, "failed")
                 self._auditor.note(
@@ -168,7 +169,6 @@ class Hands:
                     tool=permit.tool,
                 )
                 raise
-            await undoing.wrote(written.path, before, permit.tool, written.states)
         self._show_cells(write, permit)
         self._permits.finished(permit, "completed")
         self._auditor.note(

@@ -60,7 +60,8 @@ class FileChange(Struct, frozen=True):
     """applied, undone, partly (some hunks are undone), kept, conflict."""
     undoable: bool = True
     via: str = "agent"
-    """client: the agent had us write it; agent: it did so itself, or by a command."""
+    """client: the agent had us write it; agent: a tool call names it; command: it changed while one ran;
+    unknown: nothing says what changed it."""
     moved_from: str | None = None
     binary: bool | None = None
     notebook: bool | None = None
@@ -69,8 +70,18 @@ class FileChange(Struct, frozen=True):
     note: str | None = None
     """What is not shown of it, and why."""
     tool: str | None = None
-    """The key of the tool call that did it."""
+    """The key of the tool call that did it, or of the command that ran then."""
     allowed_by: str | None = None
+
+
+class AlsoChanged(Struct, frozen=True):
+    """Files that also changed during a turn: no tool call names them."""
+
+    files: tuple[FileChange, ...]
+    command: str | None = None
+    """The command that ran when they changed; None: it is not known what changed them."""
+    tool: str | None = None
+    """The key of that command's tool call."""
 
 
 class Version(Struct, frozen=True):

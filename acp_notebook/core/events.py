@@ -16,7 +16,7 @@ from typing import Any, Final, Literal
 from msgspec import Struct
 
 from .actions import Action
-from .changes import FileChange
+from .changes import AlsoChanged, FileChange
 from .forms import Field
 from .records import (
     Answer,
@@ -247,6 +247,7 @@ class ChangesReplaced(Struct, frozen=True):
     files: tuple[FileChange, ...] = ()
     notes: tuple[str, ...] = ()
     """What is not covered, in plain words."""
+    also: tuple[AlsoChanged, ...] = ()
 
 
 class CommandsReplaced(Struct, frozen=True):

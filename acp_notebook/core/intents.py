@@ -160,10 +160,15 @@ class _OfChanges(Struct, frozen=True):
     """The id of the turn, or its item's key."""
     file: str | None = None
     hunk: str | None = None
+    files: tuple[str, ...] | None = None
+    """Several files of the turn, as they were listed."""
 
     def __post_init__(self) -> None:
-        if (self.hunk is not None and self.file is None) or (self.file is not None and self.turn is None):
+        named = self.file is not None or self.files is not None
+        if (self.hunk is not None and self.file is None) or (named and self.turn is None):
             raise ValueError("a hunk is one of a file, and a file one of a turn: name them all")
+        if self.file is not None and self.files is not None:
+            raise ValueError("one file, or several: not both")
 
 
 class Undo(_OfChanges, frozen=True, tag_field="t", tag="undo"):

@@ -6,7 +6,7 @@ of no use later (raw messages, the agent's private notes) is left out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from .export.words import Words
@@ -40,9 +40,9 @@ def _item(item: Mapping[str, Json], keys: _Numbers, ids: _Numbers, words: Words)
     for name in ("key", "turn", "tool"):
         if kept.get(name) is not None:
             kept[name] = keys.of(kept[name])
-    for file in kept.get("files", ()) if kept["type"] == "changes" else ():
-        if file.get("tool") is not None:
-            file["tool"] = keys.of(file["tool"])
+    for named in _changed(kept) if kept["type"] == "changes" else ():
+        if named.get("tool") is not None:
+            named["tool"] = keys.of(named["tool"])
     if kept.get("id") is not None and kept["type"] != "turn":
         kept["id"] = ids.of(f"{kept['type']} {item['id']}")
     if kept["type"] == "terminal" and len(kept["output"]) > OUTPUT_CHARS:
@@ -52,6 +52,14 @@ def _item(item: Mapping[str, Json], keys: _Numbers, ids: _Numbers, words: Words)
         if isinstance(block, dict) and "terminal_id" in block:
             block["terminal_id"] = ids.of(f"terminal {block['terminal_id']}")
     return kept
+
+
+def _changed(kept: dict[str, Json]) -> Iterator[dict[str, Json]]:
+    """The changed files, and the groups of those that also changed."""
+    yield from kept.get("files", ())
+    for group in kept.get("also", ()):
+        yield group
+        yield from group["files"]
 
 
 class _Numbers:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .actions import Action, action_from_plain
-from .changes import FileChange, Hunk
+from .changes import AlsoChanged, FileChange, Hunk
 from .forms import Field
 from .records import (
     Answer,
@@ -228,6 +228,8 @@ class Changes:
     turn: str | None = field(repr=False)
     files: tuple[FileChange, ...] = ()
     notes: tuple[str, ...] = ()
+    also: tuple[AlsoChanged, ...] = ()
+    """What else changed during the turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,6 +327,7 @@ _READ: dict[str, Callable[[Any], Any]] = {
     "actions": lambda values: tuple(map(action_from_plain, values)),
     "files": _files,
     "notes": tuple,
+    "also": lambda groups: tuple(AlsoChanged(**{**it, "files": _files(it["files"])}) for it in groups),
     "fields": lambda fields: tuple(_form_field(**field) for field in fields),
 }
 """How a field of an item is read; a field that is not here is taken as it is."""

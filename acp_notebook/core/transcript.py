@@ -366,7 +366,8 @@ class Transcript:
         if question.get("answers"):
             fields["answers"] = []
             named = [*question["answers"], *question["options"]]
-            fields |= {"chosen": it["name"] for it in reversed(named) if it["id"] == event.answer}
+            chosen = next((it["name"] for it in named if it["id"] == event.answer), None)
+            fields |= {} if chosen is None else {"chosen": chosen}
         patches: list[Patch] = [Set(key, (name,), value) for name, value in fields.items()]
         return patches + self._call_settled(question["tool"], _outcome(question["options"], event))
 
@@ -435,16 +436,19 @@ class Transcript:
     def _changed_files(self, event: ev.ChangesReplaced) -> list[Patch]:
         if event.turn not in self._state.items:
             return []  # of a history that was cleared
-        files, notes = plain(event.files), plain(event.notes)
+        files, notes, also = plain(event.files), plain(event.notes), plain(event.also)
         key = self._changes.get(event.turn)
         if key is None:
-            if not files and not notes:
+            if not files and not notes and not also:
                 return []
-            added = self._add("changes", {"files": files, "notes": notes}, of=event.turn)
+            found = {"files": files, "notes": notes} | ({"also": also} if also else {})
+            added = self._add("changes", found, of=event.turn)
             self._changes[event.turn] = added.item["key"]
             return [added]
         now = self._state.items[key]
         patches: list[Patch] = [] if now["notes"] == notes else [Set(key, ("notes",), notes)]
+        if now.get("also", []) != also:
+            patches.append(Set(key, ("also",), also))
         if len(files) != len(now["files"]):
             return [*patches, Set(key, ("files",), files)]
         pairs = enumerate(zip(now["files"], files, strict=True))

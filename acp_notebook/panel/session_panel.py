@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ..agent.conversation import Conversation
 from ..agent.threads import on_a_thread
 from ..agent.turn_queue import TurnRun
-from ..agent.undo.acting import Deed
+from ..agent.undo.operations import Operation
 from ..core import events as ev
 from ..core import intents
 from ..core.patches import Patch
@@ -169,12 +169,12 @@ class Panel:
                 self._attempt(self._set_config(id, value))
             case intents.Restart():
                 self._attempt(self._conversation.ready())
-            case intents.Undo(turn, file, hunk):
-                self._attempt(self._change("undo", turn, file, hunk))
-            case intents.Redo(turn, file, hunk):
-                self._attempt(self._change("redo", turn, file, hunk))
-            case intents.Keep(turn, file, hunk):
-                self._attempt(self._change("keep", turn, file, hunk))
+            case intents.Undo():
+                self._attempt(self._change("undo", intent))
+            case intents.Redo():
+                self._attempt(self._change("redo", intent))
+            case intents.Keep():
+                self._attempt(self._change("keep", intent))
             case intents.SignIn(method):
                 self._sign_in(method)
             case intents.SignedIn():
@@ -280,9 +280,12 @@ class Panel:
         answer = {"view": wish.view, "rid": wish.rid, "fragment": wish.fragment, "offered": offered}
         self._channel.tell({"t": "offered", **answer})
 
-    async def _change(self, deed: Deed, turn: str | None, file: str | None, hunk: str | None) -> None:
+    async def _change(self, operation: Operation, of: intents.OfChanges) -> None:
         """What cannot be had stands in the changes themselves; only nonsense is refused."""
-        intent = {"t": deed, "turn": turn, "file": file, "hunk": hunk}
+        intent: dict[str, Any] = {"t": operation, "turn": of.turn, "file": of.file, "hunk": of.hunk}
+        if of.files is not None:
+            intent["files"] = [*of.files]
+        only = None if of.files is None else frozenset(of.files)
         due = time.monotonic() + TOLD_S
 
         def told(at: int, of: int) -> None:
@@ -292,7 +295,7 @@ class Panel:
                 self._channel.tell({"t": "doing", "intent": intent, "at": at, "of": of})
 
         self._channel.tell({"t": "doing", "intent": intent, "at": 0, "of": 0})  # it was taken
-        await self._conversation.undoing.act(deed, turn, file, hunk, told=told)
+        await self._conversation.undoing.act(operation, of.turn, of.file, of.hunk, only=only, progress=told)
         self._channel.flush()  # first what came of it
         self._channel.tell({"t": "done", "intent": intent})
 

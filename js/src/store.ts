@@ -381,7 +381,10 @@ export function sentKey(intent: Intent): string {
     case "undo":
     case "redo":
     case "keep":
-      return [intent.t, intent.turn ?? "", intent.file ?? "", intent.hunk ?? ""].join(":");
+      return [
+        ...[intent.t, intent.turn ?? "", intent.file ?? "", intent.hunk ?? ""],
+        ...(intent.files ?? []),
+      ].join(":");
     default:
       return never(intent);
   }

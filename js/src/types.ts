@@ -308,11 +308,21 @@ export interface FileChange {
   readonly why?: string;
   /** What is not shown of it, and why. */
   readonly note?: string;
-  /** client: the agent had the client write it; agent: it did so itself, or by a command */
+  /** client: the agent had the client write it; agent: a tool call names it; command: it changed while one
+   * ran; unknown: nothing says what changed it */
   readonly via: string;
-  /** The key of the tool call that did it. */
+  /** The key of the tool call that did it, or of the command that ran then. */
   readonly tool?: string;
   readonly allowed_by?: string;
+}
+
+/** Files that also changed during a turn: no tool call names them. */
+export interface AlsoChanged {
+  readonly files: readonly FileChange[];
+  /** The command that ran when they changed; without one it is not known what changed them. */
+  readonly command?: string;
+  /** The key of its tool call. */
+  readonly tool?: string;
 }
 
 /** The files that a turn changed, one item a turn; it changes whenever something is undone. */
@@ -321,6 +331,7 @@ export interface ChangesItem extends Base {
   readonly files: readonly FileChange[];
   /** What is not covered, in plain words. */
   readonly notes: readonly string[];
+  readonly also?: readonly AlsoChanged[];
 }
 
 export interface UnknownItem extends Base {
@@ -528,6 +539,8 @@ export interface OfChanges {
   turn?: string;
   file?: string;
   hunk?: string;
+  /** Several files of the turn, as they were listed. */
+  files?: string[];
 }
 export type ElicitAction = "accept" | "decline" | "cancel";
 

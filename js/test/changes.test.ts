@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it, test } from "vitest";
-import type { ChangesItem, FileChange, Hunk, Item } from "../src/types";
+import type { AlsoChanged, ChangesItem, FileChange, Hunk, Item } from "../src/types";
 import { deedsOf, deedsOfAll, standing, sumOf, whoOf } from "../src/view/change_words";
 import { cellOf } from "../src/view/changed_file";
 import { FIRST_FILES } from "../src/view/changes";
@@ -362,6 +362,82 @@ describe("the whole session", () => {
     const [redo, ...rest] = bar()?.querySelectorAll("[data-acp-deed]") ?? [];
     expect(redo?.textContent).toBe("Redo all");
     expect(rest).toEqual([]);
+  });
+});
+
+describe("what also changed during the turn", () => {
+  const during = (id: string, more: Partial<FileChange> = {}) => {
+    const { allowed_by: _, ...rest } = file(id, { via: "command", tool: "k5", ...more });
+    return rest;
+  };
+  const black = (files = [during("x"), during("y")]): AlsoChanged => ({
+    files,
+    command: "black .",
+    tool: "k5",
+  });
+  const also = (...groups: AlsoChanged[]) => drawn([file("a"), file("b")], { also: groups });
+
+  it("stands below the agent's own, folded, with the command that ran then", () => {
+    const { find, el, deeds } = also(black(), { files: [during("z", { via: "unknown" })] });
+    expect(find(".acp-changes-head")?.textContent).toContain("2 files changed");
+    expect(deeds(".acp-changes-head")).toEqual(["Keep all", "Undo all"]);
+    const [first, second] = [...el.querySelectorAll<HTMLElement>("[data-acp-also]")];
+    expect(first?.textContent).toContain("2 more files changed while black . ran");
+    expect(second?.textContent).toContain("1 file also changed during this turn");
+    expect(el.querySelectorAll("details.acp-also-files[open]").length).toBe(0);
+    expect(el.textContent).not.toMatch(/black.*allowed by|by the agent itself/);
+    expect(whoOf(during("x"))).toBe("");
+  });
+
+  it("is undone by a click that lists the files, some of which can be taken out", async () => {
+    const { find, el, emit } = also(black());
+    const undo = () => find("[data-acp-also=k5] .acp-also-head > .acp-deeds [data-acp-deed=undo]");
+    expect(undo()?.textContent).toBe("Undo…");
+    undo()?.click();
+    await settled();
+    expect(emit).not.toHaveBeenCalled();
+    const listed = () => [...el.querySelectorAll<HTMLElement>(".acp-also-choice li")];
+    expect(listed().map(({ textContent }) => textContent)).toEqual([
+      "x.py modified",
+      "y.py modified",
+    ]);
+    press(find(".acp-also-choice"), "Escape");
+    await settled();
+    expect(find(".acp-also-choice")).toBeNull();
+    undo()?.click();
+    await settled();
+    find<HTMLInputElement>("[data-acp-choose=y]")?.click();
+    await settled();
+    const button = find(".acp-also-choice [data-acp-deed=undo]");
+    expect(button?.textContent).toBe("Undo 1 file");
+    button?.click();
+    expect(emit.mock.calls).toEqual([[{ t: "undo", turn: "k1", files: ["x"] }]]);
+    await settled();
+    expect(find(".acp-also-choice")).toBeNull();
+  });
+
+  it("is done again, and says how it stands", () => {
+    const { find, emit } = also(black([during("x", { state: "undone" })]));
+    const group = find("[data-acp-also=k5]");
+    expect(group?.textContent).toContain("undone");
+    group?.querySelector<HTMLElement>(".acp-also-head > .acp-deeds [data-acp-deed=redo]")?.click();
+    expect(emit).toHaveBeenLastCalledWith({ t: "redo", turn: "k1", files: ["x"] });
+  });
+
+  it("has no bulk action where nothing says what changed it", () => {
+    const { find, el } = also({ files: [during("z", { via: "unknown" }), during("w")] });
+    expect(el.querySelectorAll("[data-acp-also] > .acp-also-head > .acp-deeds button").length).toBe(
+      0,
+    );
+    find<HTMLElement>(".acp-also-files > summary")?.click();
+    expect(find("[data-acp-file=z] [data-acp-deed=undo]")).not.toBeNull();
+  });
+
+  it("is not what the session undoes", () => {
+    const other = { ...changes([], { also: [black()] }), key: "k8" };
+    const made = shown([over(), other], null);
+    expect(made.find("[data-acp-session-changes]")).toBeNull();
+    expect(made.find(".acp-changes-head")?.textContent).toBe("Changed during this turn");
   });
 });
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -344,4 +345,5 @@ def test_what_a_markdown_cell_would_load_from_elsewhere_waits_for_the_user(
     page.screenshot(path=SHOTS / f"unrendered-{host}.png")
     for cell, address in ((2, "a.png"), (3, "b.png")):  # now the user runs them
         notebook.run(cell)
-        wait_until(lambda it=address: f"http://evil.example/{it}" in asked, f"{address} is loaded", LIMIT_S)
+        wanted = f"http://evil.example/{address}"
+        wait_until(partial(asked.__contains__, wanted), f"{address} is loaded", LIMIT_S)

@@ -266,13 +266,14 @@ def test_a_page_hears_how_far_an_undo_of_many_files_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("acp_notebook.panel.session_panel.TOLD_S", 0.0)
-    monkeypatch.setattr("acp_notebook.agent.undo.acting.AT_ONCE", 2)
+    monkeypatch.setattr("acp_notebook.agent.undo.operations.AT_ONCE", 2)
     session = acp.connect("demo", cwd=tmp_path, permissions="allow")
     stage = Stage(session)
     turn = session.prompt("/sh for it in 1 2 3 4 5; do echo $it > $it.txt; done", timeout=LIMIT_S)
-    assert len(turn.changes) == 5
+    files = [it._change.id for it in turn.also_changed]
+    assert len(files) == 5
     stage.hello()
-    stage.say(t="undo", turn=turn._run.id)
+    stage.say(t="undo", turn=turn._run.id, files=files)
     stage.until("done")
     assert [(it["at"], it["of"]) for it in stage.all("doing")] == [(0, 0), (2, 5), (4, 5), (5, 5)]
     session.agent.close()

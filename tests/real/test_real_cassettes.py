@@ -11,7 +11,7 @@ from tests.agents.mock_model import say, script
 from tests.patience import be_patient
 from tests.real.conftest import Starter
 from tests.real.test_real_agents import LIMIT_S
-from tests.session.test_cassette_changes import State, rows, states
+from tests.session.test_cassette_changes import State, found_in, rows, states
 from tests.session.test_cassettes import exports
 
 pytestmark = pytest.mark.real_agent
@@ -49,7 +49,7 @@ def test_a_real_agent_is_replayed_without_it_in_another_folder(
     prompts = [work, script(say("Nothing else."))]
     for prompt in prompts:
         session.prompt(prompt, timeout=LIMIT_S)
-    made, changes = exports(session), rows(session.changes)
+    made, changes = exports(session), rows(found_in(session))
     kept = {name: it for name, it in states(there).items() if not name.startswith(".git/")}
     agent.close()
 
@@ -63,7 +63,7 @@ def test_a_real_agent_is_replayed_without_it_in_another_folder(
             replayed.prompt(prompt.replace(str(there), here), timeout=LIMIT_S)
         assert replayed.agent.pid is None
         assert exports(replayed) == made
-        assert rows(replayed.changes) == changes
+        assert rows(found_in(replayed)) == changes
         assert {name: _there(it, here, there) for name, it in states(here).items()} == kept
 
     with acp.connect(cassette=agent.recordings[0], permissions="allow") as replayed:

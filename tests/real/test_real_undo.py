@@ -16,48 +16,56 @@ from tests.session.test_undo import filled, git, picture
 pytestmark = pytest.mark.real_agent
 
 
-@pytest.fixture(params=["claude", "claude_agent"])
-def either(request: pytest.FixtureRequest) -> Starter:
-    """One that writes through us, one that writes by itself."""
+@pytest.fixture(params=["claude", "claude_agent", "kimi"])
+def each(request: pytest.FixtureRequest) -> Starter:
+    """Two that write through us, one that writes by itself."""
     starter = request.getfixturevalue(request.param)
     assert isinstance(starter, Starter)
     return starter
 
 
-def test_a_turn_is_undone_to_the_byte_and_done_again(either: Starter, request: pytest.FixtureRequest) -> None:
-    folder = either.cwd
+def test_what_is_theirs_is_listed_and_undone_to_the_byte_and_nothing_else(
+    each: Starter, request: pytest.FixtureRequest
+) -> None:
+    folder = each.cwd
     filled(folder)
     (folder / "code.py").write_bytes(b"one = 1\ntwo = 2\n" + b"# more\n" * 20 + b"end = 3\n")
     git(folder, "add", "a.txt")
     before, status = picture(folder), git(folder, "status", "--porcelain")
-    session = either(permissions="allow")
+    session = each(permissions="allow")
     command = "rm gone.txt empty; mkdir moved; mv sub/deep/x.py moved/; chmod 600 run.sh; ln -sf run.sh link"
     steps = (
-        either.read(folder / "code.py"),
-        either.edit(folder / "code.py", "two = 2", "two = 22"),
-        either.write(folder / "new/file.txt", "new\n"),
-        either.run(command),
+        each.read(folder / "code.py"),
+        each.edit(folder / "code.py", "two = 2", "two = 22"),
+        each.write(folder / "new/file.txt", "new\n"),
+        each.run(command),
     )
     turn = session.prompt(script(*steps, say("done")), timeout=LIMIT_S)
     assert turn.text == "done"
     after = picture(folder)
-    assert after != before
-    via = "client" if "[claude]" in request.node.name else "agent"
-    found = {os.path.relpath(it.path, folder): (it.action, it.via, it.undoable) for it in turn.changes}
-    assert found == {
-        "code.py": ("modified", via, True),
-        "empty": ("deleted", "agent", True),
-        "gone.txt": ("deleted", "agent", True),
-        "link": ("link", "agent", True),
-        "moved/x.py": ("moved", "agent", True),
-        "new/file.txt": ("created", via, True),
-        "run.sh": ("mode", "agent", True),
-    }
+    via = "agent" if "[claude_agent]" in request.node.name else "client"
+    found = {os.path.relpath(it.path, folder): (it.action, it.via) for it in turn.changes}
+    assert found == {"code.py": ("modified", via), "new/file.txt": ("created", via)}
     assert {it.allowed_by for it in turn.changes} == {"policy"}
+    also = {os.path.relpath(it.path, folder): (it.action, it.undoable) for it in turn.also_changed}
+    assert also == {
+        "empty": ("deleted", True),
+        "gone.txt": ("deleted", True),
+        "link": ("link", True),
+        "moved/x.py": ("moved", True),
+        "run.sh": ("mode", True),
+    }
+    assert {it.command for it in turn.also_changed} == {command}
+    # The user's own, made when nothing ran: nobody takes it for the agent's.
+    (folder / "mine.txt").write_text("mine\n")
     turn.revert()
+    assert (folder / "mine.txt").read_text() == "mine\n" and not (folder / "new").exists()
+    (folder / "mine.txt").unlink()
+    turn.revert(command=command)
     assert picture(folder) == before
     assert git(folder, "status", "--porcelain") == status
     turn.redo()
+    turn.redo(command=command)
     assert picture(folder) == after
     _protected(turn, folder)
 

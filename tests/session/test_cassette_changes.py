@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 import acp_notebook as acp
-from acp_notebook.agent.undo import checkpoints, undoing
-from acp_notebook.agent.undo import tape as taping
-from acp_notebook.agent.undo.covers import NotCovered
-from acp_notebook.agent.undo.shadow import Shadow
-from acp_notebook.changes import ChangesTable
+from acp_notebook.agent.recordings import file_changes as taping
+from acp_notebook.agent.undo import change_tracker, checkpoints
+from acp_notebook.agent.undo.backend import CheckpointUnavailable
+from acp_notebook.agent.undo.git_backend import GitBackend
+from acp_notebook.changes import Change, ChangesTable
 from tests.session.test_cassettes import LIMIT_S, ask, exports, own_config, recorded, there
 
 __all__ = ["own_config", "there"]
@@ -40,6 +40,14 @@ def _state(path: Path) -> State:
     if path.is_dir():
         return "folder", "", b""
     return "file", stat.filemode(path.stat().st_mode), path.read_bytes()
+
+
+def found_in(session: acp.Session) -> ChangesTable:
+    """All that changed, whoever did it."""
+    session._home.call(session._conversation.undoing.settled(LIMIT_S))
+    conversation = session._conversation
+    turns = conversation.undoing.log.turns.values()
+    return ChangesTable(conversation, [Change(conversation, it) for turn in turns for it in turn.all])
 
 
 def rows(changes: ChangesTable) -> list[dict[str, str]]:
@@ -86,7 +94,7 @@ def test_a_replay_has_the_same_files_and_shows_the_same_changes(
         for prompt in PROMPTS:
             ask(session, prompt)
             after.append(states(work))
-        made, changes = exports(session), rows(session.changes)
+        made, changes = exports(session), rows(found_in(session))
     assert [it["turn"] for it in told(tape)] == [1, 2, 3, 4, 5]
     monkeypatch.setenv("PATH", str(tmp_path / "nothing"))  # no git and no shell
     with acp.connect(cassette=tape, permissions="allow") as session:
@@ -94,7 +102,7 @@ def test_a_replay_has_the_same_files_and_shows_the_same_changes(
             ask(session, prompt)
             assert states(session.cwd) == expected
         assert exports(session) == made
-        assert rows(session.changes) == changes
+        assert rows(found_in(session)) == changes
         assert {it["action"] for it in changes} == {"created", "deleted", "moved", "modified", "mode"}
 
 
@@ -103,11 +111,11 @@ def test_what_is_replayed_can_be_undone_and_done_again(work: Path) -> None:
     with acp.connect(cassette=tape, permissions="allow") as session:
         ask(session, PROMPTS[0])
         done = states(session.cwd)
-        session.turns[0].revert()
+        session.turns[0].revert(command=f"{MAKE}; {MIX}")
         undone = states(session.cwd)
         assert {*undone} == {"gone.txt", "old.txt"}
         assert undone["gone.txt"][2] == b"to be deleted\n"
-        session.changes.redo()
+        session.turns[0].redo(command=f"{MAKE}; {MIX}")
         assert states(session.cwd) == done
 
 
@@ -124,7 +132,7 @@ def test_a_notebook_that_was_changed_on_disk_or_through_us(there: Path) -> None:
         ask(session, *prompts)
         assert states(session.cwd) == states(there)
         assert exports(session) == made
-        assert [it["via"] for it in rows(session.changes)] == ["client", "agent", "client"]
+        assert [it["via"] for it in rows(found_in(session))] == ["client", "agent", "client"]
 
 
 def test_paths_in_files_and_links_are_those_of_here(there: Path, tmp_path: Path) -> None:
@@ -135,7 +143,7 @@ def test_paths_in_files_and_links_are_those_of_here(there: Path, tmp_path: Path)
         here = Path(session.cwd)
         assert (here / "where.txt").read_text() == f"{here}\n" == (here / "link").read_text()
         assert {it.name for it in here.iterdir()} == {"where.txt", "link"}
-        left = {Path(it.path).name: it for it in session.changes if not it.undoable}
+        left = {Path(it.path).name: it for it in found_in(session) if not it.undoable}
         assert {*left} == {"out", "up"}
         assert "leads out" in str(left["out"].why)
 
@@ -149,7 +157,7 @@ def test_a_folder_that_is_called_by_a_link_is_found_again(there: Path, tmp_path:
         ask(session, "/sh echo x > x.txt")
     with acp.connect(cassette=tape, cwd=tmp_path / "also-by-link", permissions="allow") as session:
         ask(session, "/sh echo x > x.txt")
-        assert [it.path for it in session.changes] == [str(tmp_path / "also-by-link" / "x.txt")]
+        assert [it.path for it in found_in(session)] == [str(tmp_path / "also-by-link" / "x.txt")]
     assert states(tmp_path / "here") == states(there)
 
 
@@ -162,7 +170,7 @@ def test_in_a_folder_that_is_named_what_was_there_can_be_had_again(work: Path, t
     with acp.connect(cassette=tape, cwd=here, permissions="allow") as session:
         ask(session, "/sh rm gone.txt; echo new > old.txt")
         assert states(here) == states(work)
-        session.changes.revert()
+        session.turns[0].revert(command="rm gone.txt; echo new > old.txt")
     assert (here / "gone.txt").read_text() == "mine\n"
     assert (here / "old.txt").read_text() == "my own\n"
 
@@ -177,7 +185,7 @@ def test_several_sessions_and_an_agent_that_died_keep_their_changes_apart(there:
         with pytest.raises(acp.AgentDied):
             ask(session, "/die 7")
         ask(session, "/sh echo 4 > four.txt")
-        return [rows(session.changes), rows(other.changes)]
+        return [rows(found_in(session)), rows(found_in(other))]
 
     with acp.connect("demo", cwd=there, permissions="allow", record=tape) as session:
         made = talk(session)
@@ -198,7 +206,7 @@ def test_what_is_too_large_for_a_recording_is_said(there: Path, monkeypatch: pyt
         (Path(session.cwd) / "gone.txt").write_text("x" * 200)
         ask(session, command)
         assert {*states(session.cwd)} == {"small.txt"}
-        found = {Path(it.path).name: it for it in session.changes}
+        found = {Path(it.path).name: it for it in found_in(session)}
         assert [found[it].action for it in ("large.txt", "gone.txt")] == ["created", "deleted"]
         assert "too large to be kept in a recording" in str(found["large.txt"].why)
         assert not found["large.txt"].undoable and found["small.txt"].undoable
@@ -248,7 +256,7 @@ def test_a_name_that_is_no_text_is_said(there: Path) -> None:
     with acp.connect(cassette=tape, permissions="allow") as session:
         ask(session, command)
         assert {*states(session.cwd)} == {"fine.txt"}
-        assert [it.why for it in session.changes if not it.undoable] == [taping.NO_NAME]
+        assert [it.why for it in found_in(session) if not it.undoable] == [taping.NO_NAME]
 
 
 def test_a_recording_of_before_plays_as_it_did(there: Path) -> None:
@@ -260,7 +268,7 @@ def test_a_recording_of_before_plays_as_it_did(there: Path) -> None:
     with acp.connect(cassette=tape, permissions="allow") as session:
         ask(session, "/sh echo x > x.txt", "/write y.txt y")
         assert {*states(session.cwd)} == {"y.txt"}
-        assert [Path(it.path).name for it in session.changes] == ["y.txt"]
+        assert [Path(it.path).name for it in found_in(session)] == ["y.txt"]
         assert session.changes.notes == ()
 
 
@@ -282,10 +290,10 @@ def test_a_checkpoint_that_was_skipped_is_said_by_the_replay_too(
     tape = there.parent / "tape.jsonl"
     with monkeypatch.context() as patched:
 
-        def refuses(shadow: Shadow, *, first: bool = False) -> Any:
-            raise NotCovered("the disk is on fire")
+        def refuses(shadow: GitBackend, *, first: bool = False) -> Any:
+            raise CheckpointUnavailable("the disk is on fire")
 
-        patched.setattr(Shadow, "mark", refuses)
+        patched.setattr(GitBackend, "mark", refuses)
         with acp.connect("demo", cwd=there, permissions="allow", record=tape) as session:
             ask(session, "/sh echo x > x.txt")
             made = exports(session)
@@ -300,14 +308,14 @@ def test_a_checkpoint_that_was_skipped_is_said_by_the_replay_too(
 def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
     """The look at what a turn changed waits for this; nobody waits for it."""
     go = threading.Event()
-    compare = Shadow.compare
+    compare = GitBackend.compare
 
-    def waits(shadow: Shadow, *marks: Any) -> Any:
+    def waits(shadow: GitBackend, *marks: Any) -> Any:
         assert go.wait(LIMIT_S)
         return compare(shadow, *marks)
 
-    monkeypatch.setattr(Shadow, "compare", waits)
-    monkeypatch.setattr(undoing, "SETTLE_S", 0.01)
+    monkeypatch.setattr(GitBackend, "compare", waits)
+    monkeypatch.setattr(change_tracker, "SETTLE_S", 0.01)
     yield go
     go.set()
 
@@ -322,14 +330,14 @@ def test_changes_that_were_found_late_belong_to_their_turn(
         monkeypatch.setattr(checkpoints, "START_S", 0.01)  # the next turn does not wait for them either
         ask(session, prompts[1])
         held.set()
-        changes = rows(session.changes)
+        changes = rows(found_in(session))
     order = [it["msg"].get("method", it["msg"].get("what")) for it in lines(tape)[1:] if it["dir"] != "a2c"]
     assert order.index("changed") > max(at for at, it in enumerate(order) if it == "session/prompt")
     with acp.connect(cassette=tape, permissions="allow") as session:
         ask(session, prompts[0])
         assert {*states(session.cwd)} == {"x.txt"}
         ask(session, prompts[1])
-        assert [it["path"] for it in rows(session.changes)] == [it["path"] for it in changes] == ["x.txt"]
+        assert [it["path"] for it in rows(found_in(session))] == [it["path"] for it in changes] == ["x.txt"]
 
 
 def test_a_session_that_is_closed_meanwhile_says_so_in_its_recording(
@@ -360,7 +368,7 @@ def test_what_was_overlooked_at_first_is_there_with_its_turn(there: Path) -> Non
             "x.txt": b"x.txt",
             "y.txt": b"y.txt",
         }
-        assert [(it.action, it.turn) for it in session.changes] == [("created", "t1"), ("created", "t1")]
+        assert [(it.action, it.turn) for it in found_in(session)] == [("created", "t1"), ("created", "t1")]
 
 
 # ---- recordings that lie ----------------------------------------------------------------------------
@@ -383,7 +391,7 @@ def test_nothing_is_written_outside(there: Path, path: str) -> None:
         (Path(session.cwd) / "out").symlink_to(outside)
         ask(session, "/sh echo x > x.txt")
         assert {*states(session.cwd)} == {"out"} and states(outside) == {}
-        assert not any(it.undoable for it in session.changes)
+        assert not any(it.undoable for it in found_in(session))
         assert not os.path.exists(os.path.join(os.path.dirname(session.cwd), "acp-x"))
 
 
@@ -418,7 +426,7 @@ def test_nonsense_in_it_is_no_fault(there: Path, change: dict[str, Any]) -> None
     with acp.connect(cassette=tape, permissions="allow") as session:
         ask(session, "/sh echo x > x.txt")
         assert states(session.cwd) == {}
-        assert not any(it.undoable for it in session.changes)
+        assert not any(it.undoable for it in found_in(session))
 
 
 def test_a_setuid_bit_is_not_replayed(there: Path) -> None:
@@ -434,4 +442,4 @@ def test_a_turn_that_went_another_way_changes_nothing(there: Path) -> None:
     with acp.connect(cassette=tape, permissions="allow") as session:
         with pytest.raises(acp.CassetteMismatch):
             ask(session, "/sh echo y > y.txt")
-        assert states(session.cwd) == {} and len(session.changes) == 0
+        assert states(session.cwd) == {} and len(found_in(session)) == 0

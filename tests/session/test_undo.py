@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import mmap
 import os
 import stat
 import subprocess
@@ -17,11 +16,10 @@ import pytest
 
 import acp_notebook as acp
 from acp_notebook.agent.undo import checkpoints
-from acp_notebook.agent.undo.covers import Found, Mark
+from acp_notebook.agent.undo.backend import Checkpoint, PathChange
 from acp_notebook.agent.undo.git import GitTrouble
-from acp_notebook.agent.undo.looking import Look
-from acp_notebook.agent.undo.neighbours import Word
-from acp_notebook.agent.undo.shadow import Shadow
+from acp_notebook.agent.undo.git_backend import GitBackend
+from acp_notebook.agent.undo.scan import FullScan
 from acp_notebook.core.changes import FileChange
 from acp_notebook.core.snapshot import Changes, ToolCall
 from tests.session.conftest import Demo
@@ -49,6 +47,19 @@ def the_file(session: acp.Session) -> FileChange:
     [item] = items(session)
     [file] = item.files
     return file
+
+
+def command_of(turn: acp.Turn) -> ToolCall:
+    """The agent's own call; there may be another one, of ours, that asked about it."""
+    return next(it for it in turn.tool_calls if it.kind == "execute")
+
+
+def of_command(turn: acp.Turn) -> list[acp.Change]:
+    """What changed while the turn's command ran; the agent itself changed nothing."""
+    assert not turn.changes
+    found = turn.also_changed.where(command=command_of(turn))
+    assert len(found) == len(turn.also_changed)
+    return [*found]
 
 
 def test_a_write_through_us_is_undone_and_done_again(demo: Demo, folder: Path) -> None:
@@ -196,26 +207,31 @@ def test_what_a_command_did_is_undone_and_done_again(
         monkeypatch.setattr("acp_notebook.agent.undo.checkpoints.program", lambda: None)
     before = picture(folder)
     session = demo(cwd=work, permissions="allow")
-    session.prompt(f"/sh {COMMAND}", timeout=LIMIT_S)
+    turn = session.prompt(f"/sh {COMMAND}", timeout=LIMIT_S)
     after = picture(folder)
     [item] = items(session)
-    actions = {os.path.relpath(it.path, work): (it.action, it.via) for it in item.files}
+    [group] = item.also
+    assert not item.files and group.command == COMMAND
+    assert group.tool in [it.key for it in turn.tool_calls]
+    actions = {os.path.relpath(it.path, work): (it.action, it.via) for it in group.files}
     assert actions == {
-        "a.txt": ("modified", "agent"),
-        "bin": ("modified", "agent"),
-        "empty": ("deleted", "agent"),
-        "gone.txt": ("deleted", "agent"),
-        "link": ("link", "agent"),
-        "new/er/n.txt": ("created", "agent"),
-        "run.sh": ("mode", "agent"),
-        "y.py": ("moved", "agent"),
+        "a.txt": ("modified", "command"),
+        "bin": ("modified", "command"),
+        "empty": ("deleted", "command"),
+        "gone.txt": ("deleted", "command"),
+        "link": ("link", "command"),
+        "new/er/n.txt": ("created", "command"),
+        "run.sh": ("mode", "command"),
+        "y.py": ("moved", "command"),
     }
-    assert {it.allowed_by for it in item.files} == {"policy"}
-    assert all(it.undoable for it in item.files) and not item.notes
-    act(session, "undo", "t1")
-    assert [it.why for it in items(session)[0].files if it.why] == []
+    assert {it.allowed_by for it in group.files} == {None}
+    assert all(it.undoable for it in group.files) and not item.notes
+    turn.revert()
+    assert picture(folder) == after, "nothing says that the agent did it"
+    turn.revert(command=COMMAND)
+    assert [it.why for it in items(session)[0].also[0].files if it.why] == []
     assert picture(folder) == before
-    act(session, "redo", "t1")
+    turn.redo(command=command_of(turn))
     assert picture(folder) == after
 
 
@@ -264,16 +280,11 @@ def test_the_users_own_repository_is_as_it_was(demo: Demo, folder: Path) -> None
     session = demo(cwd=folder, permissions="allow")
     command = "printf 'a\\r\\n' >> x.bin; echo b >> a.txt; echo c >> kept.log; echo d >> new.log; "
     command += "echo e >> data/more/7.csv; echo f >> nested/n.txt"
-    session.prompt(f"/sh {command}", timeout=LIMIT_S)
-    [item] = items(session)
-    undoable = {os.path.relpath(it.path, folder) for it in item.files if it.undoable}
-    others = {it.path[len(str(folder)) + 1 :]: str(it.why) for it in item.files if not it.undoable}
-    assert undoable == {"a.txt", "x.bin", "kept.log"}
-    assert set(others) == {"data/", "nested/", "new.log"}
-    assert "ignored" in others["data/"] and "1 change" in others["data/"]
-    assert "a repository of its own" in others["nested/"]
-    assert any("data/" in note for note in item.notes) and any("nested/" in note for note in item.notes)
-    act(session, "undo")
+    turn = session.prompt(f"/sh {command}", timeout=LIMIT_S)
+    assert {os.path.relpath(it.path, folder) for it in of_command(turn)} == {"a.txt", "x.bin", "kept.log"}
+    assert all(it.undoable for it in turn.also_changed)
+    assert turn.also_changed.notes == ("repositories of their own are not covered: nested/",)
+    turn.revert(command=command_of(turn))
     (folder / "data/more/7.csv").write_text("1\n")
     (nested / "n.txt").write_text("n\n")
     (folder / "new.log").unlink()
@@ -312,35 +323,12 @@ def test_a_submodule_and_a_huge_ignored_folder(demo: Demo, folder: Path, tmp_pat
     session = demo(cwd=folder, permissions="allow")
     command = "echo two > a.txt; echo more >> vendor/lib/lib.py; echo new > data/7/new"
     turn = session.prompt(f"/sh {command}", timeout=LIMIT_S)
-    found = {os.path.relpath(it.path, folder): (it.undoable, it.why or "") for it in turn.changes}
-    assert found["a.txt"] == (True, "")
-    assert not found["vendor/lib"][0] and "a repository of its own" in found["vendor/lib"][1]
-    assert not found["data"][0] and "1 change in it" in found["data"][1]
-    assert len(found) == 3
-    notes = " ".join(turn.changes.notes)
-    assert "vendor/lib/" in notes and "data/" in notes
-    turn.revert()
+    assert [(os.path.relpath(it.path, folder), it.undoable) for it in of_command(turn)] == [("a.txt", True)]
+    assert turn.also_changed.notes == ("repositories of their own are not covered: vendor/lib/",)
+    turn.revert(command=command_of(turn))
     assert (folder / "a.txt").read_text() == "one\n"
     assert (folder / "vendor/lib/lib.py").read_text() == "the user's own\nmore\n"
     assert of_user() == before
-
-
-def test_a_folder_of_data_does_not_hide_what_happened_in_a_submodule(
-    demo: Demo, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("acp_notebook.agent.undo.outside.MOST_ENTRIES", 100)
-    git(folder, "init", "-q")
-    (folder / ".gitignore").write_text("data/\nsecret.env\n")
-    (folder / "nested").mkdir()
-    git(folder / "nested", "init", "-q")
-    for number in range(30):
-        (folder / f"data/{number}").mkdir(parents=True)
-        for name in range(30):
-            (folder / f"data/{number}/{name}").touch()
-    session = demo(cwd=folder, permissions="allow")
-    turn = session.prompt("/sh echo a > nested/a; echo b > secret.env; echo c > data/29/new", timeout=LIMIT_S)
-    assert {Path(it.path).name for it in turn.changes} >= {"nested", "secret.env"}
-    assert any("too much in it to look for changes: data/" in note for note in turn.changes.notes)
 
 
 @pytest.mark.parametrize("many", [False, True], ids=["one by one", "many"])
@@ -348,17 +336,17 @@ def test_a_pipe_where_a_file_was_hides_nothing_else(
     demo: Demo, folder: Path, many: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if many:
-        monkeypatch.setattr("acp_notebook.agent.undo.looking.ONE_BY_ONE", 0)
+        monkeypatch.setattr("acp_notebook.agent.undo.scan.ONE_BY_ONE", 0)
     (folder / "f").write_text("f\n")
     (folder / "g").write_text("g\n")
     session = demo(cwd=folder, permissions="allow")
     turn = session.prompt("/sh rm f; mkfifo f; mkfifo new; echo more >> g", timeout=LIMIT_S)
-    assert {Path(it.path).name: it.action for it in turn.changes} == {"f": "deleted", "g": "modified"}
+    assert {Path(it.path).name: it.action for it in of_command(turn)} == {"f": "deleted", "g": "modified"}
     with pytest.raises(acp.Conflict, match="f is no plain file"):
-        turn.revert()
+        turn.revert(command=command_of(turn))
     assert (folder / "g").read_text() == "g\n"
     (folder / "f").unlink()
-    turn.revert()
+    turn.revert(command=command_of(turn))
     assert (folder / "f").read_text() == "f\n"
 
 
@@ -375,11 +363,11 @@ def test_a_folder_that_was_deleted_as_a_whole_comes_back(
     session = demo(cwd=folder, permissions="allow")
     turn = session.prompt(f"/sh rm -rf {folder}", timeout=LIMIT_S)
     assert not folder.exists()
-    lost = [(Path(it.path).name, it.why) for it in turn.changes if not it.undoable]
+    lost = [(Path(it.path).name, it.why) for it in of_command(turn) if not it.undoable]
     assert lost == ([(".git", "the repository itself is not covered")] if kind == "repository" else [])
-    turn.revert()
+    turn.revert(command=command_of(turn))
     assert picture(folder) == before
-    turn.redo()
+    turn.redo(command=command_of(turn))
     assert not [it for it in picture(folder).values() if it[0] != "folder"]
 
 
@@ -401,7 +389,7 @@ def test_nothing_is_undone_between_the_mark_and_the_prompt(
     demo: Demo, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session = demo(cwd=folder, permissions="allow")
-    first = session.prompt("/sh echo a > a.txt", timeout=LIMIT_S)
+    first = session.prompt("/edit a.txt a", timeout=LIMIT_S)
     reached, go_on = threading.Event(), threading.Event()
     ready = session._conversation.ready
 
@@ -412,7 +400,7 @@ def test_nothing_is_undone_between_the_mark_and_the_prompt(
         await ready()
 
     monkeypatch.setattr(session._conversation, "ready", slow)
-    turn = session.start("/sh echo b > b.txt")
+    turn = session.start("/write b.txt b")
     assert reached.wait(LIMIT_S)
     with pytest.raises(acp.UsageError, match="about to"):
         first.revert()
@@ -428,26 +416,26 @@ def test_a_slow_look_after_a_turn_neither_holds_the_next_one_nor_is_missed(
 ) -> None:
     session = demo(cwd=folder, permissions="allow")
     session.prompt("hello", timeout=LIMIT_S)
-    go_on, real = threading.Event(), Shadow.compare
+    go_on, real = threading.Event(), GitBackend.compare
 
-    def slow(self: Shadow, before: Mark, after: Mark) -> Iterator[Found]:
+    def slow(self: GitBackend, before: Checkpoint, after: Checkpoint) -> Iterator[PathChange]:
         assert go_on.wait(LIMIT_S)
         return real(self, before, after)
 
-    monkeypatch.setattr(Shadow, "compare", slow)
-    monkeypatch.setattr("acp_notebook.agent.undo.undoing.SETTLE_S", 0.05)
+    monkeypatch.setattr(GitBackend, "compare", slow)
+    monkeypatch.setattr("acp_notebook.agent.undo.change_tracker.SETTLE_S", 0.05)
     monkeypatch.setattr("acp_notebook.changes.FOUND_S", 0.05)
     first = session.prompt("/sh echo a > a.txt", timeout=LIMIT_S)
-    assert not first.changes and "still being found" in " ".join(first.changes.notes)
+    assert not first.also_changed and "still being found" in " ".join(first.also_changed.notes)
     monkeypatch.setattr(checkpoints, "START_S", 0.05)
     second = session.prompt("/write b.txt b", timeout=LIMIT_S)
     monkeypatch.setattr("acp_notebook.changes.FOUND_S", LIMIT_S)
     go_on.set()
     assert [Path(it.path).name for it in second.changes] == ["b.txt"]
     assert "not ready in time" in " ".join(second.changes.notes)
-    assert [Path(it.path).name for it in first.changes] == ["a.txt"]
+    assert [Path(it.path).name for it in of_command(first)] == ["a.txt"]
     assert "the next turn began before" in " ".join(first.changes.notes)
-    first.revert()
+    first.revert(command=command_of(first))
     assert [it.name for it in folder.iterdir()] == ["b.txt"]
 
 
@@ -455,10 +443,9 @@ def test_a_file_that_is_being_written_hides_nothing_else(
     demo: Demo, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """git stops where a file gets shorter while it reads it."""
-    monkeypatch.setattr("acp_notebook.agent.undo.shadow.WATCHING", False)
-    real, log = Look.update, folder / "log"
+    real, log = FullScan.update, folder / "log"
 
-    def update(self: Look, touched: list[str], *rest: Any) -> None:
+    def update(self: FullScan, touched: list[str], *rest: Any) -> None:
         if "log" in touched:
             log.write_text(log.read_text() + "more\n")
             raise GitTrouble("git update-index failed: fatal: failed to read 16384 bytes from 'log'")
@@ -466,20 +453,20 @@ def test_a_file_that_is_being_written_hides_nothing_else(
 
     session = demo(cwd=folder, permissions="allow")
     session.prompt("hello", timeout=LIMIT_S)
-    monkeypatch.setattr(Look, "update", update)
+    monkeypatch.setattr(FullScan, "update", update)
     turn = session.prompt("/sh echo a > log; echo b > b.txt", timeout=LIMIT_S)
-    found = {Path(it.path).name: (it.undoable, it.why) for it in turn.changes}
+    found = {Path(it.path).name: (it.undoable, it.why) for it in turn.also_changed}
     assert found["b.txt"] == (True, None) and "being written" in str(found["log"][1])
-    turn.revert()
+    turn.revert(command=command_of(turn))
     assert [it.name for it in folder.iterdir()] == ["log"]
-    monkeypatch.setattr(Look, "update", real)
+    monkeypatch.setattr(FullScan, "update", real)
     session.prompt("hello", timeout=LIMIT_S)
     turn = session.prompt("/sh echo c >> log", timeout=LIMIT_S)
-    assert [(Path(it.path).name, it.undoable) for it in turn.changes] == [("log", True)]
+    assert [(Path(it.path).name, it.undoable) for it in of_command(turn)] == [("log", True)]
 
 
 def test_a_lock_that_a_killed_git_left_is_no_hindrance(folder: Path, tmp_path: Path) -> None:
-    shadow = Shadow(str(folder), tmp_path / "state")
+    shadow = GitBackend(str(folder), tmp_path / "state")
     try:
         before = shadow.mark()
         (folder / "a.txt").write_text("a\n")
@@ -518,11 +505,10 @@ def test_changes_are_a_table_with_diffs_and_a_way_back(demo: Demo, folder: Path)
     file = folder / "a.txt"
     lines = [f"{number}\n" for number in range(40)]
     file.write_text("".join(lines))
+    (folder / "b.txt").write_text("b\n")
     session = demo(cwd=folder, permissions="allow")
     assert repr(session.changes) == "<changes: none yet>"
-    turn = session.prompt(
-        "/sh sed -i -e 's/^3$/three/' -e 's/^33$/more/' a.txt; echo b > b.txt", timeout=LIMIT_S
-    )
+    turn = session.prompt("/rework a.txt b.txt", timeout=LIMIT_S)
     other = session.prompt("/write c.txt text", timeout=LIMIT_S)
     assert [it.path for it in session.changes] == [str(folder / it) for it in ("a.txt", "b.txt", "c.txt")]
     assert [it.path for it in other.changes] == [str(folder / "c.txt")]
@@ -532,30 +518,30 @@ def test_changes_are_a_table_with_diffs_and_a_way_back(demo: Demo, folder: Path)
     assert "<table>" in session.changes._repr_html_()
     change = turn.changes[0]
     assert isinstance(change.before, str) and isinstance(change.after, str)
-    assert "-3\n+three\n" in change.diff and change.before.startswith("0\n")
-    assert change.tool_call is not None and change.tool_call.kind == "execute"
+    assert "-0\n+reworked 0\n" in change.diff and change.before.startswith("0\n")
+    assert change.tool_call is not None and change.tool_call.kind == "edit"
     first, second = change.hunks
-    file.write_text("mine\n" + file.read_text())
+    lines.insert(20, "mine\n")
+    file.write_text(file.read_text().replace("\n20\n", "\nmine\n20\n"))
     second.revert()
     assert (first.undone, second.undone, change.state) == (False, True, "partly")
-    changed = ["mine\n", *lines]
-    changed[4] = "three\n"
+    changed = ["reworked 0\n", *lines[1:]]
     assert file.read_text() == "".join(changed)
     first.revert()
-    assert change.state == "undone" and file.read_text() == "mine\n" + "".join(lines)
+    assert change.state == "undone" and file.read_text() == "".join(lines)
     first.redo()
     assert change.state == "partly" and file.read_text() == "".join(changed)
     session.changes.revert()
-    assert sorted(it.name for it in folder.iterdir()) == ["a.txt"]
-    assert file.read_text() == "mine\n" + "".join(lines)
+    assert sorted(it.name for it in folder.iterdir()) == ["a.txt", "b.txt"]
+    assert file.read_text() == "".join(lines)
     turn.redo()
-    assert (folder / "b.txt").exists() and not (folder / "c.txt").exists()
+    assert (folder / "b.txt").read_text() == "reworked b\n" and not (folder / "c.txt").exists()
 
 
 def test_many_files_of_all_kinds_are_undone_side_by_side(
     demo: Demo, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("acp_notebook.agent.undo.acting.AT_ONCE", 7)
+    monkeypatch.setattr("acp_notebook.agent.undo.operations.AT_ONCE", 7)
     filled(folder)
     for number in range(40):
         (folder / f"d{number % 4}").mkdir(exist_ok=True)
@@ -569,33 +555,15 @@ def test_many_files_of_all_kinds_are_undone_side_by_side(
     )
     turn = session.prompt(f"/sh {command}", timeout=LIMIT_S)
     after = picture(folder)
-    turn.revert()
+    turn.revert(command=command_of(turn))
     assert picture(folder) == before
-    turn.redo()
+    turn.redo(command=command_of(turn))
     assert picture(folder) == after
     (folder / "d0/f0").write_text("mine\n")
     with pytest.raises(acp.Conflict, match="d0/f0"):
-        turn.revert()
+        turn.revert(command=command_of(turn))
     (folder / "d0/f0").write_text("0\n" * 5)
     assert picture(folder) == before
-
-
-def test_what_stays_mapped_is_listed_a_moment_after_the_turn(demo: Demo, folder: Path) -> None:
-    """The system tells of it when the file is let go; until then a look at everything finds it."""
-    file = folder / "a.txt"
-    file.write_text("one\n")
-    session = demo(cwd=folder, permissions="allow")
-    [covered] = session._conversation.undoing._checkpoints._folders  # type: ignore[union-attr]
-    wait_until(lambda: getattr(covered._cover, "watched", False), "the folder is watched", LIMIT_S)
-    turn = session.start("/sh touch begun; while [ ! -e go ]; do sleep 0.05; done")
-    wait_until((folder / "begun").exists, "the command has begun", LIMIT_S)
-    with open(file, "r+b") as opened, mmap.mmap(opened.fileno(), 0) as mapped:
-        mapped[0:1] = b"O"
-        (folder / "go").touch()
-        turn.wait(LIMIT_S)
-        wait_until(lambda: len(turn.changes) == 3, "it is found", LIMIT_S)
-    turn.revert()
-    assert file.read_text() == "one\n" and os.listdir(folder) == ["a.txt"]
 
 
 def test_a_conflict_is_raised_and_the_rest_is_undone(demo: Demo, folder: Path) -> None:
@@ -603,9 +571,9 @@ def test_a_conflict_is_raised_and_the_rest_is_undone(demo: Demo, folder: Path) -
     turn = session.prompt("/sh echo a > a.txt; echo b > b.txt", timeout=LIMIT_S)
     (folder / "a.txt").write_text("mine\n")
     with pytest.raises(acp.Conflict, match=r"a\.txt: it was changed since"):
-        turn.revert()
+        turn.revert(command=command_of(turn))
     assert [it.name for it in folder.iterdir()] == ["a.txt"]
-    assert [it.state for it in turn.changes] == ["conflict", "undone"]
+    assert [it.state for it in turn.also_changed] == ["conflict", "undone"]
     assert [(it.kind, it.outcome) for it in session.audit][-2:] == [("undo", "failed"), ("undo", "done")]
 
 
@@ -613,8 +581,8 @@ def test_the_way_back_outlives_the_agent_and_the_session(demo: Demo, folder: Pat
     session = demo(cwd=folder, permissions="allow")
     turn = session.prompt("/sh echo a > a.txt", timeout=LIMIT_S)
     session.close()
-    assert [it.after for it in turn.changes] == ["a\n"]
-    turn.revert()
+    assert [it.after for it in turn.also_changed] == ["a\n"]
+    turn.revert(command=command_of(turn))
     assert not any(folder.iterdir())
 
 
@@ -626,7 +594,7 @@ def test_what_a_turn_that_fails_or_is_cancelled_did_is_known(demo: Demo, folder:
         session.changes.revert()
     turn.cancel()
     turn.wait(LIMIT_S)
-    turn.revert()
+    turn.revert(command=command_of(turn))
     assert not any(folder.iterdir())
 
 
@@ -640,24 +608,14 @@ def test_two_sessions_in_one_folder_are_told_apart_as_far_as_it_goes(demo: Demo,
         assert any("another session" in note for note in it.changes.notes)
 
 
-def test_a_turn_of_another_kernel_in_the_folder_is_told(demo: Demo, folder: Path) -> None:
-    session = demo(cwd=folder, permissions="allow")
-    other = Word("another kernel", [os.path.realpath(folder)])
-    beside = session.prompt("/sh echo a > a.txt", timeout=LIMIT_S)
-    assert other.end()
-    alone = session.prompt("/sh echo b > b.txt", timeout=LIMIT_S)
-    assert any("another session" in note for note in beside.changes.notes)
-    assert not any("another session" in note for note in alone.changes.notes)
-
-
 def test_other_roots_are_covered_too(demo: Demo, folder: Path, tmp_path: Path) -> None:
     data = tmp_path / "data"
     data.mkdir()
     (data / "d.csv").write_text("1\n")
     session = demo(cwd=folder, roots=[data], permissions="allow")
     turn = session.prompt(f"/sh echo 2 >> {data}/d.csv", timeout=LIMIT_S)
-    assert [it.path for it in turn.changes] == [str(data / "d.csv")]
-    turn.revert()
+    assert [it.path for it in of_command(turn)] == [str(data / "d.csv")]
+    turn.revert(command=command_of(turn))
     assert (data / "d.csv").read_text() == "1\n"
 
 
@@ -666,9 +624,10 @@ def test_sessions_that_are_opened_in_one_folder_at_once_each_have_what_they_chan
 ) -> None:
     session = demo(cwd=folder, permissions="allow")
     sessions = [session, *(session.agent.new_session() for _ in range(3))]
-    for number, it in enumerate(sessions):
-        it.prompt(f"/sh echo {number} > {number}.txt", timeout=LIMIT_S)
-    found = [[Path(change.path).name for change in it.changes] for it in sessions]
+    turns = [
+        it.prompt(f"/sh echo {number} > {number}.txt", timeout=LIMIT_S) for number, it in enumerate(sessions)
+    ]
+    found = [[Path(change.path).name for change in of_command(it)] for it in turns]
     assert found == [[f"{number}.txt"] for number in range(4)]
     assert not any(it.changes.notes for it in sessions)
 
@@ -685,13 +644,13 @@ def test_a_checkpoint_that_is_late_is_left_out_and_that_is_said(
     demo: Demo, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     go_on = threading.Event()
-    real = Shadow.mark
+    real = GitBackend.mark
 
-    def slow(self: Shadow, *, first: bool = False) -> Mark:
+    def slow(self: GitBackend) -> Checkpoint:
         assert go_on.wait(LIMIT_S)
-        return real(self, first=first)
+        return real(self)
 
-    monkeypatch.setattr(Shadow, "mark", slow)
+    monkeypatch.setattr(GitBackend, "mark", slow)
     monkeypatch.setattr(checkpoints, "START_S", 0.05)
     session = demo(cwd=folder, permissions="allow")
     turn = session.prompt("/sh echo a > a.txt", timeout=LIMIT_S)
@@ -701,13 +660,12 @@ def test_a_checkpoint_that_is_late_is_left_out_and_that_is_said(
         turn.revert()
     monkeypatch.setattr(checkpoints, "START_S", LIMIT_S)
     turn = session.prompt("/sh echo b > b.txt", timeout=LIMIT_S)
-    assert [it.path for it in turn.changes] == [str(folder / "b.txt")]
+    assert [it.path for it in of_command(turn)] == [str(folder / "b.txt")]
 
 
 def test_the_demo_shows_all_of_it(demo: Demo, folder: Path) -> None:
     session = demo(cwd=folder, permissions="allow")
     made = session.prompt("/refactor", timeout=LIMIT_S)
-    # Its tool call names the folder that it makes, not the files in it.
     assert {(it.action, it.allowed_by, it.note) for it in made.changes} == {("created", "policy", None)}
     before = picture(folder)
     turn = session.prompt("/refactor", timeout=LIMIT_S)
@@ -733,8 +691,8 @@ def test_a_closed_session_leaves_nothing_but_what_the_next_one_begins_with(
     filled(folder)
     for _ in range(2):
         session = demo(cwd=folder, permissions="allow")
-        session.prompt("/sh echo more >> a.txt", timeout=LIMIT_S)
-        assert [Path(it.path).name for it in session.changes] == ["a.txt"]
+        turn = session.prompt("/sh echo more >> a.txt", timeout=LIMIT_S)
+        assert [Path(it.path).name for it in of_command(turn)] == ["a.txt"]
         session.close()
         [store] = (tmp_path / "state/checkpoints").iterdir()
         assert stat.S_IMODE(store.stat().st_mode) == 0o700
@@ -745,16 +703,16 @@ def test_a_closed_session_leaves_nothing_but_what_the_next_one_begins_with(
 def test_what_is_too_large_is_named_and_cannot_be_undone(
     demo: Demo, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("acp_notebook.agent.undo.trees.MOST_FILE", 1000)
+    monkeypatch.setattr("acp_notebook.agent.undo.scan.MOST_FILE", 1000)
     (folder / "big.csv").write_bytes(b"x" * 2000)
     session = demo(cwd=folder, permissions="allow")
     turn = session.prompt(
         "/sh echo more >> big.csv; head -c 5000 /dev/zero > new.bin; echo a > a", timeout=LIMIT_S
     )
-    found = {Path(it.path).name: (it.undoable, it.why) for it in turn.changes}
+    found = {Path(it.path).name: (it.undoable, it.why) for it in of_command(turn)}
     assert found["a"] == (True, None)
     assert all(not found[name][0] and "too large" in str(found[name][1]) for name in ("big.csv", "new.bin"))
     with pytest.raises(acp.Conflict, match="too large"):
-        turn.changes.where(path="big.csv")[0].revert()
-    turn.revert()
+        turn.also_changed.where(path="big.csv")[0].revert()
+    turn.revert(command=command_of(turn))
     assert sorted(it.name for it in folder.iterdir()) == ["big.csv", "new.bin"]

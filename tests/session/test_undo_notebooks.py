@@ -15,6 +15,8 @@ from acp_notebook.core.live import FileFacts, Refreshed, State
 from tests.session.conftest import Demo
 from tests.session.helpers import LIMIT_S
 from tests.session.test_notebook_files import book, cells_of, code, image
+from tests.session.test_undo import command_of
+from tests.waiting import wait_until
 
 
 @pytest.fixture
@@ -42,16 +44,16 @@ def test_a_notebook_that_nobody_touched_since_is_what_it_was_to_the_byte(demo: D
     session = demo(cwd=path.parent, permissions="allow")
     command = changed(path, code("a", "one"), code("b", "TWO"), code("new", "four"))
     turn = session.prompt(command, timeout=LIMIT_S)
-    [change] = turn.changes
+    [change] = turn.also_changed
     assert [it.title for it in change.hunks] == [
         "cell 2, code: changed",
         "cell 3, code: added",
         "cell 3, code: deleted",
     ]
     assert change.hunks[0].lines == ("-two", "+TWO")
-    turn.revert()
+    turn.revert(command=command_of(turn))
     assert path.read_bytes() == before
-    turn.redo()
+    turn.redo(command=command_of(turn))
     assert sources(path) == ["one", "TWO", "four"]
 
 
@@ -62,15 +64,15 @@ def test_outputs_and_edits_of_the_users_survive_an_undo(demo: Demo, path: Path) 
     )
     ran = {"output_type": "stream", "name": "stdout", "text": "ran"}
     path.write_text(book(code("a", "ONE", ran), code("b", "TWO"), code("c", "three", ran)))
-    turn.revert()
+    turn.revert(command=command_of(turn))
     assert sources(path) == ["ONE", "two", "three"]
     assert [len(it["outputs"]) for it in cells_of(path)] == [1, 1, 1], "what comes back has its own again"
-    turn.redo()
+    turn.redo(command=command_of(turn))
     assert sources(path) == ["ONE", "TWO", "three"]
     assert [len(it["outputs"]) for it in cells_of(path)] == [1, 0, 1]
     path.write_text(book(code("a", "one"), code("b", "mine"), code("c", "three")))
     with pytest.raises(acp.Conflict, match=r"it was changed since, in cell 2 \(mine\)$"):
-        turn.revert()
+        turn.revert(command=command_of(turn))
     assert sources(path) == ["one", "mine", "three"]
 
 
@@ -78,7 +80,7 @@ def test_outputs_and_edits_of_the_users_survive_an_undo(demo: Demo, path: Path) 
 def test_one_cell_is_undone_and_done_again(demo: Demo, path: Path, number: int) -> None:
     session = demo(cwd=path.parent, permissions="allow")
     command = changed(path, code("a", "one"), code("b", "TWO"), code("new", "four"))
-    change = session.prompt(command, timeout=LIMIT_S).changes[0]
+    change = session.prompt(command, timeout=LIMIT_S).also_changed[0]
     change.hunks[number].revert()
     assert (
         sources(path)
@@ -150,9 +152,29 @@ def test_the_open_notebook_is_undone_in_its_page_and_not_on_disk(demo: Demo, pat
 
 
 def test_a_page_that_saves_is_no_change_of_the_agents(demo: Demo, path: Path) -> None:
+    """While a command runs: its outputs have changed, no cell's text has."""
     session = demo(cwd=path.parent, permissions="allow")
-    session._conversation.hands.notebooks.live = Pages(path)
-    session.prompt(
-        changed(path, code("a", "one"), code("b", "two"), code("c", "three", image())), timeout=LIMIT_S
+    turn = session.start("/sh touch begun; while [ ! -e go ]; do sleep 0.05; done; rm go")
+    wait_until((path.parent / "begun").exists, "the command has begun", LIMIT_S)
+    path.write_text(book(code("a", "one"), code("b", "two"), code("c", "three", image())))
+    saved = path.read_bytes()
+    (path.parent / "go").touch()
+    turn.wait(LIMIT_S)
+    assert not turn.changes and [Path(it.path).name for it in turn.also_changed] == ["begun"]
+    turn.revert()
+    turn.revert(command=command_of(turn))
+    assert path.read_bytes() == saved
+
+
+def test_outputs_that_a_command_made_of_a_notebook_it_names_are_listed(demo: Demo, path: Path) -> None:
+    """As `jupyter nbconvert --inplace` does."""
+    before = path.read_bytes()
+    session = demo(cwd=path.parent, permissions="allow")
+    ran = code("c", "three", {"output_type": "stream", "name": "stdout", "text": "ran"})
+    turn = session.prompt(
+        changed(path, code("a", "one", image()), code("b", "two", image()), ran), timeout=LIMIT_S
     )
-    assert not session.changes
+    [change] = turn.also_changed
+    assert change.note == "no cell's text: outputs or metadata only" and change.command is not None
+    turn.revert(command=change.command)
+    assert path.read_bytes() == before

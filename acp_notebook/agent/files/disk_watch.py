@@ -37,6 +37,7 @@ class DiskWatch:
         background = self._conversation.host.background
         match event:
             case ev.TurnStarted():
+                self._conversation.hands.notebooks.reloaded.clear()
                 background(self._look(begin=True))
             case ev.ToolChanged(id=id, status=status) if status in ENDED:
                 tool = self._conversation.read(lambda transcript: transcript.tool(id))

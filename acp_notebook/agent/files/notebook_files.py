@@ -110,6 +110,8 @@ class NotebookFiles:
         self._before: dict[str, tuple[bytes, FileFacts]] = {}
         """Files of open notebooks, as their pages last loaded or saved them."""
         self._following = asyncio.Lock()
+        self.reloaded: set[str] = set()
+        """Notebooks whose page followed a change on disk in this turn."""
 
     async def place_of(self, path: str) -> Place | None:
         """Where a notebook is, if the path names one; raises FileTrouble."""
@@ -354,6 +356,19 @@ class NotebookFiles:
         if _is_known(file, known):
             self._before[place.path] = (file.data, known)
 
+    async def is_saved_by_page(self, path: str) -> bool:
+        """Whether the file is as the page that has it open saved it, rather than loaded it in this turn."""
+        place = await self.place_of(path)
+        if place is None or self.live is None or await self._state_of(place) != "open":
+            return False
+        async with self._following:
+            try:
+                known = await self.live.known(place.path)
+                file = await on_a_thread(lambda: read_bytes(place, MAX_NOTEBOOK))
+            except (FileTrouble, Unreachable, PageFailed):
+                return False
+        return known is not None and place.path not in self.reloaded and _is_known(file, known)
+
     async def changed_on_disk(self, path: str) -> None:
         """The agent may have written the file itself: the tab that has it open is brought up to date."""
         place = await self.place_of(path)
@@ -370,6 +385,7 @@ class NotebookFiles:
                 return  # the page notices by itself when it saves, and asks
         name = visible(os.path.basename(place.path))
         if became == "reloaded":
+            self.reloaded.add(place.path)
             self._tell(NoticeGiven("info", f"{name} was changed on disk: the tab follows", source="client"))
         elif became == "unsaved":
             title = f"{name} was changed on disk, and the tab has edits that do not go together with that"

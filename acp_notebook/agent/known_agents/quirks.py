@@ -44,6 +44,8 @@ class Quirks:
     """A call that has no raw input has it as JSON in its text."""
     always_lasts: str | None = None
     """How long the agent itself remembers an "always", in words that follow "remembers this,"."""
+    own_state: tuple[str, ...] = ()
+    """Folders in the session's folder where it keeps its sessions: nothing to list, and nothing to undo."""
 
     def __or__(self, other: Quirks) -> Quirks:
         return Quirks(
@@ -58,6 +60,7 @@ class Quirks:
             other.folder_in_text or self.folder_in_text,
             self.input_in_text or other.input_in_text,
             other.always_lasts or self.always_lasts,
+            self.own_state + other.own_state,
         )
 
 
@@ -96,6 +99,12 @@ TABLE = (
         Quirks(usage_in_meta=True),
         "It tells neither usage_update nor usage, but how many tokens a turn took in `_meta.quota` of the "
         "turn's answer. Seen in 0.61.0.",
+    ),
+    Entry(
+        "fast-agent|fast-agent-acp|fast-agent-mcp",
+        Quirks(own_state=(".fast-agent/sessions/",)),
+        "It keeps its sessions in the folder that it works in. Undoing that would make it forget the "
+        "conversation. Seen in 0.10.48.",
     ),
     Entry(
         "claude-code-acp",

@@ -12,14 +12,12 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Mapping
-from functools import reduce
 from typing import Any
 
 import msgspec
 
 from ..transport import CLOSED, Ended, Ending, Receive
-from ..undo import tape
-from . import deeds
+from . import deeds, file_changes
 from .recording import Entry, Recording
 from .replay_difference import Match, answer_difference, request_difference, what
 from .replay_script import Script, key, method, params
@@ -130,7 +128,9 @@ class Replay:
         self._deeds[deeds.key(deed)] += 1
         self._poke()
 
-    def changed(self, session: Callable[[], str], folders: Mapping[str, str], turn: int) -> tape.Told | None:
+    def changed(
+        self, session: Callable[[], str], folders: Mapping[str, str], turn: int
+    ) -> file_changes.RecordedTurn | None:
         """What a turn changed beside what was written through us; `folders`: where those of here really are.
 
         None: nobody can tell, of a turn that went another way or of an older recording.
@@ -138,10 +138,11 @@ class Replay:
         if self._broken is not None or not self.script.tells_changes:
             return None
         told = self.script.changed(session(), turn)
-        if not told:
-            return tape.Told(notes=(tape.CUT_OFF,), missing=dict.fromkeys(folders.values(), tape.CUT_OFF))
-        first, *late = (tape.read(it, lambda path: _really(path, folders)) for it in told)
-        return reduce(tape.Told.and_later, late, first)
+        if told is None:
+            return file_changes.RecordedTurn(
+                notes=(file_changes.CUT_OFF,), missing=dict.fromkeys(folders.values(), file_changes.CUT_OFF)
+            )
+        return file_changes.read(told, lambda path: _really(path, folders))
 
     # ---- playing --------------------------------------------------------------------------------
 

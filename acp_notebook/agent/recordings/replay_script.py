@@ -109,13 +109,12 @@ class Script:
         """How a form was settled."""
         return self._filled.get((session, id))
 
-    def changed(self, session: str, turn: int) -> list[dict[str, Any]]:
-        """What a turn changed, by its number in the session, and what was overlooked at first; told once: a
-        session may be opened again."""
+    def changed(self, session: str, turn: int) -> dict[str, Any] | None:
+        """What a turn changed, by its number in the session; only once: a session may be opened again."""
         known = self._changed.get((session, turn), deque())
-        told = [self._entries[known.popleft()].message] if known else []
+        told = self._entries[known.popleft()].message if known else None
         while known and self._entries[known[0]].message.get("late") is True:
-            told.append(self._entries[known.popleft()].message)
+            told = _with_late(told, self._entries[known.popleft()].message)
         return told
 
     def before(self, path: str) -> tuple[bool, str | None]:
@@ -210,6 +209,16 @@ def _befores(entries: Sequence[Entry]) -> dict[str, deque[str | None]]:
         if deed["what"] == "before":
             found[str(deed.get("path"))].append(deed.get("text"))
     return found
+
+
+def _with_late(told: dict[str, Any] | None, late: dict[str, Any]) -> dict[str, Any]:
+    """Recordings of 0.1 may add files to a turn later, as they were in the end."""
+    told = told or {}
+    known = {str(it.get("path")): it for it in told.get("files", ())}
+    for it in late.get("files", ()):
+        first = known.get(str(it.get("path")), it)
+        known[str(it.get("path"))] = it | ({"before": first["before"]} if "before" in first else {})
+    return told | {"files": list(known.values())}
 
 
 def _changed(entries: Sequence[Entry]) -> dict[tuple[str, int], deque[int]]:

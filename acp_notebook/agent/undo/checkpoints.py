@@ -1,7 +1,7 @@
-"""The session's folders before and after a turn: marked in time, or not at all, and compared.
+"""Checkpoints of the session's folders before and after a turn, and how long anyone waits for them.
 
-Knows how long one may wait; how a mark is made is `shadow`'s business, or `plain`'s. Lives on the loop
-thread; everything else happens on others.
+A backend makes the checkpoints of one folder: `git_backend`, or `copy_backend` where there is no git.
+Lives on the loop thread; the backends work on threads.
 """
 
 from __future__ import annotations
@@ -14,37 +14,39 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 from ..threads import on_a_thread
-from .covers import Cover, Found, Mark, NotCovered
+from .backend import Checkpoint, CheckpointBackend, CheckpointUnavailable, PathChange
+from .copy_backend import CopyBackend
+from .file_state import remove_unfinished
 from .git import program
-from .leftovers import sweep
-from .plain import Plain
-from .shadow import Shadow
+from .git_backend import GitBackend
 
 START_S = 1.0
-"""A turn's start waits no longer than this for its checkpoint: else it goes on without one, and says so."""
+"""A turn's start waits no longer than this for its checkpoint. Else it runs without one, and says so."""
 
 END_S = 60.0
-"""For the checkpoint after a turn, which nobody waits for that long: see `Undoing.turn_ends`."""
+"""The limit for the checkpoint after a turn. Nobody waits that long: see `ChangeTracker.turn_ends`."""
+
+CLOSE_S = 5.0
+"""The limit for closing: a network disk that does not answer must not hold up the session's end."""
 
 LATE = "it was not ready in time"
 
 
 @dataclass
 class Marks:
-    """The folders before a turn; `missing`: why there is no mark of one."""
+    """The checkpoints before a turn. `missing`: folders without one, and why."""
 
-    marks: dict[Folder, Mark] = field(default_factory=dict)
+    marks: dict[Folder, Checkpoint] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)
     turn: int = 0
-    """Which one of the session, from 1."""
-    told: tuple[str, ...] | None = None
-    """What was said of it when it was recorded, …"""
+    """The number of the turn in its session, from 1."""
+    recorded_notes: tuple[str, ...] | None = None
+    """In a replay: the notes of the recording, …"""
     filled: frozenset[str] = frozenset()
-    """… and the folders that were empty before it, and are not any more."""
-    ends: dict[Folder, int] = field(default_factory=dict)
-    """When the turn was over, by the clock of `Mark.at`."""
+    """… and the folders that were empty before the turn only."""
 
     @property
     def empty(self) -> frozenset[str]:
@@ -52,96 +54,94 @@ class Marks:
 
 
 class Folder:
-    """One folder that is covered; what is under way is not begun twice."""
+    """One folder of the session. A checkpoint that is being made is not started twice."""
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self._cover: Cover | None = None
-        self._task: asyncio.Task[Mark] | None = None
+        self._backend: CheckpointBackend | None = None
+        self._task: asyncio.Task[Checkpoint] | None = None
         self._lock = threading.Lock()
         self._closed = False
         self._took: float | None = None
 
-    def __hash__(self) -> int:
-        return id(self)
-
     @property
     def notes(self) -> tuple[str, ...]:
-        return () if self._cover is None else self._cover.notes
+        return () if self._backend is None else self._backend.notes
 
-    def mark(self) -> asyncio.Task[Mark]:
-        """The mark that is being made, or a new one."""
-        if self._task is None or self._task.done():
+    @property
+    def state(self) -> str:
+        """How it is covered, and what the last checkpoint cost; from any thread."""
+        if self._took is None:
+            return "no checkpoint yet"
+        how = "not covered" if self._backend is None else self._backend.description
+        return f"{how}; the last checkpoint took {self._took:.2f} s"
+
+    def mark(self) -> asyncio.Task[Checkpoint]:
+        """The checkpoint that is being made, or a new one."""
+        if not self.busy:
             self._task = asyncio.get_running_loop().create_task(on_a_thread(self._mark, "acp-checkpoint"))
-            self._task.add_done_callback(_taken)
+            self._task.add_done_callback(retrieve)
+        assert self._task is not None
         return self._task
 
     @property
     def busy(self) -> bool:
         return self._task is not None and not self._task.done()
 
-    def _mark(self) -> Mark:
-        begun = time.monotonic()
+    async def fresh_mark(self) -> Checkpoint:
+        """A checkpoint that starts now: one that is being made may have started long ago."""
+        if self.busy:
+            with contextlib.suppress(CheckpointUnavailable):
+                await asyncio.shield(self.mark())
+        return await asyncio.shield(self.mark())
+
+    def _mark(self) -> Checkpoint:
+        started = time.monotonic()
         try:
-            return self._covering().mark()
+            return self._ready().mark()
         finally:
-            self._took = time.monotonic() - begun
+            self._took = time.monotonic() - started
 
-    @property
-    def state(self) -> str:
-        """How it is looked at, and what that cost last; from any thread."""
-        if self._took is None:
-            return "not looked at yet"
-        took = f"the last look took {self._took:.2f} s"
-        match self._cover:
-            case Shadow() as shadow:
-                return f"{'watched' if shadow.watched else 'each file is looked at'}, by git; {took}"
-            case Plain():
-                return f"copied, since there is no git; {took}"
-        return f"not covered; {took}"
-
-    def _covering(self) -> Cover:
+    def _ready(self) -> CheckpointBackend:
         with self._lock:
             if self._closed:
-                raise NotCovered("the session was closed")
-            if self._cover is None:
-                self._cover = _cover_of(self.path)
-            return self._cover
+                raise CheckpointUnavailable("the session was closed")
+            if self._backend is None:
+                self._backend = backend_for(self.path)
+            return self._backend
 
-    def compare(self, before: Mark, after: Mark) -> Iterator[Found]:
-        return self._covering().compare(before, after)
-
-    def reconcile(self, since: int, until: int) -> list[Found]:
-        """On any thread; see `Cover.reconcile`."""
-        return [] if self._cover is None or self._closed else self._cover.reconcile(since, until)
+    def compare(self, before: Checkpoint, after: Checkpoint) -> Iterator[PathChange]:
+        return self._ready().compare(before, after)
 
     def kill(self) -> None:
         self._closed = True
-        if self._cover is not None:
-            self._cover.kill()
+        if self._backend is not None:
+            self._backend.kill()
 
     def close(self) -> None:
         self.kill()
         with self._lock:
-            if self._cover is not None:
-                self._cover.close()
+            if self._backend is not None:
+                self._backend.close()
 
 
-def _taken(task: asyncio.Task[Mark]) -> None:
+def retrieve(task: asyncio.Task[Any]) -> None:
+    """Asyncio complains of exceptions that nobody retrieves."""
     if not task.cancelled():
-        task.exception()  # or asyncio complains where nobody waits for it
+        task.exception()
 
 
-def _cover_of(path: str) -> Cover:
-    sweep()  # before the first mark: what we left is nobody's change
+def backend_for(path: str) -> CheckpointBackend:
+    """Raises CheckpointUnavailable."""
+    remove_unfinished()  # before the first checkpoint, or our own leftovers would count as changes
     home = os.path.realpath(os.path.expanduser("~"))
     if path == "/" or home == path or home.startswith(path.rstrip("/") + "/"):
-        raise NotCovered("it is a home folder, or above one: work in a folder of its own")
-    return Shadow(path) if program() is not None else Plain(path)
+        raise CheckpointUnavailable("it is a home folder, or above one: work in a folder of its own")
+    return GitBackend(path) if program() is not None else CopyBackend(path)
 
 
 class Checkpoints:
-    """Of one session."""
+    """Makes and compares the checkpoints of all folders of one session."""
 
     def __init__(self, folders: Sequence[str]) -> None:
         outer = [it for it in folders if not any(_below(it, other) for other in folders if other != it)]
@@ -149,25 +149,28 @@ class Checkpoints:
 
     @property
     def states(self) -> dict[str, str]:
-        """Of each folder."""
         return {folder.path: folder.state for folder in self._folders}
 
     @property
     def covers(self) -> bool:
-        """Whether there is anything to be looked at."""
+        """Whether there is any folder to make checkpoints of."""
         return bool(self._folders)
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return tuple(note for folder in self._folders for note in folder.notes)
+
     def warm(self) -> None:
-        """The first look, which may take long: begun early, and waited for by nobody."""
+        """Start the first checkpoint, which may take long; nobody waits for it."""
         for folder in self._folders:
             folder.mark()
 
     def late(self) -> Marks:
-        """What a turn has that cannot wait for a mark."""
+        """For a turn that cannot wait for its checkpoints."""
         return Marks(missing={folder.path: LATE for folder in self._folders})
 
     async def before(self, waited: float = 0.0) -> Marks:
-        """The folders now, as far as that can be had in START_S; some of it may be gone already."""
+        """The folders now, as far as they are ready within START_S, of which `waited` has passed."""
         marks = Marks()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(max(START_S - waited, 0.0)):
@@ -179,15 +182,12 @@ class Checkpoints:
 
     async def _before(self, folder: Folder, marks: Marks) -> None:
         try:
-            if folder.busy:  # it began before the prompt came, perhaps long before
-                with contextlib.suppress(NotCovered):
-                    await asyncio.shield(folder.mark())
-            marks.marks[folder] = await asyncio.shield(folder.mark())
-        except NotCovered as error:
+            marks.marks[folder] = await folder.fresh_mark()
+        except CheckpointUnavailable as error:
             marks.missing[folder.path] = str(error)
 
-    async def after(self, marks: Marks, keep: Callable[[Found], None]) -> frozenset[str]:
-        """Hand out all that differs from then, on a thread; what cannot be compared is noted as missing.
+    async def after(self, marks: Marks, keep: Callable[[PathChange], None]) -> frozenset[str]:
+        """Pass every difference to `keep`, on a thread; a folder that cannot be compared is noted as missing.
 
         Returns the folders that are empty now.
         """
@@ -195,46 +195,31 @@ class Checkpoints:
         for folder, before in marks.marks.items():
             try:
                 async with asyncio.timeout(END_S):
-                    if folder.busy:
-                        with contextlib.suppress(NotCovered):
-                            await asyncio.shield(folder.mark())
-                    after = await asyncio.shield(folder.mark())
-                marks.ends[folder] = after.at
+                    after = await folder.fresh_mark()
                 empty |= after.empty
-                await on_a_thread(partial(_hand_out, folder, before, after, keep))
-            except NotCovered as error:
+                if after != before:
+                    await on_a_thread(partial(_pass_on, folder, before, after, keep))
+            except CheckpointUnavailable as error:
                 marks.missing[folder.path] = str(error)
             except TimeoutError:
                 marks.missing[folder.path] = LATE
         return frozenset(empty)
-
-    async def reconcile(self, marks: Marks) -> list[Found]:
-        """When nobody waits: get ready for the next mark. Returns what the marks of the turn overlooked."""
-        found: list[Found] = []
-        for folder in self._folders:
-            if folder.busy:
-                with contextlib.suppress(NotCovered):
-                    await asyncio.shield(folder.mark())
-            times = (marks.marks[folder].at, marks.ends[folder]) if folder in marks.ends else (0, 0)
-            found += await on_a_thread(partial(folder.reconcile, *times), "acp-reconcile")
-        return found
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        return tuple(note for folder in self._folders for note in folder.notes)
 
     def kill(self) -> None:
         for folder in self._folders:
             folder.kill()
 
     async def close(self) -> None:
-        """What is under way is ended; on a thread, since files are put in order."""
+        """End what is running, and wait for it no longer than CLOSE_S."""
         self.kill()
-        for folder in self._folders:
-            await on_a_thread(folder.close)
+        closing = [asyncio.ensure_future(on_a_thread(folder.close)) for folder in self._folders]
+        if closing:
+            await asyncio.wait(closing, timeout=CLOSE_S)
 
 
-def _hand_out(folder: Folder, before: Mark, after: Mark, keep: Callable[[Found], None]) -> None:
+def _pass_on(
+    folder: Folder, before: Checkpoint, after: Checkpoint, keep: Callable[[PathChange], None]
+) -> None:
     for found in folder.compare(before, after):
         keep(found)
 

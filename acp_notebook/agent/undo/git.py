@@ -1,4 +1,4 @@
-"""The git program, run with nothing of the user's: no settings, no hooks, no filters, a repository of ours.
+"""Runs the git program with nothing of the user's: no settings, no hooks, no filters, a private repository.
 
 Knows how a command is run, bounded and ended; not what is asked of it. Blocks, so it belongs on a thread.
 """
@@ -12,7 +12,7 @@ import signal
 import subprocess
 import tempfile
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import IO
@@ -21,10 +21,13 @@ from ..processes.guard import guardian
 from ..processes.guardian import MARKER, new_token
 
 OURS_S = 20.0
-"""For a look at a tree that is known: a second for 100,000 files; more on a sleeping network disk."""
+"""For a scan of a tree that is known: a second for 100,000 files; more on a sleeping network disk."""
 
 FIRST_S = 300.0
-"""For the first look, which reads every file. Nobody waits for it."""
+"""For the first scan, which reads every file. Nobody waits for it."""
+
+USERS_S = 5.0
+"""For a question to the user's own repository, whose settings may be anything."""
 
 SETTINGS = {
     "core.autocrlf": "false",
@@ -51,7 +54,7 @@ instead of a file each. No fsync: what is lost in a crash is only a copy."""
 ATTRIBUTES = "* -text -ident !filter !eol !working-tree-encoding !crlf\n"
 """For every file, stronger than the user's own: no line ends changed, no LFS, no keywords."""
 
-_KEPT = ("PATH", "LANG", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "TMPDIR", "SYSTEMROOT")
+_KEPT = ("LANG", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "TMPDIR", "SYSTEMROOT")
 
 
 class GitTrouble(Exception):
@@ -60,8 +63,12 @@ class GitTrouble(Exception):
 
 @cache
 def program() -> str | None:
-    """Where git is; None: there is none that can be used."""
-    return shutil.which("git")
+    """Where git is; None: there is none. A relative entry of the PATH would run a `./git` of the project."""
+    return shutil.which("git", path=_absolute(os.environ.get("PATH", os.defpath)))
+
+
+def _absolute(path: str) -> str:
+    return os.pathsep.join(it for it in path.split(os.pathsep) if os.path.isabs(it))
 
 
 class Git:
@@ -81,15 +88,9 @@ class Git:
         self._lock = threading.Lock()
         self._closed = False
 
-    @property
-    def closed(self) -> bool:
-        return self._closed
-
     def another(self, index: Path) -> Git:
-        """For the same repository, to be ended by itself."""
-        made = Git(Path(self._env["GIT_DIR"]), self._work_tree, index)
-        made._options = [*self._options]
-        return made
+        """For the same repository, with another index."""
+        return Git(Path(self._env["GIT_DIR"]), self._work_tree, index)
 
     def option(self, name: str, value: str) -> None:
         self._options += ["-c", f"{name}={value}"]
@@ -109,9 +110,10 @@ class Git:
         """What the user's own repository says; it is only read. None: it says nothing."""
         env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
         env |= {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+        env["PATH"] = _absolute(env.get("PATH", os.defpath))
         try:
             with self._start(words, ["-c", "core.fsmonitor=false", *words], env, ()) as started:
-                return os.fsdecode(started.output())
+                return os.fsdecode(started.output(USERS_S))
         except GitTrouble:
             return None
 
@@ -157,7 +159,9 @@ class Git:
 class Started:
     """A command that was started; leaving the block ends it."""
 
-    def __init__(self, name: str, process: subprocess.Popen[bytes], over: object) -> None:
+    def __init__(
+        self, name: str, process: subprocess.Popen[bytes], over: Callable[[subprocess.Popen[bytes]], None]
+    ) -> None:
         self._name = name
         self._process = process
         self._over = over
@@ -173,8 +177,7 @@ class Started:
             if pipe is not None:
                 pipe.close()
         process.wait()
-        if callable(self._over):
-            self._over(process)
+        self._over(process)
 
     def output(self, limit: float = OURS_S, fine: tuple[int, ...] = (0,)) -> bytes:
         try:
@@ -212,6 +215,7 @@ def _input(given: Iterable[bytes]) -> IO[bytes] | None:
 def _environment(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
     kept = {name: environ[name] for name in _KEPT if name in environ}
     return kept | {
+        "PATH": _absolute(environ.get("PATH", os.defpath)),
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_CONFIG_GLOBAL": os.devnull,
         "GIT_CONFIG_SYSTEM": os.devnull,

@@ -1,32 +1,110 @@
-"""The private repository of one folder: made, told what to ignore, its index handed on between sessions.
+"""The private repository of one folder, in the user's state folder: made, configured, deleted when unused.
 
-Knows where things are and what the user's own git ignores; nothing of looks and trees. Blocks.
+Knows where things are and what the user's own git ignores; nothing of scans and trees. Blocks.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 import secrets
 import shutil
-from collections.abc import Iterator
+import stat
+import time
+from functools import cached_property
 from pathlib import Path
 
+from ..user_dirs import lock, state_folder
 from .git import ATTRIBUTES, FIRST_S, Git, lines
-from .store import Store
-from .trees import is_kept
+from .scan import is_kept
+
+KEPT_DAYS = 14
+"""A repository that was not used for so long is deleted: it only saves the time of a first scan."""
+
+MOST_BYTES = 4 * 2**30
+"""A larger repository is started again when no other session uses it."""
 
 ALWAYS_IGNORED = ("__pycache__/", ".ipynb_checkpoints/", ".acp-notebook-*.tmp")
 NOT_A_REPOSITORY = ("node_modules/", ".venv/", "venv/", ".tox/", ".cache/", ".mypy_cache/", ".ruff_cache/")
-"""Ignored where the user has no repository, and so no .gitignore that would say it."""
+"""Ignored where the user has no repository, and so no .gitignore."""
 
 MOST_TRACKED = 200_000
-"""Files that are ignored and tracked all the same: more are not looked for."""
+"""Files that are tracked although they are ignored: more are not looked for."""
+
+MOST_RULES = 2**20
+"""Bytes of a file of ignore rules. Nobody writes a larger one by hand, and git keeps all of it in memory."""
+
+
+class Store:
+    """A private folder for one work tree, locked as long as this lives; raises OSError."""
+
+    def __init__(self, work_tree: str, base: Path | None = None) -> None:
+        self.base = (base or state_folder()) / "checkpoints"
+        self.base.mkdir(mode=0o700, parents=True, exist_ok=True)
+        name = hashlib.sha256(os.fsencode(work_tree)).hexdigest()[:24]
+        self.folder = self.base / name
+        self._prune(name)
+        self._fd = self._held()
+
+    def _held(self) -> int:
+        """Sessions share the lock; while one holds it, the folder is not pruned."""
+        if _size(self.folder) > MOST_BYTES:
+            _remove(self.folder)
+        self.folder.mkdir(mode=0o700, exist_ok=True)
+        fd = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            lock(fd, exclusive=False)
+            os.utime(fd)
+        except BaseException:
+            os.close(fd)
+            raise
+        return fd
+
+    def close(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+    def _prune(self, but: str) -> None:
+        oldest = time.time() - KEPT_DAYS * 86_400
+        with contextlib.suppress(OSError):
+            for folder in self.base.iterdir():
+                if folder.name != but and _used(folder) < oldest:
+                    _remove(folder)
+
+
+def _used(folder: Path) -> float:
+    try:
+        return (folder / "lock").stat().st_mtime
+    except OSError:
+        return folder.stat().st_mtime
+
+
+def _remove(folder: Path) -> None:
+    """Unless a session uses it."""
+    with contextlib.suppress(OSError):
+        fd = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            lock(fd, exclusive=True)
+            shutil.rmtree(folder, ignore_errors=True)
+        finally:
+            os.close(fd)
+
+
+def _size(folder: Path) -> int:
+    """About: packs and objects count, names do not."""
+    total = 0
+    for place, _, files in os.walk(folder / "git" / "objects"):
+        for name in files:
+            with contextlib.suppress(OSError):
+                total += os.lstat(os.path.join(place, name)).st_size
+    return total
 
 
 class Repository:
-    """For the folder `root` in the work tree `top`; raises OSError where nothing can be kept."""
+    """The repository for the folder `root` in the work tree `top`; raises OSError where it cannot be kept."""
 
     def __init__(self, root: str, top: str, base: Path | None = None) -> None:
         self.store = Store(root, base)
@@ -34,10 +112,6 @@ class Repository:
         self._git_dir = self.store.folder / "git"
         self._index = self.store.folder / f"index.{os.getpid()}.{secrets.token_hex(4)}"
         self.git = Git(self._git_dir, top, self._index)
-        self.ref = f"refs/acp/{self._index.suffix[1:]}"
-        """For what git must call by a name, for a moment."""
-        self.excludes: str | None = None
-        """The user's own file of what to ignore everywhere."""
 
     @property
     def exclude(self) -> Path:
@@ -45,38 +119,16 @@ class Repository:
 
     @property
     def is_users(self) -> bool:
-        """The user has one of their own there."""
+        """Whether the user has a repository of their own there."""
         return os.path.lexists(os.path.join(self._top, ".git"))
 
     @property
     def lock_file(self) -> Path:
-        return _lock_of(self._index)
+        return self._index.with_name(f"{self._index.name}.lock")
 
     def unlock(self) -> None:
-        """A git that took too long was killed, and could not do it; none runs now, and the index is ours."""
+        """Remove the lock of a git that was killed. None runs now, and the index is this session's own."""
         self.lock_file.unlink(missing_ok=True)
-
-    @contextlib.contextmanager
-    def aside(self) -> Iterator[Git]:
-        """A git with a copy of the index: ended in the middle, it leaves no trace."""
-        with contextlib.suppress(FileNotFoundError):
-            shutil.copy2(self._index, self._aside)
-        git = self.git.another(self._aside)
-        try:
-            yield git
-        finally:
-            git.kill()
-            for path in (self._aside, _lock_of(self._aside)):
-                path.unlink(missing_ok=True)
-
-    def take_aside(self) -> None:
-        """That copy is the index from here on."""
-        shutil.copy2(self._aside, self._spare)
-        os.replace(self._spare, self._index)
-
-    @property
-    def _aside(self) -> Path:
-        return self._index.with_name(f"{self._index.name}.aside")
 
     @property
     def _spare(self) -> Path:
@@ -89,16 +141,15 @@ class Repository:
         self.exclude.parent.mkdir(exist_ok=True)
         put_text(self.exclude.with_name("attributes"), ATTRIBUTES)
         put_text(self.exclude, self._ignored())
-        self.excludes = self._users_excludes()
-        if self.excludes is not None:
-            self.git.option("core.excludesFile", self.excludes)
+        if (excludes := self._users_excludes()) is not None:
+            self.git.option("core.excludesFile", excludes)
 
     @property
     def _is_made(self) -> bool:
         return (self._git_dir / "HEAD").exists()
 
     def _init(self) -> None:
-        """Elsewhere, and whole into its place: another session may be making it, too, or begin to use it."""
+        """Make it under another name and rename it: another session may be making it at the same time."""
         draft = self._git_dir.with_name(f"git.{secrets.token_hex(4)}")
         try:
             self.git.run(f"--git-dir={draft}", "init", "--quiet", "--template=")
@@ -106,7 +157,7 @@ class Repository:
                 os.rename(draft, self._git_dir)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
-        if not self._is_made:  # … or what is left of one
+        if not self._is_made:  # … or a part of one
             self.git.run("init", "--quiet", "--template=")
 
     def _ignored(self) -> str:
@@ -116,21 +167,26 @@ class Repository:
             found.append(f"/{own.relative_to(os.path.realpath(self._top))}/")
         if not self.is_users:
             found += NOT_A_REPOSITORY
-        elif path := self.git.ask_users("rev-parse", "--git-path", "info/exclude"):
-            with contextlib.suppress(OSError, UnicodeDecodeError):
-                found.append(Path(self._top, path.rstrip("\n")).read_text())
+        elif (rules := rules_in(self._users_exclude)) is not None:
+            found.append(rules)
         return "\n".join(found) + "\n"
 
+    @cached_property
+    def _users_exclude(self) -> str:
+        """The info/exclude of the user's repository."""
+        said = self.git.ask_users("rev-parse", "--git-path", "info/exclude") or ".git/info/exclude"
+        return os.path.join(self._top, said.rstrip("\n"))
+
     def _users_excludes(self) -> str | None:
-        if said := self.git.ask_users("config", "--get", "--type=path", "core.excludesFile"):
-            return said.rstrip("\n")
+        """The user's file of what to ignore everywhere, if git can read it without harm."""
         base = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
-        path = os.path.join(base, "git", "ignore")
-        return path if os.path.exists(path) else None
+        said = self.git.ask_users("config", "--get", "--type=path", "core.excludesFile")
+        path = said.rstrip("\n") if said else os.path.join(base, "git", "ignore")
+        return path if rules_in(path) is not None else None
 
     def add_tracked(self, pathspec: tuple[str, ...]) -> list[str]:
-        """Files that the user's repository has, though its rules ignore them: `git add -f` did that."""
-        if not self.is_users:
+        """Files that the user's repository tracks although its rules ignore them (`git add -f`)."""
+        if not self.is_users or _is_harmful(self._users_exclude):
             return []
         words = ("ls-files", "-z", "-c", "-i", "--exclude-standard", "--full-name", *pathspec)
         tracked = [it for it in (self.git.ask_users(*words) or "").split("\0") if it]
@@ -142,10 +198,10 @@ class Repository:
     # ---- the index, from one session to the next --------------------------------------------------
 
     def take_over(self) -> dict[str, int] | None:
-        """Begin with what the last session knew: rights that are of that very index, or nothing is taken."""
-        last, rights = self.store.folder / "index", self.store.folder / "rights.json"
+        """Start with the last session's index and the modes that belong to it; None: there is none."""
+        last, modes = self.store.folder / "index", self.store.folder / "rights.json"
         try:
-            known = json.loads(rights.read_text())
+            known = json.loads(modes.read_text())
             shutil.copy2(last, self._index)
             if known["index"] != _checksum(self._index):
                 self._index.unlink()
@@ -154,23 +210,44 @@ class Repository:
         except (OSError, ValueError):
             return None
 
-    def hand_on(self, rights: dict[str, int]) -> None:
-        """For the next session. Of what changed since the index was written, it looks at the rights again."""
+    def hand_on(self, modes: dict[str, int]) -> None:
+        """Keep the index for the next session."""
         with contextlib.suppress(OSError, ValueError):
             shutil.copy2(self._index, self._spare)
-            text = json.dumps({"index": _checksum(self._spare), "rights": rights})
+            text = json.dumps({"index": _checksum(self._spare), "rights": modes})
             os.replace(self._spare, self.store.folder / "index")
             put_text(self.store.folder / "rights.json", text)
 
     def close(self) -> None:
-        for path in (self._index, self.lock_file, self._spare, self._git_dir / self.ref):
+        for path in (self._index, self.lock_file, self._spare):
             with contextlib.suppress(OSError):
                 path.unlink()
         self.store.close()
 
 
-def _lock_of(index: Path) -> Path:
-    return index.with_name(f"{index.name}.lock")
+def rules_in(path: str) -> str | None:
+    """The text of a file of ignore rules; None: it is no plain file, too large, or cannot be read.
+
+    The folder may be hostile: a pipe would block whoever opens it, a device never ends.
+    """
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    except (OSError, ValueError):
+        return None
+    try:
+        status = os.fstat(fd)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > MOST_RULES:
+            return None
+        return os.read(fd, MOST_RULES).decode(errors="surrogateescape")
+    except OSError:
+        return None
+    finally:
+        os.close(fd)
+
+
+def _is_harmful(path: str) -> bool:
+    """Whether it is there, and git must not read it."""
+    return os.path.exists(path) and rules_in(path) is None
 
 
 def put_text(file: Path, text: str) -> None:

@@ -31,6 +31,8 @@ from .bounds import bounded, shortened
 from .contents import DIFF_LINES, json_block, message_blocks, terminal_blocks, tool_blocks
 from .words import Words
 
+ALSO = "Also changed during this turn:"
+
 TITLE_CHARS = 160
 """Of a tool call's title in its heading, about two lines; a longer one follows in full."""
 
@@ -246,9 +248,18 @@ def _changes(changes: Changes, words: Words) -> Fold:
     blocks: list[Block] = []
     for file in changes.files:
         blocks += _file(file, words)
+    for group in changes.also:
+        ran = group.command
+        blocks.append(Line(ALSO) if ran is None else Line("Changed while this command ran:", words.line(ran)))
+        for file in group.files:
+            blocks += _file(file, words)
     blocks += [Line("Not covered:", words.line(note)) for note in changes.notes]
-    count = len(changes.files)
-    return Fold(f"{count} changed file{'s' * (count != 1)}" if count else "Changed files", tuple(blocks))
+    count, more = len(changes.files), sum(len(group.files) for group in changes.also)
+    title = f"{count} changed file{'s' * (count != 1)}" if count else "Changed files"
+    if more:
+        also = f"{more} {'more ' * bool(count)}file{'s' * (more != 1)} changed during the turn"
+        title = f"{title}, {also}" if count else also
+    return Fold(title, tuple(blocks))
 
 
 def _file(file: FileChange, words: Words) -> Iterator[Block]:

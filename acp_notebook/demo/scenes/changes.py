@@ -43,7 +43,8 @@ async def refactor(turn: Turn, args: str) -> None:
 
 
 async def _made(turn: Turn, folder: Path) -> None:
-    tool = await turn.tool(f"Make {FOLDER}", "edit", locations=[{"path": str(folder)}])
+    places = [{"path": str(folder / name)} for name in BEFORE]
+    tool = await turn.tool(f"Make {FOLDER}", "edit", locations=places)
     if not await turn.allowed(tool):
         await tool.fail("rejected")
         return

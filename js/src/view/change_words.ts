@@ -79,8 +79,9 @@ export const STATE_WORDS: Record<string, string> = {
 
 const BY: Record<string, string> = { user: "you", policy: "your rules", client: "the notebook" };
 
-/** Who allowed it, and whether the agent did it itself. */
+/** Who allowed it, and whether the agent did it itself; nothing, where nothing says that it did. */
 export function whoOf({ via, allowed_by: by }: FileChange): string {
+  if (via === "command" || via === "unknown") return "";
   const [, who = "", reason = ""] = /^(\w*)(.*)$/s.exec(by ?? "") ?? [];
   const allowed = by ? `allowed by ${BY[who] ?? spoken(who)}${line(reason)}` : "nobody was asked";
   return via === "agent" ? `by the agent itself, ${allowed}` : allowed;

@@ -1,7 +1,8 @@
 // The files that a turn changed, at its end: each with what can be done with it, and what is not covered.
 
 import { useEffect, useState } from "preact/hooks";
-import type { ChangesItem, Emit } from "../types";
+import type { AlsoChanged, ChangesItem, Emit, FileChange } from "../types";
+import { AlsoChangedView } from "./also_changed";
 import { deedsOfAll, filesChanged, standing, sumOf } from "./change_words";
 import { ChangedFile } from "./changed_file";
 import { Counts } from "./diff";
@@ -29,10 +30,12 @@ export const ChangesView = memo(function ChangesView({ item, running, folds, emi
   const shown = useShown(files.length, all);
   const many = files.length > 1;
   const stands = standing(files);
+  const also = running ? [] : (item.also ?? []);
+  if (running && files.length === 0) return null;
   return (
     <div class="acp-changes" role="group" data-acp-changes={key} aria-label="Changed files">
       <div class="acp-changes-head">
-        <span class="acp-title">{filesChanged(sumOf(files).files)}</span>
+        <span class="acp-title">{headOf(files, also)}</span>
         {(many || running) && <Counts {...sumOf(files)} />}
         {stands !== "" && many && !running && <span class="acp-quiet">{stands}</span>}
         {many && !running && (
@@ -50,7 +53,7 @@ export const ChangesView = memo(function ChangesView({ item, running, folds, emi
         )}
       </div>
       <DeedDelivery turn={turn} />
-      {!running && (
+      {!running && files.length > 0 && (
         <ul class="acp-changed">
           {files.slice(0, shown).map((file) => (
             <li key={file.id}>
@@ -75,6 +78,14 @@ export const ChangesView = memo(function ChangesView({ item, running, folds, emi
           {all ? `Show the first ${FIRST_FILES} files` : `Show all ${files.length} files`}
         </button>
       )}
+      {also.map((group) => (
+        <AlsoChangedView
+          key={group.tool ?? ""}
+          item={key}
+          more={files.length > 0}
+          {...{ group, turn, folds, emit }}
+        />
+      ))}
       {!running && notes.length > 0 && (
         <ul class="acp-changes-notes acp-quiet" aria-label="What is not covered">
           {notes.map((note, at) => (
@@ -85,6 +96,11 @@ export const ChangesView = memo(function ChangesView({ item, running, folds, emi
     </div>
   );
 });
+
+function headOf(files: readonly FileChange[], also: readonly AlsoChanged[]): string {
+  if (files.length === 0 && also.length > 0) return "Changed during this turn";
+  return filesChanged(sumOf(files).files);
+}
 
 /** Undo and redo are one button in turn: it keeps its place, and the focus. */
 export function keyOf(deed: string): string {

@@ -84,15 +84,17 @@ export function DeedButton({ deed, of, what, label, title, ask, then }: Props) {
 }
 
 function same(a: OfChanges, b: OfChanges): boolean {
-  return a.turn === b.turn && a.file === b.file && a.hunk === b.hunk;
+  const files = (it: OfChanges) => it.files?.join() ?? "";
+  return a.turn === b.turn && a.file === b.file && a.hunk === b.hunk && files(a) === files(b);
 }
 
 /** Why it cannot be done now; null: it can. */
 function whyOff(deed: Deed, link: Link, running: boolean, sent: Sent | undefined): string | null {
   if (link === "gone") return "The kernel of this session is gone";
   if (link !== "live") return "There is no connection to the kernel";
-  if (running && deed !== "keep") return "Wait until the turn has ended: its files are the agent's";
-  return sent ? "One moment: something is being done" : null;
+  if (running && deed !== "keep")
+    return "Wait until the turn has ended: the agent may still change files";
+  return sent ? "Another operation is running" : null;
 }
 
 /** The button goes when it is done; its neighbour stays. */

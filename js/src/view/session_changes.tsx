@@ -10,7 +10,7 @@ import { Counts } from "./diff";
 import { capital } from "./words";
 
 export function SessionChanges({ turns }: { turns: readonly Turn[] }) {
-  const changes = useMemo(() => changesOf(turns), [turns]);
+  const changes = useMemo(() => changesOf(turns).filter(({ files }) => files.length > 0), [turns]);
   const files = useMemo(() => changes.flatMap((item) => item.files), [changes]);
   const [asking, setAsking] = useState(false);
   const deeds = deedsOfAll(files);

@@ -14,14 +14,12 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from acp_notebook.agent.files.roots import Roots
-from acp_notebook.agent.undo.acting import in_order
-from acp_notebook.agent.undo.booking import Booker, Finds
-from acp_notebook.agent.undo.covers import Cover
-from acp_notebook.agent.undo.ledger import Change, Ledger
-from acp_notebook.agent.undo.plain import Plain
-from acp_notebook.agent.undo.restoring import Restorer
-from acp_notebook.agent.undo.shadow import Shadow
-from acp_notebook.agent.undo.spool import Spool
+from acp_notebook.agent.undo.attribution import Attributor, Evidence, keep
+from acp_notebook.agent.undo.backend import CheckpointBackend
+from acp_notebook.agent.undo.change_log import BlobStore, Change, ChangeLog, Folders
+from acp_notebook.agent.undo.copy_backend import CopyBackend
+from acp_notebook.agent.undo.git_backend import GitBackend
+from acp_notebook.agent.undo.operations import Restorer, in_order
 
 names = st.sampled_from(["a", "b.txt", "ä ö", "c\nd", "-rf", "*", "x"])
 paths = st.lists(names, min_size=1, max_size=3).map("/".join)
@@ -78,39 +76,40 @@ def picture(root: Path) -> dict[str, tuple[object, ...]]:
     return found
 
 
-def check(root: Path, cover: Cover, before: list[tuple[object, ...]], turn: list[tuple[object, ...]]) -> None:
+def check(
+    root: Path, cover: CheckpointBackend, before: list[tuple[object, ...]], turn: list[tuple[object, ...]]
+) -> None:
     for act in before:
         do(root, act)
     was, start = picture(root), cover.mark()
     for act in turn:
         do(root, act)
     became, end = picture(root), cover.mark()
-    ledger = Ledger(Spool())
-    finds = Finds(ledger)
-    for found in cover.compare(start, end):
-        finds.take(found)
-    of_turn = ledger.turn("t1", "k1")
-    Booker(ledger, lambda tool: None).enter(of_turn, finds.seen, finds.moves(), ())
-    assert not [it.why_not for it in of_turn.changes if it.why_not]
-    restorer = Restorer(Roots([str(root)]), ledger)
+    log = ChangeLog(BlobStore())
+    finds = [keep(log, found) for found in cover.compare(start, end)]
+    of_turn = log.turn("t1", "k1")
+    Attributor(log, of_turn, Evidence((), {}, str(root))).enter(finds)
+    assert not [it.why_not for it in of_turn.also if it.why_not] and not of_turn.changes
+    restorer = Restorer(Roots([str(root)]), log)
+    folders = [Folders(set(start.empty - end.empty), set(end.empty - start.empty))]
 
     def bring(changes: list[Change], undo: bool) -> None:
-        ledger.survey(changes)
-        here, there = (end, start) if undo else (start, end)
-        restorer.clear_folders(here.empty, there.empty)
+        log.survey(changes)
+        there = start if undo else end
+        restorer.clear_folders(folders, there.empty, undo=undo)
         for change in in_order(changes, "undo" if undo else "redo"):
             wanted = change.everything if undo else frozenset[int]()
             assert restorer.bring(change, wanted, there.empty) is None
             change.undone = wanted
-        restorer.make_folders(here.empty, there.empty)
+        restorer.make_folders(folders, undo=undo)
 
-    bring(of_turn.changes, True)
+    bring(of_turn.also, True)
     assert picture(root) == was
-    bring(of_turn.changes, False)
+    bring(of_turn.also, False)
     assert picture(root) == became
 
 
-Make = Callable[[str, Path], Cover]
+Make = Callable[[str, Path], CheckpointBackend]
 
 
 def run(base: Path, make: Make, before: list[tuple[object, ...]], turn: list[tuple[object, ...]]) -> None:
@@ -125,7 +124,7 @@ def run(base: Path, make: Make, before: list[tuple[object, ...]], turn: list[tup
 
 
 @pytest.mark.parametrize(
-    ("make", "examples"), [(Shadow, 12), (lambda root, _: Plain(root), 60)], ids=["git", "no git"]
+    ("make", "examples"), [(GitBackend, 12), (lambda root, _: CopyBackend(root), 60)], ids=["git", "no git"]
 )
 def test_undo_is_exact_and_so_is_redo(tmp_path: Path, make: Make, examples: int) -> None:
     @example([("write", "a", b"", 0o644)], [("remove", "a"), ("folder", "a")])

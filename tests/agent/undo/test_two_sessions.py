@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from acp_notebook.agent.undo import checkpoints, looking, repository, trees
+from acp_notebook.agent.undo import checkpoints, repository, scan
+from acp_notebook.agent.undo.backend import Checkpoint, CheckpointUnavailable
 from acp_notebook.agent.undo.checkpoints import Checkpoints, Folder
-from acp_notebook.agent.undo.covers import Mark, NotCovered
 from acp_notebook.agent.undo.git import Git
-from acp_notebook.agent.undo.shadow import Shadow
+from acp_notebook.agent.undo.git_backend import GitBackend
 
 LIMIT_S = 30.0
 
@@ -29,14 +29,14 @@ def work(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def two(tmp_path: Path, work: Path) -> Iterator[tuple[Shadow, Shadow]]:
-    made = Shadow(str(work), tmp_path / "state"), Shadow(str(work), tmp_path / "state")
+def two(tmp_path: Path, work: Path) -> Iterator[tuple[GitBackend, GitBackend]]:
+    made = GitBackend(str(work), tmp_path / "state"), GitBackend(str(work), tmp_path / "state")
     yield made
     for it in made:
         it.close()
 
 
-def changed(shadow: Shadow, before: Mark) -> dict[str, str | None]:
+def changed(shadow: GitBackend, before: Checkpoint) -> dict[str, str | None]:
     """Since then; and why it cannot be undone."""
     found = shadow.compare(before, shadow.mark())
     return {os.path.relpath(it.path, shadow.root): it.why_not for it in found}
@@ -56,7 +56,7 @@ def before_git(patch: pytest.MonkeyPatch, word: str, then: Any) -> None:
 
 
 def test_the_repository_may_be_being_made_by_another_session(
-    two: tuple[Shadow, Shadow], work: Path, monkeypatch: pytest.MonkeyPatch
+    two: tuple[GitBackend, GitBackend], work: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one, other = two
 
@@ -72,7 +72,9 @@ def test_the_repository_may_be_being_made_by_another_session(
     assert not [it for it in os.listdir(one._repository.store.folder) if it.startswith("git.")]
 
 
-def test_a_repository_that_was_left_half_made_is_made_whole(two: tuple[Shadow, Shadow], work: Path) -> None:
+def test_a_repository_that_was_left_half_made_is_made_whole(
+    two: tuple[GitBackend, GitBackend], work: Path
+) -> None:
     one, _ = two
     (one._repository.store.folder / "git" / "refs").mkdir(parents=True)
     before = one.mark()
@@ -84,13 +86,13 @@ def test_a_first_look_that_fails_does_not_cost_the_turn_its_checkpoint(
     work: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The turn began meanwhile: it looks for itself."""
-    asked, real_mark, real_task = threading.Event(), Shadow.mark, Folder.mark
+    asked, real_mark, real_task = threading.Event(), GitBackend.mark, Folder.mark
     tasks: list[Any] = []
 
-    def mark(self: Shadow, **more: Any) -> Mark:
-        monkeypatch.setattr(Shadow, "mark", real_mark)
+    def mark(self: GitBackend) -> Checkpoint:
+        monkeypatch.setattr(GitBackend, "mark", real_mark)
         assert asked.wait(LIMIT_S)
-        raise NotCovered("not now")
+        raise CheckpointUnavailable("not now")
 
     def task(self: Folder) -> Any:
         tasks.append(real_task(self))
@@ -100,7 +102,7 @@ def test_a_first_look_that_fails_does_not_cost_the_turn_its_checkpoint(
         return tasks[-1]
 
     monkeypatch.setattr(checkpoints, "START_S", LIMIT_S)
-    monkeypatch.setattr(Shadow, "mark", mark)
+    monkeypatch.setattr(GitBackend, "mark", mark)
     monkeypatch.setattr(Folder, "mark", task)
 
     async def turn() -> tuple[dict[str, str], list[str]]:
@@ -116,9 +118,8 @@ def test_a_first_look_that_fails_does_not_cost_the_turn_its_checkpoint(
     assert asyncio.run(turn()) == ({}, [str(work / "a.txt")])
 
 
-@pytest.mark.parametrize("step", ["take_aside", "hand_on"])
 def test_an_index_is_never_the_other_sessions(
-    two: tuple[Shadow, Shadow], work: Path, step: str, monkeypatch: pytest.MonkeyPatch
+    two: tuple[GitBackend, GitBackend], work: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Both of one process, at the same time."""
     one, other = (it._repository for it in two)
@@ -129,38 +130,36 @@ def test_an_index_is_never_the_other_sessions(
     copy = shutil.copy2
 
     def do(it: repository.Repository) -> None:
-        it.take_aside() if step == "take_aside" else it.hand_on({"of": it is one})
+        it.hand_on({"of": it is one})
 
     def meanwhile(source: Path, target: Path) -> None:
         monkeypatch.setattr(shutil, "copy2", copy)
         copy(source, target)
         do(other)
 
-    with one.aside(), other.aside():
-        mine, theirs = one._index.read_bytes(), other._index.read_bytes()
-        assert mine != theirs
-        monkeypatch.setattr(shutil, "copy2", meanwhile)
-        do(one)
+    mine, theirs = one._index.read_bytes(), other._index.read_bytes()
+    assert mine != theirs
+    monkeypatch.setattr(shutil, "copy2", meanwhile)
+    do(one)
     assert (one._index.read_bytes(), other._index.read_bytes()) == (mine, theirs)
-    if step == "hand_on":
-        assert (one.store.folder / "index").read_bytes() == mine
-        assert other.take_over() == {"of": 1}
+    assert (one.store.folder / "index").read_bytes() == mine
+    assert other.take_over() == {"of": 1}
 
 
 @pytest.mark.parametrize("is_open", [False, True])
 def test_a_large_file_is_known_also_while_another_session_takes_in_many_others(
-    two: tuple[Shadow, Shadow], work: Path, is_open: bool, monkeypatch: pytest.MonkeyPatch
+    two: tuple[GitBackend, GitBackend], work: Path, is_open: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A file of what to ignore would be common to both."""
     one, other = two
     if is_open:
         other.mark()
-    monkeypatch.setattr(looking, "ONE_BY_ONE", 0)
-    monkeypatch.setattr(trees, "MOST_FILE", 10)
+    monkeypatch.setattr(scan, "ONE_BY_ONE", 0)
+    monkeypatch.setattr(scan, "MOST_FILE", 10)
     for name in ("a.txt", "large", ":(top)*\n [l]\\", "nested/.git/HEAD", "nested/b.txt"):
         (work / name).parent.mkdir(parents=True, exist_ok=True)
         (work / name).write_text("1\n" if name == "a.txt" else "more than it may be\n")
-    beside: list[Mark] = []
+    beside: list[Checkpoint] = []
     before_git(monkeypatch, "add", lambda: beside.append(other.mark()))
     marks = [one.mark(), *beside]
     assert [it.state.large.keys() for it in marks] == [{"large", ":(top)*\n [l]\\"}] * 2

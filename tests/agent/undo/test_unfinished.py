@@ -9,22 +9,21 @@ import sys
 from pathlib import Path
 
 from acp_notebook.agent.files.writing import LEFTOVER
-from acp_notebook.agent.undo.leftovers import Leftovers, sweep
+from acp_notebook.agent.undo.file_state import Unfinished, remove_unfinished
 
 KILLED = """
 import os, signal, sys
 from acp_notebook.agent.files.roots import Roots
-from acp_notebook.agent.undo.ledger import Change, Ledger, Part
-from acp_notebook.agent.undo.restoring import Restorer
-from acp_notebook.agent.undo.spool import Spool
+from acp_notebook.agent.undo.change_log import BlobStore, Change, ChangeLog, Part
+from acp_notebook.agent.undo.operations import Restorer
 from acp_notebook.core.changes import Version
 
 root = sys.argv[1]
-ledger = Ledger(Spool())
-before, after = ledger.spool.keep(Version(b"before\\n")), ledger.spool.keep(Version(b"after\\n"))
+log = ChangeLog(BlobStore())
+before, after = log.store.keep(Version(b"before\\n")), log.store.keep(Version(b"after\\n"))
 change = Change("f1", "t1", (Part(os.path.join(root, "a.txt"), before, after),))
 os.replace = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)
-Restorer(Roots([root]), ledger).bring(change, change.everything, frozenset())
+Restorer(Roots([root]), log).bring(change, change.everything, frozenset())
 """
 
 
@@ -40,7 +39,7 @@ def test_what_a_killed_undo_left_is_removed_the_next_time(tmp_path: Path) -> Non
     done = subprocess.run([sys.executable, "-c", KILLED, str(root)], env=env, timeout=60)
     assert done.returncode == -signal.SIGKILL
     assert len(left_in(root)) == 1
-    sweep(state)
+    remove_unfinished(state)
     assert os.listdir(root) == ["a.txt"] and (root / "a.txt").read_text() == "after\n"
     assert not any((state / "unfinished").iterdir())
 
@@ -53,15 +52,15 @@ def test_what_lives_and_what_is_somebody_elses_stays(tmp_path: Path) -> None:
     for path in (root / name, root / "below" / name, root / "mine.txt"):
         path.write_text("text")
     (root / "folder" / name).mkdir(parents=True)
-    living = Leftovers(tmp_path)
+    living = Unfinished(tmp_path)
     for noted in (root / name, root / "mine.txt", root / "link" / name, root / "folder" / name):
         living.note(str(noted))
-    sweep(tmp_path)
+    remove_unfinished(tmp_path)
     assert (root / name).exists()
     [file] = (tmp_path / "unfinished").iterdir()
     dead = file.with_name("dead")
     dead.write_bytes(file.read_bytes() + b"relative\0" + os.fsencode(root / "below" / name))  # cut short
-    sweep(tmp_path)
+    remove_unfinished(tmp_path)
     assert not dead.exists() and file.exists()
     assert not (root / name).exists()
     assert (

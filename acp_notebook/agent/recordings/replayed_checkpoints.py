@@ -1,6 +1,7 @@
-"""What turns changed when they were recorded, put into the folders of a replay: in the place of checkpoints.
+"""What turns changed when they were recorded, written into the folders of a replay instead of checkpoints.
 
-Has the calls of `checkpoints.Checkpoints`. Knows neither the recording's words (`tape`) nor where it stands.
+Has the interface of `undo.checkpoints.Checkpoints`. Knows neither the format (`file_changes`) nor where the
+recording stands.
 Nothing is written outside of the session's folders, nor through a link, and no link is made that leads out
 of them.
 """
@@ -14,16 +15,16 @@ from ...core.changes import Version
 from ..files.roots import FileTrouble, Refused, Roots, visible
 from ..permissions.grant_store import config_folder
 from ..threads import on_a_thread
-from .checkpoints import Marks
-from .covers import Found
-from .store import state_folder
-from .tape import Taped, Told
-from .versions import ATTEMPTS, look, make_folder, make_root, put, remove_empty
+from ..undo.backend import PathChange
+from ..undo.checkpoints import Marks
+from ..undo.file_state import ATTEMPTS, make_folder, make_root, read_state, remove_empty, write_state
+from ..user_dirs import state_folder
+from .file_changes import RecordedFile, RecordedTurn
 
 LEADS_OUT = "it is a link that leads out of the session's folders: a replay does not make it"
 OURS = "a replay does not write there"
 
-Tells = Callable[[int], Told | None]
+Tells = Callable[[int], RecordedTurn | None]
 """What the recording tells of a turn of the session, by its number; None: nothing."""
 
 
@@ -52,19 +53,16 @@ class ReplayedCheckpoints:
     async def before(self, waited: float = 0.0) -> Marks:
         return Marks()
 
-    async def after(self, marks: Marks, keep: Callable[[Found], None]) -> frozenset[str]:
+    async def after(self, marks: Marks, keep: Callable[[PathChange], None]) -> frozenset[str]:
         """Have the files as they were after the turn, and hand them out."""
         told = self._tells(marks.turn)
         if told is None:
             return frozenset()
-        marks.missing, marks.told, marks.filled = dict(told.missing), told.notes, told.filled
+        marks.missing, marks.recorded_notes, marks.filled = dict(told.missing), told.notes, told.filled
         await on_a_thread(lambda: self._make(told, keep))
         return told.emptied
 
-    async def reconcile(self, marks: Marks) -> list[Found]:
-        return []  # nothing is overlooked
-
-    def _make(self, told: Told, keep: Callable[[Found], None]) -> None:
+    def _make(self, told: RecordedTurn, keep: Callable[[PathChange], None]) -> None:
         for folder in sorted(told.filled, reverse=True):  # a file may be to stand there
             remove_empty(self._roots, folder, told.emptied)
         made = {it.found.path: self._made(it, told.emptied) for it in _in_order(told.files)}
@@ -73,7 +71,7 @@ class ReplayedCheckpoints:
         for it in told.files:  # in the order in which they were found
             keep(made[it.found.path])
 
-    def _made(self, it: Taped, emptied: frozenset[str]) -> Found:
+    def _made(self, it: RecordedFile, emptied: frozenset[str]) -> PathChange:
         """The find, as it is here."""
         found = it.found
         if not it.known:
@@ -82,22 +80,22 @@ class ReplayedCheckpoints:
             self._check(found.path, it.after)
             before = self._put(found.path, it.after)
         except (FileTrouble, OSError) as error:
-            return Found(found.path, why_not=str(error), action=found.action)
+            return PathChange(found.path, why_not=str(error), action=found.action)
         if it.after is None:
             remove_empty(self._roots, os.path.dirname(found.path), emptied)
         if self._scratch or found.why_not is not None:
             return found
-        return Found(found.path, before, it.after)
+        return PathChange(found.path, before, it.after, during=found.during)
 
     def _put(self, path: str, after: Version | None) -> Version | None:
         """Returns what was there before."""
         for _ in range(ATTEMPTS):
-            now = look(self._roots, path)
+            now = read_state(self._roots, path)
             if now == after:
                 return now
             if after is not None:
                 make_root(self._roots, path)
-            if put(self._roots, path, after, now):
+            if write_state(self._roots, path, after, now):
                 return now
         raise Refused(f"{visible(path)} keeps changing, so it was left alone")
 
@@ -122,10 +120,10 @@ def leads_inside(path: str, target: str, roots: Roots) -> bool:
     return any(end == root or end.startswith(f"{root}/") for root in roots.folders)
 
 
-def _in_order(files: Sequence[Taped]) -> list[Taped]:
+def _in_order(files: Sequence[RecordedFile]) -> list[RecordedFile]:
     """Deletions first, the deepest of them first: a folder may stand where a file was, or the other way."""
 
-    def order(it: Taped) -> tuple[bool, int]:
+    def order(it: RecordedFile) -> tuple[bool, int]:
         gone = it.known and it.after is None
         depth = it.found.path.count("/")
         return not gone, -depth if gone else depth

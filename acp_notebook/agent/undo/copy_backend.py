@@ -9,21 +9,21 @@ from __future__ import annotations
 import os
 import stat
 import threading
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ...core.changes import Version
-from .covers import Found, Mark, NotCovered
-from .outside import CACHES
-from .spool import Full, Kept, Spool
-from .versions import MOST_FILE
+from .backend import Checkpoint, CheckpointUnavailable, PathChange
+from .change_log import BlobRef, BlobStore, Full
+from .file_state import MOST_FILE
 
 MOST_FILES = 5_000
 MOST_BYTES = 128 * 2**20
 """Without git there is no cheaper way than to keep a copy of all of it."""
 
-LEFT_OUT = CACHES | {"node_modules", ".venv", "venv", ".tox", ".cache"}
+CACHES = (".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", ".cache", ".tox")
+LEFT_OUT = frozenset({".git", "__pycache__", ".ipynb_checkpoints", "node_modules", ".venv", "venv", *CACHES})
+"""Folders that are not copied, by name."""
 
 Signature = tuple[int, ...]
 
@@ -31,31 +31,32 @@ Signature = tuple[int, ...]
 @dataclass(frozen=True, slots=True)
 class _File:
     signature: Signature
-    kept: Kept | None
+    kept: BlobRef | None
     """None: it is too large, or closed to us."""
 
 
-class Plain:
-    """Of one folder."""
+class CopyBackend:
+    """Makes checkpoints of one folder by copying it."""
+
+    description = "copied, since there is no git"
 
     def __init__(self, root: str) -> None:
         self.root = root
-        self._spool = Spool()
+        self._store = BlobStore()
         self._known: dict[str, _File] = {}
         self._lock = threading.Lock()
         self._over = False
         self.notes: tuple[str, ...] = ()
 
-    def mark(self, *, first: bool = False) -> Mark:
+    def mark(self) -> Checkpoint:
         with self._lock:
-            at = time.time_ns() - 20_000_000  # files are dated by a clock that ticks every 10 ms or so
             try:
                 found, empty, left_out = self._walked()
                 self._known = {path: self._file(path, it) for path, it in found.items()}
             except (OSError, Full) as error:
-                raise NotCovered(str(error)) from None
+                raise CheckpointUnavailable(str(error)) from None
         self.notes = (f"not covered: {', '.join(sorted(left_out))}",) if left_out else ()
-        return Mark(dict(self._known), at, frozenset(empty))
+        return Checkpoint(dict(self._known), frozenset(empty))
 
     def _walked(self) -> tuple[dict[str, os.stat_result], list[str], set[str]]:
         found: dict[str, os.stat_result] = {}
@@ -64,7 +65,7 @@ class Plain:
         total = 0
         for place, folders, files in os.walk(self.root):
             if self._over:
-                raise NotCovered("the session was closed")
+                raise CheckpointUnavailable("the session was closed")
             links = [it for it in folders if os.path.islink(os.path.join(place, it))]
             left_out |= {f"{it}/" for it in folders if it in LEFT_OUT}
             folders[:] = [it for it in folders if it not in LEFT_OUT and it not in links]
@@ -80,7 +81,7 @@ class Plain:
                     found[path] = status
                     total += min(status.st_size, MOST_FILE)
             if len(found) > MOST_FILES or total > MOST_BYTES:
-                raise NotCovered("there is no git here, and the folder is too large to be copied")
+                raise CheckpointUnavailable("there is no git here, and the folder is too large to be copied")
         return found, empty, left_out
 
     def _file(self, path: str, status: os.stat_result) -> _File:
@@ -89,9 +90,9 @@ class Plain:
         if known is not None and known.signature == signature:
             return known
         version = _read(path, status)
-        return _File(signature, None if version is None else self._spool.keep(version))
+        return _File(signature, None if version is None else self._store.keep(version))
 
-    def compare(self, before: Mark, after: Mark) -> Iterator[Found]:
+    def compare(self, before: Checkpoint, after: Checkpoint) -> Iterator[PathChange]:
         old: dict[str, _File] = before.state
         new: dict[str, _File] = after.state
         for path in sorted({*old, *new}):
@@ -99,16 +100,13 @@ class Plain:
             if one == other:
                 continue
             if (one is not None and one.kept is None) or (other is not None and other.kept is None):
-                yield Found(path, why_not="too large to be kept, or closed to us")
+                yield PathChange(path, why_not="too large to be kept, or closed to us")
                 continue
             states = [
-                None if it is None or it.kept is None else self._spool.get(it.kept) for it in (one, other)
+                None if it is None or it.kept is None else self._store.get(it.kept) for it in (one, other)
             ]
             if states[0] != states[1]:
-                yield Found(path, states[0], states[1])
-
-    def reconcile(self, since: int, until: int) -> list[Found]:
-        return []  # each mark looks at everything
+                yield PathChange(path, states[0], states[1])
 
     def kill(self) -> None:
         self._over = True

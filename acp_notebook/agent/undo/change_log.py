@@ -1,21 +1,24 @@
-"""What each turn changed: the book that is shown, and that undoing goes by.
+"""What each turn changed: the log that is shown and that undo goes by, and the store of the files' states.
 
-Knows no disk and no git: states of files come in, kept in a spool. Lives on the loop thread, but for
-`survey`, which may take its time.
+Knows no disk and no git. Lives on the loop thread, except `survey` and the store, which work on any.
 """
 
 from __future__ import annotations
 
 import itertools
+import os
+import tempfile
+import threading
+import weakref
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
 from ...core import changes as ch
-from ...core.changes import FileChange, Shape, Version
+from ...core.changes import AlsoChanged, FileChange, Shape, Version
 from ...core.notebook_changes import is_notebook, notebook_shape
-from .spool import Kept, Spool
 
 SHOWN_FILES = 300
 """Of one turn, in the page: who changes more wants a table, and `session.changes` is one."""
@@ -24,13 +27,76 @@ SHOWN_LINES = 6_000
 """Of all hunks of a turn, in the page: each file after that is named, not shown."""
 
 
+MOST_BYTES = 2 * 2**30
+"""Of all that is kept of one session, compressed: a disk is not ours to fill."""
+
+FAST = 1
+"""zlib's level: source code shrinks to a quarter at 100 MB a second."""
+
+
+class Full(Exception):
+    """There is no room for more; says so to people."""
+
+
+@dataclass(frozen=True, slots=True)
+class BlobRef:
+    """A state of a file, to be had again from its store."""
+
+    at: int
+    stored: int
+    size: int
+    mode: int
+    link: bool = False
+
+
+class BlobStore:
+    """Keeps states of files in one unnamed file, which goes with the process; usable from any thread."""
+
+    def __init__(self) -> None:
+        self._fd: int | None = None
+        self._end = 0
+        self._lock = threading.Lock()
+
+    def keep(self, version: Version) -> BlobRef:
+        """Raises Full, OSError."""
+        data = zlib.compress(version.data, FAST)
+        with self._lock:
+            if self._fd is None:
+                self._fd = self._opened()
+            if self._end + len(data) > MOST_BYTES:
+                raise Full(f"more than {MOST_BYTES >> 30} GB of changes in this session")
+            at = self._end
+            left = memoryview(data)
+            while left:
+                done = os.pwrite(self._fd, left, self._end)
+                left, self._end = left[done:], self._end + done
+        return BlobRef(at, len(data), len(version.data), version.mode, version.link)
+
+    def _opened(self) -> int:
+        fd, path = tempfile.mkstemp(prefix="acp-notebook-")
+        weakref.finalize(self, os.close, fd)
+        os.unlink(path)
+        return fd
+
+    def get(self, kept: BlobRef) -> Version:
+        assert self._fd is not None, "nothing was kept"
+        parts: list[bytes] = []
+        at, end = kept.at, kept.at + kept.stored
+        while at < end:
+            parts.append(os.pread(self._fd, end - at, at))
+            if not parts[-1]:
+                raise OSError("what was kept of the file is gone")
+            at += len(parts[-1])
+        return Version(zlib.decompress(b"".join(parts)), kept.mode, kept.link)
+
+
 @dataclass(frozen=True, slots=True)
 class Part:
     """One path, before and after; None: there is nothing."""
 
     path: str
-    before: Kept | None
-    after: Kept | None
+    before: BlobRef | None
+    after: BlobRef | None
 
 
 @dataclass
@@ -43,8 +109,11 @@ class Change:
     parts: tuple[Part, ...]
     """The last one is the file as it is called now."""
     via: str = "agent"
+    """client: written through us; agent: a tool call names it; command: it changed while one ran; unknown."""
     tool: str | None = None
-    """The key of the tool call's item."""
+    """The key of the tool call, or of the command that ran when it changed."""
+    writers: frozenset[str] = frozenset()
+    """The keys of all calls that wrote it through us."""
     allowed_by: str | None = None
     why_not: str | None = None
     """Why it cannot be undone."""
@@ -71,11 +140,11 @@ class Change:
         return self.parts[0].path if len(self.parts) > 1 else None
 
     @property
-    def before(self) -> Kept | None:
+    def before(self) -> BlobRef | None:
         return self.parts[0].before
 
     @property
-    def after(self) -> Kept | None:
+    def after(self) -> BlobRef | None:
         return self.parts[-1].after
 
     @property
@@ -94,29 +163,53 @@ class Change:
 
 
 @dataclass
+class Folders:
+    """Empty folders that are gone, and new ones."""
+
+    removed: set[str] = field(default_factory=set)
+    made: set[str] = field(default_factory=set)
+
+
+@dataclass
 class TurnChanges:
-    """What one turn changed."""
+    """What changed during one turn."""
 
     id: str
     key: str
     changes: list[Change] = field(default_factory=list)
+    """What the agent changed."""
+    also: list[Change] = field(default_factory=list)
+    """What else changed: grouped by `Change.tool`, the command that ran then, or by nothing."""
+    commands: dict[str, str] = field(default_factory=dict)
+    """The command lines of those groups, by key."""
     notes: list[str] = field(default_factory=list)
-    folders: tuple[frozenset[str], frozenset[str]] = (frozenset(), frozenset())
-    """Empty folders, before and after."""
+    folders: dict[str | None, Folders] = field(default_factory=dict)
+    """Empty folders: of a command by its key, of `changes` by None."""
+    empty: tuple[frozenset[str], frozenset[str]] = (frozenset(), frozenset())
+    """Folders with nothing in them, before and after: those stay when a file in them goes."""
 
-    def of_path(self, path: str) -> Change | None:
-        return next((it for it in self.changes if it.path == path), None)
+    def writes(self, path: str) -> list[Change]:
+        """What was written through us to this path: several, where it was changed in between."""
+        return [it for it in self.changes if it.path == path and it.via == "client"]
+
+    @property
+    def all(self) -> list[Change]:
+        return [*self.changes, *self.also]
+
+    def during(self, command: str | None) -> list[Change]:
+        """What changed while this command ran; None: while none did, as far as is known."""
+        return [it for it in self.also if it.tool == command]
 
     @property
     def undoable(self) -> list[Change]:
         return [it for it in self.changes if it.why_not is None]
 
 
-class Ledger:
-    """One session's."""
+class ChangeLog:
+    """What the turns of one session changed, and the states of those files."""
 
-    def __init__(self, spool: Spool) -> None:
-        self.spool = spool
+    def __init__(self, store: BlobStore) -> None:
+        self.store = store
         self.turns: dict[str, TurnChanges] = {}
         """By the turn's id, oldest first."""
         self._ids = itertools.count(1)
@@ -134,8 +227,8 @@ class Ledger:
         """By its id, or by the key of its item."""
         return next((it for it in self.turns.values() if name in (it.id, it.key)), None)
 
-    def version(self, kept: Kept | None) -> Version | None:
-        return None if kept is None else self.spool.get(kept)
+    def version(self, kept: BlobRef | None) -> Version | None:
+        return None if kept is None else self.store.get(kept)
 
     def survey(self, changes: Iterable[Change]) -> None:
         """Find out what is to be shown; on any thread."""
@@ -156,8 +249,21 @@ class Ledger:
         change.parts_undoable, change.shape = single, found
 
 
-def shown(changes: Iterable[Change], spell: Callable[[str], str]) -> list[FileChange]:
-    """The changes as the page sees them; each must have been surveyed. `spell`: how a path is written."""
+def shown_turn(
+    turn: TurnChanges, spell: Callable[[str], str]
+) -> tuple[tuple[FileChange, ...], tuple[AlsoChanged, ...]]:
+    """The turn as the page sees it: the agent's changes, and the rest by command. All were surveyed."""
+    shown = _shown([it for it in turn.all[:SHOWN_FILES] if it.shape is not None], spell)
+    ids = {it.id for it in turn.changes}
+    groups = [
+        AlsoChanged(tuple(it for it in shown if it.id not in ids and it.tool == key), line, key)
+        for key, line in (*turn.commands.items(), (None, None))
+    ]
+    return tuple(it for it in shown if it.id in ids), tuple(it for it in groups if it.files)
+
+
+def _shown(changes: Iterable[Change], spell: Callable[[str], str]) -> list[FileChange]:
+    """`spell`: how a path is written."""
     made: list[FileChange] = []
     lines = 0
     for change in changes:

@@ -1,4 +1,4 @@
-"""What a turn changed in files, in the words of a recording: told to a recorder, and read back for a replay.
+"""What a turn changed in files, as a recording keeps it: written for a recorder, and read back for a replay.
 
 Knows neither the disk nor where a recording stands. Texts are kept as texts, other bytes as base64; what is
 too large, or holds a secret that cannot be taken out of it, is named with the reason.
@@ -10,7 +10,7 @@ import base64
 import binascii
 import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from msgspec import Raw
@@ -18,7 +18,7 @@ from msgspec import Raw
 from ...core.changes import Version, action_of, is_binary
 from ...core.redaction import Redactor
 from ..files.roots import visible
-from .covers import Found
+from ..undo.backend import PathChange
 
 MOST_STATE = 1_000_000
 """Bytes of a file, before or after: a recording is read by people, and kept in repositories."""
@@ -42,19 +42,19 @@ _SENT = 0o777
 
 
 @dataclass(frozen=True, slots=True)
-class Taped:
+class RecordedFile:
     """A find, and what is to be at its path after the turn; `known`: whether the recording tells that."""
 
-    found: Found
+    found: PathChange
     after: Version | None = None
     known: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class RecordedTurn:
     """What a recording tells of a turn: its finds, and what was said of them."""
 
-    files: tuple[Taped, ...] = ()
+    files: tuple[RecordedFile, ...] = ()
     notes: tuple[str, ...] = ()
     missing: dict[str, str] = field(default_factory=dict)
     """Folders without a checkpoint, and why."""
@@ -63,29 +63,20 @@ class Told:
     filled: frozenset[str] = frozenset()
     """… before it, and not after."""
 
-    def and_later(self, late: Told) -> Told:
-        """… with what was overlooked at first: files as they were in the end."""
-        known = {it.found.path: it for it in self.files}
-        for it in late.files:
-            first = known.get(it.found.path, it)
-            found = replace(it.found, before=first.found.before) if it.found.why_not is None else it.found
-            known[it.found.path] = replace(it, found=found)
-        return replace(self, files=tuple(known.values()))
 
-
-class Scribe:
-    """Puts finds into words; `spell`: how the session calls a path."""
+class FileChangesWriter:
+    """Writes the entry of a turn. `spell`: how the session calls a path."""
 
     def __init__(self, redactor: Redactor, spell: Callable[[str], str]) -> None:
         self._redactor = redactor
         self._spell = spell
         self._left = MOST_TURN
 
-    def deed(
+    def entry(
         self,
         session: str,
         turn: int,
-        finds: Iterable[Found],
+        finds: Iterable[PathChange],
         notes: Sequence[str] = (),
         missing: dict[str, str] | None = None,
         empty: tuple[frozenset[str], frozenset[str]] = (frozenset(), frozenset()),
@@ -104,19 +95,19 @@ class Scribe:
     def _folders(self, paths: frozenset[str]) -> list[str]:
         return [self._spell(it) for it in sorted(paths) if _is_text(it)][:MOST_FOLDERS]
 
-    def _file(self, found: Found) -> dict[str, Any]:
+    def _file(self, found: PathChange) -> dict[str, Any]:
         path = self._spell(found.path)
         if not _is_text(path):
             return {"path": visible(path), "action": _action(found), "why_not": NO_NAME}
+        during = {"during": found.during or None}
         if found.why_not is not None:
-            count = {"count": found.count} if found.count != 1 else {}
-            return {"path": path, "action": found.action, "why_not": found.why_not} | count
+            return {"path": path, "action": found.action, "why_not": found.why_not} | during
         return {
             "path": path,
             "action": _action(found),
             "before": self._state(found.before),
             "after": self._state(found.after),
-        }
+        } | during
 
     def _state(self, version: Version | None) -> dict[str, Any] | None:
         if version is None:
@@ -137,7 +128,7 @@ class Scribe:
         return {"base64": Raw(b'"%s"' % encoded)} | rights
 
 
-def read(deed: dict[str, Any], real: Callable[[str], str]) -> Told:
+def read(deed: dict[str, Any], real: Callable[[str], str]) -> RecordedTurn:
     """`real`: where a path of the session's is. What makes no sense is left out, or said to be unreadable."""
     files = (_read_file(it, real) for it in _dicts(deed.get("files")))
     missing = {
@@ -145,7 +136,7 @@ def read(deed: dict[str, Any], real: Callable[[str], str]) -> Told:
         for it in _dicts(deed.get("missing"))
         if isinstance(it.get("path"), str)
     }
-    return Told(
+    return RecordedTurn(
         tuple(it for it in files if it is not None),
         tuple(_texts(deed.get("notes"))),
         missing,
@@ -154,19 +145,20 @@ def read(deed: dict[str, Any], real: Callable[[str], str]) -> Told:
     )
 
 
-def _read_file(told: dict[str, Any], real: Callable[[str], str]) -> Taped | None:
-    path, why_not, count = told.get("path"), told.get("why_not"), told.get("count")
+def _read_file(told: dict[str, Any], real: Callable[[str], str]) -> RecordedFile | None:
+    path, why_not = told.get("path"), told.get("why_not")
+    during = str(told["during"] or "") if "during" in told else None
     if not isinstance(path, str) or not os.path.isabs(path) or "\0" in path:
         return None
     action = str(told.get("action", "modified"))
     if isinstance(why_not, str):
-        number = count if isinstance(count, int) else 1
-        return Taped(Found(real(path), why_not=why_not, action=action, count=number))
+        return RecordedFile(PathChange(real(path), why_not=why_not, action=action, during=during))
     before, lacks_before = _read_state(told.get("before"))
     after, lacks_after = _read_state(told.get("after"))
     if why := lacks_after or lacks_before:
-        return Taped(Found(real(path), why_not=why, action=action), after, not lacks_after)
-    return Taped(Found(real(path), before, after), after, True)
+        found = PathChange(real(path), why_not=why, action=action, during=during)
+        return RecordedFile(found, after, not lacks_after)
+    return RecordedFile(PathChange(real(path), before, after, during=during), after, True)
 
 
 def _read_state(told: Any) -> tuple[Version | None, str | None]:
@@ -193,7 +185,7 @@ def _mode(told: dict[str, Any]) -> int:
     return int(mode, 8) & _SENT if isinstance(mode, str) else _PLAIN
 
 
-def _action(found: Found) -> str:
+def _action(found: PathChange) -> str:
     return found.action if found.why_not is not None else action_of(found.before, found.after)
 
 

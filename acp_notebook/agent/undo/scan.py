@@ -1,19 +1,21 @@
-"""A look at all of a folder by git: our own index is brought up to date with the disk, and becomes a tree.
+"""A scan of a whole folder by git: our own index is brought up to date with the disk, and becomes a tree.
 
-Knows git's plumbing; nothing of turns, nor of a watch. The index is a cache of what files looked like: a
-later look costs the status of each file, and a read of those that changed. Blocks, so it belongs on a thread.
+Knows git's plumbing and how files are told apart; nothing of turns. The index is a cache of what files looked
+like: a later scan costs the status of each file, and a read of those that changed. Blocks, so it belongs on a
+thread.
 """
 
 from __future__ import annotations
 
 import os
+import stat
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from .covers import NotCovered
+from .backend import CheckpointUnavailable
+from .file_state import ATTEMPTS, MOST_FILE
 from .git import Git, GitTrouble, ignored_among, lines, names
-from .trees import UNSTEADY, NotKept, empty_below, hollow, is_folder, is_no_file, not_kept, signature
-from .versions import ATTEMPTS
 
 MOST_FILES = 200_000
 """Of one folder: more are a disk, not a project."""
@@ -25,8 +27,140 @@ ONE_BY_ONE = 1_000
 """Paths that git is told by name; beyond that it looks for itself, and packs what it finds."""
 
 
+TOO_LARGE = f"too large to be kept (more than {MOST_FILE >> 20} MB)"
+CLOSED = "we may not read it, so it cannot be kept"
+UNSTEADY = "it was being written while it was looked at, so it could not be kept"
+
+PLAIN_MODES = (0o644, 0o755)
+"""The modes that git keeps."""
+
+MOST_FOLDERS = 2_000
+"""Of those without a file that counts: where data is, there may be millions."""
+
+LATELY_NS = 2_000_000_000
+
+Signature = tuple[int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class NotKept:
+    """A file that is too large, closed to us, or being written."""
+
+    size: int
+    changed: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """The state of a checkpoint. What it holds is never changed, so checkpoints share it."""
+
+    id: str
+    modes: dict[str, int] = field(default_factory=dict)
+    """Of files with another mode than 644 or 755."""
+    large: dict[str, NotKept] = field(default_factory=dict)
+    """Files that are not kept."""
+    repository: bool = False
+    """The user has a repository there."""
+
+
+def not_kept(path: str, status: os.stat_result) -> NotKept | None:
+    """Why a file cannot be kept, if so."""
+    if not stat.S_ISREG(status.st_mode):
+        return None
+    if status.st_size > MOST_FILE:
+        return NotKept(status.st_size, status.st_ctime_ns, TOO_LARGE)
+    return None if os.access(path, os.R_OK) else NotKept(status.st_size, status.st_ctime_ns, CLOSED)
+
+
+def with_modes(modes: dict[str, int], top: str, paths: Iterable[str]) -> dict[str, int]:
+    """The modes with those of these paths brought up to date; the given dict is not changed."""
+    made: dict[str, int] | None = None
+    for path in paths:
+        found = _mode(os.path.join(top, path))
+        if found != modes.get(path):
+            made = dict(modes) if made is None else made
+            made.pop(path, None)
+            made |= {} if found is None else {path: found}
+    return modes if made is None else made
+
+
+def _mode(path: str) -> int | None:
+    try:
+        mode = os.lstat(path).st_mode
+    except OSError:
+        return None
+    bits = stat.S_IMODE(mode)
+    return bits if stat.S_ISREG(mode) and bits not in PLAIN_MODES else None
+
+
+def changed_lately(top: str, paths: Iterable[str]) -> set[str]:
+    """Files that git may take for unchanged when their mode changes now: it dates them by the second."""
+    since = time.time_ns() - LATELY_NS
+    return {it for it in paths if signature(os.path.join(top, it))[1] > since}
+
+
+def signature(path: str) -> Signature:
+    """What changes whenever a file is written: its size, its time of change, and which file it is."""
+    try:
+        return signature_of(os.lstat(path))
+    except OSError:
+        return (0, 0, 0)
+
+
+def signature_of(status: os.stat_result) -> Signature:
+    return (status.st_size, status.st_ctime_ns, status.st_ino)
+
+
+def is_folder(path: str) -> bool:
+    return os.path.isdir(path) and not os.path.islink(path)
+
+
+def is_no_file(path: str) -> bool:
+    """A folder, a pipe, a socket, a device."""
+    try:
+        mode = os.lstat(path).st_mode
+    except OSError:
+        return False
+    return not stat.S_ISREG(mode) and not stat.S_ISLNK(mode)
+
+
+def is_kept(path: str) -> bool:
+    try:
+        status = os.lstat(path)
+    except OSError:
+        return False
+    return stat.S_ISLNK(status.st_mode) or (stat.S_ISREG(status.st_mode) and status.st_size <= MOST_FILE)
+
+
+def hollow(path: str, top: str) -> list[str] | None:
+    """The folders in which there is nothing, if there is no file below; None: there are files."""
+    found: list[str] = []
+    for place, folders, files in os.walk(path):
+        if files:
+            return None
+        if not folders:
+            found.append(os.path.relpath(place, top))
+        elif any(os.path.islink(os.path.join(place, it)) for it in folders):
+            return None
+    return found
+
+
+def empty_below(path: str, top: str) -> list[str]:
+    """The folders in which there is nothing, whatever is beside them; not in repositories."""
+    found: list[str] = []
+    for number, (place, folders, files) in enumerate(os.walk(path)):
+        if number == MOST_FOLDERS:
+            break
+        if ".git" in folders or ".git" in files:
+            folders.clear()
+        elif not folders and not files:
+            found.append(os.path.relpath(place, top))
+    return found
+
+
 @dataclass
-class Seen:
+class ScanResult:
     """What a look found."""
 
     tree: str = ""
@@ -39,7 +173,7 @@ class Seen:
     """Folders with nothing in them."""
 
 
-class Look:
+class FullScan:
     """One look, by this git, which has the folder as its work tree."""
 
     def __init__(self, git: Git, top: str, pathspec: tuple[str, ...], limit: float) -> None:
@@ -48,9 +182,9 @@ class Look:
         self._pathspec = pathspec
         self._limit = limit
 
-    def all(self) -> Seen:
-        """Raises NotCovered, GitTrouble, OSError."""
-        seen = Seen()
+    def all(self) -> ScanResult:
+        """Raises CheckpointUnavailable, GitTrouble, OSError."""
+        seen = ScanResult()
         changed, new, filled = self._scan(seen)
         seen.touched, seen.large = self._taken([*changed, *new], seen.nested)
         seen.empty += self._emptied(changed)
@@ -70,7 +204,7 @@ class Look:
         words = ("ls-files", "-o", "--exclude-standard", "--directory", "-z", *self._pathspec)
         return _apart(names(self._run(*words)))
 
-    def _scan(self, seen: Seen) -> tuple[list[str], list[str], bool]:
+    def _scan(self, seen: ScanResult) -> tuple[list[str], list[str], bool]:
         """Paths that changed, those that are new, and whether there are new folders with files in them."""
         with (
             self._git.start("diff-files", "-z", "--name-only", *self._pathspec) as one,
@@ -138,7 +272,7 @@ class Look:
     def _sorted(self, paths: list[str]) -> tuple[list[str], dict[str, NotKept]]:
         """What git is to look at; and files that are too large for us, or closed to us."""
         if len(paths) > MOST_FILES:
-            raise NotCovered(f"there are more than {MOST_FILES:,} files")
+            raise CheckpointUnavailable(f"there are more than {MOST_FILES:,} files")
         touched: list[str] = []
         large: dict[str, NotKept] = {}
         total = 0
@@ -155,7 +289,7 @@ class Look:
             total += status.st_size
             touched.append(path)
         if total > MOST_BYTES:
-            raise NotCovered(f"there is more than {MOST_BYTES >> 30} GB in it")
+            raise CheckpointUnavailable(f"there is more than {MOST_BYTES >> 30} GB in it")
         return touched, large
 
     def update(self, touched: list[str], large: Iterable[str], nested: list[str]) -> None:

@@ -1,0 +1,234 @@
+"""Checkpoints of a folder by git, in a private repository outside of it that the user's git never sees.
+
+A checkpoint is a tree of that repository. git keeps one bit of a file's mode; the rest is kept next to it.
+Knows nothing of turns. Blocks, so it belongs on a thread.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...core.changes import Version
+from .backend import Checkpoint, CheckpointUnavailable, PathChange
+from .git import FIRST_S, OURS_S, Git, GitTrouble, program, tree_entries
+from .repository import Repository
+from .scan import FullScan, Tree, changed_lately, with_modes
+
+REPOSITORY = "the repository itself is not covered"
+
+MOST_TURN = 512 * 2**20
+"""Bytes of all states that one turn changed: beyond that, files are named and cannot be undone."""
+
+TOO_MUCH = f"the turn changed too much to keep it (more than {MOST_TURN >> 20} MB)"
+
+_LINK, _NESTED = 0o120000, 0o160000
+
+
+class GitBackend:
+    """Makes checkpoints of the folder `root`. `top` is the top of the user's repository, if there is one."""
+
+    description = "by git"
+
+    def __init__(self, root: str, base: Path | None = None) -> None:
+        """Raises CheckpointUnavailable."""
+        self.root = root
+        if program() is None:
+            raise CheckpointUnavailable("there is no git here")
+        self.top = top_of(root) or root
+        below = os.path.relpath(root, self.top) if root != self.top else ""
+        self._pathspec = ("--", below) if below else ("--",)
+        try:
+            self._repository = Repository(root, self.top, base)
+        except OSError as error:
+            raise CheckpointUnavailable(f"the state folder cannot be used: {error}") from None
+        self._git = self._repository.git
+        self._comparing = self._git.another(self._repository.store.folder / "no-index")
+        """git reads the index even where it needs none: this one does not exist."""
+        self._lock = threading.Lock()
+        self._ready = False
+        self._scanned = False
+        """The index has been filled, in this session or the one before."""
+        self._modes: dict[str, int] = {}
+        self._lately: set[str] = set()
+        """Files whose mode may change without git noticing: see `changed_lately`."""
+        self._nested: list[str] = []
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return (f"repositories of their own are not covered: {listed(self._nested)}",) if self._nested else ()
+
+    # ---- checkpoints ----------------------------------------------------------------------------
+
+    def mark(self) -> Checkpoint:
+        """The folder as it is now; raises CheckpointUnavailable."""
+        with self._lock:
+            try:
+                self._prepare()
+                return self._scan(OURS_S if self._scanned else FIRST_S)
+            except (GitTrouble, OSError) as error:
+                raise CheckpointUnavailable(str(error)) from None
+
+    def _prepare(self) -> None:
+        if self._ready:
+            return
+        self._repository.make()
+        if (modes := self._repository.take_over()) is not None:
+            self._modes, self._scanned = modes, True
+        self._modes = with_modes(self._modes, self.top, self._repository.add_tracked(self._pathspec))
+        self._ready = True
+
+    def _scan(self, limit: float) -> Checkpoint:
+        self._repository.unlock()
+        if not os.path.isdir(self.top):
+            return self._without_folder(limit)
+        seen = FullScan(self._git, self.top, self._pathspec, limit).all()
+        looked_at = {*seen.touched, *self._lately}
+        self._modes = with_modes(self._modes, self.top, looked_at)
+        self._lately = changed_lately(self.top, looked_at)
+        self._nested, self._scanned = [f"{it}/" for it in seen.nested], True
+        tree = Tree(seen.tree, self._modes, seen.large, self._repository.is_users)
+        return Checkpoint(tree, frozenset(os.path.join(self.top, it) for it in seen.empty))
+
+    def _without_folder(self, limit: float) -> Checkpoint:
+        """The folder itself is gone: git would not scan it, and what was in it must be found deleted."""
+        self._git.run("read-tree", "--empty", limit=limit)
+        self._modes, self._nested = {}, []
+        return Checkpoint(Tree(self._git.run("write-tree", limit=limit).decode().strip()))
+
+    def kill(self) -> None:
+        self._git.kill()
+        self._comparing.kill()
+
+    def close(self) -> None:
+        self.kill()
+        with self._lock:
+            if self._scanned:
+                self._repository.hand_on(self._modes)
+            self._repository.close()
+
+    # ---- comparing ------------------------------------------------------------------------------
+
+    def compare(self, before: Checkpoint, after: Checkpoint) -> Iterator[PathChange]:
+        """Every path that differs; raises CheckpointUnavailable."""
+        with self._lock:
+            try:
+                yield from compare(self._comparing, self.top, before.state, after.state)
+                if before.state.repository and not after.state.repository:
+                    yield PathChange(os.path.join(self.top, ".git/"), why_not=REPOSITORY, action="deleted")
+            except (GitTrouble, OSError) as error:
+                raise CheckpointUnavailable(str(error)) from None
+
+
+def listed(paths: list[str], most: int = 5) -> str:
+    return ", ".join(paths[:most]) + (f" and {len(paths) - most} more" if len(paths) > most else "")
+
+
+def top_of(folder: str) -> str | None:
+    """The top of the user's repository that the folder is in."""
+    while True:
+        if os.path.lexists(os.path.join(folder, ".git")):
+            return folder
+        above = os.path.dirname(folder)
+        if above == folder:
+            return None
+        folder = above
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    path: str
+    sides: tuple[tuple[int, str], tuple[int, str]]
+    """Mode and object, before and after; mode 0: there is nothing."""
+
+    @property
+    def oids(self) -> list[str]:
+        return [oid for mode, oid in self.sides if mode]
+
+    @property
+    def action(self) -> str:
+        (old, _), (new, _) = self.sides
+        return "created" if not old else "deleted" if not new else "modified"
+
+
+def compare(git: Git, top: str, before: Tree, after: Tree) -> Iterator[PathChange]:
+    """The paths that differ between two trees; raises GitTrouble."""
+    unknown = {*before.large, *after.large}
+    entries = [it for it in _differing(git, before, after) if it.path not in unknown]
+    blobs = _blobs(git, [oid for it in entries for oid in it.oids])
+    for entry in entries:
+        path = os.path.join(top, entry.path)
+        if any(oid not in blobs for oid in entry.oids):
+            yield PathChange(path, why_not=TOO_MUCH, action=entry.action)
+            continue
+        one, other = (
+            _version(mode, blobs[oid], tree.modes.get(entry.path)) if mode else None
+            for (mode, oid), tree in zip(entry.sides, (before, after), strict=True)
+        )
+        if one != other:
+            yield PathChange(path, one, other)
+    yield from _not_kept(top, before, after)
+
+
+def _differing(git: Git, before: Tree, after: Tree) -> list[_Entry]:
+    found: list[_Entry] = []
+    if before.id != after.id:
+        words = ("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", before.id, after.id)
+        fields = git.run(*words).split(b"\0")
+        for head, path in zip(fields[::2], fields[1::2], strict=False):
+            old, new, old_id, new_id, _ = head.decode().lstrip(":").split()
+            found.append(_Entry(os.fsdecode(path), (_side(int(old, 8), old_id), _side(int(new, 8), new_id))))
+    return found + _other_modes(git, before, after, {it.path for it in found})
+
+
+def _other_modes(git: Git, before: Tree, after: Tree, known: set[str]) -> list[_Entry]:
+    """Files of which only a part of the mode changed that git does not keep."""
+    if before.modes is after.modes:
+        return []
+    changed = {path for path, _ in before.modes.items() ^ after.modes.items()} - known - after.large.keys()
+    return [
+        _Entry(path, (_side(mode, oid), _side(mode, oid)))
+        for path, mode, oid in tree_entries(git, after.id, sorted(changed))
+    ]
+
+
+def _side(mode: int, oid: str) -> tuple[int, str]:
+    return (0 if mode == _NESTED else mode, oid)
+
+
+def _version(mode: int, data: bytes, kept_mode: int | None) -> Version:
+    if mode == _LINK:
+        return Version(data, 0o777, link=True)
+    return Version(data, kept_mode if kept_mode is not None else mode & 0o777)
+
+
+def _blobs(git: Git, wanted: list[str]) -> dict[str, bytes]:
+    """The content of these objects, up to MOST_TURN bytes."""
+    blobs: dict[str, bytes] = {}
+    if not wanted:
+        return blobs
+    total = 0
+    ids = [f"{oid}\n".encode() for oid in dict.fromkeys(wanted)]
+    with git.start("cat-file", "--batch", "--buffer", given=ids) as reading:
+        for _ in ids:
+            oid, kind, *size = reading.stdout.readline().decode().split()
+            if kind != "blob":
+                continue  # missing
+            total += int(size[0])
+            if total > MOST_TURN:
+                return blobs
+            blobs[oid] = reading.stdout.read(int(size[0]))
+            reading.stdout.read(1)
+    return blobs
+
+
+def _not_kept(top: str, before: Tree, after: Tree) -> Iterator[PathChange]:
+    for path in sorted({*before.large, *after.large}):
+        one, other = before.large.get(path), after.large.get(path)
+        if one != other:
+            action = "deleted" if not os.path.lexists(os.path.join(top, path)) else "modified"
+            why = next(it.why for it in (other, one) if it is not None)
+            yield PathChange(os.path.join(top, path), why_not=why, action=action)

@@ -1,0 +1,349 @@
+"""Who changed a file during a turn: decided by evidence, since the kernel cannot see who writes.
+
+Pure: paths are resolved before they come here, times are nanoseconds of the clock that dates files.
+
+- The agent: what a tool call names as its target (a diff, a location, a path in the raw input of a call that
+  is not a read). What is written through us is known exactly, and does not come here.
+- A command: what no call names, and was last changed (ctime) while that command ran. For a deleted path there
+  is no such time: it belongs to a command whose line names it.
+- Not listed: what Jupyter saved by itself, and the session state that an agent keeps in the folder.
+- Unknown: everything else. Nothing says that the agent did it.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import posixpath
+import re
+import shlex
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from .changes import Version
+from .notebook_changes import cell_changes
+from .records import Json, Terminal
+from .snapshot import Question, TerminalRun, ToolCall
+
+READS = frozenset({"read", "search", "fetch", "think", "switch_mode"})
+"""Kinds of tool calls that change no file."""
+
+PATH_NAMES = (
+    *(
+        "file_path",
+        "filePath",
+        "path",
+        "abs_path",
+        "absPath",
+        "absolute_path",
+        "filepath",
+        "file",
+        "filename",
+    ),
+    *("notebook_path", "target_file", "paths", "files", "file_paths", "source", "destination"),
+    *("old_path", "new_path"),
+)
+"""How raw inputs call the files they mean."""
+
+MAX_NAMES = 500
+"""Of one call: each is resolved on the disk, and an agent may send a hundred thousand."""
+
+TICK_NS = 20_000_000
+"""File systems date files by a clock that ticks every 4 to 10 ms: a file may look older than the command."""
+
+REPORT_NS = 1_000_000_000
+"""An agent may report a call a moment after it has begun with it."""
+
+_SHELL = re.compile(r"(?:\S*/)?(?:ba|da|z)?sh -l?c")
+
+Who = Literal["agent", "command", "unknown", "unlisted"]
+
+
+class Call(Struct, frozen=True):
+    """A tool call of the turn, as evidence. One that was rejected, or failed, is none."""
+
+    key: str
+    """The key of its item in the transcript."""
+    named: frozenset[str] = frozenset()
+    """The real paths that it names as what it changes."""
+    trees: frozenset[str] = frozenset()
+    """Folders that it deletes or moves, with all that is in them."""
+    command: str | None = None
+    """The command line, if it runs one."""
+    words: tuple[str, ...] = ()
+    """The words of that line as real paths; they may hold wildcards."""
+    root: str = "/"
+    """The session's folder: a word that means all of it names nothing in particular."""
+    began: int | None = None
+    ended: int | None = None
+    """None: it still runs."""
+
+
+class Difference(Struct, frozen=True):
+    """A path that differs between the checkpoints around the turn, and is no write through us."""
+
+    path: str
+    moved_from: str | None = None
+    deleted: bool = False
+    changed_at: int | None = None
+    """The ctime of the file; of a deleted one, of the nearest folder that is still there."""
+    gone: str | None = None
+    """Of a deleted file: the topmost folder above it that is gone as well, else the file itself."""
+    writers: frozenset[str] = frozenset()
+    """Keys of calls that wrote it through us: what they name there is accounted for."""
+    saved: bool = False
+    """Jupyter saved it: see `is_jupyter_save`."""
+    during: str | None = None
+    """In a replay, the key of the command that the recording groups it under."""
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return (self.path,) if self.moved_from is None else (self.moved_from, self.path)
+
+
+class Verdict(Struct, frozen=True):
+    """`call` is the key of the tool call, or of the command."""
+
+    who: Who
+    call: str | None = None
+
+
+UNKNOWN, UNLISTED = Verdict("unknown"), Verdict("unlisted")
+
+
+def attribute(
+    differences: Iterable[Difference], calls: Sequence[Call], own_state: Collection[str] = ()
+) -> list[Verdict]:
+    """Who made each difference. `own_state`: folders in which the agent keeps its sessions."""
+    return [_attributed(it, calls, own_state) for it in differences]
+
+
+def _attributed(change: Difference, calls: Sequence[Call], own_state: Collection[str]) -> Verdict:
+    if all(_is_below(path, own_state) for path in change.paths):
+        return UNLISTED
+    naming = [call for call in calls if _names(call, change)]
+    if naming:
+        return Verdict("agent", naming[-1].key)
+    if change.during is not None:
+        return Verdict("command", change.during)
+    commands = [call for call in calls if call.command is not None and _ran_at(call, change)]
+    exact = [call for call in commands if _has_word(call, change)]
+    if exact:
+        return Verdict("command", exact[-1].key)
+    if change.saved:
+        return UNLISTED
+    if commands and not change.deleted:
+        return Verdict("command", commands[-1].key)
+    return UNKNOWN
+
+
+def _names(call: Call, change: Difference) -> bool:
+    """Whether it names every path of the change, and could have changed it then."""
+    if call.key in change.writers or not all(_is_named(call, path) for path in change.paths):
+        return False
+    too_early = (
+        not change.deleted
+        and change.changed_at is not None
+        and call.began is not None
+        and change.changed_at < call.began - REPORT_NS
+    )
+    return not too_early
+
+
+def _is_named(call: Call, path: str) -> bool:
+    return path in call.named or _is_below(path, call.trees)
+
+
+def _ran_at(call: Call, change: Difference) -> bool:
+    """Whether the command ran when the file was last changed; of a deleted file only: not before it began."""
+    if call.began is None or change.changed_at is None or change.changed_at < call.began - TICK_NS:
+        return False
+    return change.deleted or call.ended is None or change.changed_at <= call.ended
+
+
+def _has_word(call: Call, change: Difference) -> bool:
+    """Whether the command line names the file, or a folder that went with it."""
+    gone = change.gone
+    return any(
+        word in change.paths
+        or any(_matches(path, word) for path in (*change.paths, gone) if path is not None)
+        or (gone is not None and _is_below(change.path, [word]) and _went(call, change, word, gone))
+        for word in call.words
+    )
+
+
+def _went(call: Call, change: Difference, word: str, gone: str) -> bool:
+    """Whether a deleted file went with a folder that is named: that is gone, or was changed just then."""
+    if _is_below(word, [gone]):
+        return True
+    in_time = call.ended is None or (change.changed_at or 0) <= call.ended
+    return in_time and word.startswith(f"{call.root}/")
+
+
+def _matches(path: str, word: str) -> bool:
+    """A wildcard does not reach into folders."""
+    return "*" in word and path.count("/") == word.count("/") and fnmatch.fnmatchcase(path, word)
+
+
+def _is_below(path: str, folders: Iterable[str]) -> bool:
+    return any(path == it or path.startswith(f"{it.rstrip('/')}/") for it in folders)
+
+
+def is_jupyter_save(before: Version | None, after: Version | None) -> bool:
+    """Whether a notebook was only saved: no cell has another text, whatever became of its outputs."""
+    found = cell_changes(before, after)
+    return found is not None and all(
+        it.kind == "changed" and it.old == it.new and it.old_type == it.new_type and not it.moved
+        for it in found
+    )
+
+
+# ---- evidence from the transcript -----------------------------------------------------------------
+
+
+Resolve = Callable[[str], str]
+"""From a path as the agent writes it, relative or not, to the real one."""
+
+Span = tuple[int | None, int | None]
+"""When a call or a terminal began and ended."""
+
+
+def calls_of(items: Sequence[object], resolve: Resolve, spans: Mapping[str, Span], root: str) -> list[Call]:
+    """The tool calls and commands of a turn, as evidence.
+
+    `spans`: by the id of the call or the terminal. `root` is the session's folder: a call that names all of
+    it names nothing in particular.
+    """
+    terminals = {it.id: it for it in items if isinstance(it, TerminalRun)}
+    found: list[Call] = []
+    shown: dict[str, int] = {}
+    for tool in (it for it in items if isinstance(it, ToolCall)):
+        own = [it.terminal_id for it in tool.content if isinstance(it, Terminal)]
+        first = next((shown[it] for it in own if it in shown), len(found))
+        shown |= dict.fromkeys(own, first)
+        if tool.kind in READS or is_rejected(tool, items):
+            continue
+        runs = [terminals[id] for id in own if id in terminals]
+        call = _call(tool, runs, resolve, spans, root)
+        if first < len(found):
+            found[first] = _joined(found[first], call)
+        else:
+            found.append(call)
+    for run in terminals.values():
+        if run.id not in shown:
+            found.append(_command(run.key, command_line(run), resolve, spans.get(run.id, (None, None)), root))
+    return found
+
+
+def _real(path: str, resolve: Resolve) -> tuple[str, str]:
+    """Where a path leads, and, if it is a link itself, where that link is."""
+    folder, name = posixpath.split(path.rstrip("/"))
+    return resolve(path), posixpath.join(resolve(folder or "."), name)
+
+
+def _joined(call: Call, other: Call) -> Call:
+    """A command with two calls: the agent's, and ours that asked about it. It ran when both say so."""
+    began = max((it for it in (call.began, other.began) if it is not None), default=None)
+    return replace(call, command=other.command or call.command, words=other.words or call.words, began=began)
+
+
+def _call(
+    tool: ToolCall, runs: Sequence[TerminalRun], resolve: Resolve, spans: Mapping[str, Span], root: str
+) -> Call:
+    began, ended = spans.get(tool.id, (None, None))
+    if tool.kind == "execute" or runs:
+        ends = [ended, *(spans.get(run.id, (None, None))[1] for run in runs)]
+        last = None if None in ends else max(it for it in ends if it is not None)
+        # What a command only mentions (its script, say) is not what it changes; a diff is.
+        named = frozenset(resolve(it.path) for it in tool.diffs[:MAX_NAMES] if it.path)
+        return _command(tool.key, command_line(tool, runs), resolve, (began, last), root, named)
+    if tool.status == "failed":
+        return Call(tool.key)
+    named = frozenset(real for it in _named_paths(tool)[:MAX_NAMES] for real in _real(it, resolve))
+    trees = named - {root} if tool.kind in ("delete", "move") else frozenset[str]()
+    return Call(tool.key, named, trees, began=began, ended=ended)
+
+
+def _command(
+    key: str, line: str, resolve: Resolve, span: Span, root: str, named: frozenset[str] = frozenset()
+) -> Call:
+    words = tuple(dict.fromkeys(resolve(it) for it in _words(line)[:MAX_NAMES]))
+    return Call(key, named, command=line, words=words, root=root, began=span[0], ended=span[1])
+
+
+def _words(line: str) -> list[str]:
+    try:
+        split = shlex.shlex(line, posix=True, punctuation_chars=True)
+        split.whitespace_split = True
+        words = list(split)
+    except ValueError:
+        words = line.split()
+    return [it for it in words if it and not it.startswith("-") and "\0" not in it]
+
+
+def command_line(tool: ToolCall | TerminalRun, runs: Sequence[TerminalRun] = ()) -> str:
+    """What a call runs, as far as it says so."""
+    if isinstance(tool, TerminalRun):
+        return _without_shell(tool.command)
+    said = tool.raw_input if isinstance(tool.raw_input, Mapping) else {}
+    command = said.get("command") or said.get("cmd")
+    if isinstance(command, list | tuple) and command and all(isinstance(it, str) for it in command):
+        command = command[-1] if _SHELL.fullmatch(" ".join(command[:-1])) else shlex.join(command)
+    if not isinstance(command, str):
+        command = next((run.command for run in runs if run.command), None) or tool.title.strip("`")
+    return _without_shell(command)
+
+
+def _without_shell(line: str) -> str:
+    """The line of `sh -c LINE`, quoted or not."""
+    shell, flag, rest = [*line.split(" ", 2), "", ""][:3]
+    if not rest or not _SHELL.fullmatch(f"{shell} {flag}"):
+        return line
+    try:
+        words = shlex.split(rest)
+    except ValueError:
+        return rest
+    return words[0] if len(words) == 1 else rest
+
+
+def _named_paths(tool: ToolCall) -> list[str]:
+    shown = [it.path for it in tool.diffs] + [it.path for it in tool.locations]
+    return [it for it in dict.fromkeys([*shown, *_raw_paths(tool.raw_input)]) if it and "\0" not in it]
+
+
+def _raw_paths(raw_input: Json) -> Iterator[str]:
+    if not isinstance(raw_input, Mapping):
+        return
+    for name in PATH_NAMES:
+        value = raw_input.get(name)
+        for it in value if isinstance(value, list | tuple) else (value,):
+            if isinstance(it, str):
+                yield it
+    changes = raw_input.get("changes")  # of apply_patch: by path
+    if isinstance(changes, Mapping):
+        yield from (it for it in changes if isinstance(it, str))
+
+
+def allowed_by(tool: ToolCall, items: Iterable[object]) -> str | None:
+    """Who allowed it, by the newest question about it; None: nobody was asked, or it was rejected."""
+    asked = _newest_answer(tool, items)
+    if asked is None or not _allows(asked):
+        return None
+    return f"{asked.by} ({asked.reason})" if asked.reason else asked.by
+
+
+def is_rejected(tool: ToolCall, items: Iterable[object]) -> bool:
+    asked = _newest_answer(tool, items)
+    return asked is not None and not _allows(asked)
+
+
+def _newest_answer(tool: ToolCall, items: Iterable[object]) -> Question | None:
+    asked = [it for it in items if isinstance(it, Question) and it.tool == tool.key and it.by]
+    return asked[-1] if asked else None
+
+
+def _allows(asked: Question) -> bool:
+    kinds = {option.id: option.kind for option in asked.options}
+    return asked.answer is not None and kinds.get(asked.answer, "").startswith("allow")
