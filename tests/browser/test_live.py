@@ -342,6 +342,6 @@ def test_what_a_markdown_cell_would_load_from_elsewhere_waits_for_the_user(
 
     SHOTS.mkdir(parents=True, exist_ok=True)
     page.screenshot(path=SHOTS / f"unrendered-{host}.png")
-    for cell, address in ((2, "a.png"), (3, "b.png")):  # now the user runs them
-        notebook.run(cell)
-        wait_until(lambda it=address: f"http://evil.example/{it}" in asked, f"{address} is loaded", LIMIT_S)
+    notebook.run(2, 3)  # now the user does
+    both = {f"http://evil.example/{it}.png" for it in "ab"}
+    wait_until(lambda: set(asked) == both, "both are loaded", LIMIT_S)
