@@ -52,7 +52,7 @@ def tab_to(notebook: NotebookPage, target: Locator, key: str = "Tab") -> None:
 @pytest.mark.parametrize(
     ("key", "kind"),
     [
-        pytest.param("2", "allow_always", marks=pytest.mark.slow),
+        pytest.param("4", "reject_once", marks=pytest.mark.slow),
         ("Enter", "allow_once"),
         pytest.param("Escape", "reject_once", marks=pytest.mark.slow),
     ],
@@ -63,6 +63,29 @@ def test_answer_a_question(open_notebook: Open, host: str, key: str, kind: str) 
     notebook.says(1, f"You answered {kind}.")
     expect(question).to_contain_text("by you")
     notebook.has_status(1, "done")
+
+
+STOP_TIME = "() => { const now = performance.now(); performance.now = () => now; }"
+GO_ON = "() => { delete performance.now; }"
+
+
+@hosts
+def test_a_key_as_the_question_appears_is_visibly_not_taken(open_notebook: Open, host: str) -> None:
+    notebook = open_notebook([CONNECT, "s.prompt('/ask');"], host=host)
+    notebook.run(0)
+    notebook.wait_idle()
+    notebook.page.evaluate(STOP_TIME)
+    notebook.run(1)
+    question = notebook.turn(1).locator("[data-acp-question]")
+    expect(question).to_be_focused()
+    for key in ("Enter", "1", "Escape"):
+        notebook.page.keyboard.press(key)
+        expect(question.locator(".acp-ignored")).to_have_text(re.compile("^Key ignored"))
+    expect(question).to_have_attribute("data-status", "open")
+    expect(notebook.turn(1).locator(".acp-spinner")).to_have_count(0)
+    notebook.page.evaluate(GO_ON)
+    press_until_settled(notebook, question, "Enter")
+    notebook.says(1, "You answered allow_once.")
 
 
 @pytest.mark.slow

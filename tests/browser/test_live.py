@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -343,7 +342,6 @@ def test_what_a_markdown_cell_would_load_from_elsewhere_waits_for_the_user(
 
     SHOTS.mkdir(parents=True, exist_ok=True)
     page.screenshot(path=SHOTS / f"unrendered-{host}.png")
-    for cell, address in ((2, "a.png"), (3, "b.png")):  # now the user runs them
-        notebook.run(cell)
-        wanted = f"http://evil.example/{address}"
-        wait_until(partial(asked.__contains__, wanted), f"{address} is loaded", LIMIT_S)
+    notebook.run(2, 3)  # now the user does
+    both = {f"http://evil.example/{it}.png" for it in "ab"}
+    wait_until(lambda: set(asked) == both, "both are loaded", LIMIT_S)
