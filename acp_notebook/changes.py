@@ -36,11 +36,6 @@ SHOWN = 100
 COMMAND_CHARS = 80
 """Of a command line, where it stands in a note."""
 
-ONE_BY_ONE = (
-    "nothing says that the agent made these changes: undo them one by one, "
-    "or those of one command with turn.revert(command=...)"
-)
-
 Command = ToolCall | TerminalRun | str
 """A command of a turn: its tool call or terminal, or its command line."""
 
@@ -290,7 +285,10 @@ class ChangesTable(Sequence[Change]):
         also = [it._change for it in self if it.via in ("command", "unknown")]
         one_command = len({(it.turn, it.tool) for it in also}) == 1 and also[0].via == "command"
         if operation != "keep" and len(also) > 1 and not one_command:
-            raise UsageError(ONE_BY_ONE)
+            raise UsageError(
+                "nothing says that the agent made these changes: undo them one by one, "
+                "or those of one command with turn.revert(command=...)"
+            )
         chosen = frozenset(it._change.id for it in self)
         _acted(self._conversation, operation, self._turn, None, None, chosen)
         return self

@@ -52,7 +52,7 @@ PUBLIC: dict[type, str] = {
         modes notebook notices preview prompt queue start status stream title transcript turns usage {SHOWN}
     """,
     acp.Turn: f"""
-        cancel changes diffs done error files items limit plan redo revert status stop_reason
+        also_changed cancel changes diffs done error files items limit plan redo revert status stop_reason
         terminals text thoughts tool_calls usage wait
         {SHOWN}
     """,
