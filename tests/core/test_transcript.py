@@ -589,6 +589,18 @@ def test_a_rejected_call_that_fails_stays_rejected_and_one_that_goes_on_does_not
     assert shown(*run, END)[1] == "tool t unfinished"
 
 
+def test_a_call_that_we_asked_about_ends_when_the_agent_says_so() -> None:
+    ours = (ev.ToolChanged("t", unprompted=True), ev.QuestionAsked("q2", "t", ANSWERS))
+    rejected = (START, announced("t"), *ours, ev.QuestionSettled("q2", "no", "user"))
+    assert shown(*rejected)[1] == "tool t pending"
+    assert shown(*rejected, ev.ToolChanged("t", status="failed"))[1] == "tool t rejected"
+    assert shown(*rejected, END)[1] == "tool t rejected"
+    assert shown(*rejected, ev.ToolChanged("t", status="in_progress"), END)[1] == "tool t unfinished"
+    allowed_before = (*ASKED, ev.QuestionSettled("q", "yes", "user"), *ours)
+    run = (*allowed_before, ev.QuestionSettled("q2", "no", "user"))
+    assert shown(*run, ev.ToolChanged("t", status="failed"))[1] == "tool t failed"
+
+
 def test_a_call_that_existed_for_its_question_only_ends_as_allowed() -> None:
     run = (*ASKED, ev.QuestionSettled("q", "yes", "user"))
     assert shown(*run)[1] == "tool t pending"
