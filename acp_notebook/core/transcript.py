@@ -294,7 +294,7 @@ class Transcript:
                 self._only_asked.pop(key, None)
             if fields.get("status") == "failed" and key in self._rejected:
                 fields["status"] = "rejected"
-            elif "status" in fields:
+            elif fields.get("status") == "completed":
                 self._rejected.discard(key)
             if event.asked and "content" in fields:
                 fields["content"] = self._with_earlier_texts(key, fields["content"])
