@@ -19,7 +19,8 @@ The rules:
 - The user's own prompt echoed back is not shown twice. A user message outside of a running turn is
   history that the agent tells: it starts a turn of status "history".
 - A tool call whose question was rejected is "rejected", also if the agent then says that it failed; one
-  whose question was cancelled is "cancelled". What the agent says of it later counts all the same.
+  whose question was cancelled is "cancelled". What the agent says of it later counts all the same. If the
+  question was ours, the call goes on until the agent says how it ended: it may do what was allowed.
 - When a turn ends, or is being cancelled, the tool calls that are still open are closed: as "allowed" those
   of which the agent said no more than its question.
 - What we do not know is kept and shown: an item of type "unknown", or `raw` beside what we do know.
@@ -61,6 +62,7 @@ class Transcript:
         self._open_tools: dict[str, None] = {}
         self._asked_tools: set[str] = set()
         self._only_asked: dict[str, bool] = {}
+        self._rejected: set[str] = set()
         self._plans: dict[str | None, str] = {}
         self._questions: dict[str, str] = {}
         self._elicitations: dict[str, str] = {}
@@ -225,12 +227,14 @@ class Transcript:
         return patches + self._close_tools("cancelled" if cancelled else "unfinished")
 
     def _close_tools(self, status: str) -> list[Patch]:
-        asked = "allowed" if status == "unfinished" else status
-        patches: list[Patch] = [
-            Set(key, ("status",), asked if self._only_asked.get(key) else status) for key in self._open_tools
-        ]
+        patches: list[Patch] = [Set(key, ("status",), self._ending(key, status)) for key in self._open_tools]
         self._open_tools.clear()
         return patches
+
+    def _ending(self, key: str, status: str) -> str:
+        if status != "unfinished":
+            return status
+        return "rejected" if key in self._rejected else "allowed" if self._only_asked.get(key) else status
 
     def _turn_status(self) -> str | None:
         status: str | None = self._state.items[self._turn]["status"] if self._turn else None
@@ -288,8 +292,10 @@ class Transcript:
         else:
             if not event.asked:
                 self._only_asked.pop(key, None)
-            if fields.get("status") == "failed" and self._state.items[key]["status"] == "rejected":
-                del fields["status"]
+            if fields.get("status") == "failed" and key in self._rejected:
+                fields["status"] = "rejected"
+            elif fields.get("status") == "completed":
+                self._rejected.discard(key)
             if event.asked and "content" in fields:
                 fields["content"] = self._with_earlier_texts(key, fields["content"])
             patches = [Set(key, (name,), value) for name, value in fields.items()]
@@ -378,6 +384,11 @@ class Transcript:
         if outcome == "allowed":
             if key in self._only_asked:
                 self._only_asked[key] = True
+            return []
+        ours = self._state.items[key].get("unprompted", False)
+        if outcome == "rejected" and not (ours and key in self._asked_tools):
+            self._rejected.add(key)
+        if ours:
             return []
         del self._open_tools[key]
         return [Set(key, ("status",), outcome)]
@@ -493,6 +504,7 @@ class Transcript:
             self._open_tools,
             self._asked_tools,
             self._only_asked,
+            self._rejected,
             self._plans,
             self._questions,
             self._elicitations,

@@ -11,8 +11,10 @@ from typing import Any
 
 import pytest
 from msgspec import Raw
+from msgspec.structs import replace as changed
 
 from acp_notebook.agent.known_agents import quirks
+from acp_notebook.agent.known_agents.quirks import SESSION_ID
 from acp_notebook.core.actions import (
     Action,
     Command,
@@ -128,6 +130,8 @@ def test_agents_that_name_the_command_in_words() -> None:
     assert isinstance(unread, Other)
     gemini = Phrases(title="(.+)", folder=r"\[in ([^\]]+)\]")
     assert actions(said, gemini) == (Command("ls -la", f"{CWD}/sub", elsewhere=True),)
+    [other] = actions(replace(said, kind="other"), gemini)
+    assert isinstance(other, Other), "the title of a tool of another server is no command"
     kimi = Phrases(input_in_text=True)
     texts = (Text('{"command": "make test"}'), Text("Requesting approval to Running: make t…"))
     assert actions(call("execute", title="Bash", content=texts), kimi) == (Command("make test", CWD),)
@@ -273,6 +277,9 @@ class Played:
             match message:
                 case {"method": "session/new"}:
                     self.place = Place(params["cwd"], params["cwd"], lambda path: path, {}, self.harmless)
+                case {"result": {"sessionId": str(session)}}:
+                    pairs = {name: it.replace(SESSION_ID, session) for name, it in self.harmless.items()}
+                    self.place = changed(self.place, harmless=pairs)
                 case {"method": "session/update"}:
                     transcript.apply(v1.read_update(raw)[1])
                 case {"method": "session/request_permission", "id": id}:
@@ -304,8 +311,6 @@ class Played:
 
 
 def v1_asked(tool: Any) -> Any:
-    from msgspec.structs import replace as changed
-
     return changed(tool, asked=True)
 
 
@@ -314,6 +319,7 @@ def v1_asked(tool: Any) -> Any:
     [
         ("claude-code-acp", {"edit": 3, "execute": 4}, {}),
         ("kimi-code", {"execute": 4}, {"edit": 5}),  # it asks for its commands, and writes without asking
+        ("goose", {"edit": 4, "execute": 4}, {}),
     ],
 )
 def test_what_real_agents_asked_for_covers_what_they_then_did(

@@ -579,14 +579,25 @@ def test_a_call_that_was_not_allowed_is_over_at_once(answer: str | None, by: str
     assert shown(*announced_first)[1] == f"tool t {status}"
 
 
-def test_a_rejected_call_that_fails_stays_rejected_and_one_that_goes_on_does_not() -> None:
+def test_a_rejected_call_stays_rejected_unless_it_is_completed() -> None:
     rejected = (*ASKED, ev.QuestionSettled("q", "no", "user"))
     assert shown(*rejected, ev.ToolChanged("t", status="failed"))[1] == "tool t rejected"
     assert shown(*rejected, ev.ToolChanged("t", status="completed"))[1] == "tool t completed"
     run = (*rejected, ev.ToolChanged("t", status="in_progress"))
     assert shown(*run)[1] == "tool t in_progress"
+    assert shown(*run, ev.ToolChanged("t", status="failed"))[1] == "tool t rejected", "kimi ends so"
+    assert shown(*run, END)[1] == "tool t rejected"
+
+
+def test_a_call_that_we_asked_about_ends_when_the_agent_says_so() -> None:
+    ours = (ev.ToolChanged("t", unprompted=True), ev.QuestionAsked("q2", "t", ANSWERS))
+    rejected = (START, announced("t"), *ours, ev.QuestionSettled("q2", "no", "user"))
+    assert shown(*rejected)[1] == "tool t pending"
+    assert shown(*rejected, ev.ToolChanged("t", status="failed"))[1] == "tool t rejected"
+    assert shown(*rejected, END)[1] == "tool t rejected"
+    allowed_before = (*ASKED, ev.QuestionSettled("q", "yes", "user"), *ours)
+    run = (*allowed_before, ev.QuestionSettled("q2", "no", "user"))
     assert shown(*run, ev.ToolChanged("t", status="failed"))[1] == "tool t failed"
-    assert shown(*run, END)[1] == "tool t unfinished"
 
 
 def test_a_call_that_existed_for_its_question_only_ends_as_allowed() -> None:

@@ -163,7 +163,7 @@ def test_what_is_refused_is_not_done_and_the_session_goes_on(agent: Starter) -> 
     for step in (agent.write(agent.cwd / "new.txt", "no"), agent.run("touch new.txt")):
         turn = session.prompt(script(step, say("done")), timeout=LIMIT_S)
         assert turn.stop_reason == "end_turn" and not turn.terminals
-        assert [it.status for it in turn.tool_calls] == ["failed"]
+        assert [it.status for it in turn.tool_calls] == ["rejected"]
     assert not (agent.cwd / "new.txt").exists()
     assert decided(session) == [("edit", "user", "rejected"), ("execute", "user", "rejected")]
     assert not session.audit.where(what="act", outcome="done").where(kind="edit")

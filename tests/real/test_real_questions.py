@@ -8,10 +8,10 @@ import pytest
 
 import acp_notebook as acp
 from acp_notebook.core.snapshot import Question, ToolCall
-from tests.agents.mock_model import do, say, script
+from tests.agents.mock_model import do, say, script, use
 from tests.real.conftest import Starter
 from tests.real.test_real_agents import LIMIT_S
-from tests.real.user import User, allow, offer, questions
+from tests.real.user import User, allow, offer, questions, reject
 
 pytestmark = pytest.mark.real_agent
 
@@ -102,6 +102,25 @@ def test_no_question_after_allow_for_this_session(agent: Starter) -> None:
     assert done(session, agent.edit(path, "one", "1"), agent.write(agent.cwd / "b.txt", "2\n")) == []
     assert done(session, agent.run(line)) == []
     assert files(agent) == {"a.txt": b"1\n", "b.txt": b"2\n", "ran": b"11"}
+
+
+def test_what_is_rejected_reads_rejected_and_is_not_done(agent: Starter) -> None:
+    session = agent(permissions="ask")
+    User(session, reject)
+    for step in (agent.write(agent.cwd / "new.txt", "no"), agent.run("printf no > new.txt")):
+        turn = session.prompt(script(step, say("done")), timeout=LIMIT_S)
+        assert [call.status for call in turn.tool_calls] == ["rejected"]
+    assert len(questions(session)) == 2
+    assert files(agent) == {}
+
+
+def test_kimis_pipe_in_another_folder_is_asked_about_once(kimi: Starter) -> None:
+    (kimi.cwd / "sub dir").mkdir()
+    session = kimi(permissions="ask")
+    User(session, allow)
+    moved = use("Bash", {"command": "pwd 2>&1 | cat > ../moved", "cwd": str(kimi.cwd / "sub dir")})
+    assert done(session, moved) == ["execute"]
+    assert files(kimi) == {"moved": f"{kimi.cwd / 'sub dir'}\n".encode()}
 
 
 # ---- agents that act by themselves: their questions are the only ones

@@ -215,6 +215,15 @@ GOLDEN: dict[str, dict[str, Any]] = {
         "stops": {"None": 29, "cancelled": 3, "end_turn": 17},
         "texts": "a1adab183472",
     },
+    "goose": {
+        "sessions": 1,
+        "Message": 7,
+        "Question": 9,
+        "ToolCall": 9,
+        "TurnStart": 7,
+        "stops": {"end_turn": 7},
+        "texts": "bcde9cdec881",
+    },
     "kimi-code": {
         "sessions": 5,
         "Message": 63,
