@@ -455,6 +455,14 @@ def test_over_its_size_the_oldest_details_go_first_then_the_oldest_parts() -> No
         check_html(page)
 
 
+def test_what_an_agent_wrote_stays_in_its_box() -> None:
+    """A host typesets formulas: they are clipped, and make no links, styles or definitions."""
+    evil = r"$\raise 9em \rlap{\href{javascript:x}{Allow}}$ $\def\x{1}\class{a}{b}$ $\frac{1}{2}$"
+    page = to_html([TurnStart("k1", "k1", 1, "done", ()), Message("k2", "k1", "agent", (Text(evil),))])
+    assert '<div style="overflow:hidden"><p>' in page and r"\frac{1}{2}" in page
+    assert not re.search(r"\\(href|def|class)\b", page)
+
+
 # ---- hostile text ---------------------------------------------------------------------------------
 
 TAGS = frozenset(
@@ -466,7 +474,7 @@ TAGS = frozenset(
 )
 VOID = {"br", "hr", "img"}
 ATTRIBUTES = {
-    "div": {"class"},
+    "div": {"class", "style"},
     "a": {"href", "target", "rel", "title"},
     "img": {"src", "alt", "style"},
     "audio": {"src", "controls"},
@@ -476,7 +484,8 @@ ATTRIBUTES = {
 }
 DECLARATION = re.compile(
     r"text-align:(left|right|center)|opacity:[.\d]+|max-width:100%|background:rgba\([\d,.]+\)"
-    r"|(margin|padding|padding-left):[.\dem ]+|overflow-x:auto|display:block|color:#[0-9a-f]{6}"
+    r"|(margin|padding|padding-left):[.\dem ]+|overflow-x:auto|overflow:hidden|display:block"
+    r"|color:#[0-9a-f]{6}"
     r"|border-left:3px solid rgba\([\d,.]+\)|border:1px solid rgba\([\d,.]+\)|border-radius:4px"
     r"|list-style:none|font-family:monospace"
 )

@@ -6,6 +6,7 @@ Colours are those of the page: only borders, opacity and faint backgrounds, for 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from html import escape
 from itertools import groupby
@@ -17,6 +18,15 @@ from .links import is_link
 from .outline import outline
 from .prose import PRE, pre, render
 from .words import Words
+
+_BOX = "overflow:hidden"
+"""Hosts typeset formulas in what an agent wrote, and those can be drawn outside of their lines."""
+
+_FOREIGN_MATH = re.compile(
+    r"\\(?=(?:href|url|style|class|cssId|data|require|[gex]?def|let|futurelet|(?:re)?new(?:command|environment)"
+    r"|providecommand|mmlToken|bbox|enclose|includegraphics|html\w*|texttip|toggle|action)(?![A-Za-z]))"
+)
+"""Commands by which a formula could make links, styles or attributes, or change what others mean."""
 
 _BLUE, _GREY = "rgba(33,118,219", "rgba(127,127,127"
 _QUOTE = f"border-left:3px solid {_BLUE},.8);padding:.3em .8em 0;margin:.8em 0;background:{_BLUE},.08)"
@@ -56,9 +66,9 @@ def _block(block: Block) -> str:
 def _markup(block: Block) -> str:
     match block:
         case Prose(text, breaks):
-            return render(text, breaks=breaks)
+            return f'<div style="{_BOX}">{_tame(render(text, breaks=breaks))}</div>'
         case Line(label, text):
-            return f"<p>{_labelled(label, text)}</p>"
+            return f'<p style="{_BOX}">{_tame(_labelled(label, text))}</p>'
         case Code(text, language):
             return _diff(text) if language == "diff" else pre(text)
         case Link():
@@ -75,6 +85,11 @@ def _markup(block: Block) -> str:
             return _details(escape(label), blocks, style=f"{_FOLD};{_QUIET}" if quiet else _FOLD)
         case Tool():
             return _details(_tool_head(block), block.blocks, opened=block.open, style=_CARD)
+
+
+def _tame(markup: str) -> str:
+    """Formulas without those commands: a word joiner after the backslash leaves plain text."""
+    return _FOREIGN_MATH.sub("&#92;&#8288;", markup)
 
 
 def _labelled(label: str, text: str = "") -> str:
