@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from ...core import changes as ch
 from ...core import events as ev
 from ...core.attribution import (
+    TICK_NS,
     UNKNOWN,
     Call,
     Difference,
@@ -45,7 +46,8 @@ class CallClock:
         """When the last event came: a call that is reported when it is over began after that."""
 
     def turn_began(self) -> None:
-        self.began = self._quiet_since = time.time_ns()
+        self._quiet_since = time.time_ns()
+        self.began = self._quiet_since - TICK_NS
         self.spans, self._questions, self._answered = {}, {}, set()
 
     def see(self, event: ev.Event) -> None:
