@@ -176,7 +176,7 @@ def _pausing(future: Future[Any]) -> Iterator[Pause]:
             jobs.run_all()
             gate.check()
 
-        # A script that ignores Ctrl-C goes on doing so; a kernel ignores it between cells, and can be stopped.
+        # A script that ignores Ctrl-C goes on doing so. A kernel does between cells, and can be stopped.
         with nullcontext() if signal.getsignal(signal.SIGINT) is signal.SIG_IGN else gate:
             yield pause
         return
