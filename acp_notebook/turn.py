@@ -15,6 +15,7 @@ from .core.records import Diff, TokenUsage
 from .core.snapshot import Item, Message, Plan, TerminalRun, ToolCall, TurnStart
 from .errors import Timeout
 from .notebook import kernel
+from .notebook.interrupts import Gate
 from .presenting import display_turn, present
 from .showing import Shown
 
@@ -118,7 +119,7 @@ class Turn(Shown):
         """end_turn, cancelled, refusal, max_tokens, …; None while it runs, or if it failed."""
         if self._start is not None:
             return self._start.stop_reason
-        return "cancelled" if self.done and self._run.done.result() is None else None
+        return "cancelled" if self.done and self.error is None else None
 
     @property
     def limit(self) -> str | None:
@@ -130,12 +131,13 @@ class Turn(Shown):
         """queued, running, done, failed, abandoned."""
         if self._start is not None:
             return self._start.status
-        return "queued" if not self.done else "failed" if self._run.done.result() else "done"
+        return "queued" if not self.done else "failed" if self.error else "done"
 
     @property
     def error(self) -> Exception | None:
         """What it failed with."""
-        return self._run.done.result() if self.done else None
+        with Gate():
+            return self._run.done.result() if self.done else None
 
     @property
     def items(self) -> tuple[Item, ...]:
@@ -149,7 +151,8 @@ class Turn(Shown):
 
     @property
     def done(self) -> bool:
-        return self._run.done.done()
+        with Gate():  # a lock of the future's that an interrupt leaves taken would stop the loop thread
+            return self._run.done.done()
 
     def wait(self, timeout: float | None = None) -> Turn:
         """Wait for the end and give the turn back; raises what it failed with, or acp.Timeout."""

@@ -17,7 +17,7 @@ from playwright.sync_api import Page, expect, sync_playwright
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from tests.browser.conftest import NAMES  # noqa: E402
+from dev import CHROMIUM_NAMES  # noqa: E402
 from tests.browser.pages import LIMIT_S, NotebookPage, launched  # noqa: E402
 from tests.browser.servers import THEMES, Server, started  # noqa: E402
 
@@ -96,7 +96,7 @@ def shoot(page: Page, theme: str, target: Path) -> None:
 
 
 def make(theme: str) -> None:
-    chromium = next(filter(None, map(shutil.which, NAMES)))
+    chromium = next(filter(None, map(shutil.which, CHROMIUM_NAMES)))
     with (
         tempfile.TemporaryDirectory() as folder,
         started("lab", Path(folder)) as server,

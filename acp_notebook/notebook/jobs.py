@@ -22,15 +22,19 @@ class Job:
     function: Callable[[], Any]
     done: Future[Any] = field(default_factory=Future)
 
-    def run(self) -> None:
+    def run(self, gate: Gate) -> None:
+        """An interrupt ends the work alone: its result is handed on whole, or the future is cancelled."""
+        results: list[Any] = []
         with suppress(InvalidStateError):  # the asker cancelled it meanwhile: nobody waits for the result
             try:
-                self.done.set_result(self.function())
+                gate.run(lambda: results.append(self.function()))
             except Exception as error:
                 self.done.set_exception(error)
-            except BaseException:  # an interrupt is for the main thread, not for the one that awaits this
+            except BaseException:  # is for the main thread, not for the one that awaits this
                 self.done.cancel()
                 raise
+            else:
+                self.done.set_result(*results) if results else self.done.cancel()
 
 
 _jobs: deque[Job] = deque()
@@ -66,6 +70,6 @@ def run(job: Job) -> None:
 
 
 def _run(job: Job) -> None:
-    if not job.done.cancelled():
-        with Gate() as gate:
-            gate.run(job.run)
+    with Gate() as gate:
+        if not job.done.cancelled():
+            job.run(gate)

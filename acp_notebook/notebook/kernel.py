@@ -7,6 +7,7 @@ Works without Jupyter, too; then a wait is a plain one.
 from __future__ import annotations
 
 import asyncio
+import signal
 import time
 from collections.abc import Callable, Iterator
 from concurrent import futures
@@ -72,10 +73,10 @@ def wait(
                 with suppress(TimeoutError):
                     _until_done(future, grace, pause)
                 raise
+            return future.result()
     except KeyboardInterrupt:
         interrupted()  # it came before there was a way to pause, or after
         raise
-    return future.result()
 
 
 async def wait_async(
@@ -104,10 +105,12 @@ def attend(future: Future[Any]) -> None:
     is queued behind that cell by ipykernel up to 7.3, out of reach of a later wait in the same cell.
     """
     shell = _shell_here()
-    if shell is None or future.done():
+    if shell is None:
         return
     pump = _pump_of(shell)
     with Gate():  # what is held is also released
+        if future.done():
+            return
         pump.hold()
         future.add_done_callback(lambda _: shell.stream.io_loop.add_callback(pump.release))
 
@@ -165,9 +168,17 @@ class _Once:
 @contextmanager
 def _pausing(future: Future[Any]) -> Iterator[Pause]:
     """How the calling thread waits a moment for the future: a function of the seconds that it may take."""
-    shell = _shell_here()
+    shell, gate = _shell_here(), Gate()
     if shell is None:
-        yield lambda seconds: _pause(future, seconds)
+
+        def pause(seconds: float) -> None:
+            futures.wait((future,), seconds)
+            jobs.run_all()
+            gate.check()
+
+        # A script that ignores Ctrl-C goes on doing so. A kernel does between cells, and can be stopped.
+        with nullcontext() if signal.getsignal(signal.SIGINT) is signal.SIG_IGN else gate:
+            yield pause
         return
     pump = _pump_of(shell)
 
@@ -176,13 +187,8 @@ def _pausing(future: Future[Any]) -> Iterator[Pause]:
         jobs.run_all()
         gate.check()
 
-    with Gate() as gate, pump.held():  # in this order: the pump is set and reset within the gate
+    with gate, pump.held():  # in this order: the pump is set and reset within the gate
         yield turn
-
-
-def _pause(future: Future[Any], seconds: float) -> None:
-    futures.wait((future,), seconds)
-    jobs.run_all()
 
 
 def _until_done(future: Future[Any], timeout: float | None, pause: Pause) -> None:

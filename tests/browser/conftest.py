@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import BrowserContext, Error, expect, sync_playwright
 
+from dev import CHROMIUM_CURE, CHROMIUM_NAMES
 from tests.browser.pages import LIMIT_S, NotebookPage, launched
 from tests.browser.pairwise import each_once, pairwise
 from tests.browser.servers import KERNELS, THEMES, Server, started
@@ -35,7 +36,6 @@ COMBINED: dict[str, Sequence[Sequence[str]]] = {
 }
 """Arguments of tests that stand for a combination of these."""
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 SHOTS = Path(os.environ.get("ACP_TEST_SCREENSHOTS") or ROOT / ".cache" / "screenshots")
 
 EVERY_RUN = {
@@ -117,9 +117,9 @@ def missing(why: str) -> None:
 
 @pytest.fixture(scope="session")
 def chromium() -> str:
-    found = os.environ.get("ACP_TEST_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
+    found = os.environ.get("ACP_TEST_CHROMIUM") or next(filter(None, map(shutil.which, CHROMIUM_NAMES)), None)
     if found is None:
-        missing("no Chromium on the PATH (ACP_TEST_CHROMIUM names one)")
+        missing(f"no Chromium here; to install one: {CHROMIUM_CURE}")
     return str(found)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -22,6 +23,8 @@ from jupyter_client.blocking.client import BlockingKernelClient
 from jupyter_client.kernelspec import KernelSpec
 from jupyter_client.manager import KernelManager
 
+from tests.waiting import wait_until
+
 ROOT = Path(__file__).resolve().parents[2]
 
 VERSIONS = {"6.29": "ipykernel==6.29.*", "7.3": "ipykernel==7.3.*", "newest": "ipykernel"}
@@ -30,7 +33,13 @@ VERSIONS = {"6.29": "ipykernel==6.29.*", "7.3": "ipykernel==7.3.*", "newest": "i
 LIMIT_S = 60.0
 """For every wait: much longer than any of them takes, also on a busy machine."""
 
+STDERR_MAX = 8_000
+
 Message = dict[str, Any]
+
+
+class Lost(AssertionError):
+    """A kernel died, or does not answer any more."""
 
 
 class CannotMake(Exception):
@@ -94,10 +103,12 @@ class Result:
 class Front:
     """A front end of one kernel. Results are filled as messages are read; reading stops when it may."""
 
-    def __init__(self, manager: KernelManager, client: BlockingKernelClient) -> None:
+    def __init__(self, manager: KernelManager, client: BlockingKernelClient, stderr: Path) -> None:
         self._manager = manager
         self._client = client
+        self._stderr_file = stderr
         self._results: dict[str, Result] = {}
+        self.lost = False
 
     # ---- requests: each returns the id that its result goes by
 
@@ -181,11 +192,23 @@ class Front:
     def _read_until(self, condition: Callable[[], bool], what: str) -> None:
         deadline = time.monotonic() + LIMIT_S
         while not condition():
-            assert time.monotonic() < deadline, f"waited {LIMIT_S:g} s in vain for {what}: {self._results}"
-            assert self._manager.is_alive(), f"the kernel died before {what}"
+            if time.monotonic() > deadline:
+                raise Lost(f"waited {LIMIT_S:g} s in vain for {what}; the kernel's stack:\n{self._stack()}")
+            if not self._manager.is_alive():
+                raise Lost(f"the kernel died before {what}; the end of its stderr:\n{self._stderr()}")
             self._read(self._client.iopub_channel, 0.05)
             self._read(self._client.shell_channel, 0)
             self._read(self._client.control_channel, 0)
+
+    def _stack(self) -> str:
+        """What each thread of a kernel that hangs does; it ends with that."""
+        self._manager.provisioner.process.send_signal(signal.SIGABRT)  # type: ignore[union-attr]
+        wait_until(lambda: not self._manager.is_alive(), "the end of the kernel")
+        return self._stderr()
+
+    def _stderr(self) -> str:
+        self.lost = True
+        return self._stderr_file.read_text(errors="replace")[-STDERR_MAX:]
 
     def _read(self, channel: Any, seconds: float) -> None:
         try:
@@ -206,6 +229,7 @@ def started(python: Path, folder: Path) -> Iterator[Front]:
     argv = [str(python), "-m", "ipykernel_launcher", "-f", "{connection_file}"]
     manager._kernel_spec = KernelSpec(argv=argv, display_name="test", language="python")
     env = {**os.environ, "PYTHONPATH": str(ROOT), "IPYTHONDIR": str(folder), "HOME": str(folder)}
+    env |= {"PYTHONFAULTHANDLER": "1"}  # so that a kernel that hangs can say where
     env.pop("ACP_NOTEBOOK_HEADLESS", None)
     with (folder / "stderr").open("w") as stderr:
         manager.start_kernel(env=env, stdout=subprocess.DEVNULL, stderr=stderr)
@@ -213,7 +237,7 @@ def started(python: Path, folder: Path) -> Iterator[Front]:
     client.start_channels()
     try:
         client.wait_for_ready(timeout=LIMIT_S)
-        yield Front(manager, client)
+        yield Front(manager, client, folder / "stderr")
     finally:
         client.stop_channels()
         manager.shutdown_kernel(now=True)

@@ -232,9 +232,9 @@ def _module(path: Path, *, node: tuple[int, int] = (20, 0), big: bool = False) -
         reason = f"{path.name} is a download of over 300 MB: `dev.py test --full --agents` installs it"
         _absent(reason, "ACP_TEST_REQUIRE_BIG_AGENTS")
     if not found.exists():
-        _absent(f"no {path} in {folder}: `dev.py test --agents` installs the real agents")
+        _absent(f"{path} is not in {folder}")
     if _node_version() < node:
-        _absent(f"no node {node[0]}.{node[1]} or newer on the PATH: `dev.py test --agents` provides one")
+        _absent(f"no node {node[0]}.{node[1]} or newer on the PATH")
     return found
 
 
@@ -250,7 +250,7 @@ def _node_version() -> tuple[int, ...]:
 def _absent(reason: str, required: str = "ACP_TEST_REQUIRE_AGENTS") -> NoReturn:
     if os.environ.get(required) == "1":
         pytest.fail(reason)
-    pytest.skip(reason)
+    pytest.skip("to run real agents: python3 dev.py test --agents")  # one text, so that it is told once
 
 
 def _path() -> str:
