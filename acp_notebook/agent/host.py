@@ -33,7 +33,7 @@ from ..errors import (
     UsageError,
 )
 from ..wire import v1
-from . import loop
+from . import loop, temporary_folders
 from .audit_file import AuditFile
 from .client import Client
 from .connection import Connection, Tap
@@ -45,6 +45,7 @@ from .recordings.replay import Replay
 from .recovery import Recovery
 from .session_store import SessionStore
 from .signing_in import SigningIn
+from .threads import on_a_thread
 from .transport import Transport
 
 T = TypeVar("T")
@@ -167,6 +168,7 @@ class AgentHost:
 
     async def start(self) -> None:
         loop.at_exit(self, self.end_now, self.kill)
+        self.background(on_a_thread(temporary_folders.sweep))
         async with self.starting:
             try:
                 await self.connect()
