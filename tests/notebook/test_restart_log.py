@@ -1,0 +1,31 @@
+"""A kernel that is restarted in mid-turn leaves no traceback in the server's terminal."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from jupyter_client.manager import KernelManager
+
+from tests.agent.process_helpers import ROOT, WAIT_S
+
+PROMPT = "import acp_notebook as acp\ns = acp.connect('demo', undo=False)\ns.prompt('/slow 600')"
+
+
+def test_a_restart_in_mid_turn_logs_no_error(tmp_path: Path) -> None:
+    manager = KernelManager(connection_file=str(tmp_path / "connection.json"))
+    log = tmp_path / "log"
+    with log.open("wb") as file:
+        manager.start_kernel(env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=file, stderr=file)
+        client = manager.client()
+        try:
+            client.start_channels()
+            client.wait_for_ready(timeout=WAIT_S)
+            client.execute(PROMPT)
+            while "tick1" not in str(client.get_iopub_msg(timeout=WAIT_S)["content"]):
+                pass
+            manager.shutdown_kernel(restart=True)
+        finally:
+            client.stop_channels()
+            manager.shutdown_kernel(now=True)
+    assert "Traceback" not in log.read_text()
