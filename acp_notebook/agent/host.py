@@ -26,6 +26,7 @@ from ..errors import (
     AgentDied,
     AgentError,
     AgentNotFound,
+    AuthenticationRequired,
     Error,
     ProtocolError,
     SessionClosed,
@@ -38,7 +39,7 @@ from .audit_file import AuditFile
 from .client import Client
 from .connection import Connection, Tap
 from .conversation import Conversation
-from .known_agents import quirks
+from .known_agents import quirks, start_hints
 from .mcp_servers import Servers, check_taken
 from .recordings import deeds
 from .recordings.replay import Replay
@@ -172,6 +173,12 @@ class AgentHost:
         async with self.starting:
             try:
                 await self.connect()
+                start_hints.last.pop(self.name, None)
+            except Error as error:
+                start_hints.last[self.name] = str(error)
+                self._close_tap()
+                loop.forget(self)
+                raise
             except BaseException:
                 self._close_tap()
                 loop.forget(self)
@@ -215,7 +222,8 @@ class AgentHost:
     def _died_at_start(self, died: AgentDied) -> AgentDied:
         """It is perhaps no agent, or wants other arguments: what it printed says that best."""
         hint = "it ended before it introduced itself: is it an ACP agent, and are these its arguments?"
-        text = "\n".join([str(died), *self._printed(), hint])
+        known = start_hints.hint(f"{died}\n{died.stderr}")
+        text = "\n".join([str(died), *self._printed(), f"hint: {known}" if known else hint])
         return AgentDied(
             self.launch.redactor.text(text),
             exit_code=died.exit_code,
@@ -292,10 +300,21 @@ class AgentHost:
         self._opening.append(conversation)
         try:
             return read(await self.request(asked))
+        except AuthenticationRequired:
+            raise
+        except AgentError as error:
+            raise self._failed_to_open(error) from None
         except v1.Malformed as error:
             raise ProtocolError(f"{asked[0]}: the agent's answer cannot be used ({error})") from None
         finally:
             self._opening.remove(conversation)
+
+    def _failed_to_open(self, error: AgentError) -> AgentError:
+        """Many agents start what they are made of only now, and tell the reason on stderr alone."""
+        told = start_hints.explanation(self.launch.redactor.text(self.stderr_text()))
+        text = "\n".join(filter(None, [str(error), told]))
+        start_hints.last[self.name] = text
+        return AgentError(text, code=error.code, data=error.data)
 
     def _not_open(self, id: str) -> None:
         if any(conversation.id == id for conversation in self.conversations):
