@@ -299,7 +299,9 @@ class AgentHost:
             self._early.clear()
         self._opening.append(conversation)
         try:
-            return read(await self.request(asked))
+            facts = read(await self.request(asked))
+            start_hints.last.pop(self.name, None)
+            return facts
         except AuthenticationRequired:
             raise
         except AgentError as error:

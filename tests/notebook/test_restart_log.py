@@ -9,7 +9,15 @@ from jupyter_client.manager import KernelManager
 
 from tests.agent.process_helpers import ROOT, WAIT_S
 
-PROMPT = "import acp_notebook as acp\ns = acp.connect('demo', undo=False)\ns.prompt('/slow 600')"
+PROMPT = """
+import time
+import acp_notebook as acp
+turn = acp.connect('demo', undo=False).start('/slow 600')
+while 'tick' not in turn.text:
+    time.sleep(0.05)
+print('it is at work', flush=True)
+turn.wait()
+"""
 
 
 def test_a_restart_in_mid_turn_logs_no_error(tmp_path: Path) -> None:
@@ -22,7 +30,7 @@ def test_a_restart_in_mid_turn_logs_no_error(tmp_path: Path) -> None:
             client.start_channels()
             client.wait_for_ready(timeout=WAIT_S)
             client.execute(PROMPT)
-            while "tick1" not in str(client.get_iopub_msg(timeout=WAIT_S)["content"]):
+            while "it is at work" not in str(client.get_iopub_msg(timeout=WAIT_S)["content"]):
                 pass
             manager.shutdown_kernel(restart=True)
         finally:
