@@ -118,6 +118,8 @@ def __getattr__(name: str) -> Any:
     home = _HOME.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name == "connect":  # agents are started by the guardian: it gets ready while the rest is imported
+        import_module(".agent.processes.guard", __name__).guardian().prepare()
     module = import_module(f".{home}", __name__)
     value = getattr(module, name) if hasattr(module, name) else import_module(f".{home}.{name}", __name__)
     globals()[name] = value

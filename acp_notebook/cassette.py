@@ -5,15 +5,13 @@ Knows no connection: `connecting` asks it which recording to play, where, or whe
 
 from __future__ import annotations
 
-import atexit
 import math
 import os
-import shutil
-import tempfile
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
+from .agent import temporary_folders
 from .agent.recordings.recording import Recording, read
 from .agent.recordings.replay import Replay
 from .agent.recordings.replay_difference import Match
@@ -96,9 +94,9 @@ class Cassette:
 
 def scratch_folder() -> str:
     """A fresh folder that is gone when Python ends."""
-    folder = os.path.realpath(tempfile.mkdtemp(prefix="acp-cassette-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return folder
+    folder = temporary_folders.make("acp-cassette-") / "folders"
+    folder.mkdir()
+    return os.fspath(folder)
 
 
 def _inside(base: str, there: str, number: int) -> str:

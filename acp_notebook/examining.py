@@ -168,11 +168,15 @@ def _place_name(in_kernel: bool, headless: bool | None) -> str:
 
 
 def _agents() -> Iterable[Finding]:
+    from .agent.known_agents import start_hints
     from .listing import agents
 
     table = agents()
     if table.warning is not None:
         yield Finding("your own agents", table.warning, True, "mend the file that it names")
+    for name, problem in start_hints.last.items():
+        advice = start_hints.hint(problem) or "see what it printed, and agent.stderr"
+        yield Finding(name, f"its last start failed: {problem}", True, advice)
     ready = [it for it in table if it.ready]
     for it in ready:
         missing = f"; {it.missing}" if it.missing else ""

@@ -21,7 +21,7 @@ from .core.limits import Limits
 from .core.prompt import content_of, fitted
 from .core.records import Command, ConfigOption, Content, Mode, Usage
 from .core.snapshot import Compaction, Item, Notice, Snapshot
-from .errors import SessionClosed, Timeout, UsageError
+from .errors import AgentError, SessionClosed, Timeout, UsageError
 from .notebook import kernel
 from .notebook.content import contents
 from .presenting import can_be_asked, display_session, may_be_asked_by_text, present
@@ -395,9 +395,16 @@ class Config(MutableMapping[str, "str | bool"]):
 
     def __setitem__(self, id: str, value: str | bool) -> None:
         option = self._option(id)
-        if not option.takes(value):
-            raise UsageError(f"{id!r} cannot be {value!r}; it may be {', '.join(map(repr, option.values))}")
-        self._conversation.host.home.call(self._conversation.set_config(option, value))
+        listed = option.takes(value)
+        refused = f"{id!r} cannot be {value!r}; it may be {', '.join(map(repr, option.values))}"
+        if not listed and (option.type == "boolean" or not isinstance(value, str)):
+            raise UsageError(refused)
+        try:
+            self._conversation.host.home.call(self._conversation.set_config(option, value))
+        except AgentError as error:  # some agents take more than they list: so they are asked first
+            if listed:
+                raise
+            raise UsageError(f"{refused} ({error})") from None
 
     def __delitem__(self, id: str) -> None:
         raise UsageError("an agent's option can be set, not removed")

@@ -183,7 +183,7 @@ def test_an_agent_of_ones_own_starts_by_its_name_with_its_variables(
     write(
         folder,
         f"[defaults]\nagent = 'mine'\n[agents.mine]\ncommand = [{sys.executable!r}, {str(agent)!r}]\n"
-        f"cwd = {str(work)!r}\nenv = {{ MY_VARIABLE = 'is ${{SOURCE}}' }}\n",
+        f"cwd = {str(work)!r}\nenv = {{ MY_TOKEN = 'is ${{SOURCE}}' }}\n",
     )
     with pytest.raises(acp.UsageError, match="the agent mine wants the environment variable SOURCE"):
         acp.connect("mine")
@@ -192,8 +192,8 @@ def test_an_agent_of_ones_own_starts_by_its_name_with_its_variables(
     for name in ("mine", None):
         with acp.connect(name, record=recorded) as session:
             assert session.agent.name == "mine" and session.cwd == str(work)
-            assert session.prompt("backwards env MY_VARIABLE").text == "is here"[::-1]
-            assert session.prompt("env MY_VARIABLE").text == "[redacted]"
+            assert session.prompt("backwards env MY_TOKEN").text == "is here"[::-1]
+            assert session.prompt("env MY_TOKEN").text == "[redacted]"
         assert "is here" not in recorded.read_text()
     assert "mine" in acp.agents()
     with pytest.raises(acp.AgentNotFound, match="Did you mean 'mine'"):

@@ -67,8 +67,9 @@ OUTSIDE: dict[str, set[str]] = {
 }
 """What is not the standard library's, and may be used there all the same."""
 
-ALONE = "agent/processes/guardian.py"
-"""Runs as a process of its own, from its file: it has nothing but the standard library."""
+ALONE = {"guardian", "supervisor"}
+"""Modules of `agent/processes` that run as processes of their own: they have each other and the standard
+library, nothing else."""
 
 
 def modules() -> list[str]:
@@ -120,7 +121,11 @@ def test_only_named_libraries_are_used(module: str) -> None:
 
 
 def test_the_guardian_needs_nothing_but_the_standard_library() -> None:
-    assert parts_used(ALONE) == outside_used(ALONE) == set()
+    for name in ALONE:
+        module = f"agent/processes/{name}.py"
+        used = {it for it in imports(module) if it.split(".")[0] == NAME}
+        assert used <= {f"{NAME}.agent.processes.{other}" for other in ALONE}
+        assert outside_used(module) == set()
 
 
 def test_core_has_no_clock_no_chance_and_no_input_or_output() -> None:

@@ -6,6 +6,7 @@ Decides nothing itself. A request that is not built is refused at once: a silent
 from __future__ import annotations
 
 import contextlib
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Raw
@@ -28,6 +29,12 @@ if TYPE_CHECKING:
 DENIED = -32001
 """The user, or the user's policy, said no. The protocol has no number for that."""
 
+UNKNOWN_SHOWN = 20
+"""Notifications of one unknown method that are shown; some agents send one with every chunk."""
+
+UNKNOWN_KEPT = 400
+"""Characters of each that follows, in `agent.stray`."""
+
 _SERVED = {
     "session/request_permission": "_permission",
     "elicitation/create": "_elicitation",
@@ -46,6 +53,8 @@ class Client:
 
     def __init__(self, host: AgentHost) -> None:
         self._host = host
+        self._seen: Counter[str] = Counter()
+        """Notifications that we do not know."""
 
     def notified(self, method: str, params: Raw) -> None:
         if method == "session/update":
@@ -53,6 +62,17 @@ class Client:
         elif method == "elicitation/complete":
             with contextlib.suppress(v1.Malformed):
                 self._host.elicitation_completed(v1.read_elicitation_complete(params))
+        else:
+            self._unknown(method, params)
+
+    def _unknown(self, method: str, params: Raw) -> None:
+        """Kept, and shown in the session that it names, or in all; a flood of one kind is only kept."""
+        self._seen[method] += 1
+        if method.startswith("$/") or self._seen[method] > UNKNOWN_SHOWN:
+            head = bytes(params)[:UNKNOWN_KEPT].decode("utf-8", "replace")
+            self._host.stray.append(self._host.launch.redactor.text(f"{method} {head}"))
+            return
+        self._host.update(*v1.read_unknown_notification(method, params))
 
     async def requested(self, method: str, params: Raw) -> Any:
         serve = getattr(self, _SERVED.get(method, ""), None)

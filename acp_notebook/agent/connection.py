@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -17,7 +18,7 @@ from msgspec import UNSET, Raw
 from ..core.redaction import Redactor
 from ..errors import AgentDied, AgentError, CassetteMismatch, ProtocolError
 from ..wire import jsonrpc, v1
-from ..wire.jsonrpc import Answer, Garbage, Id, Notification, Request, RpcError
+from ..wire.jsonrpc import Answer, Garbage, Id, Notification, Request, RpcError, Unaddressed
 from .recordings import deeds
 from .transport import Ending, Transport
 
@@ -30,6 +31,21 @@ STDERR_LINES = 10
 MAX_UNSENT = 256 * 1024 * 1024
 """Bytes that an agent may leave unread before we give it up: it will not read them any more."""
 
+
+DETAIL_CHARS = 1000
+"""Of an error's data; the error itself has all of them."""
+
+_REASONS = ("reason", "message", "details", "detail", "error", "suggestion")
+"""Where agents say in an error's data what happened."""
+
+NULL_ID_S = 5.0
+"""After an error with the id null: if nothing more comes in this time, the only open request counts as the
+one that the agent could not read."""
+
+NULL_ID_BEGUN_S = 60.0
+"""The same for a request that the agent has begun to work on: it may be at a long command."""
+
+_BRING_UPDATES = frozenset({"session/prompt", "session/load"})
 
 NO_SECRETS = Redactor()
 
@@ -90,6 +106,10 @@ class Connection:
         self._peer = jsonrpc.Peer()
         self._waiting: dict[int, Answered] = {}
         self._written = 0
+        self._messages = 0
+        """How many have arrived."""
+        self._sent_at: dict[int, int] = {}
+        """Of each open request: how many had arrived when it was sent."""
         self._ends: dict[int, int] = {}
         """Of each open request: how many bytes had been written when its last character was."""
         self._tasks: set[asyncio.Task[None]] = set()
@@ -115,6 +135,7 @@ class Connection:
             answered(None, _untaken(self._error))
             return id
         self._waiting[id] = answered
+        self._sent_at[id] = self._messages
         self._ends[id] = self._written + len(data.rstrip())
         self._write(data)
         return id
@@ -142,6 +163,7 @@ class Connection:
     def withdraw(self, id: int) -> None:
         """Stop waiting for an answer, and tell the agent so."""
         self._ends.pop(id, None)
+        self._sent_at.pop(id, None)
         if self._waiting.pop(id, None) is not None:
             self.notify(v1.cancel_request(id))
 
@@ -181,6 +203,7 @@ class Connection:
                     self._handler.unreadable(what)
 
     def _take(self, message: jsonrpc.Incoming) -> None:
+        self._messages += 1
         if type(message) is Notification:  # first and without a match: this is what every chunk comes as
             if message.method == "$/cancel_request":
                 self._withdrawn(message.params)
@@ -192,12 +215,15 @@ class Connection:
                 self._answer(message)
             case Request():
                 self._request(message)
+            case Unaddressed():
+                self._unaddressed(message)
             case Garbage():
                 self._unreadable(message)
 
     def _answer(self, answer: Answer) -> None:
         answered = self._waiting.pop(answer.id, None)
         self._ends.pop(answer.id, None)
+        self._sent_at.pop(answer.id, None)
         if answered is None:
             return
         if answer.unreadable is not None:
@@ -207,6 +233,27 @@ class Connection:
             answered(None, _error_of(answer.error, answer.method, self._redactor))
         else:
             answered(answer.result, None)
+
+    def _unaddressed(self, message: Unaddressed) -> None:
+        """Agents answer so to notifications, too, which have no answer: that must fail no living turn."""
+        if len(self._waiting) == 1:
+            (id,) = self._waiting
+            method = self._peer.method_of(id) or ""
+            if method not in _BRING_UPDATES:
+                self._answer(Answer(id, method, Raw(b"null"), message.error))
+                return
+            begun = self._sent_at.get(id) != self._messages - 1
+            self._fail_if_silent(id, NULL_ID_BEGUN_S if begun else NULL_ID_S, message.error)
+        why = f"an error that answers no request: {message.error.message}"
+        self._handler.unreadable(Garbage(message.head, why))
+
+    def _fail_if_silent(self, id: int, seconds: float, error: RpcError) -> None:
+        def fail() -> None:
+            if self._messages == messages and self._error is None:
+                self._answer(Answer(id, self._peer.method_of(id) or "", Raw(b"null"), error))
+
+        messages = self._messages
+        asyncio.get_running_loop().call_later(seconds, fail)
 
     def _request(self, request: Request) -> None:
         if len(self._tasks) >= MAX_OPEN_REQUESTS:
@@ -254,7 +301,7 @@ class Connection:
 
     def _unreadable(self, line: Garbage) -> None:
         if line.id is not UNSET:
-            self._write(self._peer.error(line.id, RpcError(jsonrpc.PARSE_ERROR, line.why)))
+            self._write(self._peer.error(line.id, RpcError(line.code, line.why)))
         self._handler.unreadable(line)
 
     # ---- end -----------------------------------------------------------------------------
@@ -290,11 +337,21 @@ def _untaken(error: Exception) -> Exception:
 
 
 def _error_of(error: RpcError, method: str, redactor: Redactor) -> Exception:
-    # Agents on the TypeScript SDK say what happened in `details`; their message is "Internal error".
-    data = error.data.get("details") if isinstance(error.data, dict) else error.data
-    detail = f" ({data})" if isinstance(data, str) and data else ""
-    text = redactor.text(f"{method}: {error.message}{detail}")
+    detail = _detail(redactor.plain(error.data), error.message)
+    text = redactor.text(f"{method}: {error.message}") + (f" ({detail})" if detail else "")
     return AgentError(text, code=error.code, data=redactor.plain(error.data))
+
+
+def _detail(data: Any, message: str) -> str:
+    """What the error's data say, bounded: many agents have "Internal error" for a message."""
+    if isinstance(data, dict):
+        texts = [data[key] for key in _REASONS if isinstance(data.get(key), str)]
+        data = "; ".join(dict.fromkeys(texts)) or (json.dumps(data, ensure_ascii=False) if data else "")
+    elif not isinstance(data, str):
+        data = "" if data is None else json.dumps(data, ensure_ascii=False)
+    text = " ".join(data.split())
+    text = text if len(text) <= DETAIL_CHARS else f"{text[:DETAIL_CHARS]}…"
+    return "" if text in message else text
 
 
 def _error_of_ending(ending: Ending, redactor: Redactor = NO_SECRETS) -> Exception:

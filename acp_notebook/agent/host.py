@@ -26,6 +26,7 @@ from ..errors import (
     AgentDied,
     AgentError,
     AgentNotFound,
+    AuthenticationRequired,
     Error,
     ProtocolError,
     SessionClosed,
@@ -33,18 +34,19 @@ from ..errors import (
     UsageError,
 )
 from ..wire import v1
-from . import loop
+from . import loop, temporary_folders
 from .audit_file import AuditFile
 from .client import Client
 from .connection import Connection, Tap
 from .conversation import Conversation
-from .known_agents import quirks
+from .known_agents import quirks, start_hints
 from .mcp_servers import Servers, check_taken
 from .recordings import deeds
 from .recordings.replay import Replay
 from .recovery import Recovery
 from .session_store import SessionStore
 from .signing_in import SigningIn
+from .threads import on_a_thread
 from .transport import Transport
 
 T = TypeVar("T")
@@ -167,9 +169,16 @@ class AgentHost:
 
     async def start(self) -> None:
         loop.at_exit(self, self.end_now, self.kill)
+        self.background(on_a_thread(temporary_folders.sweep))
         async with self.starting:
             try:
                 await self.connect()
+                start_hints.last.pop(self.name, None)
+            except Error as error:
+                start_hints.last[self.name] = str(error)
+                self._close_tap()
+                loop.forget(self)
+                raise
             except BaseException:
                 self._close_tap()
                 loop.forget(self)
@@ -213,7 +222,8 @@ class AgentHost:
     def _died_at_start(self, died: AgentDied) -> AgentDied:
         """It is perhaps no agent, or wants other arguments: what it printed says that best."""
         hint = "it ended before it introduced itself: is it an ACP agent, and are these its arguments?"
-        text = "\n".join([str(died), *self._printed(), hint])
+        known = start_hints.hint(f"{died}\n{died.stderr}")
+        text = "\n".join([str(died), *self._printed(), f"hint: {known}" if known else hint])
         return AgentDied(
             self.launch.redactor.text(text),
             exit_code=died.exit_code,
@@ -289,11 +299,24 @@ class AgentHost:
             self._early.clear()
         self._opening.append(conversation)
         try:
-            return read(await self.request(asked))
+            facts = read(await self.request(asked))
+            start_hints.last.pop(self.name, None)
+            return facts
+        except AuthenticationRequired:
+            raise
+        except AgentError as error:
+            raise self._failed_to_open(error) from None
         except v1.Malformed as error:
             raise ProtocolError(f"{asked[0]}: the agent's answer cannot be used ({error})") from None
         finally:
             self._opening.remove(conversation)
+
+    def _failed_to_open(self, error: AgentError) -> AgentError:
+        """Many agents start what they are made of only now, and tell the reason on stderr alone."""
+        told = start_hints.explanation(self.launch.redactor.text(self.stderr_text()))
+        text = "\n".join(filter(None, [str(error), told]))
+        start_hints.last[self.name] = text
+        return AgentError(text, code=error.code, data=error.data)
 
     def _not_open(self, id: str) -> None:
         if any(conversation.id == id for conversation in self.conversations):

@@ -21,6 +21,12 @@ from .turn_queue import TurnRun
 if TYPE_CHECKING:
     from .conversation import Conversation
 
+REFUSED = (
+    "The agent has dropped this prompt and what followed it from the conversation: the next prompt goes "
+    "on from before them."
+)
+"""What the protocol says of the stop reason `refusal`."""
+
 UNKNOWN_WHETHER_BEGUN = (
     "It said nothing after the prompt, so it is not known whether it had begun with it: look at what was "
     "changed before you send it again."
@@ -72,7 +78,10 @@ class Prompting:
         return not (run.restarted or run.cancelling or closed)
 
     def _over(self, run: TurnRun, result: Raw | None, error: Exception | None) -> None:
-        self._conversation.turn_over(run, *_turn_end(run, result, error, self._conversation.host.quirks))
+        end, failure = _turn_end(run, result, error, self._conversation.host.quirks)
+        if end.stop_reason == "refusal":
+            self._conversation.apply(ev.NoticeGiven("warning", "The agent refused", REFUSED, "client"))
+        self._conversation.turn_over(run, end, failure)
 
     async def _send_later(self, run: TurnRun, wait: float) -> None:
         await asyncio.sleep(wait)

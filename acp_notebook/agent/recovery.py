@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 DEFER_S = 30.0
 """A restart for a stuck session waits this long for other sessions' turns on the same agent."""
 
+LOADED = "Some agents now run again what was interrupted: see what it does. The session was loaded."
+"""openhands does."""
+
 
 class Recovery:
     """Brings one agent back."""
@@ -118,7 +121,7 @@ class Recovery:
                 pass  # it does not know the session any more; the next way may do
         if can.load:
             try:
-                return await self._host.load_history(conversation, id), "The session was loaded."
+                return await self._host.load_history(conversation, id), LOADED
             except AuthenticationRequired:
                 raise
             except (AgentError, ProtocolError):

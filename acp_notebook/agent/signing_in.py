@@ -196,8 +196,9 @@ class SigningIn:
     # ---- in a terminal --------------------------------------------------------------------------
 
     async def _watch(self) -> None:
-        """As long as a sign-in is wanted, see whether one in a terminal has ended."""
+        """As long as a sign-in is wanted, see whether one in a terminal has begun or ended."""
         while self._now is not None and not self._host.closed:
+            await on_a_thread(self._scripts.serve)
             for name, code in (await on_a_thread(self._scripts.ended)).items():
                 if code == 0:
                     self.passed()

@@ -34,8 +34,9 @@ class McpServer:
 
     @property
     def variables(self) -> tuple[tuple[str, str], ...]:
-        """Names with values, which may be secrets."""
-        return (*self.env.items(), *self.headers.items())
+        """Names with values, which may be secrets, or hold one."""
+        address = (("url", self.url),) if self.url else ()
+        return (*self.env.items(), *self.headers.items(), *address)
 
 
 def read_servers(value: Any) -> tuple[McpServer | str, ...]:

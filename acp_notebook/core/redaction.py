@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from .variables import can_be_hidden, holds_secret, names_secret
+from .secret_forms import encoded_forms, secret_parts
+from .variables import can_be_hidden, names_secret
 
 REDACTED = "[redacted]"
 
@@ -29,10 +31,13 @@ Secret = str | re.Pattern[str]
 
 
 class Redactor:
-    """Takes secrets out: the values of `env=`, the user's own, and the fields that carry credentials."""
+    """Takes secrets out: those of `env=`, the user's own, and the fields that carry credentials."""
 
     def __init__(self, env: Mapping[str, str] | None = None, secrets: Iterable[Secret] = ()) -> None:
         self._values: set[str] = set()
+        self._sorted: list[str] = []
+        self._firsts: frozenset[str] = frozenset()
+        self._longest = 0
         self._pattern: re.Pattern[str] | None = None
         given = list(secrets)
         self._patterns = [it for it in given if isinstance(it, re.Pattern)]
@@ -45,11 +50,11 @@ class Redactor:
         self._learn({value for value in values if can_be_hidden(value)})
 
     def learn_variables(self, variables: Iterable[tuple[str, str]]) -> None:
-        """Names with their values, of which those are secrets that do not read as a setting (`variables`)."""
-        self._learn({value for name, value in variables if holds_secret(name, value)})
+        """Names with their values: those that are secrets (`variables`), and the secrets in the others."""
+        self.learn(part for name, value in variables for part in secret_parts(name, value))
 
     def _learn(self, values: set[str]) -> None:
-        values = set(values)
+        values = values | {form for value in values for form in encoded_forms(value)}
         for _ in range(2):  # also as JSON in a text has them, and as a broken line has that text
             values |= {_escaped(value, ascii=ascii) for value in values for ascii in (False, True)}
         if values <= self._values:
@@ -58,6 +63,9 @@ class Redactor:
         # Longest first, so that a secret inside another one does not leave the rest of it standing.
         longest_first = sorted(self._values, key=lambda value: (-len(value), value))
         self._pattern = re.compile("|".join(map(self._one, longest_first)))
+        self._sorted = sorted(self._values)
+        self._firsts = frozenset(value[0] for value in self._values)
+        self._longest = len(longest_first[0])
 
     def _one(self, value: str) -> str:
         is_word = value not in self._own and _WORD.fullmatch(value)
@@ -85,7 +93,14 @@ class Redactor:
 
     def tail(self, text: str) -> int:
         """How many characters at its end may be the beginning of a secret."""
-        return max((_overlap(text, value) for value in self._values), default=0)
+        for at in range(max(0, len(text) - self._longest + 1), len(text)):
+            if text[at] not in self._firsts:
+                continue
+            end = text[at:]
+            found = bisect(self._sorted, end)  # the first that comes after it: only that can begin with it
+            if found < len(self._sorted) and self._sorted[found].startswith(end):
+                return len(end)
+        return 0
 
     def plain(self, value: Any) -> Any:
         """Plain JSON with the secrets taken out of every text in it."""
@@ -144,17 +159,6 @@ class Stream:
         """Nothing follows: what was held back is no secret."""
         held, self._held = self._held, ""
         return held
-
-
-def _overlap(text: str, secret: str) -> int:
-    """The length of the longest end of the text that the secret begins with."""
-    end = text[-(len(secret) - 1) :] if len(secret) > 1 else ""
-    at = end.find(secret[0]) if end else -1
-    while at >= 0:
-        if secret.startswith(end[at:]):
-            return len(end) - at
-        at = end.find(secret[0], at + 1)
-    return 0
 
 
 def _escaped(value: str, *, ascii: bool) -> str:

@@ -1,8 +1,8 @@
-"""Which variables hold secrets: by their name, and by the shape and the length of their value.
+"""Which variables hold secrets: those whose name says so, and those whose value looks random.
 
-Pure. Knows nothing of where a secret is taken out (`redaction`). In doubt it is one: only a short value that
-reads as a setting (`us-east-1`, `8080`), of a variable whose name says that it is one (`REGION`, `PORT`), is
-none, and a few words that stand in every text. To take those out would hide nothing and spoil much.
+Pure. Knows nothing of where a secret is taken out (`redaction`). Everything else is a setting (`USER`,
+`MODEL_PROVIDER`, a model's name, an address): to take it out would hide nothing, and spoil texts, diffs and
+file names that have the same word in them.
 """
 
 from __future__ import annotations
@@ -12,74 +12,22 @@ import re
 SHORTEST_SECRET = 4
 """Values that are shorter would be found in any text, and hide nothing."""
 
-LONGEST_SETTING = 15
-"""Whatever is longer counts as a secret, however it reads."""
+SHORTEST_RANDOM = 16
+"""Letters and digits: keys have at least these, and names that are so long are words with separators."""
 
-LONGEST_WORD = 12
-"""Of letters alone ("development"); of a longer one nobody knows whether it is a word."""
+LONGEST_WORD = 24
+"""Of letters alone: whatever is longer, and has no separators, is no word."""
 
-MOST_DIGITS = 5
-"""Of a number that is a setting: a port has five. Codes that are sent to a phone have six."""
+MOST_CHANGES = 3
+"""Between letters and digits, or from lower to upper case: `gpt-4o-mini-2024-07-18` has one,
+`Qwen2.5-Coder-32B` has two, a key of sixteen characters has about eight."""
 
 _NO_SECRETS = frozenset({"true", "false", "none", "null"})
 
-_COMMON = frozenset(
-    [
-        "auto",
-        "default",
-        "always",
-        "never",
-        "debug",
-        "info",
-        "warn",
-        "warning",
-        "error",
-        "verbose",
-        "quiet",
-        "test",
-        "testing",
-        "local",
-        "development",
-        "production",
-        "staging",
-        "utf8",
-        "utf-8",
-    ]
-)
-"""Words that stand in every text; secrets only where the name says so."""
-
 _SETTINGS = frozenset(
-    [
-        "mode",
-        "level",
-        "region",
-        "zone",
-        "port",
-        "lang",
-        "language",
-        "locale",
-        "timezone",
-        "model",
-        "env",
-        "environment",
-        "theme",
-        "color",
-        "colors",
-        "format",
-        "version",
-        "python",
-        "features",
-        "shell",
-        "term",
-        "editor",
-        "encoding",
-        "timeout",
-        "retries",
-        "workers",
-        "threads",
-    ]
+    ["model", "models", "provider", "name", "user", "username", "logname", "host", "hostname"]
 )
-"""The last words of names that say: a setting."""
+"""The last words of names that say: this is no secret, whatever the value looks like."""
 
 _SECRET_FIELD = re.compile(
     r"token|secret|password|passwd|credential|api[-_]?key|authorization|cookie", re.IGNORECASE
@@ -91,10 +39,8 @@ _SECRET_VARIABLE = re.compile(
     r"(?:$|[-_.])|[a-z](?:Key|Pass|Auth)s?(?![a-z])|(?<=[A-Z])(?:KEY|PASS)$",
 )
 
-_WORD = re.compile(r"[A-Za-z]?[a-z]*|[A-Z]*")
-"""In one case; a secret has its letters mixed."""
-
-_BETWEEN = re.compile(r"[-_./:, ]+")
+_PIECES = re.compile(r"[A-Za-z0-9]+")
+_CHANGE = re.compile(r"(?<=[a-z])(?=[A-Z0-9])|(?<=[A-Z])(?=[0-9])|(?<=[0-9])(?=[A-Za-z])")
 
 
 def names_secret(name: str) -> bool:
@@ -102,13 +48,16 @@ def names_secret(name: str) -> bool:
     return _SECRET_FIELD.search(name) is not None
 
 
+def names_secret_variable(name: str) -> bool:
+    """Whether a variable, a header or a parameter of this name holds a secret."""
+    return names_secret(name) or any(_SECRET_VARIABLE.search(it) for it in (name, name.lower()))
+
+
 def holds_secret(name: str, value: str) -> bool:
     """Whether the variable's value must not be seen."""
     if not can_be_hidden(value):
         return False
-    if names_secret(name) or _names_secret_variable(name):
-        return True
-    return not (value.lower() in _COMMON or (_names_setting(name) and _is_setting(value)))
+    return names_secret_variable(name) or (not _names_setting(name) and looks_random(value))
 
 
 def can_be_hidden(value: str) -> bool:
@@ -116,21 +65,28 @@ def can_be_hidden(value: str) -> bool:
     return len(value) >= SHORTEST_SECRET and value.lower() not in _NO_SECRETS
 
 
-def _names_secret_variable(name: str) -> bool:
-    return any(_SECRET_VARIABLE.search(it) for it in (name, name.lower()))
+def looks_random(value: str) -> bool:
+    """Whether it reads as a key: long, with letters and digits mixed as no name has them."""
+    if "://" in value:  # an address: what in it is secret is found part by part
+        return False
+    pieces = _PIECES.findall(value)
+    if any(_is_key(piece) for piece in pieces):
+        return True
+    length = sum(map(len, pieces))
+    changes = sum(len(_CHANGE.findall(piece)) for piece in pieces)
+    if not any(map(str.isdigit, value)) and 4 * changes < length:  # words, inCamelCase perhaps
+        return False
+    return length >= SHORTEST_RANDOM and changes > MOST_CHANGES
+
+
+def _is_key(piece: str) -> bool:
+    """One run of letters and digits that is a key by itself."""
+    if piece.isalpha():
+        return len(piece) > LONGEST_WORD
+    if len(piece) < SHORTEST_RANDOM:
+        return False
+    return piece.isdigit() or len(_CHANGE.findall(piece)) > 1
 
 
 def _names_setting(name: str) -> bool:
     return re.split(r"[-_.]", name.lower())[-1] in _SETTINGS
-
-
-def _is_setting(value: str) -> bool:
-    """Words in one case and short numbers, in a row; one of them may be a name such as "gpt4"."""
-    if len(value) > LONGEST_SETTING or sum(map(str.isdigit, value)) > MOST_DIGITS:
-        return False
-    others = [it for it in _BETWEEN.split(value) if not (_is_word(it) or it.isdecimal())]
-    return len(others) <= 1 and all(len(it) <= 4 and it.isascii() and it.isalnum() for it in others)
-
-
-def _is_word(part: str) -> bool:
-    return len(part) <= LONGEST_WORD and _WORD.fullmatch(part) is not None

@@ -8,6 +8,7 @@ so none is kept here, none can be lost, and it does not matter in which order th
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -27,6 +28,13 @@ class Pump:
         self._kernels: Callable[[Frames], Any] = shell.stream._recv_callback
         self._ours = self._receive  # one object, to be known again
         self._context = copy_context()
+        shell.kernel.log.addFilter(self._worth_logging)
+
+    def _worth_logging(self, record: logging.LogRecord) -> bool:
+        """A kernel that is restarted while a cell waits cannot send that cell's reply any more: ipykernel
+        logs that as an error, in the server's terminal, and there is nothing to be done about it."""
+        error = record.exc_info[1] if record.exc_info else None
+        return not (type(error).__name__ == "ZMQError" and self.shell.stream.closed())
 
     @contextmanager
     def held(self) -> Iterator[None]:

@@ -62,15 +62,24 @@ class Answer(Struct, frozen=True):
     unreadable: str | None = None
 
 
+class Unaddressed(Struct, frozen=True):
+    """An error with the id null: about a line that the agent could not read, a notification perhaps."""
+
+    error: RpcError
+    head: str
+
+
 class Garbage(Struct, frozen=True):
     """A line that is no message. `id` is set if it can be read that an answer is owed for it."""
 
     head: str
     why: str
     id: Id | UnsetType = UNSET
+    code: int = PARSE_ERROR
+    """Of that answer."""
 
 
-Incoming = Request | Notification | Answer | Garbage
+Incoming = Request | Notification | Answer | Unaddressed | Garbage
 
 
 class _Envelope(Struct):
@@ -151,7 +160,10 @@ class Peer:
             return
         entries = value if isinstance(value, list) else [value]
         for entry in entries:
-            if isinstance(entry, dict):
+            if isinstance(entry, dict) and not isinstance(entry.get("method", ""), str):
+                id = _envelope_of(entry).id
+                yield Garbage(_head(line), "the method of a request must be a text", id, INVALID_REQUEST)
+            elif isinstance(entry, dict):
                 yield self._sorted(_envelope_of(entry), _encode(entry))
             else:
                 yield _garbage(line, "not a JSON-RPC message")
@@ -164,18 +176,22 @@ class Peer:
         if message.id is UNSET or (message.result is UNSET and message.error is UNSET and message.id is None):
             return _garbage(line, "neither a method nor an answer")
         error = _rpc_error(message.error)
-        id = self._ours(message.id, error)
+        if message.id is None and error is not None:
+            return Unaddressed(error, _head(line))
+        id = self._ours(message.id)
         if id is None:
             return _garbage(line, f"an answer to a request that is not open (id {message.id!r})")
         result = _NULL if message.result is UNSET else message.result
         return Answer(id, self._pending.pop(id), result, error)
 
-    def _ours(self, id: Id, error: RpcError | None) -> int | None:
+    def method_of(self, id: int) -> str | None:
+        """Of a request that is not answered yet."""
+        return self._pending.get(id)
+
+    def _ours(self, id: Id) -> int | None:
         """Which open request an id means: ours are numbers, and some agents answer with a string."""
         if isinstance(id, str):
             id = int(id) if _OUR_ID.fullmatch(id) else None
-        if id is None and error is not None and len(self._pending) == 1:
-            return next(iter(self._pending))  # "could not read your request": it can only be this one
         return id if isinstance(id, int) and id in self._pending else None
 
     def _owed(self, line: Garbage) -> Incoming:
@@ -190,7 +206,7 @@ class Peer:
         if sort[1] == "method":
             inside = '"params"' in line.head[: found.start()]  # then it is the id of something else
             return line if inside else Garbage(line.head, line.why, id)
-        ours = self._ours(id, None)
+        ours = self._ours(id)
         if ours is None:
             return line
         return Answer(ours, self._pending.pop(ours), _NULL, unreadable=line.why)
@@ -240,7 +256,11 @@ def _too_long(line: bytes) -> Garbage:
 
 
 def _garbage(line: bytes, why: str) -> Garbage:
-    return Garbage(line[:_HEAD].decode("utf-8", "replace"), why)
+    return Garbage(_head(line), why)
+
+
+def _head(line: bytes) -> str:
+    return line[:_HEAD].decode("utf-8", "replace")
 
 
 def _envelope_of(message: dict[str, Any]) -> _Envelope:

@@ -7,6 +7,7 @@ from contextlib import suppress
 
 import pytest
 
+from acp_notebook.agent.processes.guard import Guardian
 from acp_notebook.agent.terminals import terminal
 from tests.agent.process_helpers import WAIT_S
 from tests.waiting import wait_until
@@ -42,3 +43,9 @@ def terminals_wait(monkeypatch: pytest.MonkeyPatch) -> None:
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """For commands that end at SIGTERM, on a machine of any speed."""
     monkeypatch.setattr(terminal, "TERM_GRACE_S", WAIT_S)
+
+
+@pytest.fixture
+def unsupervised(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on macOS: the kernel itself is the parent of what it starts."""
+    monkeypatch.setattr(Guardian, "supervisor", lambda self, token: None)

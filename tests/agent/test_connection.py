@@ -446,3 +446,54 @@ def test_every_byte_goes_by_the_tap() -> None:
     assert [what for what, _ in tap.log] == ["sent", "received", "sent", "ended"]
     assert tap.log[1][1].endswith(b"garbage\n")
     assert json.loads(tap.log[2][1]) == result(1, {"done": "ask"})
+
+
+# ---- errors that answer nothing in particular
+
+NULL_ERROR = {"jsonrpc": "2.0", "id": None, "error": {"code": -32601, "message": "no such notification"}}
+PROMPT = v1.prompt("s", ())
+
+
+@pytest.mark.parametrize("begun", [False, True])
+def test_an_error_with_the_id_null_fails_no_prompt_that_lives(
+    begun: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "NULL_ID_S", 0.0)
+    monkeypatch.setattr(module, "NULL_ID_BEGUN_S", 0.0)
+
+    async def scene(connection: Connection, agent: Agent, handler: Handler) -> None:
+        asked = asyncio.ensure_future(connection.request(PROMPT))
+        await agent.hear()
+        agent.say(*[notification("a")] * begun, NULL_ERROR, notification("b"))
+        await settle()
+        assert not asked.done()
+        assert any(isinstance(it, Garbage) and "no such notification" in it.why for it in handler.log)
+        agent.say(result(1, {}))
+        await asked
+
+    play(scene)
+
+
+@pytest.mark.parametrize("call", [PROMPT, PING])
+def test_an_error_with_the_id_null_fails_a_request_that_nothing_comes_for(
+    call: v1.Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "NULL_ID_S", 0.0)
+
+    async def scene(connection: Connection, agent: Agent, handler: Handler) -> None:
+        asked = asyncio.ensure_future(connection.request(call))
+        await agent.hear()
+        agent.say(NULL_ERROR)
+        with pytest.raises(AgentError, match="no such notification"):
+            await asked
+
+    play(scene)
+
+
+def test_a_request_that_is_no_valid_one_is_answered_so() -> None:
+    async def scene(connection: Connection, agent: Agent, handler: Handler) -> None:
+        agent.say({"jsonrpc": "2.0", "id": 78, "method": 5})
+        answer = await agent.hear()
+        assert (answer["id"], answer["error"]["code"]) == (78, jsonrpc.INVALID_REQUEST)
+
+    play(scene)

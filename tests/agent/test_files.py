@@ -285,12 +285,20 @@ def test_a_very_long_old_file_is_judged_by_its_beginning(
     assert path.read_bytes() == codecs.BOM_UTF16_LE + "b\r\n".encode("utf-16-le")
 
 
-@pytest.mark.parametrize("mode", [0o600, 0o640, 0o755, 0o4755, 0o222 | 0o444])
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o755, 0o222 | 0o444])
 def test_the_mode_is_kept_whatever_the_umask(its: Roots, path: Path, mode: int) -> None:
     path.write_text("old")
     path.chmod(mode)
     write_text(its, str(path), "new")
     assert stat.S_IMODE(path.stat().st_mode) == mode
+
+
+@pytest.mark.parametrize("mode", [0o4755, 0o2755, 0o6755])
+def test_new_content_does_not_run_with_the_rights_of_the_old(its: Roots, path: Path, mode: int) -> None:
+    path.write_text("old")
+    path.chmod(mode)
+    write_text(its, str(path), "new")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o755
 
 
 def test_a_new_file_and_new_folders_follow_the_umask(its: Roots, path: Path) -> None:

@@ -399,7 +399,7 @@ def test_the_guardian_holds_nothing_of_the_kernel() -> None:
         folder = Path(f"/proc/{kernel.report()['guardian']}")
         wait_until(lambda: len(list((folder / "fd").iterdir())) == 4, "it watches")
         targets = {link.name: os.readlink(link) for link in (folder / "fd").iterdir()}
-        assert targets.pop("0").startswith("pipe:")
+        assert targets.pop("0").startswith("socket:")
         assert [targets[name] for name in "12"] == ["/dev/null", "/dev/null"]
         assert all("pidfd" in target for name, target in targets.items() if name not in "12")
         assert os.readlink(folder / "cwd") == "/"
@@ -410,25 +410,27 @@ def test_the_guardian_holds_nothing_of_the_kernel() -> None:
 # ---- the guardian without pidfd
 
 WITHOUT_PIDFD = """
-import os, runpy, sys
+import os, sys
 vars(os).pop('pidfd_open', None)
-runpy.run_path(sys.argv[2], run_name='__main__')
+sys.path.append(sys.argv[2])
+from processes.guardian import main
+main(int(sys.argv[1]))
 """
 
 
 def test_without_pidfd_the_kernels_death_is_seen_by_polling() -> None:
     script = f"""
-import json, os, subprocess, sys
-read, write = os.pipe()
-os.set_inheritable(write, True)
+import json, os, socket, subprocess, sys
+write, read = socket.socketpair()
+write.set_inheritable(True)
 holder = [sys.executable, "-c", "import time; time.sleep(600)"]
-command = [sys.executable, "-I", "-S", "-c", {WITHOUT_PIDFD!r}, str(os.getpid()), {guardian.__file__!r}]
+command = [sys.executable, "-I", "-S", "-c", {WITHOUT_PIDFD!r}, str(os.getpid()), {guard.FOLDER!r}]
 guardian = subprocess.Popen(command, stdin=read, start_new_session=True)
 os.environ["ACP_NOTEBOOK_AGENT"] = {T!r}
 sleeper = subprocess.Popen(holder, start_new_session=True)
 del os.environ["ACP_NOTEBOOK_AGENT"]
-worker = subprocess.Popen(holder, pass_fds=[write])
-os.write(write, b"watch {T}\\n")
+worker = subprocess.Popen(holder, pass_fds=[write.fileno()])
+write.send(b"watch {T}\\n")
 print(json.dumps(dict(relatives=[sleeper.pid], guardian=guardian.pid, worker=worker.pid)), flush=True)
 sys.stdin.read()
 """

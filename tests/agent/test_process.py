@@ -99,6 +99,7 @@ def test_a_loop_in_another_thread_will_do() -> None:
     assert not thread.is_alive()
 
 
+@pytest.mark.usefixtures("unsupervised")
 @pytest.mark.parametrize("missing", [("pidfd_open",), ("pidfd_open", "waitid")])
 def test_the_exit_is_seen_without_pidfd_and_waitid(
     monkeypatch: pytest.MonkeyPatch, missing: tuple[str, ...]
@@ -254,6 +255,7 @@ def test_death_by_a_signal_is_a_negative_exit_code() -> None:
     run(test())
 
 
+@pytest.mark.usefixtures("unsupervised")
 def test_an_exit_code_that_another_wait_took_is_unknown() -> None:
     async def test() -> None:
         async with running(python("import sys\nsys.stdin.read()\nsys.exit(3)")) as agent:
@@ -327,6 +329,7 @@ def test_close_ends_an_agent_behind_a_shell() -> None:
     run(test())
 
 
+@pytest.mark.usefixtures("unsupervised")
 def test_close_finds_a_relative_that_cleared_its_environment() -> None:
     async def test() -> None:
         # Neither a token nor a living parent: only the session tells.

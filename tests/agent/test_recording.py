@@ -170,7 +170,7 @@ def test_values_of_env_are_nowhere_in_a_recording(tmp_path: Path, message: Any, 
 
 
 def test_the_name_of_an_agent_has_no_secret_either(tmp_path: Path) -> None:
-    Recorder(tmp_path / "r", agent=f"run --key={SECRET}", redactor=Redactor({"A": SECRET})).close()
+    Recorder(tmp_path / "r", agent=f"run --key={SECRET}", redactor=Redactor({"A_KEY": SECRET})).close()
     assert "nique" not in (tmp_path / "r").read_text()
 
 

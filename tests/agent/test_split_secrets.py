@@ -28,7 +28,7 @@ ANSWER = {"dir": "a2c", "msg": {"id": 1, "result": {}}}
 
 
 def recorded(*entries: dict[str, Any]) -> list[dict[str, Any]]:
-    redactor = Redactor({"A": SECRET})
+    redactor = Redactor({"A_KEY": SECRET})
     split = SplitSecrets(redactor)
     cleaned = ({**it, "msg": redactor.clean(it["msg"])} for it in copy.deepcopy(entries))
     return [it for entry in cleaned for it in split.put(entry)] + split.rest()
@@ -51,7 +51,7 @@ def test_sessions_and_roles_are_not_mixed_up() -> None:
 
 
 def test_nothing_waits_for_ever() -> None:
-    split = SplitSecrets(Redactor({"A": SECRET}))
+    split = SplitSecrets(Redactor({"A_KEY": SECRET}))
     assert split.put(chunk("sk-")) == []
     written = [it for _ in range(MOST_HELD) for it in split.put(copy.deepcopy(USAGE))]
     assert texts(written) == ["sk-"]
@@ -62,4 +62,4 @@ def test_however_it_is_cut_the_whole_text_is_as_if_it_had_come_at_once(data: st.
     text = data.draw(st.lists(st.sampled_from([SECRET, "s", "sk-", "sk-Ab", "5", " "])).map("".join))
     edges = [0, *sorted(data.draw(st.lists(st.integers(0, len(text))))), len(text)]
     found = recorded(*(chunk(text[a:b]) for a, b in pairwise(edges)))
-    assert "".join(texts(found)) == Redactor({"A": SECRET}).text(text)
+    assert "".join(texts(found)) == Redactor({"A_KEY": SECRET}).text(text)

@@ -303,6 +303,7 @@ def test_an_exit_is_a_code_or_the_name_of_a_signal(line: str, exit: Exit) -> Non
     run(test())
 
 
+@pytest.mark.usefixtures("unsupervised")
 @pytest.mark.parametrize("missing", [("pidfd_open",), ("pidfd_open", "waitid")])
 def test_the_exit_is_seen_without_pidfd_and_waitid(
     monkeypatch: pytest.MonkeyPatch, missing: tuple[str, ...]
@@ -324,6 +325,7 @@ def test_the_exit_is_seen_without_pidfd_and_waitid(
     run(test())
 
 
+@pytest.mark.usefixtures("unsupervised")
 def test_an_exit_that_another_wait_took_is_unknown_and_its_number_proves_nothing() -> None:
     async def test() -> None:
         async with bench() as b:
@@ -354,6 +356,7 @@ def test_what_a_command_left_running_goes_on_until_the_release(leaver: str) -> N
     run(test())
 
 
+@pytest.mark.usefixtures("unsupervised")
 def test_what_is_left_is_found_by_its_session_alone_long_after_the_exit() -> None:
     async def test() -> None:
         async with bench() as b:

@@ -254,7 +254,7 @@ def test_what_cannot_be_killed_is_given_up_and_named(monkeypatch: pytest.MonkeyP
             assert made._token in guard.guardian()._watched
             guard.guardian().forget(made._token)
             os.kill(made.child.pid, signal.SIGKILL)
-            wait_until(lambda: made.child.reap() is not None, "it is reaped")
+            wait_gone(made.child.pid)
 
     run(test())
 

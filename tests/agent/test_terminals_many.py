@@ -111,6 +111,7 @@ def test_no_file_descriptor_is_left_open() -> None:
     run(test())
 
 
+@pytest.mark.usefixtures("unsupervised")
 @pytest.mark.parametrize("number", [errno.EMFILE, errno.EAGAIN])
 def test_a_system_that_is_full_is_a_clear_error(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
     def full(*args: object, **options: object) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import re
 from itertools import pairwise
+from urllib.parse import quote, quote_plus
 
 import pytest
 from hypothesis import given
@@ -47,7 +49,7 @@ def test_what_is_learnt_later_is_taken_out_too() -> None:
 def test_a_secret_in_any_number_of_pieces_is_never_shown(data: st.DataObject) -> None:
     text = data.draw(st.lists(st.sampled_from([SECRET, "s", "sk-", "sk-Ab", "5", " "])).map("".join))
     cuts = sorted(data.draw(st.lists(st.integers(0, len(text)))))
-    redactor = Redactor({"A": SECRET})
+    redactor = Redactor({"A_KEY": SECRET})
     stream = Stream(redactor)
     edges = [0, *cuts, len(text)]
     shown = [stream.feed(text[a:b]) for a, b in pairwise(edges)] + [stream.rest()]
@@ -55,7 +57,7 @@ def test_a_secret_in_any_number_of_pieces_is_never_shown(data: st.DataObject) ->
 
 
 def test_chunks_of_a_message_and_of_a_terminal_hide_what_they_share() -> None:
-    transcript, withheld = Transcript(), Withheld(Redactor({"A": SECRET}))
+    transcript, withheld = Transcript(), Withheld(Redactor({"A_KEY": SECRET}))
 
     def apply(*events: ev.Event) -> None:
         for event in events:
@@ -86,3 +88,54 @@ def test_ids_and_values_stay_what_they_are() -> None:
 def test_without_secrets_nothing_is_touched() -> None:
     event = ev.MessageChunk("agent", Text("s"))
     assert Withheld(Redactor()).see(event) == (event,)
+
+
+# ---- encoded, and as parts of something longer
+
+KEY = "sk-Ab1/2345+x?=9z"
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        base64.b64encode(KEY.encode()).decode(),
+        base64.urlsafe_b64encode(KEY.encode()).decode(),
+        *(base64.b64encode(f"{'u' * n}:{KEY}".encode()).decode() for n in range(3)),
+        *(base64.b64encode(f'{{"key": "{"u" * n}{KEY}"}}'.encode()).decode() for n in range(3)),
+        quote(KEY, safe=""),
+        re.sub("%..", lambda found: found[0].lower(), quote(KEY, safe="")),
+        quote(KEY),
+        quote_plus(KEY),
+        KEY.encode().hex(),
+        KEY.encode().hex().upper(),
+    ],
+)
+def test_a_secret_is_found_in_its_encoded_forms(form: str) -> None:
+    shown = Redactor({"API_KEY": KEY}).text(f"before {form} after")
+    assert REDACTED in shown
+    assert shown.startswith("before ")
+    assert shown.endswith(" after")
+    assert form[4:-4] not in shown
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "secret"),
+    [
+        ("Authorization", "Bearer abcd-1234", "abcd-1234"),
+        ("x", "bearer abcd-1234", "abcd-1234"),
+        ("Authorization", "Basic " + base64.b64encode(b"me:s3cret-word").decode(), "s3cret-word"),
+        ("DATABASE", "postgres://me:s3cret-word@host/db", "s3cret-word"),
+        ("url", "https://host/mcp?api_key=s3cret-word&page=2", "s3cret-word"),
+        ("url", "https://host/mcp?k=s3cr%2Ft-word%2BAb12Cd34", "s3cr/t-word+Ab12Cd34"),
+        ("url", "https://host/s/Zx81kQ93mNp47Ytr/mcp", "Zx81kQ93mNp47Ytr"),
+    ],
+)
+def test_the_secret_part_of_a_value_is_found_alone(name: str, value: str, secret: str) -> None:
+    redactor = Redactor({name: value})
+    assert redactor.text(f"it is {secret}.") == f"it is {REDACTED}."
+    assert secret not in redactor.text(value)
+
+
+def test_what_is_harmless_in_an_address_stays() -> None:
+    redactor = Redactor({"url": "https://example.com/mcp/v1?page=2&sort=name"})
+    assert redactor.idle

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import acp_notebook as acp
+from acp_notebook.agent import connection
 from acp_notebook.core.records import UnknownContent
 from acp_notebook.core.snapshot import Message, Unknown
 from tests.waiting import gone, wait_until
@@ -138,7 +139,10 @@ def test_an_update_before_its_call_shows_the_tool(session: acp.Session) -> None:
 
 
 @pytest.mark.parametrize("fault", ["error is text", "error without code", "error with id null"])
-def test_an_error_of_any_shape_is_an_error_with_its_text(session: acp.Session, fault: str) -> None:
+def test_an_error_of_any_shape_is_an_error_with_its_text(
+    session: acp.Session, fault: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "NULL_ID_BEGUN_S", 0.5)
     with pytest.raises(acp.AgentError, match="boom"):
         session.prompt(fault, timeout=LIMIT_S)
     assert session.turns[-1].status == "failed"
@@ -289,3 +293,9 @@ def test_a_missing_command_and_a_missing_folder_are_clear_errors(tmp_path: Path)
     os.chmod(plain_file, 0o755)
     with pytest.raises(acp.Error):
         acp.connect([str(plain_file)])
+
+
+def test_an_unknown_notification_is_kept_and_shown(session: acp.Session) -> None:
+    session.prompt("unknown notification", timeout=LIMIT_S)
+    (found,) = [it for it in session.transcript.items if isinstance(it, Unknown)]
+    assert (found.what, found.content) == ("_mine/hello", [1, 2])

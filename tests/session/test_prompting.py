@@ -207,6 +207,12 @@ def test_reading_changes_no_file(session: acp.Session) -> None:
     assert session.prompt("/tools", timeout=LIMIT_S).files == ()
 
 
+def test_a_refusal_says_that_the_prompt_was_dropped(demo: Demo) -> None:
+    session = demo()
+    session.prompt("/refuse", timeout=LIMIT_S)
+    assert "dropped this prompt" in session.to_text()
+
+
 @pytest.mark.parametrize(("command", "reason"), [("/refuse", "refusal"), ("/max", "max_tokens")])
 def test_other_stop_reasons_are_no_errors(session: acp.Session, command: str, reason: str) -> None:
     turn = session.prompt(command, timeout=LIMIT_S)

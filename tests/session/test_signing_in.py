@@ -224,12 +224,27 @@ def test_the_command_signs_in_and_what_waited_goes_on_by_itself(
     assert not script.exists()
 
 
+def test_no_secret_of_a_sign_in_is_on_the_disk(
+    demo: Demo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("INHERITED_API_KEY", "inherited-4711")
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    session = demo(
+        env={**WANTED, "MY_API_KEY": "given-4711", "ACP_DEMO_HOME": str(tmp_path)}, auth="demo-login"
+    )
+    session.agent._host.signing._methods()
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert any(path.suffix == ".sh" for path in files)
+    for path in files:
+        assert "4711" not in path.read_text()
+
+
 def test_a_command_that_fails_says_so(signed_out: Callable[..., acp.Session]) -> None:
     session = signed_out()
     session.start("hello")
     method = next(it for it in asked(session).methods if it.type == "terminal")
     script = Path(shlex.split(str(method.run))[1])
-    script.write_text(script.read_text().replace("--login", "--nonsense </dev/null; (exit 7)"))
+    script.write_text(script.read_text().replace('"$@"', "(exit 7)"))
     subprocess.run(shlex.split(str(method.run)), timeout=LIMIT_S, stdout=subprocess.DEVNULL, check=False)
     wait_until(lambda: "exit code 7" in str(asked(session).error), "its end is seen", LIMIT_S)
 

@@ -12,7 +12,17 @@ from hypothesis import strategies as st
 from msgspec import UNSET, Raw
 
 from acp_notebook.wire import jsonrpc
-from acp_notebook.wire.jsonrpc import Answer, Garbage, Incoming, Notification, Peer, Request, RpcError
+from acp_notebook.wire.jsonrpc import (
+    INVALID_REQUEST,
+    Answer,
+    Garbage,
+    Incoming,
+    Notification,
+    Peer,
+    Request,
+    RpcError,
+    Unaddressed,
+)
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
@@ -206,13 +216,18 @@ def test_a_missing_result_is_null() -> None:
     assert bytes(message.result) == b"null"
 
 
-def test_an_error_without_an_id_is_the_answer_if_only_one_is_awaited() -> None:
+def test_an_error_without_an_id_says_which_error_it_is() -> None:
     error = {"jsonrpc": "2.0", "id": None, "error": {"code": -32700, "message": "what?"}}
-    message = only(error, open_requests=1)
-    assert isinstance(message, Answer)
-    assert message.id == 1
-    assert isinstance(only(error, open_requests=2), Garbage)
-    assert isinstance(only(error), Garbage)
+    for open_requests in range(3):
+        message = only(error, open_requests=open_requests)
+        assert isinstance(message, Unaddressed)
+        assert message.error == RpcError(-32700, "what?")
+
+
+def test_a_request_whose_method_is_no_text_is_owed_an_answer() -> None:
+    message = only({"jsonrpc": "2.0", "id": 78, "method": 5})
+    assert isinstance(message, Garbage)
+    assert (message.id, message.code) == (78, INVALID_REQUEST)
 
 
 # ---- odd lines --------------------------------------------------------------------------------

@@ -165,12 +165,11 @@ def _keep_rights(fd: int, old: _Old) -> None:
     with contextlib.suppress(OSError):  # a group that we are not in
         os.fchown(fd, -1, old.status.st_gid)
     ours = os.fstat(fd)
-    mode = stat.S_IMODE(old.status.st_mode)
+    # As with a plain write(2): new content must not run with the rights of the old one.
+    mode = stat.S_IMODE(old.status.st_mode) & ~(stat.S_ISUID | stat.S_ISGID)
     same_group = ours.st_gid == old.status.st_gid
     if not same_group:
         mode = mode & ~0o070 | (mode & 0o007) << 3  # another group gets what everybody gets
-    if not same_group or ours.st_uid != old.status.st_uid:
-        mode &= ~(stat.S_ISUID | stat.S_ISGID)
     _keep_attributes(fd, old, access_list=same_group)
     with contextlib.suppress(PermissionError):  # a file system without modes
         os.fchmod(fd, mode)

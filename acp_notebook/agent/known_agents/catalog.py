@@ -236,6 +236,11 @@ def suggestion(name: str, own: Iterable[str] = ()) -> str | None:
 
 
 def _not_found(name: str, own: Iterable[str]) -> str:
+    if "://" in name:
+        return (
+            f"{shown(name)} is an address, and agents are started as processes here: give the command of "
+            "one, or of a program that connects to this address and speaks ACP on stdin and stdout."
+        )
     text = f"no command {shown(name)!r} on the PATH."
     if (entry := known(name)) is not None:
         return f"{text} {entry.title} is installed by: {entry.install}"

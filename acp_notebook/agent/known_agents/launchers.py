@@ -42,7 +42,8 @@ def find_command(name: str, path: str | None) -> str | None:
     whoever wrote what is there. A name with a slash is a path, as in a shell.
     """
     if os.path.dirname(name):
-        return shutil.which(name)
+        found = shutil.which(name)
+        return None if found is None else os.path.abspath(found)  # it is started in another folder
     return shutil.which(name, path=os.pathsep.join([*_absolute(path), os.path.dirname(sys.executable)]))
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -18,6 +19,10 @@ from . import guardian as script
 
 INHERITED = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 """All that a Python may need to start; the guardian has no use for the rest, and no business with secrets."""
+
+FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(script.__file__)))
+RUN = "import sys; sys.path.append(sys.argv[1]); from processes.guardian import main; main(int(sys.argv[2]))"
+"""Its folder as a package of its own, without the package around it: so it starts in milliseconds."""
 
 
 class Guardian:
@@ -32,14 +37,25 @@ class Guardian:
         self._watched: dict[str, str] = {}
         self._lock = threading.Lock()
 
-    def watch(self, token: str, pid: int = 0, start: str = "") -> bool:
+    def prepare(self) -> None:
+        """Start it now, so that the first agent need not wait for its interpreter (40 ms)."""
+        with self._lock, contextlib.suppress(OSError):  # `watch` says what is wrong
+            if not self._alive():
+                self._say("")
+
+    def watch(
+        self, token: str, pid: int = 0, start: str = "", supervisor: tuple[int, str] | None = None
+    ) -> bool:
         """End everything that bears this token when the kernel is gone. False: nobody is watching.
 
         Called with the token alone before the agent is started, so that no moment is uncovered, and again
         with its process. Never raises: an agent without a guardian is better than no agent.
         """
+        orders = f"watch {token} {pid} {start}\n" if pid else f"watch {token}\n"
+        if supervisor is not None:
+            orders += f"supervisor {token} {supervisor[0]} {supervisor[1]}\n"
         with self._lock:
-            self._watched[token] = f"watch {token} {pid} {start}\n" if pid else f"watch {token}\n"
+            self._watched[token] = orders
             try:
                 self._say(self._watched[token])
             except OSError as error:
@@ -56,6 +72,28 @@ class Guardian:
                 with contextlib.suppress(OSError):  # a dead one has nothing to forget
                     self._write(f"forget {token}\n")
 
+    def supervisor(self, token: str) -> socket.socket | None:
+        """A connection to a new supervisor for what `watch` was told of; None where there is no guardian."""
+        with self._lock:
+            try:
+                if not self._alive():
+                    self._say("")
+                assert self._pipe is not None
+                ours, theirs = socket.socketpair()
+            except OSError as error:
+                self._complain(str(error))
+                return None
+            connection = socket.socket(fileno=self._pipe)
+            try:
+                socket.send_fds(connection, [f"supervise {token}\n".encode()], [theirs.fileno()])
+            except OSError:  # it died just now, or it is stuck
+                ours.close()
+                return None
+            finally:
+                connection.detach()
+                theirs.close()
+            return ours
+
     def drop(self) -> None:
         """Close our copy of the pipe: for a forked child, which has the copy but not the guardian."""
         if self._pipe is not None:
@@ -71,7 +109,7 @@ class Guardian:
 
     def _write(self, text: str) -> None:
         assert self._pipe is not None
-        # Short lines: the pipe takes each whole or (when the guardian is stuck) raises BlockingIOError.
+        # Short lines: the socket takes each whole or (when the guardian is stuck) raises BlockingIOError.
         os.write(self._pipe, text.encode())
 
     def _alive(self) -> bool:
@@ -86,14 +124,14 @@ class Guardian:
         if not sys.executable:
             raise OSError("Python does not know its own command here")
         self.drop()
-        read, write = os.pipe()
+        ours, theirs = socket.socketpair()
         # A new process inherits the mask of the thread that starts it: so the guardian is proof against
         # these signals before its interpreter has come to ignoring them.
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, script.IGNORED)
         try:
             process = subprocess.Popen(
-                [sys.executable, "-I", "-S", script.__file__, str(self.owner)],
-                stdin=read,
+                [sys.executable, "-I", "-S", "-c", RUN, FOLDER, str(self.owner)],
+                stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 cwd="/",
@@ -101,15 +139,15 @@ class Guardian:
                 start_new_session=True,
             )
         except BaseException:
-            os.close(write)
+            ours.close()
             raise
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-            os.close(read)
+            theirs.close()
         self.pid = process.pid
         process.returncode = 0  # it is meant to outlive us: no "still running" warning, `_alive` reaps it
-        os.set_blocking(write, False)
-        self._pipe = write
+        ours.setblocking(False)
+        self._pipe = ours.detach()
 
     def _environment(self) -> dict[str, str]:
         kept = {name: os.environ[name] for name in INHERITED if name in os.environ}

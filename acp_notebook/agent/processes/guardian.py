@@ -1,8 +1,8 @@
 """All processes of an agent: find them, signal them; run as a script, outlive the kernel to do it.
 
-Knows nothing of the package (standard library only: the guardian is this very file, run by its path and
-isolated), nothing of pipes or protocols, and never who else runs on the machine: what is not provably a
-relative of the agent is not touched. `guard.py` starts the script; `process.py` uses `Tree` by itself.
+Knows nothing of the package (standard library only: the guardian is this very file, run isolated), nothing
+of pipes or protocols, and never who else runs on the machine: what is not provably a relative of the agent
+is not touched. `guard.py` starts the script; `process.py` uses `Tree` by itself.
 
 Who is a relative
 -----------------
@@ -13,6 +13,8 @@ Who is a relative
    can only leave a session by making a new one: every session with a relative in it was made by one.
    (A process group lies within one session, so groups add nothing.)
 4. Whoever was a relative before: a process id together with its start time is never used twice.
+5. Children of the agent's supervisor (`supervisor.py`, Linux): orphans end up there, whatever they did to
+   their session and their environment.
 
 The agent's process id is also the number of its session, and stays taken while the agent is unreaped or
 the session has a member. After that it may be reused, so the *number* alone counts only up to the first
@@ -22,12 +24,12 @@ look that finds the agent gone: an instant ago it still held it, and ids are giv
 from __future__ import annotations
 
 import os
-import re
 import select
 import signal
+import socket
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 MARKER = "ACP_NOTEBOOK_AGENT"
@@ -37,7 +39,8 @@ TOKEN_LENGTH = 32
 """Digits of a token: nobody else has it by chance."""
 
 GUARDIAN_TOKEN = "guardian"
-"""The guardian's own value of it: nobody's relative, even below an agent that runs a kernel of its own."""
+"""The guardian's own value of it, and its supervisors': nobody's relative, even below an agent that runs a
+kernel of its own. They end by themselves when they have nothing more to do."""
 
 TERM_GRACE_S = 1.0
 """The kernel is gone and nobody waits for the agents' last words: shorter than in an orderly close."""
@@ -137,6 +140,8 @@ def _from_ps() -> dict[int, Process]:
 
 def parse_ps(rows: str, commands: str) -> dict[int, Process]:
     """The table from `ps` output: `pid ppid stat lstart` rows, and `pid command environment` rows."""
+    import re
+
     tokens: dict[int, str] = {}
     for line in commands.splitlines():
         if match := re.match(rf"\s*(\d+)\s.*?\s{MARKER}=(\S*)", line):
@@ -174,24 +179,29 @@ def _ps(*arguments: str) -> str:
 
 
 def relatives(table: Table, seeds: Iterable[int]) -> set[int]:
-    """The seeds, their descendants, and all who share a session with any of these; never a bystander."""
+    """The seeds, their descendants, and all who share a session with any of these; never a bystander.
+
+    A guardian below an agent is no relative, but what its supervisors keep is.
+    """
+    helpers = {process.pid for process in table.values() if process.token == GUARDIAN_TOKEN}
     spared = bystanders(table)
-    found = set(seeds) - spared
+    strangers = spared - (helpers - {os.getpid()})
+    reached = set(seeds) - strangers
     while True:
         # Session 0 is "led from outside of this container": who is in it has nothing in common.
-        sessions = {table[pid].session for pid in found} - {0}
+        sessions = {table[pid].session for pid in reached - helpers} - {0}
         more = (
             {
                 process.pid
                 for process in table.values()
-                if process.parent in found or process.session in sessions
+                if process.parent in reached or process.session in sessions
             }
-            - found
-            - spared
+            - reached
+            - strangers
         )
         if not more:
-            return found
-        found |= more
+            return reached - spared
+        reached |= more
 
 
 def bystanders(table: Table) -> set[int]:
@@ -221,6 +231,8 @@ class Tree:
         self._root = pid
         self._known = {(pid, start)}
         self._session_is_ours = pid > 0
+        self.supervisor: tuple[int, str] | None = None
+        """Its pid and its start time."""
 
     def look(self, table: Table | None = None) -> list[Process]:
         """Those who are alive now."""
@@ -233,10 +245,20 @@ class Tree:
         root = table.get(self._root)
         if root is not None and (root.pid, root.start) not in self._known:
             self._session_is_ours = False  # another process has the number now
-        seeds = [process.pid for process in table.values() if self._is_seed(process)]
+        parent = self._supervisor_in(table)
+        seeds = [
+            process.pid for process in table.values() if process.parent == parent or self._is_seed(process)
+        ]
         if root is None:
             self._session_is_ours = False  # from the next look on
         return seeds
+
+    def _supervisor_in(self, table: Table) -> int:
+        """Its pid while it lives, else -1."""
+        if self.supervisor is None:
+            return -1
+        pid, start = self.supervisor
+        return pid if pid in table and table[pid].start == start else -1
 
     def _is_seed(self, process: Process) -> bool:
         return (
@@ -280,21 +302,26 @@ def send(process: Process, number: int) -> None:
             os.close(handle)
 
 
-# ---- the guardian: `python -I -S guardian.py KERNEL_PID`, told on stdin what to watch
+# ---- the guardian: `main(KERNEL_PID)` in a process of its own, told on stdin (a socket) what to watch
 
 
 class Orders:
     """What the kernel wants watched, kept from the lines that it writes.
 
-    `watch TOKEN` comes before the agent is started, `watch TOKEN PID START` after, `forget TOKEN` when
-    nothing of it is left.
+    `watch TOKEN` comes before the agent is started; `watch TOKEN PID START` and `supervisor TOKEN PID START`
+    after; `forget TOKEN` when nothing of it is left. `supervise TOKEN` comes with a file descriptor, the
+    control socket of a new supervisor.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, supervise: Callable[[int], tuple[int, str] | None] = lambda control: None) -> None:
+        """`supervise` starts a supervisor and returns its pid and start time."""
         self.trees: dict[str, Tree] = {}
+        self._supervise = supervise
         self._rest = b""
+        self._descriptors: list[int] = []
 
-    def feed(self, data: bytes) -> None:
+    def feed(self, data: bytes, descriptors: Iterable[int] = ()) -> None:
+        self._descriptors += descriptors
         *lines, self._rest = (self._rest + data).split(b"\n")
         for line in lines:
             self._obey(line.decode("ascii", "replace").split(" ", 3))
@@ -305,26 +332,29 @@ class Orders:
                 self.trees[token] = Tree(token)
             case ["watch", token, pid, start] if len(token) >= TOKEN_LENGTH:
                 self.trees[token] = Tree(token, int(pid), start)
+            case ["supervisor", token, pid, start] if token in self.trees:
+                self.trees[token].supervisor = (int(pid), start)
             case ["forget", token]:
                 self.trees.pop(token, None)
+            case ["supervise", token] if self._descriptors and token in self.trees:
+                self.trees[token].supervisor = self._supervise(self._descriptors.pop(0))
 
 
-def listen(kernel: int, pipe: int, orders: Orders) -> None:
+def listen(kernel: int, handle: int | None, orders: Orders, connection: socket.socket) -> None:
     """Take orders until the kernel is gone or has closed the pipe.
 
     Both are watched: a worker that the user forked may hold the pipe open long after the kernel's death.
     """
-    os.set_blocking(pipe, False)
+    connection.setblocking(False)
     poller = select.poll()
-    poller.register(pipe, select.POLLIN)
-    handle = _pidfd(kernel)
+    poller.register(connection, select.POLLIN)
     if handle is not None:
         poller.register(handle, select.POLLIN)
     more = True
     while more and os.getppid() == kernel:
         ready = poller.poll(None if handle is not None else PARENT_POLL_MS)
-        more = _take(pipe, orders) and not any(descriptor == handle for descriptor, _ in ready)
-    _take(pipe, orders)  # what the kernel wrote just before its end
+        more = _take(connection, orders) and not any(descriptor == handle for descriptor, _ in ready)
+    _take(connection, orders)  # what the kernel wrote just before its end
 
 
 def _pidfd(pid: int) -> int | None:
@@ -334,16 +364,45 @@ def _pidfd(pid: int) -> int | None:
         return None
 
 
-def _take(pipe: int, orders: Orders) -> bool:
-    """Read what there is; False at the end of the pipe."""
+def _take(connection: socket.socket, orders: Orders) -> bool:
+    """Read what there is; False at its end."""
     while True:
         try:
-            data = os.read(pipe, 65536)
+            data, descriptors, _flags, _address = socket.recv_fds(connection, 65536, 16)
         except BlockingIOError:
             return True
+        except ConnectionResetError:
+            return False
         if not data:
             return False
-        orders.feed(data)
+        for descriptor in descriptors:
+            os.set_inheritable(descriptor, False)
+        orders.feed(data, descriptors)
+
+
+def fork_supervisor(control: int, kernel: int | None) -> tuple[int, str] | None:
+    """Hand the socket to a process of its own; where that fails, the kernel sees it closed."""
+    from .supervisor import supervise
+
+    _reap_supervisors()
+    try:
+        pid = os.fork()
+    except OSError:  # no process left for this user
+        return None
+    else:
+        if pid == 0:
+            supervise(control, kernel)
+        return pid, start_of(pid)
+    finally:
+        os.close(control)
+
+
+def _reap_supervisors() -> None:
+    try:
+        while os.waitpid(-1, os.WNOHANG) != (0, 0):
+            pass
+    except ChildProcessError:
+        pass
 
 
 def end_all(trees: Iterable[Tree]) -> None:
@@ -367,11 +426,13 @@ def end_all(trees: Iterable[Tree]) -> None:
 def main(kernel: int) -> None:
     for number in IGNORED:
         signal.signal(number, signal.SIG_IGN)
-    orders = Orders()
-    listen(kernel, 0, orders)
+    handle = _pidfd(kernel)
+    if sys.platform.startswith("linux"):
+        from .supervisor import prctl
+
+        prctl()
+    orders = Orders(lambda control: fork_supervisor(control, handle))
+    with socket.socket(fileno=0) as connection:
+        listen(kernel, handle, orders, connection)
     if orders.trees:
         end_all(orders.trees.values())
-
-
-if __name__ == "__main__":
-    main(int(sys.argv[1]))

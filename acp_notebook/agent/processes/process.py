@@ -84,7 +84,7 @@ class ProcessTransport:
         except BaseException:
             watcher.forget(self._token)
             raise
-        watcher.watch(self._token, child.pid, child.started)
+        watcher.watch(self._token, child.pid, child.started, child.supervisor)
         assert child.stdin and child.stderr
         self._child, self._ended = child, ended
         self._stdin = WritePipe(loop, child.stdin)
@@ -128,6 +128,9 @@ class ProcessTransport:
                 self._stdin.finish()
                 await self._drain(EOF_GRACE_S)
                 await self._end_tree()
+                with contextlib.suppress(TimeoutError):  # a supervisor needs a moment to tell the exit code
+                    async with asyncio.timeout(EXIT_WAIT_S):
+                        await self._child.exited.wait()
                 self._report(CLOSED, self._child.reap())
             else:
                 await self._drain(EXIT_WAIT_S)

@@ -98,7 +98,7 @@ class Terminal:
             watcher.forget(self._token)
             raise
         try:
-            watcher.watch(self._token, self.child.pid, self.child.started)
+            watcher.watch(self._token, self.child.pid, self.child.started, self.child.supervisor)
             self._pipe = ReadPipe(self._loop, self.child.stdout, self._receive, self._eof)
             self.child.watch(self._loop, self._exited)
             self._pipe.start()
@@ -188,7 +188,7 @@ class Terminal:
         with contextlib.suppress(OSError):  # no file descriptor left: the token remains
             self.child.tree.look()
         self.child.tree.look({})  # a table without it: from now on the number proves nothing
-        guardian().watch(self._token)
+        guardian().watch(self._token, supervisor=self.child.supervisor)
 
     # ---- the end
 

@@ -13,7 +13,7 @@ from itertools import dropwhile, pairwise, takewhile
 
 from markdown_it.token import Token
 
-from .prose import MAX_CHARS, parser, too_deep
+from .prose import MAX_CHARS, is_plain, parser, too_deep
 
 TAB = 4
 """CommonMark's tab stop."""
@@ -46,6 +46,8 @@ def guarded(text: str) -> str:
     """The markdown, harmless to what follows it; as a code block where it cannot be judged."""
     if len(text) > MAX_CHARS:
         return fenced(text)
+    if is_plain(text):
+        return text
     text = _from_margin(text)
     try:
         tokens = _blocks.parse(text)

@@ -6,6 +6,7 @@ nothing to a reader and differ from run to run.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 
 from ..changes import FileChange, lines_of_diff
@@ -28,7 +29,7 @@ from ..snapshot import (
 from .actions import action_blocks, extras
 from .blocks import Block, Check, Checklist, Code, Fold, Line, Link, Prose, Quote, Tool
 from .bounds import bounded, shortened
-from .contents import DIFF_LINES, json_block, message_blocks, terminal_blocks, tool_blocks
+from .contents import DIFF_LINES, code_block, json_block, message_blocks, terminal_blocks, tool_blocks
 from .words import Words
 
 ALSO = "Also changed during this turn:"
@@ -153,9 +154,19 @@ def _tool(tool: ToolCall, terminals: Mapping[str, TerminalRun], words: Words) ->
     if tool.locations:
         blocks += (Line("Where:", _places(tool.locations, words)),)
     blocks += tool_blocks(tool.content, words, terminals)
+    if not tool.content and tool.raw_output is not None:
+        blocks += tuple(code_block(_raw_text(tool.raw_output), words))
     seen = bool(tool.diffs) or tool.status == "failed"
     status = _word(tool.status, words) + (", unprompted" if tool.unprompted else "")
     return Tool(_word(tool.kind, words), _cut(title), status, blocks, seen)
+
+
+def _raw_text(value: Json) -> str:
+    """A result that comes as data only (cline, pydantic-acp): its text, or its JSON."""
+    if isinstance(value, dict):
+        texts = [value.get(key) for key in ("output", "text", "content", "result")]
+        value = next((it for it in texts if isinstance(it, str)), value)
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
 
 
 def _cut(title: str) -> str:

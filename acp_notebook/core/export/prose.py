@@ -5,6 +5,7 @@ Knows no blocks. The parser is markdown-it with `html` off; everything it lets t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from html import escape
 
@@ -25,6 +26,16 @@ HEADING_SHIFT = 2
 """An agent's heading stands below those of the notebook."""
 
 
+_PLAIN_TEXT = re.compile(r"[^\W\d_](?:[^\W_]|[ ,;?])*(?:\.[ ]?)?")
+"""One line of words: nothing in it means anything in markdown."""
+
+
+def is_plain(text: str) -> bool:
+    """Whether the text is what markdown makes of it, so that nothing need be parsed: an agent that thinks
+    and speaks by turns leaves a hundred thousand messages of a word each."""
+    return _PLAIN_TEXT.fullmatch(text) is not None
+
+
 class _WebLinksOnly(MarkdownIt):
     """A link that is not one of ours is left as the text that it was."""
 
@@ -36,6 +47,8 @@ def render(text: str, *, breaks: bool = False) -> str:
     """The text as HTML; as it is, in a <pre>, where it is too deep or too long to be rendered."""
     if len(text) > MAX_CHARS:
         return pre(text)
+    if is_plain(text):
+        return f"<p>{text.strip()}</p>"
     parser = _WITH_BREAKS if breaks else _PLAIN
     try:
         tokens = parser.parse(text)

@@ -53,7 +53,7 @@ from .requests import (
     terminal_made,
 )
 from .servers import mcp_servers
-from .updates import read_update
+from .updates import read_unknown_notification, read_update
 
 __all__ = [
     "AGENT_REQUESTS",
@@ -92,6 +92,7 @@ __all__ = [
     "read_session",
     "read_sessions",
     "read_terminal",
+    "read_unknown_notification",
     "read_update",
     "read_write_file",
     "resume_session",

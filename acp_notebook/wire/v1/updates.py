@@ -31,6 +31,16 @@ def read_update(params: Raw) -> tuple[str | None, ev.Event]:
     return message.session_id, _event(message.update)
 
 
+def read_unknown_notification(method: str, params: Raw) -> tuple[str | None, ev.Event]:
+    """The session that it names, and the event that keeps it."""
+    try:
+        value = tolerant.loads(bytes(params))
+    except tolerant.Unreadable:
+        value = bytes(params)[:400].decode("utf-8", "replace")
+    session_id = value.get("sessionId") if isinstance(value, dict) else None
+    return session_id if isinstance(session_id, str) else None, ev.UnknownReceived(method, value)
+
+
 def _read_odd_update(params: Raw) -> tuple[str | None, ev.Event]:
     try:
         value = tolerant.loads(bytes(params))
@@ -44,12 +54,32 @@ def _read_odd_update(params: Raw) -> tuple[str | None, ev.Event]:
         return None, ev.UnknownReceived("session/update without a session", value)
     name = update.get("sessionUpdate") if isinstance(update, dict) else None
     try:
-        read = lenient.read(s.SessionNotification, value).update
+        read = lenient.read(s.SessionNotification, {**body, "update": _as_meant(update)}).update
         if isinstance(read, lenient.Opaque):
             return session_id, ev.UnknownReceived(str(name), update)
         return session_id, with_raw(_event(read), update)
     except msgspec.ValidationError:
         return session_id, ev.UnknownReceived(str(name or "session/update"), update)
+
+
+_BLOCKS = frozenset({"text", "image", "audio", "resource", "resource_link"})
+
+
+def _as_meant(update: Any) -> Any:
+    """Two forms that the official documentation shows, and the schema does not have."""
+    if not isinstance(update, dict):
+        return update
+    if update.get("sessionUpdate") == "current_mode_update" and "currentModeId" not in update:
+        return {**update, "currentModeId": update.get("modeId")}
+    content = update.get("content")
+    if update.get("sessionUpdate") in ("tool_call", "tool_call_update") and isinstance(content, list):
+        return {**update, "content": [_wrapped(it) for it in content]}
+    return update
+
+
+def _wrapped(block: Any) -> Any:
+    bare = isinstance(block, dict) and block.get("type") in _BLOCKS
+    return {"type": "content", "content": block} if bare else block
 
 
 def _event(update: s.SessionUpdate) -> ev.Event:

@@ -1,0 +1,200 @@
+"""The kernel's end of a supervisor: ask for a start, read the exit.
+
+Does not know how the supervisor keeps orphans (`supervisor.py`), nor who ends them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import resource
+import socket
+import sys
+import threading
+from collections.abc import Callable
+from typing import IO, Literal, NamedTuple
+
+from .command import Command
+from .guard import guardian
+from .guardian import MARKER
+from .supervisor import LENGTH, Request
+
+ANSWER_S = 10.0
+"""A supervisor answers in 2 ms; the first one after the guardian's interpreter has started. Later than this,
+on a stopped or thrashing machine, the agent is started without one."""
+
+
+class Stdio(NamedTuple):
+    """Our ends of the pipes, and the descriptors that the child gets."""
+
+    stdin: IO[bytes] | None
+    stdout: IO[bytes]
+    stderr: IO[bytes] | None
+    theirs: tuple[int, int, int]
+
+
+class Supervised:
+    """A command below a supervisor of its own."""
+
+    def __init__(self, command: Command, token: str, talks: bool) -> None:
+        """Raises NotSupervised where only the direct way is left, else an OSError that names the fault."""
+        request = _request(command, token)
+        with contextlib.ExitStack() as on_failure:
+            stdio = _pipes(talks, on_failure)
+            try:
+                self._control = _ask(token, request, stdio.theirs)
+            finally:
+                for descriptor in set(stdio.theirs):
+                    os.close(descriptor)
+            on_failure.callback(self._control.close)
+            self._text = b""
+            self._exit_code: int | None = None
+            self.ended = False
+            self._lock = threading.Lock()
+            self._loop: asyncio.AbstractEventLoop | None = None
+            self.pid, self.supervisor = self._started(command)
+            self._control.setblocking(False)
+            self.stdin, self.stdout, self.stderr = stdio[:3]
+            on_failure.pop_all()
+
+    def _started(self, command: Command) -> tuple[int, tuple[int, str]]:
+        match self._answer().split():
+            case ["started", pid, _start, supervisor, supervisor_start]:
+                return int(pid), (int(supervisor), supervisor_start)
+            case ["failed", number, where]:
+                name = command.cwd if where == "folder" else command.argv[0]
+                raise OSError(int(number), os.strerror(int(number)), name)
+        raise NotSupervised("the supervisor ended without an answer")
+
+    def _answer(self) -> str:
+        """The first line; the agent may have exited by now, so more can follow it."""
+        try:
+            while b"\n" not in self._text:
+                more = self._control.recv(4096)
+                if not more:
+                    return ""
+                self._text += more
+        except OSError as error:
+            raise NotSupervised(f"no answer from the supervisor: {error}") from error
+        line, _newline, self._text = self._text.partition(b"\n")
+        return line.decode()
+
+    def watch(self, loop: asyncio.AbstractEventLoop, exited: Callable[[], object]) -> None:
+        self._loop, self._on_exit = loop, exited
+        loop.add_reader(self._control.fileno(), self._report)
+        loop.call_soon(self._report)  # the exit may have come together with the start
+
+    def unwatch(self) -> None:
+        """The supervisor exits when no process is left below it."""
+        self.poll()
+        if self._control.fileno() >= 0:
+            if self._loop is not None:
+                self._loop.remove_reader(self._control.fileno())
+            self._control.close()
+
+    def _report(self) -> None:
+        """Call back, once, when it has ended."""
+        self.poll()
+        if self.ended and self._loop is not None and self._control.fileno() >= 0:
+            self._loop.remove_reader(self._control.fileno())
+            exited, self._on_exit = self._on_exit, _nothing
+            exited()
+
+    def poll(self, keep: bool = False) -> int | None:
+        """The exit code; None while it runs, or if the supervisor was killed. From any thread."""
+        with self._lock:
+            if not self.ended:
+                self._read()
+                if self.ended and self._loop is not None:
+                    with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+                        self._loop.call_soon_threadsafe(self._report)
+            return self._exit_code
+
+    def _read(self) -> None:
+        try:
+            while more := self._control.recv(4096):
+                self._text += more
+            self.ended = True
+        except BlockingIOError:
+            pass
+        except OSError:  # closed, or reset by a supervisor that was killed
+            self.ended = True
+        if b"\n" in self._text:
+            _word, code = self._text.split()
+            self._exit_code, self.ended = int(code), True
+
+
+class NotSupervised(Exception):
+    """There is no supervisor to be had: not on this system, or not now."""
+
+
+def _nothing() -> None:
+    pass
+
+
+def _ask(token: str, request: bytes, stdio: tuple[int, int, int]) -> socket.socket:
+    if not sys.platform.startswith("linux"):
+        raise NotSupervised("only Linux has child subreapers")
+    control = guardian().supervisor(token)
+    if control is None:
+        raise NotSupervised("there is no guardian")
+    control.settimeout(ANSWER_S)
+    try:
+        socket.send_fds(control, [LENGTH.pack(len(request))], stdio)
+        control.sendall(request)
+    except OSError as error:
+        control.close()
+        raise NotSupervised(str(error)) from error
+    return control
+
+
+def _request(command: Command, token: str) -> bytes:
+    if any(not name or "=" in name for name in command.env):
+        raise ValueError("illegal environment variable name")
+    environment = {**command.env, MARKER: token}
+    return Request(
+        os.fsencode(command.cwd),
+        _umask(),
+        _limits(),
+        tuple(map(os.fsencode, command.argv)),
+        tuple(os.fsencode(f"{name}={value}") for name, value in environment.items()),
+    ).encoded()
+
+
+def _umask() -> int:
+    """Without setting it, as os.umask does: other threads make files."""
+    with contextlib.suppress(OSError), open("/proc/self/status", "rb") as file:
+        for line in file:
+            if line.startswith(b"Umask:"):
+                return int(line.split()[1], 8)
+    return 0o022
+
+
+def _limits() -> tuple[tuple[int, int], ...]:
+    found: list[tuple[int, int]] = []
+    with contextlib.suppress(ValueError):  # there is no resource of that number
+        while True:
+            found.append(resource.getrlimit(len(found)))
+    return tuple(found)
+
+
+def _pipes(talks: bool, on_failure: contextlib.ExitStack) -> Stdio:
+    """`on_failure` closes our ends; theirs are the caller's to close."""
+    with contextlib.ExitStack() as theirs:
+
+        def pipe(mode: Literal["rb", "wb"]) -> tuple[IO[bytes], int]:
+            read, write = os.pipe()
+            mine, other = (read, write) if mode == "rb" else (write, read)
+            theirs.callback(os.close, other)
+            return on_failure.enter_context(os.fdopen(mine, mode, buffering=0)), other
+
+        stdout, their_stdout = pipe("rb")
+        if talks:
+            stdin, their_stdin = pipe("wb")
+            stderr, their_stderr = pipe("rb")
+            made = Stdio(stdin, stdout, stderr, (their_stdin, their_stdout, their_stderr))
+        else:
+            made = Stdio(None, stdout, None, (os.open(os.devnull, os.O_RDWR), their_stdout, their_stdout))
+        theirs.pop_all()
+    return made

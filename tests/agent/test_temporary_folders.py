@@ -1,0 +1,73 @@
+"""Temporary folders: gone with their process, and after a killed one with the next."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from acp_notebook.agent import temporary_folders
+from tests.agent.process_helpers import ROOT
+
+MAKE = """
+import sys
+from acp_notebook.agent import temporary_folders
+folders = temporary_folders.make("acp-cassette-"), temporary_folders.make("acp-sign-in-", in_memory=True)
+print(*folders, flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    temporary_folders._swept.clear()
+    return tmp_path
+
+
+def test_what_a_killed_process_left_is_removed_and_what_a_living_one_has_is_not(places: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(
+        [sys.executable, "-c", MAKE],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=environment,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        folders = [Path(it) for it in process.stdout.readline().split()]
+        stranger = places / "acp-cassette-of-somebody"
+        stranger.mkdir()
+        temporary_folders.sweep()
+        assert all(folder.is_dir() for folder in folders)
+        process.kill()
+        process.wait()
+        assert all(folder.is_dir() for folder in folders)
+        temporary_folders.sweep()  # once in a process
+        assert all(folder.is_dir() for folder in folders)
+        temporary_folders._swept.clear()
+        temporary_folders.sweep()
+    assert not any(folder.exists() for folder in folders)
+    assert stranger.is_dir()
+
+
+def test_an_orderly_end_leaves_nothing(places: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", MAKE], input="", stdout=subprocess.PIPE, env=environment, text=True
+    )
+    assert len(done.stdout.split()) == 2
+    assert list(places.iterdir()) == []
+
+
+def test_a_folder_is_removed_when_it_is_no_longer_needed(places: Path) -> None:
+    folder = temporary_folders.make("acp-sign-in-")
+    assert folder.stat().st_mode & 0o777 == 0o700
+    (folder / "file").write_text("x")
+    temporary_folders.remove(folder)
+    assert not folder.exists()

@@ -1,0 +1,25 @@
+"""Words that mean nothing in markdown are not parsed, and come out as if they were."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from acp_notebook.core.export import guard, prose
+
+TEXTS = st.text(st.sampled_from("aZé9 ,;?.!-_*#`\n<&[("), min_size=1, max_size=12) | st.text(max_size=12)
+
+
+@given(TEXTS)
+def test_both_ways_give_the_same(text: str) -> None:
+    fast = prose.render(text), guard.guarded(text)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(prose, "is_plain", lambda text: False)
+        patch.setattr(guard, "is_plain", lambda text: False)
+        assert (prose.render(text), guard.guarded(text)) == fast
+
+
+@pytest.mark.parametrize("text", ["word ", "Two words, three.", "why?"])
+def test_plain_words_are_not_parsed(text: str) -> None:
+    assert prose.is_plain(text)
