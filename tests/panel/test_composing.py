@@ -129,7 +129,7 @@ class Free:
 
     def add(self, function: Callable[[], Any]) -> Future[Any]:
         job = jobs.Job(function)
-        self.waiting.put(job.run)
+        self.waiting.put(lambda: jobs._run(job))
         return job.done
 
 
