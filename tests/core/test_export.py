@@ -461,6 +461,8 @@ def test_what_an_agent_wrote_stays_in_its_box() -> None:
     page = to_html([TurnStart("k1", "k1", 1, "done", ()), Message("k2", "k1", "agent", (Text(evil),))])
     assert '<div style="overflow:hidden"><p>' in page and r"\frac{1}{2}" in page
     assert not re.search(r"\\(href|def|class)\b", page)
+    plain = to_html([TurnStart("k1", "k1", 1, "done", ()), Message("k2", "k1", "agent", (Text("2 + 2"),))])
+    assert "overflow" not in plain
 
 
 # ---- hostile text ---------------------------------------------------------------------------------

@@ -20,7 +20,9 @@ from .prose import PRE, pre, render
 from .words import Words
 
 _BOX = "overflow:hidden"
-"""Hosts typeset formulas in what an agent wrote, and those can be drawn outside of their lines."""
+
+_SPILLS = re.compile(r"\$|\\[(\[]|[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff]{3}")
+"""What can be drawn outside of its lines: formulas, which hosts typeset, and stacks of combining marks."""
 
 _FOREIGN_MATH = re.compile(
     r"\\(?=(?:href|url|style|class|cssId|data|require|[gex]?def|let|futurelet|(?:re)?new(?:command|environment)"
@@ -66,9 +68,11 @@ def _block(block: Block) -> str:
 def _markup(block: Block) -> str:
     match block:
         case Prose(text, breaks):
-            return f'<div style="{_BOX}">{_tame(render(text, breaks=breaks))}</div>'
+            markup = render(text, breaks=breaks)
+            return f'<div style="{_BOX}">{_tame(markup)}</div>' if _SPILLS.search(text) else markup
         case Line(label, text):
-            return f'<p style="{_BOX}">{_tame(_labelled(label, text))}</p>'
+            markup = _labelled(label, text)
+            return f'<p style="{_BOX}">{_tame(markup)}</p>' if _SPILLS.search(text) else f"<p>{markup}</p>"
         case Code(text, language):
             return _diff(text) if language == "diff" else pre(text)
         case Link():
