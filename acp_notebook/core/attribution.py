@@ -16,36 +16,21 @@ import fnmatch
 import posixpath
 import re
 import shlex
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from .actions import real_paths
 from .changes import Version
+from .describe import raw_paths, readable_command
 from .notebook_changes import cell_changes
-from .records import Json, Terminal
+from .records import Terminal
 from .snapshot import Question, TerminalRun, ToolCall
 
 READS = frozenset({"read", "search", "fetch", "think", "switch_mode"})
 """Kinds of tool calls that change no file."""
-
-PATH_NAMES = (
-    *(
-        "file_path",
-        "filePath",
-        "path",
-        "abs_path",
-        "absPath",
-        "absolute_path",
-        "filepath",
-        "file",
-        "filename",
-    ),
-    *("notebook_path", "target_file", "paths", "files", "file_paths", "source", "destination"),
-    *("old_path", "new_path"),
-)
-"""How raw inputs call the files they mean."""
 
 MAX_NAMES = 500
 """Of one call: each is resolved on the disk, and an agent may send a hundred thousand."""
@@ -287,13 +272,8 @@ def command_line(tool: ToolCall | TerminalRun, runs: Sequence[TerminalRun] = ())
     """What a call runs, as far as it says so."""
     if isinstance(tool, TerminalRun):
         return _without_shell(tool.command)
-    said = tool.raw_input if isinstance(tool.raw_input, Mapping) else {}
-    command = said.get("command") or said.get("cmd")
-    if isinstance(command, list | tuple) and command and all(isinstance(it, str) for it in command):
-        command = command[-1] if _SHELL.fullmatch(" ".join(command[:-1])) else shlex.join(command)
-    if not isinstance(command, str):
-        command = next((run.command for run in runs if run.command), None) or tool.title.strip("`")
-    return _without_shell(command)
+    ran = next((run.command for run in runs if run.command), None)
+    return _without_shell(readable_command(tool.raw_input) or ran or tool.title.strip("`"))
 
 
 def _without_shell(line: str) -> str:
@@ -310,26 +290,19 @@ def _without_shell(line: str) -> str:
 
 def _named_paths(tool: ToolCall) -> list[str]:
     shown = [it.path for it in tool.diffs] + [it.path for it in tool.locations]
-    return [it for it in dict.fromkeys([*shown, *_raw_paths(tool.raw_input)]) if it and "\0" not in it]
+    return [it for it in dict.fromkeys([*shown, *raw_paths(tool.raw_input)]) if it and "\0" not in it]
 
 
-def _raw_paths(raw_input: Json) -> Iterator[str]:
-    if not isinstance(raw_input, Mapping):
-        return
-    for name in PATH_NAMES:
-        value = raw_input.get(name)
-        for it in value if isinstance(value, list | tuple) else (value,):
-            if isinstance(it, str):
-                yield it
-    changes = raw_input.get("changes")  # of apply_patch: by path
-    if isinstance(changes, Mapping):
-        yield from (it for it in changes if isinstance(it, str))
+def allowed_by(tool: ToolCall, items: Iterable[object], path: str | None = None) -> str | None:
+    """Who allowed it, by the newest question about it; None: nobody was asked, or it was rejected.
 
-
-def allowed_by(tool: ToolCall, items: Iterable[object]) -> str | None:
-    """Who allowed it, by the newest question about it; None: nobody was asked, or it was rejected."""
+    `path`: a file that the agent changed by itself. An allow says nothing about files that its question did
+    not name; questions of older versions hold no actions, and count as they did.
+    """
     asked = _newest_answer(tool, items)
     if asked is None or not _allows(asked):
+        return None
+    if path is not None and asked.actions and all(path not in real_paths(it) for it in asked.actions):
         return None
     return f"{asked.by} ({asked.reason})" if asked.reason else asked.by
 

@@ -13,7 +13,6 @@ import posixpath
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace as changed
@@ -341,7 +340,7 @@ def _joined(before: WriteClaim | None, diff: Diff, everywhere: bool) -> WriteCla
 
 
 def _raw_claim(raw: Mapping[str, Json], everywhere: bool) -> WriteClaim | None:
-    paths = list(dict.fromkeys(_raw_paths(raw)))
+    paths = list(dict.fromkeys(raw_paths(raw)))
     if len(paths) != 1:
         return None
     several = raw.get("edits")
@@ -392,10 +391,12 @@ def path_names(tool: ToolCall) -> list[str]:
     """The files that a call names, by its diffs and locations, else by its raw input."""
     shown = [diff.path for diff in tool.diffs] + [location.path for location in tool.locations]
     raw = tool.raw_input if isinstance(tool.raw_input, Mapping) else {}
-    return list(dict.fromkeys(filter(None, shown))) or list(dict.fromkeys(_raw_paths(raw)))
+    return list(dict.fromkeys(filter(None, shown))) or list(dict.fromkeys(raw_paths(raw)))
 
 
-def _raw_paths(raw: Mapping[str, Any]) -> Iterator[str]:
+def raw_paths(raw_input: Json) -> Iterator[str]:
+    """The files that a raw input names."""
+    raw = raw_input if isinstance(raw_input, Mapping) else {}
     for name in PATH_NAMES:
         yield from filter(None, _texts(raw.get(name)))
     changes = raw.get("changes")  # of apply_patch: by path

@@ -283,7 +283,7 @@ class Attributor:
             change.why_not, change.shape = last.why_not, Shape(last.action)
         if verdict.who == "agent":
             tool = self._tools.get(verdict.call or "")
-            change.allowed_by = None if tool is None else allowed_by(tool, self._items)
+            change.allowed_by = None if tool is None else allowed_by(tool, self._items, change.path)
         (self._turn.changes if verdict.who == "agent" else self._turn.also).append(change)
 
     def _is_nothing(self, change: Change) -> bool:
