@@ -18,6 +18,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tarfile
 import tempfile
 import time
 import zipfile
@@ -365,7 +366,10 @@ def unpack_chromium(project: Project) -> None:
     packed = folder / "node_modules" / "@sparticuz" / "chromium" / "bin"
     require(call([node, "-e", UNPACK, packed, folder], cwd=folder, env=env), "unpacking Chromium")
     for name in ("al2023", "fonts"):
-        shutil.unpack_archive(folder / f"{name}.tar", folder)
+        with tarfile.open(folder / f"{name}.tar") as tar:
+            if hasattr(tarfile, "data_filter"):  # not in Debian 12's Python
+                tar.extraction_filter = tarfile.data_filter
+            tar.extractall(folder)
         (folder / f"{name}.tar").unlink()
     shutil.rmtree(folder / "node_modules")
     (folder / "fonts.conf").write_text(FONTS.format(folder))

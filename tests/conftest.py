@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import signal
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -37,7 +38,12 @@ def own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Times that are worth knowing, and that no test hangs on: `record_property("measured", …)`."""
+    """What was skipped, a line for each reason; times that are worth knowing, and that no test hangs on:
+    `record_property("measured", …)`."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    reasons = Counter(str(it.longrepr[2]).removeprefix("Skipped: ") for it in skipped if it.longrepr)
+    for reason, count in reasons.items():
+        terminalreporter.write_line(f"skipped {count}: {reason}")
     for report in terminalreporter.stats.get("passed", []):
         for name, value in report.user_properties:
             if name == "measured":
