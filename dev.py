@@ -140,6 +140,10 @@ def environment(project: Project) -> Env:
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",
         "JUPYTER_PREFER_ENV_PATH": "1",  # the kernel of .venv, not one of that name in the user's home
     }
+    if (
+        project.node_bin / "node"
+    ).exists():  # playwright brings a Node that needs libatomic; this one does not
+        mine["PLAYWRIGHT_NODEJS_PATH"] = str(project.node_bin / "node")
     return {key: value for key, value in os.environ.items() if key != "PYTHONHOME"} | mine
 
 
@@ -388,7 +392,13 @@ def browses(project: Project, chromium: Path) -> bool:
     """Whether playwright can drive it here; a Chromium without its libraries starts, and shows nothing."""
     command = [str(project.python), "-m", "tests.browser.trial", str(chromium)]
     try:
-        tried = subprocess.run(command, cwd=project.root, capture_output=True, timeout=START_TIMEOUT_S)
+        tried = subprocess.run(
+            command,
+            cwd=project.root,
+            env=environment(project),
+            capture_output=True,
+            timeout=START_TIMEOUT_S,
+        )
     except (OSError, subprocess.TimeoutExpired):
         return False
     return tried.returncode == 0

@@ -329,6 +329,15 @@ def test_node_comes_from_pypi_only_where_it_is_missing_or_old(
     assert (project.node_bin / "node").is_symlink() == bool(wheels)
 
 
+def test_playwright_takes_the_node_that_we_made(
+    project: dev.Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PLAYWRIGHT_NODEJS_PATH", raising=False)
+    assert "PLAYWRIGHT_NODEJS_PATH" not in dev.environment(project)
+    fake_program(project.node_bin, "node", "v24.0.0")
+    assert dev.environment(project)["PLAYWRIGHT_NODEJS_PATH"] == str(project.node_bin / "node")
+
+
 def test_the_wheels_own_node_script_is_not_taken_for_a_node(
     project: dev.Project, calls: Calls, monkeypatch: pytest.MonkeyPatch
 ) -> None:
