@@ -107,6 +107,7 @@ function inside(action: Action) {
         <>
           <Head icon={action.kind} verb={capital(spoken(action.kind))} />
           {action.input !== undefined && <Input text={action.input} />}
+          <Note text={NOTHING} />
         </>
       );
     case "details":
