@@ -97,11 +97,16 @@ test.each<[Action, string]>([
   [{ type: "delete", path: "a", target: "b" }, "Deletea→ which really is b"],
   [{ type: "move", path: "a" }, "Movea"],
   [{ type: "fetch", url: "https://a.example/\u202e" }, "Fetchhttps://a.example/‹U+202E›"],
-  [{ type: "other", kind: "switch_mode", input: "{}" }, "Switch mode{}\n"],
   [{ type: "details", input: '{"a": 1}' }, 'The agent also says:{"a": 1}\n'],
   [{ type: "teleport" } as unknown as Action, '{\n  "type": "teleport"\n}\n'],
 ])("%j", (it, text) => {
   expect(action(asks([it]).el)).toBe(text);
+});
+
+test("what describes no action says that an allow covers nothing of ours", () => {
+  expect(action(asks([{ type: "other", kind: "switch_mode", input: "{}" }]).el)).toMatch(
+    /^Switch mode{}\nNo file and no command is described here/,
+  );
 });
 
 test("a file without its content says that nothing of it is covered", () => {
