@@ -89,7 +89,7 @@ def test_nothing_of_the_current_folder_is_a_command(
         assert find_command("gemini", path) is None
         with pytest.raises(acp.AgentNotFound):
             resolve("gemini", path)
-    assert find_command("./gemini", str(bin)) == "./gemini", "unless it is named so"
+    assert find_command("./gemini", str(bin)) == str(project / "gemini"), "unless it is named so"
 
 
 @pytest.mark.parametrize(

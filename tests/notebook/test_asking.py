@@ -30,10 +30,11 @@ def console(tmp_path: Path) -> Iterator[Front]:
 
 def test_the_user_answers_by_a_number_and_reads_the_turn(console: Front, tmp_path: Path) -> None:
     asked = console.begin("turn = session.prompt('/edit a.txt hello')", allow_stdin=True)
-    assert console.answer("1") == "Your answer (1 to 5): "
+    assert console.answer("1") == "Your answer (1, 2, 3, 4, 5): "
     result = console.result(asked)
     assert result.content["status"] == "ok"
     assert "The agent asks for permission: Edit a.txt" in result.text
+    assert "New file: a.txt" in result.text and "+hello" in result.text, "all that an allow covers"
     assert (tmp_path / "a.txt").read_text() == "hello\n"
     shown = [it["content"]["data"] for it in result.messages if it["msg_type"] == "display_data"]
     assert "Wrote `a.txt`." in shown[-1]["text/plain"]
@@ -44,7 +45,7 @@ def test_what_is_no_answer_is_a_no(console: Front, tmp_path: Path, said: str) ->
     asked = console.begin("turn = session.prompt('/edit a.txt hello')", allow_stdin=True)
     console.answer(said)
     result = console.result(asked)
-    assert "the agent is told no" in result.text
+    assert "Not an answer: rejected." in result.text
     assert not (tmp_path / "a.txt").exists()
 
 

@@ -26,7 +26,7 @@ CELLS = (
     'import os, acp_notebook as acp\nsession = acp.connect(cassette="tape.jsonl", permissions="allow")',
     *(f"session.prompt({prompt!r});" for prompt in PROMPTS),
     'os.chdir(session.cwd)\nprint(open("out/rows.csv").read(), open("notes.txt").read(), os.listdir("out"))',
-    "session.changes",
+    "session.turns[0].also_changed",
     "print(session.agent.pid)\nsession.close()",
 )
 
