@@ -107,7 +107,7 @@ def test_claude_does_not_write_a_file_when_rejected(claude: Starter) -> None:
     session, path = claude(permissions="reject"), claude.cwd / "new.txt"
     turn = session.prompt(write(claude, path), timeout=LIMIT_S)
     assert not path.exists()
-    assert [it.status for it in turn.tool_calls] == ["failed"]
+    assert [it.status for it in turn.tool_calls] == ["rejected"]
     assert turn.stop_reason == "end_turn"
     assert session.prompt(script(say("Still here.")), timeout=LIMIT_S).text == "Still here."
 
@@ -357,7 +357,7 @@ def test_the_example_skips_the_change_when_rejected(example: Starter) -> None:
     turn = example(permissions="reject").prompt("Improve it.", timeout=LIMIT_S)
     assert turn.stop_reason == "end_turn"
     assert turn.text.endswith("I'll skip the configuration update.")
-    assert [(it.kind, it.status) for it in turn.tool_calls] == [("read", "completed"), ("edit", "unfinished")]
+    assert [(it.kind, it.status) for it in turn.tool_calls] == [("read", "completed"), ("edit", "rejected")]
 
 
 def test_cancel_ends_the_example_in_mid_turn(example: Starter) -> None:

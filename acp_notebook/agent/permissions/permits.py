@@ -123,6 +123,8 @@ class Permits:
         if covering is not None and not always:
             return Permit(None, False, covering.id)
         own = None if always else self._own_call(action, calls)
+        if not always and calls and self._covered_in_recording(own):
+            return Permit(None, False, (own or calls[-1]).id)
         if own is not None:
             # What is asked about is what would be done, not what the call shows of itself.
             id, shown = own.id, ev.ToolChanged(own.id, content=card(own.id).content, unprompted=True)
@@ -157,6 +159,14 @@ class Permits:
                 allowance.actions = left
                 return allowance.tool
         return None
+
+    def _covered_in_recording(self, own: ToolCall | None) -> bool:
+        """In a replay nobody is asked who was not asked then."""
+        replay = self._conversation.host.launch.replay
+        if replay is None:
+            return False
+        id = f"acp:{self._cards + 1}" if own is None else own.id
+        return not replay.stand_ins.was_asked(self._conversation.id, id)
 
     def _own_call(self, action: Action, calls: Sequence[ToolCall]) -> ToolCall | None:
         """The open call that says of itself that it does this, if its id is still its own."""

@@ -105,6 +105,10 @@ class Script:
         known = self._settled.get((session, tool))
         return known.popleft() if known else None
 
+    def was_asked(self, session: str, tool: str) -> bool:
+        """Whether another question about a tool call follows. Always, where a recording keeps no answers."""
+        return not self._settled or bool(self._settled.get((session, tool)))
+
     def filled(self, session: str, id: str) -> dict[str, Any] | None:
         """How a form was settled."""
         return self._filled.get((session, id))

@@ -37,6 +37,10 @@ class StandIns:
         if told is not None:
             told(deed)
 
+    def was_asked(self, session: str, tool: str) -> bool:
+        """Whether we asked about this action then; else an allow covered it, as the client was at that time."""
+        return self._script.was_asked(session, tool)
+
     def answer_to(self, session: str, request: PermissionRequest) -> tuple[Decision | None, bool]:
         """How a question was answered then; or None, and whether it was left open until it was cancelled."""
         settled = self._script.settled(session, request.tool.id)
