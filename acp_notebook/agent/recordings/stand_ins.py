@@ -38,7 +38,7 @@ class StandIns:
             told(deed)
 
     def was_asked(self, session: str, tool: str) -> bool:
-        """Whether we asked about this action then; else an allow covered it, as the client was at that time."""
+        """Whether we asked about this action then; if not, an allow covered it, by the rules of that time."""
         return self._script.was_asked(session, tool)
 
     def answer_to(self, session: str, request: PermissionRequest) -> tuple[Decision | None, bool]:
