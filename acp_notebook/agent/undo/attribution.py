@@ -175,8 +175,10 @@ class Attributor:
         self._evidence = evidence
         self._calls = evidence.calls()
         self._tools = {it.key: it for it in evidence.items if isinstance(it, ToolCall)}
-        calls = [it for it in evidence.items if isinstance(it, ToolCall | TerminalRun)]
-        self._ids = {it.id: it.key for it in calls}
+        terminals = [it for it in evidence.items if isinstance(it, TerminalRun)]
+        # Agents that run commands themselves give a terminal the id of its call: the call counts.
+        self._ids = {it.id: it.key for it in terminals}
+        self._ids |= {it.id: it.key for it in self._tools.values()}
         commands = [it.key for it in self._calls if it.command is not None]
         self._only = commands[0] if not evidence.dated and len(commands) == 1 else None
         """In a replay of an old recording, which does not say which command it was."""
