@@ -36,7 +36,7 @@ def life(folder: Path) -> list[str]:
 def kill(pid: int) -> None:
     """Until it is dead, and nobody has had the time to notice."""
     os.kill(pid, signal.SIGKILL)
-    os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+    wait_until(lambda: gone(pid), "it is dead", LIMIT_S)
 
 
 def stop(pid: int) -> None:

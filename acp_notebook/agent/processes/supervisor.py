@@ -137,8 +137,6 @@ def _wanted(connection: socket.socket) -> bool:
 def _run(connection: socket.socket, request: Request, stdio: list[int], kernel: int | None) -> None:
     woken = _wake_at_exits()
     agent = _start(connection, request, stdio)
-    for descriptor in stdio:
-        os.close(descriptor)
     poller = select.poll()
     for watched in (woken, connection.fileno(), kernel):
         if watched is not None:
@@ -172,7 +170,8 @@ def _start(connection: socket.socket, request: Request, stdio: list[int]) -> int
         return None
     if pid == 0:
         _become(request, stdio, problem)
-    os.close(problem)
+    for descriptor in (problem, *stdio):  # before the kernel hears of the start: the agent alone holds its pipes
+        os.close(descriptor)
     failure = os.read(errors, 100)
     os.close(errors)
     if failure:
