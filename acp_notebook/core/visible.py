@@ -7,6 +7,7 @@ Pure, and it knows no markup. `shown` fits a value into one bounded line, for bu
 from __future__ import annotations
 
 import re
+import unicodedata
 
 BLANK = re.compile(
     "[\u00a0\u034f\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180f\u2000-\u200a\u202f\u205f\u2800\u3000\u3164"
@@ -17,11 +18,18 @@ BLANK = re.compile(
 LONG_RUN = 8
 """Blanks in a row inside a line: more than this may push what follows out of sight."""
 
-EMPTY_LINES = 3
-"""Empty lines in a row: more than this may push what follows out of sight."""
+INDENT = 40
+"""Columns of indentation: more than this, too; a tab counts as four."""
 
-_RUN = re.compile(rf"(?<=\S)[ \t]{{{LONG_RUN + 1},}}|^[ \t]{{65,}}", re.MULTILINE)
-_EMPTY = re.compile(rf"(?:^[ \t]*\n){{{EMPTY_LINES + 1},}}", re.MULTILINE)
+EMPTY_LINES = 3
+"""Empty lines in a row: more than this, too."""
+
+MARKS = 4
+"""Combining marks on one letter: more than this are drawn over the lines around it."""
+
+_BLANK_LINE = re.compile(r"[ \t\r]*")
+_SPACES = re.compile(r"[ \t]+")
+_PLAIN = re.compile(r"[!-~]+(?: [!-~]+)*")
 
 
 def shown(text: str, *, cwd: str | None = None, chars: int = 80) -> str:
@@ -36,11 +44,82 @@ def shown(text: str, *, cwd: str | None = None, chars: int = 80) -> str:
 
 
 def marked(text: str) -> str:
-    """The whole text, line by line, with every hidden character and every long run of blanks spelled out."""
-    text = text.replace("\r\n", "\n")
-    text = _EMPTY.sub(lambda run: _note(run[0].count("\n"), "empty lines") + "\n", text)
-    text = _RUN.sub(lambda run: _note(len(run[0]), "blanks"), text)
-    return "".join(char if char in "\n\t" else visible_char(char) for char in text)
+    """The whole text, line by line, with every hidden character and every long run of blanks spelled out.
+
+    The panel's `text/visible.ts` gives the same result; both are tested with `tests/data/visible.json`.
+    """
+    lines = text.removesuffix("\n").split("\n")
+    drawn: list[str] = []
+    at = 0
+    while at < len(lines):
+        end = at
+        while end < len(lines) and _BLANK_LINE.fullmatch(lines[end]):
+            end += 1
+        if end - at > EMPTY_LINES:
+            drawn.append(_note(end - at, "empty line"))
+        else:
+            drawn += map(_marked_line, lines[at:end])
+        drawn += map(_marked_line, lines[end : end + 1])
+        at = end + 1
+    return "\n".join(drawn) + "\n" * text.endswith("\n")
+
+
+def _marked_line(line: str) -> str:
+    if _PLAIN.fullmatch(line):
+        return line
+    drawn: list[str] = []
+    at = 0
+    while at < len(line):
+        if spaces := _SPACES.match(line, at):
+            run = spaces[0]
+            drawn.append(_marked_blanks(run, leads=at == 0, ends=line[at + len(run) :] in ("", "\r")))
+        else:
+            run = _run(line, at)
+            drawn.append(_marked_run(run, line, at))
+        at += len(run)
+    return "".join(drawn)
+
+
+def _marked_blanks(run: str, *, leads: bool, ends: bool) -> str:
+    tabs = run.count("\t")
+    if leads and not ends and len(run) + 3 * tabs <= INDENT:
+        return run
+    if not tabs and not ends and len(run) <= LONG_RUN:
+        return run
+    if len(run) <= LONG_RUN:
+        return run.replace("\t", "\u21e5").replace(" ", "\u00b7")
+    return _note(len(run), "space" if not tabs else "tab" if tabs == len(run) else "blank")
+
+
+def _run(line: str, at: int) -> str:
+    """The character at that place, with those after it that are marked together with it."""
+    char = line[at]
+    end = at + 1
+    if _is_mark(char):
+        while end < len(line) and _is_mark(line[end]):
+            end += 1
+    elif visible_char(char) != char:
+        while end < len(line) and line[end] == char:
+            end += 1
+    return line[at:end]
+
+
+def _marked_run(run: str, line: str, at: int) -> str:
+    char = run[0]
+    if _is_mark(char):
+        return run if len(run) <= MARKS else _note(len(run), "combining mark")
+    if char == "\ufe0f" and at and unicodedata.category(line[at - 1]) == "So":
+        return run  # the emoji form of the symbol before it
+    if run == "\r" and at + 1 == len(line):
+        return "\u240d"
+    one = visible_char(char)
+    if one == char or len(run) < 4:
+        return one * len(run)
+    return f"{one[:-1]} \u00d7 {len(run):,}\u203a"
+
+
+def _is_mark(char: str) -> bool:
+    return unicodedata.category(char).startswith("M") and not BLANK.match(char)
 
 
 def visible_char(char: str) -> str:
@@ -49,4 +128,4 @@ def visible_char(char: str) -> str:
 
 
 def _note(count: int, what: str) -> str:
-    return f"\u2039{count:,} {what}\u203a"
+    return f"\u2039{count:,} {what}{'' if count == 1 else 's'}\u203a"

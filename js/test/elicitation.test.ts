@@ -1,13 +1,18 @@
 import { beforeEach, expect, test, vi } from "vitest";
 import type { ElicitationItem, FormField, Item } from "../src/types";
 import { draftsOf, filled } from "../src/view/form";
+import { CLICK_MS } from "../src/view/guard";
 import { reason } from "../src/view/words";
 import { turn } from "./helpers";
 import { press, settled, shown, wired } from "./mounted";
 
+let now = 0;
+
 beforeEach(() => {
   document.body.replaceChildren();
   vi.restoreAllMocks();
+  now = 0;
+  vi.spyOn(performance, "now").mockImplementation(() => now);
 });
 
 const FIELDS: FormField[] = [
@@ -53,6 +58,7 @@ function form(fields: Partial<ElicitationItem> = {}): Item {
 function asked(fields: Partial<ElicitationItem> = {}) {
   const made = shown([turn(), form(fields)]);
   wired(made);
+  now = CLICK_MS;
   const of = (name: string) => made.find(`[data-acp-field="${name}"]`);
   const input = <T extends HTMLElement = HTMLInputElement>(
     name: string,
@@ -322,4 +328,20 @@ test("errors are told without the name of the call", () => {
   expect(reason("session/prompt: rate limit exceeded")).toBe("rate limit exceeded");
   expect(reason("Login: authenticate: wrong\npassword")).toBe("Login: wrong ⏎ password");
   expect(reason("the session/prompt: as it is")).toBe("the session/prompt: as it is");
+});
+
+test.each([
+  ["form", "submit", {}],
+  ["form", "decline", {}],
+  ["address", "open", { mode: "url", url: "https://example.com/x", host: "example.com" }],
+] as const)("a click as the %s appears does not %s, and the question says so", async (...row) => {
+  const [, button, fields] = row;
+  const { emit, find } = asked({ fields: [], ...fields });
+  now = CLICK_MS - 1;
+  const click = new MouseEvent("click", { bubbles: true, cancelable: true, detail: 1 });
+  find(`[data-acp-${button}]`)?.dispatchEvent(click);
+  await settled();
+  expect(click.defaultPrevented).toBe(true);
+  expect(emit).not.toHaveBeenCalled();
+  expect(find(".acp-ignored")?.textContent).toMatch(/^Click ignored: this question just appeared/);
 });

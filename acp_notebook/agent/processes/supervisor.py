@@ -170,7 +170,7 @@ def _start(connection: socket.socket, request: Request, stdio: list[int]) -> int
         return None
     if pid == 0:
         _become(request, stdio, problem)
-    for descriptor in (problem, *stdio):  # before the kernel hears of the start: the agent alone holds its pipes
+    for descriptor in (problem, *stdio):  # when the kernel hears of the start, only the agent holds its pipes
         os.close(descriptor)
     failure = os.read(errors, 100)
     os.close(errors)

@@ -10,7 +10,8 @@ import type { ElicitAction, ElicitationItem, Emit, Fields, FormField, Json } fro
 import { FieldView } from "./field";
 import { draftsOf, filled } from "./form";
 import type { Wrong } from "./form";
-import { useGuard } from "./guard";
+import { useGuard, useIgnored } from "./guard";
+import type { Guard } from "./guard";
 import { BY, Delivery } from "./permission";
 import { capital, line, spoken } from "./words";
 
@@ -29,7 +30,7 @@ export function ElicitationView(props: Props) {
 
 function Open({ item, sent, live, emit }: Props) {
   const box = useRef<HTMLDivElement>(null);
-  useGuard(box);
+  const guard = useGuard(box);
   const pending = sent !== undefined && sent.wrong === undefined;
   const usable = live && !pending;
   const answer = (action: ElicitAction, values?: Fields) => {
@@ -38,7 +39,7 @@ function Open({ item, sent, live, emit }: Props) {
     const said = { t: "elicit", elicitation: item.key, action } as const;
     emit(values ? { ...said, values } : said);
   };
-  const inner = { item, usable, answer, sent };
+  const inner = { item, usable, answer, sent, guard };
   return (
     <div
       ref={box}
@@ -71,13 +72,14 @@ interface Inner {
   usable: boolean;
   answer: (action: ElicitAction, values?: Fields) => void;
   sent: Sent | undefined;
+  guard: Guard;
 }
 
 function Said({ text }: { text: string }) {
   return <div class="acp-said">{visible(text)}</div>;
 }
 
-function Form({ item, usable, answer, sent }: Inner) {
+function Form({ item, usable, answer, sent, guard }: Inner) {
   const fields = item.fields ?? [];
   const id = useId();
   const [drafts, setDrafts] = useState(() => draftsOf(fields));
@@ -132,7 +134,7 @@ function Form({ item, usable, answer, sent }: Inner) {
         />
       ))}
       <Problem text={item.problem ?? told.get("")} />
-      <Buttons usable={usable} answer={answer}>
+      <Buttons usable={usable} answer={answer} guard={guard}>
         {item.problem === undefined && (
           <button
             type="submit"
@@ -140,6 +142,7 @@ function Form({ item, usable, answer, sent }: Inner) {
             data-kind="allow_once"
             data-meaning="allow_once"
             data-acp-submit=""
+            onPointerEnter={guard.entered}
             disabled={!usable}
           >
             Submit
@@ -150,7 +153,7 @@ function Form({ item, usable, answer, sent }: Inner) {
   );
 }
 
-function Address({ item, usable, answer }: Inner) {
+function Address({ item, usable, answer, guard }: Inner) {
   const { url = "", host } = item;
   const opens = host !== undefined && item.problem === undefined && isLink(url);
   return (
@@ -162,13 +165,14 @@ function Address({ item, usable, answer }: Inner) {
         </div>
       )}
       <Problem text={item.problem} />
-      <Buttons usable={usable} answer={answer}>
+      <Buttons usable={usable} answer={answer} guard={guard}>
         {opens && (
           <a
             class="acp-option"
             data-kind="allow_once"
             data-meaning="allow_once"
             data-acp-open=""
+            onPointerEnter={guard.entered}
             href={url}
             aria-disabled={!usable}
             target="_blank"
@@ -204,36 +208,53 @@ function Problem({ text }: { text: string | undefined }) {
 interface ButtonsProps {
   usable: boolean;
   answer: (action: ElicitAction) => void;
+  guard: Guard;
   children: ComponentChildren;
 }
 
-function Buttons({ usable, answer, children }: ButtonsProps) {
+function Buttons({ usable, answer, guard, children }: ButtonsProps) {
+  const [ignored, setIgnored] = useIgnored();
+  const check = (event: MouseEvent) => {
+    const button = event.target instanceof Element ? event.target.closest(".acp-option") : null;
+    const why = guard.click({ currentTarget: button, detail: event.detail });
+    setIgnored(why === null ? "" : `Click ignored: ${why}. Click again.`);
+    if (why === null) return;
+    event.preventDefault();
+    event.stopPropagation();
+  };
   return (
-    <div class="acp-options">
-      {children}
-      <button
-        type="button"
-        class="acp-option"
-        data-kind="reject_once"
-        data-meaning="reject"
-        data-acp-decline=""
-        title="The agent is told that you do not want to"
-        disabled={!usable}
-        onClick={() => answer("decline")}
-      >
-        Decline
-      </button>
-      <button
-        type="button"
-        class="acp-option"
-        data-acp-dismiss=""
-        title="The agent is told that you broke it off"
-        disabled={!usable}
-        onClick={() => answer("cancel")}
-      >
-        Cancel
-      </button>
-    </div>
+    <>
+      <div class="acp-options" onClickCapture={check} onAuxClickCapture={check}>
+        {children}
+        <button
+          type="button"
+          class="acp-option"
+          data-kind="reject_once"
+          data-meaning="reject"
+          data-acp-decline=""
+          onPointerEnter={guard.entered}
+          title="The agent is told that you do not want to"
+          disabled={!usable}
+          onClick={() => answer("decline")}
+        >
+          Decline
+        </button>
+        <button
+          type="button"
+          class="acp-option"
+          data-acp-dismiss=""
+          onPointerEnter={guard.entered}
+          title="The agent is told that you broke it off"
+          disabled={!usable}
+          onClick={() => answer("cancel")}
+        >
+          Cancel
+        </button>
+      </div>
+      <div class="acp-ignored" role="status">
+        {ignored}
+      </div>
+    </>
   );
 }
 

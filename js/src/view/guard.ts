@@ -1,13 +1,15 @@
 // Keys and clicks that were meant for something else: those that come just as a question appears, or as a
 // button moves under a pointer that rests.
 
-import { useLayoutEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { focused, inSight, isTyping } from "./focus";
 
 /** Longer than somebody who types takes to notice that the keys go elsewhere. */
 export const ARM_MS = 600;
 /** Longer than it takes to stop a click that has begun. */
 export const CLICK_MS = 250;
+/** How long it stays said that a key or a click did not count. */
+const IGNORED_MS = 5000;
 
 const APPEARED = "this question just appeared";
 const MOVED = "the button just moved under the pointer";
@@ -27,7 +29,7 @@ export interface Guard {
   /** Why a key does not count; null: it does. */
   key(): string | null;
   /** Why a click does not count; null: it does. */
-  click(event: MouseEvent): string | null;
+  click(event: Pick<MouseEvent, "currentTarget" | "detail">): string | null;
   /** For each button. A mouse that has not moved did not come to it: it came to the mouse. */
   entered(event: PointerEvent): void;
 }
@@ -76,6 +78,17 @@ export function useGuard(box: { current: HTMLDivElement | null }): Guard {
       else moved.current.delete(currentTarget);
     },
   };
+}
+
+/** Why the last key or click did not count; it goes away again. */
+export function useIgnored(): readonly [string, (text: string) => void] {
+  const [ignored, setIgnored] = useState("");
+  useEffect(() => {
+    if (ignored === "") return;
+    const timer = setTimeout(() => setIgnored(""), IGNORED_MS);
+    return () => clearTimeout(timer);
+  }, [ignored]);
+  return [ignored, setIgnored];
 }
 
 const OPEN = "[data-acp-question][data-status='open']";

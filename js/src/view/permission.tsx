@@ -8,11 +8,8 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { Sent } from "../store";
 import type { Answer, Emit, QuestionItem, ToolItem } from "../types";
 import { Actions, CoveredActions } from "./actions";
-import { CLICK_MS, useGuard } from "./guard";
+import { CLICK_MS, useGuard, useIgnored } from "./guard";
 import { line, spoken, titleOf } from "./words";
-
-/** How long it says that a key or a click did not count. */
-const TOLD_MS = 5000;
 
 interface Props {
   item: QuestionItem;
@@ -138,17 +135,6 @@ function useReady(): boolean {
     return () => clearTimeout(timer);
   }, []);
   return ready;
-}
-
-/** Why the last key or click did not count; it goes away again. */
-function useIgnored(): readonly [string, (text: string) => void] {
-  const [ignored, setIgnored] = useState("");
-  useEffect(() => {
-    if (ignored === "") return;
-    const timer = setTimeout(() => setIgnored(""), TOLD_MS);
-    return () => clearTimeout(timer);
-  }, [ignored]);
-  return [ignored, setIgnored];
 }
 
 /** What a key answers; undefined: it is not for the question. A button takes its own Enter. */
