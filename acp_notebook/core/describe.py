@@ -59,16 +59,8 @@ NEW_NAMES = ("new_string", "new_str", "newText", "new_text", "newString", "after
 ALL_NAMES = ("replace_all", "replaceAll")
 FOLDER_NAMES = ("cwd", "workdir", "working_directory", "directory")
 COMMAND_NAMES = ("command", "cmd")
-QUIET_NAMES = (
-    *("description", "timeout", "timeout_ms", "timeout_secs", "explanation"),
-    *("edits", "changes", "args", "env", "url"),
-)
-"""Input that says nothing of its own about what is done, or that is read elsewhere."""
-
-_READ_NAMES = frozenset(
-    {*PATH_NAMES, *CONTENT_NAMES, *OLD_NAMES, *NEW_NAMES, *ALL_NAMES}
-    | {*FOLDER_NAMES, *COMMAND_NAMES, *QUIET_NAMES}
-)
+QUIET_NAMES = ("description", "timeout", "timeout_ms", "timeout_secs", "explanation")
+"""Input that says nothing about what is done."""
 
 NO_RAW_WRITE = frozenset({"read", "search", "think", "fetch", "switch_mode", "delete", "move", "execute"})
 """Kinds whose raw input is not read as a write: `content` is something else there."""
@@ -205,8 +197,34 @@ def _with_the_rest(
     """What was read, and the input that was not."""
     if not actions or len(path_names(tool)) > MAX_PATHS or (tool.kind == "execute" and not _runs(actions)):
         return (*actions, Other(tool.kind, _json(tool.raw_input), paths))
-    rest = {name: value for name, value in raw.items() if name not in _READ_NAMES}
+    rest = {name: value for name, value in raw.items() if not _is_shown(name, value, actions)}
     return (*actions, Details(_json(rest) or "")) if rest else tuple(actions)
+
+
+def _is_shown(name: str, value: Json, actions: Sequence[Action]) -> bool:
+    """Whether the actions say what this part of the input says."""
+    if name in QUIET_NAMES or name in PATH_NAMES:
+        return True
+    if name in (*COMMAND_NAMES, *FOLDER_NAMES, "args", "env"):
+        return _runs(actions) or (name in COMMAND_NAMES and _writes(actions))
+    if name in (*ALL_NAMES, "edits", "changes"):
+        return _writes(actions)
+    if name in (*CONTENT_NAMES, *OLD_NAMES, *NEW_NAMES) and isinstance(value, str):
+        return any(_shows_text(action, value) for action in actions)
+    return name == "url" and any(isinstance(action, Fetch) for action in actions)
+
+
+def _shows_text(action: Action, text: str) -> bool:
+    match action:
+        case Write(new_text=str(new)):
+            return text in new or text in (action.old_text or "")
+        case Write() | NotebookWrite():  # too long to show, or shown as cells
+            return True
+    return False
+
+
+def _writes(actions: Sequence[Action]) -> bool:
+    return any(isinstance(action, Write | NotebookWrite) for action in actions)
 
 
 def _runs(actions: Sequence[Action]) -> bool:
@@ -388,10 +406,9 @@ def _write(claim: WriteClaim, state: FileState) -> Write:
 
 
 def path_names(tool: ToolCall) -> list[str]:
-    """The files that a call names, by its diffs and locations, else by its raw input."""
+    """The files that a call names, by its diffs, its locations and its raw input."""
     shown = [diff.path for diff in tool.diffs] + [location.path for location in tool.locations]
-    raw = tool.raw_input if isinstance(tool.raw_input, Mapping) else {}
-    return list(dict.fromkeys(filter(None, shown))) or list(dict.fromkeys(raw_paths(raw)))
+    return list(dict.fromkeys(filter(None, (*shown, *raw_paths(tool.raw_input)))))
 
 
 def raw_paths(raw_input: Json) -> Iterator[str]:

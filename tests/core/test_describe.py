@@ -159,7 +159,7 @@ def diff(new: str, old: str | None = None, path: str = "a.txt") -> tuple[Diff, .
         call("read", content=diff("new")),
         call(raw_input={"file_path": "a.txt", "content": "new"}),
         call("other", raw_input={"path": A, "content": "new"}),
-        call(content=diff("new"), raw_input={"path": "b.txt", "content": "other"}),
+        call(content=diff("new"), raw_input={"path": "a.txt", "content": "new", "command": "create"}),
     ],
 )
 def test_a_text_that_a_call_shows(tool: ToolCall) -> None:
@@ -167,6 +167,26 @@ def test_a_text_that_a_call_shows(tool: ToolCall) -> None:
     assert found == Write(A, None, None, "new")
     [found] = actions(tool, a="old")
     assert found == Write(A, None, "old", "new"), "the truth about what is there, whatever the agent says"
+
+
+@pytest.mark.parametrize(
+    ("tool", "hidden"),
+    [
+        (call(content=diff("new"), raw_input={"path": "a.txt", "content": "other"}), '"content": "other"'),
+        (call("execute", raw_input={"command": "python -", "content": "import os"}), '"import os"'),
+        (call(raw_input={"path": "a.txt", "content": "one", "text": "two"}), '"text": "two"'),
+        (call("read", raw_input={"path": "a.txt", "command": "rm a.txt", "cmd": "ls"}), '"rm a.txt"'),
+        (call("read", raw_input={"path": "a.txt", "url": "https://example.com"}), "https://example.com"),
+    ],
+)
+def test_input_that_no_action_shows_is_shown_beside_them(tool: ToolCall, hidden: str) -> None:
+    *_, details = actions(tool)
+    assert isinstance(details, Details) and hidden in details.input
+
+
+def test_a_path_in_the_input_is_shown_whatever_the_diffs_and_locations_name() -> None:
+    tool = call(content=diff("new"), locations=(Location("c.txt"),), raw_input={"file_path": "b.txt"})
+    assert actions(tool)[1:] == (FileAccess("edit", f"{CWD}/c.txt"), FileAccess("edit", f"{CWD}/b.txt"))
 
 
 @pytest.mark.parametrize(
