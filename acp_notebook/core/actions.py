@@ -72,7 +72,11 @@ class Write(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        return self.path if self.target is None else f"{self.path} → {self.target}"
+        return _path_text(self.path, self.target)
+
+
+def _path_text(path: str, target: str | None) -> str:
+    return path if target is None else f"{path} → {target}"
 
 
 class MetadataChange(Struct, frozen=True):
@@ -98,7 +102,7 @@ class NotebookWrite(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        return self.path if self.target is None else f"{self.path} → {self.target}"
+        return _path_text(self.path, self.target)
 
 
 class FileAccess(Struct, frozen=True):
@@ -114,7 +118,7 @@ class FileAccess(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        return self.path if self.target is None else f"{self.path} → {self.target}"
+        return _path_text(self.path, self.target)
 
 
 class Fetch(Struct, frozen=True):

@@ -24,7 +24,7 @@ from msgspec.structs import replace
 
 from .actions import real_paths
 from .changes import Version
-from .describe import raw_paths, readable_command
+from .describe import path_names, readable_command
 from .notebook_changes import cell_changes
 from .records import Terminal
 from .snapshot import Question, TerminalRun, ToolCall
@@ -246,7 +246,8 @@ def _call(
         return _command(tool.key, command_line(tool, runs), resolve, (began, last), root, named)
     if tool.status == "failed":
         return Call(tool.key)
-    named = frozenset(real for it in _named_paths(tool)[:MAX_NAMES] for real in _real(it, resolve))
+    names = [it for it in path_names(tool) if "\0" not in it]
+    named = frozenset(real for it in names[:MAX_NAMES] for real in _real(it, resolve))
     trees = named - {root} if tool.kind in ("delete", "move") else frozenset[str]()
     return Call(tool.key, named, trees, began=began, ended=ended)
 
@@ -286,11 +287,6 @@ def _without_shell(line: str) -> str:
     except ValueError:
         return rest
     return words[0] if len(words) == 1 else rest
-
-
-def _named_paths(tool: ToolCall) -> list[str]:
-    shown = [it.path for it in tool.diffs] + [it.path for it in tool.locations]
-    return [it for it in dict.fromkeys([*shown, *raw_paths(tool.raw_input)]) if it and "\0" not in it]
 
 
 def allowed_by(tool: ToolCall, items: Iterable[object], path: str | None = None) -> str | None:
