@@ -36,8 +36,8 @@ def fill_in(asked: Elicitation) -> tuple[Action, dict[str, Any]]:
 
 
 def _asked(field: Field) -> Any:
-    if field.description:
-        print(f"  {shown(field.description, chars=LONG)}")
+    for about in filter(None, (field.description, field.pattern)):
+        print(f"  {shown(about, chars=LONG)}")
     for number, choice in enumerate(field.choices, 1):
         about = f": {shown(choice.description)}" if choice.description else ""
         print(f"  {number}  {shown(choice.name)}{about}")

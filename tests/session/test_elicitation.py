@@ -197,8 +197,7 @@ def test_a_user_fills_it_in_and_the_first_answer_wins(seen: acp.Session) -> None
     turn = seen.start("/form")
     assert answer(seen, "accept", name="NO", model="net") == {"name": "at least 3 characters"}
     assert opened(seen).status == "open"
-    wrong = answer(seen, "accept", name="N0-", model="net", runs=0)
-    assert wrong == {"name": "it does not match ^[a-z][a-z0-9-]*$", "runs": "at least 1"}
+    assert answer(seen, "accept", name="first-try", model="net", runs=0) == {"runs": "at least 1"}
     id = opened(seen).id
     assert answer(seen, "accept", **GOOD, runs=None) == {}
     said = json.loads(turn.wait(LIMIT_S).text.split("`")[1])
@@ -230,8 +229,8 @@ def test_a_hostile_form_is_held_within_bounds(seen: acp.Session) -> None:
         "__proto__": "string",
         "pick": "select",
     }
-    assert answer(seen, "accept", slow="a" * 5000 + "!", pick="<b>") == {"slow": "it does not match ^(a+)+$"}
-    assert answer(seen, "accept", slow="aaa", pick="<b>", __proto__="p") == {}
+    assert answer(seen, "accept", slow="a" * 5000 + "!", pick="no").keys() == {"pick"}
+    assert answer(seen, "accept", slow="a" * 5000 + "!", pick="<b>", __proto__="p") == {}
     assert '"__proto__":"p"' in turn.wait(LIMIT_S).text
     assert "<script>" not in turn.to_html()
     turn = seen.prompt("/form huge 1000", timeout=LIMIT_S)

@@ -22,7 +22,7 @@ export function FieldView(props: Props) {
   const { field, id, wrong } = props;
   if (!KINDS.has(field.type)) return <Unknown field={field} />;
   const grouped = isGroup(field);
-  const about = field.description ? `${id}-about` : undefined;
+  const about = field.description || field.pattern ? `${id}-about` : undefined;
   const marks = {
     "aria-invalid": wrong !== undefined,
     "aria-describedby": [about, wrong && `${id}-wrong`].filter(Boolean).join(" ") || undefined,
@@ -36,9 +36,9 @@ export function FieldView(props: Props) {
       {...(grouped ? marks : {})}
     >
       {field.type !== "boolean" && <Label field={field} id={id} grouped={grouped} />}
-      {field.description && (
+      {about && (
         <div class="acp-quiet acp-form-about" id={about}>
-          {line(field.description)}
+          {line(field.description ?? "")} {field.pattern && <code>{line(field.pattern)}</code>}
         </div>
       )}
       <Control {...props} marks={marks} />

@@ -1,5 +1,5 @@
 // What stands in a form while it is filled in, and what is wrong with it as far as a page can tell. The
-// kernel has the last word: it knows formats and patterns too, and what it says comes back field by field.
+// kernel has the last word: it knows formats too, and what it says comes back field by field.
 // Pure.
 
 import type { Fields, FormField, Json } from "../types";
