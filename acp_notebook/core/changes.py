@@ -304,9 +304,20 @@ def _conflict(source: Version | None, target: Version | None, now: Version | Non
 
 def lines_of_diff(change: FileChange) -> list[str]:
     """A unified diff of it, from the first "@@" on."""
+    return _lines_of_hunks(change.hunks)
+
+
+def unified_diff(old: str | None, new: str) -> list[str]:
+    """The lines of a diff from the first "@@" on; none if nothing changed. `old` is None for a new file."""
+    before, after = (split(it.encode(errors="replace")) for it in (old or "", new))
+    found = enumerate(groups(before, after))
+    return _lines_of_hunks([_hunk(number, group, before, after, False) for number, group in found])
+
+
+def _lines_of_hunks(hunks: Sequence[Hunk]) -> list[str]:
     return [
         line
-        for hunk in change.hunks
+        for hunk in hunks
         for line in (
             f"@@ -{hunk.old_start},{hunk.old_count} +{hunk.new_start},{hunk.new_count} @@"
             + (f" {hunk.title}" if hunk.title else ""),

@@ -21,10 +21,9 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from acp_notebook.core import events as ev
-from acp_notebook.core.changes import FileChange
+from acp_notebook.core.changes import FileChange, unified_diff
 from acp_notebook.core.export import to_html, to_markdown, to_text
 from acp_notebook.core.export.bounds import pretty_json
-from acp_notebook.core.export.diff import unified_diff
 from acp_notebook.core.export.guard import guarded
 from acp_notebook.core.export.links import is_link
 from acp_notebook.core.export.words import Words

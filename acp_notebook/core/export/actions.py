@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ..actions import Action, Command, Details, Fetch, FileAccess, NotebookWrite, Other, Write
+from ..changes import unified_diff
 from ..visible import marked
 from .blocks import Block, Code, Line
-from .diff import unified_diff
 from .words import Words
 
 

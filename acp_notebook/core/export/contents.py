@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from types import MappingProxyType
 
+from ..changes import unified_diff
 from ..records import (
     Audio,
     Content,
@@ -25,7 +26,6 @@ from ..records import (
 from ..snapshot import TerminalRun
 from .blocks import Block, Code, Fold, Line, Link, Media, Prose
 from .bounds import bounded, pretty_json, shortened, size
-from .diff import unified_diff
 from .words import Words
 
 DIFF_LINES = 400
