@@ -188,7 +188,8 @@ def test_the_versions_are_those_that_the_package_claims() -> None:
 
 
 def test_the_part_that_other_pythons_run_is_there() -> None:
-    assert [path for path in dev.OTHER_PYTHONS_TESTS if not (dev.ROOT / path).exists()] == []
+    paths = [part.removeprefix("--ignore=") for part in dev.OTHER_PYTHONS_TESTS if "/" in part]
+    assert len(paths) > 5 and [path for path in paths if not (dev.ROOT / path).exists()] == []
 
 
 def test_this_python_is_found_by_its_path_and_says_what_we_know_of_it() -> None:
