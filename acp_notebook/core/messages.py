@@ -15,26 +15,30 @@ from .records import Content, Text, plain
 class OpenMessage:
     """The newest message, while it is the newest item; `field` is where its content stands."""
 
-    __slots__ = ("_field", "_index", "_message_id", "_path", "_role", "key")
+    __slots__ = ("_annotations", "_field", "_index", "_message_id", "_path", "_role", "key")
 
     def __init__(self, key: str, first: MessageChunk, index: int = 0, field: str = "content") -> None:
         self.key = key
         self._role, self._message_id = first.role, first.message_id
         self._field, self._index = field, index
-        self._path: Path | None = None if bare_text(first.content) is None else (field, index, "text")
+        self._opened(first.content)
 
     def continues(self, chunk: MessageChunk) -> bool:
         # No id says nothing; another id, or the first one after none, is another message.
         return chunk.role == self._role and chunk.message_id in (None, self._message_id)
 
     def append(self, content: Content) -> Append:
-        """Text lengthens the last block if that is text; anything else is a block of its own."""
-        text = bare_text(content)
-        if text is not None and self._path is not None:
-            return Append(self.key, self._path, text)
+        """Text lengthens the last block if that is text for the same audience; all else is its own block."""
+        if isinstance(content, Text) and self._path is not None and content.annotations == self._annotations:
+            return Append(self.key, self._path, content.text)
         self._index += 1
-        self._path = None if text is None else (self._field, self._index, "text")
+        self._opened(content)
         return Append(self.key, (self._field,), [plain(content)])
+
+    def _opened(self, content: Content) -> None:
+        is_text = isinstance(content, Text)
+        self._path: Path | None = (self._field, self._index, "text") if is_text else None
+        self._annotations = content.annotations if isinstance(content, Text) else None
 
 
 class Echo:

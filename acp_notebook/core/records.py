@@ -83,6 +83,12 @@ class UnknownContent(Struct, frozen=True):
 Content = Text | Image | Audio | ResourceLink | Resource | Diff | Terminal | UnknownContent
 
 
+def is_for_model_only(block: Content) -> bool:
+    """Whether its annotations name the assistant as the only audience: it is no answer to the user."""
+    annotations = getattr(block, "annotations", None) or {}
+    return annotations.get("audience") == ["assistant"]
+
+
 class Location(Struct, frozen=True):
     path: str
     line: int | None = None

@@ -32,6 +32,7 @@ from .records import (
     TokenUsage,
     Usage,
     content_from_plain,
+    is_for_model_only,
 )
 
 
@@ -78,7 +79,8 @@ class Message:
 
     @property
     def text(self) -> str:
-        return text_of(self.content)
+        """What it says to the user: content that is for the model only is left out."""
+        return text_of(tuple(block for block in self.content if not is_for_model_only(block)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,7 +51,7 @@ class Withheld:
         """The events to apply for this one: none, while its text may be the beginning of a secret."""
         if self._redactor.idle:
             return (event,)
-        if isinstance(event, ev.MessageChunk) and _is_bare(event):
+        if isinstance(event, ev.MessageChunk) and isinstance(event.content, Text):
             return self._chunk(event)
         if isinstance(event, ev.TerminalOutput):
             text = self._terminals.setdefault(event.id, Stream(self._redactor)).feed(event.text)
@@ -62,19 +62,17 @@ class Withheld:
         return (*before, self._cleaned(event))
 
     def _chunk(self, event: ev.MessageChunk) -> tuple[ev.Event, ...]:
-        last = self._last
-        continues = last is not None and (last.role, last.message_id) == (event.role, event.message_id)
-        before = () if continues else self._rest()
+        before = () if self._last is not None and _stream(self._last) == _stream(event) else self._rest()
         assert isinstance(event.content, Text)
         self._last = event
         text = self._message.feed(event.content.text)
         if not text and event.content.text and event.raw is None:
             return before
-        return (*before, replace(event, content=Text(text), raw=self._redactor.plain(event.raw)))
+        return (*before, replace(event, content=_with_text(event, text), raw=self._redactor.plain(event.raw)))
 
     def _rest(self) -> tuple[ev.Event, ...]:
         held, last, self._last = self._message.rest(), self._last, None
-        return (replace(last, content=Text(held), raw=None),) if held and last is not None else ()
+        return (replace(last, content=_with_text(last, held), raw=None),) if held and last is not None else ()
 
     def _terminal_rest(self, event: ev.TerminalChanged) -> tuple[ev.Event, ...]:
         stream = self._terminals.get(event.id)
@@ -94,5 +92,10 @@ class Withheld:
         return self._redactor.plain(value)
 
 
-def _is_bare(event: ev.MessageChunk) -> bool:
-    return isinstance(event.content, Text) and event.content.annotations is None
+def _stream(chunk: ev.MessageChunk) -> tuple[Any, ...]:
+    """What two chunks have in common whose texts become one."""
+    return chunk.role, chunk.message_id, getattr(chunk.content, "annotations", None)
+
+
+def _with_text(chunk: ev.MessageChunk, text: str) -> Text:
+    return Text(text, getattr(chunk.content, "annotations", None))

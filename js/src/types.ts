@@ -7,12 +7,20 @@ export type Fields = { [name: string]: Json };
 
 // ---- content
 
+/** Whom content is for (`user`, `assistant`), how much it matters (0 to 1), and how old it is. */
+export interface Annotations {
+  audience?: string[];
+  priority?: number;
+  lastModified?: string;
+}
+
 export type Content =
-  | { type: "text"; text: string }
-  | { type: "image"; data: string; mime_type: string; uri?: string }
-  | { type: "audio"; data: string; mime_type: string }
+  | { type: "text"; text: string; annotations?: Annotations }
+  | { type: "image"; data: string; mime_type: string; uri?: string; annotations?: Annotations }
+  | { type: "audio"; data: string; mime_type: string; annotations?: Annotations }
   | {
       type: "resource_link";
+      annotations?: Annotations;
       uri: string;
       name: string;
       title?: string;
@@ -20,7 +28,14 @@ export type Content =
       mime_type?: string;
       size?: number;
     }
-  | { type: "resource"; uri: string; text?: string; blob?: string; mime_type?: string }
+  | {
+      type: "resource";
+      uri: string;
+      text?: string;
+      blob?: string;
+      mime_type?: string;
+      annotations?: Annotations;
+    }
   | { type: "diff"; path: string; new_text: string; old_text?: string }
   | { type: "terminal"; terminal_id: string }
   | { type: "unknown"; raw?: Json };

@@ -183,3 +183,29 @@ test("a message that is added to afterwards waits for a pause", async () => {
   await vi.advanceTimersByTimeAsync(3000);
   expect(made.find(".acp-hl-keyword")?.textContent).toBe("import");
 });
+
+test("what is for the model only is folded away, and the answer stays one text", () => {
+  const hidden = { audience: ["assistant"] };
+  const { find, el } = shown([
+    turn(),
+    {
+      ...message("k2", ""),
+      content: [
+        { type: "text", text: "Hello" },
+        { type: "text", text: "internal", annotations: hidden },
+        { type: "text", text: "notes", annotations: hidden },
+        { type: "text", text: "to both", annotations: { audience: ["user", "assistant"] } },
+      ],
+    } as never,
+  ]);
+  const fold = find<HTMLDetailsElement>(".acp-message details");
+  expect(fold?.open).toBe(false);
+  expect(fold?.textContent).toContain("For the model only");
+  expect(fold?.textContent).toContain("internal");
+  expect(fold?.textContent).toContain("notes");
+  expect(el.querySelectorAll(".acp-message details").length).toBe(1);
+  fold?.remove();
+  expect(find(".acp-message")?.textContent).toContain("Hello");
+  expect(find(".acp-message")?.textContent).toContain("to both");
+  expect(find(".acp-message")?.textContent).not.toContain("internal");
+});

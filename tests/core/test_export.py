@@ -325,6 +325,13 @@ def test_a_text_in_pieces_is_one_text() -> None:
     assert "<strong>bold</strong>" in to_html([Message("k", None, "agent", pieces)])
 
 
+@pytest.mark.parametrize("write", [to_text, to_markdown, to_html])
+def test_what_is_for_the_model_only_stands_in_a_fold_that_says_so(write: Callable[..., str]) -> None:
+    hidden = Text("internal notes", {"audience": ["assistant"]})
+    shown = write([Message("k", None, "agent", (Text("Hello"), hidden))])
+    assert shown.index("Hello") < shown.index("For the model only") < shown.index("internal notes")
+
+
 def test_markdown_too_deep_or_too_long_to_render_is_shown_as_it_is() -> None:
     for text in ("> " * 3000 + "deep", "- " * 60 + "deep", "[" * 5000 + "deep", "word " * 30_000 + "deep"):
         for write in ALL.values():

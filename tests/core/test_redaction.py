@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from acp_notebook.core import events as ev
 from acp_notebook.core.records import Location, Text
 from acp_notebook.core.redaction import REDACTED, Redactor, Stream
+from acp_notebook.core.snapshot import Message
 from acp_notebook.core.transcript import Transcript
 from acp_notebook.core.withholding import Withheld
 
@@ -77,6 +78,17 @@ def test_chunks_of_a_message_and_of_a_terminal_hide_what_they_share() -> None:
     assert SECRET not in state
     assert f"it is {REDACTED}, and sk-A" in state
     assert f"{REDACTED}\\nsk-" in state
+
+
+def test_a_secret_in_chunks_with_annotations_is_hidden_too() -> None:
+    transcript, withheld = Transcript(), Withheld(Redactor({"A_KEY": SECRET}))
+    for part in (SECRET[:4], SECRET[4:], " end"):
+        for event in withheld.see(ev.MessageChunk("agent", Text(part, {"priority": 1}))):
+            transcript.apply(event)
+    (item,) = transcript.snapshot().items
+    assert SECRET not in str(transcript.plain())
+    assert isinstance(item, Message)
+    assert item.content[0].annotations == {"priority": 1}  # type: ignore[union-attr]
 
 
 def test_ids_and_values_stay_what_they_are() -> None:

@@ -259,6 +259,35 @@ def test_text_with_annotations_is_a_block_of_its_own() -> None:
     assert item.content == (Text("a"), noted, Text("c"))
 
 
+def test_chunks_with_the_same_annotations_make_one_text() -> None:
+    noted = [Text(text, {"audience": ["user"], "priority": 1}) for text in ("**bo", "ld**")]
+    (item,) = items(*(ev.MessageChunk("agent", it) for it in noted))
+    assert isinstance(item, Message)
+    assert item.content == (Text("**bold**", {"audience": ["user"], "priority": 1}),)
+
+
+@pytest.mark.parametrize(
+    ("audience", "text"),
+    [
+        (["assistant"], "ac"),
+        (["user"], "abc"),
+        (["user", "assistant"], "abc"),
+        ([], "abc"),
+        (None, "abc"),
+        ("assistant", "abc"),
+    ],
+)
+def test_what_is_for_the_model_only_is_no_answer_and_stays_with_its_annotations(
+    audience: Any, text: str
+) -> None:
+    annotations = {"audience": audience, "priority": 0.5, "lastModified": "2026-01-01T00:00:00Z"}
+    noted = Text("b", annotations)
+    (item,) = items(chunk("a"), ev.MessageChunk("agent", noted), chunk("c"))
+    assert isinstance(item, Message)
+    assert item.text == text
+    assert item.content[1] == noted
+
+
 # ---- tool calls -----------------------------------------------------------------------------
 
 

@@ -22,11 +22,14 @@ from ..records import (
     Terminal,
     Text,
     UnknownContent,
+    is_for_model_only,
 )
 from ..snapshot import TerminalRun
 from .blocks import Block, Code, Fold, Line, Link, Media, Prose
 from .bounds import bounded, pretty_json, shortened, size
 from .words import Words
+
+FOR_THE_MODEL = "For the model only"
 
 DIFF_LINES = 400
 """Of one diff: what a reader scrolls through; the file itself has the rest."""
@@ -45,8 +48,13 @@ _FENCE = re.compile(r"(`{3,}+|~{3,}+)[^\n`]*+\n")
 def message_blocks(content: Iterable[Content], words: Words, *, breaks: bool = False) -> tuple[Block, ...]:
     """A message's content: its text is markdown, and text in several pieces is one text."""
     blocks: list[Block] = []
-    for is_text, run in groupby(content, lambda block: isinstance(block, Text)):
-        if is_text:
+    for (is_text, hidden), run in groupby(
+        content, lambda block: (isinstance(block, Text), is_for_model_only(block))
+    ):
+        if hidden:
+            inner = tuple(shown for block in run for shown in _blocks(block, words))
+            blocks += [Fold(FOR_THE_MODEL, inner)] if inner else []
+        elif is_text:
             text = words.prose("".join(block.text for block in run if isinstance(block, Text)))
             blocks += [Prose(text, breaks)] if text.strip() else []
         else:
