@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         ProtocolError,
         RecordingError,
         SessionClosed,
+        SessionLost,
         Timeout,
         UsageError,
     )
@@ -63,6 +64,7 @@ __all__ = [
     "ResourceLink",
     "Session",
     "SessionClosed",
+    "SessionLost",
     "Snapshot",
     "Text",
     "Timeout",
@@ -99,6 +101,7 @@ _HOMES = {
         "ProtocolError",
         "RecordingError",
         "SessionClosed",
+        "SessionLost",
         "Timeout",
         "UsageError",
     ),

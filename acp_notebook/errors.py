@@ -5,7 +5,8 @@
     │   └── SessionClosed     the session or its agent was closed before
     ├── AgentNotFound         the environment's: the command is not there or cannot be started
     ├── AgentError            the agent answered with an error: .code, .data
-    │   └── AuthenticationRequired    it wants a sign-in first: .methods
+    │   ├── AuthenticationRequired    it wants a sign-in first: .methods
+    │   └── SessionLost               it does not know the session any more: session.reopen()
     ├── AgentDied             the agent ended or closed its output: .exit_code, .stderr, .untaken
     ├── ProtocolError         the agent speaks something that we cannot
     ├── Conflict              what an agent changed cannot be undone: changed again since, or never kept
@@ -52,6 +53,10 @@ class AuthenticationRequired(AgentError):
     def __init__(self, message: str, *, code: int, data: Any = None, methods: tuple[Any, ...] = ()) -> None:
         super().__init__(message, code=code, data=data)
         self.methods = methods
+
+
+class SessionLost(AgentError):
+    """The agent lives and does not know the session any more; `session.reopen()` leads on."""
 
 
 class AgentDied(Error):

@@ -218,7 +218,7 @@ def _running() -> Iterable[Finding]:
     for host in hosts:
         statuses = [it.read(lambda transcript: transcript.snapshot().status) for it in host.conversations]
         text = f"{host.facts.version or ''} · {len(statuses)} open: {', '.join(statuses)}".strip(" ·")
-        bad = any(it in ("dead", "stuck") for it in statuses)
+        bad = any(it in ("dead", "lost", "stuck") for it in statuses)
         yield Finding(
             host.name, text, bad, "session.agent.stderr has its last words; the next prompt restarts it"
         )

@@ -21,7 +21,7 @@ from .core.limits import Limits
 from .core.prompt import content_of, fitted
 from .core.records import Command, ConfigOption, Content, Mode, Usage
 from .core.snapshot import Compaction, Item, Notice, Snapshot
-from .errors import AgentError, SessionClosed, Timeout, UsageError
+from .errors import AgentError, SessionClosed, SessionLost, Timeout, UsageError
 from .notebook import kernel
 from .notebook.content import contents
 from .presenting import can_be_asked, display_session, may_be_asked_by_text, present
@@ -204,6 +204,14 @@ class Session(Shown):
     ) -> None:
         self.close()
 
+    def reopen(self, *, new: bool = False) -> None:
+        """Open the session again after the agent has lost it (`acp.SessionLost`): resumed, else loaded.
+
+        With `new`, another session of the same agent takes its place: `id` changes, settings and transcript
+        stay, and the next prompt takes the conversation along as context.
+        """
+        self._home.call(self._conversation.reopen(new=new))
+
     def fork(self) -> Session:
         """Another session that goes on from here; its transcript begins empty, and this one stays."""
         conversation = self._conversation
@@ -251,7 +259,7 @@ class Session(Shown):
 
     @property
     def status(self) -> str:
-        """starting, signed_out, idle, working, stuck, restarting, dead, closed."""
+        """starting, signed_out, idle, working, stuck, restarting, lost, dead, closed."""
         return self.transcript.status
 
     @property
@@ -402,7 +410,7 @@ class Config(MutableMapping[str, "str | bool"]):
         try:
             self._conversation.host.home.call(self._conversation.set_config(option, value))
         except AgentError as error:  # some agents take more than they list: so they are asked first
-            if listed:
+            if listed or isinstance(error, SessionLost):
                 raise
             raise UsageError(f"{refused} ({error})") from None
 

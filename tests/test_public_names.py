@@ -28,6 +28,7 @@ NAMES = [
     "ResourceLink",
     "Session",
     "SessionClosed",
+    "SessionLost",
     "Snapshot",
     "Text",
     "Timeout",
@@ -49,7 +50,8 @@ SHOWN = "to_html to_markdown to_text"
 PUBLIC: dict[type, str] = {
     acp.Session: f"""
         agent audit authenticate cancel changes close commands compactions config cwd fork freeze id mode
-        modes notebook notices preview prompt queue start status stream title transcript turns usage {SHOWN}
+        modes notebook notices preview prompt queue reopen start status stream title transcript turns usage
+        {SHOWN}
     """,
     acp.Turn: f"""
         also_changed cancel changes diffs done error files items limit plan redo revert status stop_reason
@@ -66,6 +68,7 @@ PARENTS = {
     acp.Error: (Exception,),
     acp.UsageError: (acp.Error, ValueError),
     acp.SessionClosed: (acp.UsageError,),
+    acp.SessionLost: (acp.AgentError,),
     acp.AgentNotFound: (acp.Error,),
     acp.Conflict: (acp.Error,),
     acp.AgentError: (acp.Error,),

@@ -28,16 +28,13 @@ from ..core.ipynb.parts import Lines
 from ..core.limits import Limits
 from ..core.patches import Patch
 from ..core.policy import Policy
-from ..core.records import ConfigOption, Content
+from ..core.prompt import fitted
+from ..core.records import ConfigOption, Content, Resource
 from ..core.transcript import Transcript
 from ..core.withholding import Withheld
-from ..errors import (
-    AgentDied,
-    Error,
-    ProtocolError,
-    SessionClosed,
-)
+from ..errors import AgentDied, AgentError, Error, ProtocolError, SessionClosed, SessionLost, UsageError
 from ..wire import v1
+from . import lost_session
 from .auditing import Auditor
 from .elicitation import Elicitations
 from .files.disk_watch import DiskWatch
@@ -164,6 +161,10 @@ class Conversation:
         DiskWatch(self)
         self.fresh = False
         """It began on this agent, from nothing: what it has cost, it has cost here."""
+        self.unproven = False
+        """It was loaded or resumed, and has answered nothing since: some agents only pretend that."""
+        self.context: Resource | None = None
+        """What the next prompt takes along: the conversation, for a session that took a lost one's place."""
         self.limiting = Limiting(self)
         self._prompting = Prompting(self)
 
@@ -281,6 +282,7 @@ class Conversation:
 
     def _begin(self, run: TurnRun) -> None:
         self.running = run
+        self._take_context(run)
         self.undoing.turn_began()
         self.permits.turn_started()
         self.cards.turn_started()
@@ -289,12 +291,39 @@ class Conversation:
         self.apply(ev.StatusChanged("working"))
         self._prompting.send(run)
 
+    def _take_context(self, run: TurnRun) -> None:
+        """Behind what was written: a command is the first word of its prompt."""
+        context, self.context = self.context, None
+        if context is not None:
+            blocks, _ = fitted((context,), self.host.facts.capabilities)
+            run.content = (*run.content, *blocks)
+
     def turn_over(self, run: TurnRun, end: ev.TurnEnded, failure: Exception | None) -> None:
         """By the agent's answer, or because there will be none."""
         self._settle_questions("the turn is over", run)
+        if failure is None:
+            self.unproven = False
         died = isinstance(failure, AgentDied)
         status = ev.StatusChanged("dead", end.error) if died else ev.StatusChanged("idle")
+        if isinstance(failure, SessionLost):
+            ways = lost_session.ways(self.host.facts.capabilities, unproven=self.unproven)
+            status = ev.StatusChanged("lost", end.error, ways)
         self._end(run, end, status, failure)
+
+    def explained(self, error: AgentError) -> AgentError:
+        """The error; with a way on, where it says that the agent does not know the session."""
+        if not lost_session.is_lost(error, self.id):
+            return error
+        return lost_session.explained(error, self.host.facts.capabilities, unproven=self.unproven)
+
+    async def reopen(self, *, new: bool = False) -> None:
+        """Open the session again after the agent lost it; `new`: another one, in its place."""
+        if self.closed:
+            raise SessionClosed("the session was closed; acp.connect(...) opens another")
+        if self.running is not None:
+            raise UsageError("a turn is running: turn.cancel() ends it, then the session can be opened again")
+        await self._unstuck.wait()
+        await self.host.signing.through(lambda: self.host.recovery.reopen(self, new=new), self)
 
     def _end(
         self,
@@ -379,7 +408,10 @@ class Conversation:
 
     async def set_mode(self, mode: str) -> None:
         await self.ready()
-        await self.host.signing.through(lambda: self.ask_mode(mode), self)
+        try:
+            await self.host.signing.through(lambda: self.ask_mode(mode), self)
+        except AgentError as error:
+            raise self.explained(error) from None
 
     async def ask_mode(self, mode: str) -> None:
         await self.host.request(v1.set_mode(self.id, mode))
@@ -387,7 +419,10 @@ class Conversation:
 
     async def set_config(self, option: ConfigOption, value: str | bool) -> None:
         await self.ready()
-        await self.host.signing.through(lambda: self.ask_config(option, value), self)
+        try:
+            await self.host.signing.through(lambda: self.ask_config(option, value), self)
+        except AgentError as error:
+            raise self.explained(error) from None
 
     async def ask_config(self, option: ConfigOption, value: str | bool) -> None:
         if option.set_by == "model":

@@ -253,6 +253,7 @@ class AgentHost:
         self.store.check("load", self.facts.capabilities.load)
         self._not_open(id)
         conversation.opened(await self.load_history(conversation, id))
+        conversation.unproven = True
         self.store.entitle(conversation)
 
     async def load_history(self, conversation: Conversation, id: str) -> SessionFacts:
@@ -273,6 +274,7 @@ class AgentHost:
         self._not_open(id)
         facts = await self.open(v1.resume_session, v1.read_session, conversation, id)
         conversation.opened(facts)
+        conversation.unproven = True
         self.adopt(conversation, id)
         self.store.entitle(conversation)
 

@@ -66,6 +66,8 @@ class Prompting:
         if (wait := conversation.limiting.met(run, error)) is not None:
             run.pause = host.background(self._send_later(run, wait))
             return
+        if isinstance(error, AgentError) and not run.begun and not run.cancelling:
+            error = conversation.explained(error)
         if isinstance(error, AgentDied) and error.untaken and self._may_restart(run):
             run.begun, run.restarted = False, True
             run.pause = host.background(self._send_again(run))

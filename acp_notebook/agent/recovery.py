@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 from ..core import events as ev
 from ..core.facts import SessionFacts
 from ..core.snapshot import Snapshot
-from ..errors import AgentDied, AgentError, AuthenticationRequired, Error, ProtocolError
+from ..errors import AgentDied, AgentError, AuthenticationRequired, Error, ProtocolError, UsageError
 from ..wire import v1
+from . import lost_session
 
 if TYPE_CHECKING:
     from .conversation import Conversation
@@ -101,7 +102,38 @@ class Recovery:
         if conversation.closed:  # meanwhile
             return
         why = f"{self._host.name} was started again, because {self._why}. {memory}"
-        conversation.apply(ev.NoticeGiven("warning", "The agent was started again", why, "client"))
+        await self._settle(conversation, before, facts, "The agent was started again", why)
+
+    async def reopen(self, conversation: Conversation, *, new: bool) -> None:
+        """Open a session again that the living agent has lost; `new`: another one takes its place."""
+        if self._host.connection.error is not None:
+            await self.revive(conversation)
+            if not new:
+                return
+        async with self._host.starting:
+            before = conversation.read(lambda transcript: transcript.snapshot())
+            lost = conversation.id
+            self._host.sessions.pop(lost, None)
+            conversation.retell(True)
+            try:
+                facts, how = await (self._begin_anew(conversation) if new else self._again(conversation))
+            except BaseException:
+                self._host.sessions.setdefault(lost, conversation)  # as lost as it was
+                raise
+            finally:
+                conversation.retell(False)
+            if conversation.closed:  # meanwhile
+                return
+            if new:
+                conversation.context = lost_session.context(before.items, conversation.cwd)
+                how = "A new one took its place; your next prompt takes this conversation along."
+            await self._settle(conversation, before, facts, "The session was opened again", how)
+
+    async def _settle(
+        self, conversation: Conversation, before: Snapshot, facts: SessionFacts, title: str, why: str
+    ) -> None:
+        """The session is open: say so, and give it the settings that it had."""
+        conversation.apply(ev.NoticeGiven("warning", title, why, "client"))
         for event in facts.events:
             conversation.apply(event)
         for lost in await self._restore(conversation, before, told=bool(facts.events)):
@@ -109,25 +141,41 @@ class Recovery:
         conversation.rejoined()
 
     async def _reopen(self, conversation: Conversation) -> tuple[SessionFacts, str]:
+        if self._host.facts.capabilities.resume or self._host.facts.capabilities.load:
+            try:
+                return await self._again(conversation)
+            except AuthenticationRequired:
+                raise
+            except (AgentError, ProtocolError):
+                pass  # it does not know the session any more
+        return await self._begin_anew(conversation)
+
+    async def _again(self, conversation: Conversation) -> tuple[SessionFacts, str]:
+        """Resumed, else loaded; raises what the agent says to the last way that it offers."""
         can, id = self._host.facts.capabilities, conversation.id
         if can.resume:
             try:
                 facts = await self._host.open(v1.resume_session, v1.read_session, conversation, id)
                 self._host.adopt(conversation, id)
+                conversation.unproven = True
                 return facts, "The session was resumed."
             except AuthenticationRequired:
                 raise
             except (AgentError, ProtocolError):
-                pass  # it does not know the session any more; the next way may do
-        if can.load:
-            try:
-                return await self._host.load_history(conversation, id), LOADED
-            except AuthenticationRequired:
-                raise
-            except (AgentError, ProtocolError):
-                pass
+                if not can.load:
+                    raise
+        if not can.load:
+            raise UsageError(
+                f"{self._host.name} neither loads nor resumes sessions: use session.reopen(new=True)"
+            )
+        facts = await self._host.load_history(conversation, id)
+        conversation.unproven = True
+        return facts, LOADED
+
+    async def _begin_anew(self, conversation: Conversation) -> tuple[SessionFacts, str]:
         facts = await self._host.open(v1.new_session, v1.read_new_session, conversation)
         self._host.adopt(conversation, facts.id or "")
+        conversation.unproven = False
         return facts, "It does not remember this conversation."
 
     async def _restore(self, conversation: Conversation, before: Snapshot, *, told: bool) -> list[str]:

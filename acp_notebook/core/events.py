@@ -285,11 +285,13 @@ class UsageChanged(Struct, frozen=True):
 
 
 class StatusChanged(Struct, frozen=True):
-    """The state of the session itself: starting, signed_out, idle, working, stuck, restarting, dead or
+    """The state of the session itself: starting, signed_out, idle, working, stuck, restarting, lost, dead or
     closed."""
 
     status: str
     detail: str | None = None
+    ways: tuple[str, ...] = ()
+    """What leads on where it is lost: "load", "new"."""
 
 
 class SignInChanged(Struct, frozen=True):

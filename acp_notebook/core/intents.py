@@ -153,6 +153,12 @@ class Restart(Struct, frozen=True, tag_field="t", tag="restart"):
     """Start the agent again, if it is gone."""
 
 
+class Reopen(Struct, frozen=True, tag_field="t", tag="reopen"):
+    """Open the session again that the agent has lost; `new`: another one, in its place."""
+
+    new: bool = False
+
+
 class _OfChanges(Struct, frozen=True):
     """Of which change it speaks: a hunk of a file of a turn, or all of a file, a turn, the session."""
 
@@ -251,7 +257,9 @@ OfSignIn = SignIn | SignedIn | SignOut
 
 Picked = Sessions | Open | Delete
 
-OfSession = Prompt | Again | Complete | Queueing | Mode | Config | Restart | OfChanges | OfSignIn | Picked
+Setting = Mode | Config | Restart | Reopen
+
+OfSession = Prompt | Again | Complete | Queueing | Setting | OfChanges | OfSignIn | Picked
 
 Intent = Hello | Bye | Resync | Ack | Answer | Elicit | Cancel | Doc | OfSession
 

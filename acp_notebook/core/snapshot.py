@@ -286,6 +286,8 @@ class Snapshot:
     usage: Usage | None = None
     sign_in: SignIn | None = None
     """What the agent wants before it goes on."""
+    ways: tuple[str, ...] = ()
+    """What leads on where the session is lost: "load", "new"."""
 
     @property
     def mode_option(self) -> ConfigOption | None:
@@ -374,6 +376,7 @@ def _sign_in(value: dict[str, Json] | None) -> SignIn | None:
 _READ_SESSION: dict[str, Callable[[Any], Any]] = {
     "agent": lambda value: AgentInfo(**{**value, "offers": tuple(value.get("offers", ()))}),
     "sign_in": _sign_in,
+    "ways": tuple,
     "modes": _records(Mode),
     "config": _config,
     "commands": _records(Command),

@@ -467,8 +467,10 @@ class Transcript:
 
     def _header(self, event: ev.Event) -> list[Patch]:
         match event:
-            case ev.StatusChanged(status, detail):
+            case ev.StatusChanged(status, detail, ways):
                 fields: dict[str, Json] = {"status": status, "detail": detail}
+                if ways or "ways" in self._state.session:
+                    fields["ways"] = plain(ways)
             case ev.CommandsReplaced(commands):
                 fields = {"commands": plain(commands)}
             case ev.ModesReplaced(modes, current):

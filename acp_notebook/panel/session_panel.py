@@ -169,6 +169,8 @@ class Panel:
                 self._attempt(self._set_config(id, value))
             case intents.Restart():
                 self._attempt(self._conversation.ready())
+            case intents.Reopen(new):
+                self._attempt(self._conversation.reopen(new=new))
             case intents.Undo():
                 self._attempt(self._change("undo", intent))
             case intents.Redo():

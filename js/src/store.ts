@@ -374,6 +374,7 @@ export function sentKey(intent: Intent): string {
       return intent.turn;
     case "mode":
     case "restart":
+    case "reopen":
     case "prompt":
       return intent.t;
     case "config":
@@ -417,6 +418,8 @@ function isOpen(intent: Intent, { session, items }: State): boolean {
       return session.config?.find(({ id }) => id === intent.id)?.value !== intent.value;
     case "restart":
       return session.status === "dead";
+    case "reopen":
+      return session.status === "lost";
     case "prompt":
     case "edit":
     case "send_now":

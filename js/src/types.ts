@@ -427,9 +427,11 @@ export interface SignIn {
 
 export interface Header {
   readonly key: "session";
-  /** starting, signed_out, idle, working, stuck, restarting, dead, closed */
+  /** starting, signed_out, idle, working, stuck, restarting, lost, dead, closed */
   readonly status?: string;
   readonly detail?: string | null;
+  /** What leads on where the session is lost: "load", "new". */
+  readonly ways?: readonly string[];
   readonly title?: string | null;
   readonly mode?: string | null;
   readonly modes?: readonly Mode[];
@@ -575,7 +577,8 @@ export type Intent =
   | { t: "mode"; mode: string }
   | { t: "config"; id: string; value: string | boolean }
   | DeedIntent
-  | { t: "restart" };
+  | { t: "restart" }
+  | { t: "reopen"; new: boolean };
 
 /** What the picker asks for; the answer has the same `rid`. */
 export type Picking =

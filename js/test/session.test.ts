@@ -103,6 +103,28 @@ test("a dead agent: why, its last words, and a way back", () => {
   expect(made.find("[data-acp-trouble]")).toBeNull();
 });
 
+test("a lost session: why, and the ways on that there are", () => {
+  const detail = "session/prompt: Session not found\nsession.reopen() loads it again";
+  const made = shown([turn({ status: "failed", error: "lost" })], null, {
+    status: "lost",
+    detail,
+    ways: ["load", "new"],
+  });
+  wired(made);
+  const trouble = made.find("[data-acp-trouble='lost']");
+  expect(trouble?.textContent).toContain("Session not found");
+  expect(trouble?.textContent).not.toContain("session.reopen");
+  made.find<HTMLButtonElement>("[data-acp-reopen='load']")?.click();
+  expect(made.emit).toHaveBeenLastCalledWith({ t: "reopen", new: false });
+  expect(made.find<HTMLButtonElement>("[data-acp-reopen='new']")?.disabled).toBe(true);
+  made.patch(["set", "session", ["status"], "idle"]);
+  expect(made.find("[data-acp-trouble]")).toBeNull();
+  const none = shown([turn()], null, { status: "lost", ways: ["new"] });
+  expect(none.find("[data-acp-reopen='load']")).toBeNull();
+  none.find("[data-acp-reopen='new']")?.click();
+  expect(none.emit).toHaveBeenLastCalledWith({ t: "reopen", new: true });
+});
+
 test("a turn that is not the newest does not show the agent's trouble; a lost kernel hides it", () => {
   const later = turn({ key: "k9", turn: "k9", id: "t2", number: 2, status: "failed" });
   const items = [turn({ status: "done" }), later];

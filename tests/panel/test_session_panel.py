@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -287,6 +288,25 @@ def test_a_dead_agent_is_started_again_from_the_page(stage: Stage) -> None:
     stage.say(t="restart")
     wait_until(lambda: stage.session.status == "idle", "the agent is back", LIMIT_S)
     assert stage.all("refused") == []
+
+
+@pytest.mark.parametrize("new", [False, True])
+def test_a_lost_session_is_opened_again_from_the_page(stage: Stage, new: bool) -> None:
+    forgetful = Path(__file__).parents[1] / "agents" / "forgetful.py"
+    session = acp.connect([sys.executable, str(forgetful), "load"])
+    try:
+        page = Stage(session)
+        page.hello()
+        session.start("forget").wait(LIMIT_S)
+        session.start("lost")
+        wait_until(lambda: session.status == "lost", "the session is lost", LIMIT_S)
+        page.say(t="reopen", new=new)
+        wait_until(lambda: session.status == "idle", "the session is back", LIMIT_S)
+        assert session.id == ("s2" if new else "s1")
+        assert session.start("and on").wait(LIMIT_S).text
+        assert page.all("refused") == []
+    finally:
+        session.agent.close()
 
 
 def test_a_prompt_that_cannot_begin_is_refused(stage: Stage) -> None:

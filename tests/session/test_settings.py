@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import pytest
 
 import acp_notebook as acp
 from tests.session.conftest import Demo
-from tests.session.helpers import LIMIT_S, begun
+from tests.session.helpers import LIMIT_S, agent, begun
+
+FORGETFUL = Path(__file__).parents[1] / "agents" / "forgetful.py"
 
 
 @pytest.fixture(params=["1", "0"])
@@ -75,6 +80,22 @@ def test_unknown_options_and_values_are_refused_with_what_there_is(session: acp.
     with pytest.raises(acp.UsageError, match="set, not removed"):
         del session.config["model"]
     assert session.config["model"] == "demo-mini"
+
+
+def test_a_value_that_the_agent_takes_and_does_not_list_can_be_set_and_left_again() -> None:
+    """As with goose and zed-codex: the first model is not among the choices."""
+    with agent(sys.executable, FORGETFUL) as session:
+        session.config["model"] = "secret-model"
+        assert session.config["model"] == "secret-model"
+        (model,) = session.config.options
+        assert model.values == ("listed",)
+        session.config["model"] = "listed"
+        session.config["model"] = "secret-model"
+        with pytest.raises(acp.UsageError, match=r"'bad'; it may be 'listed' .*no such model"):
+            session.config["model"] = "bad"
+        assert session.config["model"] == "secret-model"
+        with pytest.raises(acp.UsageError, match=r"it may be 'listed'$"):
+            session.config["model"] = 7  # type: ignore[assignment]
 
 
 @pytest.mark.parametrize("value", ["true", 1, None])

@@ -48,7 +48,7 @@ export function Root({ turn, snapshot, draft, emit }: Props) {
         <Trouble
           header={state.session}
           live={link === "live"}
-          sent={sent.get("restart")}
+          sent={sent.get("restart") ?? sent.get("reopen")}
           emit={emit}
         />
       )}

@@ -1,4 +1,5 @@
-// The agent is dead, is started again, or does not listen: what is known of it, and what can be done.
+// The agent is dead, is started again, does not listen or has lost the session: what is known of it, and what
+// can be done.
 
 import type { Sent } from "../store";
 import type { Emit, Header } from "../types";
@@ -22,6 +23,7 @@ export function Trouble({ header, live, sent, emit }: Props) {
         </span>
       </div>
     );
+  if (header.status === "lost") return <Lost {...{ header, name, live, sent, emit }} />;
   if (header.status !== "dead") return null;
   const [first = "", ...rest] = (header.detail ?? "").split("\n");
   return (
@@ -41,6 +43,38 @@ export function Trouble({ header, live, sent, emit }: Props) {
         onClick={() => emit({ t: "restart" })}
       >
         {sent ? "Starting…" : "Restart"}
+      </button>
+    </div>
+  );
+}
+
+function Lost({ header, name, live, sent, emit }: Props & { name: string }) {
+  const [why = ""] = (header.detail ?? "").split("\n");
+  const off = !live || sent !== undefined;
+  return (
+    <div class="acp-banner" data-severity="error" data-acp-trouble="lost" role="alert">
+      <div class="acp-trouble">
+        <strong>{name} does not know this session any more.</strong>{" "}
+        {why && <span>{line(why)}</span>}
+      </div>
+      {header.ways?.includes("load") && (
+        <button
+          type="button"
+          data-acp-reopen="load"
+          disabled={off}
+          onClick={() => emit({ t: "reopen", new: false })}
+        >
+          Load it again
+        </button>
+      )}
+      <button
+        type="button"
+        data-acp-reopen="new"
+        disabled={off}
+        title="The next prompt takes this conversation along"
+        onClick={() => emit({ t: "reopen", new: true })}
+      >
+        New session with this conversation
       </button>
     </div>
   );
