@@ -47,7 +47,7 @@ class Preview:
 
     def _rows(self) -> list[tuple[str, ...]]:
         return [
-            (str(at), _name(block), _type(block), _bytes(_size(block)), _text(block)[:SHOWN_CHARS])
+            (str(at), _name(block), _type(block), _sizes(block), _text(block)[:SHOWN_CHARS])
             for at, block in enumerate(self.content, 1)
         ]
 
@@ -83,6 +83,12 @@ def _size(block: Content) -> int:
         case ResourceLink(uri=uri):
             return len(uri.encode())
     return len(_text(block).encode())
+
+
+def _sizes(block: Content) -> str:
+    """What goes out; of a link, also what it leads to."""
+    there = block.size if isinstance(block, ResourceLink) else None
+    return _bytes(_size(block)) + ("" if there is None else f", to {_bytes(there)}")
 
 
 def _bytes(count: int) -> str:

@@ -17,6 +17,7 @@ from .agent.conversation import Conversation
 from .agent.turn_queue import TurnRun
 from .core import events as ev
 from .core.audit import AuditTable
+from .core.ipynb.scripts import SUFFIX
 from .core.limits import Limits
 from .core.prompt import content_of, fitted
 from .core.records import Command, ConfigOption, Content, Mode, Usage
@@ -70,8 +71,9 @@ class Session(Shown):
     ) -> Turn:
         """Ask, wait for the end of the turn, and return it.
 
-        Parts are text, `Path`s (sent as links), content such as `acp.Image`, and any objects: data
-        frames, figures, errors, functions …; `preview` shows what would be sent. Raises what the turn
+        Parts are text, `Path`s (small text files go along, others as links), content such as `acp.Image`,
+        and any objects: data frames, figures, errors, functions …; `preview` shows what would be sent.
+        Raises what the turn
         failed with: `acp.AgentError`, `acp.AgentDied`; after `timeout` seconds the turn is cancelled
         and `acp.Timeout` raised. Ctrl-C cancels the turn and leaves the session usable.
 
@@ -169,16 +171,22 @@ class Session(Shown):
             self._home.post(self._conversation.apply, ev.NoticeGiven("warning", note, source="client"))
         return content
 
-    def _fitted(self, parts: tuple[Any, ...]) -> tuple[tuple[Content, ...], tuple[str, ...]]:
+    def _fitted(
+        self, parts: tuple[Any, ...], *, seen: bool = True
+    ) -> tuple[tuple[Content, ...], tuple[str, ...]]:
         try:
-            content = content_of(parts, self.cwd, contents)
+            content, files = content_of(parts, self.cwd, contents)
         except ValueError as error:
             raise UsageError(str(error)) from None
-        return fitted(content, self._conversation.host.facts.capabilities)
+        if not files:
+            return fitted(content, self._conversation.host.facts.capabilities)
+        if can_be_asked() and any(path.name.lower().endswith(SUFFIX) for path in files.values()):
+            self._live_panel()  # the page's notebook is reached through it
+        return self._home.call(self._conversation.attached(content, files, seen=seen))
 
     def preview(self, *parts: Any) -> Preview:
         """What `prompt` would send for these parts, with its size; nothing is sent."""
-        return Preview(*self._fitted(parts))
+        return Preview(*self._fitted(parts, seen=False))
 
     def cancel(self) -> None:
         """Stop the turn that runs, or is about to; does nothing if there is none. Returns at once."""

@@ -16,8 +16,9 @@ import contextlib
 import itertools
 import os
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec.structs import replace
@@ -37,6 +38,7 @@ from ..wire import v1
 from . import lost_session
 from .auditing import Auditor
 from .elicitation import Elicitations
+from .files.attaching import attached
 from .files.disk_watch import DiskWatch
 from .files.notebook_cards import NotebookCards
 from .files.notebook_files import NotebookFiles
@@ -290,6 +292,14 @@ class Conversation:
         run.key = self._transcript.current_turn
         self.apply(ev.StatusChanged("working"))
         self._prompting.send(run)
+
+    async def attached(
+        self, content: tuple[Content, ...], files: Mapping[int, Path], *, seen: bool = True
+    ) -> tuple[tuple[Content, ...], tuple[str, ...]]:
+        """The content as this agent takes it, with these files in it, and notes on what was changed."""
+        can = self.host.facts.capabilities
+        made = await attached(content, files, self.hands.notebooks, embeds=can.embedded_context, seen=seen)
+        return fitted(made, can)
 
     def _take_context(self, run: TurnRun) -> None:
         """Behind what was written: a command is the first word of its prompt."""

@@ -22,12 +22,26 @@ Objects = Callable[[Any, int], Iterable[Content]]
 """From an object, and its place in the prompt from 1, to what is sent for it."""
 
 
-def content_of(parts: Iterable[Any], cwd: str, objects: Objects | None = None) -> tuple[Content, ...]:
-    """The parts of a prompt as content; raises ValueError that names what cannot be sent."""
-    content = tuple(block for at, part in enumerate(parts, 1) for block in _blocks(part, cwd, at, objects))
+def content_of(
+    parts: Iterable[Any], cwd: str, objects: Objects | None = None
+) -> tuple[tuple[Content, ...], dict[int, Path]]:
+    """The parts of a prompt as content, and which blocks of it are links to which files.
+
+    Raises ValueError that names what cannot be sent.
+    """
+    content: list[Content] = []
+    files: dict[int, Path] = {}
+    for at, part in enumerate(parts, 1):
+        if isinstance(part, Path):
+            files[len(content)] = _absolute(part, cwd)
+        content += _blocks(part, cwd, at, objects)
     if not any(not isinstance(block, Text) or block.text.strip() for block in content):
         raise ValueError("the prompt is empty")
-    return content
+    return tuple(content), files
+
+
+def _absolute(path: Path, cwd: str) -> Path:
+    return path if path.is_absolute() else Path(cwd) / path
 
 
 def _blocks(part: Any, cwd: str, at: int, objects: Objects | None) -> Iterable[Content]:
@@ -41,7 +55,7 @@ def _block(part: Any, cwd: str) -> Content:
         case str():
             return Text(_sendable(part))
         case Path():
-            path = part if part.is_absolute() else Path(cwd) / part
+            path = _absolute(part, cwd)
             return ResourceLink(path.as_uri(), _sendable(path.name or str(path)))
         case Resource(text=None, blob=None):
             raise ValueError(f"{part.uri} has neither text nor blob; a ResourceLink sends the link alone")

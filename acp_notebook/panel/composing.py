@@ -19,7 +19,7 @@ from typing import Any
 from ..agent.conversation import Conversation
 from ..agent.threads import on_a_thread
 from ..core.intents import Picture
-from ..core.prompt import content_of, fitted
+from ..core.prompt import content_of
 from ..core.records import Content, Image
 from ..errors import Error, Timeout, UsageError
 from ..live_notebook import LiveNotebook
@@ -43,6 +43,9 @@ OFFERED = 50
 """As many as are worth reading."""
 
 Fitted = tuple[tuple[Content, ...], tuple[str, ...]]
+
+Linked = tuple[tuple[Content, ...], dict[int, Path]]
+"""With the files that some of its blocks link to."""
 
 
 class Composing:
@@ -70,14 +73,20 @@ class Composing:
         names = await self._names(text, known)
         if not names:
             parts = whole([])
-            return self._fitted(parts) if parts else ((), ())
+            return await self._attached(*self._content(parts)) if parts else ((), ())
         places = await self._places_of(names)
 
-        def work() -> Fitted:
-            return self._fitted(whole([looked_up(name, places) for name in names]))
+        def work() -> Linked:
+            return self._content(whole([looked_up(name, places) for name in names]))
 
         objects = any(is_object(name, places) for name in names)
-        return await (_on_main(work) if objects else _aside(work))
+        return await self._attached(*await (_on_main(work) if objects else _aside(work)))
+
+    async def _attached(self, content: tuple[Content, ...], files: dict[int, Path]) -> Fitted:
+        try:
+            return await asyncio.wait_for(self._conversation.attached(content, files), DESCRIBE_S)
+        except TimeoutError:
+            raise _slow() from None
 
     async def _names(self, text: str, known: Sequence[str]) -> list[str]:
         if not any(name not in known for name in found(text)):
@@ -93,12 +102,11 @@ class Composing:
         sources = await on_a_thread(lambda: {which: places.cells(which) for which in cells})
         return replace(places, cells=sources.get)
 
-    def _fitted(self, parts: Sequence[Any]) -> Fitted:
+    def _content(self, parts: Sequence[Any]) -> Linked:
         try:
-            content = content_of(parts, self._conversation.cwd, contents)
+            return content_of(parts, self._conversation.cwd, contents)
         except ValueError as error:
             raise UsageError(str(error)) from None
-        return fitted(content, self._conversation.host.facts.capabilities)
 
     def _places(self) -> Places:
         around = surroundings_here()
@@ -129,18 +137,18 @@ class Composing:
         return [{"text": text, "about": about(text, known)} for text in texts]
 
 
-async def _aside(work: Callable[[], Fitted]) -> Fitted:
+async def _aside(work: Callable[[], Linked]) -> Linked:
     try:
         return await asyncio.wait_for(on_a_thread(work), DESCRIBE_S)
     except TimeoutError:
         raise _slow() from None
 
 
-async def _on_main(work: Callable[[], Fitted]) -> Fitted:
+async def _on_main(work: Callable[[], Linked]) -> Linked:
     """Where the kernel's main thread cannot be had, on another."""
     begun = threading.Event()
 
-    def run() -> Fitted:
+    def run() -> Linked:
         begun.set()
         return work()
 

@@ -33,16 +33,18 @@ NONE = Capabilities()
 
 def test_text_paths_and_content_in_their_order() -> None:
     image = Image("aGk=", "image/png")
-    assert content_of(["look:", image, Path("a b.py"), Path("/etc/hosts")], "/w") == (
+    content, files = content_of(["look:", image, Path("a b.py"), Path("/etc/hosts")], "/w")
+    assert content == (
         Text("look:"),
         image,
         ResourceLink("file:///w/a%20b.py", "a b.py"),
         ResourceLink("file:///etc/hosts", "hosts"),
     )
+    assert files == {2: Path("/w/a b.py"), 3: Path("/etc/hosts")}
 
 
 def test_the_root_folder_has_a_name_too() -> None:
-    assert content_of([Path("/")], "/w") == (ResourceLink("file:///", "/"),)
+    assert content_of([Path("/")], "/w")[0] == (ResourceLink("file:///", "/"),)
 
 
 @pytest.mark.parametrize("parts", [[], [""], ["  \n", Text("")]])
@@ -52,7 +54,7 @@ def test_an_empty_prompt_is_refused(parts: list[Any]) -> None:
 
 
 def test_content_without_words_is_a_prompt() -> None:
-    assert len(content_of(["", Image("aGk=", "image/png")], "/w")) == 2
+    assert len(content_of(["", Image("aGk=", "image/png")], "/w")[0]) == 2
 
 
 @pytest.mark.parametrize("part", [5, None, b"x", ["x"], Diff("a", "b"), Terminal("t"), UnknownContent({})])
@@ -79,13 +81,13 @@ def test_whatever_is_sent_is_utf_8(text: str) -> None:
         Resource(text, text),
         Path(os.fsdecode(b"/a\xff.py")),
     ]
-    content = content_of(parts, "/w")
+    content, _ = content_of(parts, "/w")
     json.dumps([plain(block) for block in content], ensure_ascii=False).encode("utf-8")
     msgspec.json.encode([plain(block) for block in content])
 
 
 def test_a_file_name_that_is_no_utf_8_keeps_its_uri() -> None:
-    (link,) = content_of([Path(os.fsdecode(b"/a\xff.py"))], "/w")
+    (link,) = content_of([Path(os.fsdecode(b"/a\xff.py"))], "/w")[0]
     assert link == ResourceLink("file:///a%FF.py", "a\ufffd.py")
 
 

@@ -266,7 +266,7 @@ def test_mentions_bring_things_along(asked: Shell, tmp_path: Path) -> None:
     text, function, file, error, cell, last = asked.sent
     assert text.text == "see @f @etl.py @error @cell:2 @cell:last"
     assert (function.uri, "return 1" in function.text) == ("python:f", True)
-    assert file == acp.ResourceLink((tmp_path / "etl.py").as_uri(), "etl.py")
+    assert file == acp.Resource((tmp_path / "etl.py").as_uri(), text="", mime_type="text/x-python")
     assert "ZeroDivisionError: division by zero" in error.text
     assert "interactiveshell.py" not in error.text
     assert cell.text == "%acp_agent demo"

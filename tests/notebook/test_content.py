@@ -343,13 +343,13 @@ def test_any_object_is_sent() -> None:
 
 
 def test_objects_and_texts_keep_their_order_in_a_prompt() -> None:
-    content = content_of(["see", [1], "and", gradient_png()], "/w", contents)
+    content, _ = content_of(["see", [1], "and", gradient_png()], "/w", contents)
     assert [type(it) for it in content] == [Text, Resource, Text, Text, Image]
     assert content[1] == Resource("python:list-2", text="[1]", mime_type="text/plain")
 
 
 def test_an_agent_that_takes_neither_pictures_nor_resources_gets_words() -> None:
-    content = content_of([Named("d", {"a": 1}), Named("p", gradient_png())], "/w", contents)
+    content, _ = content_of([Named("d", {"a": 1}), Named("p", gradient_png())], "/w", contents)
     sent, notes = fitted(content, Capabilities())
     assert all(isinstance(it, Text) for it in sent)
     words = "".join(it.text for it in sent if isinstance(it, Text))
@@ -360,5 +360,5 @@ def test_an_agent_that_takes_neither_pictures_nor_resources_gets_words() -> None
 
 
 def test_lone_surrogates_in_objects_are_replaced() -> None:
-    content: tuple[Content, ...] = content_of([Named("x\ud800", "a\ud800b")], "/w", contents)
+    content, _ = content_of([Named("x\ud800", "a\ud800b")], "/w", contents)
     assert content == (Resource("python:x%3F", text="a\ufffdb", mime_type="text/plain"),)

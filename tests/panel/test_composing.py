@@ -65,6 +65,18 @@ def test_what_a_prompt_mentions_goes_along(stage: Stage, shell: Any, tmp_path: P
     assert image == acp.Image(PNG, "image/png")
 
 
+def test_a_file_goes_along_as_it_does_from_python(stage: Stage, shell: Any, tmp_path: Path) -> None:
+    path = tmp_path / "etl.py"
+    path.write_text("x = 1\n")
+    stage.hello()
+    shell.run_cell("from pathlib import Path; where = Path(" + repr(str(path)) + ")", store_history=True)
+    stage.say(t="prompt", text=f'see @"{path}" and @where')
+    stage.until("patches", lambda it: "end_turn" in str(it))
+    _, file, variable = prompts(stage)[0].prompt
+    assert file == acp.Resource(path.as_uri(), text="x = 1\n", mime_type="text/x-python")
+    assert variable == file
+
+
 def test_an_unknown_name_sends_nothing_says_so_and_gives_the_text_back(stage: Stage, shell: Any) -> None:
     stage.hello()
     shell.user_ns["frame"] = 1
@@ -218,7 +230,7 @@ def test_files_of_the_sessions_folder_are_offered_without_a_shell(
     assert offered(stage, "@l") == [("@lib/", "folder")]
     stage.say(t="prompt", text="read @etl.py")
     stage.until("patches", lambda it: "end_turn" in str(it))
-    assert isinstance(prompts(stage)[0].prompt[1], acp.ResourceLink)
+    assert isinstance(prompts(stage)[0].prompt[1], acp.Resource)
 
 
 def test_a_prompt_that_waits_is_worded_anew_with_what_it_mentions_then(stage: Stage, shell: Any) -> None:

@@ -134,7 +134,7 @@ class NotebookFiles:
         text = lines_of(view.text, line, limit)
         if len(text) > MAX_TEXT:
             raise TooLarge(
-                f"{place.shown} is too large even without its outputs: read parts, with line and limit"
+                f"{place.shown} is too large even without its bulky outputs: read parts, with line and limit"
             )
         self._remember(place, known(self._bases.get(place.path), view, line, limit))
         self.shown(place.asked, await on_a_thread(lambda: cell_lines(view)))
@@ -222,6 +222,25 @@ class NotebookFiles:
         """What the agent would read now, which its edits are meant for; None if there is no notebook."""
         there = await self._there(place, reading=False)
         return None if there.notebook is None else (await self._view(place, there.notebook)).text
+
+    async def text_to_embed(self, path: str, most: int, *, seen: bool) -> str | None:
+        """What the agent would read now; None if that is no notebook of ours, or has more than `most` bytes.
+
+        `seen`: it gets that, as if it had read it.
+        """
+        try:
+            place = await self.place_of(path)
+            there = None if place is None else await self._there(place, reading=True)
+            if place is None or there is None or there.notebook is None:
+                return None
+            view = await self._view(place, there.notebook)
+        except FileTrouble:
+            return None
+        if len(view.text.encode(errors="surrogatepass")) > most:
+            return None
+        if seen:
+            self._remember(place, view)
+        return view.text
 
     async def write(self, place: Place, text: str, planned: Plan) -> Written:
         """Merge again, with what is there by now, and write; a FileTrouble means that nothing was written."""

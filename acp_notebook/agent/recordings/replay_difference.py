@@ -27,6 +27,8 @@ JUDGED = ("fs/write_text_file", "terminal/create")
 CANCELLED = -32800
 """An answer to a request that was taken back: whether it came too late is a matter of moments."""
 
+FILE = "file://"
+
 MOST_LINES = 30
 MOST_WIDTH = 300
 
@@ -52,7 +54,32 @@ def _matches(match: Match, there: Any, here: Any, there_text: str, here_text: st
         return bool(match(there_text, here_text))
     if match == "text":
         return _texts(there) == _texts(here)
-    return bool(there == here)
+    return _same_blocks(there, here)
+
+
+def _same_blocks(there: Any, here: Any) -> bool:
+    if not isinstance(there, list) or not isinstance(here, list):
+        return bool(there == here)
+    return len(there) == len(here) and all(map(_same_block, there, here))
+
+
+def _same_block(there: Any, here: Any) -> bool:
+    """A file that a prompt brings along is a link where it cannot be read: in a fresh folder, say."""
+    recorded, asked = _file(there), _file(here)
+    if recorded is None or asked is None:
+        return bool(there == here)
+    same_text = recorded[1] is None or asked[1] is None or recorded[1] == asked[1]
+    return recorded[0] == asked[0] and same_text
+
+
+def _file(block: Any) -> tuple[str, str | None] | None:
+    """The address of a file, and its text where that is there."""
+    match block:
+        case {"type": "resource", "resource": {"uri": str(uri), "text": str(text)}}:
+            return (uri, text) if uri.startswith(FILE) else None
+        case {"type": "resource_link", "uri": str(uri)}:
+            return (uri, None) if uri.startswith(FILE) else None
+    return None
 
 
 def answer_difference(

@@ -1,0 +1,166 @@
+"""Files that a prompt brings along: small text goes with it where the agent takes that, all else is a link."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import acp_notebook as acp
+from acp_notebook.agent.files.attaching import EMBEDDED_BYTES
+from acp_notebook.core.snapshot import TurnStart
+from tests.session.conftest import Demo
+from tests.session.helpers import LIMIT_S, agent
+from tests.session.test_notebook_files import book, code, image
+from tests.session.test_undo_notebooks import Pages
+
+FORGETFUL = Path(__file__).parents[1] / "agents" / "forgetful.py"
+
+
+def brought(session: acp.Session, *parts: Any) -> list[Any]:
+    """What the prompt brings beside its text."""
+    turn = session.prompt("see", *parts, timeout=LIMIT_S)
+    (start,) = (it for it in turn.items if isinstance(it, TurnStart))
+    return list(start.prompt[1:])
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "mime_type"),
+    [
+        ("etl.py", "x = 1\n", "text/x-python"),
+        ("a b.md", "# é\r\n", "text/markdown"),
+        ("app.ts", "let x;", "text/plain"),  # to the system it is a film
+        ("Makefile", "", "text/plain"),
+        ("data.json", "{}", "application/json"),
+        ("full.txt", "x" * EMBEDDED_BYTES, "text/plain"),
+    ],
+)
+def test_a_small_text_file_goes_with_the_prompt(
+    demo: Demo, tmp_path: Path, name: str, text: str, mime_type: str
+) -> None:
+    (tmp_path / name).write_bytes(text.encode())
+    [block] = brought(demo(cwd=tmp_path), Path(name))
+    assert block == acp.Resource((tmp_path / name).as_uri(), text=text, mime_type=mime_type)
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "mime_type"),
+    [
+        ("long.txt", b"x" * (EMBEDDED_BYTES + 1), "text/plain"),
+        ("latin.txt", b"caf\xe9", "text/plain"),
+        ("nul.csv", b"a\0b", "text/csv"),
+        ("p.png", b"\x89PNG\r\n\x1a\n", "image/png"),
+        ("unknown", b"\xff\xfe\xfd", None),
+    ],
+)
+def test_what_is_long_or_no_text_is_a_link_with_its_type_and_size(
+    demo: Demo, tmp_path: Path, name: str, data: bytes, mime_type: str | None
+) -> None:
+    (tmp_path / name).write_bytes(data)
+    [block] = brought(demo(cwd=tmp_path), Path(name))
+    assert block == acp.ResourceLink((tmp_path / name).as_uri(), name, mime_type=mime_type, size=len(data))
+
+
+def test_an_agent_that_takes_no_embedded_resources_gets_links_and_no_notice(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("x = 1\n")
+    with agent(sys.executable, FORGETFUL, cwd=tmp_path) as session:
+        turn = session.prompt("see", Path("a.py"), timeout=LIMIT_S)
+        sent = json.loads(turn.text.partition("blocks, ")[2])
+        assert sent == {
+            "type": "resource_link",
+            "uri": (tmp_path / "a.py").as_uri(),
+            "name": "a.py",
+            "mimeType": "text/x-python",
+            "size": 6,
+        }
+        assert not session.notices
+
+
+def test_what_is_no_file_is_a_link_and_nothing_hangs(demo: Demo, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    blocks = brought(demo(cwd=tmp_path), Path("pipe"), tmp_path, Path("missing"), Path("/dev/zero"))
+    assert [type(it) for it in blocks] == [acp.ResourceLink] * 4
+    assert [it.size for it in blocks] == [None] * 4
+
+
+def test_a_link_that_the_user_made_stays_one(demo: Demo, tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("x = 1\n")
+    link = acp.ResourceLink((tmp_path / "a.py").as_uri(), "a.py")
+    assert brought(demo(cwd=tmp_path), link) == [link]
+
+
+def test_a_notebook_goes_as_agents_read_it(demo: Demo, tmp_path: Path) -> None:
+    path = tmp_path / "a.ipynb"
+    path.write_text(book(code("a", "one", image()), code("b", "two")))
+    assert path.stat().st_size > EMBEDDED_BYTES
+    [block] = brought(demo(cwd=tmp_path), Path("a.ipynb"))
+    assert isinstance(block, acp.Resource) and block.text is not None
+    assert block.mime_type == "application/x-ipynb+json"
+    assert "one" in block.text and "iVBOR" not in block.text
+
+
+def test_of_the_open_notebook_goes_what_is_in_its_page(demo: Demo, tmp_path: Path) -> None:
+    path = tmp_path / "a.ipynb"
+    path.write_text(book(code("a", "saved")))
+    session = demo(cwd=tmp_path)
+    pages = Pages(path)
+    session._conversation.hands.notebooks.live = pages
+    pages.notebook["cells"][0]["source"] = "not saved yet"
+    [block] = brought(session, path)
+    assert isinstance(block, acp.Resource) and block.text is not None
+    assert "not saved yet" in block.text and '"saved"' not in block.text
+
+
+def test_of_a_long_open_notebook_no_stale_text_goes(demo: Demo, tmp_path: Path) -> None:
+    path = tmp_path / "a.ipynb"
+    path.write_text(book(code("a", "saved")))
+    session = demo(cwd=tmp_path)
+    pages = Pages(path)
+    session._conversation.hands.notebooks.live = pages
+    pages.notebook["cells"][0]["source"] = "x" * EMBEDDED_BYTES
+    [block] = brought(session, path)
+    assert isinstance(block, acp.ResourceLink)
+    assert block.mime_type == "application/x-ipynb+json"
+
+
+def test_what_was_brought_along_counts_as_read_and_what_was_previewed_does_not(
+    demo: Demo, tmp_path: Path
+) -> None:
+    path = tmp_path / "a.ipynb"
+    path.write_text(book(code("a", "one")))
+    session = demo(cwd=tmp_path, permissions="allow")
+    bases = session._conversation.hands.notebooks._bases
+    session.preview("see", path)
+    assert not bases
+    session.prompt("see", path, timeout=LIMIT_S)
+    assert list(bases) == [str(path)]
+
+
+def test_the_preview_has_the_size_of_what_goes_along_and_of_what_stays(demo: Demo, tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("x = 1\n" * 100)
+    (tmp_path / "b.bin").write_bytes(b"\0" * 70_000)
+    preview = demo(cwd=tmp_path).preview("see", Path("a.py"), Path("b.bin"))
+    assert preview.size == 3 + 600 + len((tmp_path / "b.bin").as_uri())
+    assert "600 bytes" in repr(preview)
+    assert "bytes, to 70,000 bytes" in repr(preview)
+    assert "bytes, to 70,000 bytes" in preview._repr_html_()
+
+
+def test_a_replay_in_a_folder_without_the_file_is_the_same_prompt(demo: Demo, tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "a.py").write_text("x = 1\n")
+    recording = tmp_path / "r.jsonl"
+    with acp.connect("demo", cwd=project, record=recording) as session:
+        session.prompt("see", Path("a.py"), timeout=LIMIT_S)
+    with acp.connect(cassette=recording) as replayed:
+        replayed.prompt("see", Path("a.py"), timeout=LIMIT_S)
+    with acp.connect(cassette=recording) as replayed, pytest.raises(acp.CassetteMismatch):
+        replayed.prompt("see", Path("b.py"), timeout=LIMIT_S)
+    (project / "a.py").write_text("x = 2\n")
+    with acp.connect(cassette=recording, cwd=project) as replayed, pytest.raises(acp.CassetteMismatch):
+        replayed.prompt("see", Path("a.py"), timeout=LIMIT_S)
