@@ -119,9 +119,10 @@ def connect(
     who allowed it and what was done to a file, a JSON object a line; `session.audit` is the same as a table.
 
     Notebooks are read without what fills an agent's context: images and other bulky outputs are named, not
-    shown, and of text outputs the first 2,000 characters are, unless `read_notebooks` is "raw". What an agent writes to one is merged, cell by cell, with what is there by
-    then; a cell that it changes loses its outputs, unless `notebook_outputs` is "keep". The notebook that
-    is open in the page is read and changed in the page.
+    shown, and of text outputs the first 2,000 characters are, unless `read_notebooks` is "raw". What an
+    agent writes to one is merged, cell by cell, with what is there by then; a cell that it changes loses its
+    outputs, unless `notebook_outputs` is "keep". The notebook that is open in the page is read and changed in
+    the page.
 
     The folders are marked before and after each turn, in a private place outside of them, so that what the
     agent changes can be undone, also what it changes by itself: `session.changes`, `turn.revert()`. With

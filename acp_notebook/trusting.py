@@ -80,7 +80,7 @@ class ProjectTrust:
         for kind, word in rules.kinds.items():
             yield "rule", kind, word
         for rule in rules.rules:
-            about = (rule.agent, rule.kind, rule.path, rule.command)
+            about = (rule.agent, rule.kind, rule.path, rule.command, rule.server, rule.tool)
             yield "rule", " ".join(filter(None, about)), rule.say
         if rules.default is not None:
             yield "rule", "all else", rules.default

@@ -151,7 +151,13 @@ class Conversation:
             else ReplayedTerminals(replay.stand_ins, lambda: self.id, self.apply)
         )
         describer = Describer(
-            roots, notebooks, cwd, terminals.environment, lambda: host.quirks, lambda: self.id
+            roots,
+            notebooks,
+            cwd,
+            terminals.environment,
+            lambda: host.quirks,
+            lambda: self.id,
+            tuple(server.name for server in self.mcp_servers),
         )
         self.permits = Permits(self, policy, roots.folders, self.auditor, describer, host.launch.judge)
         self.permits.questions.timeout = host.launch.question_timeout

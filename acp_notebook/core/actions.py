@@ -153,9 +153,31 @@ class Details(Struct, frozen=True):
     text: ClassVar[str] = ""
 
 
-Action = Command | Write | NotebookWrite | FileAccess | Fetch | Other | Details
+class McpCall(Struct, frozen=True):
+    """Which tool of which MCP server a call uses, beside the actions that its input describes.
 
-_TYPES: dict[str, Any] = {it.type: it for it in (Command, Write, NotebookWrite, Fetch, Other, Details)}
+    `sure`: the agent says so where it names its tools, not in a text that a model or a server words.
+    """
+
+    server: str
+    tool: str
+    sure: bool = False
+    type: ClassVar[str] = "mcp"
+    kind: ClassVar[str] = ""
+
+    @property
+    def text(self) -> str:
+        return f"{self.server}/{self.tool}"
+
+
+Action = Command | Write | NotebookWrite | FileAccess | Fetch | Other | Details | McpCall
+
+BESIDE = (Details, McpCall)
+"""What says more about a call, and is nothing that is done."""
+
+_TYPES: dict[str, Any] = {
+    it.type: it for it in (Command, Write, NotebookWrite, Fetch, Other, Details, McpCall)
+}
 
 
 def real_path(action: Action) -> str | None:

@@ -32,6 +32,7 @@ from .actions import (
     command,
     judged_env,
 )
+from .mcp_calls import NO_NAMING, Naming, mcp_call
 from .records import Diff, Json, Text
 from .shell import Resolve, line_of
 from .snapshot import ToolCall
@@ -115,6 +116,7 @@ class Phrases(Struct, frozen=True):
     text: str | None = None
     folder: str | None = None
     input_in_text: bool = False
+    naming: Naming = NO_NAMING
 
 
 NO_PHRASES = Phrases()
@@ -173,7 +175,9 @@ def describe(
         states = []
     if tool.kind == "fetch" and isinstance(raw.get("url"), str):
         actions.append(Fetch(raw["url"]))
-    return _with_the_rest(tool, raw, actions, tuple(dict.fromkeys(it.real_path for it in states)))
+    described = _with_the_rest(tool, raw, actions, tuple(dict.fromkeys(it.real_path for it in states)))
+    mcp = mcp_call(tool, phrases.naming)
+    return described if mcp is None else (mcp, *described)
 
 
 def with_input(tool: ToolCall, phrases: Phrases) -> ToolCall:

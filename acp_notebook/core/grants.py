@@ -18,7 +18,7 @@ from typing import Any, Literal, get_args
 import msgspec
 from msgspec import Struct
 
-from .actions import PATH_KINDS, Action, Command, Details, real_path
+from .actions import BESIDE, PATH_KINDS, Action, Command, real_path
 from .records import Json
 from .shell import is_line
 from .visible import shown
@@ -217,7 +217,7 @@ def offers(
     `cwd` is the session's folder, resolved. `taken`: the ids of the agent's own options, which ours
     must differ from.
     """
-    counted = [action for action in actions if not isinstance(action, Details)]
+    counted = [action for action in actions if not isinstance(action, BESIDE)]
     kinds = {action.kind for action in counted}
     made: tuple[Offer, ...] = ()
     if kinds == {"edit"}:

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from .actions import Action, Command, NotebookWrite, Write, real_paths
+from .actions import Action, Command, McpCall, NotebookWrite, Write, real_paths
 from .records import Option
 from .snapshot import ToolCall
 
@@ -67,6 +67,11 @@ class PermissionRequest:
         """The text that would be written; of a notebook, its cells as a script."""
         writes = [it for it in self.actions if isinstance(it, Write | NotebookWrite)]
         return writes[0].new_text if len(writes) == 1 else None
+
+    @property
+    def mcp(self) -> McpCall | None:
+        """The MCP server's tool that would be used: `.server`, `.tool`; `.sure`: that is no mere title."""
+        return next((it for it in self.actions if isinstance(it, McpCall)), None)
 
     @property
     def _command(self) -> Command | None:

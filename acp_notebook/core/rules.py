@@ -4,9 +4,9 @@ Pure. The user's rules answer where the policy of a call says "ask", and what th
 whatever the call says. A project's can only tighten: there, an allow means nothing.
 
 Of the rules that match, the strictest counts; where none does, the word for the kind, then the default.
-To allow, a rule must cover every action of a call, paths by whole folders and commands as the exact line
-without an environment; to
-reject or to ask, one action is enough, and a command may be a pattern with * in it.
+To allow, a rule must cover every action of a call, paths by whole folders, commands as the exact line without
+an environment, and an MCP server's tools by the exact names that the agent surely gives; to reject or to ask,
+one action is enough, and a command or a tool may be a pattern with * in it.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ import fnmatch
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from .actions import Action, Command, Details, Other, real_paths
+from .actions import BESIDE, Action, Command, McpCall, NotebookWrite, Other, Write, real_paths
 from .grants import inside, reaches
+from .mcp_calls import same_name, squashed
 from .policy import Word, strictest
 
 
@@ -29,16 +30,51 @@ class Rule:
     path: str | None = None
     command: str | None = None
     agent: str | None = None
+    server: str | None = None
+    """An MCP server's name, …"""
+    tool: str | None = None
+    """… and the name of one of its tools; None: all of them."""
 
     def matches(self, agent: str, kind: str, actions: Sequence[Action]) -> bool:
         if self.agent not in (None, agent) or self.kind not in (None, kind):
             return False
-        if self.path is None and self.command is None:
+        if self.path is None and self.command is None and self.server is None:
             return True
+        if self.say == "allow" and self.server is not None:
+            return self._covers_tool(actions)
         if self.say == "allow":
-            counted = [action for action in actions if not isinstance(action, Details)]
+            counted = [action for action in actions if not isinstance(action, BESIDE)]
             return bool(counted) and all(self._covers(action) for action in counted)
+        if self.server is not None:
+            named = any(isinstance(it, McpCall) and self._may_be_tool(it) for it in actions)
+            return named and (self.path is None or any(self._touches(action) for action in actions))
         return any(self._touches(action) for action in actions)
+
+    def _covers_tool(self, actions: Sequence[Action]) -> bool:
+        """What reads as a command is asked about; what reads as a write is, unless a path covers it.
+
+        An allow would hold for doing just that through us.
+        """
+        named = [action for action in actions if isinstance(action, McpCall)]
+        rest = [action for action in actions if not isinstance(action, BESIDE)]
+        if not named or not all(self._is_tool(action) for action in named):
+            return False
+        if any(isinstance(action, Command) for action in rest):
+            return False
+        if self.path is None:
+            return not any(isinstance(action, Write | NotebookWrite) for action in rest)
+        paths = [path for action in rest for path in real_paths(action)]
+        return bool(paths) and all(reaches(self.path, path) for path in paths)
+
+    def _is_tool(self, action: McpCall) -> bool:
+        return action.sure and action.server == self.server and self.tool in (None, action.tool)
+
+    def _may_be_tool(self, action: McpCall) -> bool:
+        """In doubt it is: by names as agents change them, wherever the server's name ends."""
+        server, tool = squashed(self.server or ""), squashed(self.tool or "*")
+        if action.sure:
+            return same_name(action.server, server) and fnmatch.fnmatchcase(squashed(action.tool), tool)
+        return fnmatch.fnmatchcase(squashed(f"{action.server}_{action.tool}"), f"{server}_{tool}")
 
     def _covers(self, action: Action) -> bool:
         if self.command is not None:

@@ -19,10 +19,11 @@ from .rules import NO_RULES, Rule, Rules
 
 TABLES = ("agents", "mcp_servers", "permissions", "defaults")
 AGENT_KEYS = ("command", "args", "npx", "uvx", "env", "cwd", "mcp_servers")
-RULE_KEYS = ("say", "kind", "path", "command", "agent")
+RULE_KEYS = ("say", "kind", "path", "command", "agent", "server", "tool")
 NO_PATTERNS = {
     "path": "it is a file, or a folder with all that is below it",
     "agent": "it is one agent's name; left out, the rule is for all",
+    "server": "it is one MCP server's name",
 }
 """Where a * would match nothing, and look as if it did."""
 
@@ -243,14 +244,23 @@ def _rule(value: Any, places: Places) -> Rule:
             raise Problem(f"{key} is a text", *at, key)
     _known({value["kind"]: 1} if "kind" in value else {}, TOOL_KINDS, "a rule's kind", *at)
     kind, path, command = value.get("kind"), value.get("path"), value.get("command")
-    if kind is None and path is None and command is None:
-        raise Problem("a rule is about a kind, a path or a command; for all else there is default", *at)
+    server, tool = value.get("server"), value.get("tool")
+    if kind is None and path is None and command is None and server is None and tool is None:
+        raise Problem(
+            "a rule is about a kind, a path, a command or an MCP server; for all else there is default", *at
+        )
+    if tool is not None and server is None:
+        raise Problem("a tool is one of an MCP server: name that, too", *at, "tool")
+    if server is not None and command is not None:
+        raise Problem("a rule is about a command or about an MCP server, not both", *at, "server")
+    if say == "allow" and "*" in (tool or ""):
+        raise Problem("to allow, a tool is named exactly; without tool, all of the server's are", *at, "tool")
     if command is not None:
         if kind not in (None, "execute"):
             raise Problem('a command goes with kind = "execute"', *at, "kind")
         kind = "execute"
         command = _exact(command, *at, "command") if say == "allow" else command
-    elif say == "allow" and kind is None:
+    elif say == "allow" and kind is None and server is None:
         raise Problem("a rule that allows names the kind of tool, too", *at)
     for key, meant in NO_PATTERNS.items():
         if "*" in value.get(key, ""):
@@ -258,7 +268,15 @@ def _rule(value: Any, places: Places) -> Rule:
     resolved = None if path is None else places.path(path)
     if say == "allow" and resolved == "/":
         raise Problem("this would allow it on the whole machine: name a folder", *at, "path")
-    return Rule(say=say, kind=kind, path=resolved, command=command, agent=value.get("agent"))
+    return Rule(
+        say=say,
+        kind=kind,
+        path=resolved,
+        command=command,
+        agent=value.get("agent"),
+        server=server,
+        tool=tool,
+    )
 
 
 def _exact(command: str, *at: str) -> str:

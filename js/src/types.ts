@@ -87,6 +87,13 @@ export type Action =
   | { readonly type: "fetch"; readonly url: string }
   /** `input`: what the agent says, as JSON. */
   | { readonly type: "other"; readonly kind: string; readonly input?: string }
+  /** Which MCP server's tool the call uses; without `sure`, by its title alone. */
+  | {
+      readonly type: "mcp";
+      readonly server: string;
+      readonly tool: string;
+      readonly sure?: boolean;
+    }
   /** Input of the call beyond the other actions. */
   | { readonly type: "details"; readonly input: string };
 

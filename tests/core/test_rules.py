@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_notebook.core.actions import Action, Command, FileAccess, Other
+from acp_notebook.core.actions import Action, Command, Details, FileAccess, McpCall, Other, Write
 from acp_notebook.core.policy import STRICTNESS, Word
 from acp_notebook.core.rules import Judge, Rule, Rules
 from acp_notebook.core.settings import allowing, tightening
@@ -27,6 +27,8 @@ rules = st.builds(
     path=st.sampled_from([None, "/home/me", "/home/me/project", "/etc"]),
     command=st.sampled_from([None, "git push --force", "git *"]),
     agent=st.sampled_from([None, "demo", "other"]),
+    server=st.sampled_from([None, "search"]),
+    tool=st.sampled_from([None, "query"]),
 )
 files = st.builds(
     Rules,
@@ -34,7 +36,10 @@ files = st.builds(
     kinds=st.dictionaries(st.sampled_from(["edit", "execute"]), st.sampled_from(WORDS)),
     rules=st.lists(rules, max_size=4).map(tuple),
 )
-acts = st.lists(st.sampled_from([EDIT, SSH, RUN, WITH_ENV, Other("edit"), Command("ls -l", "/")]), max_size=3)
+QUERY = McpCall("search", "query", sure=True)
+acts = st.lists(
+    st.sampled_from([EDIT, SSH, RUN, WITH_ENV, QUERY, Other("edit"), Command("ls -l", "/")]), max_size=3
+)
 
 
 @given(files, files, st.sampled_from(WORDS), acts)
@@ -86,6 +91,83 @@ def test_what_a_rule_of_ones_own_rejects_is_rejected_whatever_the_call_says(
 )
 def test_what_a_rule_matches(rule: Rule, kind: str, seen: list[Action], matches: bool) -> None:
     assert rule.matches("demo", kind, seen) is matches
+
+
+def allowed(*seen: Action, tool: str | None = "query", path: str | None = None) -> bool:
+    rule = Rule(say="allow", server="search", tool=tool, path=path)
+    return rule.matches("demo", "other", seen)
+
+
+INPUT = Other("other", "{}")
+WRITE = Write("/home/me/project/a.py", None, None, "new")
+
+
+def test_a_tool_of_a_server_is_allowed_by_its_exact_name() -> None:
+    assert allowed(QUERY, INPUT)
+    assert allowed(QUERY, INPUT, Details("{}"))
+    assert allowed(QUERY, INPUT, tool=None)
+    assert allowed(QUERY, Other("other", None, ("/home/me/project/a",)), path="/home/me/project")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        McpCall("search", "query"),  # by a title
+        McpCall("search", "query_all", sure=True),
+        McpCall("search", "quer", sure=True),
+        McpCall("search", "Query", sure=True),
+        McpCall("searching", "query", sure=True),
+        McpCall("evil", "search__query", sure=True),
+        McpCall("search_", "query", sure=True),
+    ],
+)
+def test_what_is_only_called_like_it_is_not_allowed(call: McpCall) -> None:
+    assert not allowed(call, INPUT)
+
+
+def test_a_call_without_a_tool_of_a_server_is_not_allowed() -> None:
+    assert not allowed()
+    assert not allowed(INPUT)
+    assert not allowed(EDIT)
+    assert not allowed(QUERY, McpCall("evil", "x", sure=True))
+
+
+def test_an_allowed_tool_carries_no_command_and_no_write_along() -> None:
+    """An allow would cover them: the agent could have them done by us."""
+    assert not allowed(QUERY, RUN)
+    assert not allowed(QUERY, RUN, path="/home/me/project")
+    assert not allowed(QUERY, WRITE)
+    assert allowed(QUERY, WRITE, path="/home/me/project")
+    assert not allowed(QUERY, WRITE, path="/home/me/other")
+    assert not allowed(QUERY, INPUT, path="/home/me/project"), "no path is no path inside"
+
+
+@pytest.mark.parametrize("say", ["reject", "ask"])
+@pytest.mark.parametrize(
+    ("call", "touched"),
+    [
+        (McpCall("search", "query", sure=True), True),
+        (McpCall("search", "query"), True),
+        (McpCall("Search", "QUERY"), True),
+        (McpCall("search", "other", sure=True), False),
+        (McpCall("search_engine", "query", sure=True), False),
+        (McpCall("my", "search", sure=True), False),
+    ],
+)
+def test_to_tighten_a_likely_name_is_enough(say: Word, call: McpCall, touched: bool) -> None:
+    assert Rule(say=say, server="search", tool="query").matches("demo", "other", [call, INPUT]) is touched
+
+
+def test_to_tighten_names_may_be_spelled_as_models_take_them_and_tools_be_patterns() -> None:
+    spelled = McpCall("my_files", "delete_file", sure=True)
+    assert Rule(say="reject", server="my.files").matches("demo", "other", [spelled])
+    assert Rule(say="reject", server="my files", tool="delete*").matches("demo", "other", [spelled])
+    assert not Rule(say="reject", server="my files", tool="read*").matches("demo", "other", [spelled])
+    assert not Rule(say="reject", server="my").matches("demo", "other", [spelled]), "no prefix"
+    split = McpCall("a", "b__c")  # or "a__b" and "c": nobody knows
+    assert Rule(say="reject", server="a__b", tool="c").matches("demo", "other", [split])
+    assert Rule(say="reject", server="a", tool="b__c").matches("demo", "other", [split])
+    assert not Rule(say="reject", server="files").matches("demo", "other", [INPUT, RUN])
 
 
 def test_the_special_comes_before_the_general_and_the_strictest_of_equals() -> None:

@@ -46,6 +46,12 @@ class Quirks:
     """How long the agent itself remembers an "always", in words that follow "remembers this,"."""
     own_state: tuple[str, ...] = ()
     """Folders in the session's folder where it keeps its sessions: nothing to list, and nothing to undo."""
+    tool_name_in_meta: tuple[str, ...] = ()
+    """The keys that lead to a tool's name in `_meta` of its call."""
+    mcp_in_input: bool = False
+    """The raw input of an MCP tool's call is {server, tool, arguments}."""
+    own_servers: tuple[str, ...] = ()
+    """MCP servers that are a part of it: their tools are its own."""
 
     def __or__(self, other: Quirks) -> Quirks:
         return Quirks(
@@ -61,6 +67,9 @@ class Quirks:
             self.input_in_text or other.input_in_text,
             other.always_lasts or self.always_lasts,
             self.own_state + other.own_state,
+            other.tool_name_in_meta or self.tool_name_in_meta,
+            self.mcp_in_input or other.mcp_in_input,
+            self.own_servers + other.own_servers,
         )
 
 
@@ -110,6 +119,28 @@ TABLE = (
         "claude-code-acp",
         Quirks(harmless_env={"CLAUDECODE": "1"}),
         "It sets this variable for every command, to say who runs it. Seen in 0.16.2.",
+    ),
+    Entry(
+        "claude-code-acp|claude-agent-acp",
+        Quirks(tool_name_in_meta=("claudeCode", "toolName")),
+        "It names the tool of a call there, `mcp__server__tool` for those of MCP servers. Seen in 0.16.2 and "
+        "0.99.1.",
+    ),
+    Entry(
+        "claude-code-acp",
+        Quirks(own_servers=("acp",)),
+        "Its file and command tools, which work through us, are called `mcp__acp__…`. Seen in 0.16.2.",
+    ),
+    Entry(
+        "qwen|qwen-code",
+        Quirks(tool_name_in_meta=("toolName",)),
+        "It names the tool of a call there; its titles are the arguments. Seen in 0.24.4.",
+    ),
+    Entry(
+        "codex-acp",
+        Quirks(mcp_in_input=True),
+        "It names server and tool of an MCP call in the raw input, and its title is `mcp.server.tool`. Seen "
+        "in 2.6.0.",
     ),
     Entry(
         "kimi|kimi-code",

@@ -23,6 +23,7 @@ from ...core.describe import (
     write_claims,
 )
 from ...core.ipynb.scripts import SUFFIX
+from ...core.mcp_calls import Naming
 from ...core.snapshot import ToolCall
 from ..files import roots as files
 from ..files.notebook_files import NotebookFiles
@@ -56,6 +57,7 @@ class Describer:
         environment: Mapping[str, str],
         quirks: Callable[[], Quirks],
         session: Callable[[], str] = lambda: "",
+        servers: tuple[str, ...] = (),
     ) -> None:
         self._roots = roots
         self._notebooks = notebooks
@@ -64,6 +66,8 @@ class Describer:
         self._quirks = quirks
         self._session = session
         """The session's id, which some agents send with their commands."""
+        self._servers = servers
+        """The names of the MCP servers that the session was given."""
 
     @property
     def place(self) -> Place:
@@ -75,7 +79,11 @@ class Describer:
     def phrases(self) -> Phrases:
         quirks = self._quirks()
         return Phrases(
-            quirks.command_in_title, quirks.command_in_text, quirks.folder_in_text, quirks.input_in_text
+            quirks.command_in_title,
+            quirks.command_in_text,
+            quirks.folder_in_text,
+            quirks.input_in_text,
+            Naming(quirks.tool_name_in_meta, quirks.mcp_in_input, quirks.own_servers, self._servers),
         )
 
     async def call(self, tool: ToolCall) -> tuple[Action, ...]:

@@ -17,9 +17,9 @@ from msgspec.structs import replace
 from ...core import events as ev
 from ...core import grants as gr
 from ...core.actions import (
+    BESIDE,
     Action,
     Command,
-    Details,
     FileAccess,
     Write,
     action_to_plain,
@@ -288,7 +288,7 @@ class Permits:
 
     def _granted(self, options: tuple[Option, ...], actions: Sequence[Action]) -> Decision | None:
         """An allow, if every action is reached by a grant."""
-        found = [self._grant_for(action) for action in actions if not isinstance(action, Details)]
+        found = [self._grant_for(action) for action in actions if not isinstance(action, BESIDE)]
         if not found or any(grant is None for grant in found):
             return None
         decision = decide("allow", options, by="grant", reason=_scopes(found))

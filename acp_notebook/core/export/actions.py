@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ..actions import Action, Command, Details, Fetch, FileAccess, NotebookWrite, Other, Write
+from ..actions import Action, Command, Details, Fetch, FileAccess, McpCall, NotebookWrite, Other, Write
 from ..changes import unified_diff
 from ..visible import marked
 from .blocks import Block, Code, Line
@@ -25,6 +25,9 @@ def action_blocks(actions: Sequence[Action], words: Words) -> Iterator[Block]:
                 yield Line(f"{action.kind.capitalize()}:", _path(action, words))
             case Fetch(url):
                 yield Line("Fetch:", words.line(url))
+            case McpCall():
+                name = words.line(action.text)
+                yield Line("MCP tool:", name if action.sure else f"{name} (by its title)")
             case Other() | Details():
                 if action.input:
                     yield Line("Input:")

@@ -13,6 +13,8 @@ import { capital, spoken } from "./words";
 
 const NOTHING =
   "No file and no command is described here. An allow answers the agent only: if the agent then asks the notebook to write a file or to run a command, you are asked again.";
+const BY_TITLE =
+  "This is what the title says, and titles are only words: no rule of yours allows it by that.";
 const NO_CONTENT =
   "The content is not shown, so an allow does not cover it: if the agent asks the notebook to write the file, you are asked again.";
 
@@ -108,6 +110,13 @@ function inside(action: Action) {
           <Head icon={action.kind} verb={capital(spoken(action.kind))} />
           {action.input !== undefined && <Input text={action.input} />}
           <Note text={NOTHING} />
+        </>
+      );
+    case "mcp":
+      return (
+        <>
+          <Head icon="other" verb="MCP tool" what={`${action.server}/${action.tool}`} />
+          {!action.sure && <Note text={BY_TITLE} />}
         </>
       );
     case "details":
