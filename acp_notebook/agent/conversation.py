@@ -29,7 +29,7 @@ from ..core.ipynb.parts import Lines
 from ..core.limits import Limits
 from ..core.patches import Patch
 from ..core.policy import Policy
-from ..core.prompt import fitted
+from ..core.prompt import fitted, words_of
 from ..core.records import ConfigOption, Content, Resource
 from ..core.transcript import Transcript
 from ..core.withholding import Withheld
@@ -308,11 +308,12 @@ class Conversation:
         return fitted(made, can)
 
     def _take_context(self, run: TurnRun) -> None:
-        """Behind what was written: a command is the first word of its prompt."""
+        """Before what was written, but behind a command: that is the first word of its prompt."""
         context, self.context = self.context, None
         if context is not None:
             blocks, _ = fitted((context,), self.host.facts.capabilities)
-            run.content = (*run.content, *blocks)
+            command = words_of(run.content).startswith("/")
+            run.content = (*run.content, *blocks) if command else (*blocks, *run.content)
 
     def turn_over(self, run: TurnRun, end: ev.TurnEnded, failure: Exception | None) -> None:
         """By the agent's answer, or because there will be none."""

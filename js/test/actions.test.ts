@@ -31,6 +31,16 @@ test("a command shows its exact line, its folder and its environment", () => {
   ]);
 });
 
+test("a call of an MCP server's tool names both, and says if only its title does", () => {
+  const named = { type: "mcp", server: "search", tool: "query" } as const;
+  const other = { type: "other", kind: "other", input: "{}" } as const;
+  const sure = asks([{ ...named, sure: true }, other]);
+  expect(action(sure.el)).toContain("search/query");
+  expect(action(sure.el)).not.toContain("title");
+  document.body.replaceChildren();
+  expect(action(asks([named, other]).el)).toContain("only words");
+});
+
 test.each([
   ["spaces", `ls${" ".repeat(2100)}; rm -rf /`, "‹2,100 spaces›"],
   ["empty lines", `ls${"\n".repeat(231)}rm -rf /`, "‹230 empty lines›"],

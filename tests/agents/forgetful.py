@@ -3,7 +3,8 @@
 Standard library only. CAN: "load", "resume": what it offers. HOW it answers a load of a session that it
 forgot: it "finds" it again, "refuses", or "pretends": answers {} and still does not know it. The prompt
 "forget" makes it forget; "fail" and "work, fail" end in errors; any other is answered with the session's id,
-the number of blocks and the last of them. Its option "model" takes what it does not list, but for "bad".
+the number of blocks and the last of them, or the context. Its option "model" takes what it does not list,
+but for "bad".
 """
 
 from __future__ import annotations
@@ -16,6 +17,9 @@ from typing import Any
 CAN = sys.argv[1].split(",") if len(sys.argv) > 1 else []
 HOW = sys.argv[2] if len(sys.argv) > 2 else "finds"
 ERROR = json.loads(os.environ.get("LOST", '{"code": -32602, "message": "Session not found: s1"}'))
+
+CONTEXT = "acp:conversation"
+"""In the first block: an earlier session's conversation."""
 
 known: set[str] = set()
 made = 0
@@ -64,16 +68,16 @@ def answer(method: str, params: dict[str, Any]) -> Any:
         return options()
     if method == "session/prompt":
         blocks = params["prompt"]
-        text = blocks[0].get("text")
+        text = blocks[-1].get("text")
         if text == "forget":
             known.discard(id)
-            blocks = blocks[:1]
+            blocks = blocks[-1:]
         if text == "fail":
             raise Refused({"code": -32603, "message": "the browser session was not found"})
         if text == "work, fail":
             say(id, "working")
             raise Refused(ERROR)
-        say(id, f"{id}: {len(blocks)} blocks, {json.dumps(blocks[-1])}")
+        say(id, f"{id}: {len(blocks)} blocks, {json.dumps(blocks[0 if CONTEXT in str(blocks[0]) else -1])}")
         return {"stopReason": "end_turn"}
     return None
 

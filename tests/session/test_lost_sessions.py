@@ -76,8 +76,19 @@ def test_a_new_session_takes_the_conversation_along_once() -> None:
         assert turn.text.startswith("s2: 2 blocks")
         assert "the number is 7" in turn.text
         (start,) = (it for it in turn.items if isinstance(it, TurnStart))
-        assert start.text.startswith("which number?")  # a command stays the first word of its prompt
+        assert start.text.endswith("which number?")
         assert session.prompt("and now?", timeout=LIMIT_S).text.startswith("s2: 1 blocks")
+
+
+def test_a_command_stays_the_first_word_of_its_prompt() -> None:
+    with forgetful() as session:
+        session.prompt("the number is 7", timeout=LIMIT_S)
+        lose(session)
+        session.reopen(new=True)
+        turn = session.prompt("/compact", timeout=LIMIT_S)
+        (start,) = (it for it in turn.items if isinstance(it, TurnStart))
+        assert start.prompt[0] == acp.Text("/compact")
+        assert CONTEXT_URI in str(start.prompt[1])
 
 
 def test_the_context_of_a_second_new_session_does_not_hold_the_first_ones_again() -> None:
