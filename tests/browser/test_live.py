@@ -101,6 +101,18 @@ def test_the_agent_reads_what_is_not_saved(open_notebook: Open, host: str) -> No
     assert "not saved" not in notebook.path.read_text()
 
 
+@each_host
+def test_a_prompt_brings_along_what_is_not_saved(open_notebook: Open, host: str) -> None:
+    notebook = open_notebook([CONNECT, "agent", "mine"], host=host)
+    name = notebook.path.name
+    look = "[it.text for it in s.transcript.items[0].prompt if it.type == 'resource']"
+    set_source(notebook, 1, f"from pathlib import Path\ns.prompt('see', Path({name!r}));\nprint({look})")
+    type_in(notebook, 2, " and not saved")
+    notebook.run(0, 1)
+    notebook.says(1, "mine and not saved")
+    assert "mine and not saved" not in notebook.path.read_text()
+
+
 @pytest.mark.slow
 @each_host
 def test_a_cell_that_both_change_is_a_conflict(open_notebook: Open, host: str) -> None:
