@@ -1,4 +1,7 @@
-"""An MCP server on stdio with one tool, `query`, which answers with what it was asked. Standard library only."""
+"""An MCP server on stdio with one tool, `query`, which answers with what it was asked.
+
+Standard library only.
+"""
 
 from __future__ import annotations
 

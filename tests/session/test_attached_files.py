@@ -1,4 +1,4 @@
-"""Files that a prompt brings along: small text goes with it where the agent takes that, all else is a link."""
+"""Files that a prompt brings along: small text goes with it where the agent takes that, else a link."""
 
 from __future__ import annotations
 
