@@ -232,9 +232,9 @@ class AgentHost:
 
     def _late_at_start(self, late: Timeout) -> Timeout:
         """It is perhaps no agent, and waits for a person."""
-        stderr = self.stderr_text().strip().splitlines()[-STRAY_TOLD:]
-        told = ["on stderr it printed:", *(f"  {it}" for it in stderr)] if stderr else []
-        return Timeout(self.launch.redactor.text("\n".join([str(late), *told, *self._printed()])))
+        told = start_hints.explanation(self.stderr_text())
+        lines = filter(None, [str(late), *self._printed(), told])
+        return Timeout(self.launch.redactor.text("\n".join(lines)))
 
     def _printed(self) -> list[str]:
         said = [re.sub(r" \(not JSON: .*\)$", "", line) for line in self.stray][-STRAY_TOLD:]
