@@ -244,7 +244,7 @@ class Panel:
             self._later(QUEUE_S, self._tell_now)
 
     def _tell_now(self) -> None:
-        """What stands beside the state: what waits, what was never sent, how long the running turn has taken."""
+        """Beside the state: what waits, what was never sent, and how long the running turn has taken."""
         elapsed = None if self._began is None else time.monotonic() - self._began
         waiting, unsent = self._writing.waiting(), self._forms.unsent()
         self._channel.tell({"t": "now", "queue": waiting, "unsent": unsent, "elapsed": elapsed})
