@@ -39,6 +39,7 @@ from .audit_file import AuditFile
 from .client import Client
 from .connection import Connection, Tap
 from .conversation import Conversation
+from .files.unfinished import remove_unfinished
 from .known_agents import quirks, start_hints
 from .mcp_servers import Servers, check_taken
 from .recordings import deeds
@@ -169,7 +170,7 @@ class AgentHost:
 
     async def start(self) -> None:
         loop.at_exit(self, self.end_now, self.kill)
-        self.background(on_a_thread(temporary_folders.sweep))
+        self.background(on_a_thread(_sweep))
         async with self.starting:
             try:
                 await self.connect()
@@ -478,3 +479,9 @@ class AgentHost:
         kill_now = getattr(self._transport, "kill_now", None)
         if kill_now is not None:
             kill_now()
+
+
+def _sweep() -> None:
+    """Remove what killed kernels left."""
+    temporary_folders.sweep()
+    remove_unfinished()
