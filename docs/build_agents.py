@@ -38,6 +38,7 @@ OTHERS = """\
 |---|---|---|
 | Zed's codex-acp 0.16.0 | npm, with the mock model | prompts, questions, load; it edits by commands |
 | fast-agent 0.10.46 | PyPI, with the mock model | all; no fork, no options; an undo leaves its memory |
+| openhands 1.16.0 | PyPI, with the mock model | prompts, undo; its questions name no action |
 | mistral-vibe 3.0.2 | uvx; with the mock model | prompts, questions, cancel; its sign-in is shown |
 | qodercli 1.1.52 | npm | started; without an account its sign-in is shown |
 | cline 3.0.65 | npm | started; without an account its three ways to sign in are shown |
