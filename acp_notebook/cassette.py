@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from .agent import temporary_folders
+from .agent.files.unfinished import DRAFT
 from .agent.recordings.recording import Recording, read
 from .agent.recordings.replay import Replay
 from .agent.recordings.replay_difference import Match
@@ -65,7 +66,7 @@ class Cassette:
     @property
     def draft(self) -> Path:
         """Where a recording is written until it is whole."""
-        return self.file.with_name(f"{self.file.name}.part")
+        return self.file.with_name(f"{self.file.name}{DRAFT}")
 
     def opened(self) -> Recording:
         """The recording; raises RecordingError."""

@@ -36,9 +36,12 @@ OTHERS = """\
 
 | agent | how | what was seen |
 |---|---|---|
-| codex-acp 2.6.0 | npm, with the mock model | all; files and commands in its own sandbox |
-| fast-agent 0.10.46 | uvx (`fast-agent-mcp`), with the mock model | all; no fork, no options |
+| Zed's codex-acp 0.16.0 | npm, with the mock model | prompts, questions, load; it edits by commands |
+| fast-agent 0.10.46 | PyPI, with the mock model | all; no fork, no options; an undo leaves its memory |
+| openhands 1.16.0 | PyPI, with the mock model | prompts, undo; its questions name no action |
 | mistral-vibe 3.0.2 | uvx; with the mock model | prompts, questions, cancel; its sign-in is shown |
+| qodercli 1.1.52 | npm | started; without an account its sign-in is shown |
+| cline 3.0.65 | npm | started; without an account its three ways to sign in are shown |
 | droid 0.215.0 | npm | started; without an account its two ways to sign in are shown |
 | nanocoder 1.30.0 | npm | exits without a provider; its own words say so in the error |
 | pi-acp 0.0.34 | npm | wants the command `pi`; its own words say so in the error |

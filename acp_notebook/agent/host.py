@@ -39,6 +39,7 @@ from .audit_file import AuditFile
 from .client import Client
 from .connection import Connection, Tap
 from .conversation import Conversation
+from .files.unfinished import remove_unfinished
 from .known_agents import quirks, start_hints
 from .mcp_servers import Servers, check_taken
 from .recordings import deeds
@@ -169,7 +170,7 @@ class AgentHost:
 
     async def start(self) -> None:
         loop.at_exit(self, self.end_now, self.kill)
-        self.background(on_a_thread(temporary_folders.sweep))
+        self.background(on_a_thread(_sweep))
         async with self.starting:
             try:
                 await self.connect()
@@ -232,9 +233,9 @@ class AgentHost:
 
     def _late_at_start(self, late: Timeout) -> Timeout:
         """It is perhaps no agent, and waits for a person."""
-        stderr = self.stderr_text().strip().splitlines()[-STRAY_TOLD:]
-        told = ["on stderr it printed:", *(f"  {it}" for it in stderr)] if stderr else []
-        return Timeout(self.launch.redactor.text("\n".join([str(late), *told, *self._printed()])))
+        told = start_hints.explanation(self.stderr_text())
+        lines = filter(None, [str(late), *self._printed(), told])
+        return Timeout(self.launch.redactor.text("\n".join(lines)))
 
     def _printed(self) -> list[str]:
         said = [re.sub(r" \(not JSON: .*\)$", "", line) for line in self.stray][-STRAY_TOLD:]
@@ -480,3 +481,9 @@ class AgentHost:
         kill_now = getattr(self._transport, "kill_now", None)
         if kill_now is not None:
             kill_now()
+
+
+def _sweep() -> None:
+    """Remove what killed kernels left."""
+    temporary_folders.sweep()
+    remove_unfinished()

@@ -246,9 +246,10 @@ class Panel:
             self._later(QUEUE_S, self._tell_now)
 
     def _tell_now(self) -> None:
-        """What stands beside the state: the prompts that wait, and how long the running turn has taken."""
+        """Beside the state: what waits, what was never sent, and how long the running turn has taken."""
         elapsed = None if self._began is None else time.monotonic() - self._began
-        self._channel.tell({"t": "now", "queue": self._writing.waiting(), "elapsed": elapsed})
+        waiting, unsent = self._writing.waiting(), self._forms.unsent()
+        self._channel.tell({"t": "now", "queue": waiting, "unsent": unsent, "elapsed": elapsed})
 
     def _tell_places(self) -> None:
         for view in [*self._unplaced]:
@@ -275,7 +276,9 @@ class Panel:
     def _refuse(self, error: Exception, prompt: str | None = None) -> None:
         """`prompt`: what was written and not sent; it goes back into the field."""
         back = {} if prompt is None else {"prompt": prompt}
-        self._channel.tell({"t": "refused", "what": str(error), **back})
+        # A dead agent's last words stand in a place of their own.
+        what = str(error).partition("\n")[0] if self._snapshot().status == "dead" else str(error)
+        self._channel.tell({"t": "refused", "what": what, **back})
 
     async def _complete(self, wish: intents.Complete) -> None:
         offered = await self._composing.offered(wish.fragment)

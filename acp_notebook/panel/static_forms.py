@@ -39,6 +39,9 @@ SESSION = "session"
 SIGN_IN = "sign-in"
 """… and what a sign-in goes by, that a cell waits for."""
 
+NOT_SENT = "Agent: this prompt was not sent."
+"""What the page says, too (js/src/view/root.tsx); why is in the error that the cell shows."""
+
 NOT_OPEN = ("starting", "signed_out", "closed")
 
 
@@ -95,6 +98,10 @@ class StaticForms:
         for shown in self._shown.values():
             self._tell_one(shown)
 
+    def unsent(self) -> list[str]:
+        """The turns that are shown and over, though they never began."""
+        return [it.name for it in self._shown.values() if it.run is not None and _is_unsent(it.run)]
+
     async def freeze(self) -> None:
         """Replace what is shown live by its static form, in the page."""
         for shown in [*self._shown.values()]:
@@ -129,6 +136,8 @@ class StaticForms:
         shown.final = shown.run is None or shown.run.done.done()
         if shown.name == SIGN_IN:
             shown.bundle = static.note(self._sign_in_text())
+        elif shown.run is not None and _is_unsent(shown.run):
+            shown.bundle = static.note(NOT_SENT)
         else:
             items = self._items(shown.run)
             shown.bundle = await on_a_thread(lambda: self._bundle(items))
@@ -159,6 +168,10 @@ class StaticForms:
     def _tell_one(self, shown: _Shown) -> None:
         if shown.bundle is not None:
             self._tell({"t": "static", "turn": shown.name, "bundle": shown.bundle})
+
+
+def _is_unsent(run: TurnRun) -> bool:
+    return run.key is None and run.done.done()
 
 
 class _Shown:

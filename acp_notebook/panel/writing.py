@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from ..agent.conversation import Conversation
 from ..agent.turn_queue import TurnRun
@@ -45,14 +46,15 @@ class Writing:
                 return
             self._give(notes)
             run = self._conversation.new_run(content)
-            run.done.add_done_callback(lambda _: self._conversation.host.home.post(self._left_queue, run))
+            left = partial(self._conversation.host.home.post, self._left_queue, run, prompt.text)
+            run.done.add_done_callback(lambda _: left())
             self._conversation.start_turn(run)
 
-    def _left_queue(self, run: TurnRun) -> None:
+    def _left_queue(self, run: TurnRun, text: str) -> None:
         """A turn that never began shows nowhere else."""
         error = run.done.result()
         if run.key is None and error is not None:
-            self._refuse(error, None)
+            self._refuse(error, text)
 
     def again(self, turn: str) -> None:
         """The same prompt, as a turn of its own."""

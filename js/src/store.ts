@@ -41,6 +41,8 @@ export interface Snapshot {
   readonly link: Link;
   /** Prompts that wait for the turns before them. */
   readonly queue: readonly Queued[];
+  /** Turns that are over and never began, by their ids. */
+  readonly unsent: readonly string[];
   /** When the running turn began, by this page's clock; null: none runs, or it is not known. */
   readonly since: number | null;
   /** By the question's key, the turn's id, or what is set. */
@@ -88,6 +90,7 @@ export class Store {
     terminals: { byId: new Map(), cited: new Set() },
     link: "waiting",
     queue: [],
+    unsent: [],
     since: null,
     sent: new Map(),
     folds: new Map(),
@@ -173,13 +176,13 @@ export class Store {
         this.#keepBundle(message.turn, message.bundle);
         return this.#numbered(message.seq);
       case "now": {
-        const { queue, elapsed } = message;
+        const { queue, unsent = [], elapsed } = message;
         const since = elapsed === null ? null : this.clock.now() - elapsed * 1000;
         void this.snapshot; // the turn that it speaks of counts as seen
         const sent = new Map(
           [...this.#snapshot.sent].filter(([, it]) => !QUEUEING.has(it.intent.t)),
         );
-        this.#change({ queue, since, sent });
+        this.#change({ queue, unsent, since, sent });
         return null;
       }
       case "places":

@@ -495,8 +495,8 @@ export type FromKernel =
   | { t: "patches"; seq: number; patches: readonly WirePatch[] }
   | { t: "beat"; seq: number }
   | { t: "static"; seq: number; turn: string; bundle: Bundle }
-  /** Beside the state: what waits, and for how many seconds the running turn has been at it. */
-  | { t: "now"; queue: readonly Queued[]; elapsed: number | null }
+  /** Beside the state: what waits, which turns never began, and for how many seconds the running one has been at it. */
+  | { t: "now"; queue: readonly Queued[]; unsent?: readonly string[]; elapsed: number | null }
   /** An answer to a form that does not fit: why, by field; "" is the form itself. */
   | { t: "invalid"; elicitation: string; errors: { readonly [name: string]: string } }
   /** For one page: how its server calls the files here. */

@@ -125,6 +125,28 @@ test("a lost session: why, and the ways on that there are", () => {
   expect(none.emit).toHaveBeenLastCalledWith({ t: "reopen", new: true });
 });
 
+test("a failed start says what to do, outside of what scrolls", () => {
+  const detail = "it exited\non stderr it printed:\n  no key\nhint: give it its <key>";
+  const { find } = shown([turn()], null, { status: "dead", detail });
+  expect(find("[data-acp-trouble] pre")?.textContent).toBe("on stderr it printed:\n  no key");
+  expect(find("[data-acp-hint]")?.textContent).toBe("What to do: give it its <key>");
+});
+
+test("a turn that never began says so, with the agent's trouble as long as it is the newest", () => {
+  const items = [turn({ status: "failed" })];
+  const detail = "it exited\nhint: none";
+  const { store, frames, find } = shown(items, "t2", { status: "dead", detail });
+  expect(find("[data-acp-status]")?.textContent).toContain("Waiting for the turn before it");
+  expect(find("[data-acp-trouble]")).toBeNull();
+  store.receive({ t: "now", queue: [], unsent: ["t2"], elapsed: null });
+  frames.draw();
+  expect(find("[data-acp-status='unsent']")?.textContent).toBe("This prompt was not sent.");
+  expect(find("[data-acp-trouble]")?.textContent).toContain("it exited");
+  store.receive({ t: "now", queue: [], unsent: ["t2", "t10"], elapsed: null });
+  frames.draw();
+  expect(find("[data-acp-trouble]")).toBeNull();
+});
+
 test("a turn that is not the newest does not show the agent's trouble; a lost kernel hides it", () => {
   const later = turn({ key: "k9", turn: "k9", id: "t2", number: 2, status: "failed" });
   const items = [turn({ status: "done" }), later];

@@ -18,7 +18,7 @@ from acp_notebook.core.settings import OwnAgent
 
 WANTED = (
     "claude-code-acp claude-agent-acp gemini codex goose opencode qwen copilot kimi cline kilo mistral-vibe "
-    "fast-agent hermes openhands junie stakpak vtcode auggie demo"
+    "fast-agent hermes openhands junie qoder stakpak vtcode auggie demo"
 )
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from acp_notebook.agent.files.roots import Roots
-from acp_notebook.agent.files.writing import LEFTOVER
+from acp_notebook.agent.files.unfinished import LEFTOVER
 from tests.agent.file_writer import NOBODY, PIECES, version
 from tests.agent.served import write_text
 

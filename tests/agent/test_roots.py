@@ -24,7 +24,7 @@ from acp_notebook.agent.files.roots import (
     Roots,
     visible,
 )
-from acp_notebook.agent.files.writing import LEFTOVER
+from acp_notebook.agent.files.unfinished import LEFTOVER
 from tests.agent.served import peek, read_text, write_text
 
 SECRET = "the outside's secret"

@@ -51,6 +51,14 @@ def test_a_session_that_cannot_be_opened_tells_what_stderr_says(tmp_path: Path) 
     start_hints.last.clear()
 
 
+def test_an_agent_that_hangs_at_its_start_tells_what_stderr_says(tmp_path: Path) -> None:
+    hangs = "import sys; print('Please log in', file=sys.stderr, flush=True); sys.stdin.read()"
+    with pytest.raises(acp.Timeout) as raised:
+        acp.connect([sys.executable, "-c", hangs], cwd=tmp_path, undo=False, start_timeout=2)
+    assert "on stderr it printed:\n  Please log in\nhint: sign in first" in str(raised.value)
+    start_hints.last.clear()
+
+
 def test_an_address_is_no_command() -> None:
     with pytest.raises(acp.AgentNotFound, match="is an address"):
         acp.connect("https://example.com/agent")

@@ -24,7 +24,7 @@ PAGE = ROOT / "docs" / "compat.md"
 HEAD = """\
 # Agents and this client
 
-Made by `python3 dev.py compat --write`: real agents, started here with a mock model behind them, and one
+Made by `python3 dev.py compat --write NAME`: real agents, started here with a mock model behind them, and one
 script of prompts for all. Other agents: `python3 dev.py compat -- "some-agent --acp"`, or `npm:package`.
 
 """
@@ -42,7 +42,11 @@ def _arguments() -> argparse.ArgumentParser:
         "--family", choices=models.FAMILIES, help="whose variables point the agent at the mock model"
     )
     parser.add_argument("--env", action="append", default=[], metavar="NAME=VALUE", help="{url}: the model's")
-    parser.add_argument("--write", action="store_true", help=f"into {PAGE.relative_to(ROOT)}, too")
+    parser.add_argument(
+        "--write",
+        action="store_true",
+        help=f"into {PAGE.relative_to(ROOT)}, too; the columns of other agents stay",
+    )
     return parser
 
 
@@ -55,7 +59,7 @@ def main() -> int:
     text = report.table(columns, ROWS)
     print(text)
     if asked.write:
-        PAGE.write_text(HEAD + text)
+        PAGE.write_text(HEAD + report.table(report.merged(report.read(PAGE.read_text()), columns), ROWS))
     for fault in report.failed(columns):
         print(f"FAIL {fault}", file=sys.stderr)
     return 1 if report.failed(columns) else 0

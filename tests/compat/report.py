@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -17,6 +18,9 @@ LEGEND = {
     "defect": "the agent's own fault; the note says which",
     "FAIL": "a fault of this client",
 }
+
+
+_CELL = re.compile(r"(?<!\\)\|")
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,37 @@ def table(columns: Sequence[Column], probes: Sequence[str]) -> str:
     numbered = [f"{number}. {_plain(note)}" for note, number in notes.items()]
     blocks = ["\n".join(lines), "\n".join(legend), *(["\n".join(numbered)] if numbered else [])]
     return "\n\n".join(blocks) + "\n"
+
+
+def read(text: str) -> list[Column]:
+    """The columns of a table that was written before, with their notes."""
+    rows = [[_read(it) for it in _CELL.split(line)[1:-1]] for line in text.splitlines() if line[:1] == "|"]
+    notes = {int(it[1]): _read(it[2]) for it in re.finditer(r"^(\d+)\. (.*)$", text, re.MULTILINE)}
+    titles = [it.rpartition(" ") for it in rows[0][1:]] if rows else []
+    return [
+        Column(
+            name or version,
+            version if name else None,
+            {row[0]: _outcome(row[at], notes) for row in rows[2:] if row[at]},
+        )
+        for at, (name, _, version) in enumerate(titles, start=1)
+    ]
+
+
+def merged(before: Sequence[Column], new: Sequence[Column]) -> list[Column]:
+    """Those that were tried now in the place of what was known of them; others stay."""
+    found = {it.agent: it for it in (*before, *new)}
+    return list(found.values())
+
+
+def _outcome(cell: str, notes: Mapping[int, str]) -> Outcome:
+    word, _, number = cell.removesuffix("]").partition(" [")
+    assert word in LEGEND
+    return Outcome(word, notes[int(number)] if number else "")  # type: ignore[arg-type]
+
+
+def _read(text: str) -> str:
+    return text.strip().replace("\\|", "|").replace("&lt;", "<")
 
 
 def _cell(outcome: Outcome | None, notes: dict[str, int]) -> str:

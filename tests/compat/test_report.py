@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.compat.outcome import OK, Outcome
-from tests.compat.report import LEGEND, Column, failed, table
+from tests.compat.report import LEGEND, Column, failed, merged, read, table
 
 TEXTS = st.text(st.characters(exclude_characters="\n\r"), max_size=30)
 
@@ -31,6 +31,16 @@ def test_the_legend_explains_the_words_that_are_used_and_no_others() -> None:
     text = table([Column("a", "1", {"new": OK})], ["new"])
     assert f"- **ok**: {LEGEND['ok']}" in text
     assert "FAIL" not in text
+
+
+def test_a_table_can_be_read_again_and_one_column_of_it_replaced() -> None:
+    columns = [
+        Column("a", "1.0", {"new": OK, "fork": Outcome("defect", "says a|b < c")}),
+        Column("b", None, {"new": Outcome("FAIL", "lost")}),
+    ]
+    assert read(f"# Head\n\n{table(columns, ['new', 'fork'])}") == columns
+    later, other = Column("a", "2.0", {"new": OK}), Column("c", None, {"new": OK})
+    assert merged(columns, [later, other]) == [later, columns[1], other]
 
 
 @given(TEXTS, TEXTS)

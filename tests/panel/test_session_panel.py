@@ -309,6 +309,29 @@ def test_a_lost_session_is_opened_again_from_the_page(stage: Stage, new: bool) -
         session.agent.close()
 
 
+def test_a_start_that_fails_is_told_where_the_prompt_was_written(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage.hello()
+    turn = stage.session.start("/die")
+    wait_until(lambda: stage.session.status == "dead", "the agent is dead", LIMIT_S)
+    wait_until(lambda: turn.done, "the turn is over", LIMIT_S)
+
+    async def fails() -> None:
+        raise acp.AgentDied("it exited\non stderr it printed:\n  no key\nhint: give it its key")
+
+    monkeypatch.setattr(stage.session._conversation.host, "connect", fails)
+    stage.say(t="prompt", text="hello")
+    refused = stage.until("refused")
+    assert refused["what"] == "it exited"  # the rest stands in the state, for its own place
+    assert refused["prompt"] == "hello"  # and comes back into the field
+    assert str(stage.session.transcript.detail).endswith("hint: give it its key")
+
+    turn, _ = stage.show("from a cell")
+    stage.static(turn, "this prompt was not sent")
+    stage.until("now", lambda it: it["unsent"] == [turn._run.id])
+
+
 def test_a_prompt_that_cannot_begin_is_refused(stage: Stage) -> None:
     stage.hello()
     stage.session.close()

@@ -23,6 +23,7 @@ GRACE_S = 1.0
 """Until the recording presses a button itself: the client has shown by then what it is pressed for."""
 
 RECORDINGS = Path(__file__).parents[1] / "data" / "transcripts"
+CASSETTES = Path(__file__).parents[1] / "data" / "cassettes"
 
 
 @pytest.fixture(autouse=True)
@@ -451,6 +452,23 @@ def test_recordings_of_real_agents_made_by_another_client_play_too(name: str) ->
         turns = [session.prompt("the same", timeout=LIMIT_S) for _ in range(4)]
     assert [turn.stop_reason for turn in turns] == ["end_turn"] * 4
     assert any(turn.tool_calls for turn in turns)
+
+
+def reject_rejected(request: acp.PermissionRequest) -> str:
+    return "reject" if "rejected" in request.tool.title else "allow"
+
+
+def test_a_file_that_gemini_read_before_it_created_it_is_created_again() -> None:
+    """It reads a missing file as an empty one: a replay has to tell the two apart."""
+    tape = acp.Cassette(CASSETTES / "gemini-cli.jsonl", match=lambda recorded, asked: True)
+    with acp.connect(cassette=tape, permissions=reject_rejected) as session:
+        ask(session, "create", "change", "have it rejected")
+        assert files(session.cwd) == {"new.txt": "one\n", "empty.txt": "two\n"}
+        found = [(it.action, Path(it.path).name) for it in session.changes]
+        assert found == [("created", "new.txt"), ("modified", "empty.txt")]
+        for turn in session.turns[:2]:
+            turn.revert()
+        assert files(session.cwd) == {"empty.txt": ""}
 
 
 def test_a_recording_that_was_cut_off_says_so(there: Path) -> None:

@@ -65,6 +65,8 @@ def change_json(path: Path, changed: Callable[[dict[str, Any]], dict[str, Any]])
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with locked(path.with_name(f"{path.name}.lock")):
+            for left in path.parent.glob(f"{path.name}.*.tmp"):  # of a crash: who makes one holds the lock
+                left.unlink(missing_ok=True)
             fresh = path.with_name(f"{path.name}.{secrets.token_hex(4)}.tmp")
             write_new(fresh, json.dumps(changed(read_json(path)), indent=1).encode() + b"\n")
             os.replace(fresh, path)

@@ -12,8 +12,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
-import secrets
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,12 +21,10 @@ from .forms import Form, survey
 from .opening import identity, reader, status_of, told
 from .reading import Bytes
 from .roots import Folder, NotFound, NotText, Place, Refused, parent_of
+from .unfinished import new_name, writes
 
 ATTEMPTS = 5
 """How often a write is begun anew because the file changed under it."""
-
-LEFTOVER = re.compile(r"\.acp-notebook-[0-9a-f]{16}\.tmp")
-"""The names of unfinished files. One that is older than a minute is left of a crash and can be deleted."""
 
 _ACCESS_LIST = "system.posix_acl_access"
 
@@ -119,7 +115,9 @@ def _attempt(folder: Folder, place: Place, text: str, shown: FileState | None) -
 
 def _put(folder: Folder, place: Place, data: bytes, old: _Old | None) -> bool:
     """The data in the old one's place, unless that is no longer there as it was."""
-    with _unfinished(folder, data, old) as unfinished:
+    name = new_name()
+    noted = writes.noted(os.path.join(os.path.dirname(place.path), name))
+    with noted, _unfinished(folder, name, data, old) as unfinished:
         if status_of(folder, place) != (old and identity(old.status)):
             return False
         os.replace(unfinished, place.name, src_dir_fd=folder.fd, dst_dir_fd=folder.fd)
@@ -136,9 +134,8 @@ def _open_old(folder: Folder, place: Place, held: contextlib.ExitStack) -> _Old 
 
 
 @contextlib.contextmanager
-def _unfinished(folder: Folder, data: bytes, old: _Old | None) -> Iterator[str]:
-    """The name of a file with the data, safely on disk; it goes again unless it was put in its place."""
-    name = f".acp-notebook-{secrets.token_hex(8)}.tmp"
+def _unfinished(folder: Folder, name: str, data: bytes, old: _Old | None) -> Iterator[str]:
+    """A file of that name with the data, safely on disk; it goes again unless it was put in its place."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     # A new file gets what the umask and the folder say; nobody may read a copy of an old one meanwhile.
     fd = os.open(name, flags, 0o666 if old is None else 0o600, dir_fd=folder.fd)

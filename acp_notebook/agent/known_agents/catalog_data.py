@@ -86,9 +86,10 @@ AGENTS: tuple[KnownAgent, ...] = (
         title="goose",
         aliases=("block-goose",),
         commands=(("goose", "acp"),),
-        install="brew install block-goose-cli",
+        npm="@aaif/goose-acp",
+        install="npm install -g @aaif/goose-acp",
         sign_in="goose configure",
-        checked="documents",
+        checked="ran",
     ),
     KnownAgent(
         name="opencode",
@@ -98,7 +99,7 @@ AGENTS: tuple[KnownAgent, ...] = (
         npm="opencode-ai",
         install="npm install -g opencode-ai",
         sign_in="opencode auth login",
-        checked="package",
+        checked="ran",
     ),
     KnownAgent(
         name="qwen",
@@ -109,7 +110,7 @@ AGENTS: tuple[KnownAgent, ...] = (
         npm="@qwen-code/qwen-code",
         install="npm install -g @qwen-code/qwen-code",
         sign_in="a Qwen account, or OPENAI_API_KEY with OPENAI_BASE_URL",
-        checked="package",
+        checked="ran",
     ),
     KnownAgent(
         name="copilot",
@@ -119,7 +120,7 @@ AGENTS: tuple[KnownAgent, ...] = (
         npm="@github/copilot",
         install="npm install -g @github/copilot",
         sign_in="GH_TOKEN, or /login in copilot",
-        checked="package",
+        checked="ran",
     ),
     KnownAgent(
         name="kimi",
@@ -138,7 +139,7 @@ AGENTS: tuple[KnownAgent, ...] = (
         npm="cline",
         install="npm install -g cline",
         sign_in="cline auth",
-        checked="package",
+        checked="ran",
     ),
     KnownAgent(
         name="kilo",
@@ -148,7 +149,7 @@ AGENTS: tuple[KnownAgent, ...] = (
         npm="@kilocode/cli",
         install="npm install -g @kilocode/cli",
         sign_in="kilo auth login",
-        checked="package",
+        checked="ran",
     ),
     KnownAgent(
         name="mistral-vibe",
@@ -181,7 +182,7 @@ AGENTS: tuple[KnownAgent, ...] = (
         python="3.12",
         install="uv tool install --python 3.12 'hermes-agent[acp]'",
         sign_in="hermes model",
-        checked="package",
+        checked="ran",
     ),
     KnownAgent(
         name="openhands",
@@ -192,7 +193,7 @@ AGENTS: tuple[KnownAgent, ...] = (
         python="3.12",
         install="uv tool install --python 3.12 openhands",
         sign_in="/settings in openhands",
-        checked="package",
+        checked="ran",
     ),
     KnownAgent(
         name="junie",
@@ -202,6 +203,16 @@ AGENTS: tuple[KnownAgent, ...] = (
         npm="@jetbrains/junie",
         install="npm install -g @jetbrains/junie",
         sign_in="a JetBrains account, or JUNIE_API_KEY",
+        checked="package",
+    ),
+    KnownAgent(
+        name="qoder",
+        title="Qoder CLI",
+        aliases=("qodercli", "qoder-cli"),
+        commands=(("qodercli", "--acp"),),
+        npm="@qoder-ai/qodercli",
+        install="npm install -g @qoder-ai/qodercli",
+        sign_in="qodercli login",
         checked="package",
     ),
     KnownAgent(

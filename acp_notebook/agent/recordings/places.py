@@ -18,6 +18,7 @@ from typing import Any
 import msgspec
 
 from ...core.relocation import Relocation
+from ..files.unfinished import new_name, writes
 from .recording import Entry, entry_of
 from .replay_script import openings, relocated
 
@@ -86,12 +87,13 @@ def _names(head: Mapping[str, Any], entries: Iterable[Entry]) -> dict[str, str]:
 
 
 def _replace(path: Path, lines: Iterable[dict[str, Any]], mode: int) -> None:
-    made = path.with_name(f".{path.name}.tmp")
-    try:
-        with made.open("wb") as file:
-            os.fchmod(file.fileno(), mode)
-            for line in lines:
-                file.write(msgspec.json.encode(line) + b"\n")
-        os.replace(made, path)
-    finally:
-        made.unlink(missing_ok=True)
+    made = path.with_name(new_name())
+    with writes.noted(str(made)):
+        try:
+            with made.open("wb") as file:
+                os.fchmod(file.fileno(), mode)
+                for line in lines:
+                    file.write(msgspec.json.encode(line) + b"\n")
+            os.replace(made, path)
+        finally:
+            made.unlink(missing_ok=True)

@@ -17,13 +17,14 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, BinaryIO, Literal
 
 import msgspec
 
 from ...core.redaction import Redactor
 from ...errors import RecordingError
 from ...wire import jsonrpc, tolerant
+from ..files.unfinished import Unfinished, open_draft
 from .split_secrets import SplitSecrets
 
 FORMAT = 1
@@ -75,6 +76,7 @@ class Recorder:
         self._redactor = redactor
         self._split = SplitSecrets(redactor)
         self._becomes = becomes
+        self._unfinished = Unfinished()
         self._finish = finish
         self._had_session = False
         self._began = time.monotonic()
@@ -82,12 +84,21 @@ class Recorder:
         self._half_size = 0
         with contextlib.ExitStack() as opening:
             try:
-                self._file = opening.enter_context(Path(path).open("wb", buffering=0))
+                self._file = opening.enter_context(self._opened())
                 head = {"acp_recording": FORMAT, "agent": agent, **(places or {})}
                 self._put({name: redactor.plain(it) for name, it in head.items()})
+            except BlockingIOError:
+                raise RecordingError(f"cannot record to {path}: another session is recording there") from None
             except OSError as error:
                 raise RecordingError(f"cannot record to {path}: {error.strerror}") from None
             opening.pop_all()  # it stays open as long as the connection
+
+    def _opened(self) -> BinaryIO:
+        if self._becomes is None:
+            return self.path.open("wb", buffering=0)
+        file = open_draft(self.path)
+        self._unfinished.note(os.path.realpath(self.path))
+        return file
 
     def sent(self, data: bytes) -> None:
         self._message("c2a", data)
@@ -121,10 +132,14 @@ class Recorder:
         if not self._file.closed:
             self._file.close()
             self._finish(self.path)
-        if self._becomes is not None and self._had_session:
+        if self._becomes is not None:
             with contextlib.suppress(OSError):  # then it stays where it is
-                os.replace(self._file.name, self._becomes)
+                if self._had_session:
+                    os.replace(self.path, self._becomes)
+                else:
+                    self.path.unlink(missing_ok=True)
             self._becomes = None
+            self._unfinished.close()
 
     def _message(self, direction: Direction, line: bytes) -> None:
         if not line.strip():

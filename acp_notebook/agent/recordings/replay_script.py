@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from ...core.relocation import Relocation
+from ..known_agents import quirks
 from .recording import Entry, Recording
 
 OPENING = ("session/new", "session/load", "session/resume", "session/fork")
@@ -44,6 +45,8 @@ class Script:
             it.direction == "did" and it.message.get("covered") is True for it in recording.entries
         )
         """Whether it was recorded what turns changed beside what was written through us."""
+        self.quirks = _quirks(recording)
+        """Of the agent that was recorded."""
         self._relocate()
         self.agent = Relocation(self._folders).value(recording.agent)
 
@@ -140,6 +143,14 @@ def relocated(entries: Sequence[Entry], relocation: Relocation) -> tuple[Entry, 
         for index, piece in zip(group, pieces, strict=True):
             moved[index] = replace(moved[index], message=_with_piece(moved[index], piece))
     return tuple(moved)
+
+
+def _quirks(recording: Recording) -> quirks.Quirks:
+    told = [it.message for it in recording.entries if it.direction == "a2c" and isinstance(it.message, dict)]
+    infos = (result.get("agentInfo") for it in told if isinstance(result := it.get("result"), dict))
+    info: dict[str, Any] = next((it for it in infos if isinstance(it, dict)), {})
+    name, version = (it if isinstance(it, str) else None for it in (info.get("name"), info.get("version")))
+    return quirks.of([recording.agent or ""], name, version)
 
 
 def _known_places(recording: Recording, home: str | None) -> dict[str, str]:

@@ -134,7 +134,9 @@ class StandIns:
                 self._set_file(path, text)
         elif name == "fs/read_text_file" and not (told.get("line") or told.get("limit")):
             content = ((answer or {}).get("result") or {}).get("content")
-            if isinstance(content, str):
+            if content == "" and self._script.quirks.missing_reads_empty:
+                self._remove_file(path)  # if it was there and empty, what came before its next write says so
+            elif isinstance(content, str):
                 self._set_file(path, content)
         elif not self._script.tells_deeds and str(name).startswith("terminal/"):
             result = (answer or {}).get("result")
@@ -143,13 +145,22 @@ class StandIns:
                 self.tell({"what": "answer", **result, **where})
 
     def _set_file(self, path: Any, text: str | None) -> None:
-        """In a scratch folder only, where all is ours."""
-        if self._scratch is None or text is None or not isinstance(path, str):
-            return
+        there = self._in_scratch(path)
+        if there is not None and text is not None:
+            there.parent.mkdir(parents=True, exist_ok=True)
+            there.write_bytes(text.encode(errors="replace"))
+
+    def _remove_file(self, path: Any) -> None:
+        there = self._in_scratch(path)
+        if there is not None and there.is_file():
+            there.unlink()
+
+    def _in_scratch(self, path: Any) -> Path | None:
+        """Files are set in a scratch folder only, where all is ours."""
+        if self._scratch is None or not isinstance(path, str):
+            return None
         there = os.path.realpath(path)
-        if there.startswith(self._scratch + os.sep):
-            os.makedirs(os.path.dirname(there), exist_ok=True)
-            Path(there).write_bytes(text.encode(errors="replace"))
+        return Path(there) if there.startswith(self._scratch + os.sep) else None
 
 
 def _is_notebook(path: Any) -> bool:

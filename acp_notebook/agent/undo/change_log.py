@@ -73,9 +73,9 @@ class BlobStore:
         return BlobRef(at, len(data), len(version.data), version.mode, version.link)
 
     def _opened(self) -> int:
-        fd, path = tempfile.mkstemp(prefix="acp-notebook-")
+        with tempfile.TemporaryFile() as file:  # it never has a name, where the system can do that
+            fd = os.dup(file.fileno())
         weakref.finalize(self, os.close, fd)
-        os.unlink(path)
         return fd
 
     def get(self, kept: BlobRef) -> Version:

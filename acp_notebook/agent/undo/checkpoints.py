@@ -16,10 +16,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from ..files.unfinished import remove_unfinished
 from ..threads import on_a_thread
 from .backend import Checkpoint, CheckpointBackend, CheckpointUnavailable, PathChange
 from .copy_backend import CopyBackend
-from .file_state import remove_unfinished
 from .git import program
 from .git_backend import GitBackend
 

@@ -1,8 +1,7 @@
 """Reads the state of a file and writes it back exactly: bytes, mode, symlink, or that there is no file.
 
 A path here has no symlinks on its way and is inside the session's folders; the name itself may be a symlink,
-which is then what is read and written. What a killed process leaves unfinished is listed in the state folder
-and removed the next time. Blocks, so it belongs on a thread.
+which is then what is read and written. Blocks, so it belongs on a thread.
 """
 
 from __future__ import annotations
@@ -10,11 +9,8 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import secrets
 import stat
-import threading
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 from ...core.changes import Version
 from ..files.roots import (
@@ -29,8 +25,7 @@ from ..files.roots import (
     parent_of,
     visible,
 )
-from ..files.writing import LEFTOVER
-from ..user_dirs import lock, state_folder
+from ..files.unfinished import new_name
 
 MOST_FILE = 32 * 2**20
 """Bytes of a file that is kept: data sets are not what an agent edits by the dozen."""
@@ -116,7 +111,7 @@ def _set_mode(folder: Folder, place: Place, mode: int) -> None:
 
 
 def _replace(folder: Folder, place: Place, version: Version, note: Callable[[str], None]) -> None:
-    name = f".acp-notebook-{secrets.token_hex(8)}.tmp"
+    name = new_name()
     note(os.path.join(os.path.dirname(place.path), name))
     try:
         if version.link:
@@ -180,81 +175,3 @@ def _told(place: Place, doing: str) -> Iterator[None]:
         if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
             why += ": the permissions must be changed first"
         raise Failed(f"{place.shown} cannot be {doing} ({why})") from None
-
-
-# ---- files that are not in their place yet ---------------------------------------------------------
-
-
-FOLDER = "unfinished"
-
-
-class Unfinished:
-    """A list of this process's; usable from any thread."""
-
-    def __init__(self, base: Path | None = None) -> None:
-        self._base = base
-        self._file: Path | None = None
-        self._fd = -1
-        self._lock = threading.Lock()
-
-    def note(self, path: str) -> None:
-        """Before it is made. Where nothing can be noted, it is made all the same."""
-        with self._lock, contextlib.suppress(OSError):
-            if self._fd < 0:
-                self._open()
-            os.write(self._fd, os.fsencode(path) + b"\0")
-
-    def _open(self) -> None:
-        folder = (self._base or state_folder()) / FOLDER
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        file = folder / secrets.token_hex(8)
-        fd = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o600)
-        try:
-            lock(fd, exclusive=True)
-        except OSError:
-            os.close(fd)
-            file.unlink(missing_ok=True)
-            raise
-        self._file, self._fd = file, fd
-
-    def close(self) -> None:
-        """All of them are in their places, or gone."""
-        with self._lock:
-            if self._file is not None:
-                self._file.unlink(missing_ok=True)
-                os.close(self._fd)
-            self._file, self._fd = None, -1
-
-    def __del__(self) -> None:
-        if self._fd >= 0:
-            with contextlib.suppress(OSError):
-                os.close(self._fd)
-
-
-def remove_unfinished(base: Path | None = None) -> None:
-    """Remove what processes that are gone have left."""
-    with contextlib.suppress(OSError):
-        for file in ((base or state_folder()) / FOLDER).iterdir():
-            with contextlib.suppress(OSError):
-                _remove_listed(file)
-
-
-def _remove_listed(file: Path) -> None:
-    with open(file, "rb") as opened:
-        lock(opened.fileno(), exclusive=True)  # whoever made it lives, or it is being made: an OSError
-        for path in map(os.fsdecode, opened.read().split(b"\0")[:-1]):
-            if os.path.isabs(path) and LEFTOVER.fullmatch(os.path.basename(path)):
-                with contextlib.suppress(OSError):
-                    _remove(path)
-        file.unlink(missing_ok=True)
-
-
-def _remove(path: str) -> None:
-    """If it is ours: nobody else's file of that name, and no folder; by no link on its way."""
-    folder, name = os.path.split(path)
-    if os.path.realpath(folder) != folder:
-        return
-    status = os.lstat(path)
-    plain = stat.S_ISREG(status.st_mode) or stat.S_ISLNK(status.st_mode)
-    if plain and status.st_uid == os.geteuid():
-        os.unlink(os.path.join(folder, name))

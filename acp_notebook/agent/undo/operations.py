@@ -21,11 +21,11 @@ from ...core.changes import Step, Version
 from ...core.notebook_changes import is_notebook, merged_version, with_cells_undone
 from ...errors import UsageError
 from ..files.roots import FileTrouble, Roots
+from ..files.unfinished import Unfinished
 from ..threads import on_a_thread
 from .change_log import Change, ChangeLog, Folders, Part, TurnChanges
 from .file_state import (
     ATTEMPTS,
-    Unfinished,
     make_folder,
     make_root,
     read_state,

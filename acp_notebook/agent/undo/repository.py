@@ -37,6 +37,13 @@ MOST_RULES = 2**20
 """Bytes of a file of ignore rules. Nobody writes a larger one by hand, and git keeps all of it in memory."""
 
 
+LEFTOVERS = (
+    *("index.*", "git.*", "rights.json.*", "git/*.lock", "git/info/exclude.*", "git/info/attributes.*"),
+    *("git/objects/??/tmp_obj_*", "git/objects/pack/tmp_*"),
+)
+"""What a session, or its git, has under way in there."""
+
+
 class Store:
     """A private folder for one work tree, locked as long as this lives; raises OSError."""
 
@@ -55,12 +62,23 @@ class Store:
         self.folder.mkdir(mode=0o700, exist_ok=True)
         fd = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
+            self._sweep(fd)
             lock(fd, exclusive=False)
             os.utime(fd)
         except BaseException:
             os.close(fd)
             raise
         return fd
+
+    def _sweep(self, fd: int) -> None:
+        """Remove what killed sessions left, if none uses the folder now: all of it is a session's own."""
+        with contextlib.suppress(OSError):
+            lock(fd, exclusive=True)
+            for path in (it for pattern in LEFTOVERS for it in self.folder.glob(pattern)):
+                if path.is_dir():
+                    shutil.rmtree(path, ignore_errors=True)
+                else:
+                    path.unlink(missing_ok=True)
 
     def close(self) -> None:
         if self._fd >= 0:

@@ -111,14 +111,21 @@ function signsIn({ link, turns }: Snapshot, turn: string | null): boolean {
 }
 
 /** A turn shows the agent's trouble only as long as it is the newest: later ones are not its own. */
-function troubled({ link, turns }: Snapshot, turn: string | null): boolean {
+function troubled({ link, turns, unsent }: Snapshot, turn: string | null): boolean {
   if (link === "gone") return false;
-  const newest = turns.at(-1)?.start;
-  return turn === null || (newest !== null && newest !== undefined && turnId(newest) === turn);
+  if (turn === null) return true;
+  const begun = turns.flatMap(({ start }) => (start ? [turnId(start)] : []));
+  const ids = [...begun.slice(-1), ...unsent].sort((one, other) => numberOf(one) - numberOf(other));
+  return ids.at(-1) === turn;
+}
+
+/** The kernel numbers turns in the order in which they were asked for: t1, t2, … */
+function numberOf(id: string): number {
+  return Number(id.replace(/\D/g, ""));
 }
 
 function OneTurn({ turn: id, snapshot, emit }: Omit<Props, "draft"> & { turn: string }) {
-  const { link, sent, folds, since, terminals, turns } = snapshot;
+  const { link, sent, folds, since, terminals, turns, unsent } = snapshot;
   const turn = turns.find(({ start }) => start && turnId(start) === id);
   if (turn)
     return (
@@ -129,10 +136,12 @@ function OneTurn({ turn: id, snapshot, emit }: Omit<Props, "draft"> & { turn: st
         {...{ link, sent, folds, emit }}
       />
     );
+  const over = unsent.includes(id);
+  const text = over ? "This prompt was not sent." : "Waiting for the turn before it…";
   return (
-    <div class="acp-turn" data-acp-turn={id} data-acp-status="waiting">
+    <div class="acp-turn" data-acp-turn={id} data-acp-status={over ? "unsent" : "waiting"}>
       <p class="acp-quiet" role="status">
-        {link === "live" ? "Waiting for the turn before it…" : emptyText(link)}
+        {link === "live" ? text : emptyText(link)}
       </p>
     </div>
   );

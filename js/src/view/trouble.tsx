@@ -5,6 +5,9 @@ import type { Sent } from "../store";
 import type { Emit, Header } from "../types";
 import { code, line } from "./words";
 
+/** How the kernel marks what to do about it: the last line. */
+const HINT = "hint: ";
+
 interface Props {
   header: Header;
   live: boolean;
@@ -26,6 +29,7 @@ export function Trouble({ header, live, sent, emit }: Props) {
   if (header.status === "lost") return <Lost {...{ header, name, live, sent, emit }} />;
   if (header.status !== "dead") return null;
   const [first = "", ...rest] = (header.detail ?? "").split("\n");
+  const hint = rest.at(-1)?.startsWith(HINT) ? rest.pop() : undefined;
   return (
     <div class="acp-banner" data-severity="error" data-acp-trouble="dead" role="alert">
       <div class="acp-trouble">
@@ -34,6 +38,11 @@ export function Trouble({ header, live, sent, emit }: Props) {
           <pre class="acp-code" tabIndex={0} aria-label="The agent's last words">
             {code(rest.join("\n"))}
           </pre>
+        )}
+        {hint && (
+          <p data-acp-hint="">
+            <strong>What to do:</strong> {line(hint.slice(HINT.length))}
+          </p>
         )}
       </div>
       <button

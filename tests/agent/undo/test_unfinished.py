@@ -8,8 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from acp_notebook.agent.files.writing import LEFTOVER
-from acp_notebook.agent.undo.file_state import Unfinished, remove_unfinished
+from acp_notebook.agent.files.unfinished import LEFTOVER, Unfinished, remove_unfinished
 
 KILLED = """
 import os, signal, sys

@@ -1,0 +1,163 @@
+"""Files that are not in their place yet: listed in the state folder, so that none stays after a kill.
+
+Each list is locked as long as its process lives, so what a free one names is nobody's. Blocks.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import secrets
+import stat
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from ..user_dirs import lock, state_folder
+
+LEFTOVER = re.compile(r"\.acp-notebook-[0-9a-f]{16}\.tmp")
+"""The names of unfinished files, each used once."""
+
+DRAFT = ".part"
+"""How the name of an unfinished cassette ends. It may be used again, so it is locked while it is written."""
+
+FOLDER = "unfinished"
+
+
+def new_name() -> str:
+    return f".acp-notebook-{secrets.token_hex(8)}.tmp"
+
+
+class Unfinished:
+    """A list of this process's; usable from any thread."""
+
+    def __init__(self, base: Path | None = None) -> None:
+        self._base = base
+        self._file: Path | None = None
+        self._fd = -1
+        self._lock = threading.Lock()
+        self._pending = 0
+
+    def note(self, path: str) -> None:
+        """Before it is made. Where nothing can be noted, it is made all the same."""
+        with self._lock, contextlib.suppress(OSError):
+            if self._fd < 0:
+                self._open()
+            os.write(self._fd, os.fsencode(path) + b"\0")
+
+    @contextlib.contextmanager
+    def noted(self, path: str) -> Iterator[None]:
+        """While the file is made; the list is gone when nothing more is on it."""
+        with self._lock:
+            self._pending += 1
+        self.note(path)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._pending -= 1
+                if not self._pending:
+                    self._close()
+
+    def _open(self) -> None:
+        folder = (self._base or state_folder()) / FOLDER
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        file = folder / secrets.token_hex(8)
+        fd = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        try:
+            lock(fd, exclusive=True)
+        except OSError:
+            os.close(fd)
+            file.unlink(missing_ok=True)
+            raise
+        self._file, self._fd = file, fd
+
+    def close(self) -> None:
+        """All of them are in their places, or gone."""
+        with self._lock:
+            self._close()
+
+    def _close(self) -> None:
+        if self._file is not None:
+            self._file.unlink(missing_ok=True)
+            os.close(self._fd)
+        self._file, self._fd = None, -1
+
+    def __del__(self) -> None:
+        if self._fd >= 0:
+            with contextlib.suppress(OSError):
+                os.close(self._fd)
+
+
+writes = Unfinished()
+"""Of this process: the files that are being written."""
+
+
+def remove_unfinished(base: Path | None = None) -> None:
+    """Remove what processes that are gone have left."""
+    with contextlib.suppress(OSError):
+        for file in ((base or state_folder()) / FOLDER).iterdir():
+            with contextlib.suppress(OSError):
+                _remove_listed(file)
+
+
+def _remove_listed(file: Path) -> None:
+    with open(file, "rb") as opened:
+        lock(opened.fileno(), exclusive=True)  # whoever made it lives, or it is being made: an OSError
+        for path in map(os.fsdecode, opened.read().split(b"\0")[:-1]):
+            with contextlib.suppress(OSError):
+                _remove(path)
+        file.unlink(missing_ok=True)
+
+
+def _remove(path: str) -> None:
+    """If it is ours: nobody else's file of that name, and no folder; by no link on its way."""
+    folder, name = os.path.split(path)
+    if not os.path.isabs(path) or os.path.realpath(folder) != folder:
+        return
+    status = os.lstat(path)
+    if status.st_uid != os.geteuid():
+        return
+    if LEFTOVER.fullmatch(name) and (stat.S_ISREG(status.st_mode) or stat.S_ISLNK(status.st_mode)):
+        os.unlink(path)
+    elif name.endswith(DRAFT) and stat.S_ISREG(status.st_mode):
+        fd = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            lock(fd, exclusive=True)  # a living process writes it: an OSError
+            if _is_at(fd, path):
+                os.unlink(path)
+        finally:
+            os.close(fd)
+
+
+def open_draft(path: Path) -> BinaryIO:
+    """An empty file, ours alone as long as it is open; raises OSError, BlockingIOError if it is another's."""
+    while True:
+        file = open(path, "ab", buffering=0)  # noqa: SIM115
+        try:
+            _lock_draft(file.fileno())
+            if _is_at(file.fileno(), path):
+                file.truncate(0)
+                return file
+        except BaseException:
+            file.close()
+            raise
+        file.close()  # it was removed before it was locked
+
+
+def _lock_draft(fd: int) -> None:
+    try:
+        lock(fd, exclusive=True)
+    except BlockingIOError:
+        raise
+    except OSError:
+        pass  # a file system without locks: then nobody removes it, either
+
+
+def _is_at(fd: int, path: str | Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(fd), os.stat(path))
+    except FileNotFoundError:
+        return False
