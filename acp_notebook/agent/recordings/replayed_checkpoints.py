@@ -12,12 +12,12 @@ import os
 from collections.abc import Callable, Sequence
 
 from ...core.changes import Version
+from ..files.file_state import ATTEMPTS, make_folder, make_root, read_state, remove_empty, write_state
 from ..files.roots import FileTrouble, Refused, Roots, visible
 from ..permissions.grant_store import config_folder
 from ..threads import on_a_thread
 from ..undo.backend import PathChange
 from ..undo.checkpoints import Marks
-from ..undo.file_state import ATTEMPTS, make_folder, make_root, read_state, remove_empty, write_state
 from ..user_dirs import state_folder
 from .file_changes import RecordedFile, RecordedTurn
 

@@ -28,8 +28,9 @@ from ...core.attribution import (
 from ...core.changes import Shape, Version
 from ...core.notebook_changes import is_notebook
 from ...core.snapshot import TerminalRun, ToolCall
+from ..files.blob_store import BlobRef, Full
 from .backend import PathChange
-from .change_log import BlobRef, Change, ChangeLog, Folders, Full, Part, TurnChanges
+from .change_log import Change, ChangeLog, Folders, Part, TurnChanges
 
 ENDED = ("completed", "failed", "cancelled")
 

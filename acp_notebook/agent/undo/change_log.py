@@ -1,16 +1,11 @@
-"""What each turn changed: the log that is shown and that undo goes by, and the store of the files' states.
+"""What each turn changed: the log that is shown and that undo goes by.
 
-Knows no disk and no git. Lives on the loop thread, except `survey` and the store, which work on any.
+Knows no disk and no git. Lives on the loop thread, except `survey`, which works on any.
 """
 
 from __future__ import annotations
 
 import itertools
-import os
-import tempfile
-import threading
-import weakref
-import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -19,75 +14,13 @@ from msgspec.structs import replace
 from ...core import changes as ch
 from ...core.changes import AlsoChanged, FileChange, Shape, Version
 from ...core.notebook_changes import is_notebook, notebook_shape
+from ..files.blob_store import BlobRef, BlobStore
 
 SHOWN_FILES = 300
 """Of one turn, in the page: who changes more wants a table, and `session.changes` is one."""
 
 SHOWN_LINES = 6_000
 """Of all hunks of a turn, in the page: each file after that is named, not shown."""
-
-
-MOST_BYTES = 2 * 2**30
-"""Of all that is kept of one session, compressed: a disk is not ours to fill."""
-
-FAST = 1
-"""zlib's level: source code shrinks to a quarter at 100 MB a second."""
-
-
-class Full(Exception):
-    """There is no room for more; says so to people."""
-
-
-@dataclass(frozen=True, slots=True)
-class BlobRef:
-    """A state of a file, to be had again from its store."""
-
-    at: int
-    stored: int
-    size: int
-    mode: int
-    link: bool = False
-
-
-class BlobStore:
-    """Keeps states of files in one unnamed file, which goes with the process; usable from any thread."""
-
-    def __init__(self) -> None:
-        self._fd: int | None = None
-        self._end = 0
-        self._lock = threading.Lock()
-
-    def keep(self, version: Version) -> BlobRef:
-        """Raises Full, OSError."""
-        data = zlib.compress(version.data, FAST)
-        with self._lock:
-            if self._fd is None:
-                self._fd = self._opened()
-            if self._end + len(data) > MOST_BYTES:
-                raise Full(f"more than {MOST_BYTES >> 30} GB of changes in this session")
-            at = self._end
-            left = memoryview(data)
-            while left:
-                done = os.pwrite(self._fd, left, self._end)
-                left, self._end = left[done:], self._end + done
-        return BlobRef(at, len(data), len(version.data), version.mode, version.link)
-
-    def _opened(self) -> int:
-        with tempfile.TemporaryFile() as file:  # it never has a name, where the system can do that
-            fd = os.dup(file.fileno())
-        weakref.finalize(self, os.close, fd)
-        return fd
-
-    def get(self, kept: BlobRef) -> Version:
-        assert self._fd is not None, "nothing was kept"
-        parts: list[bytes] = []
-        at, end = kept.at, kept.at + kept.stored
-        while at < end:
-            parts.append(os.pread(self._fd, end - at, at))
-            if not parts[-1]:
-                raise OSError("what was kept of the file is gone")
-            at += len(parts[-1])
-        return Version(zlib.decompress(b"".join(parts)), kept.mode, kept.link)
 
 
 @dataclass(frozen=True, slots=True)

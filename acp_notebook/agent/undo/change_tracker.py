@@ -19,6 +19,8 @@ from ...core.events import ChangesReplaced
 from ...core.notebook_changes import cell_changes, is_notebook
 from ...core.snapshot import ToolCall
 from ...errors import UsageError
+from ..files.blob_store import BlobRef, BlobStore, Full
+from ..files.file_state import read_state
 from ..files.roots import FileTrouble, Roots
 from ..files.writing import Written
 from ..recordings.file_changes import FileChangesWriter
@@ -28,17 +30,13 @@ from .attribution import Attributor, CallClock, Evidence, Find, keep
 from .backend import PathChange
 from .change_log import (
     SHOWN_FILES,
-    BlobRef,
-    BlobStore,
     Change,
     ChangeLog,
-    Full,
     Part,
     TurnChanges,
     shown_turn,
 )
 from .checkpoints import Marks, retrieve
-from .file_state import read_state
 from .operations import Operation, ProgressCallback, Restorer, UndoExecutor, no_progress
 
 if TYPE_CHECKING:

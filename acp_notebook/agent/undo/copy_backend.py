@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ...core.changes import Version
+from ..files.blob_store import BlobRef, BlobStore, Full
+from ..files.file_state import MOST_FILE
 from .backend import Checkpoint, CheckpointUnavailable, PathChange
-from .change_log import BlobRef, BlobStore, Full
-from .file_state import MOST_FILE
 
 MOST_FILES = 5_000
 MOST_BYTES = 128 * 2**20

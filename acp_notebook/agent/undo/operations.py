@@ -20,11 +20,7 @@ from ...core import changes as ch
 from ...core.changes import Step, Version
 from ...core.notebook_changes import is_notebook, merged_version, with_cells_undone
 from ...errors import UsageError
-from ..files.roots import FileTrouble, Roots
-from ..files.unfinished import Unfinished
-from ..threads import on_a_thread
-from .change_log import Change, ChangeLog, Folders, Part, TurnChanges
-from .file_state import (
+from ..files.file_state import (
     ATTEMPTS,
     make_folder,
     make_root,
@@ -32,6 +28,10 @@ from .file_state import (
     remove_empty,
     write_state,
 )
+from ..files.roots import FileTrouble, Roots
+from ..files.unfinished import Unfinished
+from ..threads import on_a_thread
+from .change_log import Change, ChangeLog, Folders, Part, TurnChanges
 
 if TYPE_CHECKING:
     from ..conversation import Conversation

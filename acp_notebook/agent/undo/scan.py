@@ -13,8 +13,8 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from ..files.file_state import ATTEMPTS, MOST_FILE
 from .backend import CheckpointUnavailable
-from .file_state import ATTEMPTS, MOST_FILE
 from .git import Git, GitTrouble, ignored_among, lines, names
 
 MOST_FILES = 200_000

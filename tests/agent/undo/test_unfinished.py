@@ -13,7 +13,8 @@ from acp_notebook.agent.files.unfinished import LEFTOVER, Unfinished, remove_unf
 KILLED = """
 import os, signal, sys
 from acp_notebook.agent.files.roots import Roots
-from acp_notebook.agent.undo.change_log import BlobStore, Change, ChangeLog, Part
+from acp_notebook.agent.files.blob_store import BlobStore
+from acp_notebook.agent.undo.change_log import Change, ChangeLog, Part
 from acp_notebook.agent.undo.operations import Restorer
 from acp_notebook.core.changes import Version
 

@@ -13,7 +13,7 @@ import stat
 from collections.abc import Callable, Iterator
 
 from ...core.changes import Version
-from ..files.roots import (
+from .roots import (
     Failed,
     FileTrouble,
     Folder,
@@ -25,7 +25,7 @@ from ..files.roots import (
     parent_of,
     visible,
 )
-from ..files.unfinished import new_name
+from .unfinished import new_name
 
 MOST_FILE = 32 * 2**20
 """Bytes of a file that is kept: data sets are not what an agent edits by the dozen."""
