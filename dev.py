@@ -33,7 +33,7 @@ if sys.version_info < OLDEST_PYTHON:  # up to here, and in its grammar, this fil
 ROOT = Path(__file__).resolve().parent
 PYTHONS = ("3.11", "3.12", "3.13")  # those that pyproject.toml claims
 OTHER_PYTHONS_TESTS = (  # what an interpreter may change: processes, threads, signals, kernels, parsing
-    *(f"tests/{folder}" for folder in ("agent", "core", "magics", "notebook", "wire")),
+    *(f"tests/{folder}" for folder in ("agent", "core", "frontend/magics", "notebook", "wire")),
     *(f"tests/session/test_{name}.py" for name in ("cancelling", "leaving", "prompting", "threads")),
     "--ignore=tests/notebook/test_headless.py",  # runs a whole nbval, twice
     *("-k", "not 6.29 and not 7.3"),  # each would install another ipykernel

@@ -12,8 +12,12 @@ from typing import TYPE_CHECKING, Any
 from ._version import __version__
 
 if TYPE_CHECKING:
-    from .cassette import Cassette
-    from .connecting import connect
+    from .api.agent import Agent
+    from .api.cassette import Cassette
+    from .api.connect import connect
+    from .api.load import load_transcript
+    from .api.session import Session
+    from .api.turn import Turn
     from .core import events
     from .core.elicitation import ElicitationRequest
     from .core.policy import PermissionRequest
@@ -34,15 +38,11 @@ if TYPE_CHECKING:
         Timeout,
         UsageError,
     )
-    from .examining import doctor
-    from .importing import import_agents
-    from .listing import agents
-    from .loading import load_transcript
-    from .permitting import permissions
-    from .running_agent import Agent
-    from .session import Session
-    from .trusting import trust
-    from .turn import Turn
+    from .setup.agents import agents
+    from .setup.doctor import doctor
+    from .setup.import_agents import import_agents
+    from .setup.permissions import permissions
+    from .setup.trust import trust
 
 __all__ = [
     "Agent",
@@ -82,9 +82,9 @@ __all__ = [
 ]
 
 _HOMES = {
-    "examining": ("doctor",),
-    "cassette": ("Cassette",),
-    "connecting": ("connect",),
+    "setup.doctor": ("doctor",),
+    "api.cassette": ("Cassette",),
+    "api.connect": ("connect",),
     "core": ("events",),
     "core.elicitation": ("ElicitationRequest",),
     "core.policy": ("PermissionRequest",),
@@ -105,14 +105,14 @@ _HOMES = {
         "Timeout",
         "UsageError",
     ),
-    "importing": ("import_agents",),
-    "listing": ("agents",),
-    "loading": ("load_transcript",),
-    "permitting": ("permissions",),
-    "running_agent": ("Agent",),
-    "session": ("Session",),
-    "trusting": ("trust",),
-    "turn": ("Turn",),
+    "setup.import_agents": ("import_agents",),
+    "setup.agents": ("agents",),
+    "api.load": ("load_transcript",),
+    "setup.permissions": ("permissions",),
+    "api.agent": ("Agent",),
+    "api.session": ("Session",),
+    "setup.trust": ("trust",),
+    "api.turn": ("Turn",),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -122,7 +122,7 @@ def __getattr__(name: str) -> Any:
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if name == "connect":  # agents are started by the guardian: it gets ready while the rest is imported
-        import_module(".agent.processes.guard", __name__).guardian().prepare()
+        import_module(".agent.processes.guardian_client", __name__).guardian().prepare()
     module = import_module(f".{home}", __name__)
     value = getattr(module, name) if hasattr(module, name) else import_module(f".{home}.{name}", __name__)
     globals()[name] = value
@@ -135,8 +135,8 @@ def __dir__() -> list[str]:
 
 def load_ipython_extension(shell: Any) -> None:
     """For %load_ext acp_notebook."""
-    import_module(".magics.shell", __name__).load(shell)
+    import_module(".frontend.magics.shell", __name__).load(shell)
 
 
 def unload_ipython_extension(shell: Any) -> None:
-    import_module(".magics.shell", __name__).unload(shell)
+    import_module(".frontend.magics.shell", __name__).unload(shell)

@@ -75,7 +75,7 @@ class AgentDied(Error):
 
 
 class ProtocolError(Error):
-    """The agent does not speak what we speak."""
+    """The agent violates the protocol, or speaks another version of it."""
 
 
 class Conflict(Error):

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from .session import Session
+    from .api.session import Session
 
 MODES = ("none", "once", "all")
 
@@ -71,8 +71,8 @@ class Cassettes:
 
     def connect(self, agent: str | Sequence[str] | None = None, **options: Any) -> Session:
         """As `acp.connect`; by default in the test's `tmp_path`. It is closed after the test."""
-        from .cassette import Cassette
-        from .connecting import connect
+        from .api.cassette import Cassette
+        from .api.connect import connect
 
         options.setdefault("cwd", None)
         if options["cwd"] is None:

@@ -34,10 +34,10 @@ ALSO = (
     "core.snapshot.Question",
     "core.snapshot.TerminalRun",
     "core.audit.AuditTable",
-    "live_notebook.LiveNotebook",
-    "permitting.Permissions",
-    "previewing.Preview",
-    "session.Config",
+    "api.live_notebook.LiveNotebook",
+    "setup.permissions.Permissions",
+    "api.preview.Preview",
+    "api.session.Config",
 )
 """What the public names give back."""
 

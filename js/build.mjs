@@ -28,9 +28,9 @@ await build({
   jsxImportSource: "preact",
   // Parts of the markdown parser that a browser has itself, or that we do not use: 20 kB less.
   alias: {
-    entities: "./src/text/instead/entities.ts",
-    "linkify-it": "./src/text/instead/linkify-it.ts",
-    "uc.micro": "./src/text/instead/uc.micro.ts",
+    entities: "./src/text/stubs/entities.ts",
+    "linkify-it": "./src/text/stubs/linkify-it.ts",
+    "uc.micro": "./src/text/stubs/uc.micro.ts",
   },
 });
 await build({ ...common, entryPoints: { session: "src/styles.css" }, bundle: true });

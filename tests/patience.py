@@ -20,9 +20,9 @@ NAMES = (
 )
 IN_KERNELS = (
     *NAMES[:2],
-    "acp_notebook.notebook.live.ANSWER_S",  # the open notebook counts as out of reach
-    "acp_notebook.notebook.live.HELLO_S",
-    "acp_notebook.panel.composing.OFFER_S",  # nothing is offered
+    "acp_notebook.notebook.open_documents.ANSWER_S",  # the open notebook counts as out of reach
+    "acp_notebook.notebook.open_documents.HELLO_S",
+    "acp_notebook.frontend.panel.composer.OFFER_S",  # nothing is offered
 )
 
 STARTUP = f"""

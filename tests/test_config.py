@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import acp_notebook as acp
-from acp_notebook.config import own_settings, parsed
 from acp_notebook.core.actions import Command
 from acp_notebook.core.rules import Rule
+from acp_notebook.setup.config import own_settings, parsed
 
 GOOD = """
 [defaults]

@@ -10,24 +10,24 @@ from typing import Any
 import pytest
 
 import acp_notebook as acp
-from acp_notebook import examining
 from acp_notebook.agent.undo.backend import CheckpointUnavailable
 from acp_notebook.agent.undo.git_backend import GitBackend
-from acp_notebook.examining import Finding, Report, Section
+from acp_notebook.setup import doctor as doctor_module
+from acp_notebook.setup.doctor import Finding, Report, Section
 from tests.patience import be_patient
 
 
 @pytest.fixture(autouse=True)
 def own_config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("ACP_NOTEBOOK_CONFIG", str(tmp_path / "config"))
-    monkeypatch.setattr(examining, "DEADLINE_S", 60.0)
+    monkeypatch.setattr(doctor_module, "DEADLINE_S", 60.0)
     return tmp_path / "config"
 
 
 @pytest.fixture(autouse=True)
 def time_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     """A slow machine is not what is looked at."""
-    monkeypatch.setattr(examining, "DEADLINE_S", 120.0)
+    monkeypatch.setattr(doctor_module, "DEADLINE_S", 120.0)
 
 
 def values(report: Report, title: str) -> dict[str, str]:
@@ -116,7 +116,7 @@ def test_node_and_npm_are_told_with_their_versions(tmp_path: Path, monkeypatch: 
 
 
 def test_problems_come_first_with_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(examining, "__file__", str(tmp_path / "examining.py"))
+    monkeypatch.setattr(doctor_module, "__file__", str(tmp_path / "setup" / "doctor.py"))
     report = acp.doctor()
     (problem,) = [it for it in report.problems if it.name == "bundle for the page"]
     assert "session.js" in problem.value and "install" in problem.advice
@@ -141,8 +141,8 @@ def test_what_fails_is_told_and_the_rest_is_there(monkeypatch: pytest.MonkeyPatc
         yield Finding("first", "found")
         raise RuntimeError("broken on purpose")
 
-    monkeypatch.setattr(examining, "_agents", broken)
-    monkeypatch.setattr(examining, "_notebook", broken)
+    monkeypatch.setattr(doctor_module, "_agents", broken)
+    monkeypatch.setattr(doctor_module, "_notebook", broken)
     report = acp.doctor()
     assert values(report, "Agents")["first"] == "found"
     assert "broken on purpose" in values(report, "Notebook")["could not be looked at"]
@@ -151,8 +151,8 @@ def test_what_fails_is_told_and_the_rest_is_there(monkeypatch: pytest.MonkeyPatc
 
 def test_what_hangs_does_not_hold_up_the_report(monkeypatch: pytest.MonkeyPatch) -> None:
     never = threading.Event()
-    monkeypatch.setattr(examining, "DEADLINE_S", 0.2)
-    monkeypatch.setattr(examining, "_settings", lambda: [Finding("x", str(never.wait(60)))])
+    monkeypatch.setattr(doctor_module, "DEADLINE_S", 0.2)
+    monkeypatch.setattr(doctor_module, "_settings", lambda: [Finding("x", str(never.wait(60)))])
     report = acp.doctor()
     assert "0.2 s" in values(report, "Your settings")["not known"]
     never.set()

@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import acp_notebook as acp
-from acp_notebook import importing
 from acp_notebook.core.registry import agents_of
+from acp_notebook.setup import import_agents as import_agents_module
 
 REGISTRY = Path(__file__).parent / "data/registry.json"
 
@@ -120,7 +120,7 @@ def test_what_is_no_registry_is_said_and_changes_nothing(
 
 
 def test_a_huge_one_and_a_missing_one_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importing, "MAX_BYTES", 100)
+    monkeypatch.setattr(import_agents_module, "MAX_BYTES", 100)
     with pytest.raises(acp.UsageError, match="bigger than 100 bytes"):
         acp.import_agents(REGISTRY)
     with pytest.raises(acp.UsageError, match="cannot read"):
@@ -158,9 +158,9 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     thread = threading.Thread(target=httpd.serve_forever, daemon=True)
     thread.start()
     address = f"http://127.0.0.1:{httpd.server_port}"
-    check = importing._check_https
+    check = import_agents_module._check_https
     monkeypatch.setattr(
-        importing, "_check_https", lambda url: None if url.startswith(address) else check(url)
+        import_agents_module, "_check_https", lambda url: None if url.startswith(address) else check(url)
     )
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     yield address

@@ -15,33 +15,7 @@ import acp_notebook
 PACKAGE = Path(acp_notebook.__file__).parent
 NAME = PACKAGE.name
 
-TOP = {
-    "session",
-    "turn",
-    "connecting",
-    "choosing",
-    "cassette",
-    "examining",
-    "pytest_plugin",
-    "running_agent",
-    "showing",
-    "presenting",
-    "panel",
-    "asking",
-    "changes",
-    "form_by_text",
-    "live_notebook",
-    "config",
-    "importing",
-    "listing",
-    "trusting",
-    "loading",
-    "permitting",
-    "previewing",
-    "queueing",
-    "magics",
-    "__init__",
-}
+TOP = {"api", "setup", "frontend", "pytest_plugin", "__init__"}
 """What users script against: these may import anything below, and nothing below may import them."""
 
 BELOW = {"agent", "notebook", "wire", "core", "errors", "_version"}
@@ -62,7 +36,7 @@ OUTSIDE: dict[str, set[str]] = {
     **{part: {"msgspec"} for part in TOP | {"agent", "wire", "core"}},
     "notebook": {"msgspec", "IPython", "ipykernel", "anywidget", "traitlets", "comm"},
     "core/export": {"msgspec", "markdown_it"},
-    "magics": {"IPython"},
+    "frontend/magics": {"IPython"},
     "pytest_plugin": {"pytest"},
 }
 """What is not the standard library's, and may be used there all the same."""

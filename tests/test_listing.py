@@ -11,7 +11,7 @@ import pytest
 import acp_notebook as acp
 from acp_notebook.agent.known_agents import launchers, versions
 from acp_notebook.core.settings import OwnAgent
-from acp_notebook.listing import Agents
+from acp_notebook.setup.agents import Agents
 from tests.agent.test_catalog import program
 
 

@@ -11,7 +11,7 @@ import pytest
 import acp_notebook as acp
 from acp_notebook.agent.permissions.grant_store import FILE_NAME, GrantStore
 from acp_notebook.core.actions import FileAccess
-from acp_notebook.permitting import Permissions, permissions
+from acp_notebook.setup.permissions import Permissions, permissions
 
 EVIL = "<b>x</b>\x1b[2J\u202e\nsecond"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-import acp_notebook.connecting  # noqa: F401  kept: a run inside of a test forgets what it imported first
+import acp_notebook.api.connect  # noqa: F401  kept: a run inside of a test forgets what it imported first
 from acp_notebook.pytest_plugin import path_of
 
 pytest_plugins = ["pytester"]

@@ -14,16 +14,16 @@ from msgspec import Raw
 from ..core.events import UnknownReceived
 from ..wire import v1
 from ..wire.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, NOT_FOUND, Garbage
-from .connection import Refused
+from .client_services import Denied, FileTrouble, TerminalTrouble
+from .connection import RequestRefused
 from .elicitation import without_session
 from .files.roots import Failed, NotFound
-from .hands import Denied, FileTrouble, TerminalTrouble
 from .recordings.replayed_terminals import AnyTerminal
 from .terminals.session_terminals import UnknownTerminal
 
 if TYPE_CHECKING:
+    from .client_services import ClientServices
     from .conversation import Conversation
-    from .hands import Hands
     from .host import AgentHost
 
 DENIED = -32001
@@ -77,24 +77,24 @@ class Client:
     async def requested(self, method: str, params: Raw) -> Any:
         serve = getattr(self, _SERVED.get(method, ""), None)
         if serve is None or not self._host.offers(method):
-            raise Refused(METHOD_NOT_FOUND, f"this client has no {method}")
+            raise RequestRefused(METHOD_NOT_FOUND, f"this client has no {method}")
         try:
             return await serve(params)
         except v1.Malformed as error:
-            raise Refused(INVALID_PARAMS, f"{method}: {error}") from None
+            raise RequestRefused(INVALID_PARAMS, f"{method}: {error}") from None
         except Denied as error:
-            raise Refused(DENIED, f"not permitted: {error}") from None
+            raise RequestRefused(DENIED, f"not permitted: {error}") from None
         except (NotFound, UnknownTerminal) as error:
-            raise Refused(NOT_FOUND, str(error)) from None
+            raise RequestRefused(NOT_FOUND, str(error)) from None
         except (FileTrouble, TerminalTrouble) as error:
-            raise Refused(
+            raise RequestRefused(
                 INTERNAL_ERROR if isinstance(error, Failed) else INVALID_PARAMS, str(error)
             ) from None
 
     async def _permission(self, params: Raw) -> Any:
         asked = v1.read_permission(params)
         conversation = self._conversation(asked.session_id)
-        return v1.permission_answer(await conversation.permits.asked(asked))
+        return v1.permission_answer(await conversation.permissions.asked(asked))
 
     async def _elicitation(self, params: Raw) -> Any:
         asked = v1.read_elicitation(params)
@@ -102,7 +102,7 @@ class Client:
         if conversation is not None:
             return v1.elicitation_answer(await conversation.elicitations.asked(asked))
         if asked.session_id is not None:
-            raise Refused(INVALID_PARAMS, f"no session {asked.session_id!r} is open here")
+            raise RequestRefused(INVALID_PARAMS, f"no session {asked.session_id!r} is open here")
         return v1.elicitation_answer(await without_session(self._host.launch.elicitation, asked))
 
     async def _read_file(self, params: Raw) -> Any:
@@ -146,13 +146,13 @@ class Client:
         asked = v1.read_terminal(params)
         return self._hands(asked.session_id).terminals.get(asked.terminal_id)
 
-    def _hands(self, session_id: str) -> Hands:
-        return self._conversation(session_id).hands
+    def _hands(self, session_id: str) -> ClientServices:
+        return self._conversation(session_id).services
 
     def _conversation(self, session_id: str) -> Conversation:
         conversation = self._host.sessions.get(session_id)
         if conversation is None:
-            raise Refused(INVALID_PARAMS, f"no session {session_id!r} is open here")
+            raise RequestRefused(INVALID_PARAMS, f"no session {session_id!r} is open here")
         if conversation.running is not None:
             conversation.running.begun = True
         return conversation

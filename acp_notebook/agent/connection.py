@@ -19,7 +19,7 @@ from ..core.redaction import Redactor
 from ..errors import AgentDied, AgentError, CassetteMismatch, ProtocolError
 from ..wire import jsonrpc, v1
 from ..wire.jsonrpc import Answer, Garbage, Id, Notification, Request, RpcError, Unaddressed
-from .recordings import deeds
+from .recordings import client_actions
 from .transport import Ending, Transport
 
 MAX_OPEN_REQUESTS = 1000
@@ -52,7 +52,7 @@ NO_SECRETS = Redactor()
 _CANCELLED = RpcError(jsonrpc.CANCELLED, "cancelled")
 
 
-class Refused(Exception):
+class RequestRefused(Exception):
     """A request of the agent's is answered with this error."""
 
     def __init__(self, code: int, message: str, data: Any = None) -> None:
@@ -66,7 +66,7 @@ class Handler(Protocol):
     def notified(self, method: str, params: Raw) -> None: ...
 
     async def requested(self, method: str, params: Raw) -> Any:
-        """The result; raises Refused."""
+        """The result; raises RequestRefused."""
 
     def unreadable(self, line: Garbage) -> None: ...
 
@@ -81,8 +81,8 @@ class Tap(Protocol):
 
     def received(self, data: bytes) -> None: ...
 
-    def did(self, deed: dict[str, Any]) -> None:
-        """What the client did itself, and no message tells (`deeds`)."""
+    def record_action(self, action: dict[str, Any]) -> None:
+        """What the client did itself, and no message tells (`client_actions`)."""
 
     def ended(self) -> None:
         """The connection is over; another one may follow."""
@@ -280,7 +280,7 @@ class Connection:
             answer = self._peer.result(
                 request.id, await self._handler.requested(request.method, request.params)
             )
-        except Refused as refused:
+        except RequestRefused as refused:
             error = refused.error
         except asyncio.CancelledError:
             pass
@@ -316,7 +316,7 @@ class Connection:
         untaken = [id for id in self._waiting if ending is not None and self._never_read(id, ending)]
         if self._tap is not None:
             self._tap.ended()
-            self._tap.did(deeds.ended(ending, untaken))
+            self._tap.record_action(client_actions.ended(ending, untaken))
         waiting, self._waiting = self._waiting, {}
         for id, answered in waiting.items():
             answered(None, _untaken(error) if id in untaken else error)

@@ -24,34 +24,34 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from msgspec.structs import replace
 
 from ..core import events as ev
-from ..core.facts import SessionFacts
-from ..core.ipynb.parts import Lines
+from ..core.event_redaction import EventRedactor
+from ..core.ipynb.partial_reads import Lines
 from ..core.limits import Limits
 from ..core.patches import Patch
 from ..core.policy import Policy
 from ..core.prompt import fitted, words_of
 from ..core.records import ConfigOption, Content, Resource
+from ..core.requests import SessionFacts
 from ..core.transcript import Transcript
-from ..core.withholding import Withheld
 from ..errors import AgentDied, AgentError, Error, ProtocolError, SessionClosed, SessionLost, UsageError
 from ..wire import v1
 from . import lost_session
-from .auditing import Auditor
+from .auditor import Auditor
+from .client_services import ClientServices
 from .elicitation import Elicitations
-from .files.attaching import attached
+from .files.attachments import attached
 from .files.disk_watch import DiskWatch
 from .files.notebook_cards import NotebookCards
 from .files.notebook_files import NotebookFiles
 from .files.roots import Roots
-from .hands import Hands
-from .limiting import Limiting
 from .permissions.describer import Describer
-from .permissions.permits import Permits
-from .prompting import Prompting
+from .permissions.permission_manager import PermissionManager
+from .prompt_sender import PromptSender
 from .recordings.replayed_checkpoints import ReplayedCheckpoints
 from .recordings.replayed_terminals import AnyTerminals, ReplayedTerminals
+from .terminals.agent_terminals import AgentTerminals
 from .terminals.session_terminals import Terminals
-from .terminals.told_terminals import ToldTerminals
+from .turn_limiter import TurnLimiter
 from .turn_queue import TurnQueue, TurnRun
 from .undo.change_tracker import ChangeTracker
 from .undo.checkpoints import Checkpoints
@@ -128,7 +128,7 @@ class Conversation:
         self._transcript = Transcript()
         self._calls = Transcript()
         """This turn's tool calls as the agent sent them, secrets included; shown to nobody."""
-        self._withheld = Withheld(host.launch.redactor)
+        self._withheld = EventRedactor(host.launch.redactor)
         self._unstuck = asyncio.Event()
         self._unstuck.set()
         self._retelling = False
@@ -148,7 +148,7 @@ class Conversation:
         terminals: AnyTerminals = (
             Terminals(host.launch.env, self.apply)
             if replay is None
-            else ReplayedTerminals(replay.stand_ins, lambda: self.id, self.apply)
+            else ReplayedTerminals(replay.responders, lambda: self.id, self.apply)
         )
         describer = Describer(
             roots,
@@ -159,12 +159,16 @@ class Conversation:
             lambda: self.id,
             tuple(server.name for server in self.mcp_servers),
         )
-        self.permits = Permits(self, policy, roots.folders, self.auditor, describer, host.launch.judge)
-        self.permits.questions.timeout = host.launch.question_timeout
+        self.permissions = PermissionManager(
+            self, policy, roots.folders, self.auditor, describer, host.launch.judge
+        )
+        self.permissions.questions.timeout = host.launch.question_timeout
         self.cards = NotebookCards(cwd)
         notebooks.shown = self._notebook_read
-        self._told_terminals = ToldTerminals(terminals.made)
-        self.hands = Hands(self, roots, terminals, self.permits, self.auditor, notebooks, describer)
+        self._told_terminals = AgentTerminals(terminals.made)
+        self.services = ClientServices(
+            self, roots, terminals, self.permissions, self.auditor, notebooks, describer
+        )
         self.undoing = ChangeTracker(self, roots, self._checkpoints(roots))
         DiskWatch(self)
         self.fresh = False
@@ -173,8 +177,8 @@ class Conversation:
         """It was loaded or resumed, and has answered nothing since: some agents only pretend that."""
         self.context: Resource | None = None
         """What the next prompt takes along: the conversation, for a session that took a lost one's place."""
-        self.limiting = Limiting(self)
-        self._prompting = Prompting(self)
+        self.limiting = TurnLimiter(self)
+        self._prompting = PromptSender(self)
 
     def _checkpoints(self, roots: Roots) -> Checkpoints | ReplayedCheckpoints:
         """In a replay nobody changes files but we: what others changed then, the recording tells."""
@@ -292,7 +296,7 @@ class Conversation:
         self.running = run
         self._take_context(run)
         self.undoing.turn_began()
-        self.permits.turn_started()
+        self.permissions.turn_started()
         self.cards.turn_started()
         self.apply(ev.TurnStarted(run.content, run.id))
         run.key = self._transcript.current_turn
@@ -304,7 +308,7 @@ class Conversation:
     ) -> tuple[tuple[Content, ...], tuple[str, ...]]:
         """The content as this agent takes it, with these files in it, and notes on what was changed."""
         can = self.host.facts.capabilities
-        made = await attached(content, files, self.hands.notebooks, embeds=can.embedded_context, seen=seen)
+        made = await attached(content, files, self.services.notebooks, embeds=can.embedded_context, seen=seen)
         return fitted(made, can)
 
     def _take_context(self, run: TurnRun) -> None:
@@ -363,7 +367,7 @@ class Conversation:
     async def _finish(self, run: TurnRun) -> None:
         """What is left to do before the turn counts as over."""
         if run.cancelling:  # what the agent has not ended by now, it does not mean to
-            await self.hands.terminals.kill_turn(run)
+            await self.services.terminals.kill_turn(run)
         await self.undoing.turn_ends(run)
 
     # ---- cancel, abandonment ----------------------------------------------------------------
@@ -389,7 +393,7 @@ class Conversation:
 
     def _settle_questions(self, reason: str, run: TurnRun | None = None) -> None:
         """Nobody waits for an answer any more; with a turn, to what was asked in it."""
-        self.permits.settle_all(reason)
+        self.permissions.settle_all(reason)
         self.elicitations.settle(reason, run)
 
     @property
@@ -513,7 +517,7 @@ class Conversation:
         self._settle_questions("the agent ended")
         if (run := self.running) is not None and run.pause is not None and run.begun:
             self._prompting.fail(run, error)  # nothing else would tell it
-        self.host.background(self.hands.terminals.release_all())  # the next agent knows none of them
+        self.host.background(self.services.terminals.release_all())  # the next agent knows none of them
         if not self.closed and not self.pausing:
             self.apply(ev.StatusChanged("dead", str(error)))
 
@@ -533,7 +537,7 @@ class Conversation:
         self.queue.close(SessionClosed("the session was closed"))
         self.host.signing.left(self)
         self._unstuck.set()
-        await self.hands.terminals.close()
+        await self.services.terminals.close()
         if run is not None:
             await asyncio.wait({asyncio.wrap_future(run.done)})
         await self.undoing.close()

@@ -23,9 +23,9 @@ from ..core.elicitation import (
     outcome_of,
     problem_of,
 )
-from ..core.facts import ElicitationAsked
 from ..core.forms import checked, kept
 from ..core.records import Json
+from ..core.requests import CreateElicitation
 from .permissions.questions import call_function
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ OUTCOMES = {"accept": "accepted", "decline": "declined", "cancel": "cancelled"}
 class _Open:
     """One that is not settled yet; `run`: the turn that it was asked in."""
 
-    def __init__(self, id: str, asked: ElicitationAsked, run: TurnRun | None) -> None:
+    def __init__(self, id: str, asked: CreateElicitation, run: TurnRun | None) -> None:
         self.id = id
         self.asked = asked
         self.run = run
@@ -48,7 +48,7 @@ class _Open:
 
 
 class Elicitations:
-    """One session's."""
+    """Asks the user what the agent of one session elicits, and answers the agent."""
 
     def __init__(self, conversation: Conversation, policy: ElicitationPolicy) -> None:
         self.policy = policy
@@ -60,7 +60,7 @@ class Elicitations:
 
     # ---- the agent asks -----------------------------------------------------------------------
 
-    async def asked(self, asked: ElicitationAsked) -> Outcome:
+    async def asked(self, asked: CreateElicitation) -> Outcome:
         self._count += 1
         one = _Open(f"e{self._count}", asked, self._conversation.running)
         if asked.elicitation_id is not None:
@@ -121,12 +121,12 @@ class Elicitations:
         replay = self._conversation.host.launch.replay
         if replay is None:
             return await self._by_user(one)
-        recorded, waits = replay.stand_ins.filled_in(self._conversation.id, one.id, one.asked)
+        recorded, waits = replay.responders.filled_in(self._conversation.id, one.id, one.asked)
         return recorded or await self._by_user(one, waits)
 
     async def _by_user(self, one: _Open, waits: bool = False) -> Outcome:
         """`waits`: also where nobody can be asked, because it is known that something will settle it."""
-        questions = self._conversation.permits.questions
+        questions = self._conversation.permissions.questions
         if not questions.can_ask and not waits:
             return Outcome("decline", "policy", NOBODY)
         done, _ = await asyncio.wait({one.answer}, timeout=questions.timeout)
@@ -214,7 +214,7 @@ async def _by_function(function: ElicitationFunction, request: ElicitationReques
     return None if isinstance(said, str) and said == "ask" else outcome_of(said, request)
 
 
-async def without_session(policy: ElicitationPolicy, asked: ElicitationAsked) -> Outcome:
+async def without_session(policy: ElicitationPolicy, asked: CreateElicitation) -> Outcome:
     """Before there is any session, nothing is shown: only a function of the user's can answer."""
     problem = asked.problem or problem_of(asked.request)
     if problem is not None or not callable(policy):

@@ -18,9 +18,9 @@ from msgspec import Raw
 from .._version import __version__
 from ..core import events as ev
 from ..core.elicitation import ElicitationPolicy
-from ..core.facts import AgentFacts, SessionFacts
 from ..core.limits import Limits
 from ..core.redaction import Redactor
+from ..core.requests import AgentFacts, SessionFacts
 from ..core.rules import NO_JUDGE, Judge
 from ..errors import (
     AgentDied,
@@ -42,11 +42,11 @@ from .conversation import Conversation
 from .files.unfinished import remove_unfinished
 from .known_agents import quirks, start_hints
 from .mcp_servers import Servers, check_taken
-from .recordings import deeds
+from .recordings import client_actions
 from .recordings.replay import Replay
 from .recovery import Recovery
 from .session_store import SessionStore
-from .signing_in import SigningIn
+from .sign_in import SignInFlow
 from .threads import on_a_thread
 from .transport import Transport
 
@@ -132,7 +132,7 @@ class AgentHost:
     def __init__(self, launch: Launch) -> None:
         self.name = launch.name
         self.facts = AgentFacts(v1.VERSION)
-        self.home = loop.Home()
+        self.loop = loop.LoopHandle()
         self.conversations: list[Conversation] = []
         """The open ones."""
         self.sessions: dict[str, Conversation] = {}
@@ -146,7 +146,7 @@ class AgentHost:
         self.starting = asyncio.Lock()
         """Held while the agent is started, and its sessions are opened on it."""
         self.recovery = Recovery(self)
-        self.signing = SigningIn(self, launch.auth)
+        self.signing = SignInFlow(self, launch.auth)
         self.store = SessionStore(self)
         self._opening: list[Conversation] = []
         self._early: deque[tuple[str, ev.Event]] = deque(maxlen=EARLY_KEPT)
@@ -297,7 +297,9 @@ class AgentHost:
         check_taken(conversation.mcp_servers, self.facts.capabilities, self.name)
         asked = call(*id, conversation.cwd, v1.mcp_servers(conversation.mcp_servers), directories)
         covered = conversation.undoing.covers
-        self.did(deeds.folders(conversation.cwd, conversation.directories, covered=covered))
+        self.record_action(
+            client_actions.folders(conversation.cwd, conversation.directories, covered=covered)
+        )
         if not self._opening:
             self._early.clear()
         self._opening.append(conversation)
@@ -335,8 +337,10 @@ class AgentHost:
         self.sessions[id] = conversation
         if conversation not in self.conversations:
             self.conversations.append(conversation)
-            made = conversation.hands.terminals.made
-            conversation.listen(lambda event, _: self.did(deeds.of(event, conversation.id, made)))
+            made = conversation.services.terminals.made
+            conversation.listen(
+                lambda event, _: self.record_action(client_actions.of(event, conversation.id, made))
+            )
         for event in [event for early, event in self._early if early == id]:
             conversation.receive(event)
 
@@ -376,10 +380,10 @@ class AgentHost:
         if not self.conversations:
             await self.close()
 
-    def did(self, deed: dict[str, Any] | None) -> None:
+    def record_action(self, action: dict[str, Any] | None) -> None:
         """For a recording: what we do ourselves, and no message tells."""
-        if deed is not None and self.launch.tap is not None:
-            self.launch.tap.did(deed)
+        if action is not None and self.launch.tap is not None:
+            self.launch.tap.record_action(action)
 
     @property
     def recording(self) -> bool:
@@ -459,7 +463,7 @@ class AgentHost:
         for conversation in self.conversations:
             conversation.closed = True
             conversation.undoing.kill()
-        await asyncio.gather(*(it.hands.terminals.close() for it in self.conversations))
+        await asyncio.gather(*(it.services.terminals.close() for it in self.conversations))
         self._cancel_background()
         if self._connection is not None:
             await self._connection.close()
@@ -476,7 +480,7 @@ class AgentHost:
     def kill(self) -> None:
         """The last resort, from any thread."""
         for conversation in tuple(self.conversations):
-            conversation.hands.terminals.kill_now()
+            conversation.services.terminals.kill_now()
             conversation.undoing.kill()
         kill_now = getattr(self._transport, "kill_now", None)
         if kill_now is not None:

@@ -85,7 +85,7 @@ def check_waiting() -> None:
         raise UsageError("this call would wait for its own thread; use it from another one")
 
 
-class Home:
+class LoopHandle:
     """The loop that something lives on, as others reach it: from any thread of its process, not from a
     forked copy of that, and not once the interpreter has ended the agents."""
 

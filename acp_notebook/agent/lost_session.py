@@ -10,8 +10,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ..core.facts import Capabilities
 from ..core.records import Resource
+from ..core.requests import Capabilities
 from ..core.snapshot import Item, TurnStart
 from ..errors import AgentError, SessionLost
 from ..wire.jsonrpc import NOT_FOUND

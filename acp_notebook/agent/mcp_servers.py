@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..core.facts import Capabilities
 from ..core.mcp import McpServer, expanded, read_servers
+from ..core.requests import Capabilities
 from ..core.visible import shown
 from ..errors import UsageError
 from .known_agents.launchers import find_command

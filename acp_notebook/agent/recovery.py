@@ -10,7 +10,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from ..core import events as ev
-from ..core.facts import SessionFacts
+from ..core.requests import SessionFacts
 from ..core.snapshot import Snapshot
 from ..errors import AgentDied, AgentError, AuthenticationRequired, Error, ProtocolError, UsageError
 from ..wire import v1
@@ -28,7 +28,7 @@ LOADED = "Some agents now run again what was interrupted: see what it does. The 
 
 
 class Recovery:
-    """Brings one agent back."""
+    """Restarts one agent and reopens its sessions."""
 
     def __init__(self, host: AgentHost) -> None:
         self._host = host

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..core import events as ev
-from ..core.facts import SessionInfo
+from ..core.requests import SessionInfo
 from ..errors import AgentError, ProtocolError, UsageError
 from ..wire import v1
 from ..wire.jsonrpc import NOT_FOUND
@@ -33,7 +33,7 @@ MOST_OLD_PAGES = 20
 
 
 class SessionStore:
-    """One agent's."""
+    """Lists and deletes the sessions that one agent keeps."""
 
     def __init__(self, host: AgentHost) -> None:
         self._host = host

@@ -13,7 +13,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from .lines import CONTEXT, Group, groups, merge, split, with_undone
+from .line_diff import CONTEXT, Group, groups, merge, split, with_undone
 
 SHOWN_LINES = 1_500
 """Of all hunks of one file: what a reader scrolls through; the file itself has the rest."""

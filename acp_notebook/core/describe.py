@@ -95,7 +95,7 @@ Look = Callable[[str], FileState]
 """What is at a path, named as the agent does; never raises."""
 
 
-class Place(Struct, frozen=True):
+class CommandContext(Struct, frozen=True):
     """Where commands run: the session's folder, real, and as the agent was given it; what they inherit."""
 
     cwd: str
@@ -126,7 +126,7 @@ NO_PHRASES = Phrases()
 
 
 def describe_command(
-    words: str | Sequence[str], folder: str, env: Mapping[str, str], place: Place
+    words: str | Sequence[str], folder: str, env: Mapping[str, str], place: CommandContext
 ) -> Command | None:
     """What `terminal/create` would run; None for what cannot be a command. `folder` is real."""
     spellings = (place.given,) if folder == place.cwd else ()
@@ -150,7 +150,7 @@ def describe_write(state: FileState, new_text: str, edits: tuple[Edit, ...] = ()
 
 def describe(
     tool: ToolCall,
-    place: Place,
+    place: CommandContext,
     look: Look,
     notebooks: Mapping[str, NotebookWrite] = {},
     phrases: Phrases = NO_PHRASES,
@@ -241,7 +241,7 @@ def _json(value: Json) -> str | None:
     return json.dumps(value, indent=2, ensure_ascii=False, default=str)
 
 
-def mentions(tool: ToolCall, action: Action, place: Place, phrases: Phrases = NO_PHRASES) -> bool:
+def mentions(tool: ToolCall, action: Action, place: CommandContext, phrases: Phrases = NO_PHRASES) -> bool:
     """Whether a call says of itself that it does this: the question about it then stands on its card."""
     tool = with_input(tool, phrases)
     raw = tool.raw_input if isinstance(tool.raw_input, Mapping) else {}
@@ -254,7 +254,7 @@ def mentions(tool: ToolCall, action: Action, place: Place, phrases: Phrases = NO
     return False
 
 
-def _absolute(path: str, place: Place) -> str:
+def _absolute(path: str, place: CommandContext) -> str:
     try:
         return place.resolve(posixpath.join(place.cwd, path))
     except (OSError, ValueError):
@@ -273,7 +273,7 @@ def readable_command(raw_input: Json) -> str | None:
 
 
 def _command(
-    tool: ToolCall, raw: Mapping[str, Json], place: Place, phrases: Phrases, *, editor: bool
+    tool: ToolCall, raw: Mapping[str, Json], place: CommandContext, phrases: Phrases, *, editor: bool
 ) -> Command | None:
     if editor and tool.kind != "execute" and _is_editor(raw):
         return None

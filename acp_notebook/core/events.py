@@ -80,7 +80,7 @@ class RateLimited(Struct, frozen=True):
 
 
 class RateLimitOver(Struct, frozen=True):
-    """It goes on."""
+    """The wait for a rate limit has ended, and the turn continues."""
 
 
 class TurnEnded(Struct, frozen=True):

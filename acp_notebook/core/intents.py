@@ -26,7 +26,7 @@ class Hello(Struct, frozen=True, tag_field="t", tag="hello"):
     document: bool = False
     host: str = "other"
     live: bool = False
-    """It answers what is asked of the notebook: see `core.live`."""
+    """It answers what is asked of the notebook: see `core.document_protocol`."""
     path: str | None = None
     """The notebook's, as the server's contents call it."""
 
@@ -234,7 +234,7 @@ MOST_PARTS = 4096
 
 
 class Doc(Struct, frozen=True, tag_field="t", tag="doc"):
-    """A part of the answer to what was asked of the open document; the whole is JSON (`core.live`)."""
+    """A part of an answer of the open document; all parts together are JSON (`core.document_protocol`)."""
 
     view: str
     rid: str

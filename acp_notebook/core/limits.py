@@ -1,6 +1,6 @@
 """Limits: how long a turn may take, what it may do and cost; and what an agent says of its own rate limit.
 
-Pure: times come with the events. Who cancels a turn that goes too far is `agent.limiting`'s business.
+Pure: times come with the events. Who cancels a turn that goes too far is `agent.turn_limiter`'s business.
 """
 
 from __future__ import annotations

@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from .changes import Hunk, Shape, Version, shape, too_long
 from .ipynb import CellChange, Conflict, Invalid, Merged, as_agent_sees, changes, compare, merge
-from .ipynb.reading import Data
-from .ipynb.scripts import SUFFIX
+from .ipynb.parse import Data
+from .ipynb.percent_format import SUFFIX
 
 
 def is_notebook(path: str) -> bool:

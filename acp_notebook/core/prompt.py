@@ -11,8 +11,8 @@ from typing import Any, get_args
 
 from msgspec.structs import replace
 
-from .facts import Capabilities
 from .records import Audio, Content, Image, Resource, ResourceLink, Text
+from .requests import Capabilities
 
 SENDABLE = (Text, Image, Audio, ResourceLink, Resource)
 

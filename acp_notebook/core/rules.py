@@ -97,7 +97,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """Of one file."""
+    """The permission rules of one settings file."""
 
     default: Word | None = None
     kinds: Mapping[str, Word] = field(default_factory=dict)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from .export.words import Words
+from .export.escaping import Escaper
 from .records import Json
 from .snapshot import Item, Snapshot, item_from_plain
 
@@ -31,11 +31,11 @@ _RECORDS = frozenset({"content", "prompt", "summary", "options", "entries", "loc
 def saved(items: Iterable[Mapping[str, Json]], *, cwd: str | None = None) -> dict[str, Json]:
     """Items of the state, as the file keeps them."""
     keys, ids = _Numbers("k"), _Numbers("id")
-    words = Words(cwd)
+    words = Escaper(cwd)
     return {"acp_transcript": FORMAT, "items": [_item(item, keys, ids, words) for item in items]}
 
 
-def _item(item: Mapping[str, Json], keys: _Numbers, ids: _Numbers, words: Words) -> dict[str, Json]:
+def _item(item: Mapping[str, Json], keys: _Numbers, ids: _Numbers, words: Escaper) -> dict[str, Json]:
     kept = redacted({name: it for name, it in item.items() if name not in _LEFT_OUT}, words.without_cwd)
     for name in ("key", "turn", "tool"):
         if kept.get(name) is not None:

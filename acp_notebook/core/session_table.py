@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, overload
 
-from .facts import SessionInfo
+from .requests import SessionInfo
 from .tables import html_table, text_table
 
 SHOWN_SESSIONS = 60

@@ -34,7 +34,7 @@ _PYPI = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(\[[A-Za-z0-9,._-]+\])?((==|@)[0-
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
-class Places(Protocol):
+class PathResolver(Protocol):
     """What a path means that stands in a file."""
 
     def path(self, text: str) -> str:
@@ -81,7 +81,7 @@ class Settings:
     """The agent of a call that names none."""
 
 
-def read_settings(value: Mapping[str, Any], places: Places, *, taken: Collection[str] = ()) -> Settings:
+def read_settings(value: Mapping[str, Any], places: PathResolver, *, taken: Collection[str] = ()) -> Settings:
     """The settings; raises Problem. `taken`: names that no agent here may have."""
     _known(value, TABLES, "the file")
     servers, always = _servers(_table(value, "mcp_servers"), places)
@@ -138,7 +138,7 @@ def _table(value: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     return table
 
 
-def _servers(table: Mapping[str, Any], places: Places) -> tuple[dict[str, McpServer], tuple[str, ...]]:
+def _servers(table: Mapping[str, Any], places: PathResolver) -> tuple[dict[str, McpServer], tuple[str, ...]]:
     servers: dict[str, McpServer] = {}
     always: list[str] = []
     for name, it in table.items():
@@ -158,7 +158,7 @@ def _servers(table: Mapping[str, Any], places: Places) -> tuple[dict[str, McpSer
 
 
 def _agent(
-    name: str, value: Any, servers: Collection[str], taken: Collection[str], places: Places
+    name: str, value: Any, servers: Collection[str], taken: Collection[str], places: PathResolver
 ) -> OwnAgent:
     at = ("agents", name)
     if not isinstance(value, Mapping):
@@ -190,7 +190,9 @@ def _agent(
     )
 
 
-def _command(value: Mapping[str, Any], packages: list[str], places: Places, *at: str) -> tuple[str, ...]:
+def _command(
+    value: Mapping[str, Any], packages: list[str], places: PathResolver, *at: str
+) -> tuple[str, ...]:
     command = value.get("command", command_of(packages[0]) if packages else None)
     words = [command] if isinstance(command, str) else command
     words = [*_texts(words, *at, "command"), *_texts(value.get("args", []), *at, "args")]
@@ -219,7 +221,7 @@ def _texts(value: Any, *at: str) -> tuple[str, ...]:
     return tuple(value)
 
 
-def _rules(table: Mapping[str, Any], places: Places) -> Rules:
+def _rules(table: Mapping[str, Any], places: PathResolver) -> Rules:
     _known(table, ("default", "kinds", "rules"), "permissions", "permissions")
     default = _word(table["default"], "permissions", "default") if "default" in table else None
     kinds = _table(table, "kinds")
@@ -231,7 +233,7 @@ def _rules(table: Mapping[str, Any], places: Places) -> Rules:
     return Rules(default=default, kinds=words, rules=tuple(_rule(it, places) for it in rules))
 
 
-def _rule(value: Any, places: Places) -> Rule:
+def _rule(value: Any, places: PathResolver) -> Rule:
     at = ("permissions", "rules")
     if not isinstance(value, Mapping):
         raise Problem("a rule is a table: [[permissions.rules]]", *at)

@@ -38,8 +38,8 @@ from .describe import readable_command
 from .messages import Echo, OpenMessage, bare_text, is_empty
 from .patches import SESSION, Add, Append, Patch, Remove, Set, State, settled
 from .records import Json, plain
-from .screens import Screens
 from .snapshot import Item, Snapshot, ToolCall, item_from_plain, snapshot_from
+from .terminal_buffers import TerminalBuffers
 
 RAW_KEPT = 32
 """Raw messages kept with one item: enough to see what an agent adds, bounded if it adds it to each chunk."""
@@ -68,7 +68,7 @@ class Transcript:
         self._elicitations: dict[str, str] = {}
         self._compactions: dict[str, str] = {}
         self._changes: dict[str, str] = {}
-        self._screens = Screens()
+        self._screens = TerminalBuffers()
         self._echo = Echo()
         self._by_turn: dict[str | None, list[str]] = {}
         self._views: dict[str, Item] = {}
@@ -515,7 +515,7 @@ class Transcript:
             self._by_turn,
         ):
             index.clear()
-        self._screens = Screens()
+        self._screens = TerminalBuffers()
         self._turn = self._message = None
         self._turns = 0
         return patches

@@ -34,9 +34,9 @@ _PLAIN = re.compile(r"[!-~]+(?: [!-~]+)*")
 
 def shown(text: str, *, cwd: str | None = None, chars: int = 80) -> str:
     """One line in which every character is visible; cut in the middle, since either end may matter."""
-    from .export.words import Words  # imported late: it brings the exporters along
+    from .export.escaping import Escaper  # imported late: it brings the exporters along
 
-    line = "".join(map(visible_char, Words(cwd).line(text)))
+    line = "".join(map(visible_char, Escaper(cwd).line(text)))
     if len(line) <= chars:
         return line
     head = (chars - 3) * 2 // 3

@@ -15,14 +15,14 @@ from concurrent.futures import Future
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import Any, TypeVar
 
-from . import jobs
+from . import main_thread
 from .interrupts import Gate
-from .place import Place, set_headless, where
+from .ipykernel_compat import ProbeFailed, Shell, keep_subshell, main_loop, probe, running_kernel
 from .pump import Pump
-from .streams import ProbeFailed, Shell, keep_subshell, main_loop, probe, running_kernel
+from .runtime import Runtime, set_headless, where
 
 __all__ = [
-    "Place",
+    "Runtime",
     "attend",
     "keep_subshell",
     "pump_status",
@@ -120,7 +120,7 @@ def run_on_main(function: Callable[[], T]) -> Future[T]:
 
     An interrupt that ends it cancels the future. Cancelling the future before it runs takes it back.
     """
-    return jobs.add(function).done
+    return main_thread.add(function).done
 
 
 def run_when_free(function: Callable[[], T]) -> Future[T] | None:
@@ -135,8 +135,8 @@ def run_when_free(function: Callable[[], T]) -> Future[T] | None:
         loop = None
     if loop is None:
         return None
-    job = jobs.add(function)
-    loop.add_callback(jobs.run, job)
+    job = main_thread.add(function)
+    loop.add_callback(main_thread.run, job)
     return job.done
 
 
@@ -173,7 +173,7 @@ def _pausing(future: Future[Any]) -> Iterator[Pause]:
 
         def pause(seconds: float) -> None:
             futures.wait((future,), seconds)
-            jobs.run_all()
+            main_thread.run_all()
             gate.check()
 
         # A script that ignores Ctrl-C goes on doing so. A kernel does between cells, and can be stopped.
@@ -184,7 +184,7 @@ def _pausing(future: Future[Any]) -> Iterator[Pause]:
 
     def turn(seconds: float) -> None:
         pump.turn(seconds)
-        jobs.run_all()
+        main_thread.run_all()
         gate.check()
 
     with gate, pump.held():  # in this order: the pump is set and reset within the gate
@@ -210,7 +210,7 @@ async def _until(end: asyncio.Future[None], timeout: float | None) -> None:
         if left <= 0:
             return
         await asyncio.wait({end}, timeout=min(HEARTBEAT_S, left))
-        jobs.run_all()
+        main_thread.run_all()
 
 
 def _end_of(future: Future[Any]) -> asyncio.Future[None]:

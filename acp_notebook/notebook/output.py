@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .streams import request_of, running_kernel
+from .ipykernel_compat import request_of, running_kernel
 
 
 class Output:

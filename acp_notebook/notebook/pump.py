@@ -16,7 +16,7 @@ from contextvars import Context, copy_context
 from typing import Any
 
 from .interrupts import Gate
-from .streams import COMM_TYPES, POLLIN, Frames, Request, Shell, flush
+from .ipykernel_compat import COMM_TYPES, POLLIN, Frames, Request, Shell, flush
 
 
 class Pump:

@@ -15,7 +15,7 @@ from uuid import uuid4
 import anywidget
 import traitlets
 
-from .streams import keep_subshell
+from .ipykernel_compat import keep_subshell
 
 STATIC = Path(__file__).parents[1] / "static"
 

@@ -1,4 +1,4 @@
-// SHA-256, as core/ipynb/names.py hashes a cell's source. Not crypto.subtle: a page that is served over
+// SHA-256, as core/ipynb/cell_ids.py hashes a cell's source. Not crypto.subtle: a page that is served over
 // plain http does not have it, and it cannot be had without waiting.
 
 const DIGITS = 32;

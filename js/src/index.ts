@@ -11,7 +11,7 @@ import { connect } from "./link";
 import type { Connection, Introduction } from "./link";
 import { liveDocument } from "./live";
 import type { Live, LiveContext } from "./live";
-import { openingOf } from "./opening";
+import { openingOf } from "./open_file";
 import { minimalBundle } from "./static";
 import { Store, systemClock } from "./store";
 import type { Snapshot } from "./store";

@@ -2,7 +2,7 @@
 // that is set from here can stall on ipykernel 7.4 while a cell waits.
 
 import type { AnyModel } from "@anywidget/types";
-import { hearAll, realModel } from "./hearing";
+import { hearAll, realModel } from "./comm_workaround";
 import { systemClock } from "./store";
 import type { Clock, Store } from "./store";
 import type { DocAnswer, DocRequest, Emit, FromKernel, Host } from "./types";

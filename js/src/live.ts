@@ -1,4 +1,4 @@
-// The open document, asked and changed for the kernel: see core/live.py, which speaks the same words.
+// The open document, asked and changed for the kernel: see core/document_protocol.py, which speaks the same words.
 //
 // A request that is for another page, that comes too late, or that is based on a text that is no longer
 // there changes nothing; one that comes twice is carried out once. The operations of one request are

@@ -56,8 +56,12 @@ function placeOf(cell: HTMLElement, all: readonly HTMLElement[]): number {
 function setOff(cell: HTMLElement): void {
   settling?.abort();
   const now = (settling = new AbortController());
-  for (const deed of BY_HAND)
-    addEventListener(deed, () => now.abort(), { capture: true, passive: true, signal: now.signal });
+  for (const operation of BY_HAND)
+    addEventListener(operation, () => now.abort(), {
+      capture: true,
+      passive: true,
+      signal: now.signal,
+    });
   intoSight(cell, SETTLE_FRAMES, now);
   cell.classList.remove(REVEALED);
   void cell.offsetWidth; // begins anew

@@ -9,7 +9,7 @@ import type { Terminals, Turn } from "./turns";
 import { never } from "./types";
 import type {
   Bundle,
-  DeedIntent,
+  OperationIntent,
   Draft,
   FromKernel,
   Intent,
@@ -293,7 +293,7 @@ export class Store {
     }
   }
 
-  #doing(intent: DeedIntent, doing: NonNullable<Sent["doing"]>): void {
+  #doing(intent: OperationIntent, doing: NonNullable<Sent["doing"]>): void {
     const key = sentKey(intent);
     const before = this.#snapshot.sent.get(key);
     if (!before) return; // asked for in another page

@@ -502,9 +502,9 @@ export type FromKernel =
   /** For one page: how its server calls the files here. */
   | { t: "places"; view: string; prefixes: Prefixes }
   /** What was asked of the changed files was taken, and is being done: `at` files `of` so many; 0: not yet known. */
-  | { t: "doing"; intent: DeedIntent; at: number; of: number }
+  | { t: "doing"; intent: OperationIntent; at: number; of: number }
   /** … is done, as far as it went. */
-  | { t: "done"; intent: DeedIntent }
+  | { t: "done"; intent: OperationIntent }
   /** `prompt`: what was written and could not be sent; it goes back into the field. */
   | { t: "refused"; what: string; prompt?: string }
   | Offered
@@ -569,7 +569,7 @@ export interface OfChanges {
 export type ElicitAction = "accept" | "decline" | "cancel";
 
 /** What becomes of changes. */
-export type DeedIntent = { t: "undo" | "redo" | "keep" } & OfChanges;
+export type OperationIntent = { t: "undo" | "redo" | "keep" } & OfChanges;
 
 /** What a user's hand can do; views emit these. */
 export type Intent =
@@ -583,7 +583,7 @@ export type Intent =
   | { t: "move"; turn: string; to: number }
   | { t: "mode"; mode: string }
   | { t: "config"; id: string; value: string | boolean }
-  | DeedIntent
+  | OperationIntent
   | { t: "restart" }
   | { t: "reopen"; new: boolean };
 
@@ -625,7 +625,7 @@ export type ToKernel =
 
 // ---- the open document
 
-/** One change of it: see core/ipynb/comparing.py. */
+/** One change of it: see core/ipynb/compare.py. */
 export type DocOperation =
   | { op: "delete"; id: string; based_on: string }
   | {

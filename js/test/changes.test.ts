@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it, test } from "vitest";
 import type { AlsoChanged, ChangesItem, FileChange, Hunk, Item } from "../src/types";
-import { deedsOf, deedsOfAll, standing, sumOf, whoOf } from "../src/view/change_words";
+import { operationsOf, operationsOfAll, standing, sumOf, whoOf } from "../src/view/change_words";
 import { cellOf } from "../src/view/changed_file";
 import { FIRST_FILES } from "../src/view/changes";
 import { hunkRows } from "../src/view/rows";
@@ -40,21 +40,21 @@ const over = (more = {}) => turn({ status: "done", stop_reason: "end_turn", ...m
 function drawn(files: FileChange[], more: Partial<ChangesItem> = {}, first = over()) {
   const made = shown([first, changes(files, more)], "t1", { agent: { name: "a", cwd: "/w" } });
   wired(made);
-  const deed = (query: string) => made.find<HTMLButtonElement>(query);
-  const deeds = (within = "") =>
-    [...made.el.querySelectorAll<HTMLElement>(`${within} [data-acp-deed]`)].map(
+  const operation = (query: string) => made.find<HTMLButtonElement>(query);
+  const operations = (within = "") =>
+    [...made.el.querySelectorAll<HTMLElement>(`${within} [data-acp-operation]`)].map(
       ({ textContent }) => textContent,
     );
-  return { ...made, deed, deeds };
+  return { ...made, operation, operations };
 }
 
 describe("the card of a turn", () => {
   it("stands at the turn's end and says it all in a line", () => {
-    const { find, el, deeds } = drawn([file("a"), file("b", { added: 11, removed: 3 })]);
+    const { find, el, operations } = drawn([file("a"), file("b", { added: 11, removed: 3 })]);
     const head = find(".acp-changes-head");
     expect(head?.textContent).toContain("2 files changed+12 −minus 4");
     expect(find(".acp-items")?.nextElementSibling?.className).toBe("acp-changes");
-    expect(deeds(".acp-changes-head")).toEqual(["Keep all", "Undo all"]);
+    expect(operations(".acp-changes-head")).toEqual(["Keep all", "Undo all"]);
     expect(el.querySelectorAll("[data-acp-file]").length).toBe(2);
     expect(find("[data-acp-file=a] .acp-path")?.textContent).toBe("a.py");
     expect(find("[data-acp-file=a]")?.textContent).toContain("allowed by you");
@@ -64,53 +64,53 @@ describe("the card of a turn", () => {
   it("only counts while the turn runs", () => {
     const { find, patch } = drawn([file("a")], {}, turn());
     expect(find(".acp-changes-head")?.textContent).toContain("1 file changed+1");
-    expect(find("[data-acp-deed]")).toBeNull();
+    expect(find("[data-acp-operation]")).toBeNull();
     expect(find("[data-acp-file]")).toBeNull();
     patch(["set", "k1", ["status"], "done"]);
     expect(find("[data-acp-file]")).not.toBeNull();
   });
 
   it("opens a file to its hunks", () => {
-    const { find, el, deeds } = drawn([file("a")]);
+    const { find, el, operations } = drawn([file("a")]);
     const expand = find(".acp-expand");
     expect(expand?.getAttribute("aria-expanded")).toBe("false");
     expand?.click();
     expect(expand?.getAttribute("aria-expanded")).toBe("true");
     expect(el.querySelectorAll("[data-acp-hunk]").length).toBe(2);
     expect(find("[data-acp-hunk=h1] .acp-diff-head")?.textContent).toContain("Lines 10 to 11");
-    expect(deeds("[data-acp-hunk=h1]")).toEqual(["Keep", "Undo"]);
+    expect(operations("[data-acp-hunk=h1]")).toEqual(["Keep", "Undo"]);
     const rows = [...el.querySelectorAll("[data-acp-hunk=h2] .acp-row")];
     expect(rows.map(({ textContent }) => textContent)).toEqual([" same\n", "-old\n", "+new\n"]);
   });
 
   it("has no buttons for a hunk that is the whole change", () => {
-    const { find, deeds } = drawn([file("a", { hunks: [hunk("h1")] })]);
+    const { find, operations } = drawn([file("a", { hunks: [hunk("h1")] })]);
     find(".acp-expand")?.click();
-    expect(deeds("[data-acp-hunk=h1]")).toEqual([]);
-    expect(deeds(".acp-changes-head")).toEqual([]); // one file: its own buttons do
+    expect(operations("[data-acp-hunk=h1]")).toEqual([]);
+    expect(operations(".acp-changes-head")).toEqual([]); // one file: its own buttons do
   });
 
   it("keeps a hunk, which can still be undone", () => {
     const hunks = [hunk("h1", { kept: true }), hunk("h2", { undone: true })];
-    const { find, deeds } = drawn([file("a", { hunks, state: "partly" })]);
+    const { find, operations } = drawn([file("a", { hunks, state: "partly" })]);
     find(".acp-expand")?.click();
     expect(find("[data-acp-hunk=h1] .acp-badge")?.textContent).toBe("kept");
-    expect(deeds("[data-acp-hunk=h1]")).toEqual(["Undo"]);
-    expect(deeds("[data-acp-hunk=h2]")).toEqual(["Redo"]);
+    expect(operations("[data-acp-hunk=h1]")).toEqual(["Undo"]);
+    expect(operations("[data-acp-hunk=h2]")).toEqual(["Redo"]);
   });
 
   it("names the cells of a notebook; those that were moved go back together", () => {
     const cell = (id: string, title: string) => hunk(id, { title });
     const hunks = [cell("h1", "cell 1, code: modified"), cell("h2", "cell 4, code: added")];
-    const { find, deeds } = drawn([file("n", { path: "/w/n.ipynb", notebook: true, hunks })]);
+    const { find, operations } = drawn([file("n", { path: "/w/n.ipynb", notebook: true, hunks })]);
     find(".acp-expand")?.click();
     expect(find("[data-acp-hunk=h2] .acp-diff-head")?.textContent).toContain("cell 4, code: added");
-    expect(deeds("[data-acp-hunk=h2]")).toEqual(["Keep", "Undo"]);
+    expect(operations("[data-acp-hunk=h2]")).toEqual(["Keep", "Undo"]);
     expect(cellOf(hunks[1] as Hunk)).toEqual(["#3"]);
     const moved = [...hunks, cell("h3", "cell 2, code: moved")];
     const other = drawn([file("m", { notebook: true, hunks: moved })]);
     other.find(".acp-expand")?.click();
-    expect(other.deeds("[data-acp-hunk=h2]")).toEqual([]);
+    expect(other.operations("[data-acp-hunk=h2]")).toEqual([]);
   });
 
   it("notes what is not covered", () => {
@@ -125,9 +125,9 @@ describe("what is asked for", () => {
     find("[data-acp-file=a] .acp-expand")?.click();
     emit.mockClear();
     emit.mockImplementation(() => undefined);
-    find("[data-acp-hunk=h2] [data-acp-deed=undo]")?.click();
-    find("[data-acp-file=b] [data-acp-deed=keep]")?.click();
-    find(".acp-changes-head [data-acp-deed=undo]")?.click();
+    find("[data-acp-hunk=h2] [data-acp-operation=undo]")?.click();
+    find("[data-acp-file=b] [data-acp-operation=keep]")?.click();
+    find(".acp-changes-head [data-acp-operation=undo]")?.click();
     expect(emit.mock.calls.map(([intent]) => intent)).toEqual([
       { t: "undo", turn: "k1", file: "a", hunk: "h2" },
       { t: "keep", turn: "k1", file: "b" },
@@ -137,21 +137,21 @@ describe("what is asked for", () => {
 
   it("shows as sent, is not sent twice, and is over when the kernel says so", async () => {
     const made = drawn([file("a"), file("b")]);
-    const undo = made.deed("[data-acp-file=a] [data-acp-deed=undo]");
+    const undo = made.operation("[data-acp-file=a] [data-acp-operation=undo]");
     undo?.focus();
     undo?.click();
     await settled();
     expect(undo?.textContent).toBe("Undoing…");
     expect(undo?.getAttribute("aria-disabled")).toBe("true");
     undo?.click();
-    made.deed("[data-acp-file=b] [data-acp-deed=undo]")?.click();
+    made.operation("[data-acp-file=b] [data-acp-operation=undo]")?.click();
     expect(made.emit).toHaveBeenCalledTimes(1);
     made.patch(["set", "k9", ["files", 0], { ...file("a"), state: "undone" } as never]);
     const intent = { t: "undo", turn: "k1", file: "a", hunk: null } as never;
     made.store.receive({ t: "done", intent });
     made.frames.draw();
     await settled();
-    const redo = made.deed("[data-acp-file=a] [data-acp-deed=redo]");
+    const redo = made.operation("[data-acp-file=a] [data-acp-operation=redo]");
     expect(redo?.textContent).toBe("Redo");
     expect(document.activeElement).toBe(redo); // the same button, and still the keyboard's
     redo?.click();
@@ -160,7 +160,7 @@ describe("what is asked for", () => {
 
   it("says how far the kernel is, and not that it is busy elsewhere", async () => {
     const made = drawn([file("a"), file("b")]);
-    made.deed(".acp-changes-head [data-acp-deed=undo]")?.click();
+    made.operation(".acp-changes-head [data-acp-operation=undo]")?.click();
     const intent = { t: "undo", turn: "k1", file: null, hunk: null } as never;
     const shows = async (at: number, of: number) => {
       made.store.receive({ t: "doing", intent, at, of });
@@ -180,8 +180,8 @@ describe("what is asked for", () => {
   });
 
   it("is not undone by the second click of a double click", () => {
-    const { deed, emit } = drawn([file("a")]);
-    const undo = deed("[data-acp-deed=undo]");
+    const { operation, emit } = drawn([file("a")]);
+    const undo = operation("[data-acp-operation=undo]");
     undo?.dispatchEvent(new MouseEvent("click", { bubbles: true, detail: 2 }));
     expect(emit).not.toHaveBeenCalled();
     undo?.dispatchEvent(new MouseEvent("click", { bubbles: true, detail: 1 }));
@@ -190,7 +190,7 @@ describe("what is asked for", () => {
 
   it("says that the kernel is busy, and comes back when it is refused", async () => {
     const made = drawn([file("a"), file("b")]);
-    made.deed(".acp-changes-head [data-acp-deed=undo]")?.click();
+    made.operation(".acp-changes-head [data-acp-operation=undo]")?.click();
     made.clock.pass(2000);
     made.frames.draw();
     await settled();
@@ -198,27 +198,31 @@ describe("what is asked for", () => {
     made.store.receive({ t: "refused", what: "a turn is running" });
     made.frames.draw();
     await settled();
-    expect(made.deed(".acp-changes-head [data-acp-deed=undo]")?.textContent).toBe("Undo all");
+    expect(made.operation(".acp-changes-head [data-acp-operation=undo]")?.textContent).toBe(
+      "Undo all",
+    );
   });
 
   it("is given up at last, if no answer ever comes", async () => {
     const made = drawn([file("a")]);
-    made.deed("[data-acp-deed=undo]")?.click();
+    made.operation("[data-acp-operation=undo]")?.click();
     made.clock.pass(60_000);
     made.frames.draw();
     await settled();
-    expect(made.deed("[data-acp-deed=undo]")?.getAttribute("aria-disabled")).toBe("false");
+    expect(made.operation("[data-acp-operation=undo]")?.getAttribute("aria-disabled")).toBe(
+      "false",
+    );
   });
 
   test.each([
     ["gone", "The kernel of this session is gone"],
     ["offline", "There is no connection to the kernel"],
   ] as const)("cannot be had with a link that is %s", async (link, why) => {
-    const { deed, store, frames, emit } = drawn([file("a")]);
+    const { operation, store, frames, emit } = drawn([file("a")]);
     store.setLink(link);
     frames.draw();
     await settled();
-    const undo = deed("[data-acp-deed=undo]");
+    const undo = operation("[data-acp-operation=undo]");
     expect(undo?.title).toBe(why);
     undo?.click();
     expect(emit).not.toHaveBeenCalled();
@@ -227,9 +231,11 @@ describe("what is asked for", () => {
   it("waits for a turn that runs, but can be kept meanwhile", () => {
     const second = turn({ key: "k20", turn: "k20", id: "t2", number: 2 });
     const made = shown([over(), changes([file("a")]), second], "t1");
-    expect(made.find("[data-acp-deed=undo]")?.title).toContain("Wait until the turn has ended");
-    made.find("[data-acp-deed=undo]")?.click();
-    made.find("[data-acp-deed=keep]")?.click();
+    expect(made.find("[data-acp-operation=undo]")?.title).toContain(
+      "Wait until the turn has ended",
+    );
+    made.find("[data-acp-operation=undo]")?.click();
+    made.find("[data-acp-operation=keep]")?.click();
     expect(made.emit.mock.calls).toEqual([[{ t: "keep", turn: "k1", file: "a" }]]);
   });
 });
@@ -246,8 +252,8 @@ describe("how a file stands", () => {
     ["applied", { undoable: false }, ["keep"]],
     ["kept", { undoable: false }, []],
     ["something new", {}, ["keep", "undo"]],
-  ])("%s %o", (state, more, deeds) => {
-    expect(deedsOf(file("a", { state, ...more }))).toEqual(deeds);
+  ])("%s %o", (state, more, operations) => {
+    expect(operationsOf(file("a", { state, ...more }))).toEqual(operations);
   });
 
   it("of several, in a few words", () => {
@@ -258,8 +264,8 @@ describe("how a file stands", () => {
       "1 in conflict, 2 undone, 1 kept",
     );
     expect(standing([file("a"), file("b", { undoable: false })])).toBe("1 not undoable");
-    expect(deedsOfAll(of("undone", "undone"))).toEqual(["redo"]);
-    expect(deedsOfAll(of("undone", "applied"))).toEqual(["keep", "undo"]);
+    expect(operationsOfAll(of("undone", "undone"))).toEqual(["redo"]);
+    expect(operationsOfAll(of("undone", "applied"))).toEqual(["keep", "undo"]);
     expect(sumOf([file("a"), file("a"), file("b")])).toEqual({ files: 2, added: 3, removed: 3 });
   });
 
@@ -281,12 +287,12 @@ describe("how a file stands", () => {
   });
 
   it("what cannot be undone is marked, and says why", () => {
-    const { find, deeds } = drawn([
+    const { find, operations } = drawn([
       file("a", { undoable: false, why: "it is ignored by git", hunks: [], note: "9 MB" }),
     ]);
     expect(find("[data-acp-file]")?.textContent).toContain("not undoable");
     expect(find(".acp-changed-why")?.textContent).toBe("It is ignored by git.9 MB.");
-    expect(deeds()).toEqual(["Keep"]);
+    expect(operations()).toEqual(["Keep"]);
     expect(find<HTMLButtonElement>(".acp-expand")?.disabled).toBe(true);
   });
 
@@ -329,13 +335,13 @@ describe("the whole session", () => {
 
   it("is kept by one click", () => {
     const { bar, emit } = session();
-    bar()?.querySelector<HTMLElement>("[data-acp-deed=keep]")?.click();
+    bar()?.querySelector<HTMLElement>("[data-acp-operation=keep]")?.click();
     expect(emit).toHaveBeenCalledWith({ t: "keep" });
   });
 
   it("is undone only when that is confirmed", async () => {
     const { bar, emit } = session();
-    const undo = () => bar()?.querySelector<HTMLElement>("[data-acp-deed=undo]");
+    const undo = () => bar()?.querySelector<HTMLElement>("[data-acp-operation=undo]");
     undo()?.click();
     await settled();
     expect(bar()?.textContent).toContain("Undo everything in 2 files?");
@@ -359,7 +365,7 @@ describe("the whole session", () => {
 
   it("offers to do it again when all is undone", () => {
     const { bar } = session([over(), changes([file("a", { state: "undone" })])]);
-    const [redo, ...rest] = bar()?.querySelectorAll("[data-acp-deed]") ?? [];
+    const [redo, ...rest] = bar()?.querySelectorAll("[data-acp-operation]") ?? [];
     expect(redo?.textContent).toBe("Redo all");
     expect(rest).toEqual([]);
   });
@@ -378,9 +384,9 @@ describe("what also changed during the turn", () => {
   const also = (...groups: AlsoChanged[]) => drawn([file("a"), file("b")], { also: groups });
 
   it("stands below the agent's own, folded, with the command that ran then", () => {
-    const { find, el, deeds } = also(black(), { files: [during("z", { via: "unknown" })] });
+    const { find, el, operations } = also(black(), { files: [during("z", { via: "unknown" })] });
     expect(find(".acp-changes-head")?.textContent).toContain("2 files changed");
-    expect(deeds(".acp-changes-head")).toEqual(["Keep all", "Undo all"]);
+    expect(operations(".acp-changes-head")).toEqual(["Keep all", "Undo all"]);
     const [first, second] = [...el.querySelectorAll<HTMLElement>("[data-acp-also]")];
     expect(first?.textContent).toContain("2 more files changed while black . ran");
     expect(second?.textContent).toContain("1 file also changed during this turn");
@@ -391,7 +397,8 @@ describe("what also changed during the turn", () => {
 
   it("is undone by a click that lists the files, some of which can be taken out", async () => {
     const { find, el, emit } = also(black());
-    const undo = () => find("[data-acp-also=k5] .acp-also-head > .acp-deeds [data-acp-deed=undo]");
+    const undo = () =>
+      find("[data-acp-also=k5] .acp-also-head > .acp-operations [data-acp-operation=undo]");
     expect(undo()?.textContent).toBe("Undo…");
     undo()?.click();
     await settled();
@@ -408,7 +415,7 @@ describe("what also changed during the turn", () => {
     await settled();
     find<HTMLInputElement>("[data-acp-choose=y]")?.click();
     await settled();
-    const button = find(".acp-also-choice [data-acp-deed=undo]");
+    const button = find(".acp-also-choice [data-acp-operation=undo]");
     expect(button?.textContent).toBe("Undo 1 file");
     button?.click();
     expect(emit.mock.calls).toEqual([[{ t: "undo", turn: "k1", files: ["x"] }]]);
@@ -420,17 +427,19 @@ describe("what also changed during the turn", () => {
     const { find, emit } = also(black([during("x", { state: "undone" })]));
     const group = find("[data-acp-also=k5]");
     expect(group?.textContent).toContain("undone");
-    group?.querySelector<HTMLElement>(".acp-also-head > .acp-deeds [data-acp-deed=redo]")?.click();
+    group
+      ?.querySelector<HTMLElement>(".acp-also-head > .acp-operations [data-acp-operation=redo]")
+      ?.click();
     expect(emit).toHaveBeenLastCalledWith({ t: "redo", turn: "k1", files: ["x"] });
   });
 
   it("has no bulk action where nothing says what changed it", () => {
     const { find, el } = also({ files: [during("z", { via: "unknown" }), during("w")] });
-    expect(el.querySelectorAll("[data-acp-also] > .acp-also-head > .acp-deeds button").length).toBe(
-      0,
-    );
+    expect(
+      el.querySelectorAll("[data-acp-also] > .acp-also-head > .acp-operations button").length,
+    ).toBe(0);
     find<HTMLElement>(".acp-also-files > summary")?.click();
-    expect(find("[data-acp-file=z] [data-acp-deed=undo]")).not.toBeNull();
+    expect(find("[data-acp-file=z] [data-acp-operation=undo]")).not.toBeNull();
   });
 
   it("is not what the session undoes", () => {

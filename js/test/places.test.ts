@@ -1,5 +1,5 @@
 import { describe, expect, it, test } from "vitest";
-import { indexOf } from "../src/opening";
+import { indexOf } from "../src/open_file";
 import { absolute, cellsOf, changedCells, served } from "../src/view/places";
 import { tool } from "./mounted";
 

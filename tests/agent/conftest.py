@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import pytest
 
-from acp_notebook.agent.processes.guard import Guardian
+from acp_notebook.agent.processes.guardian_client import Guardian
 from acp_notebook.agent.terminals import terminal
 from tests.agent.process_helpers import WAIT_S
 from tests.waiting import wait_until

@@ -15,9 +15,9 @@ import signal
 import sys
 from typing import Any
 
-from acp_notebook.agent.files.reading import read_text
 from acp_notebook.agent.files.roots import FileTrouble, Roots
-from acp_notebook.agent.files.writing import write_text
+from acp_notebook.agent.files.text_reader import read_text
+from acp_notebook.agent.files.text_writer import write_text
 
 NOBODY = 65534
 PIECES = 7

@@ -12,7 +12,7 @@ import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from pathlib import Path
 
-from acp_notebook.agent.processes.process import Command, ProcessTransport
+from acp_notebook.agent.processes.process_transport import Command, ProcessTransport
 from acp_notebook.agent.transport import Ending
 
 WAIT_S = 60.0

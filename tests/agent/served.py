@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from acp_notebook.agent.files import reading, writing
+from acp_notebook.agent.files import text_reader, text_writer
 from acp_notebook.agent.files.roots import Roots
 
 
 def read_text(roots: Roots, path: str, line: int | None = None, limit: int | None = None) -> str:
-    return reading.read_text(roots.resolve(path), line, limit)
+    return text_reader.read_text(roots.resolve(path), line, limit)
 
 
 def peek(roots: Roots, path: str) -> str | None:
-    return reading.peek(roots.resolve(path))
+    return text_reader.peek(roots.resolve(path))
 
 
-def write_text(roots: Roots, path: str, text: str) -> writing.Written:
-    return writing.write_text(roots.resolve(path), text)
+def write_text(roots: Roots, path: str, text: str) -> text_writer.Written:
+    return text_writer.write_text(roots.resolve(path), text)

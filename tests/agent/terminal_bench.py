@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import pytest
 
-from acp_notebook.agent.processes import guard
+from acp_notebook.agent.processes import guardian_client
 from acp_notebook.agent.terminals.session_terminals import (
     Terminal,
     Terminals,
@@ -90,7 +90,7 @@ class Bench:
 async def bench(**options: int) -> AsyncIterator[Bench]:
     """At the end all is closed, and nothing runs, is watched, or is held open."""
     made = Bench(**options)
-    watched = set(guard.guardian()._watched)
+    watched = set(guardian_client.guardian()._watched)
     with ended_at_last(made.pids):
         try:
             yield made
@@ -98,7 +98,7 @@ async def bench(**options: int) -> AsyncIterator[Bench]:
             await made.terminals.close()
         assert not any(map(is_running, made.pids))
         assert not made.terminals._held
-        assert set(guard.guardian()._watched) == watched
+        assert set(guardian_client.guardian()._watched) == watched
         for pid in made.pids:
             with pytest.raises(ChildProcessError):  # reaped, or never ours
                 os.waitpid(pid, os.WNOHANG)

@@ -12,7 +12,7 @@ import pytest
 from msgspec import Raw
 
 from acp_notebook.agent import connection as module
-from acp_notebook.agent.connection import Connection, Refused
+from acp_notebook.agent.connection import Connection, RequestRefused
 from acp_notebook.agent.transport import Ending, MemoryTransport, memory_pair
 from acp_notebook.errors import AgentDied, AgentError, ProtocolError, RecordingError
 from acp_notebook.wire import jsonrpc, v1
@@ -79,7 +79,7 @@ class Tap:
     def received(self, data: bytes) -> None:
         self.log.append(("received", data))
 
-    def did(self, deed: dict[str, Any]) -> None: ...
+    def record_action(self, deed: dict[str, Any]) -> None: ...
 
     def ended(self) -> None:
         self.log.append(("ended", b""))
@@ -197,7 +197,7 @@ def test_taking_back_what_is_not_open_does_nothing(params: Any) -> None:
 @pytest.mark.parametrize(
     ("failure", "code"),
     [
-        (Refused(-32602, "bad", {"x": 1}), -32602),
+        (RequestRefused(-32602, "bad", {"x": 1}), -32602),
         (RuntimeError("oops"), jsonrpc.INTERNAL_ERROR),
         (TimeoutError(), jsonrpc.INTERNAL_ERROR),
     ],

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from acp_notebook.agent.files import forms, reading, writing
+from acp_notebook.agent.files import text_encoding, text_reader, text_writer
 from acp_notebook.agent.files.roots import BadRequest, Failed, NotFound, NotText, Refused, Roots, TooLarge
 from tests.agent.served import peek, read_text, write_text
 
@@ -67,7 +67,7 @@ def test_a_part_is_counted_in_lines_that_keep_their_ends(
     chunk: int,
 ) -> None:
     path.write_bytes("1\n2\r\n3\u20283\r3\n\n5".encode())
-    monkeypatch.setattr(reading, "CHUNK", chunk)
+    monkeypatch.setattr(text_reader, "CHUNK", chunk)
     assert read_text(its, str(path), line, limit) == part
 
 
@@ -89,7 +89,7 @@ def test_a_part_is_what_a_list_of_lines_would_give(
     start = max(line - 1, 0)
     wanted = "".join(lines[start:] if limit is None else lines[start : start + limit])
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(reading, "CHUNK", chunk)
+        patched.setattr(text_reader, "CHUNK", chunk)
         assert read_text(Roots([str(path.parent)]), str(path), line, limit) == wanted
 
 
@@ -132,7 +132,7 @@ def test_what_is_no_text_is_an_error_and_never_another_text(
 ) -> None:
     path.write_bytes(data)
     for chunk in (1, 4, 7, 1000):
-        monkeypatch.setattr(reading, "CHUNK", chunk)
+        monkeypatch.setattr(text_reader, "CHUNK", chunk)
         if not says:
             assert read_text(its, str(path)) == ""
             continue
@@ -146,7 +146,7 @@ def test_what_is_no_text_is_an_error_and_never_another_text(
 def test_a_part_before_what_is_no_text_can_be_read(
     its: Roots, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "CHUNK", 8)
+    monkeypatch.setattr(text_reader, "CHUNK", 8)
     path.write_bytes(b"1\n2\n3\n4\n\xff\n")
     assert read_text(its, str(path), 2, 2) == "2\n3\n"
 
@@ -155,11 +155,11 @@ def test_a_file_that_is_too_large_says_so_and_what_to_do(
     its: Roots, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path.write_bytes(b"")
-    os.truncate(path, forms.MAX_TEXT + 1)
+    os.truncate(path, text_encoding.MAX_TEXT + 1)
     with pytest.raises(TooLarge, match=r"\(32\.0 MB, 32 MB at most .*\): read parts, with line and limit"):
         read_text(its, str(path))
     assert peek(its, str(path)) is None
-    monkeypatch.setattr(reading, "MAX_TEXT", 2**20)
+    monkeypatch.setattr(text_reader, "MAX_TEXT", 2**20)
     path.write_bytes(b"x" * 2**20)
     assert len(read_text(its, str(path))) == 2**20
     path.write_bytes(b"one\n" + b"x" * (2**20 + 1))
@@ -169,8 +169,8 @@ def test_a_file_that_is_too_large_says_so_and_what_to_do(
 
 
 def test_a_search_for_a_line_ends_some_time(its: Roots, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "MAX_SCAN", 1000)
-    monkeypatch.setattr(reading, "CHUNK", 100)
+    monkeypatch.setattr(text_reader, "MAX_SCAN", 1000)
+    monkeypatch.setattr(text_reader, "CHUNK", 100)
     path.write_text("x\n" * 5000)
     assert read_text(its, str(path), 300, 1) == "x\n"
     with pytest.raises(TooLarge, match="too long to look for that line"):
@@ -190,10 +190,10 @@ def test_a_part_of_a_huge_file_costs_little_memory(its: Roots, path: Path) -> No
         assert [line[:8] for line in part.splitlines()] == ["0100000.", "0100001."]
         assert len(read_text(its, str(path), 110_000)) == 1000
         assert read_text(its, str(path), 110_002, 1) == ""
-        assert tracemalloc.get_traced_memory()[1] < 16 * reading.CHUNK
+        assert tracemalloc.get_traced_memory()[1] < 16 * text_reader.CHUNK
         with pytest.raises(TooLarge):
             read_text(its, str(path), 2)
-        assert tracemalloc.get_traced_memory()[1] < forms.MAX_TEXT + 16 * reading.CHUNK
+        assert tracemalloc.get_traced_memory()[1] < text_encoding.MAX_TEXT + 16 * text_reader.CHUNK
     finally:
         tracemalloc.stop()
 
@@ -207,7 +207,7 @@ def test_a_peek_is_the_old_text_and_nothing_is_none(
     assert peek(its, str(path)) == "a\r\nb"
     with pytest.raises(Refused):
         peek(its, str(path.parent))
-    monkeypatch.setattr(forms, "MAX_BEFORE", 6)
+    monkeypatch.setattr(text_encoding, "MAX_BEFORE", 6)
     assert peek(its, str(path)) is None
 
 
@@ -278,8 +278,8 @@ def test_what_was_no_text_becomes_utf_8(its: Roots, path: Path) -> None:
 def test_a_very_long_old_file_is_judged_by_its_beginning(
     its: Roots, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(forms, "MAX_TEXT", 10)
-    monkeypatch.setattr(forms, "MAX_BEFORE", 5)
+    monkeypatch.setattr(text_encoding, "MAX_TEXT", 10)
+    monkeypatch.setattr(text_encoding, "MAX_BEFORE", 5)
     path.write_bytes(codecs.BOM_UTF16_LE + ("a\r\n" * 50).encode("utf-16-le"))
     assert write_text(its, str(path), "b\n").before is None
     assert path.read_bytes() == codecs.BOM_UTF16_LE + "b\r\n".encode("utf-16-le")
@@ -490,7 +490,7 @@ def test_a_file_that_never_rests_is_an_error(its: Roots, path: Path, monkeypatch
     monkeypatch.setattr(os, "fsync", lambda fd: path.write_text(path.read_text() + "x"))
     with pytest.raises(Refused, match="keeps changing"):
         write_text(its, str(path), "new")
-    assert path.read_text() == "x" * writing.ATTEMPTS and os.listdir(path.parent) == ["a.txt"]
+    assert path.read_text() == "x" * text_writer.ATTEMPTS and os.listdir(path.parent) == ["a.txt"]
 
 
 def test_many_writers_of_one_file_leave_one_of_their_texts(its: Roots, path: Path) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from acp_notebook.agent.processes import guard, guardian
+from acp_notebook.agent.processes import guardian, guardian_client
 from acp_notebook.agent.processes.guardian import (
     GUARDIAN_TOKEN,
     Orders,
@@ -195,7 +195,7 @@ def test_orders_are_kept_from_lines_in_any_pieces() -> None:
 OWNER = """
 import asyncio, json, os, re, sys, threading, time
 from acp_notebook.agent.processes import guard
-from acp_notebook.agent.processes.process import Command, ProcessTransport
+from acp_notebook.agent.processes.process_transport import Command, ProcessTransport
 
 AGENT = '''
 import os, signal, subprocess, sys, time
@@ -243,14 +243,14 @@ def report(**facts):
 relatives = on_loop(start("stays")) + on_loop(start("exits at EOF"))
 """
 
-REPORT = "report(relatives=relatives, guardian=guard.guardian().pid)\nsys.stdin.read()\n"
+REPORT = "report(relatives=relatives, guardian=guardian_client.guardian().pid)\nsys.stdin.read()\n"
 
 FORK_WORKER = """
 worker = os.fork()
 if worker == 0:
     while True:
         time.sleep(60)
-report(relatives=relatives, guardian=guard.guardian().pid, worker=worker)
+report(relatives=relatives, guardian=guardian_client.guardian().pid, worker=worker)
 sys.stdin.read()
 """
 
@@ -346,7 +346,7 @@ child = os.fork()
 if child == 0:
     sys.exit(0)
 _pid, status = os.waitpid(child, 0)
-report(relatives=relatives, guardian=guard.guardian().pid, status=status)
+report(relatives=relatives, guardian=guardian_client.guardian().pid, status=status)
 sys.stdin.read()
 """
     with owner(OWNER + fork) as kernel:
@@ -363,9 +363,9 @@ child = os.fork()
 if child == 0:
     loop = asyncio.new_event_loop()
     relatives = loop.run_until_complete(start("stays"))
-    report(relatives=relatives, guardian=guard.guardian().pid, worker=os.getpid())
+    report(relatives=relatives, guardian=guardian_client.guardian().pid, worker=os.getpid())
     time.sleep(600)
-report(relatives=relatives, guardian=guard.guardian().pid, parent=os.getpid())
+report(relatives=relatives, guardian=guardian_client.guardian().pid, parent=os.getpid())
 sys.stdin.read()
 """
     with owner(OWNER + fork) as kernel:
@@ -424,7 +424,7 @@ import json, os, socket, subprocess, sys
 write, read = socket.socketpair()
 write.set_inheritable(True)
 holder = [sys.executable, "-c", "import time; time.sleep(600)"]
-command = [sys.executable, "-I", "-S", "-c", {WITHOUT_PIDFD!r}, str(os.getpid()), {guard.FOLDER!r}]
+command = [sys.executable, "-I", "-S", "-c", {WITHOUT_PIDFD!r}, str(os.getpid()), {guardian_client.FOLDER!r}]
 guardian = subprocess.Popen(command, stdin=read, start_new_session=True)
 os.environ["ACP_NOTEBOOK_AGENT"] = {T!r}
 sleeper = subprocess.Popen(holder, start_new_session=True)
@@ -445,15 +445,15 @@ sys.stdin.read()
 
 
 @pytest.fixture
-def ours() -> Iterator[guard.Guardian]:
-    guardian_of_test = guard.Guardian()
+def ours() -> Iterator[guardian_client.Guardian]:
+    guardian_of_test = guardian_client.Guardian()
     yield guardian_of_test
     guardian_of_test.drop()
     if guardian_of_test.pid is not None:
         wait_until(lambda: not guardian_of_test._alive(), "the guardian of this test is gone")
 
 
-def test_closing_the_pipe_ends_what_is_watched_and_the_guardian(ours: guard.Guardian) -> None:
+def test_closing_the_pipe_ends_what_is_watched_and_the_guardian(ours: guardian_client.Guardian) -> None:
     with sleeper(T1) as watched, sleeper(T2) as forgotten:
         assert ours.watch(T1)
         assert ours.watch(T2)
@@ -465,7 +465,7 @@ def test_closing_the_pipe_ends_what_is_watched_and_the_guardian(ours: guard.Guar
         assert forgotten.poll() is None
 
 
-def test_a_guardian_is_proof_against_signals_from_its_first_moment(ours: guard.Guardian) -> None:
+def test_a_guardian_is_proof_against_signals_from_its_first_moment(ours: guardian_client.Guardian) -> None:
     with sleeper(T1) as watched:
         assert ours.watch(T1)
         assert ours.pid is not None
@@ -475,13 +475,13 @@ def test_a_guardian_is_proof_against_signals_from_its_first_moment(ours: guard.G
         assert watched.wait(WAIT_S) == -signal.SIGTERM
 
 
-def test_starting_a_guardian_leaves_the_threads_signals_as_they_were(ours: guard.Guardian) -> None:
+def test_starting_a_guardian_leaves_the_threads_signals_as_they_were(ours: guardian_client.Guardian) -> None:
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
     assert ours.watch(T1)
     assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == before
 
 
-def test_a_guardian_that_died_is_started_again_and_told_everything(ours: guard.Guardian) -> None:
+def test_a_guardian_that_died_is_started_again_and_told_everything(ours: guardian_client.Guardian) -> None:
     with sleeper(T1) as first, sleeper(T2) as second:
         assert ours.watch(T1)
         before = ours.pid
@@ -497,7 +497,7 @@ def test_a_guardian_that_died_is_started_again_and_told_everything(ours: guard.G
 
 
 def test_no_guardian_is_said_once_and_stops_nobody(
-    ours: guard.Guardian, monkeypatch: pytest.MonkeyPatch
+    ours: guardian_client.Guardian, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "executable", "/no/such/python")
     with warnings.catch_warnings(record=True) as said:
@@ -515,4 +515,4 @@ def test_no_guardian_is_said_once_and_stops_nobody(
 
 
 def test_there_is_one_guardian_per_process() -> None:
-    assert guard.guardian() is guard.guardian()
+    assert guardian_client.guardian() is guardian_client.guardian()

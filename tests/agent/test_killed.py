@@ -26,7 +26,7 @@ def hang(*_, **__):
 
 WRITING = """
 from acp_notebook.agent.files.roots import Roots
-from acp_notebook.agent.files.writing import write_text
+from acp_notebook.agent.files.text_writer import write_text
 os.replace = hang
 write_text(Roots([str(folder)]).resolve(str(folder / "a.txt")), "text")
 """

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from acp_notebook.agent.files.notebook_cards import NotebookCards
 from acp_notebook.core.events import ToolChanged
-from acp_notebook.core.ipynb import as_agent_sees, scripts
-from acp_notebook.core.ipynb.parts import cell_lines
+from acp_notebook.core.ipynb import as_agent_sees, percent_format
+from acp_notebook.core.ipynb.partial_reads import cell_lines
 from acp_notebook.core.records import Content, Diff, Location, Text
 from acp_notebook.core.snapshot import ToolCall
 from tests.core.ipynb.books import code, notebook, text
@@ -84,5 +84,5 @@ def test_two_writes_of_one_call_are_shown_together() -> None:
 
 
 def test_what_would_take_long_to_read_is_left_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scripts, "MOST_CHARS", len(NEW) - 1)
+    monkeypatch.setattr(percent_format, "MOST_CHARS", len(NEW) - 1)
     assert seen(NotebookCards("/w"), Diff("n.ipynb", NEW)) == (Diff("n.ipynb", NEW),)

@@ -16,7 +16,7 @@ import acp_notebook as acp
 from acp_notebook.agent.known_agents import quirks
 from acp_notebook.agent.known_agents.quirks import TABLE, Entry, Quirks
 from acp_notebook.agent.recordings import recording
-from acp_notebook.agent.terminals.told_terminals import ToldTerminals
+from acp_notebook.agent.terminals.agent_terminals import AgentTerminals
 from acp_notebook.core import events as ev
 from acp_notebook.core.records import Terminal
 from acp_notebook.core.snapshot import TerminalRun
@@ -140,7 +140,7 @@ def test_codex_commands_are_terminals_with_the_output_that_it_tells() -> None:
 
 
 def test_claude_commands_are_terminals_too(tmp_path: Path) -> None:
-    told = ToldTerminals(lambda _: False)
+    told = AgentTerminals(lambda _: False)
     transcript = Transcript()
     transcript.apply(ev.TurnStarted(()))
     for message in recorded("claude-agent-acp.rich", "a2c"):
@@ -214,20 +214,20 @@ def tool(**meta: Any) -> ev.ToolChanged:
     return ev.ToolChanged("call", meta=meta)
 
 
-def events(told: ToldTerminals, *calls: ev.ToolChanged) -> list[ev.Event]:
+def events(told: AgentTerminals, *calls: ev.ToolChanged) -> list[ev.Event]:
     return [it for call in calls for it in told.told(call) if not isinstance(it, ev.ToolChanged)]
 
 
 def test_output_of_a_terminal_that_was_not_announced_makes_one() -> None:
     output = {"terminal_id": "x", "data": "hi"}
-    assert events(ToldTerminals(lambda _: False), tool(terminal_output_delta=output)) == [
+    assert events(AgentTerminals(lambda _: False), tool(terminal_output_delta=output)) == [
         ev.TerminalChanged("x", status="running"),
         ev.TerminalOutput("x", "hi"),
     ]
 
 
 def test_a_terminal_that_is_never_ended_ends_with_its_call_or_with_the_turn() -> None:
-    told = ToldTerminals(lambda _: False)
+    told = AgentTerminals(lambda _: False)
     begun = tool(terminal_info={"terminal_id": "x"})
     ended = ev.TerminalChanged("x", status="exited")
     assert events(told, begun, ev.ToolChanged("call", status="failed"))[-1] == ended
@@ -238,7 +238,7 @@ def test_a_terminal_that_is_never_ended_ends_with_its_call_or_with_the_turn() ->
 
 
 def test_nothing_is_believed_of_a_terminal_of_ours() -> None:
-    told = ToldTerminals(lambda id: id == "term-1")
+    told = AgentTerminals(lambda id: id == "term-1")
     forged = tool(terminal_output={"terminal_id": "term-1", "data": "all tests passed"})
     assert events(told, forged) == []
 
@@ -252,7 +252,7 @@ def test_nothing_is_believed_of_a_terminal_of_ours() -> None:
     ],
 )
 def test_what_does_not_fit_is_passed_over(meta: Any) -> None:
-    assert events(ToldTerminals(lambda _: False), ev.ToolChanged("call", meta=meta)) == []
+    assert events(AgentTerminals(lambda _: False), ev.ToolChanged("call", meta=meta)) == []
 
 
 @pytest.mark.parametrize(
@@ -266,7 +266,7 @@ def test_what_does_not_fit_is_passed_over(meta: Any) -> None:
     ],
 )
 def test_the_command_is_shown_as_one_would_type_it(command: Any, shown: str | None) -> None:
-    told = ToldTerminals(lambda _: False)
+    told = AgentTerminals(lambda _: False)
     events(told, tool(terminal_info={"terminal_id": "x"}))
     expected = [] if shown is None else [ev.TerminalChanged("x", command=shown)]
     assert events(told, ev.ToolChanged("call", raw_input={"command": command})) == expected

@@ -13,14 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from acp_notebook.agent.files import opening, roots
+from acp_notebook.agent.files import roots, safe_open
 from acp_notebook.agent.files.roots import (
     BadRequest,
     FileTrouble,
     NotFound,
     Outside,
-    Place,
     Refused,
+    ResolvedPath,
     Roots,
     visible,
 )
@@ -428,7 +428,7 @@ class SwappedAfterwards(Roots):
         super().__init__([str(folder)])
         self.happens = happens
 
-    def resolve(self, path: str) -> Place:
+    def resolve(self, path: str) -> ResolvedPath:
         place = super().resolve(path)
         self.happens()
         return place
@@ -511,7 +511,7 @@ def test_a_root_swapped_after_the_check_is_no_way_out(world: World, doing: str) 
 def test_what_is_swapped_in_the_last_moment_is_no_way_out_either(
     world: World, monkeypatch: pytest.MonkeyPatch, doing: str, happens: Callable[[Path, World], None]
 ) -> None:
-    path, real, calls = world.proj / "a.txt", opening._check_kind, []
+    path, real, calls = world.proj / "a.txt", safe_open._check_kind, []
 
     def check(*given: object) -> None:
         real(*given)  # type: ignore[arg-type]
@@ -519,7 +519,7 @@ def test_what_is_swapped_in_the_last_moment_is_no_way_out_either(
         if len(calls) == 1:
             happens(path, world)
 
-    monkeypatch.setattr(opening, "_check_kind", check)
+    monkeypatch.setattr(safe_open, "_check_kind", check)
     count = len(os.listdir("/dev/fd"))
     with pytest.raises(FileTrouble):
         do(doing, Roots([str(world.proj)]), str(path))

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_notebook.agent.processes import guard, supervised
+from acp_notebook.agent.processes import guardian_client, supervised
 from acp_notebook.agent.processes.guardian import GUARDIAN_TOKEN, snapshot
 from acp_notebook.agent.processes.supervisor import Request, decoded
 from tests.agent.process_helpers import (
@@ -80,7 +80,7 @@ def test_thirty_starts_and_ends_leave_nothing() -> None:
                 async with running(shell(f"{HOSTILE}; {('exec cat', 'exit 0')[number % 2]}")) as agent:
                     pids += await agent.relatives(1)
             assert not any(map(is_running, pids))
-        watcher = guard.guardian().pid
+        watcher = guardian_client.guardian().pid
         assert watcher is not None
         wait_until(lambda: not supervisors(watcher), "the supervisors have ended")
 
@@ -93,11 +93,11 @@ HOSTILE_OWNER = OWNER.replace('print("pid", os.getpid(), flush=True)\nif', f"os.
 @pytest.mark.parametrize("guardian_dies", [False, True])
 def test_kill_9_of_the_kernel_ends_orphans_without_session_and_token(guardian_dies: bool) -> None:
     again = """
-os.kill(guard.guardian().pid, 9)
-os.waitpid(guard.guardian().pid, 0)
-guard.guardian().watch("0" * 32)
+os.kill(guardian_client.guardian().pid, 9)
+os.waitpid(guardian_client.guardian().pid, 0)
+guardian_client.guardian().watch("0" * 32)
 """
-    report = "report(relatives=relatives, guardian=guard.guardian().pid)\nsys.stdin.read()\n"
+    report = "report(relatives=relatives, guardian=guardian_client.guardian().pid)\nsys.stdin.read()\n"
     with owner(HOSTILE_OWNER + again * guardian_dies + report) as kernel:
         facts = kernel.report()
         assert len(facts["relatives"]) == 8
@@ -175,7 +175,7 @@ def test_the_supervisor_holds_none_of_the_pipes() -> None:
 
 
 def test_without_a_guardian_the_agent_is_a_child_of_the_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(guard.Guardian, "supervisor", lambda self, token: None)
+    monkeypatch.setattr(guardian_client.Guardian, "supervisor", lambda self, token: None)
 
     async def test() -> None:
         async with running(python("raise SystemExit(5)")) as agent:
@@ -192,7 +192,7 @@ def test_a_guardian_that_does_not_answer_delays_a_start_and_no_more(monkeypatch:
     async def test() -> None:
         async with running(shell("exec cat")):
             pass
-        watcher = guard.guardian().pid
+        watcher = guardian_client.guardian().pid
         assert watcher is not None
         os.kill(watcher, signal.SIGSTOP)
         try:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_notebook.agent.processes import guard
+from acp_notebook.agent.processes import guardian_client
 from acp_notebook.agent.terminals import terminal
 from acp_notebook.agent.terminals.output import BATCH_CHARS
 from acp_notebook.agent.terminals.session_terminals import (
@@ -335,7 +335,7 @@ def test_an_exit_that_another_wait_took_is_unknown_and_its_number_proves_nothing
             os.waitpid(made.child.pid, 0)  # the loop does not run meanwhile: it comes too late
             assert await made.wait() == Exit(None, None)
             assert not made.child.tree._session_is_ours
-            assert guard.guardian()._watched[made._token] == f"watch {made._token}\n"
+            assert guardian_client.guardian()._watched[made._token] == f"watch {made._token}\n"
 
     run(test())
 

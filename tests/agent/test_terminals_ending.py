@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from acp_notebook.agent.processes import child, guard
+from acp_notebook.agent.processes import child, guardian_client
 from acp_notebook.agent.terminals import terminal
 from acp_notebook.agent.terminals.session_terminals import (
     Exit,
@@ -251,8 +251,8 @@ def test_what_cannot_be_killed_is_given_up_and_named(monkeypatch: pytest.MonkeyP
                 await soon(b.terminals.release(made.id))
             assert made.survivors == (made.child.pid,)
             assert await waiting == Exit(None, None)
-            assert made._token in guard.guardian()._watched
-            guard.guardian().forget(made._token)
+            assert made._token in guardian_client.guardian()._watched
+            guardian_client.guardian().forget(made._token)
             os.kill(made.child.pid, signal.SIGKILL)
             wait_gone(made.child.pid)
 
@@ -366,7 +366,7 @@ terminals = loop.call(start())
 """
 REPORT = """
 pids = [int(pid) for pid in re.findall(r"pid (\\d+)\\n", "".join(output))]
-print(json.dumps([*pids, guard.guardian().pid]), flush=True)
+print(json.dumps([*pids, guardian_client.guardian().pid]), flush=True)
 sys.stdin.read()
 """
 AT_EXIT = "loop.at_exit(terminals, terminals.close, terminals.kill_now)\n"

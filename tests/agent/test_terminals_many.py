@@ -12,9 +12,9 @@ import subprocess
 
 import pytest
 
-from acp_notebook.agent.processes import child, ending
-from acp_notebook.agent.processes.ending import Ender
+from acp_notebook.agent.processes import child, terminate
 from acp_notebook.agent.processes.guardian import Process, Tree, new_token, snapshot
+from acp_notebook.agent.processes.terminate import Terminator
 from acp_notebook.agent.terminals import terminal
 from acp_notebook.agent.terminals.session_terminals import (
     Exit,
@@ -54,10 +54,10 @@ def test_one_look_at_the_process_table_serves_all_that_end_at_once(monkeypatch: 
         return {}
 
     async def test() -> None:
-        ender = Ender(WAIT_S, WAIT_S)
-        monkeypatch.setattr(ending, "snapshot", counted)
+        ender = Terminator(WAIT_S, WAIT_S)
+        monkeypatch.setattr(terminate, "snapshot", counted)
         assert all(await soon(asyncio.gather(*(ender.end(Tree(new_token())) for _ in range(50)))))
-        assert len(looks) == ending.QUIET_LOOKS
+        assert len(looks) == terminate.QUIET_LOOKS
 
     run(test())
 
@@ -66,7 +66,7 @@ def test_a_process_that_is_missing_from_one_table_is_found_in_the_next(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     looks = itertools.chain([dict[int, Process]], itertools.repeat(snapshot))
-    monkeypatch.setattr(ending, "snapshot", lambda: next(looks)())
+    monkeypatch.setattr(terminate, "snapshot", lambda: next(looks)())
 
     async def test() -> None:
         async with bench() as b:

@@ -45,8 +45,8 @@ def reworking(open_notebook: Open, **where: Any) -> tuple[NotebookPage, Path]:
     return notebook, folder
 
 
-def press(within: Locator, deed: str) -> None:
-    within.locator(f"[data-acp-deed={deed}]").last.click()
+def press(within: Locator, operation: str) -> None:
+    within.locator(f"[data-acp-operation={operation}]").last.click()
 
 
 @each_host
@@ -71,10 +71,10 @@ def test_undo_a_hunk_a_file_a_turn_and_redo(open_notebook: Open, host: str) -> N
     expect(first).to_have_attribute("data-state", "applied")
     holds(a, text(0, 19))
     # By keyboard: the button keeps the focus, and becomes the other one.
-    undo = head.locator("[data-acp-deed=undo]")
+    undo = head.locator("[data-acp-operation=undo]")
     undo.focus()
     notebook.page.keyboard.press("Enter")
-    expect(head.locator("[data-acp-deed=redo]")).to_be_focused()
+    expect(head.locator("[data-acp-operation=redo]")).to_be_focused()
     holds(a, text())
     holds(b, text())
     # Both views are in step, and the whole session goes at once.
@@ -82,15 +82,15 @@ def test_undo_a_hunk_a_file_a_turn_and_redo(open_notebook: Open, host: str) -> N
     expect(panel.locator("[data-acp-file]").first).to_have_attribute("data-state", "undone")
     bar = panel.locator("[data-acp-session-changes]")
     expect(bar).to_contain_text("3 files changed in 2 turns")
-    bar.locator("[data-acp-deed=undo]").click()
+    bar.locator("[data-acp-operation=undo]").click()
     expect(bar).to_contain_text("Undo everything in 1 file?")
     assert new.exists()
-    bar.locator("[data-acp-deed=undo]").click()
+    bar.locator("[data-acp-operation=undo]").click()
     holds(new, None)
-    bar.locator("[data-acp-deed=redo]").click()
+    bar.locator("[data-acp-operation=redo]").click()
     holds(new, "fresh\n")
     holds(b, text(0, 19))
-    bar.locator("[data-acp-deed=keep]").click()
+    bar.locator("[data-acp-operation=keep]").click()
     expect(bar).to_have_count(0)
 
 
@@ -128,7 +128,7 @@ def test_how_it_looks(open_notebook: Open, host: str, theme: str, size: tuple[in
     turn.locator("[data-acp-changes]").scroll_into_view_if_needed()
     notebook.page.screenshot(path=SHOTS / f"{name}.png")
     notebook.panel(3).scroll_into_view_if_needed()
-    notebook.panel(3).locator("[data-acp-session-changes] [data-acp-deed=undo]").click()
+    notebook.panel(3).locator("[data-acp-session-changes] [data-acp-operation=undo]").click()
     notebook.page.screenshot(path=SHOTS / f"{name}-panel.png")
     if AXE.exists():
         assert faults(notebook) == []

@@ -48,8 +48,8 @@ def holds(notebook: NotebookPage, cells: list[str]) -> None:
             notebook.says(5 + cells.index(f"print('{text}')"), text)
 
 
-def press(within: Locator, deed: str) -> None:
-    within.locator(f"[data-acp-deed={deed}]").last.click()
+def press(within: Locator, operation: str) -> None:
+    within.locator(f"[data-acp-operation={operation}]").last.click()
 
 
 @each_host

@@ -71,14 +71,14 @@ def test_what_the_user_does_during_a_turn_is_not_undone_with_it(open_notebook: O
     bar = notebook.panel(5).locator("[data-acp-session-changes]")
     expect(bar).to_contain_text("2 files changed")
     for _ in range(2):
-        bar.locator("[data-acp-deed=undo]").click()
+        bar.locator("[data-acp-operation=undo]").click()
     holds(folder / "a.txt", text())
     assert other.path.read_bytes() == saved
     assert (folder / "mine.txt").exists() and (folder / "made.txt").exists()
     assert "by_hand = 1  # mine" in sources(notebook.path)
     # One more click lists what changed while the command ran; the user takes their own file out.
     group.scroll_into_view_if_needed()
-    press(group.locator(".acp-also-head > .acp-deeds"), "undo")
+    press(group.locator(".acp-also-head > .acp-operations"), "undo")
     choice = group.locator(".acp-also-choice")
     expect(choice.locator("li")).to_have_text(["made.txt created", "mine.txt created"])
     assert (folder / "made.txt").exists()

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import acp_notebook as acp
-from acp_notebook.agent.loop import Home
+from acp_notebook.agent.loop import LoopHandle
 from acp_notebook.agent.recordings import recording
 from acp_notebook.core.policy import PermissionRequest
 from acp_notebook.wire import v1
@@ -110,11 +110,11 @@ class Subject:
         """A request that the package has no words for."""
         host = session.agent._host
         request: v1.Call = (method, params)  # type: ignore[assignment]
-        return bytes(_home(session).call(host.connection.request(request, limit)))
+        return bytes(_loop(session).call(host.connection.request(request, limit)))
 
     def notify(self, session: acp.Session, method: str) -> None:
         notification: v1.Call = (method, {})  # type: ignore[assignment]
-        _home(session).post(session.agent._host.notify, notification)
+        _loop(session).post(session.agent._host.notify, notification)
 
     # ---- afterwards
 
@@ -129,8 +129,8 @@ class Subject:
         return None
 
 
-def _home(session: acp.Session) -> Home:
-    return session.agent._host.home
+def _loop(session: acp.Session) -> LoopHandle:
+    return session.agent._host.loop
 
 
 def _is_stable(message: object) -> bool:

@@ -33,9 +33,9 @@ from acp_notebook.core.describe import (
     MAX_PATHS,
     NOT_TEXT,
     SHOWN_CHARS,
+    CommandContext,
     FileState,
     Phrases,
-    Place,
     describe,
     describe_command,
     describe_write,
@@ -49,7 +49,7 @@ from acp_notebook.wire import v1
 
 CWD = "/work/project"
 A = f"{CWD}/a.txt"
-PLACE = Place(CWD, CWD, lambda path: path)
+PLACE = CommandContext(CWD, CWD, lambda path: path)
 
 
 def call(kind: str = "edit", **fields: Any) -> ToolCall:
@@ -296,7 +296,9 @@ class Played:
             raw = Raw(json.dumps(params).encode())
             match message:
                 case {"method": "session/new"}:
-                    self.place = Place(params["cwd"], params["cwd"], lambda path: path, {}, self.harmless)
+                    self.place = CommandContext(
+                        params["cwd"], params["cwd"], lambda path: path, {}, self.harmless
+                    )
                 case {"result": {"sessionId": str(session)}}:
                     pairs = {name: it.replace(SESSION_ID, session) for name, it in self.harmless.items()}
                     self.place = changed(self.place, harmless=pairs)

@@ -24,9 +24,9 @@ from acp_notebook.core import events as ev
 from acp_notebook.core.changes import FileChange, unified_diff
 from acp_notebook.core.export import to_html, to_markdown, to_text
 from acp_notebook.core.export.bounds import pretty_json
-from acp_notebook.core.export.guard import guarded
+from acp_notebook.core.export.escaping import Escaper
 from acp_notebook.core.export.links import is_link
-from acp_notebook.core.export.words import Words
+from acp_notebook.core.export.markdown_safety import guarded
 from acp_notebook.core.forms import Field
 from acp_notebook.core.records import (
     Audio,
@@ -375,7 +375,7 @@ def test_json_is_bounded_in_depth_length_and_lines() -> None:
     ],
 )
 def test_a_path_inside_is_relative(cwd: str | None, path: str, shown: str) -> None:
-    assert Words(cwd).path(path) == shown
+    assert Escaper(cwd).path(path) == shown
 
 
 @pytest.mark.parametrize(
@@ -393,7 +393,7 @@ def test_a_path_inside_is_relative(cwd: str | None, path: str, shown: str) -> No
     ],
 )
 def test_the_working_directory_in_a_text(text: str, title: str, prose: str) -> None:
-    words = Words("/a/b")
+    words = Escaper("/a/b")
     assert words.line(text) == title
     assert words.prose(text) == prose
 
@@ -724,7 +724,7 @@ def test_a_soup_of_hostile_pieces_stays_text(text: str) -> None:
 @settings(max_examples=400, deadline=None)
 @given(soups)
 def test_guarded_markdown_has_no_html_and_leaves_nothing_open(text: str) -> None:
-    text = Words(None).prose(text)
+    text = Escaper(None).prose(text)
     document = "- a list\n\n" + guarded(text.strip("\n")) + "\n\nTHE END"
     check_markdown(document)
     tokens = MarkdownIt("commonmark", {"html": True}).enable("table").parse(document)

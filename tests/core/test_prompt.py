@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_notebook.core.facts import Capabilities
 from acp_notebook.core.prompt import content_of, fitted
 from acp_notebook.core.records import (
     Audio,
@@ -26,6 +25,7 @@ from acp_notebook.core.records import (
     UnknownContent,
     plain,
 )
+from acp_notebook.core.requests import Capabilities
 
 ALL = Capabilities(image=True, audio=True, embedded_context=True)
 NONE = Capabilities()

@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acp_notebook.core import events as ev
+from acp_notebook.core.event_redaction import EventRedactor
 from acp_notebook.core.records import Location, Text
 from acp_notebook.core.redaction import REDACTED, Redactor, Stream
 from acp_notebook.core.snapshot import Message
 from acp_notebook.core.transcript import Transcript
-from acp_notebook.core.withholding import Withheld
 
 SECRET = "sk-Ab12345"
 
@@ -58,7 +58,7 @@ def test_a_secret_in_any_number_of_pieces_is_never_shown(data: st.DataObject) ->
 
 
 def test_chunks_of_a_message_and_of_a_terminal_hide_what_they_share() -> None:
-    transcript, withheld = Transcript(), Withheld(Redactor({"A_KEY": SECRET}))
+    transcript, withheld = Transcript(), EventRedactor(Redactor({"A_KEY": SECRET}))
 
     def apply(*events: ev.Event) -> None:
         for event in events:
@@ -81,7 +81,7 @@ def test_chunks_of_a_message_and_of_a_terminal_hide_what_they_share() -> None:
 
 
 def test_a_secret_in_chunks_with_annotations_is_hidden_too() -> None:
-    transcript, withheld = Transcript(), Withheld(Redactor({"A_KEY": SECRET}))
+    transcript, withheld = Transcript(), EventRedactor(Redactor({"A_KEY": SECRET}))
     for part in (SECRET[:4], SECRET[4:], " end"):
         for event in withheld.see(ev.MessageChunk("agent", Text(part, {"priority": 1}))):
             transcript.apply(event)
@@ -92,14 +92,14 @@ def test_a_secret_in_chunks_with_annotations_is_hidden_too() -> None:
 
 
 def test_ids_and_values_stay_what_they_are() -> None:
-    withheld = Withheld(Redactor({"A_KEY": "call_1"}))
+    withheld = EventRedactor(Redactor({"A_KEY": "call_1"}))
     (event,) = withheld.see(ev.ToolChanged("call_1", title="call_1", status="completed"))
     assert event == ev.ToolChanged("call_1", title=REDACTED, status="completed")
 
 
 def test_without_secrets_nothing_is_touched() -> None:
     event = ev.MessageChunk("agent", Text("s"))
-    assert Withheld(Redactor()).see(event) == (event,)
+    assert EventRedactor(Redactor()).see(event) == (event,)
 
 
 # ---- encoded, and as parts of something longer

@@ -47,7 +47,7 @@ class Widget:
 
 def callback():
     "The kernel's receive callback, to see whether the pump is off."
-    from acp_notebook.notebook.streams import probe, running_kernel
+    from acp_notebook.notebook.ipykernel_compat import probe, running_kernel
     return probe(running_kernel()).stream._recv_callback
 
 KERNELS_OWN = callback()

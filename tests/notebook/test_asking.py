@@ -11,8 +11,8 @@ from tests.notebook.kernels import Front, kernel_python, started
 
 CONNECT = """
 import acp_notebook as acp
-import acp_notebook.asking
-acp_notebook.asking.PAGE_S = 0.1
+import acp_notebook.frontend.console
+acp_notebook.frontend.console.PAGE_S = 0.1
 session = acp.connect("demo", cwd={cwd!r})
 """
 

@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_notebook.core.facts import Capabilities
 from acp_notebook.core.prompt import content_of, fitted
 from acp_notebook.core.records import Audio, Image, Resource, Text
+from acp_notebook.core.requests import Capabilities
 from acp_notebook.demo.blocks import beep_wav, gradient_png
 from acp_notebook.notebook.content import Named, contents
 from acp_notebook.notebook.content.bounds import TEXT_CHARS, bounded, pretty

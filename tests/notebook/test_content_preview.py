@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 import acp_notebook as acp
+from acp_notebook.api.preview import Preview
 from acp_notebook.core.snapshot import TurnStart
 from acp_notebook.demo.blocks import gradient_png
-from acp_notebook.previewing import Preview
 
 
 @pytest.fixture

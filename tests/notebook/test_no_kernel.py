@@ -14,7 +14,7 @@ import pytest
 
 from acp_notebook.notebook.interrupts import Gate
 from acp_notebook.notebook.kernel import (
-    Place,
+    Runtime,
     attend,
     keep_subshell,
     pump_status,
@@ -46,7 +46,7 @@ def ended_by(thread_does: Any) -> None:
 
 def test_a_script_is_headless(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ACP_NOTEBOOK_HEADLESS", raising=False)
-    assert where() == Place(kernel=False, main_thread=True, headless=True, cell_id=None, can_input=False)
+    assert where() == Runtime(kernel=False, main_thread=True, headless=True, cell_id=None, can_input=False)
     assert pump_status() == "not needed: no Jupyter kernel in this process"
 
 

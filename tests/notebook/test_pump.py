@@ -219,7 +219,7 @@ def test_a_wait_in_a_subshell_takes_the_clicks_that_come_there(
 # ---- nothing is lost
 
 STRIKE = """
-from acp_notebook.notebook.streams import Shell
+from acp_notebook.notebook.ipykernel_compat import Shell
 def struck(shell, frames, plain=Shell.request):
     Shell.request = plain
     signal.raise_signal(signal.SIGINT)  # the worst moment: received, and not yet looked at

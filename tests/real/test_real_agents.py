@@ -366,9 +366,9 @@ def test_cancel_ends_the_example_in_mid_turn(example: Starter) -> None:
     def stop(event: acp.events.Event, _: object) -> None:
         """At its first tool call, and where that is read: a test's thread may come too late."""
         if isinstance(event, acp.events.ToolChanged):
-            session._home.post(session._conversation.cancel)
+            session._loop.post(session._conversation.cancel)
 
-    session._home.post(session._conversation.listen, stop)
+    session._loop.post(session._conversation.listen, stop)
     turn = session.start("Improve it.")
     assert turn.wait(LIMIT_S).stop_reason == "cancelled"
     assert [it.kind for it in turn.tool_calls] == ["read"]

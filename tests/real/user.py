@@ -31,20 +31,20 @@ class User:
     def __init__(self, session: acp.Session, choose: Choose = lambda _: None) -> None:
         self.choose = choose
         self._session = session
-        self._permits = session._conversation.permits
-        self._permits.questions.can_ask = True
+        self._permissions = session._conversation.permissions
+        self._permissions.questions.can_ask = True
         session._conversation.listeners = (*session._conversation.listeners, self._hear)
 
     def leave(self) -> None:
         self.choose = lambda _: None
-        self._permits.questions.can_ask = False
+        self._permissions.questions.can_ask = False
 
     def _hear(self, event: Any, _: Any) -> None:
         if isinstance(event, acp.events.QuestionAsked):
             question = next(it for it in questions(self._session) if it.id == event.id)
             said = self.choose(question)
             if said is not None:
-                self._session._home.post(self._permits.answer, question, said)
+                self._session._loop.post(self._permissions.answer, question, said)
 
 
 def questions(session: acp.Session) -> list[Question]:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import acp_notebook as acp
-from acp_notebook.agent.files.attaching import EMBEDDED_BYTES
+from acp_notebook.agent.files.attachments import EMBEDDED_BYTES
 from acp_notebook.core.snapshot import TurnStart
 from tests.session.conftest import Demo
 from tests.session.helpers import LIMIT_S, agent
@@ -108,7 +108,7 @@ def test_of_the_open_notebook_goes_what_is_in_its_page(demo: Demo, tmp_path: Pat
     path.write_text(book(code("a", "saved")))
     session = demo(cwd=tmp_path)
     pages = Pages(path)
-    session._conversation.hands.notebooks.live = pages
+    session._conversation.services.notebooks.live = pages
     pages.notebook["cells"][0]["source"] = "not saved yet"
     [block] = brought(session, path)
     assert isinstance(block, acp.Resource) and block.text is not None
@@ -120,7 +120,7 @@ def test_of_a_long_open_notebook_no_stale_text_goes(demo: Demo, tmp_path: Path) 
     path.write_text(book(code("a", "saved")))
     session = demo(cwd=tmp_path)
     pages = Pages(path)
-    session._conversation.hands.notebooks.live = pages
+    session._conversation.services.notebooks.live = pages
     pages.notebook["cells"][0]["source"] = "x" * EMBEDDED_BYTES
     [block] = brought(session, path)
     assert isinstance(block, acp.ResourceLink)
@@ -133,7 +133,7 @@ def test_what_was_brought_along_counts_as_read_and_what_was_previewed_does_not(
     path = tmp_path / "a.ipynb"
     path.write_text(book(code("a", "one")))
     session = demo(cwd=tmp_path, permissions="allow")
-    bases = session._conversation.hands.notebooks._bases
+    bases = session._conversation.services.notebooks._bases
     session.preview("see", path)
     assert not bases
     session.prompt("see", path, timeout=LIMIT_S)

@@ -197,7 +197,7 @@ def test_an_interrupt_that_strikes_before_there_is_a_wait_cancels_the_turn_too(
     def struck(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("acp_notebook.session.present", struck)
+    monkeypatch.setattr("acp_notebook.api.session.present", struck)
     with pytest.raises(KeyboardInterrupt):
         session.prompt("/slow 600")
     assert session.turns[-1].wait(LIMIT_S).stop_reason == "cancelled"

@@ -17,7 +17,7 @@ from acp_notebook.agent.recordings import file_changes as taping
 from acp_notebook.agent.undo import change_tracker, checkpoints
 from acp_notebook.agent.undo.backend import CheckpointUnavailable
 from acp_notebook.agent.undo.git_backend import GitBackend
-from acp_notebook.changes import Change, ChangesTable
+from acp_notebook.api.changes import Change, ChangesTable
 from tests.session.test_cassettes import LIMIT_S, ask, exports, own_config, recorded, there
 
 __all__ = ["own_config", "there"]
@@ -44,7 +44,7 @@ def _state(path: Path) -> State:
 
 def found_in(session: acp.Session) -> ChangesTable:
     """All that changed, whoever did it."""
-    session._home.call(session._conversation.undoing.settled(LIMIT_S))
+    session._loop.call(session._conversation.undoing.settled(LIMIT_S))
     conversation = session._conversation
     turns = conversation.undoing.log.turns.values()
     return ChangesTable(conversation, [Change(conversation, it) for turn in turns for it in turn.all])

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import acp_notebook as acp
-from acp_notebook.agent.recordings import places
+from acp_notebook.agent.recordings import path_scrubbing
 from tests.session.test_cassettes import ask, exports, own_config, there
 
 __all__ = ["own_config", "there"]
@@ -106,11 +106,11 @@ def test_places_that_are_the_same_everywhere_stay(there: Path, tmp_path: Path) -
 def test_what_is_no_recording_is_left_alone(tmp_path: Path, content: str) -> None:
     path = tmp_path / "tape.jsonl"
     path.write_text(content)
-    places.hide(path)
+    path_scrubbing.hide(path)
     assert path.read_text() == content
     assert [it.name for it in tmp_path.iterdir() if it.suffix == ".tmp"] == []
-    places.hide(tmp_path / "nothing")
-    places.hide(tmp_path)
+    path_scrubbing.hide(tmp_path / "nothing")
+    path_scrubbing.hide(tmp_path)
 
 
 def test_lines_for_people_and_names_of_fields_are_told_anew_too(tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_lines_for_people_and_names_of_fields_are_told_anew_too(tmp_path: Path) 
     ]
     path.write_text("\n".join(map(json.dumps, lines)))
     path.chmod(0o600)
-    places.hide(path)
+    path_scrubbing.hide(path)
     made = path.read_text()
     assert (
         made

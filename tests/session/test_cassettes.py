@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 import acp_notebook as acp
-from acp_notebook import connecting
 from acp_notebook.agent.recordings import replay as replaying
+from acp_notebook.api import connect as connect_module
 from tests.real.user import User, allow, offer, questions, reject
 from tests.waiting import wait_until
 
@@ -194,16 +194,16 @@ def test_a_form_that_was_cancelled_or_taken_back_is_so_again(
     there: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tape = there.parent / "tape.jsonl"
-    monkeypatch.setattr(connecting, "may_be_asked", lambda: True)
+    monkeypatch.setattr(connect_module, "may_be_asked", lambda: True)
     with acp.connect("demo", cwd=there, record=tape) as session:
-        session._conversation.permits.questions.can_ask = True
+        session._conversation.permissions.questions.can_ask = True
         ask(session, "/form withdraw")
         turn = session.start("/form")
         wait_until(lambda: getattr(session.transcript.items[-1], "status", "") == "open", "it asks")
         turn.cancel()
         turn.wait(LIMIT_S)
         made = exports(session)
-    monkeypatch.setattr(connecting, "may_be_asked", lambda: False)
+    monkeypatch.setattr(connect_module, "may_be_asked", lambda: False)
     monkeypatch.setattr(replaying, "GRACE_S", GRACE_S)
     with acp.connect(cassette=tape) as session:
         ask(session, "/form withdraw", "/form")

@@ -210,7 +210,7 @@ def pass_the_wait(session: acp.Session) -> None:
         run.pause.cancel()
         run.pause = conversation.host.background(conversation._prompting._send_later(run, 0))
 
-    session._home.call(now())
+    session._loop.call(now())
 
 
 def test_a_turn_that_had_begun_before_the_limit_fails_with_the_agent(

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 import acp_notebook as acp
-from acp_notebook import connecting
 from acp_notebook.agent.permissions import questions as permission
+from acp_notebook.api import connect as connect_module
 from acp_notebook.core.snapshot import Elicitation
 from tests.session.conftest import Demo
 from tests.session.helpers import LIMIT_S
@@ -45,15 +45,15 @@ def answer(session: acp.Session, action: Any, **values: Any) -> dict[str, str]:
     async def answered() -> dict[str, str]:
         return conversation.elicitations.answer(id, action, values)
 
-    return session._home.call(answered())
+    return session._loop.call(answered())
 
 
 @pytest.fixture
 def seen(demo: Demo, monkeypatch: pytest.MonkeyPatch) -> acp.Session:
     """A session whose questions somebody sees."""
-    monkeypatch.setattr(connecting, "may_be_asked", lambda: True)
+    monkeypatch.setattr(connect_module, "may_be_asked", lambda: True)
     session = demo(permissions="allow")
-    session._conversation.permits.questions.can_ask = True
+    session._conversation.permissions.questions.can_ask = True
     return session
 
 
@@ -206,7 +206,7 @@ def test_a_user_fills_it_in_and_the_first_answer_wins(seen: acp.Session) -> None
     async def late() -> dict[str, str]:
         return seen._conversation.elicitations.answer(id, "decline", {})
 
-    assert seen._home.call(late()) == {}
+    assert seen._loop.call(late()) == {}
     assert (asked(seen).status, asked(seen).by) == ("accepted", "user")
 
 
@@ -239,7 +239,7 @@ def test_a_hostile_form_is_held_within_bounds(seen: acp.Session) -> None:
 
 
 def test_an_unanswered_one_is_declined_after_the_time_for_questions(seen: acp.Session) -> None:
-    seen._conversation.permits.questions.timeout = 0.05
+    seen._conversation.permissions.questions.timeout = 0.05
     assert seen.prompt("/form", timeout=LIMIT_S).text == "You answered decline."
     assert asked(seen).reason == "nobody answered within 0.05 s"
 
@@ -247,8 +247,8 @@ def test_an_unanswered_one_is_declined_after_the_time_for_questions(seen: acp.Se
 def test_an_address_that_is_done_elsewhere_is_settled(seen: acp.Session) -> None:
     turn = seen.start("/open")
     opened(seen)
-    seen._home.post(seen._conversation.host.elicitation_completed, "nobody's")
-    seen._home.post(seen._conversation.host.elicitation_completed, "link_1")
+    seen._loop.post(seen._conversation.host.elicitation_completed, "nobody's")
+    seen._loop.post(seen._conversation.host.elicitation_completed, "link_1")
     assert turn.wait(LIMIT_S).text == "You answered accept."
     assert (asked(seen).completed, asked(seen).by) == (True, "agent")
 

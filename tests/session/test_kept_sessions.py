@@ -9,7 +9,7 @@ import pytest
 
 import acp_notebook as acp
 from acp_notebook.agent import session_store
-from acp_notebook.panel.picking import MOST_ROWS, Picker
+from acp_notebook.frontend.panel.picker import MOST_ROWS, Picker
 from tests.session.helpers import agent
 
 KEEPER = Path(__file__).parents[1] / "agents" / "keeper.py"
@@ -75,6 +75,6 @@ def test_the_title_that_the_list_told_is_kept_where_the_agent_tells_none(how: st
 def test_a_page_of_the_agents_that_no_browser_could_show_is_cut_and_that_is_told(tmp_path: Path) -> None:
     with agent(sys.executable, KEEPER, "heap", cwd=tmp_path, undo=False) as session:
         picker = Picker(session._conversation, session.agent, lambda message: None)
-        told = session._home.call(picker._page(None))
+        told = session._loop.call(picker._page(None))
     assert len(told["sessions"]) == MOST_ROWS
     assert told["left_out"] == session_store.MOST_SESSIONS - MOST_ROWS

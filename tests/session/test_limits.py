@@ -141,7 +141,7 @@ def test_a_wait_that_is_too_long_is_left_to_the_user(demo: Demo) -> None:
 
 def test_a_notice_of_a_rate_limit_is_over_when_the_turn_goes_on(session: acp.Session) -> None:
     seen: list[Any] = []
-    session._home.post(session._conversation.listen, lambda event, _: seen.append(event))
+    session._loop.post(session._conversation.listen, lambda event, _: seen.append(event))
     turn = session.prompt("/throttled 20", timeout=LIMIT_S)
     over = acp.events.RateLimitOver()
     wait_until(lambda: over in seen, "it goes on", LIMIT_S)

@@ -17,7 +17,14 @@ from acp_notebook.core.records import Diff
 from acp_notebook.core.snapshot import ToolCall
 from tests.session.conftest import Demo
 from tests.session.helpers import LIMIT_S, notices
-from tests.session.test_hands import INVALID, answering, ask_client, nobody_answers, offer, questions
+from tests.session.test_client_services import (
+    INVALID,
+    answering,
+    ask_client,
+    nobody_answers,
+    offer,
+    questions,
+)
 
 IMAGE = "iVBORw0KGgo=" * 10_000
 
@@ -264,7 +271,7 @@ def test_a_word_that_allows_all_does_not_allow_that_where_somebody_can_be_asked(
     demo: Demo, path: Path
 ) -> None:
     session = demo(cwd=path.parent, permissions="allow")
-    asked = session._conversation.permits.questions
+    asked = session._conversation.permissions.questions
     asked.can_ask, asked.timeout = True, 0.05  # somebody is there, and does not answer
     before = path.read_bytes()
     assert "nobody answered" in session.prompt("/nb clear a.ipynb", timeout=LIMIT_S).text
@@ -274,7 +281,7 @@ def test_a_word_that_allows_all_does_not_allow_that_where_somebody_can_be_asked(
 
 def test_a_function_may_allow_that_where_somebody_can_be_asked(demo: Demo, path: Path) -> None:
     session = demo(cwd=path.parent, permissions=lambda _: "allow")
-    session._conversation.permits.questions.can_ask = True
+    session._conversation.permissions.questions.can_ask = True
     assert "Wrote" in session.prompt("/nb clear a.ipynb", timeout=LIMIT_S).text
 
 

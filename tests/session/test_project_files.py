@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 import acp_notebook as acp
-from acp_notebook import choosing, config
 from acp_notebook.agent.permissions import project_file
 from acp_notebook.agent.permissions.project_file import (
     MAX_BYTES,
@@ -19,11 +18,12 @@ from acp_notebook.agent.permissions.project_file import (
     find_project_file,
     read_project_file,
 )
-from acp_notebook.notebook.place import Place
+from acp_notebook.notebook.runtime import Runtime
+from acp_notebook.setup import config
 from tests.session.helpers import notices
 
-PAGE = Place(kernel=True, main_thread=True, headless=False, cell_id="c", can_input=False)
-CONSOLE = Place(kernel=True, main_thread=True, headless=None, cell_id=None, can_input=True)
+PAGE = Runtime(kernel=True, main_thread=True, headless=False, cell_id="c", can_input=False)
+CONSOLE = Runtime(kernel=True, main_thread=True, headless=None, cell_id=None, can_input=True)
 TELLING = Path(__file__).parents[1] / "agents/telling.py"
 
 HOSTILE = """
@@ -345,4 +345,3 @@ def test_damaged_decisions_trust_nothing(repository: Path, folder: Path, page: N
     with acp.connect("demo") as session:
         assert "decisions.json is damaged" in "".join(notices(session))
         assert sent_servers(session) == ()
-    assert choosing  # the same file holds the packages: see test_choosing

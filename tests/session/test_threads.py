@@ -25,7 +25,7 @@ def on_the_loop(session: acp.Session, work: Callable[[], Any]) -> BaseException 
         except BaseException as error:
             raised.set_result(error)
 
-    session._conversation.host.home.post(run)
+    session._conversation.host.loop.post(run)
     return raised.result(LIMIT_S)
 
 

@@ -36,7 +36,7 @@ def folder(tmp_path: Path) -> Path:
 
 def act(session: acp.Session, deed: str, *of: str) -> None:
     """What a click in the page does."""
-    session._home.call(session._conversation.undoing.act(deed, *of))  # type: ignore[arg-type]
+    session._loop.call(session._conversation.undoing.act(deed, *of))  # type: ignore[arg-type]
 
 
 def items(session: acp.Session) -> list[Changes]:
@@ -424,12 +424,12 @@ def test_a_slow_look_after_a_turn_neither_holds_the_next_one_nor_is_missed(
 
     monkeypatch.setattr(GitBackend, "compare", slow)
     monkeypatch.setattr("acp_notebook.agent.undo.change_tracker.SETTLE_S", 0.05)
-    monkeypatch.setattr("acp_notebook.changes.FOUND_S", 0.05)
+    monkeypatch.setattr("acp_notebook.api.changes.FOUND_S", 0.05)
     first = session.prompt("/sh echo a > a.txt", timeout=LIMIT_S)
     assert not first.also_changed and "still being found" in " ".join(first.also_changed.notes)
     monkeypatch.setattr(checkpoints, "START_S", 0.05)
     second = session.prompt("/write b.txt b", timeout=LIMIT_S)
-    monkeypatch.setattr("acp_notebook.changes.FOUND_S", LIMIT_S)
+    monkeypatch.setattr("acp_notebook.api.changes.FOUND_S", LIMIT_S)
     go_on.set()
     assert [Path(it.path).name for it in second.changes] == ["b.txt"]
     assert "not ready in time" in " ".join(second.changes.notes)

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import acp_notebook as acp
+from acp_notebook.core.document_protocol import FileFacts, Refreshed, State
 from acp_notebook.core.ipynb import Operation, Replace
-from acp_notebook.core.live import FileFacts, Refreshed, State
 from tests.session.conftest import Demo
 from tests.session.helpers import LIMIT_S
 from tests.session.test_notebook_files import book, cells_of, code, image
@@ -132,7 +132,7 @@ def test_the_open_notebook_is_undone_in_its_page_and_not_on_disk(demo: Demo, pat
     on_disk = path.read_bytes()
     session = demo(cwd=path.parent, permissions="allow")
     pages = Pages(path)
-    session._conversation.hands.notebooks.live = pages
+    session._conversation.services.notebooks.live = pages
     pages.notebook["cells"][2]["source"] = "not saved"
     written = json.loads(on_disk)
     written["cells"][2]["source"] = "not saved"

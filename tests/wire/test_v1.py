@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from acp_notebook.agent.host import CAPABILITIES
 from acp_notebook.core import events as ev
 from acp_notebook.core import records as rec
-from acp_notebook.core.facts import AuthMethod, SessionInfo
+from acp_notebook.core.requests import AuthMethod, SessionInfo
 from acp_notebook.wire import jsonrpc, lenient, v1
 from acp_notebook.wire import schema as s
 from acp_notebook.wire.v1 import updates

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...core import events as ev
-from ...core.ipynb.scripts import SUFFIX
-from ...core.live import Failed, Unreachable
+from ...core.document_protocol import Failed, Unreachable
+from ...core.ipynb.percent_format import SUFFIX
 from ...core.records import Diff
 from ...core.snapshot import ToolCall
 from .roots import FileTrouble
@@ -32,12 +32,12 @@ class DiskWatch:
         conversation.listen(self._noticed)
 
     def _noticed(self, event: ev.Event, _: object) -> None:
-        if self._conversation.hands.notebooks.live is None:
+        if self._conversation.services.notebooks.live is None:
             return
         background = self._conversation.host.background
         match event:
             case ev.TurnStarted():
-                self._conversation.hands.notebooks.reloaded.clear()
+                self._conversation.services.notebooks.reloaded.clear()
                 background(self._look(begin=True))
             case ev.ToolChanged(id=id, status=status) if status in ENDED:
                 tool = self._conversation.read(lambda transcript: transcript.tool(id))
@@ -50,7 +50,7 @@ class DiskWatch:
                 background(self._look())
 
     async def _look(self, paths: tuple[str, ...] | None = None, *, begin: bool = False) -> None:
-        notebooks = self._conversation.hands.notebooks
+        notebooks = self._conversation.services.notebooks
         live = notebooks.live
         self._looking = False
         try:

@@ -18,8 +18,8 @@ from .roots import (
     FileTrouble,
     Folder,
     NotFound,
-    Place,
     Refused,
+    ResolvedPath,
     Roots,
     TooLarge,
     parent_of,
@@ -34,13 +34,13 @@ ATTEMPTS = 5
 """How often a write is begun anew because the file changed under it."""
 
 
-def place_of(roots: Roots, path: str) -> Place:
+def place_of(roots: Roots, path: str) -> ResolvedPath:
     """Where the path is; raises FileTrouble if a link on its way leads elsewhere by now."""
     folder, name = os.path.split(path)
     above = roots.resolve(folder)
     if above.path != folder:
         raise Refused(f"{visible(path)} cannot be reached: a folder on its way is a link by now")
-    return Place(path, above.root, (*above.parts, name), folder=False)
+    return ResolvedPath(path, above.root, (*above.parts, name), folder=False)
 
 
 def read_state(roots: Roots, path: str, most: int = MOST_FILE) -> Version | None:
@@ -54,7 +54,7 @@ def read_state(roots: Roots, path: str, most: int = MOST_FILE) -> Version | None
             return None
 
 
-def _read(folder: Folder, place: Place, most: int) -> Version | None:
+def _read(folder: Folder, place: ResolvedPath, most: int) -> Version | None:
     try:
         status = os.stat(place.name, dir_fd=folder.fd, follow_symlinks=False)
         if stat.S_ISLNK(status.st_mode):
@@ -102,7 +102,7 @@ def write_state(
             return version is None and now is None
 
 
-def _set_mode(folder: Folder, place: Place, mode: int) -> None:
+def _set_mode(folder: Folder, place: ResolvedPath, mode: int) -> None:
     fd = os.open(place.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder.fd)
     try:
         os.fchmod(fd, mode)
@@ -110,7 +110,7 @@ def _set_mode(folder: Folder, place: Place, mode: int) -> None:
         os.close(fd)
 
 
-def _replace(folder: Folder, place: Place, version: Version, note: Callable[[str], None]) -> None:
+def _replace(folder: Folder, place: ResolvedPath, version: Version, note: Callable[[str], None]) -> None:
     name = new_name()
     note(os.path.join(os.path.dirname(place.path), name))
     try:
@@ -167,7 +167,7 @@ def make_root(roots: Roots, path: str) -> None:
 
 
 @contextlib.contextmanager
-def _told(place: Place, doing: str) -> Iterator[None]:
+def _told(place: ResolvedPath, doing: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:

@@ -12,14 +12,14 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from ...core import events as ev
-from ...core.ipynb.parts import Lines
-from ...core.ipynb.scripts import in_cells, is_notebooks
+from ...core.ipynb.partial_reads import Lines
+from ...core.ipynb.percent_format import in_cells, is_notebooks
 from ...core.records import Content, Diff, Location
 from ...core.snapshot import ToolCall
 
 
 class NotebookCards:
-    """One session's."""
+    """Rewrites the diffs of notebooks in one session's tool calls as cells."""
 
     def __init__(self, cwd: str) -> None:
         self._cwd = cwd

@@ -1,7 +1,7 @@
 """Notebooks for an agent: read without ballast, written by merging; in the page if one has them open.
 
-Knows files and, through an interface, open documents; asks no permission (`hands` does) and knows no
-protocol. Lives on the loop thread; files are touched on others.
+Knows files and, through an interface, open documents; asks no permission (`client_services` does) and
+knows no protocol. Lives on the loop thread; files are touched on others.
 
 A notebook that a page has open is read and changed there, never on disk behind its back. Where nobody can
 tell, it is not written at all. What an agent has seen of each notebook is kept: it is the base of a merge.
@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from ...core.actions import MetadataChange, NotebookWrite
+from ...core.document_protocol import Applied, FileFacts, OpenNotebooks, Stale, State, Unreachable
+from ...core.document_protocol import Failed as PageFailed
 from ...core.events import NoticeGiven
 from ...core.ipynb import (
     Conflict,
@@ -34,17 +36,15 @@ from ...core.ipynb import (
     operations,
     read,
 )
-from ...core.ipynb.parts import Lines, cell_lines, known, lines_of
-from ...core.ipynb.scripts import SUFFIX, script
-from ...core.live import Applied, FileFacts, OpenNotebooks, Stale, State, Unreachable
-from ...core.live import Failed as PageFailed
+from ...core.ipynb.partial_reads import Lines, cell_lines, known, lines_of
+from ...core.ipynb.percent_format import SUFFIX, script
 from ...core.notebook_changes import brought
 from ...core.records import Content, Diff, Text
 from ..threads import on_a_thread
-from .forms import MAX_TEXT
-from .reading import Bytes, read_bytes, read_text
-from .roots import BadRequest, Failed, FileTrouble, NotFound, Place, Refused, Roots, TooLarge, visible
-from .writing import ATTEMPTS, Written, write_bytes
+from .roots import BadRequest, Failed, FileTrouble, NotFound, Refused, ResolvedPath, Roots, TooLarge, visible
+from .text_encoding import MAX_TEXT
+from .text_reader import Bytes, read_bytes, read_text
+from .text_writer import ATTEMPTS, Written, write_bytes
 
 MAX_NOTEBOOK = 512 * 2**20
 """Bytes of a notebook's file: with its images, far more than anyone can work with."""
@@ -60,10 +60,10 @@ SAME_S = 0.002
 
 
 @dataclass(frozen=True, slots=True)
-class There:
+class NotebookState:
     """A notebook as it is now: in a page (`live`), or in a file (`file`; None if there is none)."""
 
-    place: Place
+    place: ResolvedPath
     state: State
     notebook: Notebook | None
     """None: there is nothing, or what is there is no notebook."""
@@ -72,7 +72,7 @@ class There:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class WritePlan:
     """What a write would do."""
 
     action: NotebookWrite
@@ -84,7 +84,7 @@ class Plan:
 
 
 class NotebookFiles:
-    """One session's."""
+    """Reads and writes notebooks for the agent of one session."""
 
     def __init__(
         self,
@@ -113,14 +113,14 @@ class NotebookFiles:
         self.reloaded: set[str] = set()
         """Notebooks whose page followed a change on disk in this turn."""
 
-    async def place_of(self, path: str) -> Place | None:
+    async def place_of(self, path: str) -> ResolvedPath | None:
         """Where a notebook is, if the path names one; raises FileTrouble."""
         place = await on_a_thread(lambda: self._roots.resolve(path))
         return place if is_notebook(place) else None
 
     # ---- reading --------------------------------------------------------------------------------
 
-    async def read(self, place: Place, line: int | None, limit: int | None) -> str:
+    async def read(self, place: ResolvedPath, line: int | None, limit: int | None) -> str:
         """The notebook's text for the agent, or these lines of it; raises FileTrouble."""
         for name, number in (("line", line), ("limit", limit)):
             if number is not None and number < 0:
@@ -140,7 +140,7 @@ class NotebookFiles:
         self.shown(place.asked, await on_a_thread(lambda: cell_lines(view)))
         return text
 
-    async def _view(self, place: Place, notebook: Notebook) -> View:
+    async def _view(self, place: ResolvedPath, notebook: Notebook) -> View:
         try:
             return await on_a_thread(
                 lambda: as_agent_sees(notebook, outputs="raw" if self._raw else "elided")
@@ -148,11 +148,11 @@ class NotebookFiles:
         except Invalid as error:
             raise BadRequest(f"{place.shown}: {error}") from None
 
-    async def _there(self, place: Place, *, reading: bool) -> There:
+    async def _there(self, place: ResolvedPath, *, reading: bool) -> NotebookState:
         state = await self._state_of(place)
         if state == "open" and self.live is not None:
             try:
-                return There(place, state, await self._document(place, self.live), live=True)
+                return NotebookState(place, state, await self._document(place, self.live), live=True)
             except (Unreachable, PageFailed) as error:
                 if not reading:
                     raise _busy(place, error) from None
@@ -165,25 +165,25 @@ class NotebookFiles:
             raise _busy(place, None)
         return await on_a_thread(lambda: self._on_disk(place, state))
 
-    async def _state_of(self, place: Place) -> State:
+    async def _state_of(self, place: ResolvedPath) -> State:
         return "closed" if self.live is None else await self.live.state_of(place.path)
 
-    async def _document(self, place: Place, live: OpenNotebooks) -> Notebook:
+    async def _document(self, place: ResolvedPath, live: OpenNotebooks) -> Notebook:
         data = await live.read(place.path)
         try:
             return await on_a_thread(lambda: read(data))
         except Invalid as error:
             raise PageFailed(f"the open document is no notebook ({error})") from None
 
-    def _on_disk(self, place: Place, state: State) -> There:
+    def _on_disk(self, place: ResolvedPath, state: State) -> NotebookState:
         try:
             file = read_bytes(place, MAX_NOTEBOOK)
         except NotFound:
-            return There(place, state, None)
+            return NotebookState(place, state, None)
         try:
-            return There(place, state, read(file.data), file=file)
+            return NotebookState(place, state, read(file.data), file=file)
         except Invalid:
-            return There(place, state, None, file=file)
+            return NotebookState(place, state, None, file=file)
 
     def _tell_once(self, title: str, description: str) -> None:
         """Agents read the same file again and again; people need to know it once a turn."""
@@ -194,7 +194,7 @@ class NotebookFiles:
             self._told[1].add(title)
             self._tell(NoticeGiven("warning", title, description, source="client"))
 
-    def _remember(self, place: Place, view: View) -> None:
+    def _remember(self, place: ResolvedPath, view: View) -> None:
         self._bases[place.path] = view
         self._bases.move_to_end(place.path)
         while len(self._bases) > BASES:
@@ -202,7 +202,7 @@ class NotebookFiles:
 
     # ---- writing --------------------------------------------------------------------------------
 
-    async def plan(self, place: Place, text: str) -> Plan:
+    async def plan(self, place: ResolvedPath, text: str) -> WritePlan:
         """What a write would do, before anyone is asked; raises FileTrouble if it cannot be."""
         _, protected = self._asker()
         there = await self._there(place, reading=False)
@@ -218,7 +218,7 @@ class NotebookFiles:
         after_script, metadata = script(comparison.after), metadata_changes(comparison)
         return _plan(place, script(notebook), after_script, metadata, drastic(comparison))
 
-    async def text_for_agent(self, place: Place) -> str | None:
+    async def text_for_agent(self, place: ResolvedPath) -> str | None:
         """What the agent would read now, which its edits are meant for; None if there is no notebook."""
         there = await self._there(place, reading=False)
         return None if there.notebook is None else (await self._view(place, there.notebook)).text
@@ -242,7 +242,7 @@ class NotebookFiles:
             self._remember(place, view)
         return view.text
 
-    async def write(self, place: Place, text: str, planned: Plan) -> Written:
+    async def write(self, place: ResolvedPath, text: str, planned: WritePlan) -> Written:
         """Merge again, with what is there by now, and write; a FileTrouble means that nothing was written."""
         _, protected = self._asker()
         for _ in range(ATTEMPTS):
@@ -252,7 +252,9 @@ class NotebookFiles:
                 return done
         raise Refused(f"{place.shown} keeps changing while it is written: read it again, then try again")
 
-    async def _attempt(self, there: There, text: str, protected: str | None, planned: Plan) -> Written | None:
+    async def _attempt(
+        self, there: NotebookState, text: str, protected: str | None, planned: WritePlan
+    ) -> Written | None:
         """None: what is there changed meanwhile."""
         place = there.place
         if there.notebook is None:
@@ -272,7 +274,7 @@ class NotebookFiles:
             self._tell_notes(place, merged)
         return done
 
-    async def _carried_out(self, there: There, merged: Merged) -> Written | None:
+    async def _carried_out(self, there: NotebookState, merged: Merged) -> Written | None:
         """None: what is there changed meanwhile."""
         place, size = there.place, len(merged.data)
         if not merged.changed:
@@ -292,7 +294,7 @@ class NotebookFiles:
         states = (there.notebook.data, merged.data) if there.notebook is not None else None
         return Written(place.path, False, None, "", "utf-8", size, states)
 
-    async def _merged(self, there: There, now: Notebook, text: str, protected: str | None) -> Merged:
+    async def _merged(self, there: NotebookState, now: Notebook, text: str, protected: str | None) -> Merged:
         base = self._bases.get(there.place.path)
         protected = protected if there.live else None  # a copy of the notebook has the same ids
 
@@ -307,20 +309,20 @@ class NotebookFiles:
         except Invalid as error:
             raise BadRequest(f"{there.place.shown}: {error}") from None
 
-    def _tell_conflict(self, place: Place, error: Conflict) -> None:
+    def _tell_conflict(self, place: ResolvedPath, error: Conflict) -> None:
         if error.both_changed:
             title = f"{visible(os.path.basename(place.path))} was not written: you and the agent changed it"
             self._tell_once(
                 title, f"It stays as you have it ({error.places}); the agent is told to read again."
             )
 
-    async def _made(self, place: Place, text: str) -> bytes:
+    async def _made(self, place: ResolvedPath, text: str) -> bytes:
         try:
             return await on_a_thread(lambda: created(text))
         except Invalid as error:
             raise BadRequest(f"{place.shown}: {error}") from None
 
-    def _tell_unrendered(self, place: Place, applied: Applied | None) -> None:
+    def _tell_unrendered(self, place: ResolvedPath, applied: Applied | None) -> None:
         if applied is not None and applied.unrendered:
             name = visible(os.path.basename(place.path))
             count = len(applied.unrendered)
@@ -331,7 +333,7 @@ class NotebookFiles:
                 " run the cell to do so.",
             )
 
-    def _tell_notes(self, place: Place, merged: Merged) -> None:
+    def _tell_notes(self, place: ResolvedPath, merged: Merged) -> None:
         if merged.notes:
             name = visible(os.path.basename(place.path))
             notes = "\n".join(merged.notes)
@@ -367,7 +369,7 @@ class NotebookFiles:
         if place is not None and self.live is not None:
             await self._keep(place, self.live)
 
-    async def _keep(self, place: Place, live: OpenNotebooks) -> None:
+    async def _keep(self, place: ResolvedPath, live: OpenNotebooks) -> None:
         known = await live.known(place.path)
         if known is None or self._before.get(place.path, (b"", None))[1] == known:
             return
@@ -410,7 +412,7 @@ class NotebookFiles:
             title = f"{name} was changed on disk, and the tab has edits that do not go together with that"
             self._tell_once(title, "Neither was overwritten; when the tab is saved, it asks first.")
 
-    async def _followed(self, place: Place, live: OpenNotebooks) -> bool:
+    async def _followed(self, place: ResolvedPath, live: OpenNotebooks) -> bool:
         """Bring what changed on disk into a tab that is not saved; False if both cannot be had."""
         base, known = self._before.get(place.path, (b"", None))
         if known is None or await live.known(place.path) != known:
@@ -436,11 +438,11 @@ class NotebookFiles:
         return True
 
 
-def is_notebook(place: Place) -> bool:
+def is_notebook(place: ResolvedPath) -> bool:
     return any(it.lower().endswith(SUFFIX) for it in (place.asked, place.path))
 
 
-async def _brought(place: Place, source: bytes, target: bytes, now: bytes) -> Merged:
+async def _brought(place: ResolvedPath, source: bytes, target: bytes, now: bytes) -> Merged:
     try:
         return await on_a_thread(lambda: brought(source, target, now))
     except Conflict as error:
@@ -460,25 +462,25 @@ def _is_known(file: Bytes, known: FileFacts) -> bool:
     return abs(told - file.modified) < SAME_S
 
 
-def _busy(place: Place, error: Exception | None) -> Failed:
+def _busy(place: ResolvedPath, error: Exception | None) -> Failed:
     why = f" ({error})" if error is not None and str(error) else ""
     return Failed(f"{place.shown} is open and busy{why}: nothing was written; retry in a moment")
 
 
 def _plan(
-    place: Place,
+    place: ResolvedPath,
     before: str | None,
     after: str,
     metadata: tuple[MetadataChange, ...],
     why: str | None,
     *,
     new: bool = False,
-) -> Plan:
+) -> WritePlan:
     target = None if place.path == place.named else place.path
     size = len(after) + sum(len(it.before or "") + len(it.after or "") for it in metadata)
     if max(len(before or ""), size) > SHOWN_CHARS:
         digest = hashlib.sha256(repr((after, metadata)).encode(errors="surrogatepass")).hexdigest()
         note = f"A notebook with {size:,} characters, too many to show (SHA-256 {digest})"
-        return Plan(NotebookWrite(place.named, target, note=note), Text(note), why, new)
+        return WritePlan(NotebookWrite(place.named, target, note=note), Text(note), why, new)
     action = NotebookWrite(place.named, target, before, after, metadata, why)
-    return Plan(action, Diff(place.asked, after, before), why, new)
+    return WritePlan(action, Diff(place.asked, after, before), why, new)

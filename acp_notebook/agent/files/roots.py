@@ -51,7 +51,7 @@ class FileTrouble(Exception):
 
 
 class BadRequest(FileTrouble):
-    """The request itself cannot be."""
+    """The request itself is not valid."""
 
 
 class Outside(FileTrouble):
@@ -63,7 +63,7 @@ class NotFound(FileTrouble):
 
 
 class Refused(FileTrouble):
-    """What is there is no file for us."""
+    """The path leads to something that is not a regular file, or that agents may not touch."""
 
 
 class NotText(FileTrouble):
@@ -71,11 +71,11 @@ class NotText(FileTrouble):
 
 
 class TooLarge(FileTrouble):
-    """More than one answer may hold."""
+    """The file exceeds the size limit."""
 
 
 class Failed(FileTrouble):
-    """The operating system says no."""
+    """The operating system refused the operation."""
 
 
 def visible(path: str) -> str:
@@ -93,7 +93,7 @@ def _named(char: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ResolvedPath:
     """A path inside a root: no `..` and no symlink was left in it when it was resolved."""
 
     asked: str
@@ -130,7 +130,7 @@ class Roots:
         self._spellings = {folder.rstrip("/"): _real(_checked(folder)) for folder in folders}
         self.folders = tuple(dict.fromkeys(self._spellings.values()))
 
-    def resolve(self, path: str) -> Place:
+    def resolve(self, path: str) -> ResolvedPath:
         """Where the path leads, whether or not there is anything; raises Outside if it leaves the roots."""
         if os.open not in os.supports_dir_fd or not hasattr(os, "O_NOFOLLOW"):
             raise Refused("files are not served on this system (Windows): the agent must use its own tools")
@@ -143,7 +143,7 @@ class Roots:
                 parts = tuple(filter(None, real[len(root) :].split("/")))
                 ends_as_folder = path.rsplit("/", 1)[-1] in ("", ".", "..")
                 is_folder = ends_as_folder or not parts
-                return Place(path, root, parts, is_folder, self._named(path, real))
+                return ResolvedPath(path, root, parts, is_folder, self._named(path, real))
         folders = ", ".join(map(visible, self.folders)) or "none"
         raise Outside(f"{visible(path)} is outside of the session's folders ({folders}): add it to roots=")
 
@@ -174,7 +174,7 @@ class Folder:
 
 
 @contextlib.contextmanager
-def parent_of(place: Place, *, create: bool = False) -> Iterator[Folder]:
+def parent_of(place: ResolvedPath, *, create: bool = False) -> Iterator[Folder]:
     """The folder that the file is in, open; what was created for it goes again if the block fails."""
     if place.folder:
         raise Refused(f"{place.shown} names a folder, not a file: name a file in it")
@@ -198,7 +198,7 @@ def parent_of(place: Place, *, create: bool = False) -> Iterator[Folder]:
             os.close(open_fd)
 
 
-def _step(fd: int, name: str, place: Place, made: list[tuple[int, str]] | None) -> int:
+def _step(fd: int, name: str, place: ResolvedPath, made: list[tuple[int, str]] | None) -> int:
     """One folder down; `made` is the list to note it in if it may be created."""
     try:
         try:
@@ -216,7 +216,7 @@ def _step(fd: int, name: str, place: Place, made: list[tuple[int, str]] | None) 
         raise _no_folder(fd, name, place) from None
 
 
-def _make(fd: int, name: str, place: Place, made: list[tuple[int, str]]) -> None:
+def _make(fd: int, name: str, place: ResolvedPath, made: list[tuple[int, str]]) -> None:
     if len(made) == MAX_NEW_FOLDERS:
         raise Refused(f"{place.shown} needs more than {MAX_NEW_FOLDERS} new folders: create them first")
     try:
@@ -226,14 +226,14 @@ def _make(fd: int, name: str, place: Place, made: list[tuple[int, str]]) -> None
     made.append((fd, name))
 
 
-def _no_folder(fd: int, name: str, place: Place) -> Refused:
+def _no_folder(fd: int, name: str, place: ResolvedPath) -> Refused:
     with contextlib.suppress(OSError):
         if not stat.S_ISLNK(os.stat(name, dir_fd=fd, follow_symlinks=False).st_mode):
             return Refused(f"{place.shown} cannot be: {visible(name)} in it is not a folder")
     return swapped(place)
 
 
-def swapped(place: Place) -> Refused:
+def swapped(place: ResolvedPath) -> Refused:
     return Refused(f"{place.shown} changed while it was opened: try again")
 
 

@@ -32,7 +32,7 @@ CLOSE_ENOUGH = 0.6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class ResolvedCommand:
     """A command that starts an agent, ready to run."""
 
     name: str
@@ -48,7 +48,7 @@ class Found:
     """Where it is started, if not in the session's folder."""
     cwd: str | None = None
     """The session's folder, if none is named."""
-    older: Found | None = None
+    older: ResolvedCommand | None = None
     """The same, as older versions want it."""
     mcp_servers: tuple[str, ...] = ()
     """Names of servers in the user's file that it always gets."""
@@ -80,14 +80,14 @@ def resolve(
     cwd: str = ".",
     own: Mapping[str, OwnAgent] | None = None,
     install: bool = False,
-) -> Found:
+) -> ResolvedCommand:
     """The command; raises AgentNotFound with what to do. `install`: npx or uvx may fetch it."""
     words = _words(agent)
     mine = own or {}
     name = words[0]
     if len(words) == 1:
         if name in BUILT_IN:
-            return Found(name=name, argv=DEMO, how="built in", identity=name)
+            return ResolvedCommand(name=name, argv=DEMO, how="built in", identity=name)
         if name in mine:
             return _own(mine[name], path, cwd, install)
         if (entry := known(name)) is not None:
@@ -96,7 +96,7 @@ def resolve(
     if command is None:
         raise AgentNotFound(_not_found(name, mine))
     argv = (command, *words[1:])
-    return Found(name=os.path.basename(name), argv=argv, how="command", identity=shlex.join(argv))
+    return ResolvedCommand(name=os.path.basename(name), argv=argv, how="command", identity=shlex.join(argv))
 
 
 def demo_environment(base: Mapping[str, str]) -> dict[str, str]:
@@ -116,7 +116,7 @@ def installed(entry: KnownAgent, path: str | None) -> tuple[str, ...] | None:
     return None
 
 
-def _known(entry: KnownAgent, path: str | None, cwd: str, install: bool) -> Found:
+def _known(entry: KnownAgent, path: str | None, cwd: str, install: bool) -> ResolvedCommand:
     argv = installed(entry, path)
     if argv is not None:
         older = _plain(entry, (argv[0], *entry.older), None) if entry.older else None
@@ -128,8 +128,8 @@ def _known(entry: KnownAgent, path: str | None, cwd: str, install: bool) -> Foun
     raise package.missing(found, f"{entry.title} is not installed here. Install it: {entry.install}")
 
 
-def _plain(entry: KnownAgent, argv: tuple[str, ...], older: Found | None) -> Found:
-    return Found(
+def _plain(entry: KnownAgent, argv: tuple[str, ...], older: ResolvedCommand | None) -> ResolvedCommand:
+    return ResolvedCommand(
         name=entry.name,
         argv=argv,
         how="installed",
@@ -149,7 +149,7 @@ class Package:
     command: tuple[str, ...]
     python: str | None = None
 
-    def found(self, launchers: Launchers, cwd: str, env: Mapping[str, str]) -> Found | None:
+    def found(self, launchers: Launchers, cwd: str, env: Mapping[str, str]) -> ResolvedCommand | None:
         if self.npm is not None and launchers.npx is not None:
             argv = through_npx(launchers.npx, self.npm, self.command, cwd)
             folder, how = SAFE_FOLDER, "npx"
@@ -159,9 +159,9 @@ class Package:
         else:
             return None
         identity = shlex.join([how, self.npm or self.pypi or "", *self.command])
-        return Found(name=self.name, argv=argv, how=how, identity=identity, env=env, folder=folder)
+        return ResolvedCommand(name=self.name, argv=argv, how=how, identity=identity, env=env, folder=folder)
 
-    def missing(self, found: Found | None, text: str) -> AgentNotFound:
+    def missing(self, found: ResolvedCommand | None, text: str) -> AgentNotFound:
         if found is not None:
             text += f"\nOr let {found.how} fetch and run it: acp.connect({self.name!r}, install=True)"
             return NeedsInstall(text, name=self.name, way=f"{found.how} {self.npm or self.pypi}")
@@ -177,7 +177,7 @@ class Package:
 # ---- the user's own -----------------------------------------------------------------------------
 
 
-def _own(entry: OwnAgent, path: str | None, cwd: str, install: bool) -> Found:
+def _own(entry: OwnAgent, path: str | None, cwd: str, install: bool) -> ResolvedCommand:
     if entry.by_hand is not None:
         raise AgentNotFound(f"{entry.name}: {entry.by_hand}")
     if entry.npx is not None or entry.uvx is not None:
@@ -189,7 +189,7 @@ def _own(entry: OwnAgent, path: str | None, cwd: str, install: bool) -> Found:
             "which is not on the PATH: install it, or give its whole path"
         )
     argv = (command, *entry.command[1:])
-    return Found(
+    return ResolvedCommand(
         name=entry.name,
         argv=argv,
         how=entry.source,
@@ -201,7 +201,7 @@ def _own(entry: OwnAgent, path: str | None, cwd: str, install: bool) -> Found:
     )
 
 
-def _own_package(entry: OwnAgent, path: str | None, cwd: str, install: bool) -> Found:
+def _own_package(entry: OwnAgent, path: str | None, cwd: str, install: bool) -> ResolvedCommand:
     from dataclasses import replace
 
     package = Package(entry.name, entry.npx, entry.uvx, entry.command)

@@ -20,7 +20,7 @@ SESSION_ID = "{session}"
 
 @dataclass(frozen=True, slots=True)
 class Quirks:
-    """What is done differently."""
+    """What one agent needs that others do not."""
 
     env: Mapping[str, str | None] = field(default_factory=dict)
     """Variables to start it with; None: one that it must not find."""

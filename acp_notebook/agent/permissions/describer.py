@@ -12,9 +12,9 @@ from typing import Protocol
 
 from ...core.actions import Action, Command, NotebookWrite
 from ...core.describe import (
+    CommandContext,
     FileState,
     Phrases,
-    Place,
     WriteClaim,
     claimed_text,
     describe,
@@ -22,12 +22,12 @@ from ...core.describe import (
     with_input,
     write_claims,
 )
-from ...core.ipynb.scripts import SUFFIX
+from ...core.ipynb.percent_format import SUFFIX
 from ...core.mcp_calls import Naming
 from ...core.snapshot import ToolCall
 from ..files import roots as files
 from ..files.notebook_files import NotebookFiles
-from ..files.reading import peek
+from ..files.text_reader import peek
 from ..known_agents.quirks import SESSION_ID, Quirks
 from ..threads import on_a_thread
 
@@ -38,7 +38,7 @@ class Describes(Protocol):
     """What the permission manager asks of a describer."""
 
     @property
-    def place(self) -> Place: ...
+    def place(self) -> CommandContext: ...
 
     @property
     def phrases(self) -> Phrases: ...
@@ -70,10 +70,12 @@ class Describer:
         """The names of the MCP servers that the session was given."""
 
     @property
-    def place(self) -> Place:
+    def place(self) -> CommandContext:
         pairs = self._quirks().harmless_env.items()
         harmless = {name: self._session() if value == SESSION_ID else value for name, value in pairs}
-        return Place(self._roots.folders[0], self._cwd, os.path.realpath, self._environment, harmless)
+        return CommandContext(
+            self._roots.folders[0], self._cwd, os.path.realpath, self._environment, harmless
+        )
 
     @property
     def phrases(self) -> Phrases:
@@ -125,7 +127,7 @@ class Describer:
         return os.path.join(self._roots.folders[0], path)
 
 
-def state_of(place: files.Place) -> FileState:
+def state_of(place: files.ResolvedPath) -> FileState:
     """The file as a write would find it. Blocks; raises FileTrouble where it cannot be looked at."""
     target = None if place.path == place.named else place.path
     return FileState(place.named, target, peek(place), os.path.lexists(place.path))

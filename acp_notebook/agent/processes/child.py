@@ -15,9 +15,9 @@ from collections.abc import Callable, Collection
 
 from .command import Command
 from .direct import Direct
-from .ending import pauses
 from .guardian import Table, Tree, snapshot, start_of
 from .supervised import NotSupervised, Supervised
+from .terminate import pauses
 
 __all__ = ["Child", "Command", "kill_now", "spawn"]
 

@@ -2,7 +2,7 @@
 
 Knows nothing of the package (standard library only: the guardian is this very file, run isolated), nothing
 of pipes or protocols, and never who else runs on the machine: what is not provably a relative of the agent
-is not touched. `guard.py` starts the script; `process.py` uses `Tree` by itself.
+is not touched. `guardian_client.py` starts the script; `process_transport.py` uses `Tree` by itself.
 
 Who is a relative
 -----------------

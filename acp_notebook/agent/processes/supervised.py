@@ -16,8 +16,8 @@ from collections.abc import Callable
 from typing import IO, Literal, NamedTuple
 
 from .command import Command
-from .guard import guardian
 from .guardian import MARKER
+from .guardian_client import guardian
 from .supervisor import LENGTH, Request
 
 ANSWER_S = 10.0

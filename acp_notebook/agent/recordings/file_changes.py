@@ -128,20 +128,20 @@ class FileChangesWriter:
         return {"base64": Raw(b'"%s"' % encoded)} | rights
 
 
-def read(deed: dict[str, Any], real: Callable[[str], str]) -> RecordedTurn:
+def read(action: dict[str, Any], real: Callable[[str], str]) -> RecordedTurn:
     """`real`: where a path of the session's is. What makes no sense is left out, or said to be unreadable."""
-    files = (_read_file(it, real) for it in _dicts(deed.get("files")))
+    files = (_read_file(it, real) for it in _dicts(action.get("files")))
     missing = {
         real(it["path"]): str(it.get("why"))
-        for it in _dicts(deed.get("missing"))
+        for it in _dicts(action.get("missing"))
         if isinstance(it.get("path"), str)
     }
     return RecordedTurn(
         tuple(it for it in files if it is not None),
-        tuple(_texts(deed.get("notes"))),
+        tuple(_texts(action.get("notes"))),
         missing,
-        frozenset(map(real, _texts(deed.get("emptied")))),
-        frozenset(map(real, _texts(deed.get("filled")))),
+        frozenset(map(real, _texts(action.get("emptied")))),
+        frozenset(map(real, _texts(action.get("filled")))),
     )
 
 

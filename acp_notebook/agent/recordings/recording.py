@@ -114,9 +114,9 @@ class Recorder:
             if self._half_size > jsonrpc.MAX_LINE:
                 self._line_ended()
 
-    def did(self, deed: dict[str, Any]) -> None:
-        self._had_session = self._had_session or deed.get("what") == "folders"
-        self._keep({"t": self._now(), "dir": "did", "msg": self._redactor.clean(deed)})
+    def record_action(self, action: dict[str, Any]) -> None:
+        self._had_session = self._had_session or action.get("what") == "folders"
+        self._keep({"t": self._now(), "dir": "did", "msg": self._redactor.clean(action)})
 
     def ended(self) -> None:
         """What the agent left unfinished is a line of its own, not the beginning of the next agent's."""
@@ -224,8 +224,8 @@ def entry_of(line: dict[str, Any], number: int = 0) -> Entry | None:
     match line:
         case {"dir": "c2a" | "a2c" as direction, "msg": message}:
             return Entry(direction, message, _seconds(line), number=number)
-        case {"dir": "did", "msg": {"what": str()} as deed}:
-            return Entry("did", deed, _seconds(line), number=number)
+        case {"dir": "did", "msg": {"what": str()} as action}:
+            return Entry("did", action, _seconds(line), number=number)
         case {"dir": "a2c", "line": str(text)}:
             return Entry("a2c", None, _seconds(line), text, number)
     return None

@@ -3,7 +3,7 @@
 Knows as much of the protocol as it takes to keep step. The recorded agent speaks until the recording has
 the client ask, answer or do something; then it waits for the client to do so. Requests and answers are
 compared; what differs ends the replay with an error that shows both. What people
-and commands did is told in their place (`stand_ins`); nothing is run. Files are written by the client's own
+and commands did is told in their place (`responders`); nothing is run. Files are written by the client's own
 hands, as any agent's.
 """
 
@@ -17,11 +17,11 @@ from typing import Any
 import msgspec
 
 from ..transport import CLOSED, Ended, Ending, Receive
-from . import deeds, file_changes
+from . import client_actions, file_changes
 from .recording import Entry, Recording
 from .replay_difference import Match, answer_difference, request_difference, what
+from .replay_responders import ReplayResponders, Requests
 from .replay_script import Script, key, method, params
-from .stand_ins import Requests, StandIns
 
 GRACE_S = 2.0
 """How long what the recording has next may take when something else came before it: the program may do it in
@@ -48,7 +48,7 @@ class Replay:
         self.script = Script(recording, home)
         self.scratch = scratch is not None
         """Whether it is played in folders of its own."""
-        self.stand_ins = StandIns(self.script, scratch)
+        self.responders = ReplayResponders(self.script, scratch)
         self.stop: Callable[[str], None] = lambda session: None
         """Presses the stop button of a session."""
         self._match = match
@@ -65,7 +65,7 @@ class Replay:
         self._unanswered: dict[str, str] = {}
         self._open: Requests = {}
         self._answered: Counter[str] = Counter()
-        self._deeds: Counter[tuple[Any, ...]] = Counter()
+        self._actions: Counter[tuple[Any, ...]] = Counter()
         self._broken: Ending | None = None
         self._poked = False
         self._timer: asyncio.TimerHandle | None = None
@@ -79,7 +79,7 @@ class Replay:
     def attach(self, receive: Receive, ended: Ended) -> None:
         self._receive, self._ended = receive, ended
         self._inbox, self._ids, self._unanswered = [], {}, {}
-        self._open = self.stand_ins.open = {}
+        self._open = self.responders.open = {}
         self._initialized = False
         if self._connections:
             self.script.next_connection()
@@ -122,10 +122,10 @@ class Replay:
 
     def close(self) -> None: ...
 
-    def did(self, deed: deeds.Deed) -> None:
-        if deed["what"] == "folders":
-            self.script.opened(deed["cwd"], deed["roots"])
-        self._deeds[deeds.key(deed)] += 1
+    def record_action(self, action: client_actions.ClientAction) -> None:
+        if action["what"] == "folders":
+            self.script.opened(action["cwd"], action["roots"])
+        self._actions[client_actions.key(action)] += 1
         self._poke()
 
     def changed(
@@ -191,7 +191,7 @@ class Replay:
         if isinstance(message, dict) and "id" in message:
             if "method" in message:
                 self._open[key(message)] = message, answer
-                self.stand_ins.provide(message, answer)
+                self.responders.provide(message, answer)
             else:
                 if key(message) in self._skipped:
                     self._skipped.discard(key(message))
@@ -238,16 +238,16 @@ class Replay:
                 return True
         return "session/prompt" not in self._unanswered.values()
 
-    def _done(self, deed: deeds.Deed) -> bool:
+    def _done(self, action: client_actions.ClientAction) -> bool:
         """Whether the client has done this, or it is told in the place of those who did."""
-        match deed["what"]:
-            case "output" | "terminal" if deeds.is_told(deed):
-                self.stand_ins.tell(deed)
+        match action["what"]:
+            case "output" | "terminal" if client_actions.is_told(action):
+                self.responders.tell(action)
                 return True
             case "asked" | "settled" | "form" | "filled" | "card" | "terminal":
-                if not self._deeds[deeds.key(deed)]:
+                if not self._actions[client_actions.key(action)]:
                     return False
-                self._deeds[deeds.key(deed)] -= 1
+                self._actions[client_actions.key(action)] -= 1
                 return True
             case "closed":
                 return False
@@ -296,7 +296,9 @@ class Replay:
 
     def _early(self, entry: Entry) -> float:
         """How many seconds this is ahead of its time; what the client does has no time of its own."""
-        its_own = entry.direction == "a2c" or (entry.direction == "did" and deeds.is_told(entry.message))
+        its_own = entry.direction == "a2c" or (
+            entry.direction == "did" and client_actions.is_told(entry.message)
+        )
         if self._speed is None or not its_own:
             return 0.0
         then, since = self._clock
@@ -411,11 +413,11 @@ def _is_waited_for(entry: Entry) -> bool:
     return method(entry) == "session/cancel"
 
 
-def _ending(deed: deeds.Deed, ids: dict[str, Any]) -> Ending:
-    code, stderr = deed.get("exit_code"), deed.get("stderr")
-    untaken = [ids.get(key({"id": it})) for it in deed.get("untaken") or ()]
+def _ending(action: client_actions.ClientAction, ids: dict[str, Any]) -> Ending:
+    code, stderr = action.get("exit_code"), action.get("stderr")
+    untaken = [ids.get(key({"id": it})) for it in action.get("untaken") or ()]
     return Ending(
-        str(deed.get("reason")),
+        str(action.get("reason")),
         code if isinstance(code, int) else None,
         stderr if isinstance(stderr, str) else "",
         untaken=tuple(it for it in untaken if isinstance(it, int)),

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ...core.relocation import Relocation
+from ...core.path_mapping import PathMapping
 from ..known_agents import quirks
 from .recording import Entry, Recording
 
@@ -48,7 +48,7 @@ class Script:
         self.quirks = _quirks(recording)
         """Of the agent that was recorded."""
         self._relocate()
-        self.agent = Relocation(self._folders).value(recording.agent)
+        self.agent = PathMapping(self._folders).value(recording.agent)
 
     # ---- where it stands ------------------------------------------------------------------------
 
@@ -93,7 +93,7 @@ class Script:
             self._relocate()
 
     def _relocate(self) -> None:
-        self._entries = relocated(self._recorded, Relocation(self._folders))
+        self._entries = relocated(self._recorded, PathMapping(self._folders))
         self._befores = _befores(self._entries[self._at :])
 
     # ---- what is known of what comes ------------------------------------------------------------
@@ -130,7 +130,7 @@ class Script:
         return (True, known.popleft()) if known else (False, None)
 
 
-def relocated(entries: Sequence[Entry], relocation: Relocation) -> tuple[Entry, ...]:
+def relocated(entries: Sequence[Entry], relocation: PathMapping) -> tuple[Entry, ...]:
     """All of it in the words of another place, also a path that came in several chunks."""
     if not relocation.moves:
         return tuple(entries)
@@ -204,12 +204,12 @@ def _answers(entries: Sequence[Entry]) -> dict[int, int]:
 def _settled(entries: Sequence[Entry]) -> dict[tuple[str, str], deque[dict[str, Any]]]:
     tools: dict[tuple[str, str], str] = {}
     found: dict[tuple[str, str], deque[dict[str, Any]]] = defaultdict(deque)
-    for deed in (entry.message for entry in entries if entry.direction == "did"):
-        question = (str(deed.get("session")), str(deed.get("id")))
-        if deed["what"] == "asked":
-            tools[question] = str(deed.get("tool"))
-        elif deed["what"] == "settled" and question in tools:
-            found[question[0], tools[question]].append(deed)
+    for action in (entry.message for entry in entries if entry.direction == "did"):
+        question = (str(action.get("session")), str(action.get("id")))
+        if action["what"] == "asked":
+            tools[question] = str(action.get("tool"))
+        elif action["what"] == "settled" and question in tools:
+            found[question[0], tools[question]].append(action)
     return found
 
 
@@ -220,9 +220,9 @@ def _filled(entries: Sequence[Entry]) -> dict[tuple[str, str], dict[str, Any]]:
 
 def _befores(entries: Sequence[Entry]) -> dict[str, deque[str | None]]:
     found: dict[str, deque[str | None]] = defaultdict(deque)
-    for deed in (entry.message for entry in entries if entry.direction == "did"):
-        if deed["what"] == "before":
-            found[str(deed.get("path"))].append(deed.get("text"))
+    for action in (entry.message for entry in entries if entry.direction == "did"):
+        if action["what"] == "before":
+            found[str(action.get("path"))].append(action.get("text"))
     return found
 
 

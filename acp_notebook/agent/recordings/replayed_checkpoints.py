@@ -29,7 +29,7 @@ Tells = Callable[[int], RecordedTurn | None]
 
 
 class ReplayedCheckpoints:
-    """Of one session."""
+    """Stands in for the checkpoints of a replayed session: writes the recorded changes."""
 
     def __init__(self, roots: Roots, tells: Tells, *, scratch: bool) -> None:
         """`scratch`: the folders are ours, and what was recorded counts; else what is there does."""

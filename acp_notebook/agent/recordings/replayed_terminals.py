@@ -18,7 +18,7 @@ from ..terminals.session_terminals import Terminals, TerminalTrouble, UnknownTer
 from ..terminals.terminal import Changed, Exit, Terminal
 
 if TYPE_CHECKING:
-    from .stand_ins import StandIns
+    from .replay_responders import ReplayResponders
 
 END_S = 1.0
 """A command that is ended here gets this long for its recorded end to be told."""
@@ -45,14 +45,14 @@ class ReplayedTerminal:
         self._changed = changed
         self._ends_later = ends_later
 
-    def told(self, deed: dict[str, Any]) -> None:
-        match deed:
+    def told(self, action: dict[str, Any]) -> None:
+        match action:
             case {"what": "output", "text": str(text)}:
-                self._wrote(text, int(deed.get("dropped") or 0))
+                self._wrote(text, int(action.get("dropped") or 0))
             case {"what": "terminal"}:
-                self._ended(deed.get("exit_code"), deed.get("signal"), str(deed.get("status")))
+                self._ended(action.get("exit_code"), action.get("signal"), str(action.get("status")))
             case {"what": "answer"}:
-                self._answered(deed)
+                self._answered(action)
 
     def _wrote(self, text: str, dropped: int = 0) -> None:
         self._output.feed(text.encode(errors="replace"))
@@ -89,9 +89,9 @@ class ReplayedTerminal:
 
 
 class ReplayedTerminals:
-    """One session's."""
+    """Shows the recorded terminals of one session; nothing is run."""
 
-    def __init__(self, others: StandIns, session: Callable[[], str], changed: Changed) -> None:
+    def __init__(self, others: ReplayResponders, session: Callable[[], str], changed: Changed) -> None:
         self._others = others
         self._session = session
         self._changed = changed

@@ -29,7 +29,7 @@ Entry = dict[str, Any]
 
 
 class SplitSecrets:
-    """One recording's."""
+    """Removes secrets that reach a recording in several chunks."""
 
     def __init__(self, redactor: Redactor) -> None:
         self._redactor = redactor

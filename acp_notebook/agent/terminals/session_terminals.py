@@ -16,7 +16,7 @@ from functools import partial
 
 from ...core.events import TerminalChanged
 from ..processes.child import Command, kill_now
-from ..processes.ending import Ender
+from ..processes.terminate import Terminator
 from . import terminal as one
 from .output import bounded
 from .terminal import Changed, Exit, Terminal
@@ -55,7 +55,7 @@ class Terminals:
         """The usable ones, and those that were released but have not ended yet."""
         self._ids: set[str] = set()
         self._closed = False
-        self._ender = Ender(one.TERM_GRACE_S, one.KILL_S)
+        self._ender = Terminator(one.TERM_GRACE_S, one.KILL_S)
 
     def create(
         self,

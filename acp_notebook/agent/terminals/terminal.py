@@ -18,10 +18,10 @@ from typing import NamedTuple
 
 from ...core.events import TerminalChanged, TerminalOutput
 from ..processes.child import Child, Command
-from ..processes.ending import Ender
-from ..processes.guard import guardian
 from ..processes.guardian import new_token
+from ..processes.guardian_client import guardian
 from ..processes.pipes import ReadPipe
+from ..processes.terminate import Terminator
 from .output import Batch, Output
 
 TERM_GRACE_S = 1.0
@@ -58,7 +58,14 @@ class Terminal:
     """A started command; made by `Terminals.create`, which also says who may use it."""
 
     def __init__(
-        self, id: str, command: Command, shown: str, limit: int, turn: object, ender: Ender, changed: Changed
+        self,
+        id: str,
+        command: Command,
+        shown: str,
+        limit: int,
+        turn: object,
+        ender: Terminator,
+        changed: Changed,
     ) -> None:
         """Starts it; raises OSError."""
         self.id = id

@@ -22,7 +22,7 @@ from ...errors import UsageError
 from ..files.blob_store import BlobRef, BlobStore, Full
 from ..files.file_state import read_state
 from ..files.roots import FileTrouble, Roots
-from ..files.writing import Written
+from ..files.text_writer import Written
 from ..recordings.file_changes import FileChangesWriter
 from ..threads import on_a_thread
 from . import checkpoints
@@ -189,7 +189,7 @@ class ChangeTracker:
 
     async def _saved_by_pages(self, finds: Sequence[Find]) -> frozenset[str]:
         """Notebooks that are as their page saved them: that is no change of the agent's."""
-        notebooks = self._conversation.hands.notebooks
+        notebooks = self._conversation.services.notebooks
         found = [it.path for it in finds if is_notebook(it.path) and not it.saved]
         return frozenset([path for path in found if await notebooks.is_saved_by_page(path)])
 
@@ -213,7 +213,7 @@ class ChangeTracker:
             return
         writer = FileChangesWriter(host.launch.redactor, self.spelled)
         folders = (marks.empty, empty)
-        host.did(
+        host.record_action(
             await on_a_thread(lambda: writer.entry(session, marks.turn, files, notes, marks.missing, folders))
         )
 

@@ -39,7 +39,7 @@ LATE = "it was not ready in time"
 class Marks:
     """The checkpoints before a turn. `missing`: folders without one, and why."""
 
-    marks: dict[Folder, Checkpoint] = field(default_factory=dict)
+    marks: dict[FolderCheckpoints, Checkpoint] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)
     turn: int = 0
     """The number of the turn in its session, from 1."""
@@ -53,7 +53,7 @@ class Marks:
         return self.filled.union(*(mark.empty for mark in self.marks.values()))
 
 
-class Folder:
+class FolderCheckpoints:
     """One folder of the session. A checkpoint that is being made is not started twice."""
 
     def __init__(self, path: str) -> None:
@@ -145,7 +145,7 @@ class Checkpoints:
 
     def __init__(self, folders: Sequence[str]) -> None:
         outer = [it for it in folders if not any(_below(it, other) for other in folders if other != it)]
-        self._folders = [Folder(path) for path in dict.fromkeys(outer)]
+        self._folders = [FolderCheckpoints(path) for path in dict.fromkeys(outer)]
 
     @property
     def states(self) -> dict[str, str]:
@@ -180,7 +180,7 @@ class Checkpoints:
                 marks.missing.setdefault(folder.path, LATE)
         return marks
 
-    async def _before(self, folder: Folder, marks: Marks) -> None:
+    async def _before(self, folder: FolderCheckpoints, marks: Marks) -> None:
         try:
             marks.marks[folder] = await folder.fresh_mark()
         except CheckpointUnavailable as error:
@@ -218,7 +218,7 @@ class Checkpoints:
 
 
 def _pass_on(
-    folder: Folder, before: Checkpoint, after: Checkpoint, keep: Callable[[PathChange], None]
+    folder: FolderCheckpoints, before: Checkpoint, after: Checkpoint, keep: Callable[[PathChange], None]
 ) -> None:
     for found in folder.compare(before, after):
         keep(found)

@@ -17,8 +17,8 @@ from functools import cache
 from pathlib import Path
 from typing import IO
 
-from ..processes.guard import guardian
 from ..processes.guardian import MARKER, new_token
+from ..processes.guardian_client import guardian
 
 OURS_S = 20.0
 """For a scan of a tree that is known: a second for 100,000 files; more on a sleeping network disk."""

@@ -149,7 +149,7 @@ class UndoExecutor:
 
     async def _is_open(self, change: Change) -> bool:
         """In a page, which then changes it."""
-        notebooks = self._conversation.hands.notebooks
+        notebooks = self._conversation.services.notebooks
         return (
             notebooks.live is not None and is_notebook(change.path) and await notebooks.is_open(change.path)
         )
@@ -176,7 +176,7 @@ class UndoExecutor:
             source, target = await on_a_thread(lambda: self._restorer.states(change, job.wanted))
             if source is None or target is None or change.moved_from is not None:
                 return "it is open in a page: close it there first"
-            await self._conversation.hands.notebooks.bring(change.path, source.data, target.data)
+            await self._conversation.services.notebooks.bring(change.path, source.data, target.data)
         except FileTrouble as error:
             return str(error)
         return None

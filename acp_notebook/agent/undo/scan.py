@@ -161,7 +161,7 @@ def empty_below(path: str, top: str) -> list[str]:
 
 @dataclass
 class ScanResult:
-    """What a look found."""
+    """What a scan found."""
 
     tree: str = ""
     touched: list[str] = field(default_factory=list)

@@ -11,10 +11,10 @@ from ..actions import Action, Command, Details, Fetch, FileAccess, McpCall, Note
 from ..changes import unified_diff
 from ..visible import marked
 from .blocks import Block, Code, Line
-from .words import Words
+from .escaping import Escaper
 
 
-def action_blocks(actions: Sequence[Action], words: Words) -> Iterator[Block]:
+def action_blocks(actions: Sequence[Action], words: Escaper) -> Iterator[Block]:
     for action in actions:
         match action:
             case Command():
@@ -34,7 +34,7 @@ def action_blocks(actions: Sequence[Action], words: Words) -> Iterator[Block]:
                     yield Code(marked(action.input), "json")
 
 
-def _command(action: Command, words: Words) -> Iterator[Block]:
+def _command(action: Command, words: Escaper) -> Iterator[Block]:
     yield Line("Run:")
     yield Code(marked(action.line))
     yield Line("In:", words.path(action.cwd))
@@ -42,7 +42,7 @@ def _command(action: Command, words: Words) -> Iterator[Block]:
         yield Line("With:", words.line(f"{name}={value}"))
 
 
-def _write(action: Write | NotebookWrite, words: Words) -> Iterator[Block]:
+def _write(action: Write | NotebookWrite, words: Escaper) -> Iterator[Block]:
     new = isinstance(action, Write) and action.old_text is None and action.note is None
     yield Line("New file:" if new else "Write:", _path(action, words))
     if action.note:
@@ -62,12 +62,12 @@ def _write(action: Write | NotebookWrite, words: Words) -> Iterator[Block]:
             )
 
 
-def _path(action: Write | NotebookWrite | FileAccess, words: Words) -> str:
+def _path(action: Write | NotebookWrite | FileAccess, words: Escaper) -> str:
     shown = words.path(action.path)
     return shown if action.target is None else f"{shown} → {words.path(action.target)}"
 
 
-def extras(actions: Sequence[Action], words: Words) -> str:
+def extras(actions: Sequence[Action], words: Escaper) -> str:
     """What the title of a call does not say: another folder, an environment, where a link leads."""
     found: list[str] = []
     for action in actions:

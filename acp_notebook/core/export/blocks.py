@@ -1,6 +1,6 @@
 """What a document is made of, between the items of a snapshot and the three ways to write them.
 
-Knows no items and no markup. Every string here is readable text (`words` has made it so) and none is
+Knows no items and no markup. Every string here is readable text (`escaping` has made it so) and none is
 escaped: that is each writer's own task.
 """
 

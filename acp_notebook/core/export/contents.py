@@ -27,7 +27,7 @@ from ..records import (
 from ..snapshot import TerminalRun
 from .blocks import Block, Code, Fold, Line, Link, Media, Prose
 from .bounds import bounded, pretty_json, shortened, size
-from .words import Words
+from .escaping import Escaper
 
 FOR_THE_MODEL = "For the model only"
 
@@ -45,7 +45,7 @@ _BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}")
 _FENCE = re.compile(r"(`{3,}+|~{3,}+)[^\n`]*+\n")
 
 
-def message_blocks(content: Iterable[Content], words: Words, *, breaks: bool = False) -> tuple[Block, ...]:
+def message_blocks(content: Iterable[Content], words: Escaper, *, breaks: bool = False) -> tuple[Block, ...]:
     """A message's content: its text is markdown, and text in several pieces is one text."""
     blocks: list[Block] = []
     for (is_text, hidden), run in groupby(
@@ -63,7 +63,7 @@ def message_blocks(content: Iterable[Content], words: Words, *, breaks: bool = F
 
 
 def tool_blocks(
-    content: Iterable[Content], words: Words, terminals: Mapping[str, TerminalRun] = MappingProxyType({})
+    content: Iterable[Content], words: Escaper, terminals: Mapping[str, TerminalRun] = MappingProxyType({})
 ) -> tuple[Block, ...]:
     """A tool call's content: its text is output, its terminals are those that ran."""
     blocks: list[Block] = []
@@ -73,7 +73,7 @@ def tool_blocks(
     return tuple(blocks)
 
 
-def terminal_blocks(ran: TerminalRun, words: Words) -> Iterator[Block]:
+def terminal_blocks(ran: TerminalRun, words: Escaper) -> Iterator[Block]:
     """A command, its output as a screen would show it in the end, and its exit."""
     yield Line("$", words.line(ran.command))
     lines = words.code(_overwritten(ran.output)).rstrip("\n").split("\n")
@@ -91,7 +91,7 @@ def _overwritten(text: str) -> str:
     return "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n"))
 
 
-def _exit(ran: TerminalRun, words: Words) -> str:
+def _exit(ran: TerminalRun, words: Escaper) -> str:
     if ran.status == "running":
         return "still running"
     if ran.signal:
@@ -99,7 +99,7 @@ def _exit(ran: TerminalRun, words: Words) -> str:
     return words.line(ran.status) if ran.exit_code is None else f"exit code {ran.exit_code}"
 
 
-def code_block(text: str, words: Words) -> Iterator[Block]:
+def code_block(text: str, words: Escaper) -> Iterator[Block]:
     """Output as it is, out of the fence that many agents put around it."""
     text = _unfenced(words.code(text).strip("\n"))
     if text.strip():
@@ -115,11 +115,11 @@ def _unfenced(text: str) -> str:
     return text if fence[1] in body else body
 
 
-def json_block(value: Json, words: Words) -> Code:
+def json_block(value: Json, words: Escaper) -> Code:
     return Code(words.code(pretty_json(value)), "json")
 
 
-def _blocks(block: Content, words: Words) -> Iterator[Block]:
+def _blocks(block: Content, words: Escaper) -> Iterator[Block]:
     match block:
         case Text(text):
             yield from code_block(text, words)
@@ -137,7 +137,7 @@ def _blocks(block: Content, words: Words) -> Iterator[Block]:
             yield Fold("Unknown content", (json_block(raw, words),))
 
 
-def _media(block: Image | Audio, words: Words) -> Block:
+def _media(block: Image | Audio, words: Escaper) -> Block:
     data = "".join(block.data.split())
     note = _data_note(block.type, block.mime_type, data, words)
     mime_type = block.mime_type.strip().lower()
@@ -147,7 +147,7 @@ def _media(block: Image | Audio, words: Words) -> Block:
     return Line("", note)
 
 
-def _data_note(what: str, mime_type: str | None, data: str, words: Words) -> str:
+def _data_note(what: str, mime_type: str | None, data: str, words: Escaper) -> str:
     count = len(data) * 3 // 4 - data[-2:].count("=")
     kind = f"{words.line(mime_type)}, " if mime_type else ""
     return f"{what} ({kind}{size(max(count, 0))})"
@@ -157,7 +157,7 @@ def is_base64(data: str) -> bool:
     return len(data) % 4 == 0 and _BASE64.fullmatch(data) is not None
 
 
-def _link(block: ResourceLink, words: Words) -> Link:
+def _link(block: ResourceLink, words: Escaper) -> Link:
     uri = words.path(block.uri)
     label = words.line(block.title or block.name) or uri
     notes = [words.line(block.description or ""), words.line(block.mime_type or "")]
@@ -166,7 +166,7 @@ def _link(block: ResourceLink, words: Words) -> Link:
     return Link(uri, label, ", ".join(note for note in notes if note))
 
 
-def _resource(block: Resource, words: Words) -> Block:
+def _resource(block: Resource, words: Escaper) -> Block:
     name = words.path(block.uri)
     if block.text is None:
         note = _data_note("data", block.mime_type, block.blob or "", words)
@@ -175,7 +175,7 @@ def _resource(block: Resource, words: Words) -> Block:
     return Fold(f"Resource {name}", (Code(text),) if text.strip() else ())
 
 
-def _diff(block: Diff, words: Words) -> Iterator[Block]:
+def _diff(block: Diff, words: Escaper) -> Iterator[Block]:
     old, new = _same_newlines(block.old_text, block.new_text)
     lines = unified_diff(None if old is None else words.exact(old), words.exact(new))
     label = "New file" if old is None else "Changed" if lines else "Unchanged"

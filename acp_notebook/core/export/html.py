@@ -13,11 +13,11 @@ from itertools import groupby
 
 from ..snapshot import Item
 from .blocks import Block, Check, Checklist, Code, Fold, Line, Link, Media, Prose, Quote, Tool
-from .cut import Piece, fitted
+from .escaping import Escaper
 from .links import is_link
+from .markdown_html import PRE, pre, render
 from .outline import outline
-from .prose import PRE, pre, render
-from .words import Words
+from .truncate import Piece, fitted
 
 _BOX = "overflow:hidden"
 
@@ -47,7 +47,7 @@ def to_html(
     items: Sequence[Item], *, cwd: str | None = None, title: str | None = None, max_bytes: int | None = None
 ) -> str:
     """The items as one `<div>`. Over `max_bytes`, the oldest details are left out, then the oldest parts."""
-    words = Words(cwd)
+    words = Escaper(cwd)
     head = f"<p><strong>{escape(words.line(title))}</strong></p>\n" if title else ""
     start, end = f'<div class="acp-transcript">\n{head}', "</div>"
     blocks = list(outline(items, words))

@@ -1,6 +1,6 @@
 """Blocks -> markdown without any HTML of ours, or of anyone's: quotes, code blocks, lists.
 
-Knows no items. Foreign markdown goes through `guard`; all else is escaped or stands in code.
+Knows no items. Foreign markdown goes through `markdown_safety`; all else is escaped or stands in code.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from collections.abc import Iterable, Sequence
 
 from ..snapshot import Item
 from .blocks import Block, Check, Checklist, Code, Fold, Line, Link, Media, Prose, Quote, Tool
-from .guard import fenced, guarded
+from .escaping import Escaper
 from .links import is_link
+from .markdown_safety import fenced, guarded
 from .outline import outline
-from .words import Words
 
 IMAGE_CHARS = 100_000
 """Of an image in the text itself: beyond, an editor or a diff of the file gets slow."""
@@ -25,7 +25,7 @@ _TICKS = re.compile(r"`+")
 
 def to_markdown(items: Sequence[Item], *, cwd: str | None = None, title: str | None = None) -> str:
     """The items as a markdown document."""
-    words = Words(cwd)
+    words = Escaper(cwd)
     head = [f"# {_plain(words.line(title))}"] if title else []
     return "\n\n".join([*head, *map(_markup, outline(items, words))]) + "\n"
 

@@ -30,7 +30,7 @@ from .actions import action_blocks, extras
 from .blocks import Block, Check, Checklist, Code, Fold, Line, Link, Prose, Quote, Tool
 from .bounds import bounded, shortened
 from .contents import DIFF_LINES, code_block, json_block, message_blocks, terminal_blocks, tool_blocks
-from .words import Words
+from .escaping import Escaper
 
 ALSO = "Also changed during this turn:"
 
@@ -45,7 +45,7 @@ _STOPPED = {
 }
 
 
-def outline(items: Sequence[Item], words: Words) -> Iterator[Block]:
+def outline(items: Sequence[Item], words: Escaper) -> Iterator[Block]:
     """The blocks of a conversation, or of a part of it."""
     about = _About(items, words)
     turn: TurnStart | None = None
@@ -75,7 +75,7 @@ def _changes_last(items: Sequence[Item]) -> Iterator[Item]:
 class _About:
     """What items say of other items: the titles of tool calls, the terminals that are shown in one."""
 
-    def __init__(self, items: Sequence[Item], words: Words) -> None:
+    def __init__(self, items: Sequence[Item], words: Escaper) -> None:
         tools = [item for item in items if isinstance(item, ToolCall)]
         self.titles = {tool.key: _title(tool, words) for tool in tools}
         self.terminals = {item.id: item for item in items if isinstance(item, TerminalRun)}
@@ -86,7 +86,7 @@ class _About:
         self.in_tools = {it.terminal_id for tool in tools for it in tool.content if isinstance(it, Terminal)}
 
 
-def _item(item: Item, about: _About, words: Words) -> Iterator[Block]:
+def _item(item: Item, about: _About, words: Escaper) -> Iterator[Block]:
     match item:
         case TurnStart():
             yield _user(item, words)
@@ -116,11 +116,11 @@ def _item(item: Item, about: _About, words: Words) -> Iterator[Block]:
             yield Fold(f"Unknown message: {words.line(item.what)}", (json_block(item.content, words),))
 
 
-def _user(turn: TurnStart, words: Words) -> Quote:
+def _user(turn: TurnStart, words: Escaper) -> Quote:
     return Quote("You", message_blocks(turn.prompt, words, breaks=True))
 
 
-def _message(message: Message, words: Words) -> Iterator[Block]:
+def _message(message: Message, words: Escaper) -> Iterator[Block]:
     said = message_blocks(message.content, words, breaks=message.role == "user")
     if not said:
         return
@@ -138,7 +138,7 @@ def _message(message: Message, words: Words) -> Iterator[Block]:
 # ---- tool calls -----------------------------------------------------------------------------
 
 
-def _title(tool: ToolCall, words: Words) -> str:
+def _title(tool: ToolCall, words: Escaper) -> str:
     title = words.line(tool.title)
     # Many agents put a command between backticks; the writers mark it as code anyway.
     if len(title) > 2 and title[0] == title[-1] == "`" and "`" not in title[1:-1]:
@@ -146,7 +146,7 @@ def _title(tool: ToolCall, words: Words) -> str:
     return title or words.line(tool.name or "") or "(untitled)"
 
 
-def _tool(tool: ToolCall, terminals: Mapping[str, TerminalRun], words: Words) -> Tool:
+def _tool(tool: ToolCall, terminals: Mapping[str, TerminalRun], words: Escaper) -> Tool:
     title = _title(tool, words)
     blocks: tuple[Block, ...] = ()
     if len(title) > TITLE_CHARS or "\n" in tool.title.strip():
@@ -173,19 +173,19 @@ def _cut(title: str) -> str:
     return title if len(title) <= TITLE_CHARS else title[:TITLE_CHARS] + "…"
 
 
-def _places(locations: Sequence[Location], words: Words) -> str:
+def _places(locations: Sequence[Location], words: Escaper) -> str:
     shown = (words.path(at.path) + ("" if at.line is None else f":{at.line}") for at in locations)
     return ", ".join(dict.fromkeys(shown))
 
 
-def _word(name: str, words: Words) -> str:
+def _word(name: str, words: Escaper) -> str:
     return words.line(name).replace("_", " ") or "unknown"
 
 
 # ---- plans and questions ----------------------------------------------------------------------
 
 
-def _plan(plan: Plan, words: Words) -> Iterator[Block]:
+def _plan(plan: Plan, words: Escaper) -> Iterator[Block]:
     yield Line("Plan")
     if plan.entries:
         yield Checklist(tuple(_check(entry, words) for entry in plan.entries))
@@ -196,12 +196,12 @@ def _plan(plan: Plan, words: Words) -> Iterator[Block]:
         yield Link(uri, uri)
 
 
-def _check(entry: PlanEntry, words: Words) -> Check:
+def _check(entry: PlanEntry, words: Escaper) -> Check:
     note = f"{_word(entry.status, words)}, {_word(entry.priority, words)}"
     return Check(entry.status, words.line(entry.content), note)
 
 
-def _question(question: Question, titles: Mapping[str, str], words: Words) -> Iterator[Block]:
+def _question(question: Question, titles: Mapping[str, str], words: Escaper) -> Iterator[Block]:
     about = _cut(titles.get(question.tool or "", "a tool call"))
     more = extras(question.actions, words)
     yield Line("Permission:", f"{about}{f' ({more})' if more else ''} → {_answer(question, words)}")
@@ -209,7 +209,7 @@ def _question(question: Question, titles: Mapping[str, str], words: Words) -> It
         yield from action_blocks(question.actions, words)
 
 
-def _answer(question: Question, words: Words) -> str:
+def _answer(question: Question, words: Escaper) -> str:
     if question.status == "open":
         return "not answered yet"
     # The id of an answer that was not offered is the agent's or the policy's own: no name to show.
@@ -220,7 +220,7 @@ def _answer(question: Question, words: Words) -> str:
     return f"{answer} ({who})" if who else answer
 
 
-def _elicitation(asked: Elicitation, words: Words) -> Iterator[Block]:
+def _elicitation(asked: Elicitation, words: Escaper) -> Iterator[Block]:
     what = "asks for an address to be opened:" if asked.mode == "url" else "asks:"
     yield from _told(f"The agent {what}", asked.message, words)
     if asked.url:
@@ -234,7 +234,7 @@ def _elicitation(asked: Elicitation, words: Words) -> Iterator[Block]:
         )
 
 
-def _settled(asked: Elicitation, words: Words) -> str:
+def _settled(asked: Elicitation, words: Escaper) -> str:
     if asked.status == "open":
         return "not answered yet"
     by, reason = words.line(asked.by or ""), words.line(asked.reason or "")
@@ -243,7 +243,7 @@ def _settled(asked: Elicitation, words: Words) -> str:
     return f"{status} ({who})" if who else status
 
 
-def _value(field: Field | None, value: Json, words: Words) -> str:
+def _value(field: Field | None, value: Json, words: Escaper) -> str:
     """The titles of what was chosen; anything else as it is."""
     titles = {choice.value: choice.name for choice in field.choices} if field is not None else {}
     if isinstance(value, bool):
@@ -255,7 +255,7 @@ def _value(field: Field | None, value: Json, words: Words) -> str:
 # ---- changed files ------------------------------------------------------------------------------
 
 
-def _changes(changes: Changes, words: Words) -> Fold:
+def _changes(changes: Changes, words: Escaper) -> Fold:
     blocks: list[Block] = []
     for file in changes.files:
         blocks += _file(file, words)
@@ -273,7 +273,7 @@ def _changes(changes: Changes, words: Words) -> Fold:
     return Fold(title, tuple(blocks))
 
 
-def _file(file: FileChange, words: Words) -> Iterator[Block]:
+def _file(file: FileChange, words: Escaper) -> Iterator[Block]:
     moved = f" from {words.path(file.moved_from)}" if file.moved_from else ""
     counts = f"+{file.added} -{file.removed}" if file.added or file.removed else ""
     state = "" if file.state == "applied" else _word(file.state, words)
@@ -290,7 +290,7 @@ def _file(file: FileChange, words: Words) -> Iterator[Block]:
 # ---- notices, compaction, endings ---------------------------------------------------------------
 
 
-def _notice(notice: Notice, words: Words) -> Iterator[Block]:
+def _notice(notice: Notice, words: Escaper) -> Iterator[Block]:
     # Who speaks is said by us, so that an agent's notice cannot pass for ours.
     who = "Notice" if notice.source == "client" else "Agent's notice"
     label = f"{who} ({_word(notice.severity, words)}):"
@@ -299,14 +299,14 @@ def _notice(notice: Notice, words: Words) -> Iterator[Block]:
         yield from _told("", notice.description, words)
 
 
-def _compaction(compaction: Compaction, words: Words) -> Fold:
+def _compaction(compaction: Compaction, words: Escaper) -> Fold:
     blocks = message_blocks(compaction.summary, words)
     if compaction.error:
         blocks += tuple(_told("Error:", compaction.error, words))
     return Fold(f"Conversation summarised: {_word(compaction.status, words)}", blocks)
 
 
-def _ending(turn: TurnStart | None, words: Words) -> Iterator[Block]:
+def _ending(turn: TurnStart | None, words: Escaper) -> Iterator[Block]:
     """How a turn ended, where that is worth a line."""
     if turn is None:
         return
@@ -332,7 +332,7 @@ def _ending(turn: TurnStart | None, words: Words) -> Iterator[Block]:
         yield from _told("Error:", turn.error, words)
 
 
-def _told(label: str, text: str, words: Words) -> Iterator[Block]:
+def _told(label: str, text: str, words: Escaper) -> Iterator[Block]:
     """A short text in a line, a long one (the tail of stderr) as it is."""
     text = words.code(text).strip()
     if "\n" not in text:

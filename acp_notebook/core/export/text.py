@@ -1,6 +1,6 @@
 """Blocks -> plain text: marks at the start of a line say who speaks.
 
-Knows no items. Nothing needs escaping: `words` has made every control character visible.
+Knows no items. Nothing needs escaping: `escaping` has made every control character visible.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from ..actions import Action
 from ..snapshot import Item
 from .actions import action_blocks
 from .blocks import Block, Check, Checklist, Code, Fold, Line, Link, Media, Prose, Quote, Tool
+from .escaping import Escaper
 from .outline import outline
-from .words import Words
 
 _MARKS = {"completed": "[x]", "in_progress": "[~]", "pending": "[ ]"}
 _OTHER_MARK = "[?]"
@@ -20,14 +20,14 @@ _OTHER_MARK = "[?]"
 
 def to_text(items: Sequence[Item], *, cwd: str | None = None, title: str | None = None) -> str:
     """The items as plain text."""
-    words = Words(cwd)
+    words = Escaper(cwd)
     head = [words.line(title)] if title else []
     return "\n\n".join([*head, *map(_lines, outline(items, words))]) + "\n"
 
 
 def actions_text(actions: Sequence[Action], *, cwd: str | None = None) -> str:
     """What an open question covers, for a console."""
-    return _joined(action_blocks(actions, Words(cwd)))
+    return _joined(action_blocks(actions, Escaper(cwd)))
 
 
 def _joined(blocks: Iterable[Block], between: str = "\n") -> str:

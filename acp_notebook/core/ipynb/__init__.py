@@ -1,11 +1,12 @@
 """Notebook files that cannot be lost: what an agent reads of one, and what becomes of what it writes.
 
 Pure: texts in, texts out; no file, no page, no clock, no chance. `read` finds every part of a file's
-text, `as_agent_sees` shows it, `merge` takes back what the agent writes, and `comparing` says what that
+text, `as_agent_sees` shows it, `merge` takes back what the agent writes, and `compare` says what that
 changes. What nobody changed is copied, never written anew.
 """
 
-from .comparing import (
+from .cell_ids import source_hash
+from .compare import (
     CellChange,
     Comparison,
     Delete,
@@ -21,11 +22,10 @@ from .comparing import (
     metadata_changes,
     operations,
 )
-from .creating import created
-from .merging import Merged, merge
-from .names import source_hash
-from .problems import Clash, Conflict, Invalid
-from .reading import Data, Notebook, read
+from .create import created
+from .errors import Clash, Conflict, Invalid
+from .merge import Merged, merge
+from .parse import Data, Notebook, read
 from .views import View, as_agent_sees
 
 __all__ = [

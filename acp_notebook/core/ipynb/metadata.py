@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..records import Json
-from .checking import is_bundle
-from .eliding import MARK, is_placeholder, shown_metadata
+from .elide import MARK, is_placeholder, shown_metadata
+from .validate import is_bundle
 
 _ABSENT = object()
 

@@ -11,16 +11,16 @@ from typing import Literal
 from msgspec import Struct
 
 from ..records import Json
-from .eliding import count_of, shown_attachments, shown_metadata, shown_outputs
-from .problems import Invalid
-from .reading import IDS_SINCE, TYPES, Cell, Data, Notebook, joined, read
-from .style import STANDARD, dumped
+from .elide import count_of, shown_attachments, shown_metadata, shown_outputs
+from .errors import Invalid
+from .json_layout import STANDARD, dumped
+from .parse import IDS_SINCE, TYPES, Cell, Data, Notebook, joined, read
 
 Content = tuple[str, str]
 """Type and source of a cell: what is compared when asking who changed it."""
 
 
-class Seen(Struct, frozen=True, gc=False):
+class KnownCell(Struct, frozen=True, gc=False):
     """A cell as the agent knows it."""
 
     name: str
@@ -42,7 +42,7 @@ class View(Struct, frozen=True):
     """What an agent read (or wrote): the text, and what a merge needs of it."""
 
     text: str
-    cells: tuple[Seen, ...]
+    cells: tuple[KnownCell, ...]
     metadata: dict[str, Json]
 
 
@@ -76,8 +76,8 @@ def _view(notebook: Notebook, *, raw: bool) -> View:
     return View(_text(cells, counts, metadata, notebook.minor), cells, metadata)
 
 
-def seen(cell: Cell, *, raw: bool = False) -> Seen:
-    return Seen(
+def seen(cell: Cell, *, raw: bool = False) -> KnownCell:
+    return KnownCell(
         cell.id,
         cell.id,
         shown_type(cell.type),
@@ -88,7 +88,9 @@ def seen(cell: Cell, *, raw: bool = False) -> Seen:
     )
 
 
-def _text(cells: Sequence[Seen], counts: Sequence[int | None], metadata: dict[str, Json], minor: int) -> str:
+def _text(
+    cells: Sequence[KnownCell], counts: Sequence[int | None], metadata: dict[str, Json], minor: int
+) -> str:
     """One line of source is one line of the text; the keys are in nbformat's order, which is sorted."""
     notebook = {
         "cells": [_plain(cell, count) for cell, count in zip(cells, counts, strict=True)],
@@ -99,7 +101,7 @@ def _text(cells: Sequence[Seen], counts: Sequence[int | None], metadata: dict[st
     return f"{dumped(notebook, STANDARD)}\n"
 
 
-def _plain(cell: Seen, count: int | None) -> dict[str, Json]:
+def _plain(cell: KnownCell, count: int | None) -> dict[str, Json]:
     code = cell.type == "code"
     return {
         **({"attachments": _ordered(cell.attachments)} if cell.attachments and not code else {}),

@@ -12,7 +12,7 @@ from msgspec import Raw
 
 from ...core import events as ev
 from ...core import records as rec
-from ...core.facts import AgentFacts, AuthMethod, Capabilities, PromptAnswer, SessionFacts, SessionInfo
+from ...core.requests import AgentFacts, AuthMethod, Capabilities, PromptAnswer, SessionFacts, SessionInfo
 from .. import schema as s
 from .. import tolerant
 from .parts import config_options

@@ -1,6 +1,6 @@
 """What the agent asks of us, and how we answer.
 
-Knows the forms, not the deeds: who reads a file or asks the user is decided elsewhere.
+Knows the forms, not the actions: who reads a file or asks the user is decided elsewhere.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from msgspec.structs import replace
 
 from ...core import records as rec
 from ...core.elicitation import ElicitationRequest, Outcome
-from ...core.facts import (
-    ElicitationAsked,
-    PermissionAsked,
-    ReadAsked,
-    TerminalAsked,
-    TerminalNamed,
-    WriteAsked,
-)
 from ...core.forms import Form
+from ...core.requests import (
+    CreateElicitation,
+    CreateTerminalRequest,
+    ReadTextFileRequest,
+    RequestPermission,
+    TerminalNamed,
+    WriteTextFileRequest,
+)
 from .. import schema as s
 from .forms import read_form
 from .parts import tool_event
@@ -38,10 +38,10 @@ AGENT_REQUESTS: dict[str, tuple[type[s.Wire], type[s.Wire]]] = {
 """Every request that version 1 lets an agent make: how it is asked, and how it is answered."""
 
 
-def read_permission(params: Raw) -> PermissionAsked:
+def read_permission(params: Raw) -> RequestPermission:
     asked, raw = read(s.RequestPermissionRequest, params)
     options = tuple(rec.Option(it.option_id, it.name, it.kind) for it in asked.options)
-    return PermissionAsked(asked.session_id, replace(tool_event(asked.tool_call), raw=raw), options, raw)
+    return RequestPermission(asked.session_id, replace(tool_event(asked.tool_call), raw=raw), options, raw)
 
 
 def permission_answer(option_id: str | None) -> s.RequestPermissionResponse:
@@ -51,7 +51,7 @@ def permission_answer(option_id: str | None) -> s.RequestPermissionResponse:
     return s.RequestPermissionResponse(outcome=s.PermissionSelected(option_id=option_id))
 
 
-def read_elicitation(params: Raw) -> ElicitationAsked:
+def read_elicitation(params: Raw) -> CreateElicitation:
     asked, raw = read(s.CreateElicitationRequest, params)
     form = read_form(asked.requested_schema or {}) if asked.mode == "form" else Form()
     url = asked.url if asked.mode == "url" else None
@@ -60,7 +60,7 @@ def read_elicitation(params: Raw) -> ElicitationAsked:
     request = ElicitationRequest(
         asked.message, asked.mode, form.fields, url, title=form.title, description=form.description
     )
-    return ElicitationAsked(
+    return CreateElicitation(
         asked.session_id, request, asked.tool_call_id, asked.elicitation_id, form.problem, raw
     )
 
@@ -75,30 +75,30 @@ def read_elicitation_complete(params: Raw) -> str:
     return read(s.CompleteElicitationNotification, params)[0].elicitation_id
 
 
-def read_read_file(params: Raw) -> ReadAsked:
+def read_read_file(params: Raw) -> ReadTextFileRequest:
     asked = read_exactly(s.ReadTextFileRequest, params)
     for name, number in (("line", asked.line), ("limit", asked.limit)):
         if number is not None and number < 0:
             raise Malformed(f"{name} is {number}; it cannot be below 0")
-    return ReadAsked(asked.session_id, asked.path, asked.line, asked.limit)
+    return ReadTextFileRequest(asked.session_id, asked.path, asked.line, asked.limit)
 
 
 def file_answer(text: str) -> s.ReadTextFileResponse:
     return s.ReadTextFileResponse(content=text)
 
 
-def read_write_file(params: Raw) -> WriteAsked:
+def read_write_file(params: Raw) -> WriteTextFileRequest:
     asked = read_exactly(s.WriteTextFileRequest, params)
-    return WriteAsked(asked.session_id, asked.path, asked.content)
+    return WriteTextFileRequest(asked.session_id, asked.path, asked.content)
 
 
-def read_create_terminal(params: Raw) -> TerminalAsked:
+def read_create_terminal(params: Raw) -> CreateTerminalRequest:
     asked = read_exactly(s.CreateTerminalRequest, params)
     limit = asked.output_byte_limit
     if limit is not None and limit < 0:
         raise Malformed(f"outputByteLimit is {limit}; it cannot be below 0")
     env = {variable.name: variable.value for variable in asked.env}
-    return TerminalAsked(asked.session_id, asked.command, tuple(asked.args), env, asked.cwd, limit)
+    return CreateTerminalRequest(asked.session_id, asked.command, tuple(asked.args), env, asked.cwd, limit)
 
 
 def terminal_made(id: str) -> s.CreateTerminalResponse:

@@ -1,5 +1,5 @@
 // Markdown as agents write it -> blocks as HTML. Knows neither streams nor the page. The parser is the
-// same as core/export/prose.py has, with the same limits: raw HTML is text, a remote image is a link to
+// same as core/export/markdown_html.py has, with the same limits: raw HTML is text, a remote image is a link to
 // it, headings stand below those of the notebook. What comes out still goes through `sanitise`.
 
 import createParser from "markdown-it";

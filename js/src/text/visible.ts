@@ -1,4 +1,4 @@
-// Foreign text with nothing hidden in it. Knows no markup; the same sets as core/export/words.py.
+// Foreign text with nothing hidden in it. Knows no markup; the same sets as core/export/escaping.py.
 
 const CONTROLS = String.raw`\x00-\x08\x0b-\x1f\x7f-\x9f`;
 const HIDDEN = String.raw`\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\ufff9-\ufffb\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}`;

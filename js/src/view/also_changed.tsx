@@ -4,9 +4,9 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { AlsoChanged, Emit, FileChange } from "../types";
-import { deedsOf, deedsOfAll, standing } from "./change_words";
+import { operationsOf, operationsOfAll, standing } from "./change_words";
 import { ChangedFile } from "./changed_file";
-import { DeedButton } from "./deeds";
+import { OperationButton } from "./operations";
 import { Fold } from "./fold";
 import { memo } from "./memo";
 import { useRelative } from "./path";
@@ -29,7 +29,7 @@ export const AlsoChangedView = memo(function AlsoChangedView(props: Props) {
   const name = `${item}:also:${group.tool ?? ""}`;
   const [asking, setAsking] = useState(false);
   const stands = standing(files);
-  const deeds = command === undefined ? [] : deedsOfAll(files);
+  const operations = command === undefined ? [] : operationsOfAll(files);
   return (
     <div class="acp-also" data-acp-also={group.tool ?? ""}>
       <div class="acp-also-head">
@@ -59,10 +59,10 @@ export const AlsoChangedView = memo(function AlsoChangedView(props: Props) {
             ))}
           </ul>
         </Fold>
-        <span class="acp-deeds">
-          {deeds.includes("undo") && !asking && (
-            <DeedButton
-              deed="undo"
+        <span class="acp-operations">
+          {operations.includes("undo") && !asking && (
+            <OperationButton
+              operation="undo"
               of={{ turn }}
               what={`what changed while ${line(command ?? "")} ran`}
               label="Undo…"
@@ -70,16 +70,16 @@ export const AlsoChangedView = memo(function AlsoChangedView(props: Props) {
               ask={() => setAsking(true)}
             />
           )}
-          {deeds.includes("redo") && (
-            <DeedButton
-              deed="redo"
+          {operations.includes("redo") && (
+            <OperationButton
+              operation="redo"
               of={{ turn, files: idsOf(files, "redo") }}
               what={`what changed while ${line(command ?? "")} ran`}
             />
           )}
         </span>
       </div>
-      {asking && deeds.includes("undo") && (
+      {asking && operations.includes("undo") && (
         <Choice files={files} turn={turn} leave={() => setAsking(false)} />
       )}
     </div>
@@ -113,8 +113,8 @@ function Title({
   );
 }
 
-function idsOf(files: readonly FileChange[], deed: "undo" | "redo"): string[] {
-  return files.filter((file) => deedsOf(file).includes(deed)).map(({ id }) => id);
+function idsOf(files: readonly FileChange[], operation: "undo" | "redo"): string[] {
+  return files.filter((file) => operationsOf(file).includes(operation)).map(({ id }) => id);
 }
 
 /** Which of the files are undone: all, unless the user takes some out. */
@@ -129,7 +129,7 @@ function Choice({
 }) {
   const box = useRef<HTMLDivElement>(null);
   const [left, setLeft] = useState<ReadonlySet<string>>(new Set());
-  const all = files.filter((file) => deedsOf(file).includes("undo"));
+  const all = files.filter((file) => operationsOf(file).includes("undo"));
   const chosen = all.filter(({ id }) => !left.has(id));
   useEffect(() => {
     box.current?.querySelector("button")?.focus({ preventScroll: true });
@@ -172,10 +172,10 @@ function Choice({
           </li>
         ))}
       </ul>
-      <span class="acp-deeds acp-confirm">
+      <span class="acp-operations acp-confirm">
         {chosen.length > 0 && (
-          <DeedButton
-            deed="undo"
+          <OperationButton
+            operation="undo"
             of={{ turn, files: chosen.map(({ id }) => id) }}
             what={count}
             label={`Undo ${count}`}

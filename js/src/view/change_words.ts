@@ -2,11 +2,11 @@
 
 import type { ChangesItem, FileChange } from "../types";
 import type { Turn } from "../turns";
-import type { Deed } from "./deeds";
+import type { Operation } from "./operations";
 import { line, spoken } from "./words";
 
 /** How a file stands: what can be done with it follows from that. */
-export function deedsOf({ state, undoable, hunks }: FileChange): Deed[] {
+export function operationsOf({ state, undoable, hunks }: FileChange): Operation[] {
   if (!undoable) return state === "kept" ? [] : ["keep"];
   switch (state) {
     case "undone":
@@ -24,11 +24,11 @@ export function deedsOf({ state, undoable, hunks }: FileChange): Deed[] {
 }
 
 /** What can be done with several files at once. */
-export function deedsOfAll(files: readonly FileChange[]): Deed[] {
-  const all = new Set(files.flatMap(deedsOf));
-  const only = (["keep", "undo", "redo"] as const).filter((deed) => all.has(deed));
+export function operationsOfAll(files: readonly FileChange[]): Operation[] {
+  const all = new Set(files.flatMap(operationsOf));
+  const only = (["keep", "undo", "redo"] as const).filter((operation) => all.has(operation));
   // To do again is for when nothing is left to undo: else both would stand there all the time.
-  return only.includes("undo") ? only.filter((deed) => deed !== "redo") : only;
+  return only.includes("undo") ? only.filter((operation) => operation !== "redo") : only;
 }
 
 export interface Sum {

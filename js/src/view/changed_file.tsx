@@ -2,8 +2,8 @@
 
 import { useMemo } from "preact/hooks";
 import type { Emit, FileChange, Hunk } from "../types";
-import { deedsOf, STATE_WORDS, whoOf } from "./change_words";
-import { DeedButton } from "./deeds";
+import { operationsOf, STATE_WORDS, whoOf } from "./change_words";
+import { OperationButton } from "./operations";
 import { Counts, DiffRows } from "./diff";
 import { Icon } from "./icons";
 import { memo } from "./memo";
@@ -42,7 +42,7 @@ export const ChangedFile = memo(function ChangedFile({
   const { hunks, state, path, action } = file;
   const called = useRelative(path);
   const inside = hunks.length > 0;
-  const deeds = deedsOf(file);
+  const operations = operationsOf(file);
   return (
     <div class="acp-changed-file" data-acp-file={file.id} data-state={state} data-action={action}>
       <div class="acp-changed-head">
@@ -73,11 +73,11 @@ export const ChangedFile = memo(function ChangedFile({
             {whoOf(file)}
           </span>
         </span>
-        <span class="acp-deeds" role="group" aria-label={called}>
-          {deeds.map((deed) => (
-            <DeedButton
-              key={deed === "keep" || deeds.length > 2 ? deed : "change"}
-              deed={deed}
+        <span class="acp-operations" role="group" aria-label={called}>
+          {operations.map((operation) => (
+            <OperationButton
+              key={operation === "keep" || operations.length > 2 ? operation : "change"}
+              operation={operation}
               of={{ turn, file: file.id }}
               what={called}
             />
@@ -158,9 +158,15 @@ function HunkView(props: { hunk: Hunk; file: FileChange; turn: string; called: s
           </span>
         )}
         {isDivisible(file) && (
-          <span class="acp-deeds">
-            {!hunk.undone && !kept && <DeedButton key="keep" deed="keep" {...{ of, what }} />}
-            <DeedButton key="change" deed={hunk.undone ? "redo" : "undo"} {...{ of, what }} />
+          <span class="acp-operations">
+            {!hunk.undone && !kept && (
+              <OperationButton key="keep" operation="keep" {...{ of, what }} />
+            )}
+            <OperationButton
+              key="change"
+              operation={hunk.undone ? "redo" : "undo"}
+              {...{ of, what }}
+            />
           </span>
         )}
       </figcaption>

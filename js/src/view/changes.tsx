@@ -3,10 +3,10 @@
 import { useEffect, useState } from "preact/hooks";
 import type { AlsoChanged, ChangesItem, Emit, FileChange } from "../types";
 import { AlsoChangedView } from "./also_changed";
-import { deedsOfAll, filesChanged, standing, sumOf } from "./change_words";
+import { operationsOfAll, filesChanged, standing, sumOf } from "./change_words";
 import { ChangedFile } from "./changed_file";
 import { Counts } from "./diff";
-import { DeedButton, DeedDelivery } from "./deeds";
+import { OperationButton, DeedDelivery } from "./operations";
 import { memo } from "./memo";
 import { capital, line } from "./words";
 
@@ -39,14 +39,14 @@ export const ChangesView = memo(function ChangesView({ item, running, folds, emi
         {(many || running) && <Counts {...sumOf(files)} />}
         {stands !== "" && many && !running && <span class="acp-quiet">{stands}</span>}
         {many && !running && (
-          <span class="acp-deeds" role="group" aria-label="All files of this turn">
-            {deedsOfAll(files).map((deed) => (
-              <DeedButton
-                key={keyOf(deed)}
-                deed={deed}
+          <span class="acp-operations" role="group" aria-label="All files of this turn">
+            {operationsOfAll(files).map((operation) => (
+              <OperationButton
+                key={keyOf(operation)}
+                operation={operation}
                 of={{ turn }}
                 what="all files of this turn"
-                label={`${capital(deed)} all`}
+                label={`${capital(operation)} all`}
               />
             ))}
           </span>
@@ -103,8 +103,8 @@ function headOf(files: readonly FileChange[], also: readonly AlsoChanged[]): str
 }
 
 /** Undo and redo are one button in turn: it keeps its place, and the focus. */
-export function keyOf(deed: string): string {
-  return deed === "keep" ? "keep" : "change";
+export function keyOf(operation: string): string {
+  return operation === "keep" ? "keep" : "change";
 }
 
 /** How many files are drawn: all of them only when asked for, and then a part in each frame. */

@@ -56,7 +56,7 @@ function named(raw: Json | undefined): string[] {
   return values.filter((value): value is string => typeof value === "string" && value !== "");
 }
 
-/** How a notebook's change is told: each cell begins with such a line (core/ipynb/scripts.py). */
+/** How a notebook's change is told: each cell begins with such a line (core/ipynb/percent_format.py). */
 const CELL = /^# %%(?: \[\w+\])? (\S+)$/;
 
 /** The first cell that differs, as it is now and as it was. */

@@ -5,8 +5,8 @@ import type { Snapshot } from "../store";
 import { isRunning, turnId } from "../turns";
 import type { Draft, Emit } from "../types";
 import { Banner } from "./banner";
-import { DoingContext, sentDeed } from "./deeds";
-import type { Doing } from "./deeds";
+import { DoingContext, sentDeed } from "./operations";
+import type { Doing } from "./operations";
 import { DiffLayout } from "./diff";
 import type { Layout } from "./diff";
 import { Folder } from "./path";
@@ -99,8 +99,11 @@ function keepKeys({ target }: FocusEvent): void {
 
 function useDoing({ link, sent, turns }: Snapshot, emit: Emit): Doing {
   const running = turns.some(({ start }) => start !== null && isRunning(start));
-  const deed = sentDeed(sent);
-  return useMemo(() => ({ emit, link, running, sent: deed }), [emit, link, running, deed]);
+  const operation = sentDeed(sent);
+  return useMemo(
+    () => ({ emit, link, running, sent: operation }),
+    [emit, link, running, operation],
+  );
 }
 
 /** The whole session shows a sign-in that is wanted; of the turns, the one that waits for it. */

@@ -9,7 +9,7 @@ import type { Draft, Emit } from "../types";
 import { Composer } from "./composer";
 import { useFollow } from "./follow";
 import { HeaderView } from "./header";
-import { Elsewhere } from "./elsewhere";
+import { OtherSession } from "./other_session";
 import { Icon } from "./icons";
 import { Picker } from "./picker";
 import { SessionChanges } from "./session_changes";
@@ -125,7 +125,7 @@ export function SessionView({ snapshot, draft, told, emit }: Props) {
   return (
     <>
       {other !== null && (
-        <Elsewhere model={other} from={state.session} back={() => setOther(null)} />
+        <OtherSession model={other} from={state.session} back={() => setOther(null)} />
       )}
       {conversation}
     </>

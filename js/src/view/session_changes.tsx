@@ -3,9 +3,16 @@
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Turn } from "../turns";
-import { changesOf, deedsOf, deedsOfAll, filesChanged, standing, sumOf } from "./change_words";
+import {
+  changesOf,
+  operationsOf,
+  operationsOfAll,
+  filesChanged,
+  standing,
+  sumOf,
+} from "./change_words";
 import { keyOf } from "./changes";
-import { DeedButton, DeedDelivery } from "./deeds";
+import { OperationButton, DeedDelivery } from "./operations";
 import { Counts } from "./diff";
 import { capital } from "./words";
 
@@ -13,7 +20,7 @@ export function SessionChanges({ turns }: { turns: readonly Turn[] }) {
   const changes = useMemo(() => changesOf(turns).filter(({ files }) => files.length > 0), [turns]);
   const files = useMemo(() => changes.flatMap((item) => item.files), [changes]);
   const [asking, setAsking] = useState(false);
-  const deeds = deedsOfAll(files);
+  const operations = operationsOfAll(files);
   const sum = sumOf(files);
   const settled = files.every(({ state }) => state === "kept");
   if (files.length === 0 || settled) return null;
@@ -30,21 +37,21 @@ export function SessionChanges({ turns }: { turns: readonly Turn[] }) {
       <Counts {...sum} />
       {stands !== "" && <span class="acp-quiet acp-stands">{stands}</span>}
       <DeedDelivery />
-      {asking && deeds.includes("undo") ? (
+      {asking && operations.includes("undo") ? (
         <Confirm
-          count={sumOf(files.filter((it) => deedsOf(it).includes("undo"))).files}
+          count={sumOf(files.filter((it) => operationsOf(it).includes("undo"))).files}
           leave={() => setAsking(false)}
         />
       ) : (
-        <span class="acp-deeds">
-          {deeds.map((deed) => (
-            <DeedButton
-              key={keyOf(deed)}
-              deed={deed}
+        <span class="acp-operations">
+          {operations.map((operation) => (
+            <OperationButton
+              key={keyOf(operation)}
+              operation={operation}
               of={{}}
               what="of this session"
-              label={`${capital(deed)} all`}
-              {...(deed === "undo" ? { ask: () => setAsking(true) } : {})}
+              label={`${capital(operation)} all`}
+              {...(operation === "undo" ? { ask: () => setAsking(true) } : {})}
             />
           ))}
         </span>
@@ -63,14 +70,14 @@ function Confirm({ count, leave }: { count: number; leave: () => void }) {
       void requestAnimationFrame(() => {
         if (document.activeElement === document.body)
           bar
-            ?.querySelector<HTMLElement>("[data-acp-deed='undo'], button")
+            ?.querySelector<HTMLElement>("[data-acp-operation='undo'], button")
             ?.focus({ preventScroll: true });
       });
   }, []);
   return (
     <span
       ref={box}
-      class="acp-deeds acp-confirm"
+      class="acp-operations acp-confirm"
       role="group"
       aria-label="Undo all?"
       data-lm-suppress-shortcuts="true"
@@ -82,7 +89,7 @@ function Confirm({ count, leave }: { count: number; leave: () => void }) {
       }}
     >
       <span role="alert">{`Undo everything in ${count} file${count === 1 ? "" : "s"}?`}</span>
-      <DeedButton deed="undo" of={{}} what="everything" label="Undo all" then={leave} />
+      <OperationButton operation="undo" of={{}} what="everything" label="Undo all" then={leave} />
       <button type="button" class="acp-ghost" onClick={leave}>
         Cancel
       </button>

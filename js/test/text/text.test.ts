@@ -1,7 +1,7 @@
 // @vitest-environment jsdom
 
 import { expect, test } from "vitest";
-import { decodeHTMLStrict } from "../../src/text/instead/entities";
+import { decodeHTMLStrict } from "../../src/text/stubs/entities";
 import { highlight } from "../../src/text/highlight";
 import type { Part } from "../../src/text/highlight";
 import { isLink, isPicture } from "../../src/text/links";

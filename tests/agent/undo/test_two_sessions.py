@@ -14,7 +14,7 @@ import pytest
 
 from acp_notebook.agent.undo import checkpoints, repository, scan
 from acp_notebook.agent.undo.backend import Checkpoint, CheckpointUnavailable
-from acp_notebook.agent.undo.checkpoints import Checkpoints, Folder
+from acp_notebook.agent.undo.checkpoints import Checkpoints, FolderCheckpoints
 from acp_notebook.agent.undo.git import Git
 from acp_notebook.agent.undo.git_backend import GitBackend
 
@@ -86,7 +86,7 @@ def test_a_first_look_that_fails_does_not_cost_the_turn_its_checkpoint(
     work: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The turn began meanwhile: it looks for itself."""
-    asked, real_mark, real_task = threading.Event(), GitBackend.mark, Folder.mark
+    asked, real_mark, real_task = threading.Event(), GitBackend.mark, FolderCheckpoints.mark
     tasks: list[Any] = []
 
     def mark(self: GitBackend) -> Checkpoint:
@@ -94,7 +94,7 @@ def test_a_first_look_that_fails_does_not_cost_the_turn_its_checkpoint(
         assert asked.wait(LIMIT_S)
         raise CheckpointUnavailable("not now")
 
-    def task(self: Folder) -> Any:
+    def task(self: FolderCheckpoints) -> Any:
         tasks.append(real_task(self))
         if len(tasks) == 2:
             assert tasks[0] is tasks[1]
@@ -103,7 +103,7 @@ def test_a_first_look_that_fails_does_not_cost_the_turn_its_checkpoint(
 
     monkeypatch.setattr(checkpoints, "START_S", LIMIT_S)
     monkeypatch.setattr(GitBackend, "mark", mark)
-    monkeypatch.setattr(Folder, "mark", task)
+    monkeypatch.setattr(FolderCheckpoints, "mark", task)
 
     async def turn() -> tuple[dict[str, str], list[str]]:
         made = Checkpoints([str(work)])

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acp_notebook.core.ipynb import as_agent_sees, merge
-from acp_notebook.core.ipynb.parts import cell_lines, known, lines_of
+from acp_notebook.core.ipynb.partial_reads import cell_lines, known, lines_of
 
 SOURCES = st.lists(st.text(st.characters(codec="utf-8"), max_size=8), max_size=6)
 

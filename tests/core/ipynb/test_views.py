@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from acp_notebook.core.ipynb import Invalid, as_agent_sees, read, source_hash
-from acp_notebook.core.ipynb.eliding import KEPT_A_CELL, KEPT_TEXT, TRANSCRIPT_MIME
+from acp_notebook.core.ipynb.elide import KEPT_A_CELL, KEPT_TEXT, TRANSCRIPT_MIME
 from acp_notebook.notebook import static
 from tests.core.ipynb.books import Plain, code, display, file, notebook, stream, text, valid
 

@@ -1,0 +1,280 @@
+"""Serves the client methods of an agent: files and commands. Every action is permitted first, and audited.
+
+Knows no protocol. Where files are and how they are written is `files`' business, how commands are run
+`terminals`', who allows them `permissions`'. Lives on the loop thread; files are touched on others.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from ..core.actions import Action, Command, Write
+from ..core.describe import describe_write
+from ..core.events import ToolChanged
+from ..core.grants import inside
+from ..core.ipynb.percent_format import is_notebooks
+from ..core.records import Content, Diff, Location, Terminal, Text
+from ..core.requests import CreateTerminalRequest, ReadTextFileRequest, WriteTextFileRequest
+from .auditor import Auditor
+from .files.notebook_files import NotebookFiles, is_notebook
+from .files.roots import FileTrouble, Refused, ResolvedPath, Roots, visible
+from .files.text_reader import peek, read_text
+from .files.text_writer import Written, write_text
+from .permissions.describer import Describer, state_of
+from .permissions.grant_store import config_folder
+from .permissions.permission_manager import Denied, PermissionManager, Permit
+from .recordings import client_actions
+from .recordings.replayed_terminals import AnyTerminal, AnyTerminals
+from .terminals.session_terminals import TerminalTrouble
+from .threads import on_a_thread
+from .user_dirs import state_folder
+
+if TYPE_CHECKING:
+    from .conversation import Conversation
+
+
+@dataclass(frozen=True, slots=True)
+class _Write:
+    """A write that can be asked about, and carried out."""
+
+    asked: str
+    path: str
+    """The real one."""
+    action: Action
+    shown: Content
+    work: Callable[[str], Awaitable[Written]]
+    """Carries it out, given the id of its tool call."""
+    warning: str | None = None
+
+    def card(self, id: str) -> ToolChanged:
+        title = f"Write {visible(os.path.basename(self.asked))}"
+        return ToolChanged(
+            id,
+            title=title if self.warning is None else f"{title}: {self.warning}",
+            kind="edit",
+            status="pending",
+            content=(self.shown,),
+            locations=(Location(self.asked),),
+            unprompted=True,
+            created=True,
+        )
+
+
+class ClientServices:
+    """Serves the client methods of one session: files and terminals."""
+
+    def __init__(
+        self,
+        conversation: Conversation,
+        roots: Roots,
+        terminals: AnyTerminals,
+        permits: PermissionManager,
+        auditor: Auditor,
+        notebooks: NotebookFiles,
+        describer: Describer,
+    ) -> None:
+        self.terminals = terminals
+        self.notebooks = notebooks
+        self._conversation = conversation
+        self._roots = roots
+        self._permissions = permits
+        self._auditor = auditor
+        self._describer = describer
+        self._writing = asyncio.Lock()
+
+    # ---- files ----------------------------------------------------------------------------------
+
+    async def read(self, asked: ReadTextFileRequest) -> str:
+        """Inside the session's folders nobody is asked; a rule of the user's can say no."""
+        try:
+            place = await on_a_thread(lambda: self._roots.resolve(asked.path))
+            self._permissions.check_read(place.path)
+            if is_notebook(place):
+                await self._note_notebook(place)
+                text = await self.notebooks.read(place, asked.line, asked.limit)
+            else:
+                text = await on_a_thread(lambda: read_text(place, asked.line, asked.limit))
+        except (FileTrouble, Denied) as error:
+            self._auditor.note("act", "read", asked.path, by="client", outcome="failed", reason=str(error))
+            raise
+        self._auditor.note("act", "read", asked.path, by="client", outcome="done", characters=len(text))
+        return text
+
+    async def write(self, asked: WriteTextFileRequest) -> None:
+        # Once it is allowed it is carried out, also if the agent takes its request back meanwhile: half a
+        # story in the audit helps nobody.
+        write = await self._planned(asked)
+        permit = await self._permissions.permit(write.action, write.card, always=write.warning is not None)
+        await asyncio.shield(self._conversation.host.background(self._write(asked, write, permit)))
+
+    async def _planned(self, asked: WriteTextFileRequest) -> _Write:
+        self._auditor.note("request", "edit", asked.path)
+        try:
+            place = await on_a_thread(lambda: self._look(asked.path))
+            if is_notebook(place):
+                await self._note_notebook(place)
+                return await self._planned_notebook(asked, place)
+            state = await on_a_thread(lambda: state_of(place))
+            self._record_before(asked.path, state.text)
+            action = describe_write(state, asked.text)
+            write = partial(write_text, place, asked.text, state)
+            work = partial(self._conversation.undoing.write_file, place.path, write)
+            return _Write(asked.path, place.path, action, _shown_write(asked, action), work)
+        except FileTrouble as error:
+            self._auditor.note("act", "edit", asked.path, by="client", outcome="failed", reason=str(error))
+            raise
+
+    def _record_before(self, path: str, text: str | None) -> None:
+        """The file as it is, for a recording."""
+        self._conversation.host.record_action(client_actions.before(self._conversation.id, path, text))
+
+    async def _note_notebook(self, place: ResolvedPath) -> None:
+        """Also when it is read: what an agent gets to see of a notebook is not what is in the file."""
+        if self._conversation.host.recording:
+            self._record_before(place.asked, await on_a_thread(lambda: peek(place)))
+
+    async def _planned_notebook(self, asked: WriteTextFileRequest, place: ResolvedPath) -> _Write:
+        plan = await self.notebooks.plan(place, asked.text)
+        write = partial(self.notebooks.write, place, asked.text, plan)
+        work = partial(self._conversation.undoing.write_notebook, place.path, write)
+        return _Write(asked.path, place.path, plan.action, plan.shown, work, plan.drastic)
+
+    def _look(self, path: str) -> ResolvedPath:
+        """Where the path leads, if an agent may write there."""
+        place = self._roots.resolve(path)
+        if inside(os.path.realpath(config_folder()), place.path):
+            raise Refused(f"{visible(path)} decides what agents may do: no agent may write it")
+        if inside(os.path.realpath(state_folder()), place.path):
+            raise Refused(f"{visible(path)} belongs to what can be undone: no agent may write it")
+        return place
+
+    async def _write(self, asked: WriteTextFileRequest, write: _Write, permit: Permit) -> None:
+        async with self._writing:  # in the order in which they were allowed
+            try:
+                written = await write.work(permit.tool)
+            except FileTrouble as error:
+                self._permissions.finished(permit, "failed")
+                self._auditor.note(
+                    "act",
+                    "edit",
+                    asked.path,
+                    by="client",
+                    outcome="failed",
+                    reason=str(error),
+                    tool=permit.tool,
+                )
+                raise
+        self._show_cells(write, permit)
+        self._permissions.finished(permit, "completed")
+        self._auditor.note(
+            "act",
+            "edit",
+            written.path,
+            by="client",
+            outcome="done",
+            bytes=written.size,
+            created=written.created or None,
+            tool=permit.tool,
+            unprompted=permit.unprompted or None,
+        )
+
+    def _show_cells(self, write: _Write, permit: Permit) -> None:
+        """The agent's own call shows what it did to a notebook; a card of ours does already."""
+        if permit.card is not None or not isinstance(write.shown, Diff) or not is_notebooks(write.shown):
+            return
+        content = self._conversation.read(lambda transcript: transcript.tool(permit.tool).content)
+        self._conversation.apply(self._conversation.cards.wrote(permit.tool, content, write.shown))
+
+    # ---- commands -------------------------------------------------------------------------------
+
+    async def create(self, asked: CreateTerminalRequest) -> AnyTerminal:
+        cwd = asked.cwd or self._conversation.cwd
+        target = " ".join([asked.command, *asked.args])
+        self._auditor.note("request", "execute", target)
+        try:
+            folder = await on_a_thread(lambda: self._folder(cwd))
+            shell = self.terminals.uses_shell(asked.command, asked.args, cwd=folder, env=asked.env)
+            words = asked.command if shell else (asked.command, *asked.args)
+            action = self._describer.command(words, folder, asked.env)
+            if action is None:
+                raise TerminalTrouble("the command is empty, or has a NUL character in it")
+            target = action.text
+            permit = await self._permissions.permit(action, partial(_shown_command, action))
+            terminal = self._start(asked, folder, permit, shell)
+        except (FileTrouble, TerminalTrouble) as error:
+            self._auditor.note("act", "execute", target, by="client", outcome="failed", reason=str(error))
+            raise
+        self._conversation.host.background(self._follow(terminal, permit, target))
+        return terminal
+
+    def _folder(self, cwd: str) -> str:
+        folder = self._roots.resolve(cwd).path
+        if not os.path.isdir(folder):
+            raise TerminalTrouble(f"the folder {visible(cwd)} does not exist")
+        return folder
+
+    def _start(self, asked: CreateTerminalRequest, folder: str, permit: Permit, shell: bool) -> AnyTerminal:
+        run = self._conversation.running
+        if run is None or run.cancelling:  # since it was allowed
+            self._permissions.finished(permit, "cancelled")
+            raise TerminalTrouble("the turn was cancelled")
+        try:
+            terminal = self.terminals.create(
+                asked.command,
+                asked.args,
+                cwd=folder,
+                env=asked.env,
+                byte_limit=asked.byte_limit,
+                turn=run,
+                shell=shell,
+            )
+        except TerminalTrouble:
+            self._permissions.finished(permit, "failed")
+            raise
+        if permit.card is not None:
+            shown = ToolChanged(permit.card, status="in_progress", content=(Terminal(terminal.id),))
+            self._conversation.apply(shown)
+        return terminal
+
+    async def _follow(self, terminal: AnyTerminal, permit: Permit, target: str) -> None:
+        exit = await terminal.wait()
+        self._permissions.finished(permit, "completed" if exit.code == 0 else "failed")
+        self._auditor.note(
+            "act",
+            "execute",
+            target,
+            by="client",
+            outcome="done" if exit.code == 0 else "failed",
+            reason=None if exit.signal is None else f"ended by {exit.signal}",
+            exit_code=exit.code,
+            tool=permit.tool,
+            unprompted=permit.unprompted or None,
+        )
+
+
+def _shown_write(asked: WriteTextFileRequest, action: Write) -> Content:
+    if action.new_text is None:
+        return Text(action.note or "")
+    if action.note is not None:
+        return Text(f"{action.note}, by:\n{asked.text}")
+    return Diff(asked.path, asked.text, action.old_text)
+
+
+def _shown_command(action: Command, id: str) -> ToolChanged:
+    return ToolChanged(
+        id,
+        title=action.text,
+        kind="execute",
+        status="pending",
+        raw_input={"command": action.line},
+        unprompted=True,
+        created=True,
+    )
+
+
+__all__ = ["ClientServices", "Denied", "FileTrouble", "TerminalTrouble"]

@@ -1,0 +1,83 @@
+"""Terminals that an agent runs itself and only tells of: as events like those of our own.
+
+Knows which of them are open, and the tool calls that they belong to. Runs nothing.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from ...core import events as ev
+from ...wire import v1
+
+ENDED = ("completed", "failed")
+
+
+@dataclass(slots=True)
+class _Told:
+    """One that has not ended: its tool call, and how much output was told."""
+
+    tool: str
+    characters: int = 0
+
+
+class AgentTerminals:
+    """Turns what an agent reports about its own terminals into events."""
+
+    def __init__(self, is_ours: Callable[[str], bool]) -> None:
+        self._is_ours = is_ours
+        """An agent that tells of a terminal of ours is not believed: we know better."""
+        self._open: dict[str, _Told] = {}
+
+    def told(self, event: ev.ToolChanged) -> Iterator[ev.Event]:
+        """The event, and what it tells of terminals."""
+        yield event
+        told = [it for it in v1.terminal_events(event.meta) if not self._is_ours(it.id)]
+        ends = {it.id: it for it in told if isinstance(it, ev.TerminalChanged) and it.status == "exited"}
+        for each in told:
+            if each.id not in ends or ends[each.id] is not each:
+                yield from self._more(each, event.id)
+        for id in [id for id, it in self._open.items() if it.tool == event.id]:
+            yield from self._follows(id, event, ends.get(id))
+
+    def _more(self, each: ev.TerminalChanged | ev.TerminalOutput, tool: str) -> Iterator[ev.Event]:
+        """Whatever is told first of a terminal makes it."""
+        if each.id not in self._open:
+            self._open[each.id] = _Told(tool)
+            if isinstance(each, ev.TerminalOutput):
+                yield ev.TerminalChanged(each.id, status="running")
+        if isinstance(each, ev.TerminalOutput):
+            self._open[each.id].characters += len(each.text)
+        yield each
+
+    def _follows(self, id: str, event: ev.ToolChanged, end: ev.TerminalChanged | None) -> Iterator[ev.Event]:
+        """What the tool call itself says of its terminal: the command, all of the output, the end."""
+        if command := _command(event.raw_input):
+            yield ev.TerminalChanged(id, command=command)
+        output = v1.whole_output(event.raw_output)
+        if output is not None and len(output) > self._open[id].characters:
+            yield ev.TerminalOutput(id, output, whole=True)
+        if end is not None or event.status in ENDED:  # some never tell the end of a terminal
+            del self._open[id]
+            yield end or ev.TerminalChanged(id, status="exited")
+
+    def turn_ended(self) -> Iterator[ev.Event]:
+        """What the agent has not ended by now, it will not tell of any more."""
+        for id in self._open:
+            yield ev.TerminalChanged(id, status="killed")
+        self._open.clear()
+
+
+def _command(raw_input: Any) -> str | None:
+    command = raw_input.get("command") if isinstance(raw_input, dict) else None
+    match command:
+        case str():
+            return command
+        case [_, "-c" | "-lc", str(line)]:
+            return line
+        case list() if command and all(isinstance(word, str) for word in command):
+            return shlex.join(command)
+    return None

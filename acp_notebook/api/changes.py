@@ -1,0 +1,394 @@
+"""session.changes, turn.changes, turn.also_changed: what changed, as tables and as diffs, and the way back.
+
+Reads the log that `agent.undo` keeps, from any thread; to undo, it posts to the loop thread and waits.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, overload
+
+from ..agent.undo import change_log as log
+from ..agent.undo.checkpoints import END_S
+from ..agent.undo.operations import Operation
+from ..core.attribution import command_line
+from ..core.changes import FileChange, Version, lines_of_diff
+from ..core.changes import Hunk as HunkRecord
+from ..core.snapshot import TerminalRun, ToolCall
+from ..core.tables import html_table, text_table
+from ..errors import Conflict, UsageError
+
+if TYPE_CHECKING:
+    from ..agent.conversation import Conversation
+    from .turn import Turn
+
+HEAD = ("turn", "action", "path", "+", "-", "state", "via", "allowed by", "note")
+
+FOUND_S = END_S
+"""For changes that are still being found: whoever undoes a turn must not undo a part of it unawares."""
+
+SETTLING = "the changes of the last turn are still being found: look again in a moment"
+
+SHOWN = 100
+"""Rows, where the table is shown; the table itself has them all."""
+
+COMMAND_CHARS = 80
+"""Of a command line, where it stands in a note."""
+
+Command = ToolCall | TerminalRun | str
+"""A command of a turn: its tool call or terminal, or its command line."""
+
+
+class Hunk:
+    """A part of a change that can be undone by itself: some lines, or a cell of a notelog."""
+
+    def __init__(self, change: Change, record: HunkRecord) -> None:
+        self._change = change
+        self._record = record
+
+    @property
+    def id(self) -> str:
+        return self._record.id
+
+    @property
+    def title(self) -> str | None:
+        return self._record.title
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """Each with its sign in front: "-", "+" or " "."""
+        return self._record.lines
+
+    @property
+    def undone(self) -> bool:
+        record = next((it for it in self._change._file.hunks if it.id == self.id), self._record)
+        return record.undone
+
+    def revert(self) -> None:
+        """Take this part back; raises acp.Conflict if that cannot be."""
+        self._change._act("undo", self.id)
+
+    def redo(self) -> None:
+        self._change._act("redo", self.id)
+
+    def __repr__(self) -> str:
+        return "\n".join(self.lines)
+
+
+class Change:
+    """One file that changed during a turn."""
+
+    def __init__(self, conversation: Conversation, change: log.Change) -> None:
+        self._conversation = conversation
+        self._change = change
+
+    @property
+    def path(self) -> str:
+        return self._file.path
+
+    @property
+    def moved_from(self) -> str | None:
+        return self._file.moved_from
+
+    @property
+    def action(self) -> str:
+        """created, modified, deleted, moved, mode (its rights only), link (a symlink)."""
+        return self._file.action
+
+    @property
+    def before(self) -> str | bytes | None:
+        """What was in it before the turn: text, else bytes; None if there was no such file."""
+        return _content(self._conversation.undoing.log.version(self._change.before))
+
+    @property
+    def after(self) -> str | bytes | None:
+        """What the turn left in it."""
+        return _content(self._conversation.undoing.log.version(self._change.after))
+
+    @property
+    def diff(self) -> str:
+        """A unified diff; empty where there are no lines to compare."""
+        lines = lines_of_diff(self._file)
+        if not lines:
+            return ""
+        old, new = self.moved_from or self.path, self.path
+        return "\n".join([f"--- {old}", f"+++ {new}", *lines]) + "\n"
+
+    @property
+    def hunks(self) -> tuple[Hunk, ...]:
+        """The parts that can be undone one by one."""
+        return tuple(Hunk(self, it) for it in self._file.hunks)
+
+    @property
+    def turn(self) -> str:
+        """The id of the turn."""
+        return self._change.turn
+
+    @property
+    def command(self) -> str | None:
+        """Of what also changed: the command that ran at that time, if one did."""
+        turn = self._conversation.undoing.log.turns.get(self._change.turn)
+        return None if turn is None or self.via != "command" else turn.commands.get(self._change.tool or "")
+
+    @property
+    def tool_call(self) -> ToolCall | None:
+        """The tool call that did it, or that ran when it changed (`via` says which)."""
+        key = self._change.tool
+        found = None if key is None else self._conversation.read(lambda transcript: transcript.find(key))
+        return found if isinstance(found, ToolCall) else None
+
+    @property
+    def allowed_by(self) -> str | None:
+        """user, policy, grant; None: nobody was asked, or nothing says that the agent did it."""
+        return self._change.allowed_by
+
+    @property
+    def via(self) -> str:
+        """client: the agent had us write it; agent: a tool call names it. Of what also changed, command: it
+        changed while a command ran; unknown: nothing says what changed it."""
+        return self._change.via
+
+    @property
+    def undoable(self) -> bool:
+        return self._change.why_not is None
+
+    @property
+    def why(self) -> str | None:
+        """Why it cannot be undone, or what the conflict is."""
+        return self._file.why
+
+    @property
+    def note(self) -> str | None:
+        return self._file.note
+
+    @property
+    def state(self) -> str:
+        """applied, undone, partly (some hunks are undone), kept, conflict."""
+        return self._change.state
+
+    def revert(self) -> Change:
+        """Take it back. What was changed since is merged; raises acp.Conflict where that cannot be."""
+        return self._act("undo")
+
+    def redo(self) -> Change:
+        """Do it again, after it was taken back."""
+        return self._act("redo")
+
+    def keep(self) -> Change:
+        """It has been seen, and it stays."""
+        return self._act("keep")
+
+    def _act(self, operation: Operation, hunk: str | None = None) -> Change:
+        _acted(self._conversation, operation, self._change.turn, self._change.id, hunk)
+        return self
+
+    @property
+    def _file(self) -> FileChange:
+        undoing = self._conversation.undoing
+        undoing.log.survey([self._change])
+        return log.shown_file(self._change, undoing.spelled)
+
+    def _row(self, cwd: str) -> tuple[str, ...]:
+        file = self._file
+        moved = f"{_short(file.moved_from, cwd)} → " if file.moved_from else ""
+        state = file.state if file.undoable else "not undoable"
+        during = None if self.command is None else f"changed while `{_shortened(self.command)}` ran"
+        note = "; ".join(filter(None, [during, file.why, file.note]))
+        path = moved + _short(file.path, cwd)
+        counts = (str(file.added or ""), str(file.removed or ""))
+        return (self.turn, file.action, path, *counts, state, file.via, file.allowed_by or "", note)
+
+    def __repr__(self) -> str:
+        return f"<Change {self.action} {self.path} · {self.state if self.undoable else 'not undoable'}>"
+
+
+class ChangesTable(Sequence[Change]):
+    """The changes, oldest turn first; of this moment."""
+
+    def __init__(
+        self, conversation: Conversation, changes: Sequence[Change], turn: str | None = None
+    ) -> None:
+        self._conversation = conversation
+        self._changes = list(changes)
+        self._turn = turn
+
+    def __len__(self) -> int:
+        return len(self._changes)
+
+    def __iter__(self) -> Iterator[Change]:
+        return iter(self._changes)
+
+    @overload
+    def __getitem__(self, index: int) -> Change: ...
+    @overload
+    def __getitem__(self, index: slice) -> ChangesTable: ...
+    def __getitem__(self, index: int | slice) -> Change | ChangesTable:
+        if isinstance(index, slice):
+            return ChangesTable(self._conversation, self._changes[index], self._turn)
+        return self._changes[index]
+
+    def where(
+        self,
+        *,
+        turn: Turn | str | None = None,
+        path: str | os.PathLike[str] | None = None,
+        command: Command | None = None,
+    ) -> ChangesTable:
+        """Those of this turn (or of the turn with this id), of this path (or below that folder), or, of what
+        also changed, those that changed while this command ran."""
+        from .turn import Turn
+
+        id = turn._run.id if isinstance(turn, Turn) else turn
+        wanted = None if path is None else os.path.join(self._conversation.cwd, os.fspath(path))
+        found = [
+            it
+            for it in self
+            if id in (None, it.turn)
+            and (wanted is None or _is_at(it, wanted))
+            and (command is None or _is_during(it, command))
+        ]
+        return ChangesTable(self._conversation, found, self._turn)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is not covered, in plain words."""
+        turns = self._conversation.undoing.log.turns
+        chosen = [it for it in tuple(turns.values()) if self._turn in (None, it.id)]
+        settling = (SETTLING,) if self._conversation.undoing.settling else ()
+        return (*dict.fromkeys(note for turn in chosen for note in turn.notes), *settling)
+
+    @property
+    def diff(self) -> str:
+        """All of it as one unified diff."""
+        return "".join(it.diff for it in self)
+
+    def revert(self) -> ChangesTable:
+        """Take all of it back, the newest first. What goes, goes; raises acp.Conflict for the rest.
+
+        Changes that cannot be undone stay as they are: `undoable` and `why` of each say so. What also changed
+        is taken back one by one, or by its command; else this raises acp.UsageError.
+        """
+        return self._act("undo")
+
+    def redo(self) -> ChangesTable:
+        return self._act("redo")
+
+    def keep(self) -> ChangesTable:
+        return self._act("keep")
+
+    def _act(self, operation: Operation) -> ChangesTable:
+        if operation != "keep" and not self._changes and self.notes:
+            raise Conflict(
+                "nothing is known that could be undone:\n" + "\n".join(f"  {it}" for it in self.notes)
+            )
+        also = [it._change for it in self if it.via in ("command", "unknown")]
+        one_command = len({(it.turn, it.tool) for it in also}) == 1 and also[0].via == "command"
+        if operation != "keep" and len(also) > 1 and not one_command:
+            raise UsageError(
+                "nothing says that the agent made these changes: undo them one by one, "
+                "or those of one command with turn.revert(command=...)"
+            )
+        chosen = frozenset(it._change.id for it in self)
+        _acted(self._conversation, operation, self._turn, None, None, chosen)
+        return self
+
+    def to_dicts(self) -> list[dict[str, str]]:
+        """For pandas.DataFrame and for JSON."""
+        return [dict(zip(HEAD, it._row(self._conversation.cwd), strict=True)) for it in self]
+
+    def __repr__(self) -> str:
+        if not self._changes and not self.notes:
+            return "<changes: none yet>"
+        rows, notes = self._shown()
+        return "\n".join([*([text_table(HEAD, rows)] if rows else []), *notes])
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        if not self._changes and not self.notes:
+            return "<p>changes: none yet</p>"
+        rows, notes = self._shown()
+        table = html_table(HEAD, rows) if rows else ""
+        return table + "".join(f"<p>{escape(note)}</p>" for note in notes)
+
+    def _shown(self) -> tuple[list[tuple[str, ...]], list[str]]:
+        rows = [it._row(self._conversation.cwd) for it in self._changes[-SHOWN:]]
+        more = len(self._changes) - SHOWN
+        return rows, [*([f"… {more} earlier, not shown"] if more > 0 else []), *self.notes]
+
+
+def changes_of(conversation: Conversation, turn: str | None = None) -> ChangesTable:
+    """The agent's changes in the session, or in this turn; waits for those of a turn that has just ended."""
+    conversation.host.loop.call(conversation.undoing.settled(FOUND_S))
+    found = [Change(conversation, it) for it in conversation.undoing.log if turn in (None, it.turn)]
+    return ChangesTable(conversation, found, turn)
+
+
+def also_changed(conversation: Conversation, turn: str) -> ChangesTable:
+    """What else changed during this turn."""
+    conversation.host.loop.call(conversation.undoing.settled(FOUND_S))
+    known = conversation.undoing.log.turns.get(turn)
+    found = [Change(conversation, it) for it in (known.also if known is not None else ())]
+    return ChangesTable(conversation, found, turn)
+
+
+def during(conversation: Conversation, turn: str, command: Command) -> ChangesTable:
+    """What changed while this command ran; raises UsageError."""
+    found = also_changed(conversation, turn)
+    if chosen := found.where(command=command):
+        return chosen
+    known = dict.fromkeys(it.command for it in found if it.command is not None)
+    commands = "".join(f"\n  {_shortened(it)}" for it in known) or " none"
+    raise UsageError(
+        f"no file changed while that command ran, as far as is known. Commands with changes:{commands}"
+    )
+
+
+def _is_during(change: Change, command: Command) -> bool:
+    """A command may have two tool calls, the agent's and ours that asked about it: the line tells as well."""
+    if change.command is None:
+        return False
+    if isinstance(command, str):
+        return command in (change.command, change._change.tool)
+    return change._change.tool == command.key or change.command == command_line(command)
+
+
+def _shortened(command: str) -> str:
+    line = " ".join(command.split())
+    return line if len(line) <= COMMAND_CHARS else line[: COMMAND_CHARS - 1] + "…"
+
+
+def _acted(
+    conversation: Conversation,
+    operation: Operation,
+    turn: str | None,
+    file: str | None,
+    hunk: str | None,
+    only: frozenset[str] | None = None,
+) -> None:
+    touched = conversation.host.loop.call(conversation.undoing.act(operation, turn, file, hunk, only=only))
+    troubled = [it for it in touched if it.conflict is not None]
+    if troubled:
+        told = "\n".join(f"  {conversation.undoing.spelled(it.path)}: {it.conflict}" for it in troubled)
+        raise Conflict(f"not all of it could be {'undone' if operation == 'undo' else 'done again'}:\n{told}")
+    if file is not None and operation != "keep" and any(it.why_not for it in touched):
+        raise Conflict(f"it cannot be undone: {touched[0].why_not}")
+
+
+def _content(version: Version | None) -> str | bytes | None:
+    if version is None:
+        return None
+    try:
+        return version.data.decode() if b"\0" not in version.data else version.data
+    except UnicodeDecodeError:
+        return version.data
+
+
+def _is_at(change: Change, path: str) -> bool:
+    paths = [it for it in (change.path, change.moved_from) if it is not None]
+    return any(it == path or it.startswith(path.rstrip("/") + "/") for it in paths)
+
+
+def _short(path: str | None, cwd: str) -> str:
+    return "" if path is None else path.removeprefix(cwd.rstrip("/") + "/")

@@ -1,0 +1,64 @@
+"""load_transcript(): from a saved notebook to the conversations in it.
+
+Reads the file alone: no kernel, no agent, and nothing in it is run.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from ..core.saved import loaded
+from ..core.snapshot import Snapshot
+from ..errors import UsageError
+from ..notebook.static import TRANSCRIPT_MIME
+
+
+def load_transcript(path: str | Path) -> Snapshot:
+    """The conversations that a notebook's outputs hold, in the order of its cells, as one snapshot.
+
+    Ids and the working directory are not those of the run; raises `acp.UsageError` for a file that is
+    no notebook, or has no conversation in it.
+    """
+    parts = list(_transcripts(_notebook(Path(path))))
+    if not parts:
+        raise UsageError(
+            f"{path} holds no conversation; run a cell with a prompt and save the notebook, then it does"
+        )
+    try:
+        return loaded(parts)
+    except ValueError as error:
+        raise UsageError(f"{path}: {error}") from None
+
+
+def _notebook(path: Path) -> dict[str, Any]:
+    try:
+        notebook = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}") from None
+    except (ValueError, RecursionError):
+        raise UsageError(f"{path} is no notebook: it is not JSON") from None
+    match notebook:
+        case {"cells": list()}:
+            return dict(notebook)
+        case {"worksheets": list()}:
+            raise UsageError(
+                f"{path} is a notebook of an old format; `jupyter nbconvert` makes a new one of it"
+            )
+    raise UsageError(f"{path} is no notebook: it has no cells")
+
+
+def _transcripts(notebook: dict[str, Any]) -> Iterator[Any]:
+    for cell in notebook["cells"]:
+        match cell:
+            case {"outputs": list(outputs)}:
+                yield from (it["data"][TRANSCRIPT_MIME] for it in outputs if _has_transcript(it))
+
+
+def _has_transcript(output: Any) -> bool:
+    match output:
+        case {"data": dict(data)}:
+            return TRANSCRIPT_MIME in data
+    return False

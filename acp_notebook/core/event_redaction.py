@@ -1,0 +1,101 @@
+"""Events with the secrets taken out of them, also where a secret comes in several chunks.
+
+Pure: given a redactor and events in order. Ids, values that can be set, and other words that code goes by
+stay as they are.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from . import events as ev
+from .records import Text
+from .redaction import Redactor, Stream
+
+_KEPT = frozenset(
+    {"id", "tool_id", "message_id", "terminal_id", "status", "kind", "role", "type", "value", "current"}
+    | {"answer", "by", "severity", "source", "scope", "mime_type", "data", "category", "sign_in"}
+    | {"action", "mode"}
+)
+"""Fields by which things are found, set or told apart; pictures and sounds; and what was cleaned before."""
+
+
+_BESIDE = (
+    ev.UsageChanged,
+    ev.CommandsReplaced,
+    ev.ConfigReplaced,
+    ev.ModesReplaced,
+    ev.ModeChanged,
+    ev.InfoChanged,
+    ev.StatusChanged,
+    ev.SignInChanged,
+    ev.AgentKnown,
+)
+"""Events that stand beside the conversation: a message goes on after them."""
+
+
+class EventRedactor:
+    """One session's events, on their way into its transcript."""
+
+    def __init__(self, redactor: Redactor) -> None:
+        self._redactor = redactor
+        self._message = Stream(redactor)
+        self._last: ev.MessageChunk | None = None
+        """The chunk that the held text belongs to."""
+        self._terminals: dict[str, Stream] = {}
+
+    def see(self, event: ev.Event) -> tuple[ev.Event, ...]:
+        """The events to apply for this one: none, while its text may be the beginning of a secret."""
+        if self._redactor.idle:
+            return (event,)
+        if isinstance(event, ev.MessageChunk) and isinstance(event.content, Text):
+            return self._chunk(event)
+        if isinstance(event, ev.TerminalOutput):
+            text = self._terminals.setdefault(event.id, Stream(self._redactor)).feed(event.text)
+            return (replace(event, text=text),) if text or event.dropped else ()
+        if isinstance(event, _BESIDE):
+            return (self._cleaned(event),)
+        before = self._rest() + (self._terminal_rest(event) if isinstance(event, ev.TerminalChanged) else ())
+        return (*before, self._cleaned(event))
+
+    def _chunk(self, event: ev.MessageChunk) -> tuple[ev.Event, ...]:
+        before = () if self._last is not None and _stream(self._last) == _stream(event) else self._rest()
+        assert isinstance(event.content, Text)
+        self._last = event
+        text = self._message.feed(event.content.text)
+        if not text and event.content.text and event.raw is None:
+            return before
+        return (*before, replace(event, content=_with_text(event, text), raw=self._redactor.plain(event.raw)))
+
+    def _rest(self) -> tuple[ev.Event, ...]:
+        held, last, self._last = self._message.rest(), self._last, None
+        return (replace(last, content=_with_text(last, held), raw=None),) if held and last is not None else ()
+
+    def _terminal_rest(self, event: ev.TerminalChanged) -> tuple[ev.Event, ...]:
+        stream = self._terminals.get(event.id)
+        held = stream.rest() if stream is not None and event.status is not ev.UNSET else ""
+        return (ev.TerminalOutput(event.id, held),) if held else ()
+
+    def _cleaned(self, value: Any) -> Any:
+        if isinstance(value, Struct):
+            fields = {
+                name: self._cleaned(given)
+                for name in value.__struct_fields__
+                if name not in _KEPT and (given := getattr(value, name)) is not None
+            }
+            return replace(value, **fields) if fields else value
+        if isinstance(value, tuple):
+            return tuple(self._cleaned(item) for item in value)
+        return self._redactor.plain(value)
+
+
+def _stream(chunk: ev.MessageChunk) -> tuple[Any, ...]:
+    """What two chunks have in common whose texts become one."""
+    return chunk.role, chunk.message_id, getattr(chunk.content, "annotations", None)
+
+
+def _with_text(chunk: ev.MessageChunk, text: str) -> Text:
+    return Text(text, getattr(chunk.content, "annotations", None))

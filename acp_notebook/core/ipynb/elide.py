@@ -1,0 +1,251 @@
+"""Outputs, attachments and big metadata, as an agent sees them: short, and honest about what is missing.
+
+Knows the output types of nbformat 4 and our own conversations among them. A placeholder says type and
+size, is itself a valid part of a notebook, and is known again when the agent writes it back.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+
+from ..records import Json
+from .parse import joined
+
+TRANSCRIPT_MIME = "application/vnd.acp-notebook.transcript+json"
+"""The same as in notebook/static.py, which core cannot import; a test compares them."""
+
+MARK = "acp_notebook"
+"""In an output's metadata: ours in the file (js/src/document.ts writes it), a placeholder in a view."""
+
+KEPT_TEXT = 2_000
+"""Characters of one text output that are shown: a result, an error, the head of a table."""
+
+KEPT_A_CELL = 8_000
+"""Characters of all outputs of a cell: a loop that prints must not fill the agent's context."""
+
+KEPT_METADATA = 2_000
+"""Characters of JSON of one entry of metadata: the state of widgets stands there too, with megabytes."""
+
+MOST_NESTED = 50
+"""Metadata nested more deeply is not shown: no tool writes such, and writers of JSON recurse."""
+
+_PLACEHOLDER = re.compile(r"\[[^\[\]\n]{1,300}, \d[\d.]* (?:bytes|kB|MB), not shown\]")
+
+_FRAME = 60
+"""Characters around an output's text: a thousand empty outputs are a flood, too."""
+
+_COUNTED_MIMES = 4
+"""Of an output's types that are named; beyond that they are counted."""
+
+
+def sized(size: int) -> str:
+    if size < 1_000:
+        return f"{size} bytes"
+    return f"{size / 1_000:.0f} kB" if size < 999_500 else f"{size / 1_000_000:.1f} MB"
+
+
+def placeholder(what: str, size: int) -> str:
+    clean = re.sub(r"[\[\]\s]+", " ", what).strip()[:200] or "something"
+    return f"[{clean}, {sized(size)}, not shown]"
+
+
+def is_placeholder(value: Json) -> bool:
+    """Whether a text is nothing but a placeholder of ours."""
+    text = joined(value)
+    return text is not None and _PLACEHOLDER.fullmatch(text.strip()) is not None
+
+
+def is_shown_output(output: Json) -> bool:
+    """Whether an output came out of `shown_outputs` with something left out of it."""
+    match output:
+        case {"metadata": {"acp_notebook": {"elided": True}}}:
+            return True
+        case {"data": {"text/plain": text}} | {"text": text}:
+            return _PLACEHOLDER.search(joined(text) or "") is not None
+        case {"traceback": list(lines)}:
+            return any(is_placeholder(line) for line in lines)
+    return False
+
+
+def size_of(value: Json) -> int:
+    """Roughly what it takes in the file."""
+    text = joined(value)
+    if text is not None:
+        return len(text)
+    try:
+        return len(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+    except RecursionError:
+        return len(str(type(value)))  # nested too deeply to be measured; it is not shown in any case
+
+
+# ---- outputs
+
+
+def shown_outputs(outputs: Sequence[Json], *, raw: bool = False) -> list[Json]:
+    """The outputs of a cell as an agent sees them; `raw` leaves out our own conversations alone."""
+    if raw:
+        return [_conversation(it) if is_conversation(it) else it for it in outputs]
+    shown: list[Json] = []
+    left = KEPT_A_CELL
+    for number, output in enumerate(outputs):
+        if left <= 0:
+            return [*shown, _rest(outputs[number:])]
+        short = _shown(output)
+        left -= _weight(short)
+        shown.append(short)
+    return shown
+
+
+def _weight(short: Json) -> int:
+    """Characters of an output that is shown; no more than a few thousand."""
+    texts = short.get("text") or short.get("traceback") or short.get("data", {}).get("text/plain")
+    return sum(map(len, texts or ())) + _FRAME
+
+
+def is_conversation(output: Json) -> bool:
+    match output:
+        case {"data": dict(data)} if TRANSCRIPT_MIME in data:
+            return True
+        case {"metadata": {"acp_notebook": dict() | str()}}:
+            return True
+    return False
+
+
+def _shown(output: Json) -> Json:
+    if is_conversation(output):
+        return _conversation(output)
+    match output:
+        case {"output_type": "stream", "name": str(name), "text": text}:
+            return {"output_type": "stream", "name": name, "text": _lines(_kept(f"{name} stream", text))}
+        case {"output_type": "error", "ename": str(name), "evalue": str(value), "traceback": list(lines)}:
+            return _error(name, value, lines)
+        case {"output_type": "execute_result" | "display_data" as type, "data": dict(data)}:
+            return _display(type, data, output.get("execution_count"))
+        case {"output_type": str(type)}:
+            return _stand_in(placeholder(f"output of type {type}", size_of(output)))
+    return _stand_in(placeholder("output of no type", size_of(output)))
+
+
+def _stand_in(text: str, type: str = "display_data", count: Json = None) -> Json:
+    made: dict[str, Json] = {
+        "output_type": type,
+        "data": {"text/plain": _lines(text)},
+        "metadata": {MARK: {"elided": True}},
+    }
+    if type == "execute_result":
+        made["execution_count"] = count_of(count)
+    return made
+
+
+def count_of(value: Json) -> int | None:
+    """An execution count, if it is one."""
+    return value if type(value) is int and value >= 0 else None
+
+
+def _conversation(output: Mapping[str, Json]) -> Json:
+    return _stand_in(placeholder("conversation with an agent", size_of(output)))
+
+
+def _rest(outputs: Sequence[Json]) -> Json:
+    count = len(outputs)
+    what = f"{count:,} more output{'s' if count > 1 else ''}"
+    return _stand_in(placeholder(what, sum(map(size_of, outputs))))
+
+
+def _kept(what: str, value: Json) -> str:
+    text = joined(value)
+    if text is not None and len(text) <= KEPT_TEXT:
+        return text
+    return placeholder(what, size_of(value))
+
+
+def _display(type: str, data: Mapping[str, Json], count: Json) -> Json:
+    plain = joined(data.get("text/plain"))
+    if plain is not None and len(plain) > KEPT_TEXT:
+        plain = None
+    missing = {mime: it for mime, it in data.items() if mime != "text/plain" or plain is None}
+    if not missing:
+        made = _stand_in(plain or "", type, count)
+        return {**made, "metadata": {}}
+    size = sum(map(size_of, missing.values()))
+    note = placeholder(_types(list(missing)), size)
+    return _stand_in(f"{plain}\n{note}" if plain else note, type, count)
+
+
+def _types(mimes: list[str]) -> str:
+    named = ", ".join(mimes[:_COUNTED_MIMES])
+    more = len(mimes) - _COUNTED_MIMES
+    return f"{named} and {more} more types" if more > 0 else named
+
+
+def _error(name: str, value: str, lines: list[Json]) -> Json:
+    """The end of a traceback says most: where it was raised, and what."""
+    texts = [line for line in lines if isinstance(line, str)]
+    kept: list[str] = []
+    left = KEPT_TEXT
+    for line in reversed(texts):
+        left -= len(line)
+        if left < 0:
+            break
+        kept.append(line)
+    missing = texts[: len(texts) - len(kept)]
+    note = [placeholder("first part of the traceback", sum(map(len, missing)))] if missing else []
+    return {
+        "output_type": "error",
+        "ename": _kept("name of the error", name),
+        "evalue": _kept("text of the error", value),
+        "traceback": [*note, *reversed(kept)],
+    }
+
+
+def _lines(text: str) -> list[str]:
+    return text.splitlines(keepends=True)
+
+
+# ---- attachments and metadata
+
+
+def shown_attachments(attachments: Mapping[str, Json], *, raw: bool = False) -> dict[str, Json]:
+    """Each attachment by its name, with a placeholder for each of its types."""
+    return {
+        name: (bundle if raw else {mime: placeholder(mime, size_of(it)) for mime, it in bundle.items()})
+        for name, bundle in attachments.items()
+        if isinstance(bundle, dict)
+    }
+
+
+def shown_metadata(metadata: Mapping[str, Json], *, raw: bool = False) -> dict[str, Json]:
+    return {name: it if raw or _is_small(it) else _small(name, it) for name, it in metadata.items()}
+
+
+def _is_small(value: Json) -> bool:
+    if not isinstance(value, dict | list | str):
+        return _is_finite(value)
+    return size_of(value) <= KEPT_METADATA and not nested_beyond(value, MOST_NESTED) and _is_finite(value)
+
+
+def _is_finite(value: Json) -> bool:
+    """Python reads and writes NaN, and so do tools with metadata; in JSON there is no such number."""
+    if isinstance(value, dict | list):
+        return all(map(_is_finite, value.values() if isinstance(value, dict) else value))
+    return not isinstance(value, float) or math.isfinite(value)
+
+
+def _small(name: str, value: Json) -> Json:
+    """Of the same JSON type, because nbformat minds for some names."""
+    note = placeholder(f"metadata {name}", size_of(value))
+    if isinstance(value, dict):
+        names = {it: value[it] for it in ("name", "display_name") if isinstance(value.get(it), str)}
+        return {**{it: text[:KEPT_TEXT] for it, text in names.items()}, MARK: note}
+    return [note.replace(",", ";")] if isinstance(value, list) else note
+
+
+def nested_beyond(value: Json, depth: int) -> bool:
+    if isinstance(value, dict):
+        return depth <= 0 or any(nested_beyond(it, depth - 1) for it in value.values())
+    if isinstance(value, list):
+        return depth <= 0 or any(nested_beyond(it, depth - 1) for it in value)
+    return False

@@ -1,0 +1,311 @@
+"""A notebook's text, read so that each part of it can be found again, and copied as it is.
+
+Knows JSON and the bones of nbformat 4 (cells, their ids, types and sources), and where in the text
+each field stands; knows nothing of agents, outputs and merging. What is not changed is later copied
+from the text, never written anew: so it stays the same to the byte, whoever wrote it and however.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from ..records import Json
+from .cell_ids import named
+from .errors import Invalid
+from .json_layout import STANDARD, JsonLayout, dumped
+
+TYPES = ("code", "markdown", "raw")
+
+IDS_SINCE = 5
+"""The minor version of nbformat 4 from which on cells have ids."""
+
+Span = tuple[int, int]
+"""Where a value stands in the text."""
+
+_BLANK = re.compile(r"[ \t\n\r]*")
+_KEY = re.compile(r'[ \t\n\r]*"([^"\\\x00-\x1f]*)"[ \t\n\r]*:[ \t\n\r]*')
+_BOM = codecs.BOM_UTF8.decode()
+_DECODER = json.JSONDecoder()
+
+
+class Cell(Struct, frozen=True, gc=False):
+    """One cell: what it says, and where in the text it says it."""
+
+    id: str
+    """The file's own where it has a good one, else one that follows from the content."""
+    own_id: bool
+    """Whether the id stands in the file."""
+    type: str
+    source: str
+    fields: dict[str, Json]
+    span: Span
+
+    @property
+    def told_id(self) -> str:
+        """The id by which whoever told us of the cell knows it, also where nbformat refuses that one."""
+        value = self.fields.get("id")
+        return value if isinstance(value, str) and value else self.id
+
+    @property
+    def metadata(self) -> dict[str, Json]:
+        value = self.fields.get("metadata")
+        return value if isinstance(value, dict) else {}
+
+    @property
+    def outputs(self) -> list[Json]:
+        value = self.fields.get("outputs")
+        return value if isinstance(value, list) and self.type == "code" else []
+
+    @property
+    def attachments(self) -> dict[str, Json]:
+        value = self.fields.get("attachments")
+        return value if isinstance(value, dict) else {}
+
+
+class Notebook(Struct, frozen=True):
+    """A notebook and its text (without byte order mark). `fields` are those beside the cells."""
+
+    text: str
+    bom: bool
+    fields: dict[str, Json]
+    spans: dict[str, Span]
+    cells: tuple[Cell, ...]
+    style: JsonLayout
+
+    @property
+    def metadata(self) -> dict[str, Json]:
+        value = self.fields.get("metadata")
+        return value if isinstance(value, dict) else {}
+
+    @property
+    def minor(self) -> int:
+        minor: int = self.fields["nbformat_minor"]
+        return minor
+
+    @property
+    def has_ids(self) -> bool:
+        return self.minor >= IDS_SINCE
+
+    def spans_of(self, cell: Cell) -> dict[str, Span]:
+        """Where the cell's fields stand; looked for when it is wanted, which is of few cells."""
+        return _Walk(self.text, cell.span[0]).fields()[1]
+
+    @property
+    def data(self) -> bytes:
+        """The file's bytes."""
+        return (codecs.BOM_UTF8 if self.bom else b"") + self.text.encode()
+
+
+Data = bytes | str | Mapping[str, Any]
+"""A notebook as a file's bytes, as text, or as plain JSON (from the open document)."""
+
+
+def read(data: Data) -> Notebook:
+    """The notebook; raises `Invalid` with the place."""
+    text = _text(data)
+    bom = text.startswith(_BOM)
+    text = text.removeprefix(_BOM)
+    try:
+        walk = _Walk(text)
+        fields, spans, cells = walk.notebook()
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno}, column {error.colno}"
+        raise Invalid(f"not JSON: {error.msg} at {where}", line=error.lineno, column=error.colno) from None
+    except RecursionError:
+        raise Invalid("not a notebook: its JSON is nested too deeply") from None
+    except Invalid:
+        raise
+    except ValueError as error:  # a number with thousands of digits
+        raise Invalid(f"not JSON that can be read: {error}") from None
+    _check_version(fields)
+    return Notebook(text, bom, fields, spans, _cells(cells), walk.style)
+
+
+def _text(data: Data) -> str:
+    if isinstance(data, Mapping):
+        try:
+            return f"{dumped(dict(data), STANDARD)}\n"
+        except (TypeError, ValueError, RecursionError) as error:
+            raise Invalid(f"not JSON: {error}") from None
+    if isinstance(data, str):
+        try:
+            data.encode()
+        except UnicodeEncodeError as error:
+            line = data.count("\n", 0, error.start) + 1
+            raise Invalid(f"not text: half a surrogate pair in line {line}", line=line) from None
+        return data
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise Invalid(f"not UTF-8: byte {data[error.start]:#04x} in line {line}", line=line) from None
+
+
+_Found = tuple[dict[str, Json], Span]
+
+
+class _Walk:
+    """Goes through the text once; `json` reads the values, this notes where they stand.
+
+    Cells are read whole: to go through their fields costs ten times as much.
+    """
+
+    def __init__(self, text: str, at: int = 0) -> None:
+        self._text = text
+        self._read = _DECODER.raw_decode
+        self._at = at
+        self.style = STANDARD
+
+    def notebook(self) -> tuple[dict[str, Json], dict[str, Span], list[_Found]]:
+        fields: dict[str, Json] = {}
+        spans: dict[str, Span] = {}
+        cells: list[_Found] | None = None
+        if self._peek() != "{":
+            self._value()  # so that what is not JSON at all says so
+            raise Invalid("not a notebook: it is no JSON object")
+        self.style = JsonLayout.of(self._text, self._at)
+        for key in self._members():
+            began = self._at
+            if key == "cells" and self._peek() == "[":
+                cells = [self._cell(index) for index in self._elements()]
+            else:
+                fields[key] = self._value()
+            spans[key] = began, self._at
+        if self._peek():
+            self._fail("Extra data")
+        if "worksheets" in fields:
+            raise Invalid(
+                "a notebook of an old format (nbformat 3); `jupyter nbconvert` makes a new one of it"
+            )
+        if cells is None:
+            raise Invalid("not a notebook: it has no list of cells")
+        return fields, spans, cells
+
+    def _cell(self, index: int) -> _Found:
+        start = self._at
+        cell = self._value()
+        if not isinstance(cell, dict):
+            raise Invalid(f"cells[{index}] is no JSON object", cell=index)
+        return cell, (start, self._at)
+
+    def fields(self) -> tuple[dict[str, Json], dict[str, Span]]:
+        """Of the object that begins here, and where each stands."""
+        fields: dict[str, Json] = {}
+        spans: dict[str, Span] = {}
+        for key in self._members():
+            began = self._at
+            fields[key] = self._value()
+            spans[key] = began, self._at
+        return fields, spans
+
+    def _members(self) -> Iterator[str]:
+        """The keys of an object; at each, its value is the next thing to read."""
+        self._at += 1
+        if self._peek() == "}":
+            self._at += 1
+            return
+        while True:
+            plain = _KEY.match(self._text, self._at)
+            if plain is None:
+                yield self._key()
+            else:
+                self._at = plain.end()
+                yield plain.group(1)
+            if self._ended("}"):
+                return
+
+    def _key(self) -> str:
+        """A key with escapes in it, or none."""
+        if self._peek() != '"':
+            self._fail("Expecting property name enclosed in double quotes")
+        key: str = self._value()
+        if self._peek() != ":":
+            self._fail("Expecting ':' delimiter")
+        self._at += 1
+        self._peek()
+        return key
+
+    def _elements(self) -> Iterator[int]:
+        self._at += 1
+        if self._peek() == "]":
+            self._at += 1
+            return
+        index = 0
+        while True:
+            self._peek()
+            yield index
+            index += 1
+            if self._ended("]"):
+                return
+
+    def _ended(self, closing: str) -> bool:
+        sign = self._peek()
+        if sign != closing and sign != ",":
+            self._fail("Expecting ',' delimiter")
+        self._at += 1
+        return sign == closing
+
+    def _value(self) -> Json:
+        value, self._at = self._read(self._text, self._at)
+        return value
+
+    def _peek(self) -> str:
+        """The next sign that is not blank; "" at the end."""
+        sign = self._text[self._at : self._at + 1]
+        if sign > " ":
+            return sign
+        blank = _BLANK.match(self._text, self._at)
+        assert blank is not None
+        self._at = blank.end()
+        return self._text[self._at : self._at + 1]
+
+    def _fail(self, message: str) -> None:
+        raise json.JSONDecodeError(message, self._text, self._at)
+
+
+def _check_version(fields: dict[str, Json]) -> None:
+    major, minor = fields.get("nbformat"), fields.get("nbformat_minor")
+    if type(major) is not int or type(minor) is not int or minor < 0:
+        raise Invalid("not a notebook: nbformat and nbformat_minor must be numbers, such as 4 and 5")
+    if major != 4:
+        raise Invalid(f"a notebook of nbformat {major}; this reads nbformat 4")
+
+
+def _cells(found: list[_Found]) -> tuple[Cell, ...]:
+    sources = [source_of(fields, index) for index, (fields, _) in enumerate(found)]
+    types = [type_of(fields, index) for index, (fields, _) in enumerate(found)]
+    ids = named([fields.get("id") for fields, _ in found], list(zip(types, sources, strict=True)))
+    return tuple(
+        Cell(id, fields.get("id") == id, type, source, fields, span)
+        for id, type, source, (fields, span) in zip(ids, types, sources, found, strict=True)
+    )
+
+
+def type_of(fields: Mapping[str, Json], index: int) -> str:
+    value = fields.get("cell_type")
+    if not isinstance(value, str):
+        raise Invalid(f"cells[{index}] has no cell_type", cell=index)
+    return value
+
+
+def source_of(fields: Mapping[str, Json], index: int) -> str:
+    text = joined(fields.get("source"))
+    if text is None:
+        raise Invalid(f"cells[{index}]: its source is neither text nor a list of lines", cell=index)
+    return text
+
+
+def joined(value: Json) -> str | None:
+    """nbformat's "multiline string" as one text; None if it is none."""
+    if isinstance(value, str):
+        return value
+    try:
+        return "".join(value) if isinstance(value, list) else None
+    except TypeError:  # not a list of texts
+        return None

@@ -1,0 +1,200 @@
+"""What an agent writes, checked before anything is done with it: is it a notebook that can be kept?
+
+Knows the rules of nbformat 4.5 for what an agent may set (ids, types, metadata, attachments, outputs of
+a new notebook). Our own checks, because nbformat and its schema library are slow to load; the
+tests hold them against nbformat's.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+
+from ..records import Json
+from .cell_ids import is_id
+from .elide import nested_beyond
+from .errors import Invalid
+from .parse import TYPES, Notebook, joined, read
+
+MOST_NESTED = 100
+"""Metadata from an agent: beyond any real use, and well within what every reader of JSON can take."""
+
+_HALF_PAIR = re.compile("[\ud800-\udfff]")
+_JSON_MIME = re.compile(r"application/(.*\+)?json")
+
+
+def read_written(text: str | bytes) -> Notebook:
+    """What the agent writes, as a notebook; raises `Invalid` with the place."""
+    notebook = read(text)
+    if not isinstance(notebook.fields.get("metadata", {}), dict):
+        raise Invalid("not a notebook: its metadata is no JSON object")
+    known: dict[str, int] = {}
+    for index, cell in enumerate(notebook.cells):
+        fields = cell.fields
+        for name, kind in (("metadata", dict), ("attachments", dict), ("outputs", list)):
+            if not isinstance(fields.get(name, kind()), kind):
+                word = "object" if kind is dict else "list"
+                raise Invalid(f"cells[{index}]: its {name} is no JSON {word}", cell=index)
+        id = fields.get("id")
+        if id is None:
+            continue
+        if not is_id(id):
+            raise Invalid(
+                f"cells[{index}]: its id {_short(id)} is none; 1 to 64 letters, digits, - and _ are, "
+                "or leave the id out and one is made",
+                cell=index,
+            )
+        if id in known:
+            raise Invalid(
+                f"cells[{known[id]}] and cells[{index}] have the same id {id!r}: "
+                "leave it out of the one that is new",
+                cell=index,
+            )
+        known[id] = index
+    return notebook
+
+
+def _short(value: Json) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:79]}…"
+
+
+def check_type(type: str, index: int) -> None:
+    if type not in TYPES:
+        known = ", ".join(TYPES)
+        raise Invalid(f"cells[{index}]: its cell_type {_short(type)} is none of {known}", cell=index)
+
+
+def check_text(text: str, what: str, index: int | None = None) -> None:
+    if _HALF_PAIR.search(text):
+        raise Invalid(f"{what}: half a surrogate pair is no text", cell=index)
+
+
+# ---- metadata
+
+
+def _is_name(value: Json) -> bool:
+    return isinstance(value, str) and re.search("^.+$", value) is not None
+
+
+def _is_tags(value: Json) -> bool:
+    if not isinstance(value, list) or not all(isinstance(it, str) for it in value):
+        return False
+    return len(set(value)) == len(value) and all(re.search("^[^,]+$", it) for it in value)
+
+
+def _is_texts(value: Json) -> bool:
+    return isinstance(value, dict) and all(isinstance(it, str) for it in value.values())
+
+
+def _is_object(value: Json) -> bool:
+    return isinstance(value, dict)
+
+
+def _is_text(value: Json) -> bool:
+    return isinstance(value, str)
+
+
+def _is_bool(value: Json) -> bool:
+    return isinstance(value, bool)
+
+
+def _is_scrolled(value: Json) -> bool:
+    return isinstance(value, bool) or value == "auto"
+
+
+def _is_kernel(value: Json) -> bool:
+    return isinstance(value, dict) and all(isinstance(value.get(it), str) for it in ("name", "display_name"))
+
+
+def _is_language(value: Json) -> bool:
+    if not isinstance(value, dict) or not isinstance(value.get("name"), str):
+        return False
+    texts = ("file_extension", "mimetype", "pygments_lexer")
+    mode = value.get("codemirror_mode", "")
+    return isinstance(mode, str | dict) and all(isinstance(value.get(it, ""), str) for it in texts)
+
+
+def _is_major(value: Json) -> bool:
+    return type(value) is int and value >= 1
+
+
+_Rules = Mapping[str, Callable[[Json], bool]]
+
+_EVERY_CELL: _Rules = {"name": _is_name, "tags": _is_tags, "jupyter": _is_object}
+_OF_CELLS: Mapping[str, _Rules] = {
+    "raw": {**_EVERY_CELL, "format": _is_text},
+    "markdown": _EVERY_CELL,
+    "code": {**_EVERY_CELL, "execution": _is_texts, "collapsed": _is_bool, "scrolled": _is_scrolled},
+}
+_OF_NOTEBOOKS: _Rules = {
+    "kernelspec": _is_kernel,
+    "language_info": _is_language,
+    "orig_nbformat": _is_major,
+    "title": _is_text,
+    "authors": lambda value: isinstance(value, list),
+}
+
+
+def check_metadata(metadata: Mapping[str, Json], type: str | None, index: int | None = None) -> None:
+    """Of a cell of that type, or of the notebook (None)."""
+    where = "the notebook's metadata" if index is None else f"cells[{index}]: its metadata"
+    check_plain(metadata, where, index)
+    rules = _OF_NOTEBOOKS if type is None else _OF_CELLS.get(type, {})
+    for name, fits in rules.items():
+        if name in metadata and not fits(metadata[name]):
+            raise Invalid(
+                f"{where} has {name!r} as {_short(metadata[name])}, which nbformat refuses", cell=index
+            )
+
+
+def check_plain(value: Json, where: str, index: int | None) -> None:
+    """JSON that every reader takes: whole characters, finite numbers, not too deep."""
+    if nested_beyond(value, MOST_NESTED):
+        raise Invalid(f"{where} is nested too deeply", cell=index)
+    _check_leaves(value, where, index)
+
+
+def _check_leaves(value: Json, where: str, index: int | None) -> None:
+    if isinstance(value, str):
+        check_text(value, where, index)
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise Invalid(f"{where} has a number that is not finite", cell=index)
+    elif isinstance(value, dict):
+        for name, it in value.items():
+            check_text(name, where, index)
+            _check_leaves(it, where, index)
+    elif isinstance(value, list):
+        for it in value:
+            _check_leaves(it, where, index)
+
+
+# ---- attachments and outputs
+
+
+def is_bundle(value: Json) -> bool:
+    """nbformat's mimebundle."""
+    return isinstance(value, dict) and all(
+        _JSON_MIME.fullmatch(mime) is not None or joined(it) is not None for mime, it in value.items()
+    )
+
+
+def is_output(value: Json) -> bool:
+    """An output as nbformat 4.5 has it, nothing more."""
+    match value:
+        case {"output_type": "stream", "name": str(), "text": text, **rest}:
+            return joined(text) is not None and not rest
+        case {"output_type": "error", "ename": str(), "evalue": str(), "traceback": list(lines), **rest}:
+            return all(isinstance(line, str) for line in lines) and not rest
+        case {"output_type": "display_data", "data": data, "metadata": dict(), **rest}:
+            return is_bundle(data) and not rest
+        case {
+            "output_type": "execute_result",
+            "data": data,
+            "metadata": dict(),
+            "execution_count": n,
+            **rest,
+        }:
+            return is_bundle(data) and (n is None or (type(n) is int and n >= 0)) and not rest
+    return False

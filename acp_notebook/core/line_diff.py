@@ -1,0 +1,147 @@
+"""Two texts compared line by line, and three merged; on bytes, so that nothing of them is lost.
+
+Knows no files and no markup. A line ends at \\n and nowhere else. The cost stays near linear: where two
+stretches are too long to be compared, lines that occur once in both hold them together (patience).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
+from typing import NamedTuple
+
+from .ipynb.align import steady
+
+CONTEXT = 3
+"""Unchanged lines around a change, as in `diff -u`."""
+
+MATCH_LIMIT = 250_000
+"""Lines before times lines after that difflib may compare: it is quadratic."""
+
+
+class Edit(NamedTuple):
+    """Lines `a` to `b` before give way to lines `c` to `d` after; counted from 0."""
+
+    a: int
+    b: int
+    c: int
+    d: int
+
+
+def split(data: bytes) -> list[bytes]:
+    """The lines with their ends."""
+    lines = data.split(b"\n")
+    last = lines.pop()
+    return [line + b"\n" for line in lines] + ([last] if last else [])
+
+
+def edits(before: Sequence[bytes], after: Sequence[bytes]) -> list[Edit]:
+    """What changes the one into the other, in order; edits never touch each other."""
+    found: list[Edit] = []
+    for edit in _edits(before, after, 0, 0):
+        if found and found[-1].b == edit.a and found[-1].d == edit.c:
+            found[-1] = Edit(found[-1].a, edit.b, found[-1].c, edit.d)
+        else:
+            found.append(edit)
+    return found
+
+
+def _edits(before: Sequence[bytes], after: Sequence[bytes], at: int, to: int) -> Iterator[Edit]:
+    start, end = _common(before, after)
+    before, after = before[start : len(before) - end], after[start : len(after) - end]
+    at, to = at + start, to + start
+    if not before and not after:
+        return
+    if not before or not after:
+        yield Edit(at, at + len(before), to, to + len(after))
+    elif len(before) * len(after) <= MATCH_LIMIT:
+        for tag, a, b, c, d in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+            if tag != "equal":
+                yield Edit(at + a, at + b, to + c, to + d)
+    else:
+        yield from _anchored(before, after, at, to)
+
+
+def _common(before: Sequence[bytes], after: Sequence[bytes]) -> tuple[int, int]:
+    """How many lines are the same at the start and at the end."""
+    most = min(len(before), len(after))
+    start = next((i for i in range(most) if before[i] != after[i]), most)
+    most -= start
+    return start, next((i for i in range(most) if before[-1 - i] != after[-1 - i]), most)
+
+
+def _anchored(before: Sequence[bytes], after: Sequence[bytes], at: int, to: int) -> Iterator[Edit]:
+    """Cut at lines that occur once on both sides, and compare what lies between."""
+    here, there = Counter(before), Counter(after)
+    place = {line: index for index, line in enumerate(after) if there[line] == 1}
+    pairs = [(i, place[line]) for i, line in enumerate(before) if here[line] == 1 and line in place]
+    stay = steady([j for _, j in pairs])
+    anchors = [pair for index, pair in enumerate(pairs) if index in stay]
+    if not anchors:
+        yield Edit(at, at + len(before), to, to + len(after))
+        return
+    i, j = 0, 0
+    for next_i, next_j in [*anchors, (len(before), len(after))]:
+        yield from _edits(before[i:next_i], after[j:next_j], at + i, to + j)
+        i, j = next_i + 1, next_j + 1
+
+
+class Group(NamedTuple):
+    """Edits that are shown, and undone, together: they lie so near that their contexts meet."""
+
+    edits: tuple[Edit, ...]
+
+    @property
+    def span(self) -> Edit:
+        first, last = self.edits[0], self.edits[-1]
+        return Edit(first.a, last.b, first.c, last.d)
+
+
+def groups(before: Sequence[bytes], after: Sequence[bytes]) -> list[Group]:
+    """The hunks of a diff."""
+    found: list[Group] = []
+    for edit in edits(before, after):
+        if found and edit.a - found[-1].span.b <= 2 * CONTEXT:
+            found[-1] = Group((*found[-1].edits, edit))
+        else:
+            found.append(Group((edit,)))
+    return found
+
+
+def with_undone(
+    before: Sequence[bytes], after: Sequence[bytes], hunks: Sequence[Group], undone: frozenset[int]
+) -> list[bytes]:
+    """The text after, in which these hunks (by number) are as before."""
+    made: list[bytes] = []
+    at = 0
+    for number, hunk in enumerate(hunks):
+        span = hunk.span
+        made += after[at : span.c]
+        made += before[span.a : span.b] if number in undone else after[span.c : span.d]
+        at = span.d
+    return made + list(after[at:])
+
+
+def merge(base: bytes, ours: bytes, theirs: bytes) -> bytes | None:
+    """What both made of the base; None where they changed the same lines, or lines that touch."""
+    if ours in (base, theirs):
+        return theirs
+    if theirs == base:
+        return ours
+    if b"\0" in base or b"\0" in ours or b"\0" in theirs:
+        return None
+    lines, mine, other = split(base), split(ours), split(theirs)
+    found = [(edit, mine) for edit in edits(lines, mine)] + [(edit, other) for edit in edits(lines, other)]
+    made: list[bytes] = []
+    at = 0
+    last: tuple[Edit, Sequence[bytes]] | None = None
+    for edit, side in sorted(found, key=lambda it: (it[0].a, it[0].b)):
+        if last is not None and side is not last[1] and edit.a <= last[0].b:
+            if edit[:2] == last[0][:2] and side[edit.c : edit.d] == last[1][last[0].c : last[0].d]:
+                continue  # both did the same
+            return None
+        made += lines[at : edit.a] + list(side[edit.c : edit.d])
+        at = edit.b
+        last = (edit, side)
+    return b"".join(made + lines[at:])

@@ -1,0 +1,40 @@
+"""How sessions and turns look: as text, markdown and static HTML, for people and for notebooks.
+
+Knows nothing of where the items come from.
+"""
+
+from __future__ import annotations
+
+from ..core.snapshot import Item
+
+
+class Rendered:
+    """Something made of a transcript's items; the same items always look the same."""
+
+    def _shown(self) -> tuple[tuple[Item, ...], str | None]:
+        """The items, and the folder that paths are shown relative to."""
+        raise NotImplementedError
+
+    def to_text(self) -> str:
+        from ..core.export import to_text
+
+        items, cwd = self._shown()
+        return to_text(items, cwd=cwd)
+
+    def to_markdown(self) -> str:
+        from ..core.export import to_markdown
+
+        items, cwd = self._shown()
+        return to_markdown(items, cwd=cwd)
+
+    def to_html(self) -> str:
+        from ..core.export import to_html
+
+        items, cwd = self._shown()
+        return to_html(items, cwd=cwd)
+
+    def _repr_markdown_(self) -> str:
+        return self.to_markdown()
+
+    def _repr_html_(self) -> str:
+        return self.to_html()

@@ -1,0 +1,371 @@
+"""doctor(): one report of the environment, problems first, for people and for an issue.
+
+Looks and changes nothing; starts no agent; bounded in time; never raises. No variable's value, no token and
+no command line is in it, and the home is "~". (The module is not called "doctor": importing it would put the
+module in the place of the function.)
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from html import escape
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .._version import __version__
+
+if TYPE_CHECKING:
+    from ..agent.host import AgentHost
+
+DEADLINE_S = 10.0
+"""For all of it: a folder on a network that does not answer must not hold up a report of just that."""
+
+PACKAGES = (
+    *("anywidget", "msgspec", "markdown-it-py", "ipykernel", "ipython", "ipywidgets", "traitlets", "pyzmq"),
+    *("jupyterlab", "notebook", "jupyter-server", "jupyter-collaboration", "nbclient", "nbval", "pytest"),
+)
+NEEDED = ("anywidget", "msgspec", "markdown-it-py")
+BUNDLE = ("session.js", "session.css", "turn.js")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line of the report; `advice` says what to do about a problem."""
+
+    name: str
+    value: str
+    problem: bool = False
+    advice: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    title: str
+    findings: tuple[Finding, ...]
+
+
+class Report:
+    """What `acp.doctor()` found: shows itself as text and as HTML; `to_markdown()` is for an issue."""
+
+    def __init__(self, sections: Iterable[Section]) -> None:
+        self.sections = tuple(sections)
+
+    @property
+    def problems(self) -> tuple[Finding, ...]:
+        return tuple(it for section in self.sections for it in section.findings if it.problem)
+
+    def __repr__(self) -> str:
+        return "\n".join(self._lines())
+
+    def _lines(self) -> Iterable[str]:
+        yield self._headline()
+        for problem in self.problems:
+            yield f"  ✗ {problem.name}: {problem.value}"
+            if problem.advice:
+                yield f"    → {problem.advice}"
+        for section in self.sections:
+            yield from ("", section.title)
+            for it in section.findings:
+                yield f"  {'✗' if it.problem else ' '} {it.name}: {it.value}"
+
+    def _headline(self) -> str:
+        count = len(self.problems)
+        return f"acp_notebook {__version__}: " + (
+            "no problem found" if not count else f"{count} problem{'s' * (count > 1)}"
+        )
+
+    def to_markdown(self) -> str:
+        """The report, to be pasted into an issue."""
+        lines = [f"**{self._headline()}**", ""]
+        lines += [f"- ✗ **{it.name}**: {it.value}. {it.advice}".rstrip() for it in self.problems]
+        for section in self.sections:
+            lines += ["", f"### {section.title}", "", "| | |", "|---|---|"]
+            lines += [f"| {_cell(it.name)} | {_cell(it.value)} |" for it in section.findings]
+        return "\n".join(lines) + "\n"
+
+    def _repr_html_(self) -> str:
+        problems = "".join(
+            f"<li><strong>{escape(it.name)}</strong>: {escape(it.value)}"
+            f"{f'<br>→ {escape(it.advice)}' if it.advice else ''}</li>"
+            for it in self.problems
+        )
+        tables = "".join(map(_html_section, self.sections))
+        return f"<p><strong>{escape(self._headline())}</strong></p><ul>{problems}</ul>{tables}"
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        return {
+            "text/plain": repr(self),
+            "text/html": self._repr_html_(),
+            "text/markdown": self.to_markdown(),
+        }
+
+
+def doctor() -> Report:
+    """A report of the environment: versions, kernel, page, agents, undo, permissions; problems first."""
+    looks: list[tuple[str, Callable[[], Iterable[Finding]]]] = [
+        ("Versions", _versions),
+        ("Agents", _agents),
+        ("Node", _node),
+        ("Running", _running),
+        ("Undo", _undo),
+        ("Your settings", _settings),
+        ("The package", _package),
+    ]
+    here = Section("Notebook", _safely(_notebook))  # of this thread and this cell: it is asked about here
+    found = _at_once(looks)
+    return Report([found[0], here, *found[1:]])
+
+
+# ---- what is looked at
+
+
+def _versions() -> Iterable[Finding]:
+    yield Finding("Python", f"{platform.python_version()} ({platform.python_implementation()})")
+    posix = os.name == "posix"
+    advice = "Linux and macOS work; on Windows, use WSL"
+    yield Finding("system", platform.platform(terse=True), not posix, "" if posix else advice)
+    yield Finding("acp_notebook", __version__)
+    for name in PACKAGES:
+        version = _version(name)
+        if version is not None or name in NEEDED:
+            yield Finding(name, version or "not installed", version is None, f"pip install {name}")
+
+
+def _notebook() -> Iterable[Finding]:
+    from ..notebook import kernel, pages
+
+    place = kernel.where()
+    yield Finding("place", _place_name(place.kernel, place.headless))
+    yield Finding("thread", "main" if place.main_thread else "subshell" if place.subshell else "another")
+    pump = kernel.pump_status()
+    advice = "clicks wait for the cell's end; another version of ipykernel may do, see Versions"
+    yield Finding("clicks while a cell waits", pump, pump.startswith("cannot"), advice)
+    seen = pages.all_seen()
+    for page, count in seen.items():
+        has = [word for word, there in (("document", page.document), ("live", page.live)) if there]
+        yield Finding(
+            "page", f"{page.host} ({', '.join(has) or 'outputs only'}), seen {count} time{'s' * (count != 1)}"
+        )
+    if not seen:
+        yield Finding("page", "none has shown itself yet")
+    nested = "nest_asyncio" in sys.modules
+    if nested:
+        yield Finding("nest_asyncio", "loaded", True, "leave it out: it wedges cells; nothing here needs it")
+
+
+def _place_name(in_kernel: bool, headless: bool | None) -> str:
+    if not in_kernel:
+        return "a script: no Jupyter kernel in this process"
+    names = {True: "in a headless run (nbclient, nbconvert, nbval)", False: "with a page"}
+    return "a kernel, " + names.get(headless, "perhaps without a page (jupyter console)")  # type: ignore[arg-type]
+
+
+def _agents() -> Iterable[Finding]:
+    from ..agent.known_agents import start_hints
+    from .agents import agents
+
+    table = agents()
+    if table.warning is not None:
+        yield Finding("your own agents", table.warning, True, "mend the file that it names")
+    for name, problem in start_hints.last.items():
+        advice = start_hints.hint(problem) or "see what it printed, and agent.stderr"
+        yield Finding(name, f"its last start failed: {problem}", True, advice)
+    ready = [it for it in table if it.ready]
+    for it in ready:
+        missing = f"; {it.missing}" if it.missing else ""
+        yield Finding(it.name, f"{_home(it.found)} {it.version or ''}".rstrip() + missing)
+    if len(ready) < 2:
+        yield Finding("others", "none is installed; acp.agents() lists them, with how to install each")
+
+
+def _node() -> Iterable[Finding]:
+    from ..agent.known_agents.launchers import find_launchers
+    from ..agent.known_agents.versions import installed_version
+    from ..agent.processes.environment import agent_environment
+
+    env = agent_environment(os.environ)
+    launchers = find_launchers(env.get("PATH"))
+    wheel, npx = launchers.node_folder, launchers.npx
+    if npx is None:
+        advice = "agents of npm need it: pip install 'acp-notebook[node]', or install Node 20 or newer"
+        yield Finding("Node", f"not found; {advice}")
+    else:
+        folder = wheel or os.path.dirname(npx[0])
+        source = "the wheel that acp-notebook[node] brings" if wheel else "on the PATH"
+        for title, place in (("Node", os.path.join(folder, "node")), ("npm", npx[-1])):
+            version = installed_version(place, "npm", None, env) or "does not tell its version"
+            yield Finding(title, f"{version} · {_home(place)} ({source})")
+    uvx = launchers.uvx
+    yield Finding("uvx", _home(uvx[0]) if uvx else "not found; agents of PyPI need it")
+
+
+def _hosts() -> list[AgentHost]:
+    from ..agent import loop
+    from ..agent.host import AgentHost
+
+    return [it for it in loop.owners() if isinstance(it, AgentHost)]
+
+
+def _running() -> Iterable[Finding]:
+    hosts = _hosts()
+    for host in hosts:
+        statuses = [it.read(lambda transcript: transcript.snapshot().status) for it in host.conversations]
+        text = f"{host.facts.version or ''} · {len(statuses)} open: {', '.join(statuses)}".strip(" ·")
+        bad = any(it in ("dead", "lost", "stuck") for it in statuses)
+        yield Finding(
+            host.name, text, bad, "session.agent.stderr has its last words; the next prompt restarts it"
+        )
+    if not hosts:
+        yield Finding("agents", "none runs")
+
+
+def _undo() -> Iterable[Finding]:
+    from ..agent.undo.git import program
+
+    git = program()
+    without = "not found: small folders are copied instead, larger ones are not covered"
+    yield Finding("git", _home(git) if git else without)
+    for host in _hosts():
+        for conversation in tuple(host.conversations):
+            undoing = conversation.undoing
+            for path, state in undoing.states.items():
+                yield Finding(_home(path), state)
+            if not undoing.covers:
+                why = "a replay: the recording tells it" if host.launch.replay else "undo=False"
+                yield Finding(_home(conversation.cwd), f"only what is written through us ({why})")
+            for skipped in undoing.skipped:
+                advice = "what the agent changed by itself in that turn cannot be undone"
+                yield Finding("no checkpoint of the last turn", _home(skipped), True, advice)
+
+
+def _policies() -> Iterable[Finding]:
+    for host in _hosts():
+        for conversation in tuple(host.conversations):
+            policy = conversation.permissions.questions.policy
+            judge = host.launch.judge
+            files = [
+                whose for rules, whose in ((judge.own, "your"), (judge.project, "the project's")) if rules
+            ]
+            said = f"; and the rules of {' and '.join(files)} file" if files else ""
+            yield Finding(f"permissions of {host.name}", _policy_words(policy) + said)
+
+
+def _policy_words(policy: object) -> str:
+    if callable(policy):
+        return "a function of yours"
+    if isinstance(policy, Mapping):
+        return ", ".join(f"{kind}: {word}" for kind, word in policy.items())
+    return str(policy)
+
+
+def _project() -> Finding:
+    from ..agent.permissions.consent_store import ConsentStore
+    from ..agent.permissions.project_file import PROJECT_FILE, find_project_file, read_project_file
+
+    path = find_project_file(os.getcwd())
+    if path is None:
+        return Finding("project's file", f"there is no {PROJECT_FILE} here")
+    known = ConsentStore().trusted(path)
+    if known == read_project_file(path).sha256:
+        return Finding("project's file", f"{_home(path)}: trusted, as it is now")
+    why = "changed since you trusted it, so it is not used" if known else "not trusted, so it is not used"
+    return Finding("project's file", f"{_home(path)}: {why}; acp.trust(preview=True) shows it")
+
+
+def _settings() -> Iterable[Finding]:
+    from ..agent.permissions.grant_store import config_folder
+    from .permissions import permissions
+
+    yield from _policies()
+    yield _project()
+
+    folder = config_folder()
+    yield Finding("folder", _home(str(folder)) + ("" if folder.is_dir() else " (not there yet)"))
+    if folder.is_dir():
+        mode = folder.stat().st_mode & 0o777
+        others = bool(mode & 0o022)
+        yield Finding("who may write there", f"{mode:o}", others, f"chmod 700 {_home(str(folder))}")
+        for path in sorted(folder.iterdir())[:20]:
+            yield Finding("file", f"{path.name}, {path.stat().st_size:,} bytes")
+    grants = permissions()
+    yield Finding("allowed for good", f"{len(grants)}; acp.permissions() lists them")
+    if grants.warning is not None:
+        yield Finding(
+            "permissions", grants.warning, True, "mend or remove the file; until then it allows nothing"
+        )
+
+
+def _package() -> Iterable[Finding]:
+    folder = Path(__file__).parents[1]
+    yield Finding("installed in", _home(str(folder)))
+    missing = [name for name in BUNDLE if not (folder / "static" / name).is_file()]
+    value = f"missing: {', '.join(missing)}" if missing else "present"
+    advice = "install the package again; in a clone: pip install -e . with Node 20 or newer"
+    yield Finding("bundle for the page", value, bool(missing), advice)
+    if not missing:
+        newest = max((folder / "static" / name).stat().st_mtime for name in BUNDLE)
+        yield Finding("built", time.strftime("%Y-%m-%d", time.gmtime(newest)))
+
+
+# ---- how
+
+
+def _at_once(looks: list[tuple[str, Callable[[], Iterable[Finding]]]]) -> list[Section]:
+    """Each on a thread of its own, for all of them the same time."""
+    found: dict[str, tuple[Finding, ...]] = {}
+
+    def look(title: str, findings: Callable[[], Iterable[Finding]]) -> None:
+        found[title] = _safely(findings)
+
+    threads = [threading.Thread(target=look, args=it, name="acp-doctor", daemon=True) for it in looks]
+    for thread in threads:
+        thread.start()
+    deadline = time.monotonic() + DEADLINE_S
+    for thread in threads:
+        thread.join(max(0.0, deadline - time.monotonic()))
+    late = Finding("not known", f"it took more than {DEADLINE_S:g} s to look", True)
+    return [Section(title, found.get(title, (late,))) for title, _ in looks]
+
+
+def _safely(findings: Callable[[], Iterable[Finding]]) -> tuple[Finding, ...]:
+    """What was found until something failed, and what that was."""
+    found: list[Finding] = []
+    try:
+        found.extend(findings())
+    except Exception as error:
+        found.append(Finding("could not be looked at", _home(repr(error))[:500], True))
+    return tuple(found)
+
+
+def _version(name: str) -> str | None:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _home(path: str) -> str:
+    home = os.path.expanduser("~")
+    return path.replace(home, "~") if len(home) > 1 else path
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def _html_section(section: Section) -> str:
+    left = ' style="text-align:left"'
+    cells = ((f"{'✗ ' * it.problem}{it.name}", it.value) for it in section.findings)
+    rows = "".join(
+        f"<tr><td{left}>{escape(name)}</td><td{left}>{escape(value)}</td></tr>" for name, value in cells
+    )
+    return (
+        f"<details><summary>{escape(section.title)}</summary><table><tbody>{rows}</tbody></table></details>"
+    )

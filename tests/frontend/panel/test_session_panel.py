@@ -1,0 +1,556 @@
+"""A session's panel between a real conversation and a page that is only played."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import acp_notebook as acp
+from acp_notebook.api import connect as connect_module
+from acp_notebook.core.snapshot import Elicitation, TurnStart
+from acp_notebook.frontend.panel import session_panel as panel_module
+from acp_notebook.frontend.panel import static_forms
+from acp_notebook.frontend.panel.session_panel import Panel
+from acp_notebook.notebook.static import NOTHING_YET, TRANSCRIPT_MIME
+from tests.waiting import wait_until
+
+LIMIT_S = 60.0
+"""For every wait: much longer than any of them takes, also on a machine that is twenty times slower."""
+
+Message = dict[str, Any]
+
+
+class Widget:
+    """Stands for the session's widget: keeps what is sent, with the thread that sent it."""
+
+    model_id = "session-model"
+
+    def __init__(self, received: Callable[[Any], None]) -> None:
+        self.receive = received
+        self.sent: list[Message] = []
+        self.threads: set[threading.Thread] = set()
+
+    def send(self, message: Message) -> None:
+        self.threads.add(threading.current_thread())
+        self.sent.append(message)
+
+
+class TurnWidget:
+    model_id = "turn-model"
+
+    def __init__(self, session: Widget, turn: str) -> None:
+        self.session, self.turn = session, turn
+
+
+class Output:
+    """Stands for a cell's output: all that it ever showed."""
+
+    def __init__(self, bundle: Message) -> None:
+        self.shown = [bundle]
+        everything.append(self)
+
+    display = classmethod(lambda cls, bundle: cls(bundle))
+
+    def update(self, bundle: Message) -> None:
+        self.shown.append(bundle)
+
+
+everything: list[Output] = []
+
+
+class Stage:
+    """A session, its panel, and the page's part."""
+
+    def __init__(self, session: acp.Session) -> None:
+        self.session = session
+        self.panel: Panel = session._live_panel()
+        widget: Any = self.panel._widget
+        self.widget: Widget = widget
+        everything.clear()
+
+    def say(self, **message: Any) -> None:
+        self.widget.receive(message)
+
+    def hello(self, document: bool = True, view: str = "v") -> None:
+        self.say(t="hello", view=view, document=document)
+        self.until("state")
+
+    def all(self, kind: str) -> list[Message]:
+        return [message for message in [*self.widget.sent] if message["t"] == kind]
+
+    def until(self, kind: str, fits: Callable[[Message], bool] = lambda _: True) -> Message:
+        def there() -> bool:
+            return any(fits(message) for message in self.all(kind))
+
+        wait_until(there, f"{kind!r} is sent", LIMIT_S)
+        return [message for message in self.all(kind) if fits(message)][-1]
+
+    def show(self, text: str) -> tuple[acp.Turn, Output]:
+        turn = self.session.start(text)
+        self.panel.show_turn(turn._run)
+        return turn, everything[-1]
+
+    def static(self, turn: acp.Turn, text: str) -> Message:
+        """The static form of the turn, once it says that."""
+        found = self.until(
+            "static", lambda it: it["turn"] == turn._run.id and text in it["bundle"]["text/plain"]
+        )
+        bundle: Message = found["bundle"]
+        return bundle
+
+
+@pytest.fixture
+def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
+    monkeypatch.setattr(panel_module, "SessionWidget", Widget)
+    monkeypatch.setattr(panel_module, "TurnWidget", TurnWidget)
+    monkeypatch.setattr(panel_module, "Output", Output)
+    session = acp.connect("demo")
+    yield Stage(session)
+    session.agent.close()
+
+
+def test_nothing_is_sent_before_a_page_says_hello(stage: Stage) -> None:
+    stage.session.start("hello").wait(LIMIT_S)
+    assert stage.widget.sent == []
+
+
+def test_a_page_gets_the_state_and_then_the_changes(stage: Stage) -> None:
+    stage.hello()
+    stage.session.start("hello").wait(LIMIT_S)
+    stage.until("patches", lambda it: "end_turn" in str(it))
+    numbers = [it["seq"] for it in [*stage.widget.sent] if "seq" in it and it["t"] != "beat"]
+    assert numbers == list(range(1, len(numbers) + 1))
+    assert len(stage.widget.threads) == 1
+    assert threading.current_thread() not in stage.widget.threads
+
+
+def test_a_click_answers_the_question_and_a_second_one_is_harmless(stage: Stage) -> None:
+    stage.hello()
+    turn = stage.session.start("/ask")
+    stage.until("patches", lambda it: "question" in str(it))
+    question = next(it for it in stage.session.transcript.items if type(it).__name__ == "Question")
+    option: str = question.options[0].id  # type: ignore[union-attr]
+    stage.say(t="answer", question=question.key, option=option)
+    turn.wait(LIMIT_S)
+    stage.say(t="answer", question=question.key, option=option)
+    stage.say(t="resync", have=0)
+    wait_until(lambda: len(stage.all("state")) == 2, "the state is sent again", LIMIT_S)
+    settled = next(it for it in stage.session.transcript.items if it.key == question.key)
+    assert (settled.answer, settled.by) == (option, "user")  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"t": "answer", "question": "k999", "option": "x"},
+        {"t": "fly"},
+        {"t": "ack"},
+        {},
+    ],
+    ids=str,
+)
+def test_what_cannot_be_is_refused(stage: Stage, message: Message) -> None:
+    stage.hello()
+    stage.say(**message)
+    stage.until("refused")
+
+
+def test_the_stop_button_ends_the_turn(stage: Stage) -> None:
+    stage.hello()
+    turn, _ = stage.show("/stream 100000000 10")
+    wait_until(lambda: turn.text != "", "the agent says something", LIMIT_S)
+    stage.say(t="cancel", turn=turn._run.id)
+    assert turn.wait(LIMIT_S).stop_reason == "cancelled"
+
+
+def test_a_prompt_from_the_page_is_a_turn(stage: Stage) -> None:
+    stage.hello()
+    stage.say(t="prompt", text="hello")
+    stage.until("patches", lambda it: "end_turn" in str(it))
+
+
+PNG = "iVBORw0KGgo="
+
+
+def test_an_image_in_a_prompt_reaches_the_agent(stage: Stage) -> None:
+    stage.hello()
+    stage.say(t="prompt", text="look", images=[{"data": PNG, "mime_type": "image/png"}])
+    stage.until("patches", lambda it: "end_turn" in str(it))
+    prompt = next(it for it in stage.session.transcript.items if isinstance(it, TurnStart)).prompt
+    assert prompt == (acp.Text("look"), acp.Image(PNG, "image/png"))
+
+
+def test_a_prompt_during_a_turn_is_queued_and_can_be_taken_back(stage: Stage) -> None:
+    def queued(*texts: str) -> Callable[[Message], bool]:
+        return lambda it: [each["text"] for each in it["queue"]] == list(texts)
+
+    stage.hello()
+    turn = stage.session.start("/ask")
+    stage.until("now", lambda it: it["elapsed"] is not None)
+    stage.say(t="prompt", text="one")
+    stage.say(t="prompt", text="two")
+    told = stage.until("now", queued("one", "two"))
+    stage.say(t="cancel", turn=told["queue"][0]["turn"])
+    stage.until("now", queued("two"))
+    turn.cancel()
+    stage.until("patches", lambda it: "two" in str(it))
+    stage.until("now", lambda it: it["queue"] == [] and it["elapsed"] is None)
+    prompts = [it.text for it in stage.session.transcript.items if isinstance(it, TurnStart)]
+    assert prompts == ["/ask", "two"]
+
+
+def test_a_page_that_comes_in_mid_turn_is_told_how_long_it_takes(stage: Stage) -> None:
+    turn = stage.session.start("/slow 600")
+    wait_until(lambda: turn.text != "", "the agent says something", LIMIT_S)
+    stage.hello()
+    assert stage.until("now")["elapsed"] > 0
+    turn.cancel()
+    turn.wait(LIMIT_S)
+    stage.until("now", lambda it: it["elapsed"] is None)
+
+
+def test_a_page_sets_the_mode_and_the_options(stage: Stage) -> None:
+    stage.hello()
+    stage.say(t="config", id="model", value="demo-max")
+    stage.say(t="mode", mode="code")
+    wait_until(lambda: stage.session.config["model"] == "demo-max", "the model is set", LIMIT_S)
+    wait_until(lambda: stage.session.mode == "code", "the mode is set", LIMIT_S)
+    assert stage.all("refused") == []
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"t": "mode", "mode": "sing"},
+        {"t": "config", "id": "mood", "value": "good"},
+        {"t": "config", "id": "model", "value": "other"},
+        {"t": "config", "id": "model", "value": True},
+        {"t": "prompt", "text": ""},
+    ],
+    ids=str,
+)
+def test_what_the_agent_does_not_have_is_refused(stage: Stage, message: Message) -> None:
+    wait_until(lambda: stage.session.commands != (), "the agent has told what it tells at first", LIMIT_S)
+    stage.hello()
+    before = stage.session.transcript
+    stage.say(**message)
+    stage.until("refused")
+    assert stage.session.transcript == before
+
+
+@pytest.mark.usefixtures("stage")
+def test_a_page_hears_when_an_undo_is_done_and_first_what_came_of_it(tmp_path: Path) -> None:
+    session = acp.connect("demo", cwd=tmp_path, permissions="allow")
+    stage = Stage(session)
+    session.prompt("/write undone.txt text", timeout=LIMIT_S)
+    file = tmp_path / "undone.txt"
+    stage.hello()
+    turn = session.turns[-1]._run.id
+    for deed, there in (("undo", False), ("undo", False), ("redo", True), ("undo", False)):
+        count = len(stage.all("done"))
+        stage.say(t=deed, turn=turn)
+        wait_until(lambda count=count: len(stage.all("done")) > count, "it is done", LIMIT_S)  # type: ignore[misc]
+        assert stage.all("done")[-1]["intent"] == {"t": deed, "turn": turn, "file": None, "hunk": None}
+        assert file.exists() is there
+    sent = [it["t"] for it in stage.widget.sent]
+    assert sent.index("patches") < sent.index("done")
+    session.agent.close()
+
+
+@pytest.mark.usefixtures("stage")
+def test_a_page_hears_how_far_an_undo_of_many_files_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("acp_notebook.frontend.panel.session_panel.TOLD_S", 0.0)
+    monkeypatch.setattr("acp_notebook.agent.undo.operations.AT_ONCE", 2)
+    session = acp.connect("demo", cwd=tmp_path, permissions="allow")
+    stage = Stage(session)
+    turn = session.prompt("/sh for it in 1 2 3 4 5; do echo $it > $it.txt; done", timeout=LIMIT_S)
+    files = [it._change.id for it in turn.also_changed]
+    assert len(files) == 5
+    stage.hello()
+    stage.say(t="undo", turn=turn._run.id, files=files)
+    stage.until("done")
+    assert [(it["at"], it["of"]) for it in stage.all("doing")] == [(0, 0), (2, 5), (4, 5), (5, 5)]
+    session.agent.close()
+
+
+def test_a_dead_agent_is_started_again_from_the_page(stage: Stage) -> None:
+    stage.hello()
+    turn = stage.session.start("/die")
+    wait_until(lambda: turn.done, "the turn is over", LIMIT_S)
+    wait_until(lambda: stage.session.status == "dead", "the agent is dead", LIMIT_S)
+    stage.say(t="restart")
+    wait_until(lambda: stage.session.status == "idle", "the agent is back", LIMIT_S)
+    assert stage.all("refused") == []
+
+
+@pytest.mark.parametrize("new", [False, True])
+def test_a_lost_session_is_opened_again_from_the_page(stage: Stage, new: bool) -> None:
+    forgetful = Path(__file__).parents[2] / "agents" / "forgetful.py"
+    session = acp.connect([sys.executable, str(forgetful), "load"])
+    try:
+        page = Stage(session)
+        page.hello()
+        session.start("forget").wait(LIMIT_S)
+        session.start("lost")
+        wait_until(lambda: session.status == "lost", "the session is lost", LIMIT_S)
+        page.say(t="reopen", new=new)
+        wait_until(lambda: session.status == "idle", "the session is back", LIMIT_S)
+        assert session.id == ("s2" if new else "s1")
+        assert session.start("and on").wait(LIMIT_S).text
+        assert page.all("refused") == []
+    finally:
+        session.agent.close()
+
+
+def test_a_start_that_fails_is_told_where_the_prompt_was_written(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage.hello()
+    turn = stage.session.start("/die")
+    wait_until(lambda: stage.session.status == "dead", "the agent is dead", LIMIT_S)
+    wait_until(lambda: turn.done, "the turn is over", LIMIT_S)
+
+    async def fails() -> None:
+        raise acp.AgentDied("it exited\non stderr it printed:\n  no key\nhint: give it its key")
+
+    monkeypatch.setattr(stage.session._conversation.host, "connect", fails)
+    stage.say(t="prompt", text="hello")
+    refused = stage.until("refused")
+    assert refused["what"] == "it exited"  # the rest stands in the state, for its own place
+    assert refused["prompt"] == "hello"  # and comes back into the field
+    assert str(stage.session.transcript.detail).endswith("hint: give it its key")
+
+    turn, _ = stage.show("from a cell")
+    stage.static(turn, "this prompt was not sent")
+    stage.until("now", lambda it: it["unsent"] == [turn._run.id])
+
+
+def test_a_prompt_that_cannot_begin_is_refused(stage: Stage) -> None:
+    stage.hello()
+    stage.session.close()
+    for intent in ({"t": "prompt", "text": "hello"}, {"t": "restart"}):
+        count = len(stage.all("refused"))
+        stage.say(**intent)
+        wait_until(lambda count=count: len(stage.all("refused")) > count, "it is refused", LIMIT_S)  # type: ignore[misc]
+        assert "closed" in stage.all("refused")[-1]["what"]
+
+
+def test_a_shown_turn_has_a_static_form_from_its_start_to_its_end(stage: Stage) -> None:
+    stage.hello()
+    turn, output = stage.show("/ask")
+    assert output.shown[0]["application/vnd.jupyter.widget-view+json"]["model_id"] == "turn-model"
+    assert "0x" not in output.shown[0]["text/plain"]
+    stage.static(turn, "Do something")
+    turn.cancel()
+    turn.wait(LIMIT_S)
+    final = stage.static(turn, "cancelled")
+    assert {"text/html", "text/markdown", "text/plain", TRANSCRIPT_MIME} <= set(final)
+    assert len(output.shown) == 1  # the page puts it into the file when that is saved
+
+
+def test_a_queued_turn_says_that_there_is_nothing_yet(stage: Stage) -> None:
+    stage.hello()
+    first, _ = stage.show("/ask")
+    second, _ = stage.show("hello")
+    assert stage.static(second, NOTHING_YET)
+    first.cancel()
+    second.wait(LIMIT_S)
+    stage.static(second, "hello")
+
+
+def test_without_a_document_the_output_itself_becomes_static(stage: Stage) -> None:
+    stage.hello(document=False)
+    turn, output = stage.show("hello")
+    turn.wait(LIMIT_S)
+    wait_until(lambda: len(output.shown) == 2, "the output is replaced", LIMIT_S)
+    assert "application/vnd.jupyter.widget-view+json" not in output.shown[1]
+    assert turn.text[:20] in output.shown[1]["text/plain"]
+
+
+def test_a_turn_that_was_over_before_the_page_had_loaded_stays_live(stage: Stage) -> None:
+    turn, output = stage.show("hello")
+    turn.wait(LIMIT_S)
+    stage.hello()
+    stage.static(turn, turn.text[:20])
+    again, other = stage.show("hello")
+    again.wait(LIMIT_S)
+    stage.static(again, again.text[:20])
+    assert [len(output.shown), len(other.shown)] == [1, 1]
+
+
+def test_where_no_page_ever_says_hello_the_output_becomes_static(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(static_forms, "HELLO_S", 0.01)
+    turn, output = stage.show("hello")
+    turn.wait(LIMIT_S)
+    wait_until(lambda: len(output.shown) == 2, "the output is replaced", LIMIT_S)
+
+
+def test_a_page_that_said_goodbye_saves_no_more(stage: Stage) -> None:
+    stage.hello()
+    stage.say(t="bye", view="v")
+    turn, output = stage.show("hello")
+    turn.wait(LIMIT_S)
+    wait_until(lambda: len(output.shown) == 2, "the output is replaced", LIMIT_S)
+
+
+def test_a_turn_that_is_shown_twice_is_replaced_in_both_places(stage: Stage) -> None:
+    stage.hello(document=False)
+    turn, one = stage.show("/ask")
+    stage.panel.show_turn(turn._run)
+    other = everything[-1]
+    turn.cancel()
+    turn.wait(LIMIT_S)
+    wait_until(lambda: len(one.shown) == len(other.shown) == 2, "both are replaced", LIMIT_S)
+    assert one.shown[1] == other.shown[1]
+
+
+def test_the_shown_session_has_a_static_form_that_follows_it(stage: Stage) -> None:
+    def says(text: str) -> Callable[[Message], bool]:
+        return lambda it: it["turn"] == "session" and text in it["bundle"]["text/plain"]
+
+    stage.hello()
+    stage.panel.show()
+    stage.until("static", says(NOTHING_YET))
+    turn = stage.session.start("hello").wait(LIMIT_S)
+    stage.until("static", says(turn.text[:20]))
+
+
+def test_freeze_replaces_what_is_live_and_a_running_turn_once_more_at_its_end(stage: Stage) -> None:
+    stage.hello()
+    done, first = stage.show("hello")
+    done.wait(LIMIT_S)
+    running, second = stage.show("/ask")
+    stage.panel.show()
+    whole = everything[-1]
+    wait_until(lambda: len(running.items) > 1, "the agent asks", LIMIT_S)
+    stage.session.freeze()
+    for output in (first, second, whole):
+        assert "application/vnd.jupyter.widget-view+json" not in output.shown[-1]
+        assert len(output.shown) > 1
+    before = len(second.shown)
+    running.cancel()
+    running.wait(LIMIT_S)
+    wait_until(lambda: len(second.shown) > before, "the end is shown", LIMIT_S)
+    assert "cancelled" in second.shown[-1]["text/plain"]
+
+
+def test_freeze_of_a_session_that_shows_nothing_does_nothing() -> None:
+    with acp.connect("demo") as session:
+        session.freeze()
+
+
+def test_redaction_reaches_what_the_page_saves(stage: Stage) -> None:
+    stage.session.redact = lambda text: text.replace("swordfish", "•••")
+    stage.hello()
+    turn, _ = stage.show("the word is swordfish")
+    turn.wait(LIMIT_S)
+    assert "swordfish" not in str(stage.static(turn, "•••"))
+    assert "swordfish" not in str(stage.all("static"))
+
+
+def test_a_page_rearranges_what_waits(stage: Stage) -> None:
+    stage.hello()
+    running = stage.session.start("/slow 600")
+    wait_until(lambda: running.text != "", "the turn runs", LIMIT_S)
+    turns = [stage.session.start(text) for text in ("one", "two", "three")]
+
+    def told(*texts: str) -> Message:
+        return stage.until("now", lambda it: [entry["text"] for entry in it["queue"]] == [*texts])
+
+    one, two, three = (entry["turn"] for entry in told("one", "two", "three")["queue"])
+    stage.say(t="edit", turn=two, text="2")
+    told("one", "2", "three")
+    stage.say(t="move", turn=three, to=0)
+    told("three", "one", "2")
+    stage.say(t="cancel", turn=one)
+    told("three", "2")
+    stage.say(t="send_now", turn=two)
+    assert running.wait(LIMIT_S).stop_reason == "cancelled"
+    assert turns[1].wait(LIMIT_S).items[0].text == "2"  # type: ignore[union-attr]
+    turns[2].wait(LIMIT_S)
+    for late in ({"t": "send_now"}, {"t": "edit", "text": "x"}, {"t": "move", "to": 0}):
+        stage.say(turn=two, **late)
+        stage.until("refused", lambda it: "does not wait any more" in it["what"])
+        stage.widget.sent.clear()
+
+
+def test_a_page_that_comes_back_sees_what_waits(stage: Stage) -> None:
+    running = stage.session.start("/slow 600")
+    wait_until(lambda: running.text != "", "the turn runs", LIMIT_S)
+    stage.session.start("x" * 9000, acp.Image("aGk=", "image/png"))
+    stage.hello()
+    (entry,) = stage.until("now", lambda it: len(it["queue"]) == 1)["queue"]
+    assert (len(entry["text"]), entry["cut"], entry["more"]) == (8000, True, 1)
+
+
+@pytest.fixture
+def asking(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
+    """A stage on an agent that knows that it may ask for forms."""
+    monkeypatch.setattr(connect_module, "may_be_asked", lambda: True)
+    session = acp.connect("demo")
+    yield Stage(session)
+    session.agent.close()
+
+
+def form_of(stage: Stage) -> str:
+    """The key of the newest form, once it is there."""
+
+    def there() -> list[str]:
+        items = stage.session.transcript.items
+        return [it.key for it in items if isinstance(it, Elicitation) and it.status == "open"]
+
+    wait_until(lambda: there() != [], "a form is asked for", LIMIT_S)
+    return there()[-1]
+
+
+def test_a_page_fills_in_a_form_and_hears_what_does_not_fit(asking: Stage) -> None:
+    asking.hello()
+    turn = asking.session.start("/form choice")
+    key = form_of(asking)
+    asking.say(t="elicit", elicitation="k99", action="accept")
+    asking.until("refused", lambda it: "no such form" in it["what"])
+    asking.say(t="elicit", elicitation=key, action="accept", values={"colour": "pink"})
+    told = asking.until("invalid")
+    assert (told["elicitation"], told["errors"]) == (key, {"colour": "one of red, green, blue"})
+    asking.say(t="elicit", elicitation=key, action="accept", values={"colour": "red", "other": None})
+    asking.say(t="elicit", elicitation=key, action="decline")  # from another page, too late
+    assert '{"colour":"red"}' in turn.wait(LIMIT_S).text
+
+
+def test_a_page_that_comes_back_finds_the_form(asking: Stage) -> None:
+    asking.hello()
+    turn = asking.session.start("/form choice")
+    key = form_of(asking)
+    asking.hello(view="other")
+
+    def forms(message: Message) -> list[Message]:
+        return [it for it in message["state"]["items"] if it["type"] == "elicitation"]
+
+    (item,) = forms(asking.until("state", lambda it: forms(it) != []))
+    assert (item["key"], item["status"], item["fields"][0]["choices"][0]["value"]) == (key, "open", "red")
+    asking.say(t="elicit", elicitation=key, action="cancel")
+    assert turn.wait(LIMIT_S).stop_reason == "cancelled"
+
+
+def test_a_page_tries_a_turn_again_that_met_a_rate_limit(stage: Stage) -> None:
+    stage.hello()
+    stage.say(t="prompt", text="/ratelimit 20")
+
+    def starts() -> list[TurnStart]:
+        return [it for it in stage.session.transcript.items if isinstance(it, TurnStart)]
+
+    wait_until(lambda: [it.status for it in starts()] == ["failed"], "it fails", LIMIT_S)
+    stage.say(t="again", turn=starts()[0].id)
+    wait_until(lambda: [it.status for it in starts()] == ["failed", "done"], "it is sent again", LIMIT_S)
+    assert starts()[1].text == "/ratelimit 20"
+    stage.say(t="again", turn=starts()[1].id)
+    stage.until("refused", lambda it: "has not failed" in it["what"])
