@@ -10,7 +10,7 @@ import type { ElicitAction, ElicitationItem, Emit, Fields, FormField, Json } fro
 import { FieldView } from "./field";
 import { draftsOf, filled } from "./form";
 import type { Wrong } from "./form";
-import { useGuard, useIgnored } from "./guard";
+import { useGuard, useIgnored, useReady } from "./guard";
 import type { Guard } from "./guard";
 import { BY, Delivery } from "./permission";
 import { capital, line, spoken } from "./words";
@@ -39,7 +39,8 @@ function Open({ item, sent, live, emit }: Props) {
     const said = { t: "elicit", elicitation: item.key, action } as const;
     emit(values ? { ...said, values } : said);
   };
-  const inner = { item, usable, answer, sent, guard };
+  const ready = useReady();
+  const inner = { item, usable, answer, sent, guard, ready };
   return (
     <div
       ref={box}
@@ -73,13 +74,15 @@ interface Inner {
   answer: (action: ElicitAction, values?: Fields) => void;
   sent: Sent | undefined;
   guard: Guard;
+  /** Clicks count; for those who look before they click. */
+  ready: boolean;
 }
 
 function Said({ text }: { text: string }) {
   return <div class="acp-said">{visible(text)}</div>;
 }
 
-function Form({ item, usable, answer, sent, guard }: Inner) {
+function Form({ item, usable, answer, sent, guard, ready }: Inner) {
   const fields = item.fields ?? [];
   const id = useId();
   const [drafts, setDrafts] = useState(() => draftsOf(fields));
@@ -134,7 +137,7 @@ function Form({ item, usable, answer, sent, guard }: Inner) {
         />
       ))}
       <Problem text={item.problem ?? told.get("")} />
-      <Buttons usable={usable} answer={answer} guard={guard}>
+      <Buttons usable={usable} answer={answer} guard={guard} ready={ready}>
         {item.problem === undefined && (
           <button
             type="submit"
@@ -142,6 +145,7 @@ function Form({ item, usable, answer, sent, guard }: Inner) {
             data-kind="allow_once"
             data-meaning="allow_once"
             data-acp-submit=""
+            aria-disabled={!ready || undefined}
             onPointerEnter={guard.entered}
             disabled={!usable}
           >
@@ -153,7 +157,7 @@ function Form({ item, usable, answer, sent, guard }: Inner) {
   );
 }
 
-function Address({ item, usable, answer, guard }: Inner) {
+function Address({ item, usable, answer, guard, ready }: Inner) {
   const { url = "", host } = item;
   const opens = host !== undefined && item.problem === undefined && isLink(url);
   return (
@@ -165,7 +169,7 @@ function Address({ item, usable, answer, guard }: Inner) {
         </div>
       )}
       <Problem text={item.problem} />
-      <Buttons usable={usable} answer={answer} guard={guard}>
+      <Buttons usable={usable} answer={answer} guard={guard} ready={ready}>
         {opens && (
           <a
             class="acp-option"
@@ -174,7 +178,7 @@ function Address({ item, usable, answer, guard }: Inner) {
             data-acp-open=""
             onPointerEnter={guard.entered}
             href={url}
-            aria-disabled={!usable}
+            aria-disabled={!usable || !ready}
             target="_blank"
             rel="noopener noreferrer"
             onClick={(event) => (usable ? answer("accept") : event.preventDefault())}
@@ -209,10 +213,11 @@ interface ButtonsProps {
   usable: boolean;
   answer: (action: ElicitAction) => void;
   guard: Guard;
+  ready: boolean;
   children: ComponentChildren;
 }
 
-function Buttons({ usable, answer, guard, children }: ButtonsProps) {
+function Buttons({ usable, answer, guard, ready, children }: ButtonsProps) {
   const [ignored, setIgnored] = useIgnored();
   const check = (event: MouseEvent) => {
     const button = event.target instanceof Element ? event.target.closest(".acp-option") : null;
@@ -232,6 +237,7 @@ function Buttons({ usable, answer, guard, children }: ButtonsProps) {
           data-kind="reject_once"
           data-meaning="reject"
           data-acp-decline=""
+          aria-disabled={!ready || undefined}
           onPointerEnter={guard.entered}
           title="The agent is told that you do not want to"
           disabled={!usable}
@@ -243,6 +249,7 @@ function Buttons({ usable, answer, guard, children }: ButtonsProps) {
           type="button"
           class="acp-option"
           data-acp-dismiss=""
+          aria-disabled={!ready || undefined}
           onPointerEnter={guard.entered}
           title="The agent is told that you broke it off"
           disabled={!usable}

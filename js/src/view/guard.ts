@@ -80,6 +80,16 @@ export function useGuard(box: { current: HTMLDivElement | null }): Guard {
   };
 }
 
+/** From now on a click counts; for those who look before they click. */
+export function useReady(): boolean {
+  const [ready, setReady] = useState(false);
+  useEffect(() => {
+    const timer = setTimeout(() => setReady(true), CLICK_MS);
+    return () => clearTimeout(timer);
+  }, []);
+  return ready;
+}
+
 /** Why the last key or click did not count; it goes away again. */
 export function useIgnored(): readonly [string, (text: string) => void] {
   const [ignored, setIgnored] = useState("");

@@ -4,11 +4,11 @@
 // only while the question has the focus, and neither keys nor clicks in its first moment: what was meant
 // for something else must not answer it, and the question says so.
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useRef } from "preact/hooks";
 import type { Sent } from "../store";
 import type { Answer, Emit, QuestionItem, ToolItem } from "../types";
 import { Actions, CoveredActions } from "./actions";
-import { CLICK_MS, useGuard, useIgnored } from "./guard";
+import { useGuard, useIgnored, useReady } from "./guard";
 import { line, spoken, titleOf } from "./words";
 
 interface Props {
@@ -126,16 +126,6 @@ const TITLES: Record<string, string> = {
 };
 
 const SHORTCUTS: Record<string, string> = { allow_once: "Enter", reject: "Escape" };
-
-/** From now on a click counts; for those who look before they click. */
-function useReady(): boolean {
-  const [ready, setReady] = useState(false);
-  useEffect(() => {
-    const timer = setTimeout(() => setReady(true), CLICK_MS);
-    return () => clearTimeout(timer);
-  }, []);
-  return ready;
-}
 
 /** What a key answers; undefined: it is not for the question. A button takes its own Enter. */
 function answerOf(
