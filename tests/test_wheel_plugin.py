@@ -27,9 +27,9 @@ import acp_notebook
 def test_it(acp_cassette, tmp_path):
     assert {prefix!r} in acp_notebook.__file__
     session = acp_cassette.connect("demo", permissions="allow")
-    session.prompt("/sh echo {text} > made.txt")
+    turn = session.prompt("/sh echo {text} > made.txt")
     assert (tmp_path / "made.txt").read_text() == "{text}\\n"
-    assert [it.action for it in session.changes] == ["created"]
+    assert [it.action for it in turn.also_changed] == ["created"]
     print("started", session.agent.pid is not None)
 """
 

@@ -24,7 +24,7 @@ def test_it_can_be_read_in_both_themes(open_notebook: Open, theme: str) -> None:
     for section in sections.all():
         section.locator("summary").click()
     expect(report.get_by_text("Node", exact=True).first).to_be_visible()
-    expect(report.get_by_text("watched").or_(report.get_by_text("looked at")).first).to_be_visible()
+    expect(report.get_by_text("checkpoint").first).to_be_visible()
     colours = report.locator("td, summary, p").evaluate_all(
         "all => [...new Set(all.map((it) => getComputedStyle(it).color))]"
     )

@@ -133,7 +133,9 @@ def test_a_recorded_turn_of_a_real_agent(open_notebook: Open, host: str) -> None
     sent = (line["msg"] for line in lines if line["dir"] == "c2a")
     asked = [it["params"].get("prompt") for it in sent if it.get("method") == "session/prompt"]
     texts = [prompt[0]["text"] for prompt in asked[:RECORDED_TURNS]]
-    connect = f"import acp_notebook as acp\ns = acp.connect(cassette={str(RECORDED)!r}, permissions='allow')"
+    # The recorded prompts name files of the folder that the recording was made in.
+    cassette = f"acp.Cassette({str(RECORDED)!r}, match=lambda recorded, asked: True)"
+    connect = f"import acp_notebook as acp\ns = acp.connect(cassette={cassette}, permissions='allow')"
     notebook = open_notebook([connect, prompts(*texts)], host=host)
     notebook.run_all()
     notebook.has_statuses(1, ["done"] * RECORDED_TURNS)
