@@ -22,10 +22,10 @@ const ALLOWED: Record<string, string[]> = {
   "cells.ts": [],
   "live.ts": ["./cells", "./document", "./hash", "./remote", "./types"],
   "store.ts": ["./frame", "./patches", "./turns", "./types"],
-  "hearing.ts": [],
+  "comm_workaround.ts": [],
   "typesetter.ts": [],
   "reveal.ts": [],
-  "opening.ts": ["./live", "./reveal", "./types"],
+  "open_file.ts": ["./live", "./reveal", "./types"],
   "link.ts": ["./comm_workaround", "./store", "./types"],
 };
 

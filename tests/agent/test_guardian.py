@@ -194,7 +194,7 @@ def test_orders_are_kept_from_lines_in_any_pieces() -> None:
 
 OWNER = """
 import asyncio, json, os, re, sys, threading, time
-from acp_notebook.agent.processes import guard
+from acp_notebook.agent.processes import guardian_client
 from acp_notebook.agent.processes.process_transport import Command, ProcessTransport
 
 AGENT = '''

@@ -44,9 +44,9 @@ session.agent.close()
 """
 
 SETTINGS = """
-from acp_notebook.agent.files import own_file
-own_file.os.replace = hang
-own_file.change_json(Path(os.environ["ACP_NOTEBOOK_CONFIG"]) / "decisions.json", lambda known: {"a": 1})
+from acp_notebook.agent.files import user_files
+user_files.os.replace = hang
+user_files.change_json(Path(os.environ["ACP_NOTEBOOK_CONFIG"]) / "decisions.json", lambda known: {"a": 1})
 """
 
 UNDOING = """
@@ -59,12 +59,12 @@ NEXT = """
 import sys
 from pathlib import Path
 import acp_notebook as acp
-from acp_notebook.agent.files import own_file
+from acp_notebook.agent.files import user_files
 
 folder = Path(sys.argv[1])
 with acp.connect("demo", cwd=folder, permissions="allow") as session:
     session.prompt("/write other.txt x", timeout=60)
-own_file.change_json(own_file.config_folder() / "decisions.json", lambda known: known)
+user_files.change_json(user_files.config_folder() / "decisions.json", lambda known: known)
 """
 
 

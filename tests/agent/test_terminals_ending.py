@@ -339,7 +339,7 @@ def test_events_that_nobody_wants_do_not_keep_a_command_alive() -> None:
 OWNER = """
 import asyncio, json, os, re, sys
 from acp_notebook.agent import loop
-from acp_notebook.agent.processes import guard
+from acp_notebook.agent.processes import guardian_client
 from acp_notebook.agent.terminals.session_terminals import Terminals
 from acp_notebook.core.events import TerminalOutput
 

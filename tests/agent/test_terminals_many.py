@@ -194,7 +194,7 @@ def test_without_a_process_table_the_commands_own_group_is_killed(monkeypatch: p
             made = b.create("sleep 600 & echo pid $!; wait")
             await b.relatives(made)
             with monkeypatch.context() as patch:
-                for module in ("child", "ending", "guardian"):
+                for module in ("child", "terminate", "guardian"):
                     patch.setattr(f"acp_notebook.agent.processes.{module}.snapshot", unreadable)
                 await soon(b.terminals.release(made.id))
             wait_gone(*b.pids)

@@ -281,7 +281,7 @@ def test_an_error_in_the_cell_aborts_the_cells_behind_it(kernel: Front, widget: 
 
 def test_a_failed_probe_leaves_a_plain_wait_and_says_so(kernel: Front) -> None:
     text = kernel.run(
-        "from acp_notebook.notebook import streams\n"
+        "from acp_notebook.notebook import ipykernel_compat as streams\n"
         "parts, streams.STREAM_PARTS = streams.STREAM_PARTS, ('no_such_part',)\n"
         "done = Future(); threading.Timer(0, done.set_result, ['plain']).start()\n"
         "print(nb.pump_status()); print(wait(done), await wait_async(done))\n"

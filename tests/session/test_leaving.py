@@ -109,7 +109,7 @@ children(session)
 
 def test_an_interrupted_close_is_still_carried_out() -> None:
     body = """
-from acp_notebook.agent.processes import process
+from acp_notebook.agent.processes import process_transport as process
 process.EOF_GRACE_S = 60.0
 session = acp.connect("demo")
 children(session)
