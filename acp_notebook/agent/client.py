@@ -108,7 +108,7 @@ class Client:
     async def _read_file(self, params: Raw) -> Any:
         asked = v1.read_read_file(params)
         try:
-            text = await self._hands(asked.session_id).read(asked)
+            text = await self._services(asked.session_id).read(asked)
         except NotFound:
             if not self._host.quirks.missing_reads_empty:
                 raise
@@ -117,12 +117,12 @@ class Client:
 
     async def _write_file(self, params: Raw) -> Any:
         asked = v1.read_write_file(params)
-        await self._hands(asked.session_id).write(asked)
+        await self._services(asked.session_id).write(asked)
         return v1.done()
 
     async def _create_terminal(self, params: Raw) -> Any:
         asked = v1.read_create_terminal(params)
-        terminal = await self._hands(asked.session_id).create(asked)
+        terminal = await self._services(asked.session_id).create(asked)
         return v1.terminal_made(terminal.id)
 
     async def _terminal_output(self, params: Raw) -> Any:
@@ -139,14 +139,14 @@ class Client:
 
     async def _release_terminal(self, params: Raw) -> Any:
         asked = v1.read_terminal(params)
-        await self._hands(asked.session_id).terminals.release(asked.terminal_id)
+        await self._services(asked.session_id).terminals.release(asked.terminal_id)
         return v1.done()
 
     def _terminal(self, params: Raw) -> AnyTerminal:
         asked = v1.read_terminal(params)
-        return self._hands(asked.session_id).terminals.get(asked.terminal_id)
+        return self._services(asked.session_id).terminals.get(asked.terminal_id)
 
-    def _hands(self, session_id: str) -> ClientServices:
+    def _services(self, session_id: str) -> ClientServices:
         return self._conversation(session_id).services
 
     def _conversation(self, session_id: str) -> Conversation:

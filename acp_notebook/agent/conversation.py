@@ -128,7 +128,7 @@ class Conversation:
         self._transcript = Transcript()
         self._calls = Transcript()
         """This turn's tool calls as the agent sent them, secrets included; shown to nobody."""
-        self._withheld = EventRedactor(host.launch.redactor)
+        self._event_redactor = EventRedactor(host.launch.redactor)
         self._unstuck = asyncio.Event()
         self._unstuck.set()
         self._retelling = False
@@ -165,7 +165,7 @@ class Conversation:
         self.permissions.questions.timeout = host.launch.question_timeout
         self.cards = NotebookCards(cwd)
         notebooks.shown = self._notebook_read
-        self._told_terminals = AgentTerminals(terminals.made)
+        self._agent_terminals = AgentTerminals(terminals.made)
         self.services = ClientServices(
             self, roots, terminals, self.permissions, self.auditor, notebooks, describer
         )
@@ -198,7 +198,7 @@ class Conversation:
             self._note_call(event)
         if isinstance(event, ev.ToolChanged):
             event = self.cards.seen(event)
-        for seen in self._withheld.see(event):
+        for seen in self._event_redactor.see(event):
             with _mutex:
                 patches = self._transcript.apply(seen)
             for listener in self.listeners:
@@ -227,7 +227,7 @@ class Conversation:
         if self.running is not None and not self.running.begun:
             self.running.begun = isinstance(event, WORK_EVENTS)
         if isinstance(event, ev.ToolChanged) and self.host.quirks.terminals_in_meta:
-            for each in self._told_terminals.told(event):
+            for each in self._agent_terminals.told(event):
                 self.apply(each)
         else:
             self.apply(event)
@@ -353,7 +353,7 @@ class Conversation:
         status: ev.StatusChanged | None,
         error: Exception | None = None,
     ) -> None:
-        for each in self._told_terminals.turn_ended():
+        for each in self._agent_terminals.turn_ended():
             self.apply(each)
         self.apply(end)
         self.running = None

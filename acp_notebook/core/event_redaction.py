@@ -38,7 +38,7 @@ _BESIDE = (
 
 
 class EventRedactor:
-    """One session's events, on their way into its transcript."""
+    """Removes secrets from the events of one session, before they enter its transcript."""
 
     def __init__(self, redactor: Redactor) -> None:
         self._redactor = redactor

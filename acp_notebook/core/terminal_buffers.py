@@ -28,21 +28,21 @@ class TerminalBuffers:
     """The terminals of one transcript."""
 
     def __init__(self) -> None:
-        self._screens: dict[str, _Screen] = {}
+        self._terminal_buffers: dict[str, _Screen] = {}
 
     def key(self, id: str) -> str | None:
-        screen = self._screens.get(id)
+        screen = self._terminal_buffers.get(id)
         return None if screen is None else screen.key
 
     def opened(self, id: str, key: str) -> None:
-        self._screens[id] = _Screen(key)
+        self._terminal_buffers[id] = _Screen(key)
 
     def output(self, event: TerminalOutput, text_of: Callable[[str], str]) -> list[Patch]:
         """What to change for more output; nothing, for a terminal that is not known (any more).
 
         `text_of` gives what an item holds so far.
         """
-        screen = self._screens.get(event.id)
+        screen = self._terminal_buffers.get(event.id)
         if screen is None:
             return []
         if event.whole:

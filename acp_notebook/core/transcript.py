@@ -68,7 +68,7 @@ class Transcript:
         self._elicitations: dict[str, str] = {}
         self._compactions: dict[str, str] = {}
         self._changes: dict[str, str] = {}
-        self._screens = TerminalBuffers()
+        self._terminal_buffers = TerminalBuffers()
         self._echo = Echo()
         self._by_turn: dict[str | None, list[str]] = {}
         self._views: dict[str, Item] = {}
@@ -180,7 +180,7 @@ class Transcript:
                 found = self._elicitations.get(id)
                 return [] if found is None else [Set(found, ("completed",), True)]
             case ev.TerminalOutput():
-                return self._screens.output(event, lambda key: str(self._state.items[key]["output"]))
+                return self._terminal_buffers.output(event, lambda key: str(self._state.items[key]["output"]))
             case ev.TerminalChanged():
                 return self._terminal(event)
             case ev.NoticeGiven(raw=raw):
@@ -410,11 +410,11 @@ class Transcript:
 
     def _terminal(self, event: ev.TerminalChanged) -> list[Patch]:
         fields = plain_fields(event)
-        key = self._screens.key(event.id)
+        key = self._terminal_buffers.key(event.id)
         if key is not None:
             return [Set(key, (name,), value) for name, value in fields.items() if name != "id"]
         added = self._add("terminal", {"status": "running", "output": "", **fields})
-        self._screens.opened(event.id, added.item["key"])
+        self._terminal_buffers.opened(event.id, added.item["key"])
         return [added]
 
     # ---- compaction, header, history -------------------------------------------------------
@@ -515,7 +515,7 @@ class Transcript:
             self._by_turn,
         ):
             index.clear()
-        self._screens = TerminalBuffers()
+        self._terminal_buffers = TerminalBuffers()
         self._turn = self._message = None
         self._turns = 0
         return patches

@@ -34,6 +34,9 @@ from .change_log import Change, ChangeLog, Folders, Part, TurnChanges
 
 ENDED = ("completed", "failed", "cancelled")
 
+TIMED = (ev.ToolChanged, ev.TerminalChanged, ev.QuestionAsked, ev.QuestionSettled)
+"""Events that say when a call or a terminal ran."""
+
 
 class CallClock:
     """Notes when the tool calls and terminals of a turn began and ended, by the clock that dates files."""
@@ -53,6 +56,9 @@ class CallClock:
 
     def see(self, event: ev.Event) -> None:
         now = time.time_ns()
+        if not isinstance(event, TIMED):  # nearly all are chunks of messages
+            self._quiet_since = now
+            return
         match event:
             case ev.ToolChanged(id=id, status=status):
                 self._see(id, now, over=status in ENDED)
