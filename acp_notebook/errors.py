@@ -1,18 +1,18 @@
-"""Every error that this package raises, by whose doing it is.
+"""Every error that this package raises, by who caused it.
 
     Error
-    ├── UsageError            the caller's: an argument or a call that cannot be (also a ValueError)
-    │   └── SessionClosed     the session or its agent was closed before
-    ├── AgentNotFound         the environment's: the command is not there or cannot be started
-    ├── AgentError            the agent answered with an error: .code, .data
-    │   ├── AuthenticationRequired    it wants a sign-in first: .methods
-    │   └── SessionLost               it does not know the session any more: session.reopen()
-    ├── AgentDied             the agent ended or closed its output: .exit_code, .stderr, .untaken
-    ├── ProtocolError         the agent speaks something that we cannot
-    ├── Conflict              what an agent changed cannot be undone: changed again since, or never kept
-    ├── Timeout               a wait ended without its event (also a TimeoutError)
+    ├── UsageError            the caller: an invalid argument or call (also a ValueError)
+    │   └── SessionClosed     the session or its agent is closed
+    ├── AgentNotFound         the environment: the command is missing or cannot be started
+    ├── AgentError            the agent: it answered with an error: .code, .data
+    │   ├── AuthenticationRequired    it requires a sign-in: .methods
+    │   └── SessionLost               it no longer knows the session: session.reopen()
+    ├── AgentDied             the agent exited or closed its output: .exit_code, .stderr, .untaken
+    ├── ProtocolError         the agent violates the protocol or speaks another version
+    ├── Conflict              a change cannot be undone: the file changed since, or no copy exists
+    ├── Timeout               something took too long (also a TimeoutError)
     └── RecordingError        a recording cannot be read or written
-        └── CassetteMismatch  what is asked of it is not what was recorded
+        └── CassetteMismatch  a request differs from the recording
 
 Knows nothing of the rest of the package. Each message says what happened and what to do next.
 """
@@ -23,19 +23,19 @@ from typing import Any
 
 
 class Error(Exception):
-    """The root: `except acp.Error` catches all that this package raises."""
+    """The base class of every error that this package raises."""
 
 
 class UsageError(Error, ValueError):
-    """The call itself is wrong."""
+    """The call or one of its arguments is invalid."""
 
 
 class SessionClosed(UsageError):
-    """The session, or its agent, was closed before."""
+    """The session or its agent is closed."""
 
 
 class AgentNotFound(Error):
-    """The agent's command is not there, or cannot be started."""
+    """The agent's command is missing or cannot be started."""
 
 
 class AgentError(Error):
@@ -48,7 +48,7 @@ class AgentError(Error):
 
 
 class AuthenticationRequired(AgentError):
-    """The agent wants a sign-in before it works; `methods` are the ways it offers."""
+    """The agent requires a sign-in; `methods` lists the ways it offers."""
 
     def __init__(self, message: str, *, code: int, data: Any = None, methods: tuple[Any, ...] = ()) -> None:
         super().__init__(message, code=code, data=data)
@@ -56,13 +56,13 @@ class AuthenticationRequired(AgentError):
 
 
 class SessionLost(AgentError):
-    """The agent lives and does not know the session any more; `session.reopen()` leads on."""
+    """The agent is running but no longer knows the session; see `session.reopen()`."""
 
 
 class AgentDied(Error):
-    """The agent ended, or closed its output, while it was needed.
+    """The agent exited, or closed its output, during a request.
 
-    `untaken`: it certainly had not read what it was asked; False where that is not known.
+    `untaken`: True if the agent certainly had not read the request; False if that is unknown.
     """
 
     def __init__(
@@ -75,20 +75,20 @@ class AgentDied(Error):
 
 
 class ProtocolError(Error):
-    """The agent violates the protocol, or speaks another version of it."""
+    """The agent violates the protocol or speaks another version of it."""
 
 
 class Conflict(Error):
-    """What an agent changed cannot be undone, or done again; nothing was overwritten."""
+    """A change cannot be undone or redone; nothing was overwritten."""
 
 
 class Timeout(Error, TimeoutError):
-    """A wait ended without its event; what was waited for goes on."""
+    """A wait ended before its event; the operation itself continues."""
 
 
 class RecordingError(Error):
-    """A recording cannot be read or written, or does not match what is asked of it."""
+    """A recording cannot be read or written, or does not match a request."""
 
 
 class CassetteMismatch(RecordingError):
-    """A replay was asked for something else than was recorded; the message shows the difference."""
+    """A request in a replay differs from the recording; the message shows the difference."""

@@ -1,7 +1,7 @@
-"""For pytest: `acp_cassette`, a fixture that replays an agent from a recording beside the test, or makes one.
+"""The pytest plugin: `acp_cassette`, a fixture that replays an agent from a recording, or records one.
 
-Knows no protocol. Loaded in every test run on a machine that has this package, so it imports nothing until
-the fixture is used. PYTEST_DONT_REWRITE: it asserts nothing, and pytest shall not warn of it either.
+pytest loads it in every test run where this package is installed, so it imports nothing until the fixture is
+used. PYTEST_DONT_REWRITE: it contains no assertions, and this keeps pytest from warning about it.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ MODES = ("none", "once", "all")
 
 MARKER = (
     "acp_cassette(path=None, *, match='exact', speed=None, record=None): the recording that the fixture "
-    "acp_cassette plays, and how"
+    "acp_cassette replays, and how"
 )
 
 LONGEST_NAME = 100
-"""Of a recording's file, without its ending: file systems take 255 bytes, and people read less."""
+"""Length of a recording's file name without its suffix; file systems allow 255 bytes."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("acp", "agents (acp_notebook)")
-    text = "none: replay only (the default); once: record what has no recording yet; all: record anew"
+    text = "none: replay only (the default); once: record missing cassettes; all: record all again"
     group.addoption("--acp-record", choices=MODES, default=None, help=text)
-    parser.addini("acp_record", f"as --acp-record. {text}", default="none")
+    parser.addini("acp_record", f"same as --acp-record. {text}", default="none")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -42,10 +42,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture
 def acp_cassette(request: pytest.FixtureRequest) -> Iterator[Cassettes]:
-    """`acp_cassette.connect("claude-code-acp", …)`: the agent from its recording, or recorded now.
+    """`acp_cassette.connect("claude-code-acp", …)` replays the agent from a recording, or records it.
 
-    The recording is `cassettes/<test file>/<test>.jsonl` beside the test file. It is only made, or made anew,
-    with --acp-record=once or all, and only kept if the test passes.
+    The recording is `cassettes/<test file>/<test>.jsonl` next to the test file. It is created or replaced
+    only with --acp-record=once or all, and kept only if the test passes.
     """
     cassettes = Cassettes(request)
     failed = request.session.testsfailed
@@ -56,7 +56,7 @@ def acp_cassette(request: pytest.FixtureRequest) -> Iterator[Cassettes]:
 
 
 class Cassettes:
-    """The recordings of one test; the second `connect` of a test has one of its own."""
+    """Manages the recordings of one test. Each `connect` in the test has its own recording."""
 
     def __init__(self, request: pytest.FixtureRequest) -> None:
         marker = request.node.get_closest_marker("acp_cassette")
@@ -70,7 +70,7 @@ class Cassettes:
         self._drafts: dict[Path, Path] = {}
 
     def connect(self, agent: str | Sequence[str] | None = None, **options: Any) -> Session:
-        """As `acp.connect`; by default in the test's `tmp_path`. It is closed after the test."""
+        """Like `acp.connect`, by default in the test's `tmp_path`. The agent is closed after the test."""
         from .api.cassette import Cassette
         from .api.connect import connect
 
@@ -92,7 +92,7 @@ class Cassettes:
         return self.path if number == 1 else self.path.with_name(f"{self.path.stem}-{number}.jsonl")
 
     def close(self, *, keep: bool) -> None:
-        """Close what the test opened; what was recorded takes its place, or is thrown away."""
+        """Close all agents of the test. Keep or discard what was recorded."""
         for session in self._sessions:
             session.agent.close()
         for path, draft in self._drafts.items():
@@ -106,18 +106,18 @@ class Cassettes:
 
 
 def _mode(config: pytest.Config, marked: str | None) -> str:
-    """What the command line says, else the marker, else the settings."""
+    """The mode from the command line, else the marker, else the ini file."""
     mode = config.getoption("--acp-record") or marked or config.getini("acp_record")
     if mode not in MODES:
-        raise pytest.UsageError(f"acp_record is {mode!r}; it can be {', '.join(MODES)}")
+        raise pytest.UsageError(f"acp_record is {mode!r}; use one of {', '.join(MODES)}")
     return str(mode)
 
 
 def path_of(nodeid: str) -> Path:
-    """Where the recording of a test is, below the folder of recordings."""
+    """The path of a test's recording, relative to the folder of recordings."""
     file, _, test = nodeid.partition("::")
     plain = test.replace("::", ".").replace("[", "-").removesuffix("]")
     name = re.sub(r"[^\w.-]+", "-", plain, flags=re.ASCII)
-    if name != plain or len(name) > LONGEST_NAME:  # two tests must not share one
+    if name != plain or len(name) > LONGEST_NAME:  # two tests must not share a recording
         name = f"{name[:LONGEST_NAME]}-{hashlib.sha256(test.encode()).hexdigest()[:8]}"
     return Path(file).with_suffix("").name / Path(f"{name}.jsonl")

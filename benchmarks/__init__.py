@@ -1,4 +1,4 @@
-"""Ratios against peers, measured in one run: `python3 dev.py bench`.
+"""Benchmarks as ratios to peers, measured in one run: `python3 dev.py bench`.
 
-The peers are the official Python SDK's client and a bare loop over msgspec that keeps nothing.
+The peers are the client of the official Python SDK and a bare msgspec loop.
 """

@@ -1,4 +1,4 @@
-"""Runs all benchmarks and prints one table: what was measured, ours, the peers', the ratio, the aim."""
+"""Runs the benchmarks and prints a table: what was measured, our value, the peer's, the ratio, the target."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import resource
 import subprocess
 import sys
 
-from . import exports, growth
+from . import exports, growth, kernel_tools
 from .contenders import measure
 
 RUNS = 3
-"""Each contender runs this often, in turn with the others; the best run counts, the least disturbed one."""
+"""Each contender runs this often, alternating with the others; the best run counts (the least disturbed)."""
 
 
 def best(name: str, prompt: str, what: str) -> float:
@@ -29,13 +29,13 @@ def import_cpu(statement: str) -> float:
 
 
 class Table:
-    """Prints rows as they come; remembers whether an aim was missed."""
+    """Prints rows as they are measured, and remembers whether a target was missed."""
 
     def __init__(self) -> None:
         self.missed = False
 
     def row(self, what: str, ours: str, peer: str, ratio: float, aim: float | None = None) -> None:
-        """`aim`: the ratio may be at most this."""
+        """Print a row. `aim`: the largest acceptable ratio."""
         verdict = "" if aim is None else f"aim ≤ {aim:g}  {'ok' if ratio <= aim else 'MISSED'}"
         self.missed |= aim is not None and ratio > aim
         print(f"{what:<44} {ours:>12} {peer:>22} {ratio:>8.2f}  {verdict}", flush=True)
@@ -65,16 +65,18 @@ def main() -> int:
     sdk = import_cpu("import acp") - nothing
     peer = f"import acp {sdk * 1e3:.0f} ms"
     table.row("import acp_notebook, CPU", f"{ours * 1e3:.0f} ms", peer, ours / sdk, 0.25)
-    table.row("… and all that connect() needs", f"{whole * 1e3:.0f} ms", peer, whole / sdk)
+    table.row("… and everything that connect() needs", f"{whole * 1e3:.0f} ms", peer, whole / sdk)
     short = "in a short one"
     table.row("a chunk in a transcript of 100,000 chunks", "", short, growth.after_chunks(100_000), 1.5)
     table.row("a chunk in a transcript of 20,000 tool calls", "", short, growth.after_tools(20_000), 1.5)
     count = exports.LONG / exports.SHORT
     for name, (few, many) in exports.costs().items():
-        told = f"{exports.SHORT:,} in {few:.2f} s"
+        peer = f"{exports.SHORT:,} in {few:.2f} s"
         table.row(
-            f"{name}, an item of {exports.LONG:,}", f"{many:.2f} s", told, many / few / count, exports.AIM
+            f"{name}, an item of {exports.LONG:,}", f"{many:.2f} s", peer, many / few / count, exports.AIM
         )
+    for what, mine, name, its, aim in kernel_tools.rows():
+        table.row(what, f"{mine * 1e3:.2f} ms", f"{name} {its * 1e3:.2f} ms", mine / its, aim)
     return 1 if table.missed else 0
 
 

@@ -1,7 +1,7 @@
-"""From the agent to the screen: many chunks through a kernel, a server and a real browser into the page.
+"""The delay from the agent to the screen: many chunks through a kernel, a server and a real browser.
 
-`python -m benchmarks.browser`, where there is a Chromium. Every chunk says when it was sent; the page notes
-when it stands in the DOM. So the figures hold the way from the agent to the kernel, too.
+Run `python -m benchmarks.browser`; needs Chromium. Every chunk contains the time at which it was sent, and
+the page notes when it is in the DOM, so the delay includes the way from the agent to the kernel.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from typing import Any
 from .source import CLOCK_MS
 
 COUNT, RATE = 20_000, 2_000
-"""Twice as many a second as a server passes on one by one."""
+"""Twice the rate that a server forwards as single messages."""
 
 AIM_MS = 60.0
-"""Of the median: what is later is seen as late."""
+"""The largest acceptable median: a longer delay is noticeable."""
 
 SOURCE = Path(__file__).with_name("source.py")
 CHROMIUMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
@@ -48,15 +48,15 @@ WATCH = """() => {
 
 
 DRAWN = f"""() => document.querySelector(".acp-message")?.textContent.includes(" {COUNT - 1}@")"""
-"""The page draws the end of a long text a moment after it has it."""
+"""The page draws the end of a long text a moment after receiving it."""
 
 
 @dataclass(frozen=True)
 class Streamed:
-    """What came of a run."""
+    """The result of a run."""
 
     text: str
-    """Of the agent's message, in the page."""
+    """The agent's message in the page."""
     kernel: str
     """Length and hash of the text that the kernel has."""
     delays_ms: list[float]
@@ -67,7 +67,7 @@ class Streamed:
 
 
 def streamed(notebook: Any) -> Streamed:
-    """Run the cells in an open notebook (tests.browser.pages.NotebookPage) and look at the page."""
+    """Run the cells in an open notebook (tests.browser.pages.NotebookPage) and read the page."""
     notebook.page.evaluate(WATCH)
     notebook.run_all()
     notebook.has_status(1, "done")

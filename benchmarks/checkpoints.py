@@ -1,7 +1,7 @@
-"""What a checkpoint costs, as a ratio to `git status` in the same tree, and how it grows with the files.
+"""The cost of a checkpoint, as a ratio to `git status` in the same tree, and how it grows with the files.
 
-What a turn needs of it: the first scan of a tree (in the background), a later one when nothing has changed,
-and one when ten files have. Run alone: `python -m benchmarks.checkpoints [FILES]`.
+Measures the first scan of a tree (which runs in the background), a later scan without changes, and one after
+ten files changed. Run: `python -m benchmarks.checkpoints [FILES]`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 from acp_notebook.agent.undo.git_backend import GitBackend
 
 RUNS = 7
-"""The median counts: the machine does other things, too."""
+"""The median counts, because the machine does other work, too."""
 
 FILES = 50_000
 A_FOLDER = 100
@@ -43,7 +43,7 @@ def git(root: Path, *words: str) -> None:
 
 
 def measured(files: int) -> dict[str, float]:
-    """Seconds of each step, in a tree of so many files."""
+    """Seconds of each step in a tree with this many files."""
     with tempfile.TemporaryDirectory() as folder:
         root = Path(os.path.realpath(folder)) / "tree"
         root.mkdir()
@@ -61,7 +61,7 @@ def measured(files: int) -> dict[str, float]:
 
 
 def turns(backend: GitBackend, root: Path) -> dict[str, float]:
-    """A checkpoint when nothing has changed, and one after ten files have, with what became of them."""
+    """Seconds of a checkpoint without changes, and of one after ten files changed, with the comparison."""
     nothing = statistics.median(seconds(backend.mark) for _ in range(RUNS))
     costs = []
     for run in range(RUNS):

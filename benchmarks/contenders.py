@@ -1,6 +1,6 @@
-"""The clients that are measured, each alone in a process: `python -m benchmarks.contenders NAME PROMPT`.
+"""Measures one client in a process of its own: `python -m benchmarks.contenders NAME PROMPT`.
 
-Prints JSON: the CPU seconds between the prompt and its last update, and the memory they left in use.
+Prints JSON: the CPU seconds from the prompt to its last update, and the memory still in use afterwards.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def resident() -> int:
 
 
 class Meter:
-    """Measures from its making to `stop`."""
+    """Measures from its creation to `stop`."""
 
     def __init__(self) -> None:
         self._memory = resident()
@@ -37,7 +37,7 @@ class Meter:
 
 
 def ours(prompt: str) -> dict[str, float]:
-    """The whole client: transcript, patches, a listener that takes them."""
+    """Our whole client: transcript, patches, and a listener for them."""
     import acp_notebook as acp
 
     with acp.connect(SOURCE) as session:
@@ -47,14 +47,14 @@ def ours(prompt: str) -> dict[str, float]:
             nonlocal patches
             patches += len(made)
 
-        session._conversation.listen(listen)
+        session._conversation.state.listen(listen)
         meter = Meter()
         turn = session.prompt(prompt)
         return meter.stop(len(turn.text))
 
 
 def sdk(prompt: str) -> dict[str, float]:
-    """The official Python SDK's client, which keeps only the text."""
+    """The client of the official Python SDK, keeping only the text."""
     import acp
 
     class Client:
@@ -85,7 +85,7 @@ def sdk(prompt: str) -> dict[str, float]:
             wanted = expected(prompt)
             meter = Meter()
             await connection.prompt(session_id=session.session_id, prompt=[acp.text_block(prompt)])
-            while client.size < wanted:  # it answers a prompt before it has handled the updates
+            while client.size < wanted:  # the prompt returns before all updates are handled
                 client.changed.clear()
                 await client.changed.wait()
             return meter.stop(len("".join(client.pieces)))
@@ -94,7 +94,7 @@ def sdk(prompt: str) -> dict[str, float]:
 
 
 def bare(prompt: str) -> dict[str, float]:
-    """A loop over msgspec that decodes each message, and keeps only the text."""
+    """A loop that decodes each message with msgspec and keeps only the text."""
     import msgspec
 
     from acp_notebook.wire.schema import SessionNotification
@@ -129,12 +129,12 @@ CONTENDERS = {"ours": ours, "sdk": sdk, "bare": bare}
 
 
 def measure(name: str, prompt: str) -> dict[str, float]:
-    """Run a contender in its own process; fails if it did not get everything."""
+    """Run a contender in its own process; fails if it did not receive everything."""
     command = [sys.executable, "-m", "benchmarks.contenders", name, prompt]
     output = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True).stdout
     result: dict[str, float] = json.loads(output)
     if result["length"] != expected(prompt):
-        raise SystemExit(f"{name} lost something: {result['length']} of {expected(prompt)} characters")
+        raise SystemExit(f"{name} lost data: {result['length']} of {expected(prompt)} characters")
     return result
 
 

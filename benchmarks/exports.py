@@ -1,6 +1,6 @@
-"""How the cost of an export grows with the conversation: an item of a long one against one of a short one.
+"""How the cost of an export grows with the conversation: the cost per item in a long and a short one.
 
-Messages and thoughts alternate, so that each chunk is an item of its own.
+Messages and thoughts alternate, so that each chunk is a separate item.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ LONG = 100_000
 RUNS = 5
 
 AIM = 2.0
-"""Linear is 1, quadratic would be 4; the garbage collector takes its share of a long conversation."""
+"""1 is linear, 4 quadratic; garbage collection costs more in a long conversation."""
 
 Export = Callable[[Sequence[Item], list[dict[str, Json]]], object]
 
@@ -28,7 +28,7 @@ EXPORTS: dict[str, Export] = {
     "to_html": lambda items, plain: to_html(items),
     "to_markdown": lambda items, plain: to_markdown(items),
     "to_text": lambda items, plain: to_text(items),
-    "what a notebook's file keeps": lambda items, plain: static.bundle(plain, cwd=None),
+    "the static output of a notebook": lambda items, plain: static.bundle(plain, cwd=None),
 }
 
 
@@ -41,13 +41,13 @@ def conversation(count: int) -> tuple[Sequence[Item], list[dict[str, Json]]]:
 
 
 def costs() -> dict[str, tuple[float, float]]:
-    """CPU seconds of each export, of the short conversation and of the long one: the best of some runs."""
+    """CPU seconds of each export, for the short and the long conversation; the best of `RUNS`."""
     talks = conversation(SHORT), conversation(LONG)
     found = {}
     for name, export in EXPORTS.items():
         runs = [
             [_cost(export, *talk) for talk in talks] for _ in range(RUNS)
-        ]  # in turn: a busy moment hits both
+        ]  # alternating, so that a busy moment affects both
         found[name] = (min(few for few, _ in runs), min(many for _, many in runs))
     return found
 

@@ -1,6 +1,6 @@
-"""How the cost of a chunk grows with the conversation: batches at the beginning and at the end.
+"""How the cost of a chunk grows with the conversation.
 
-In this process, without a pipe: from the message's bytes to the patches.
+Measured in this process, without a pipe, from the bytes of a message to the patches.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def _feeder(transcript: Transcript) -> Callable[[bytes], None]:
 
 
 def _cost(feed: Callable[[bytes], None]) -> float:
-    """CPU seconds a chunk: the median of several batches."""
+    """CPU seconds per chunk, as the median of several batches."""
     data = b"".join(chunk(f"word{n} ") for n in range(BATCH))
     times = []
     for _ in range(BATCHES):
@@ -44,7 +44,7 @@ def _cost(feed: Callable[[bytes], None]) -> float:
 
 
 def growth(filler: bytes) -> float:
-    """The cost of a chunk after the filler, as a ratio to that in a short conversation."""
+    """The cost of a chunk after the filler, relative to that in a short conversation."""
     ratios = []
     for _ in range(3):
         short, long = Transcript(), Transcript()

@@ -1,7 +1,7 @@
-"""What reading and merging a notebook cost, as ratios to plain `json.loads` of the same file.
+"""The cost of reading and merging a notebook, as ratios to `json.loads` of the same file.
 
-Prints one row each for a notebook of 50 MB with images, and for one of 2,000 cells; and how the cost
-of the latter grows when the cells double and double again. Run alone: `python -m benchmarks.ipynb`.
+Measures a notebook with 50 MB of images and one with 2,000 cells, and how the cost of the latter grows with
+4,000 and 8,000 cells. Run: `python -m benchmarks.ipynb`.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from acp_notebook.core.ipynb import as_agent_sees, drastic, merge, operations
+from acp_notebook.core.ipynb import as_agent_sees, drastic_reason, merge, operations
 
 RUNS = 5
-"""The best of these counts, the least disturbed one."""
+"""The best run counts (the least disturbed)."""
 
 LINEAR = 1.3
-"""What twice the cells may cost more than twice: caches and the machine's other work, nothing that grows."""
+"""The tolerance for linear growth: caches and other work of the machine."""
 
 IMAGE = "iVBORw0KGgoAAAANSUhEUg" * 45_455
 """1 MB."""
@@ -51,7 +51,7 @@ def cells(count: int = 2_000) -> bytes:
 
 
 def best(function: Callable[[], object]) -> float:
-    """CPU seconds."""
+    """CPU seconds of the best run."""
     costs = []
     for _ in range(RUNS):
         began = time.process_time()
@@ -61,7 +61,7 @@ def best(function: Callable[[], object]) -> float:
 
 
 def measured(data: bytes) -> dict[str, float]:
-    """CPU seconds of each step, for this file."""
+    """CPU seconds of each step for this file."""
     view = as_agent_sees(data)
     wrote = json.loads(view.text)
     for number, cell in enumerate(wrote["cells"]):
@@ -74,12 +74,12 @@ def measured(data: bytes) -> dict[str, float]:
         "json.loads": best(lambda: json.loads(data)),
         "read": best(lambda: as_agent_sees(data)),
         "merge": best(lambda: merge(view, written, data)),
-        "operations": best(lambda: (operations(merged.comparison), drastic(merged.comparison))),
+        "operations": best(lambda: (operations(merged.comparison), drastic_reason(merged.comparison))),
     }
 
 
 def rows() -> list[tuple[str, float, float, float]]:
-    """What, our seconds, the peer's, the ratio."""
+    """The measured step, our seconds, the peer's, and the ratio."""
     table = []
     for what, data in (("50 MB of images", images()), ("2,000 cells", cells())):
         costs = measured(data)
@@ -89,10 +89,10 @@ def rows() -> list[tuple[str, float, float, float]]:
 
 
 def growth() -> list[tuple[str, float, float, float]]:
-    """What a cell costs among 4,000 and 8,000, to one among 2,000.
+    """The cost per cell among 4,000 and 8,000 cells, as a ratio to that among 2,000.
 
-    Without the collector of cycles: how often it runs goes by what the process holds, and what it costs by
-    that, too. `json.loads` shows the same with it.
+    Without the cyclic garbage collector, whose cost grows with everything in the process; with it, even
+    `json.loads` is not linear.
     """
     gc.collect()
     gc.disable()

@@ -1,12 +1,12 @@
-"""The panel under load: what drawing costs in a real page, from the agent through a kernel and JupyterLab.
+"""The cost of drawing in a real page under load, from the agent through a kernel and JupyterLab.
 
-`python -m benchmarks.panel [NAME …]`, where there is a Chromium. Streams: the main thread's whole work per
-chunk (scripts, style, layout, paint: Chromium's own count) near the start and at the end, the longest task
-after the first second, and whether all is there. Heavy things: until the first paint, the longest task, the
-elements that they become, and the longest task while a reader scrolls over them.
+Run `python -m benchmarks.panel [NAME …]`; needs Chromium. For streams: the main thread's work per chunk
+(scripts, style, layout, paint, as counted by Chromium) near the start and at the end, the longest task after
+the first second, and whether every chunk arrived. For heavy content: the time to the first paint, the longest
+task, the number of elements, and the longest task while scrolling.
 
-A task's length is what a reader waits, and beside it stands the processor's time for it. On a machine that is
-busy with something else only the second says anything of us, and is what the aim is held against.
+Each task is reported with its duration, which a user notices, and its CPU time. On a busy machine only the
+CPU time is meaningful, so the target applies to that.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ CONNECT = (
 )
 
 SAMPLE_S = 0.5
-"""Between two looks at the page's counters: some 15 batches of patches."""
+"""The interval between samples of the page's counters: about 15 batches of patches."""
 
 LONG_MS = 100.0
-"""What a page may be deaf for: beyond, a click is felt as late."""
+"""How long a page may be unresponsive before a click feels slow."""
 
 GROWTH = 1.5
 """How much more a chunk may cost at the end than at the start."""
 
 FIRST_S = 1.0
-"""Of a stream: what is loaded, compiled and made for the first time is not its work."""
+"""The start of a stream that is not counted: loading, compiling and creating things for the first time."""
 
 HEAVY = {
     "tools": ".acp-tool",
@@ -53,14 +53,14 @@ HEAVY = {
     "terminal": ".acp-ansi",
     "image": "img.acp-image",
 }
-"""The prompt, and what has to be seen of it."""
+"""Prompts, and the selector of what they must draw."""
 
 CATEGORIES = ["toplevel", "blink.user_timing"]
 TASK = "ThreadControllerImpl::RunTask"
 MARK = "acp-bench"
 
 WARM = "first = session.prompt('stream paragraph 1 1000')"
-"""Loads the panel before something heavy is drawn: that its script is read and compiled is not counted."""
+"""Loads the panel first, so that loading and compiling its script is not counted."""
 
 WATCH_PAINT = """selector => {
     const watch = (window.acpBench = { began: performance.now(), paint: null });
@@ -98,12 +98,12 @@ OPEN_ALL = """() => {
 ALL_OPEN = "() => !document.querySelector('.acp-diff .acp-more')"
 
 DONE = """count => document.querySelectorAll('.acp-turn[data-acp-status="done"]').length === count"""
-"""Not by Playwright's `expect`: that reads the whole tree of the page each time, as one long task."""
+"""Used instead of Playwright's `expect`, which reads the whole DOM each time, in one long task."""
 
 
 @dataclass
 class Row:
-    """A line of the table: what was measured, and what misses its aim."""
+    """A line of the table: the measured values, and those that miss their target."""
 
     name: str
     figures: list[str] = field(default_factory=list)
@@ -122,22 +122,22 @@ class Row:
 
 @dataclass(frozen=True)
 class Longest:
-    """A task of the page's main thread: how long it took, and how long the processor worked for it."""
+    """The longest task of the page's main thread: its duration and its CPU time."""
 
     wall_ms: float
     cpu_ms: float
 
 
-def tell(row: Row, what: str, longest: Longest) -> None:
-    """The aim is the reader's; where others have the processor, only our part of it can be judged."""
+def add_longest(row: Row, what: str, longest: Longest) -> None:
+    """Add duration and CPU time to the row; on a busy machine, only the CPU time has a target."""
     busy = os.getloadavg()[0] > (os.cpu_count() or 1)
     row.add(what, longest.wall_ms, " ms", None if busy else LONG_MS)
-    row.add("by the processor", longest.cpu_ms, " ms", LONG_MS)
+    row.add("CPU", longest.cpu_ms, " ms", LONG_MS)
 
 
 @contextmanager
 def traced(page: Any) -> Iterator[list[Longest]]:
-    """Puts the longest task into the list at the end: of those after the page's mark, where it set one."""
+    """Trace the page; at the end, add the longest task (after the page's mark, if any) to the list."""
     browser = page.context.browser
     browser.start_tracing(page=page, categories=CATEGORIES)
     found: list[Longest] = []
@@ -172,7 +172,7 @@ class Sample:
 
 
 def sampled(notebook: Any, session: Any) -> list[Sample]:
-    """Look at the page's counters until the turn is over."""
+    """Sample the page's counters until the turn is over."""
     samples: list[Sample] = []
     while not notebook.page.evaluate(DONE, 1):
         metrics = {it["name"]: it["value"] for it in session.send("Performance.getMetrics")["metrics"]}
@@ -184,7 +184,7 @@ def sampled(notebook: Any, session: Any) -> list[Sample]:
 
 
 def costs(samples: list[Sample]) -> list[float]:
-    """Microseconds of the main thread per chunk, sample by sample."""
+    """Microseconds of the main thread per chunk, for each sample."""
     return [
         (b.work_ms - a.work_ms) * 1000 / (b.chunks - a.chunks)
         for a, b in pairwise(samples)
@@ -201,13 +201,13 @@ def streamed(notebook: Any, shape: str) -> Row:
         page.wait_for_function(f"() => ({SHOWN})() > 0")
         page.evaluate(f"() => void setTimeout(() => performance.mark({MARK!r}), {FIRST_S * 1000})")
         samples = sampled(notebook, session)
-        page.wait_for_timeout(2 * SAMPLE_S * 1000)  # what is done when the text is complete counts, too
+        page.wait_for_timeout(2 * SAMPLE_S * 1000)  # include the work after the text is complete
     found = costs([it for it in samples if it.at > samples[0].at + FIRST_S])
     share = max(1, len(found) // 4)
     start, end = statistics.median(found[:share]), statistics.median(found[-share:])
     lost = COUNT - sum(n == at for at, n in enumerate(page.evaluate(WORDS)))
     row = Row(shape)
-    tell(row, "longest task", longest[0])
+    add_longest(row, "longest task", longest[0])
     row.add("a chunk at the start", start, " µs")
     row.add("at the end", end, " µs")
     row.add("growth", end / start, " times", GROWTH)
@@ -235,17 +235,17 @@ def drawn(notebook: Any, name: str, selector: str) -> Row:
     row = Row(name)
     began, paint = page.evaluate("() => [acpBench.began, acpBench.paint]")
     row.add("first paint", paint - began, " ms")
-    tell(row, "longest task", longest[0])
+    add_longest(row, "longest task", longest[0])
     if opened_all:
-        tell(row, "all of it", opening[0])
+        add_longest(row, "expanding", opening[0])
     row.add("elements", page.evaluate("() => document.querySelectorAll('.acp *').length"), "")
-    tell(row, "scrolling", scrolling[0])
+    add_longest(row, "scrolling", scrolling[0])
     return row
 
 
 @contextmanager
 def opened(found: str) -> Iterator[Any]:
-    """Gives a function that opens a notebook with these cells in a JupyterLab."""
+    """Start JupyterLab; yields a function that opens a notebook with the given cells."""
     from playwright.sync_api import sync_playwright
 
     from tests.browser.pages import NotebookPage, launched

@@ -1,8 +1,8 @@
-"""The agent whose answers are hard to draw: long streams of three shapes, and single heavy things.
+"""An agent whose answers are hard to draw: long streams of three shapes, and single heavy items.
 
 Standard library only. Prompts: "stream SHAPE COUNT RATE" (COUNT numbered chunks of a shape of STREAMS, RATE a
 second), "tools", "diff", "terminal", "image". Each chunk of a stream is its number in four hexadecimal
-digits, so that a page can say how many of them it shows, in whatever markup they stand; 20,000 are 100 kB.
+digits, so that a page can count the chunks in any markup; 20,000 chunks are 100 kB.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ TOOLS = 200
 DIFF_LINES = 5_000
 OUTPUT_BYTES = 1_000_000
 IMAGE_SIDE = 840
-"""Of noise, which does not shrink: 840² pixels of three bytes are 2 MB."""
+"""Random pixels do not compress: 840² pixels of three bytes are 2 MB."""
 
 COLOURED = f"""
 import sys
@@ -39,7 +39,7 @@ STREAMS: dict[str, Callable[[int], str]] = {
     "fence": lambda n: ("```python\n" if n == 0 else "\n" if n % 12 == 0 else "") + f"{n:04x} ",
     "paragraph": lambda n: f"{n:04x} ",
 }
-"""How chunk n reads: prose with many paragraphs; one open fence; one paragraph without an end."""
+"""The text of chunk n: prose with many paragraphs; one open code fence; one endless paragraph."""
 
 
 def send(**message: Any) -> None:
@@ -64,7 +64,7 @@ def stream(shape: str, count: int, rate: float) -> None:
 
 
 def tools() -> None:
-    """Calls of all kinds, with what they bring: a few lines, or a small diff that is open."""
+    """Calls of all kinds with a few lines of output or a small expanded diff."""
     for n in range(TOOLS):
         kind = ("edit", "execute", "read", "think", "other")[n % 5]
         diff = {
@@ -103,7 +103,7 @@ def image() -> None:
     )
     say({"type": "text", "text": "A picture:"})
     say({"type": "image", "mimeType": "image/png", "data": base64.b64encode(png).decode()})
-    for n in range(200):  # the rest of the message must not cost as much as the picture
+    for n in range(200):  # the rest of the message must not cost as much as the image
         say({"type": "text", "text": f"{n:04x} "})
         time.sleep(1 / 100)
 
@@ -113,7 +113,7 @@ def requests() -> Iterator[dict[str, Any]]:
 
 
 def terminal(incoming: Iterator[dict[str, Any]]) -> None:
-    """A command that the client runs for us, shown in a tool call."""
+    """A command that the client runs, shown in a tool call."""
 
     def ask(method: str, **params: Any) -> dict[str, Any]:
         send(id=method, method=method, params={"sessionId": SESSION, **params})

@@ -1,7 +1,7 @@
-"""The agent that all contenders listen to: it answers a prompt with what the prompt says, at full speed.
+"""The agent for all contenders: it sends the chunks that the prompt asks for, at full speed.
 
 Standard library only. Prompts: "chunks N", "one N" (a message of N bytes), "paced N RATE" (N chunks, RATE a
-second; each says its number and when it was sent).
+second; each contains its number and the time at which it was sent).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 SESSION = "bench-session"
 CLOCK_MS = 1_000_000
-"""Where the clock in paced chunks begins anew: they shall be about as long as an agent's."""
+"""The clock in paced chunks wraps around here, which keeps them about as short as real ones."""
 
 
 def line(**message: Any) -> bytes:

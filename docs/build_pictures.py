@@ -1,6 +1,7 @@
-"""Makes README's pictures anew: `python docs/build_pictures.py`, with Chromium and pandas installed.
+"""Makes the pictures of the README: `python docs/build_pictures.py`, with Chromium, pandas and matplotlib.
 
-A real JupyterLab, a real session; the agent's part is played by `picture_agent.py`.
+`python docs/build_pictures.py kernel Light` makes one of them: a scene, a theme, or both. JupyterLab and the
+session are real; the agent's part is played by `picture_agent.py`.
 """
 
 from __future__ import annotations
@@ -25,13 +26,31 @@ IMAGES = ROOT / "docs" / "images"
 SIZE = (860, 1210)
 SCALE = 2
 COLOURS = 192
-"""Of a picture of text on two grounds; the file is a quarter of what it would be."""
+"""Enough for text on a plain background; the file is a quarter of its full size."""
 
-CELLS = [
-    'import pandas as pd\n\nsales = pd.read_csv("sales.csv")\nsales.tail(3)',
-    'import acp_notebook as acp\nsession = acp.connect("analyst")\nsession',
-]
-PROMPT = "March looks far too low in @sales. Find out why, and mend @clean.py"
+CONNECT = 'import acp_notebook as acp\nsession = acp.connect("analyst")\nsession'
+CELLS = {
+    "panel": ['import pandas as pd\n\nsales = pd.read_csv("sales.csv")\nsales.tail(3)', CONNECT],
+    "kernel": [
+        "import matplotlib.pyplot as plt\nimport pandas as pd\n\n"
+        'sales = pd.read_csv("sales.csv")\nsales.tail(3)',
+        CONNECT,
+    ],
+}
+PROMPTS = {
+    "panel": "March looks far too low in @sales. Find out why, and mend @clean.py",
+    "kernel": "How does each store do? Draw it, and tell me what stands out.",
+}
+REVENUE: dict[str, dict[str, tuple[int | None, ...]]] = {
+    "panel": {"February": (700, 580, 140), "March": (None, None, 310)},
+    "kernel": {
+        "January": (610, 540, 210),
+        "February": (680, 545, 215),
+        "March": (760, 550, 120),
+        "April": (830, 548, 214),
+        "May": (905, 552, 218),
+    },
+}
 
 CLEAN = """import pandas as pd
 
@@ -44,26 +63,27 @@ KEEP = """() => {
     for (const query of [".jp-cell-toolbar", ".jp-Notebook-footer"])
         for (const it of document.querySelectorAll(query)) it.style.display = "none";
     document.activeElement?.blur();
+    for (const it of document.querySelectorAll(".jp-WindowedPanel-outer")) it.scrollTop = 0;
 }"""
-"""What only shows where the mouse is."""
+"""Hides what only shows where the mouse is; a click may have scrolled the notebook."""
 
 
-def stores() -> str:
+def stores(scene: str) -> str:
     lines = ["month,store,revenue"]
-    for month, values in (("February", (700, 580, 140)), ("March", (None, None, 310))):
+    for month, values in REVENUE[scene].items():
         pairs = zip("ABC", values, strict=True)
         lines += [f"{month},{name},{'' if it is None else it}" for name, it in pairs]
     return "\n".join(lines) + "\n"
 
 
-def furnish(server: Server) -> Path:
+def furnish(server: Server, scene: str) -> Path:
     """The folder with its data, the agent by a name of the user's, a kernel that has pandas."""
     work, home = server.folder / "work", server.folder / "home"
-    (work / "sales.csv").write_text(stores())
+    (work / "sales.csv").write_text(stores(scene))
     (work / "clean.py").write_text(CLEAN)
     config = home / ".config" / "acp_notebook" / "config.toml"
     config.parent.mkdir(parents=True)
-    command = json.dumps([sys.executable, str(ROOT / "docs" / "picture_agent.py")])
+    command = json.dumps([sys.executable, str(ROOT / "docs" / "picture_agent.py"), scene])
     config.write_text(f"[agents.analyst]\ncommand = {command}\n")
     spec = server.folder / "data" / "kernels" / "ipykernel-pictures" / "kernel.json"
     spec.parent.mkdir(parents=True)
@@ -71,23 +91,25 @@ def furnish(server: Server) -> Path:
     path = f"{Path(sys.executable).parent}:/usr/bin:/bin"
     env = {"PYTHONPATH": str(ROOT), "PATH": path}
     spec.write_text(json.dumps({"argv": argv, "env": env, "display_name": "Python 3", "language": "python"}))
-    return server.add_notebook("march", "pictures", CELLS)
+    return server.add_notebook("march" if scene == "panel" else "stores", "pictures", CELLS[scene])
 
 
-def play(notebook: NotebookPage) -> None:
+def play(notebook: NotebookPage, scene: str) -> None:
     notebook.run(0, 1)
     panel = notebook.panel(1)
     expect(panel.get_by_role("textbox")).to_be_enabled()
-    notebook.prompt(1, PROMPT)
+    notebook.prompt(1, PROMPTS[scene])
     question = panel.locator("[data-acp-question][data-status=open]")
     question.locator("[data-kind=allow_once]").click()
     expect(panel.locator("[data-acp-turn]")).to_have_attribute("data-acp-status", "done")
-    expect(panel.locator("[data-acp-changes]")).to_be_visible()
+    if scene == "panel":
+        expect(panel.locator("[data-acp-changes]")).to_be_visible()
 
 
 def shoot(page: Page, theme: str, target: Path) -> None:
     page.mouse.move(0, 0)
     page.evaluate(KEEP)
+    page.evaluate("() => Promise.all([...document.images].map((it) => it.decode()))")
     page.wait_for_timeout(500)  # fonts, and what fades
     page.screenshot(path=target)
     small = Image.open(target).convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
@@ -95,7 +117,7 @@ def shoot(page: Page, theme: str, target: Path) -> None:
     print(f"{theme}: {target.relative_to(ROOT)}, {target.stat().st_size // 1000} kB")
 
 
-def make(theme: str) -> None:
+def make(scene: str, theme: str) -> None:
     chromium = next(filter(None, map(shutil.which, CHROMIUM_NAMES)))
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -106,13 +128,14 @@ def make(theme: str) -> None:
         server.set(THEMES, theme=f"JupyterLab {theme}")
         browser = launched(playwright, chromium)
         context = browser.new_context(device_scale_factor=SCALE)
-        notebook = NotebookPage(context, server, furnish(server), "perCommTarget", SIZE)
-        play(notebook)
-        shoot(notebook.page, theme, IMAGES / f"panel-{theme.lower()}.png")
+        notebook = NotebookPage(context, server, furnish(server, scene), "perCommTarget", SIZE)
+        play(notebook, scene)
+        shoot(notebook.page, theme, IMAGES / f"{scene}-{theme.lower()}.png")
         server.end_kernels()
         browser.close()
 
 
 if __name__ == "__main__":
-    for theme in sys.argv[1:] or ("Light", "Dark"):
-        make(theme)
+    for scene in [it for it in CELLS if it in sys.argv] or CELLS:
+        for theme in [it for it in ("Light", "Dark") if it in sys.argv] or ("Light", "Dark"):
+            make(scene, theme)

@@ -25,7 +25,7 @@ HEAD = """\
 
 Every public name of `acp_notebook`, from its docstrings: this file is written by `python3 dev.py docs`.
 
-In the examples, `import acp_notebook as acp`. The [guide](guide.md) tells how they go together.
+In the examples, `import acp_notebook as acp`. The [guide](guide.md) shows how they work together.
 """
 
 ALSO = (

@@ -1,5 +1,4 @@
-"""What all tests share: what we keep between sessions is kept apart from the user's, and what was measured is
-told at the end; what chance there is in them."""
+"""Shared by all tests: separate settings and state, Hypothesis profiles, a summary at the end."""
 
 from __future__ import annotations
 
@@ -12,18 +11,22 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from acp_notebook import timeouts
+from tests.demo_agent import use_probes
+
 settings.register_profile("by chance", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("the same every time", settings.get_profile("by chance"), derandomize=True)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """No time is a test of Hypothesis'. Every run tries the same examples; with --full others, each time.
+    """Every run tries the same examples of Hypothesis; --full tries new ones each time. None has a deadline.
 
-    The caller's SIGINT and umask do not matter: a shell has its background jobs ignore SIGINT, and so would
-    everything that the tests start."""
+    The caller's umask and signals do not matter: a shell lets its background jobs ignore SIGINT, nohup lets
+    them ignore SIGHUP, and what the tests start would inherit that."""
     os.umask(0o022)
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     everything = config.getoption("markexpr") == ""
     settings.load_profile("by chance" if everything else "the same every time")
 
@@ -37,9 +40,23 @@ def own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         del os.environ[name]
 
 
+@pytest.fixture(autouse=True, scope="session")
+def probing_demo_agent() -> Iterator[None]:
+    """The name "demo" starts the demo agent with more scenes; tests/demo starts the built-in one itself."""
+    with pytest.MonkeyPatch.context() as patches:
+        use_probes(patches)
+        yield
+
+
+@pytest.fixture(autouse=True)
+def own_timeouts() -> Iterator[None]:
+    """What a test replaces by `timeouts.replace` is at its end as it was before."""
+    with timeouts.replaced():
+        yield
+
+
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """What was skipped, a line for each reason; times that are worth knowing, and that no test hangs on:
-    `record_property("measured", …)`."""
+    """One line for each reason to skip, and the measurements of tests: `record_property("measured", …)`."""
     skipped = terminalreporter.stats.get("skipped", [])
     reasons = Counter(str(it.longrepr[2]).removeprefix("Skipped: ") for it in skipped if it.longrepr)
     for reason, count in reasons.items():

@@ -51,6 +51,7 @@ SCRIPTS: dict[str, Sequence[ev.Event]] = {
         ev.SignInChanged(None),
         ev.AgentKnown("demo", "Demo agent", "1.0", "/project", ("list", "load")),
         ev.StatusChanged("idle"),
+        ev.KernelToolsSwitched(True),
         _prompt("Fix the sum", "t1"),
         ev.StatusChanged("working"),
         ev.MessageChunk("thought", rec.Text("Let me ")),

@@ -1,6 +1,6 @@
-"""A notebook with every kind of turn, as a run without a page leaves it: tests/data/headless.ipynb.
+"""A notebook with every kind of turn, as a headless run leaves it: tests/data/headless.ipynb.
 
-`python -m tests.headless` runs its cells and writes it anew; test_headless.py keeps it true, with nbval.
+`python -m tests.headless` runs its cells and writes it again; test_headless.py compares it by nbval.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ nbformat: Any = import_module("nbformat")  # it has no types
 
 
 def executed(cells: list[str], folder: Path | None = None) -> Any:
-    """The notebook after a run by nbclient, as nbconvert and papermill do it."""
+    """The notebook after a run by nbclient, like nbconvert and papermill."""
     kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
     notebook = nbformat.v4.new_notebook(metadata={"kernelspec": kernel})
     notebook.cells = [nbformat.v4.new_code_cell(cell, id=f"cell-{at}") for at, cell in enumerate(cells)]

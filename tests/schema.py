@@ -1,4 +1,4 @@
-"""Messages against the official schema (tests/data/v1.schema.json): whether what was sent may be sent.
+"""Checks messages against the official schema (tests/data/v1.schema.json).
 
 Knows no method: the schema itself says, with its x-method and x-side marks, which of its definitions is
 for the parameters or the result of which method.
@@ -38,10 +38,10 @@ SIDES: dict[Direction, tuple[str, str]] = {"c2a": ("agent", "client"), "a2c": ("
 
 
 def validate(message: Any, direction: Direction, method_of_request: str | None = None) -> None:
-    """Raises jsonschema.ValidationError, or LookupError for a method that is not in the schema.
+    """Validate a message; raises jsonschema.ValidationError, or LookupError for an unknown method.
 
-    An answer does not say what it answers: that is `method_of_request`. Methods with an underscore are
-    extensions, which have no schema.
+    A response does not name its method: pass `method_of_request`. Methods with an underscore are extensions
+    without a schema.
     """
     part = part_of(message)
     _validate(message, json.dumps(_envelope(part)))
@@ -54,7 +54,7 @@ def validate(message: Any, direction: Direction, method_of_request: str | None =
 
 
 def validate_all(entries: Iterable[Entry], direction: Direction) -> list[str]:
-    """Validate one side of a recording; gives the methods it called and answered, in order."""
+    """Validate one side of a recording; returns the methods it called and answered, in order."""
     asked: dict[tuple[str, Any], str] = {}
     methods = []
     for entry in entries:
@@ -72,7 +72,7 @@ def validate_all(entries: Iterable[Entry], direction: Direction) -> list[str]:
 
 
 def methods(side: str, part: Part) -> set[str]:
-    """The methods that this side ("agent", "client" or "protocol") takes, of one kind."""
+    """The methods of one kind that this side ("agent", "client" or "protocol") handles."""
     return {
         definition["x-method"]
         for name, definition in _SCHEMA["$defs"].items()
@@ -130,5 +130,5 @@ def _validate(instance: Any, schema: str) -> None:
 
 @cache
 def _validator(schema: str) -> jsonschema.Draft202012Validator:
-    """Made once for each schema; given as text, so that it can be the key."""
+    """Create a validator once per schema, which is passed as text to be a cache key."""
     return jsonschema.Draft202012Validator({"$defs": _SCHEMA["$defs"], **json.loads(schema)})

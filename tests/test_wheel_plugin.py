@@ -1,4 +1,4 @@
-"""The fixture as others get it: from the wheel, in a virtual environment of its own, none of this tree."""
+"""The pytest fixture from the wheel, in a virtual environment without this tree."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import code_to_replace
 from tests.test_wheel import BUNDLE, build, copy
 
 __all__ = ["copy"]
 
 BOUND_S = 200.0
-"""For each step; a loaded machine takes many times what it should."""
+"""The timeout of each step, on a loaded machine."""
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(4 * BOUND_S)]
 
@@ -34,12 +35,12 @@ def test_it(acp_cassette, tmp_path):
 """
 
 
-PATIENT = "from acp_notebook.agent.undo import checkpoints\n\ncheckpoints.START_S = 60.0\n"
+PATIENT = code_to_replace(checkpoint_start=60.0)
 
 
 @pytest.fixture
 def python(copy: Path, tmp_path: Path) -> Path:
-    """Of an environment with our wheel, and beside it what is installed here, but for us."""
+    """The Python of an environment with our wheel and the packages installed here, except this tree."""
     (copy / "acp_notebook" / "static").mkdir()
     for name in BUNDLE:
         (copy / name).write_text("built")
@@ -53,7 +54,7 @@ def python(copy: Path, tmp_path: Path) -> Path:
     subprocess.run(list(map(str, pip)), check=True, capture_output=True, timeout=BOUND_S)
     [packages] = place.glob("lib/python*/site-packages")
     _bring(Path(sysconfig.get_path("purelib")), tmp_path / "packages")
-    (packages / "others.pth").write_text(str(tmp_path / "packages"))  # a .pth in there is not looked at
+    (packages / "others.pth").write_text(str(tmp_path / "packages"))  # a .pth file there is not read
     return python
 
 
@@ -73,7 +74,7 @@ def run(python: Path, folder: Path, *arguments: str, text: str = "one") -> str:
     return done.stdout + done.stderr
 
 
-def test_the_fixture_of_the_wheel_replays_records_once_and_anew(python: Path, tmp_path: Path) -> None:
+def test_the_wheels_fixture_records_once_replays_and_rerecords(python: Path, tmp_path: Path) -> None:
     folder = tmp_path / "mine"
     folder.mkdir()
     (folder / "conftest.py").write_text(PATIENT)

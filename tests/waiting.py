@@ -1,4 +1,4 @@
-"""Bounded waits for what only the operating system knows; everything else waits for events."""
+"""Bounded waits for what only the operating system knows; other tests wait for events."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from collections.abc import Callable
 from pathlib import Path
 
 DEADLINE_S = 60.0
-"""Much longer than anything takes, also on a machine twenty times slower: it ends a test that hangs."""
+"""Ends a test that hangs: much longer than anything takes, even on a machine twenty times slower."""
 
 
 def wait_until(condition: Callable[[], bool], what: str, timeout: float = DEADLINE_S) -> None:
-    """Wait until it holds; fails with what was waited for."""
+    """Wait until the condition holds; fails with `what`."""
     pause = threading.Event()
     deadline = time.monotonic() + timeout
     while not condition():
-        assert time.monotonic() < deadline, f"waited {timeout:g} s in vain: {what}"
+        assert time.monotonic() < deadline, f"waited {timeout:g} s for: {what}"
         pause.wait(0.01)
 
 
 def gone(pid: int) -> bool:
-    """No process of that id runs any more; one that has ended and only waits to be reaped counts as gone."""
+    """Whether no process has this id; a zombie counts as gone."""
     try:
         os.kill(pid, 0)
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"

@@ -1,4 +1,4 @@
-"""The outside world: agents as processes, connections to them, sessions on them; all of it asyncio.
+"""Agents as processes, connections to them, and sessions on them.
 
-Everything here lives on the one loop thread (`loop.py`). Knows nothing of notebooks and widgets.
+Everything is asyncio on one loop thread (`loop.py`). Knows nothing about notebook pages and widgets.
 """

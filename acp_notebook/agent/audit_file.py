@@ -1,7 +1,6 @@
-"""An audit, written down: one JSON object a line, only ever appended to.
+"""Writes an audit to a file: one JSON object per line, append only.
 
-Knows nothing of what the entries mean. A disk that fails must not end a turn: it is told once, and each
-further entry is tried again.
+A disk error must not end a turn: it is reported once, and each further entry is attempted again.
 """
 
 from __future__ import annotations
@@ -22,10 +21,12 @@ def _warn(text: str) -> None:
 
 
 class AuditFile:
-    def __init__(self, path: str | os.PathLike[str], *, tell: Callable[[str], None] = _warn) -> None:
+    """Appends audit entries to a file. Raises UsageError if the file cannot be opened."""
+
+    def __init__(self, path: str | os.PathLike[str], *, warn: Callable[[str], None] = _warn) -> None:
         self.path = Path(path).expanduser().absolute()
-        self._tell = tell
-        self._told = False
+        self._warn = warn
+        self._warned = False
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK | os.O_CLOEXEC
         try:
             self._handle: int | None = os.open(self.path, flags, 0o600)
@@ -33,18 +34,18 @@ class AuditFile:
             raise UsageError(f"cannot write the audit to {self.path}: {error.strerror}") from None
         if not stat.S_ISREG(os.fstat(self._handle).st_mode):
             self.close()
-            raise UsageError(f"cannot write the audit to {self.path}: it is no regular file")
+            raise UsageError(f"cannot write the audit to {self.path}: it is not a regular file")
         self._torn = self._ends_torn(self._handle)
 
     def append(self, entry: Entry) -> None:
-        """On the way to the disk when this returns, as one whole line."""
+        """Write the entry as one line."""
         if self._handle is None:
             return
         line = json.dumps(entry_to_plain(entry), default=repr).encode() + b"\n"
         try:
             self._write(self._handle, b"\n" + line if self._torn else line)
         except OSError as error:
-            self._fail(f"{self.path} misses entries of the audit: {error.strerror}")
+            self._fail(f"cannot write audit entries to {self.path}: {error.strerror}")
 
     def close(self) -> None:
         handle, self._handle = self._handle, None
@@ -53,18 +54,18 @@ class AuditFile:
 
     def _write(self, handle: int, data: bytes) -> None:
         left = memoryview(data)
-        while left:  # one write, so that lines of two kernels do not mix; a full disk may take a part
+        while left:  # one write, so that lines of two kernels do not mix; a full disk may write only a part
             written = os.write(handle, left)
             left = left[written:]
             self._torn = bool(left)
 
     def _fail(self, text: str) -> None:
-        if not self._told:
-            self._told = True
-            self._tell(text)
+        if not self._warned:
+            self._warned = True
+            self._warn(text)
 
     @staticmethod
     def _ends_torn(handle: int) -> bool:
-        """A crash may have left half a line."""
+        """Whether the file ends with a partial line, left by a crash."""
         size = os.fstat(handle).st_size
         return size > 0 and os.pread(handle, 1, size - 1) != b"\n"

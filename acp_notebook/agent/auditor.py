@@ -1,7 +1,4 @@
-"""What happens in a session is noted: in memory, and in a file if there is one.
-
-Knows the clock; what the entries look like is `core.audit`'s, how a file is written `audit_file`'s.
-"""
+"""Writes the audit of a session, in memory and optionally to a file (`audit_file`)."""
 
 from __future__ import annotations
 
@@ -16,7 +13,7 @@ from .audit_file import AuditFile
 
 
 class Auditor:
-    """Notes for one session. `where` tells its id and the running turn's."""
+    """Appends audit entries for one session. `where` returns the ids of the session and the running turn."""
 
     def __init__(
         self,
@@ -56,7 +53,7 @@ class Auditor:
         if self._file is not None:
             self._file.append(entry)
 
-    def decided(
+    def note_decision(
         self, kind: str, target: str, decision: Decision, outcome: str, detail: Mapping[str, Json]
     ) -> None:
         self.note("decision", kind, target, by=decision.by, outcome=outcome, reason=decision.reason, **detail)

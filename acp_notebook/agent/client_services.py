@@ -1,7 +1,7 @@
-"""Serves the client methods of an agent: files and commands. Every action is permitted first, and audited.
+"""Serves the client methods for files and commands. Every action needs permission and is audited.
 
-Knows no protocol. Where files are and how they are written is `files`' business, how commands are run
-`terminals`', who allows them `permissions`'. Lives on the loop thread; files are touched on others.
+`files` locates and writes files, `terminals` runs commands, `permissions` decides. Knows no protocol. Runs on
+the loop thread; work threads access files.
 """
 
 from __future__ import annotations
@@ -11,44 +11,41 @@ import os
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 from ..core.actions import Action, Command, Write
 from ..core.describe import describe_write
 from ..core.events import ToolChanged
 from ..core.grants import inside
-from ..core.ipynb.percent_format import is_notebooks
+from ..core.ipynb.percent_format import is_notebook_diff
 from ..core.records import Content, Diff, Location, Terminal, Text
 from ..core.requests import CreateTerminalRequest, ReadTextFileRequest, WriteTextFileRequest
-from .auditor import Auditor
-from .files.notebook_files import NotebookFiles, is_notebook
-from .files.roots import FileTrouble, Refused, ResolvedPath, Roots, visible
+from ..core.snapshot import ToolCall
+from .files.notebook_files import is_notebook
+from .files.roots import FileTrouble, Refused, ResolvedPath, visible
 from .files.text_reader import peek, read_text
 from .files.text_writer import Written, write_text
-from .permissions.describer import Describer, state_of
-from .permissions.grant_store import config_folder
+from .permissions.describer import state_of
 from .permissions.permission_manager import Denied, PermissionManager, Permit
-from .recordings import client_actions
-from .recordings.replayed_terminals import AnyTerminal, AnyTerminals
+from .session_state import SessionState
+from .terminals.contract import AnyTerminal
 from .terminals.session_terminals import TerminalTrouble
 from .threads import on_a_thread
-from .user_dirs import state_folder
-
-if TYPE_CHECKING:
-    from .conversation import Conversation
+from .undo.change_tracker import ChangeTracker
+from .user_dirs import config_folder, state_folder
+from .workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)
 class _Write:
-    """A write that can be asked about, and carried out."""
+    """A planned write: what a question shows, and the function that performs it."""
 
     asked: str
     path: str
-    """The real one."""
+    """The resolved path."""
     action: Action
     shown: Content
     work: Callable[[str], Awaitable[Written]]
-    """Carries it out, given the id of its tool call."""
+    """Performs the write, given the id of the tool call."""
     warning: str | None = None
 
     def card(self, id: str) -> ToolChanged:
@@ -70,27 +67,26 @@ class ClientServices:
 
     def __init__(
         self,
-        conversation: Conversation,
-        roots: Roots,
-        terminals: AnyTerminals,
-        permits: PermissionManager,
-        auditor: Auditor,
-        notebooks: NotebookFiles,
-        describer: Describer,
+        state: SessionState,
+        workspace: Workspace,
+        permissions: PermissionManager,
+        changes: ChangeTracker,
     ) -> None:
-        self.terminals = terminals
-        self.notebooks = notebooks
-        self._conversation = conversation
-        self._roots = roots
-        self._permissions = permits
-        self._auditor = auditor
-        self._describer = describer
+        self.terminals = workspace.terminals
+        self.notebooks = workspace.notebooks
+        self._state = state
+        self._roots = workspace.roots
+        self._describer = workspace.describer
+        self._cards = workspace.cards
+        self._permissions = permissions
+        self._changes = changes
+        self._auditor = state.auditor
         self._writing = asyncio.Lock()
 
     # ---- files ----------------------------------------------------------------------------------
 
     async def read(self, asked: ReadTextFileRequest) -> str:
-        """Inside the session's folders nobody is asked; a rule of the user's can say no."""
+        """Read a file in the session's folders. Needs no question, but a rule can forbid it."""
         try:
             place = await on_a_thread(lambda: self._roots.resolve(asked.path))
             self._permissions.check_read(place.path)
@@ -105,56 +101,63 @@ class ClientServices:
         self._auditor.note("act", "read", asked.path, by="client", outcome="done", characters=len(text))
         return text
 
-    async def write(self, asked: WriteTextFileRequest) -> None:
-        # Once it is allowed it is carried out, also if the agent takes its request back meanwhile: half a
-        # story in the audit helps nobody.
-        write = await self._planned(asked)
-        permit = await self._permissions.permit(write.action, write.card, always=write.warning is not None)
-        await asyncio.shield(self._conversation.host.background(self._write(asked, write, permit)))
+    async def write(
+        self, asked: WriteTextFileRequest, *, own: ToolCall | None = None, context: tuple[Action, ...] = ()
+    ) -> None:
+        """Write a file after permission. `own`: the agent's tool call that writes, if known; `context`:
+        what else is known about the call."""
+        write = await self._plan(asked)
+        always = write.warning is not None
+        permit = await self._permissions.permit(
+            write.action, write.card, always=always, own=own, context=context
+        )
+        # Once permitted, the write completes even if the agent cancels its request: the audit stays whole.
+        await asyncio.shield(self._state.agent.background(self._write(asked, write, permit)))
 
-    async def _planned(self, asked: WriteTextFileRequest) -> _Write:
+    async def _plan(self, asked: WriteTextFileRequest) -> _Write:
         self._auditor.note("request", "edit", asked.path)
         try:
             place = await on_a_thread(lambda: self._look(asked.path))
             if is_notebook(place):
                 await self._note_notebook(place)
-                return await self._planned_notebook(asked, place)
+                return await self._plan_notebook(asked, place)
             state = await on_a_thread(lambda: state_of(place))
             self._record_before(asked.path, state.text)
             action = describe_write(state, asked.text)
             write = partial(write_text, place, asked.text, state)
-            work = partial(self._conversation.undoing.write_file, place.path, write)
+            work = partial(self._changes.write_file, place.path, write)
             return _Write(asked.path, place.path, action, _shown_write(asked, action), work)
         except FileTrouble as error:
             self._auditor.note("act", "edit", asked.path, by="client", outcome="failed", reason=str(error))
             raise
 
     def _record_before(self, path: str, text: str | None) -> None:
-        """The file as it is, for a recording."""
-        self._conversation.host.record_action(client_actions.before(self._conversation.id, path, text))
+        """Record the current content of the file."""
+        if (tap := self._state.agent.tap) is not None:
+            tap.before_write(self._state.id, path, text)
 
     async def _note_notebook(self, place: ResolvedPath) -> None:
-        """Also when it is read: what an agent gets to see of a notebook is not what is in the file."""
-        if self._conversation.host.recording:
+        """Record the notebook file. Needed for reads too: the agent sees a notebook in another form."""
+        if (tap := self._state.agent.tap) is not None and tap.keeps_files:
             self._record_before(place.asked, await on_a_thread(lambda: peek(place)))
 
-    async def _planned_notebook(self, asked: WriteTextFileRequest, place: ResolvedPath) -> _Write:
+    async def _plan_notebook(self, asked: WriteTextFileRequest, place: ResolvedPath) -> _Write:
         plan = await self.notebooks.plan(place, asked.text)
         write = partial(self.notebooks.write, place, asked.text, plan)
-        work = partial(self._conversation.undoing.write_notebook, place.path, write)
+        work = partial(self._changes.write_notebook, place.path, write)
         return _Write(asked.path, place.path, plan.action, plan.shown, work, plan.drastic)
 
     def _look(self, path: str) -> ResolvedPath:
-        """Where the path leads, if an agent may write there."""
+        """Resolve the path. Raises Refused if agents may not write there."""
         place = self._roots.resolve(path)
         if inside(os.path.realpath(config_folder()), place.path):
-            raise Refused(f"{visible(path)} decides what agents may do: no agent may write it")
+            raise Refused(f"{visible(path)} controls what agents may do: no agent may write it")
         if inside(os.path.realpath(state_folder()), place.path):
-            raise Refused(f"{visible(path)} belongs to what can be undone: no agent may write it")
+            raise Refused(f"{visible(path)} belongs to the undo data: no agent may write it")
         return place
 
     async def _write(self, asked: WriteTextFileRequest, write: _Write, permit: Permit) -> None:
-        async with self._writing:  # in the order in which they were allowed
+        async with self._writing:  # in the order of the permissions
             try:
                 written = await write.work(permit.tool)
             except FileTrouble as error:
@@ -184,16 +187,16 @@ class ClientServices:
         )
 
     def _show_cells(self, write: _Write, permit: Permit) -> None:
-        """The agent's own call shows what it did to a notebook; a card of ours does already."""
-        if permit.card is not None or not isinstance(write.shown, Diff) or not is_notebooks(write.shown):
+        """Show the changed cells on the agent's own tool call. The client's card shows them already."""
+        if permit.card is not None or not isinstance(write.shown, Diff) or not is_notebook_diff(write.shown):
             return
-        content = self._conversation.read(lambda transcript: transcript.tool(permit.tool).content)
-        self._conversation.apply(self._conversation.cards.wrote(permit.tool, content, write.shown))
+        content = self._state.read(lambda transcript: transcript.tool(permit.tool).content)
+        self._state.apply(self._cards.on_write(permit.tool, content, write.shown))
 
     # ---- commands -------------------------------------------------------------------------------
 
     async def create(self, asked: CreateTerminalRequest) -> AnyTerminal:
-        cwd = asked.cwd or self._conversation.cwd
+        cwd = asked.cwd or self._state.cwd
         target = " ".join([asked.command, *asked.args])
         self._auditor.note("request", "execute", target)
         try:
@@ -202,14 +205,14 @@ class ClientServices:
             words = asked.command if shell else (asked.command, *asked.args)
             action = self._describer.command(words, folder, asked.env)
             if action is None:
-                raise TerminalTrouble("the command is empty, or has a NUL character in it")
+                raise TerminalTrouble("the command is empty or contains a NUL character")
             target = action.text
             permit = await self._permissions.permit(action, partial(_shown_command, action))
             terminal = self._start(asked, folder, permit, shell)
         except (FileTrouble, TerminalTrouble) as error:
             self._auditor.note("act", "execute", target, by="client", outcome="failed", reason=str(error))
             raise
-        self._conversation.host.background(self._follow(terminal, permit, target))
+        self._state.agent.background(self._follow(terminal, permit, target))
         return terminal
 
     def _folder(self, cwd: str) -> str:
@@ -219,8 +222,8 @@ class ClientServices:
         return folder
 
     def _start(self, asked: CreateTerminalRequest, folder: str, permit: Permit, shell: bool) -> AnyTerminal:
-        run = self._conversation.running
-        if run is None or run.cancelling:  # since it was allowed
+        run = self._state.running
+        if not self._state.accepts_actions:  # the turn ended while the question was open
             self._permissions.finished(permit, "cancelled")
             raise TerminalTrouble("the turn was cancelled")
         try:
@@ -238,7 +241,7 @@ class ClientServices:
             raise
         if permit.card is not None:
             shown = ToolChanged(permit.card, status="in_progress", content=(Terminal(terminal.id),))
-            self._conversation.apply(shown)
+            self._state.apply(shown)
         return terminal
 
     async def _follow(self, terminal: AnyTerminal, permit: Permit, target: str) -> None:

@@ -1,49 +1,44 @@
-"""A conversation in JSON-RPC over a transport: ordered in, concurrent requests, cancellation.
+"""A JSON-RPC connection over a transport: ordered input, concurrent requests, cancellation.
 
-Knows no method's meaning: a handler takes what comes in. Everything that arrives is handled strictly
-in its order, in the call that brought it, answers to us included; only the agent's requests run
-beside each other, as tasks. Lives on the loop thread.
+Handles everything that arrives strictly in order, responses included, in the call that received the bytes.
+Only the agent's requests run concurrently, as tasks. A handler interprets the methods. Runs on the loop
+thread.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 from collections.abc import Callable
 from typing import Any, Protocol
 
 from msgspec import UNSET, Raw
 
+from .. import timeouts
 from ..core.redaction import Redactor
-from ..errors import AgentDied, AgentError, CassetteMismatch, ProtocolError
+from ..errors import AgentDied, AgentError, ProtocolError
+from ..log import WARNING, logger, suppressed
 from ..wire import jsonrpc, v1
-from ..wire.jsonrpc import Answer, Garbage, Id, Notification, Request, RpcError, Unaddressed
-from .recordings import client_actions
+from ..wire.jsonrpc import Garbage, Id, Notification, Request, Response, RpcError, Unaddressed
+from .tap import Tap
 from .transport import Ending, Transport
 
+_log = logger(__name__)
+
 MAX_OPEN_REQUESTS = 1000
-"""Requests of the agent's that may be open at once; a flood beyond that is refused, one by one."""
+"""How many requests of the agent may be open at once. Further ones are refused."""
 
 STDERR_LINES = 10
-"""How much of an agent's stderr an error shows; `agent.stderr` has more."""
+"""How many lines of the agent's stderr an error shows; `agent.stderr` has more."""
 
 MAX_UNSENT = 256 * 1024 * 1024
-"""Bytes that an agent may leave unread before we give it up: it will not read them any more."""
-
+"""How many bytes an agent may leave unread before the connection is closed."""
 
 DETAIL_CHARS = 1000
-"""Of an error's data; the error itself has all of them."""
+"""How much of an error's data its message shows; the error itself has all of it."""
 
 _REASONS = ("reason", "message", "details", "detail", "error", "suggestion")
-"""Where agents say in an error's data what happened."""
-
-NULL_ID_S = 5.0
-"""After an error with the id null: if nothing more comes in this time, the only open request counts as the
-one that the agent could not read."""
-
-NULL_ID_BEGUN_S = 60.0
-"""The same for a request that the agent has begun to work on: it may be at a long command."""
+"""Keys under which agents explain an error in its data."""
 
 _BRING_UPDATES = frozenset({"session/prompt", "session/load"})
 
@@ -53,7 +48,7 @@ _CANCELLED = RpcError(jsonrpc.CANCELLED, "cancelled")
 
 
 class RequestRefused(Exception):
-    """A request of the agent's is answered with this error."""
+    """Answer the agent's request with this error."""
 
     def __init__(self, code: int, message: str, data: Any = None) -> None:
         super().__init__(message)
@@ -61,44 +56,29 @@ class RequestRefused(Exception):
 
 
 class Handler(Protocol):
-    """Takes what the agent sends."""
+    """Handles the messages of the agent."""
 
     def notified(self, method: str, params: Raw) -> None: ...
 
     async def requested(self, method: str, params: Raw) -> Any:
-        """The result; raises RequestRefused."""
+        """Return the result of a request. Raises RequestRefused."""
 
     def unreadable(self, line: Garbage) -> None: ...
 
     def ended(self, error: Exception) -> None:
-        """The connection is over; called once, after all pending requests have failed with that error."""
-
-
-class Tap(Protocol):
-    """Sees every byte of a connection, and of those that follow it, as a recorder does."""
-
-    def sent(self, data: bytes) -> None: ...
-
-    def received(self, data: bytes) -> None: ...
-
-    def record_action(self, action: dict[str, Any]) -> None:
-        """What the client did itself, and no message tells (`client_actions`)."""
-
-    def ended(self) -> None:
-        """The connection is over; another one may follow."""
-
-    def close(self) -> None:
-        """No other one follows."""
+        """The connection ended. Called once, after all open requests have failed with the error."""
 
 
 Answered = Callable[[Raw | None, Exception | None], None]
 
 
 class Connection:
+    """Sends and receives JSON-RPC messages over one transport."""
+
     def __init__(
         self, transport: Transport, handler: Handler, tap: Tap | None = None, redactor: Redactor = NO_SECRETS
     ) -> None:
-        """`redactor`: takes secrets out of errors; they end in a notebook's file, as tracebacks."""
+        """`redactor` removes secrets from errors, because tracebacks are saved in the notebook file."""
         self._transport = transport
         self._handler = handler
         self._tap = tap
@@ -107,29 +87,29 @@ class Connection:
         self._waiting: dict[int, Answered] = {}
         self._written = 0
         self._messages = 0
-        """How many have arrived."""
+        """How many messages have arrived."""
         self._sent_at: dict[int, int] = {}
-        """Of each open request: how many had arrived when it was sent."""
+        """By open request: how many messages had arrived when it was sent."""
         self._ends: dict[int, int] = {}
-        """Of each open request: how many bytes had been written when its last character was."""
+        """By open request: how many bytes had been written at its end."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._by_id: dict[Id, asyncio.Task[None]] = {}
         self._error: Exception | None = None
         self._closing: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Start the transport; raises OSError if that fails."""
+        """Start the transport. Raises OSError."""
         self._transport.start(self._receive, self._ended)
 
     @property
     def error(self) -> Exception | None:
-        """Why the connection is over; None while it lives."""
+        """Why the connection ended; None while it is open."""
         return self._error
 
-    # ---- out -----------------------------------------------------------------------------
+    # ---- sending -------------------------------------------------------------------------
 
     def ask(self, call: v1.Call, answered: Answered) -> int:
-        """Send a request; `answered` gets the result or the error, in order with all that arrives."""
+        """Send a request. `answered` gets the result or the error, in order with all other messages."""
         id, data = self._peer.request(*call)
         if self._error is not None:
             answered(None, _untaken(self._error))
@@ -141,7 +121,7 @@ class Connection:
         return id
 
     async def request(self, call: v1.Call, timeout: float | None = None) -> Raw:
-        """Send a request and wait. Cancelling the wait, or its timeout, tells the agent too."""
+        """Send a request and wait for the result. If the wait is cancelled or times out, notify the agent."""
         future: asyncio.Future[Raw] = asyncio.get_running_loop().create_future()
 
         def answered(result: Raw | None, error: Exception | None) -> None:
@@ -161,7 +141,7 @@ class Connection:
             raise
 
     def withdraw(self, id: int) -> None:
-        """Stop waiting for an answer, and tell the agent so."""
+        """Stop waiting for a response and notify the agent."""
         self._ends.pop(id, None)
         self._sent_at.pop(id, None)
         if self._waiting.pop(id, None) is not None:
@@ -178,14 +158,14 @@ class Connection:
         self._written += len(data)
         self._transport.write(data)
         if self._transport.unsent > MAX_UNSENT:
-            self._fail(AgentDied("the agent does not read its input any more, and was given up"))
+            self._fail(AgentDied("the agent stopped reading its input, so it was ended"))
             self._closing = asyncio.get_running_loop().create_task(self._transport.close())
 
     async def close(self) -> None:
-        """End the connection and what it runs on."""
+        """Close the connection and its transport."""
         await self._transport.close()
 
-    # ---- in ------------------------------------------------------------------------------
+    # ---- receiving -----------------------------------------------------------------------
 
     def _receive(self, data: bytes) -> None:
         if self._error is not None:
@@ -196,22 +176,23 @@ class Connection:
             if self._error is not None:
                 return
             try:
-                self._take(message)
-            except Exception as error:  # a fault of ours in one message must not cost the next ones
+                self._handle(message)
+            except Exception as error:  # a bug in handling one message must not lose the next ones
+                _log.warning("a message could not be handled", exc_info=True)
                 what = Garbage(repr(message)[:400], f"the client failed on it: {error!r}")
-                with contextlib.suppress(Exception):  # whatever failed may fail once more
+                with suppressed(_log, Exception, level=WARNING):  # the same part may fail again
                     self._handler.unreadable(what)
 
-    def _take(self, message: jsonrpc.Incoming) -> None:
+    def _handle(self, message: jsonrpc.Incoming) -> None:
         self._messages += 1
-        if type(message) is Notification:  # first and without a match: this is what every chunk comes as
+        if type(message) is Notification:  # first and without `match`, because every chunk is one
             if message.method == "$/cancel_request":
                 self._withdrawn(message.params)
             else:
                 self._handler.notified(message.method, message.params)
             return
         match message:
-            case Answer():
+            case Response():
                 self._answer(message)
             case Request():
                 self._request(message)
@@ -220,7 +201,7 @@ class Connection:
             case Garbage():
                 self._unreadable(message)
 
-    def _answer(self, answer: Answer) -> None:
+    def _answer(self, answer: Response) -> None:
         answered = self._waiting.pop(answer.id, None)
         self._ends.pop(answer.id, None)
         self._sent_at.pop(answer.id, None)
@@ -235,22 +216,24 @@ class Connection:
             answered(answer.result, None)
 
     def _unaddressed(self, message: Unaddressed) -> None:
-        """Agents answer so to notifications, too, which have no answer: that must fail no living turn."""
+        """Handle an error without an id. Some agents answer notifications with one, so a running turn must
+        not fail because of it."""
         if len(self._waiting) == 1:
             (id,) = self._waiting
             method = self._peer.method_of(id) or ""
             if method not in _BRING_UPDATES:
-                self._answer(Answer(id, method, Raw(b"null"), message.error))
+                self._answer(Response(id, method, Raw(b"null"), message.error))
                 return
             begun = self._sent_at.get(id) != self._messages - 1
-            self._fail_if_silent(id, NULL_ID_BEGUN_S if begun else NULL_ID_S, message.error)
+            wait = timeouts.get().null_id_begun if begun else timeouts.get().null_id
+            self._fail_if_silent(id, wait, message.error)
         why = f"an error that answers no request: {message.error.message}"
         self._handler.unreadable(Garbage(message.head, why))
 
     def _fail_if_silent(self, id: int, seconds: float, error: RpcError) -> None:
         def fail() -> None:
             if self._messages == messages and self._error is None:
-                self._answer(Answer(id, self._peer.method_of(id) or "", Raw(b"null"), error))
+                self._answer(Response(id, self._peer.method_of(id) or "", Raw(b"null"), error))
 
         messages = self._messages
         asyncio.get_running_loop().call_later(seconds, fail)
@@ -268,13 +251,13 @@ class Connection:
             self._tasks.discard(task)
             if self._by_id.get(request.id) is task:
                 del self._by_id[request.id]
-            if task.cancelled():  # before its first step: nothing of `_serve` has run
+            if task.cancelled():  # before its first step, so `_serve` has not run at all
                 self._write(self._peer.error(request.id, _CANCELLED))
 
         task.add_done_callback(done)
 
     async def _serve(self, request: Request) -> None:
-        """Every request gets exactly one answer, whatever happens."""
+        """Answer the request exactly once, whatever happens."""
         error = _CANCELLED
         try:
             answer = self._peer.result(
@@ -285,6 +268,7 @@ class Connection:
         except asyncio.CancelledError:
             pass
         except Exception as unexpected:
+            _log.warning("a request of the agent failed", exc_info=True)
             error = RpcError(jsonrpc.INTERNAL_ERROR, f"the client failed: {unexpected!r}")
         else:
             self._write(answer)
@@ -293,7 +277,7 @@ class Connection:
 
     def _withdrawn(self, params: Raw) -> None:
         try:
-            task = self._by_id.get(v1.read_cancel_request(params))
+            task = self._by_id.get(v1.requests.read_cancel_request(params))
         except v1.Malformed:
             return
         if task is not None:
@@ -304,7 +288,7 @@ class Connection:
             self._write(self._peer.error(line.id, RpcError(line.code, line.why)))
         self._handler.unreadable(line)
 
-    # ---- end -----------------------------------------------------------------------------
+    # ---- ending --------------------------------------------------------------------------
 
     def _ended(self, ending: Ending) -> None:
         self._fail(_error_of_ending(ending, self._redactor), ending)
@@ -315,8 +299,7 @@ class Connection:
         self._error = error
         untaken = [id for id in self._waiting if ending is not None and self._never_read(id, ending)]
         if self._tap is not None:
-            self._tap.ended()
-            self._tap.record_action(client_actions.ended(ending, untaken))
+            self._tap.ended(ending, untaken)
         waiting, self._waiting = self._waiting, {}
         for id, answered in waiting.items():
             answered(None, _untaken(error) if id in untaken else error)
@@ -325,12 +308,12 @@ class Connection:
         self._handler.ended(error)
 
     def _never_read(self, id: int, ending: Ending) -> bool:
-        """Whether at least its last character was still in the pipe: of a part nothing is done."""
-        return id in ending.untaken or self._ends.get(id, 0) > self._written - ending.unread
+        """Whether at least the request's last byte was still in the pipe: agents ignore incomplete ones."""
+        return self._ends.get(id, 0) > self._written - ending.unread
 
 
 def _untaken(error: Exception) -> Exception:
-    """The same for a request that the agent has certainly not read."""
+    """The same error for a request that the agent certainly has not read."""
     if not isinstance(error, AgentDied):
         return error
     return AgentDied(str(error), exit_code=error.exit_code, stderr=error.stderr, untaken=True)
@@ -343,7 +326,7 @@ def _error_of(error: RpcError, method: str, redactor: Redactor) -> Exception:
 
 
 def _detail(data: Any, message: str) -> str:
-    """What the error's data say, bounded: many agents have "Internal error" for a message."""
+    """The explanation in an error's data, truncated. Many agents only send "Internal error" as message."""
     if isinstance(data, dict):
         texts = [data[key] for key in _REASONS if isinstance(data.get(key), str)]
         data = "; ".join(dict.fromkeys(texts)) or (json.dumps(data, ensure_ascii=False) if data else "")
@@ -355,8 +338,8 @@ def _detail(data: Any, message: str) -> str:
 
 
 def _error_of_ending(ending: Ending, redactor: Redactor = NO_SECRETS) -> Exception:
-    if ending.mismatch:
-        return CassetteMismatch(ending.reason)
+    if ending.error is not None:
+        return ending.error
     stderr = redactor.text(ending.stderr)
     lines = [redactor.text(ending.reason)]
     if stderr.strip():

@@ -1,15 +1,15 @@
-"""What the agent asks of the user beside permissions: forms and addresses, each answered once.
+"""Elicitations: forms and URLs that an agent asks the user for. Each one is answered once.
 
-Joins the user's policy, whoever can be asked, and the transcript; knows no protocol. Whatever ends first
-settles it: an answer, the function's word, a cancel, the end of the turn that it was asked in, the agent's
-death, the session's end, the agent's own taking back. Lives on the loop thread.
+The first of these settles an elicitation: the user's answer, the policy function, a cancel, the end of its
+turn, the end of the agent or the session, or the agent withdrawing it. Knows no protocol. Runs on the loop
+thread.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..core import events as ev
 from ..core.elicitation import (
@@ -26,53 +26,64 @@ from ..core.elicitation import (
 from ..core.forms import checked, kept
 from ..core.records import Json
 from ..core.requests import CreateElicitation
+from ..log import logger
+from .known_answers import KnownAnswers, NoAnswers
 from .permissions.questions import call_function
+from .session_state import SessionState
+from .turn_queue import TurnRun
 
-if TYPE_CHECKING:
-    from .conversation import Conversation
-    from .turn_queue import TurnRun
+_log = logger(__name__)
 
 OUTCOMES = {"accept": "accepted", "decline": "declined", "cancel": "cancelled"}
 
 
 class _Open:
-    """One that is not settled yet; `run`: the turn that it was asked in."""
+    """An elicitation that is not settled yet. `run`: the turn that it belongs to."""
 
     def __init__(self, id: str, asked: CreateElicitation, run: TurnRun | None) -> None:
         self.id = id
         self.asked = asked
         self.run = run
         self.answer: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
-        self.told = False
-        """The transcript knows its outcome."""
+        self.applied = False
+        """Whether the transcript contains the outcome."""
 
 
 class Elicitations:
-    """Asks the user what the agent of one session elicits, and answers the agent."""
+    """Shows the elicitations of one session to the user and returns the answers to the agent."""
 
-    def __init__(self, conversation: Conversation, policy: ElicitationPolicy) -> None:
+    def __init__(
+        self,
+        state: SessionState,
+        policy: ElicitationPolicy,
+        known: KnownAnswers | None = None,
+    ) -> None:
         self.policy = policy
-        self._conversation = conversation
+        self._state = state
+        self._auditor = state.auditor
+        self._known = known or NoAnswers()
         self._count = 0
         self._open: dict[str, _Open] = {}
         self._addresses: dict[str, str] = {}
-        """Our ids of those with an address, by the agent's."""
+        """The agent's ids of URL elicitations mapped to ours."""
 
-    # ---- the agent asks -----------------------------------------------------------------------
+    # ---- requests of the agent ----------------------------------------------------------------
 
-    async def asked(self, asked: CreateElicitation) -> Outcome:
+    async def handle_request(self, asked: CreateElicitation) -> Outcome:
+        """Open an elicitation and wait for its outcome."""
         self._count += 1
-        one = _Open(f"e{self._count}", asked, self._conversation.running)
+        one = _Open(f"e{self._count}", asked, self._state.running)
         if asked.elicitation_id is not None:
             self._addresses[asked.elicitation_id] = one.id
-        self._tell(one)
+        self._show(one)
         self._open[one.id] = one
         try:
             outcome = await self._outcome(one)
         except asyncio.CancelledError:
-            self._settle(one, Outcome("cancel", "agent", "the agent took the question back"))
+            self._settle(one, Outcome("cancel", "agent", "the agent withdrew the request"))
             raise
-        except Exception as error:  # of a mapping of the user's, say: it must not stay open
+        except Exception as error:  # for example from the user's mapping: the form must not stay open
+            _log.debug("the answer to an elicitation could not be used", exc_info=True)
             outcome = Outcome("decline", "client", f"the answer could not be used: {error!r:.200}")
         finally:
             del self._open[one.id]
@@ -80,10 +91,10 @@ class Elicitations:
         self._settle(one, outcome)
         return outcome
 
-    def _tell(self, one: _Open) -> None:
+    def _show(self, one: _Open) -> None:
         request, asked = one.asked.request, one.asked
         self._note("request", one, detail={"mode": request.mode})
-        self._conversation.apply(
+        self._state.apply(
             ev.ElicitationOpened(
                 one.id,
                 request.mode,
@@ -95,7 +106,7 @@ class Elicitations:
                 request.description,
                 asked.tool_id,
                 asked.problem or fillable(request),
-                asked.raw if asked.problem is None else None,  # what is too big to show is too big to keep
+                asked.raw if asked.problem is None else None,  # too big to show is too big to keep
             )
         )
 
@@ -118,26 +129,23 @@ class Elicitations:
                 policy.cancel()
             if decided is not None:
                 return decided
-        replay = self._conversation.host.launch.replay
-        if replay is None:
-            return await self._by_user(one)
-        recorded, waits = replay.responders.filled_in(self._conversation.id, one.id, one.asked)
-        return recorded or await self._by_user(one, waits)
+        known = self._known.elicitation(self._state.id, one.id, one.asked)
+        return known.answer or await self._by_user(one, known.waits)
 
-    async def _by_user(self, one: _Open, waits: bool = False) -> Outcome:
-        """`waits`: also where nobody can be asked, because it is known that something will settle it."""
-        questions = self._conversation.permissions.questions
-        if not questions.can_ask and not waits:
+    async def _by_user(self, one: _Open, waits: bool) -> Outcome:
+        """Wait for the user. `waits`: wait even if nobody can answer, because something will settle it."""
+        audience = self._state.audience
+        if not audience.can_answer and not waits:
             return Outcome("decline", "policy", NOBODY)
-        done, _ = await asyncio.wait({one.answer}, timeout=questions.timeout)
+        done, _ = await asyncio.wait({one.answer}, timeout=audience.timeout)
         if done:
             return one.answer.result()
-        return Outcome("decline", "policy", f"nobody answered within {questions.timeout:g} s")
+        return Outcome("decline", "policy", f"nobody answered within {audience.timeout:g} s")
 
     # ---- answers ------------------------------------------------------------------------------
 
     def answer(self, id: str, action: Action, values: Mapping[str, Any]) -> dict[str, str]:
-        """A person's answer. The first one wins; a later one is harmless. What does not fit, by field."""
+        """Take the user's answer; return problems by field. Only the first valid answer counts."""
         one = self._open.get(id)
         if one is None or one.answer.done():
             return {}
@@ -157,17 +165,17 @@ class Elicitations:
         return wrong
 
     def completed(self, elicitation_id: str) -> None:
-        """The agent tells that what the address was opened for is done; also if nobody clicked it here."""
+        """Settle a URL elicitation that the agent reports as complete, even if nobody opened the URL."""
         id = self._addresses.get(elicitation_id)
         if id is None:
             return
-        self._conversation.apply(ev.ElicitationCompleted(id))
+        self._state.apply(ev.ElicitationCompleted(id))
         one = self._open.get(id)
         if one is not None and not one.answer.done():
             one.answer.set_result(Outcome("accept", "agent", "the agent says that it is done"))
 
     def settle(self, reason: str, run: TurnRun | None = None) -> None:
-        """Cancel those of this turn, or all; told at once: a turn that is over has no open question."""
+        """Cancel the elicitations of this turn, or all, now: an ended turn has no open question."""
         for one in [*self._open.values()]:
             if (run is None or one.run is run) and not one.answer.done():
                 outcome = Outcome("cancel", "client", reason)
@@ -175,22 +183,20 @@ class Elicitations:
                 self._settle(one, outcome)
 
     def _settle(self, one: _Open, outcome: Outcome) -> None:
-        if one.told:
+        if one.applied:
             return
-        one.told = True
+        one.applied = True
         fields = one.asked.request.fields
         values = None if outcome.content is None else kept(fields, outcome.content)
-        self._conversation.apply(
-            ev.ElicitationSettled(one.id, outcome.action, outcome.by, outcome.reason, values)
-        )
+        self._state.apply(ev.ElicitationSettled(one.id, outcome.action, outcome.by, outcome.reason, values))
         self._note("decision", one, outcome, {"fields": [*values]} if values else {})
 
     def _note(
         self, what: str, one: _Open, outcome: Outcome | None = None, detail: Mapping[str, Json] | None = None
     ) -> None:
-        """What was filled in is not for the audit: only which fields."""
+        """Write an audit entry. It names the filled fields, not their values."""
         request = one.asked.request
-        self._conversation.auditor.note(
+        self._auditor.note(
             what,
             "elicitation",
             request.url or request.message,
@@ -203,11 +209,11 @@ class Elicitations:
     def _hide_secrets(self, request: ElicitationRequest, outcome: Outcome) -> None:
         secret = [field.name for field in request.fields if field.secret]
         values = [str(value) for name, value in (outcome.content or {}).items() if name in secret]
-        self._conversation.host.launch.redactor.learn(values)
+        self._state.agent.redactor.learn(values)
 
 
 async def _by_function(function: ElicitationFunction, request: ElicitationRequest) -> Outcome | None:
-    """None: it says to ask."""
+    """The outcome of the user's function, or None if it says to ask."""
     said, reason = await call_function(function, request, "elicitation function", "decline")
     if reason is not None:
         return Outcome("decline", "policy", reason)
@@ -215,7 +221,7 @@ async def _by_function(function: ElicitationFunction, request: ElicitationReques
 
 
 async def without_session(policy: ElicitationPolicy, asked: CreateElicitation) -> Outcome:
-    """Before there is any session, nothing is shown: only a function of the user's can answer."""
+    """Answer an elicitation outside of a session. Nothing can show it, so only a function can answer."""
     problem = asked.problem or problem_of(asked.request)
     if problem is not None or not callable(policy):
         return Outcome("decline", "client", problem or NOBODY)

@@ -1,14 +1,12 @@
-"""The one background thread with its event loop; everything asynchronous lives there.
+"""The background thread with the event loop that runs everything asynchronous.
 
-Knows nothing of agents: those who have something to end before the interpreter does register it
-with `at_exit`.
+Objects that must be closed before the interpreter exits register with `at_exit`.
 """
 
 from __future__ import annotations
 
 import asyncio
 import atexit
-import contextlib
 import math
 import os
 import threading
@@ -16,14 +14,15 @@ from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
+from .. import timeouts
 from ..errors import UsageError
+from ..log import logger, suppressed
+
+_log = logger(__name__)
 
 T = TypeVar("T")
 
 THREAD_NAME = "acp-io"
-
-EXIT_S = 4.0
-"""How long the interpreter's end may wait for agents to be ended: their own graces are shorter."""
 
 OVER = "Python is exiting, and its agents were ended"
 FORKED = "this belongs to the process that opened it; in a forked copy, acp.connect(...) opens another"
@@ -37,26 +36,26 @@ _last_resorts: dict[object, Callable[[], None]] = {}
 
 
 def get() -> asyncio.AbstractEventLoop:
-    """The loop; its thread is started when it is first needed."""
+    """Return the loop; start its thread on first use."""
     global _loop, _thread
     with _lock:
         if _over:
             raise UsageError(OVER)
         if _loop is None:
             _loop = asyncio.new_event_loop()
-            _loop.slow_callback_duration = math.inf  # with -X dev: starting a process takes its time
+            _loop.slow_callback_duration = math.inf  # with -X dev: starting a process is slow
             _thread = threading.Thread(target=_run, args=(_loop,), name=THREAD_NAME, daemon=True)
             _thread.start()
         return _loop
 
 
 def submit(coroutine: Coroutine[Any, Any, T]) -> Future[T]:
-    """Run it on the loop thread; from any thread."""
+    """Run the coroutine on the loop thread. Safe from any thread."""
     return asyncio.run_coroutine_threadsafe(coroutine, get())
 
 
 def call(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Run it on the loop thread and wait for its result. An interrupt cancels it."""
+    """Run the coroutine on the loop thread and wait for its result. An interrupt cancels it."""
     try:
         check_waiting()
         future = submit(coroutine)
@@ -76,18 +75,20 @@ def _plain_wait(future: Future[T]) -> T:
 
 
 wait_for: Callable[[Future[Any]], Any] = _plain_wait
-"""How a thread waits here; where there is a kernel, one that handles clicks meanwhile takes its place."""
+"""How a thread waits for the loop. In a kernel, replaced by a function that handles clicks while it waits."""
 
 
 def check_waiting() -> None:
-    """Raises UsageError on the loop thread, which cannot wait for itself."""
+    """Raise UsageError on the loop thread, which cannot wait for itself."""
     if threading.current_thread() is _thread:
         raise UsageError("this call would wait for its own thread; use it from another one")
 
 
 class LoopHandle:
-    """The loop that something lives on, as others reach it: from any thread of its process, not from a
-    forked copy of that, and not once the interpreter has ended the agents."""
+    """Gives other threads access to the loop of an object.
+
+    It fails in a forked process and after the interpreter has ended the agents.
+    """
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -101,14 +102,14 @@ class LoopHandle:
             raise UsageError(OVER if _over else FORKED)
 
     def call(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Run it there and wait for its result."""
+        """Run the coroutine on the loop and wait for its result."""
         if not self.reachable:
             coroutine.close()
         self.check()
         return call(coroutine)
 
     def post(self, function: Callable[..., object], *args: object) -> None:
-        """Call it there, soon."""
+        """Schedule a call of the function on the loop."""
         self.check()
         self._loop.call_soon_threadsafe(function, *args)
 
@@ -116,18 +117,18 @@ class LoopHandle:
 def at_exit(
     owner: object, close: Callable[[], Coroutine[Any, Any, None]], last_resort: Callable[[], None]
 ) -> None:
-    """Before the interpreter ends: `close` on the loop, and `last_resort` if that took too long."""
+    """At interpreter exit, run `close` on the loop, then call `last_resort`."""
     _closers[owner] = close
     _last_resorts[owner] = last_resort
 
 
 def owners() -> list[object]:
-    """Those who run something that ends with the interpreter; from any thread."""
+    """The registered objects that must be closed at exit. Safe from any thread."""
     return list(_closers)
 
 
 def forget(owner: object) -> None:
-    """It has ended by itself."""
+    """Unregister an object that is already closed."""
     _closers.pop(owner, None)
     _last_resorts.pop(owner, None)
 
@@ -137,7 +138,7 @@ def _run(loop: asyncio.AbstractEventLoop) -> None:
     try:
         loop.run_forever()
     finally:
-        # Pending tasks are cancelled and seen through, or asyncio would complain of them at exit.
+        # Cancel and finish pending tasks, or asyncio would warn about them at exit.
         tasks = asyncio.all_tasks(loop)
         for task in tasks:
             task.cancel()
@@ -153,8 +154,8 @@ def _shutdown() -> None:
     global _loop, _over
     if _loop is None or _thread is None or not _thread.is_alive():
         return
-    with contextlib.suppress(BaseException):  # too slow, or a second Ctrl-C: the last resort follows
-        submit(_close_all()).result(EXIT_S)
+    with suppressed(_log, BaseException):  # too slow, or a second Ctrl-C: the last resort follows
+        submit(_close_all()).result(timeouts.get().interpreter_exit)
     for last_resort in list(_last_resorts.values()):
         last_resort()
     ending, _loop, _over = _loop, None, True
@@ -163,7 +164,7 @@ def _shutdown() -> None:
 
 
 def _forget_all() -> None:
-    """In a forked copy: there is no loop thread here, and the agents are the parent's."""
+    """Reset the state in a forked process: it has no loop thread, and the agents belong to the parent."""
     global _loop, _thread, _lock
     _loop = _thread = None
     _lock = threading.Lock()

@@ -1,6 +1,6 @@
-"""A session that a living agent does not know any more: how that is told, and what leads on.
+"""Sessions that a running agent no longer knows: detects them and explains how to continue.
 
-Decides and words; opens nothing (`recovery` does).
+`recovery` reopens them.
 """
 
 from __future__ import annotations
@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from ..core.records import Resource
 from ..core.requests import Capabilities
@@ -19,12 +20,12 @@ from ..wire.jsonrpc import NOT_FOUND
 CONTEXT_URI = "acp:conversation"
 
 CONTEXT_CHARS = 60_000
-"""Of the conversation, from its end: what a model still reads with care, and far below any context."""
+"""How many of its last characters to send: a model still reads them carefully, and they fit any context."""
 
-LOST = "The agent does not know this session any more."
+LOST = "The agent no longer knows this session."
 PRETENDED = "The agent answered as if it had opened this session, but it does not know it."
 LOAD = "session.reopen() loads it again"
-NEW = "session.reopen(new=True) begins a new one, and the next prompt takes this conversation along"
+NEW = "session.reopen(new=True) starts a new session and includes this conversation in the next prompt"
 
 _BEGINS = re.compile(
     r"(?:the |this |acp )?session\b.{0,120}?"
@@ -38,7 +39,7 @@ _NAMES = re.compile(
 
 
 def is_lost(error: AgentError, id: str) -> bool:
-    """Whether the agent says that it does not know the session of this id."""
+    """Whether the error says that the agent does not know the session with this id."""
     said = re.sub(r"^session/\w+: ", "", str(error))
     if error.code == NOT_FOUND:  # the session, or a file that was mentioned
         return not error.data or id in json.dumps(error.data, default=str)
@@ -47,19 +48,22 @@ def is_lost(error: AgentError, id: str) -> bool:
 
 
 def ways(can: Capabilities, *, unproven: bool) -> tuple[str, ...]:
-    """What leads on: "load" (or resume), where the agent can and has not just failed to, and "new"."""
+    """How to continue: "new", and "load" if the agent can load or resume and has not just failed to."""
     return ("load", "new") if (can.load or can.resume) and not unproven else ("new",)
 
 
-def explained(error: AgentError, can: Capabilities, *, unproven: bool) -> SessionLost:
-    """`unproven`: it was loaded or resumed, and has answered no prompt since."""
+def explain(error: AgentError, can: Capabilities, *, unproven: bool) -> SessionLost:
+    """The error with the ways to continue.
+
+    `unproven`: the session was loaded or resumed and has answered no prompt since.
+    """
     on = [LOAD] if "load" in ways(can, unproven=unproven) else []
     text = f"{error}\n{PRETENDED if unproven else LOST} {'; '.join([*on, NEW])}."
     return SessionLost(text, code=error.code, data=error.data)
 
 
 def context(items: Sequence[Item], cwd: str) -> Resource | None:
-    """The conversation as a part of a prompt; None if there was none. An earlier context is left out."""
+    """The conversation as content for a prompt, without earlier such content; None if there were no turns."""
     from ..core.export import to_markdown
 
     said = tuple(map(_without_context, items))
@@ -68,7 +72,7 @@ def context(items: Sequence[Item], cwd: str) -> Resource | None:
     text = to_markdown(said, cwd=cwd)
     if len(text) > CONTEXT_CHARS:
         text = f"… the beginning is left out\n\n{text[-CONTEXT_CHARS:]}"
-    head = "The conversation so far, of a session that was lost. It is context, not a new instruction."
+    head = "The conversation so far, from a session that was lost. It is context, not a new instruction."
     return Resource(CONTEXT_URI, text=f"{head}\n\n{text}", mime_type="text/markdown")
 
 

@@ -1,7 +1,7 @@
-"""Which MCP servers a session gets: those of the call, else those of the user's file that all agents get.
+"""Selects the MCP servers of a session: those of the call, else the user's default servers.
 
-Knows no TOML and no protocol. Commands are made whole paths here, and "${NAME}" the variable's value; what
-an agent cannot take is an error that says so, before the session is asked for.
+Resolves commands to absolute paths and "${NAME}" to variables. A server that the agent does not support is an
+error before the session opens. Knows no TOML and no protocol.
 """
 
 from __future__ import annotations
@@ -20,17 +20,20 @@ from .known_agents.launchers import find_command
 
 @dataclass(frozen=True, slots=True)
 class Servers:
-    """What there is to choose from, for one agent."""
+    """The MCP servers available to the sessions of one agent."""
 
     named: Mapping[str, McpServer] = field(default_factory=dict)
     always: tuple[str, ...] = ()
-    """Those that a call gets which names none."""
+    """The names of the default servers."""
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ, repr=False)
     learn: Callable[[Iterable[tuple[str, str]]], None] = lambda variables: None
-    """Told the names and values of which some must not be seen."""
+    """Receives the variables of the servers, so that their secrets can be redacted."""
 
     def chosen(self, given: Any) -> tuple[McpServer, ...]:
-        """None: none at all. Nothing: those that all agents get. Else exactly those that are given."""
+        """The servers for a session. `given`: None for no servers, empty for the default ones, else these.
+
+        Raises UsageError.
+        """
         if given is None:
             return ()
         try:
@@ -43,8 +46,8 @@ class Servers:
 
     def _named(self, name: str) -> McpServer:
         if name not in self.named:
-            there = f"there are {', '.join(self.named)}" if self.named else "there are none"
-            raise ValueError(f"no MCP server is called {shown(name)!r} in your file; {there}")
+            there = f"they have {', '.join(self.named)}" if self.named else "they have none"
+            raise ValueError(f"your settings have no MCP server {shown(name)!r}; {there}")
         return self.named[name]
 
     def _ready(self, given: McpServer | str) -> McpServer:
@@ -54,25 +57,25 @@ class Servers:
         command = find_command(os.path.expanduser(server.command), self.environ.get("PATH"))
         if command is None:
             raise ValueError(
-                f"the MCP server {server.name!r} is started by {shown(server.command)!r}, which is not on "
-                "the PATH: install it, or give its whole path"
+                f"the MCP server {server.name!r} needs the command {shown(server.command)!r}, which is not "
+                "on the PATH: install it, or give its full path"
             )
         return replace(server, command=os.path.abspath(command))
 
     def _expanded(self, server: McpServer) -> McpServer:
-        """One of the file's: a call has Python to put variables in."""
+        """Expand variables in a server from the settings file. In a call, Python can insert them."""
         what = f"the MCP server {server.name!r}"
         env = expanded(server.env, self.environ, what)
         return replace(server, env=env, headers=expanded(server.headers, self.environ, what))
 
 
-def check_taken(servers: Iterable[McpServer], can: Capabilities, agent: str) -> None:
-    """Raises UsageError for the first server that the agent cannot take."""
-    takes = {"stdio": True, "http": can.mcp_http, "sse": can.mcp_sse}
+def check_supported(servers: Iterable[McpServer], can: Capabilities, agent: str) -> None:
+    """Raise UsageError for the first server that the agent does not support."""
+    supports = {"stdio": True, "http": can.mcp_http, "sse": can.mcp_sse}
     for server in servers:
-        if not takes[server.type]:
-            able = [kind for kind, ok in takes.items() if ok]
+        if not supports[server.type]:
+            able = [kind for kind, ok in supports.items() if ok]
             raise UsageError(
-                f"{agent} takes no MCP servers over {server.type}, and {server.name!r} is one; "
-                f"it takes {' and '.join(able)}. Leave it out of mcp_servers= (None: no servers at all)"
+                f"{agent} does not support MCP servers over {server.type}, such as {server.name!r}; it "
+                f"supports {' and '.join(able)}. Leave it out of mcp_servers= (None: no servers at all)"
             )

@@ -1,13 +1,13 @@
-"""The prompt of a running turn: sent, and sent again where the agent has certainly not begun with it.
+"""Sends the prompt of a turn, and sends it again if the agent certainly has not started on it.
 
-Decides what an answer means: the turn's end, a sign-in that is wanted first, a rate limit, an agent that died
-before it read the prompt. Knows nothing of what the turn brings, nor of how it is cancelled.
+Decides what a response means: the end of the turn, a required sign-in, a rate limit, or an agent that died
+before it read the prompt. Knows nothing about the updates of a turn or how to cancel it.
 """
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from msgspec import Raw
 
@@ -15,109 +15,127 @@ from ..core import events as ev
 from ..errors import AgentDied, AgentError, AuthenticationRequired, Error, ProtocolError, UsageError
 from ..wire import v1
 from ..wire.jsonrpc import AUTH_REQUIRED
+from .agent_link import AgentLink
 from .known_agents.quirks import Quirks
+from .session_state import SessionState
+from .turn_limiter import TurnLimiter
 from .turn_queue import TurnRun
-
-if TYPE_CHECKING:
-    from .conversation import Conversation
 
 REFUSED = (
     "The agent has dropped this prompt and what followed it from the conversation: the next prompt goes "
     "on from before them."
 )
-"""What the protocol says of the stop reason `refusal`."""
+"""What the protocol specifies for the stop reason `refusal`."""
 
 UNKNOWN_WHETHER_BEGUN = (
-    "It said nothing after the prompt, so it is not known whether it had begun with it: look at what was "
-    "changed before you send it again."
+    "It sent nothing after the prompt, so it is unknown whether it started on it: check what was changed "
+    "before you send it again."
 )
 
 
-class PromptSender:
-    """Sends the prompts of one session and waits for their answers."""
+class TurnOwner(Protocol):
+    """How a session reacts to the responses to its prompts."""
 
-    def __init__(self, conversation: Conversation) -> None:
-        self._conversation = conversation
+    def turn_over(self, run: TurnRun, end: ev.TurnEnded, failure: Exception | None) -> None:
+        """The turn ended with the agent's response, or without one."""
+
+    def answered_late(self, error: Exception | None) -> None:
+        """The response to an ended turn arrived."""
+
+    def explain(self, error: AgentError) -> AgentError:
+        """The error, with ways to continue if the agent does not know the session."""
+
+    async def ready(self) -> None:
+        """Wait until a prompt can be sent."""
+
+    async def wait_signed_in(self, error: AuthenticationRequired, tries: int) -> None:
+        """Wait until somebody has signed in. Raises an error if nobody can."""
+
+
+class PromptSender:
+    """Sends the prompts of one session and handles their responses."""
+
+    def __init__(self, state: SessionState, agent: AgentLink, limiter: TurnLimiter, owner: TurnOwner) -> None:
+        self._state = state
+        self._agent = agent
+        self._limiter = limiter
+        self._owner = owner
 
     def send(self, run: TurnRun) -> None:
-        call = v1.prompt(self._conversation.id, run.content)
+        call = v1.prompt(self._state.id, run.content)
         try:
-            self._conversation.host.connection.ask(
-                call, lambda result, error: self._answered(run, result, error)
-            )
-        except (TypeError, ValueError) as error:  # content made by hand, of which no JSON can be made
+            self._agent.connection.ask(call, lambda result, error: self._answered(run, result, error))
+        except (TypeError, ValueError) as error:  # the user's own content cannot be encoded as JSON
             self._answered(run, None, UsageError(f"the prompt cannot be sent: {error}"))
 
     def fail(self, run: TurnRun, error: Exception) -> None:
-        """The turn that runs is over, for this reason."""
+        """End the running turn with this error."""
         self._over(run, None, error)
 
     def _answered(self, run: TurnRun, result: Raw | None, error: Exception | None) -> None:
-        conversation = self._conversation
-        if conversation.running is not run:
-            conversation.answered_late(error)
+        if self._state.running is not run:
+            self._owner.answered_late(error)
             return
-        host = conversation.host
         if isinstance(error, AgentError) and error.code == AUTH_REQUIRED and not run.cancelling:
-            error = host.signing.explained(error)
+            error = self._agent.explain(error)
             if run.pause is None and isinstance(error, AuthenticationRequired):
-                run.pause = host.background(self._sign_in(run, error))
+                run.pause = self._agent.background(self._sign_in(run, error))
                 return
-        if (wait := conversation.limiting.met(run, error)) is not None:
-            run.pause = host.background(self._send_later(run, wait))
+        if (wait := self._limiter.retry_after(run, error)) is not None:
+            run.pause = self._agent.background(self._send_later(run, wait))
             return
         if isinstance(error, AgentError) and not run.begun and not run.cancelling:
-            error = conversation.explained(error)
+            error = self._owner.explain(error)
         if isinstance(error, AgentDied) and error.untaken and self._may_restart(run):
             run.begun, run.restarted = False, True
-            run.pause = host.background(self._send_again(run))
+            run.pause = self._agent.background(self._send_again(run))
             return
         self._over(run, result, error)
 
     def _may_restart(self, run: TurnRun) -> bool:
-        """Once: an agent that never takes it is not started for ever."""
-        closed = self._conversation.closed or self._conversation.host.closed
+        """Whether to restart the agent for this prompt. Only once, or it might be restarted forever."""
+        closed = self._state.closed or self._agent.closed
         return not (run.restarted or run.cancelling or closed)
 
     def _over(self, run: TurnRun, result: Raw | None, error: Exception | None) -> None:
-        end, failure = _turn_end(run, result, error, self._conversation.host.quirks)
+        end, failure = _turn_end(run, result, error, self._agent.quirks)
         if end.stop_reason == "refusal":
-            self._conversation.apply(ev.NoticeGiven("warning", "The agent refused", REFUSED, "client"))
-        self._conversation.turn_over(run, end, failure)
+            self._state.apply(ev.NoticeGiven("warning", "The agent refused", REFUSED, "client"))
+        self._owner.turn_over(run, end, failure)
 
     async def _send_later(self, run: TurnRun, wait: float) -> None:
         await asyncio.sleep(wait)
-        if self._conversation.running is run:
-            self._conversation.apply(ev.RateLimitOver())
+        if self._state.running is run:
+            self._state.apply(ev.RateLimitOver())
             await self._send_again(run)
 
     async def _send_again(self, run: TurnRun) -> None:
-        """The same prompt once more; where the agent has ended meanwhile, it is started again for it."""
+        """Send the same prompt again, and restart the agent first if it has ended."""
         try:
-            await self._conversation.ready()
+            await self._owner.ready()
         except Error as failure:
-            if self._conversation.running is run:
+            if self._state.running is run:
                 self.fail(run, failure)
             return
         run.pause = None
-        if self._conversation.running is run:
+        if self._state.running is run:
             self.send(run)
 
     async def _sign_in(self, run: TurnRun, error: AuthenticationRequired) -> None:
-        """The agent wants a sign-in before it takes the prompt; then it gets it again."""
+        """Wait for the sign-in that the agent requires, then send the prompt again."""
         try:
-            await self._conversation.host.signing.wanted(error, self._conversation, run.sign_ins)
+            await self._owner.wait_signed_in(error, run.sign_ins)
         except Error as failure:
-            if self._conversation.running is run:
+            if self._state.running is run:
                 self.fail(run, failure)
             return
         run.sign_ins += 1
-        if self._conversation.running is run:
+        if self._state.running is run:
             await self._send_again(run)
 
 
 def _died_silently(died: AgentDied) -> AgentDied:
-    """What is known of a prompt of which nothing was heard."""
+    """Add to the error whether the agent may have started on the prompt."""
     known = "It had not read the prompt: nothing was done." if died.untaken else UNKNOWN_WHETHER_BEGUN
     return AgentDied(f"{died}\n{known}", exit_code=died.exit_code, stderr=died.stderr, untaken=died.untaken)
 
@@ -125,16 +143,16 @@ def _died_silently(died: AgentDied) -> AgentDied:
 def _turn_end(
     run: TurnRun, result: Raw | None, error: Exception | None, quirks: Quirks
 ) -> tuple[ev.TurnEnded, Exception | None]:
-    """How a turn ended by the agent's answer, and the error to raise for it."""
+    """The end of a turn by the agent's response, and the error to raise, if any."""
     if result is not None:
         try:
-            answer = v1.read_prompt_answer(result, usage_in_meta=quirks.usage_in_meta)
+            answer = v1.read_prompt_response(result, usage_in_meta=quirks.usage_in_meta)
             return ev.TurnEnded("done", answer.stop_reason, usage=answer.usage, raw=answer.raw), None
         except v1.Malformed as malformed:
             error = ProtocolError(f"session/prompt: the agent's answer cannot be used ({malformed})")
     if isinstance(error, AgentDied) and not run.begun and run.pause is None:
         error = _died_silently(error)
     if run.cancelling and isinstance(error, AgentError):
-        # Agents that answer a cancel with an error mean what they should have said: cancelled.
+        # Some agents answer a cancelled prompt with an error instead of the stop reason.
         return ev.TurnEnded("done", "cancelled"), None
     return ev.TurnEnded("failed", error=str(error)), error

@@ -1,162 +1,171 @@
-"""An agent that is gone or stuck is started again, and every session on it is taken along.
+"""Restarts an agent that is gone or stuck, and reopens its sessions.
 
-Knows the order of things, not how they are done: the host starts the agent and opens sessions. A
-session is resumed, else loaded, else begun anew, and gets the settings it had.
+A session is resumed, else loaded, else replaced by a new one, and gets its previous settings. This module
+only orders the steps: the link starts the agent, `session_opener` opens sessions.
 """
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable
 
+from .. import timeouts
 from ..core import events as ev
 from ..core.requests import SessionFacts
 from ..core.snapshot import Snapshot
 from ..errors import AgentDied, AgentError, AuthenticationRequired, Error, ProtocolError, UsageError
-from ..wire import v1
+from ..log import logger
 from . import lost_session
+from .agent_link import AgentLink
+from .conversation import Conversation
+from .session_opener import SessionOpener
+from .sessions import Sessions
+from .sign_in import SignInFlow
 
-if TYPE_CHECKING:
-    from .conversation import Conversation
-    from .host import AgentHost
+_log = logger(__name__)
 
-DEFER_S = 30.0
-"""A restart for a stuck session waits this long for other sessions' turns on the same agent."""
-
-LOADED = "Some agents now run again what was interrupted: see what it does. The session was loaded."
-"""openhands does."""
+LOADED = "Some agents now repeat interrupted work: watch what this one does. The session was loaded."
+"""openhands repeats it."""
 
 
 class Recovery:
     """Restarts one agent and reopens its sessions."""
 
-    def __init__(self, host: AgentHost) -> None:
-        self._host = host
+    def __init__(
+        self,
+        agent: AgentLink,
+        sessions: Sessions,
+        opener: SessionOpener,
+        signing: SignInFlow,
+        connect: Callable[[], Awaitable[None]],
+    ) -> None:
+        self._agent = agent
+        self._sessions = sessions
+        self._opener = opener
+        self._signing = signing
+        self._connect = connect
         self._why = ""
 
     async def revive(self, conversation: Conversation | None = None) -> None:
-        """Start the agent again if it is gone, and open the session on it if it does not know it yet."""
-        if self._host.connection.error is not None:
+        """Restart the agent if it is gone, and reopen the session if the agent does not know it."""
+        if self._agent.connection.error is not None:
             failed = await self.restart("it had ended")
             if conversation in failed:
                 raise failed[conversation]
-        async with self._host.starting:  # whoever restarts it just now has to be done
+        async with self._agent.starting:  # wait for a restart in progress
             if conversation is not None:
                 await self._rejoin(conversation)
 
     async def restart(self, why: str, stuck: Conversation | None = None) -> dict[Conversation | None, Error]:
-        """End the agent and start it again; every session on it is taken along, as far as they can be.
+        """Restart the agent and reopen its sessions; return the sessions that failed, with their errors.
 
-        Only if it is gone or `stuck` still is: whoever comes second finds all well again. Cancelling
-        one who waits for it does not stop it: others depend on it.
+        Does nothing if the agent is alive and `stuck` no longer stuck, for example after another restart.
+        Cancelling the caller does not stop the restart, because other sessions depend on it.
         """
-        return await asyncio.shield(self._host.background(self._restart(why, stuck)))
+        return await asyncio.shield(self._agent.background(self._restart(why, stuck)))
 
     async def _restart(self, why: str, stuck: Conversation | None) -> dict[Conversation | None, Error]:
         if stuck is not None:
-            await self._others_done(stuck)
-        async with self._host.starting:
-            if self._host.connection.error is None and (stuck is None or not stuck.stuck):
+            await self._wait_for_others(stuck)
+        async with self._agent.starting:
+            if self._agent.connection.error is None and (stuck is None or not stuck.stuck):
                 return {}
-            for conversation in self._host.conversations:
-                conversation.interrupted(AgentDied(f"{self._host.name} was started again, because {why}"))
-            await self._host.connection.close()
-            self._host.sessions.clear()
+            for conversation in self._sessions.open:
+                conversation.interrupt(AgentDied(f"{self._agent.name} was restarted because {why}"))
+            await self._agent.connection.close()
+            self._sessions.known.clear()
             self._why = why
-            self._host.tell(ev.StatusChanged("restarting"))
+            self._sessions.apply(ev.StatusChanged("restarting"))
             try:
-                await self._host.connect()
+                await self._connect()
             except Error as error:
-                self._host.tell(ev.StatusChanged("dead", str(error)))
+                self._sessions.apply(ev.StatusChanged("dead", str(error)))
                 raise
             return await self._rejoin_all()
 
     async def _rejoin_all(self) -> dict[Conversation | None, Error]:
-        """Those whose session could not be opened again, and why; their next prompt tries once more."""
+        """Reopen all sessions; return those that failed, with their errors. Their next prompt tries again."""
         failed: dict[Conversation | None, Error] = {}
-        for conversation in tuple(self._host.conversations):
+        for conversation in tuple(self._sessions.open):
             try:
                 await self._rejoin(conversation)
             except Error as error:
                 failed[conversation] = error
-                wanted = isinstance(error, AuthenticationRequired) and self._host.signing.status(conversation)
-                conversation.apply(ev.StatusChanged(wanted or "dead", str(error)))
+                wanted = isinstance(error, AuthenticationRequired) and self._signing.status(
+                    conversation.state
+                )
+                conversation.state.apply(ev.StatusChanged(wanted or "dead", str(error)))
         return failed
 
-    async def _others_done(self, stuck: Conversation) -> None:
-        runs = [other.running for other in self._host.conversations if other is not stuck]
+    async def _wait_for_others(self, stuck: Conversation) -> None:
+        runs = [other.state.running for other in self._sessions.open if other is not stuck]
         waits = {asyncio.wrap_future(run.done) for run in runs if run is not None}
         if waits:
-            await asyncio.wait(waits, timeout=DEFER_S)
+            await asyncio.wait(waits, timeout=timeouts.get().restart_defer)
 
     async def _rejoin(self, conversation: Conversation) -> None:
-        """Resume the session on the fresh agent, else load it, else begin a new one."""
-        if conversation.closed or self._host.sessions.get(conversation.id) is conversation:
+        """Resume the session on the restarted agent, else load it, else start a new one."""
+        if conversation.state.closed or self._sessions.known.get(conversation.state.id) is conversation:
             return
-        before = conversation.read(lambda transcript: transcript.snapshot())
-        conversation.retell(True)
-        try:
+        before = conversation.state.read(lambda transcript: transcript.snapshot())
+        with conversation.reloading():
             facts, memory = await self._reopen(conversation)
-        finally:
-            conversation.retell(False)
-        if conversation.closed:  # meanwhile
+        if conversation.state.closed:  # during the reopening
             return
-        why = f"{self._host.name} was started again, because {self._why}. {memory}"
-        await self._settle(conversation, before, facts, "The agent was started again", why)
+        why = f"{self._agent.name} was restarted because {self._why}. {memory}"
+        await self._settle(conversation, before, facts, "The agent was restarted", why)
 
     async def reopen(self, conversation: Conversation, *, new: bool) -> None:
-        """Open a session again that the living agent has lost; `new`: another one takes its place."""
-        if self._host.connection.error is not None:
+        """Reopen a session that the running agent has lost. `new`: replace it by a new session."""
+        if self._agent.connection.error is not None:
             await self.revive(conversation)
             if not new:
                 return
-        async with self._host.starting:
-            before = conversation.read(lambda transcript: transcript.snapshot())
-            lost = conversation.id
-            self._host.sessions.pop(lost, None)
-            conversation.retell(True)
+        async with self._agent.starting:
+            before = conversation.state.read(lambda transcript: transcript.snapshot())
+            lost = conversation.state.id
+            self._sessions.known.pop(lost, None)
             try:
-                facts, how = await (self._begin_anew(conversation) if new else self._again(conversation))
+                with conversation.reloading():
+                    facts, how = await (self._begin_new(conversation) if new else self._again(conversation))
             except BaseException:
-                self._host.sessions.setdefault(lost, conversation)  # as lost as it was
+                self._sessions.known.setdefault(lost, conversation)  # still lost, as before
                 raise
-            finally:
-                conversation.retell(False)
-            if conversation.closed:  # meanwhile
+            if conversation.state.closed:  # during the reopening
                 return
             if new:
-                conversation.context = lost_session.context(before.items, conversation.cwd)
-                how = "A new one took its place; your next prompt takes this conversation along."
-            await self._settle(conversation, before, facts, "The session was opened again", how)
+                conversation.context = lost_session.context(before.items, conversation.state.cwd)
+                how = "A new session replaced it; your next prompt includes this conversation."
+            await self._settle(conversation, before, facts, "The session was reopened", how)
 
     async def _settle(
         self, conversation: Conversation, before: Snapshot, facts: SessionFacts, title: str, why: str
     ) -> None:
-        """The session is open: say so, and give it the settings that it had."""
-        conversation.apply(ev.NoticeGiven("warning", title, why, "client"))
+        """Show that the session is open, and restore its settings."""
+        conversation.state.apply(ev.NoticeGiven("warning", title, why, "client"))
         for event in facts.events:
-            conversation.apply(event)
-        for lost in await self._restore(conversation, before, told=bool(facts.events)):
-            conversation.apply(ev.NoticeGiven("warning", "A setting was lost", lost, "client"))
-        conversation.rejoined()
+            conversation.state.apply(event)
+        for lost in await self._restore(conversation, before, known=bool(facts.events)):
+            conversation.state.apply(ev.NoticeGiven("warning", "A setting was lost", lost, "client"))
+        conversation.on_rejoined()
 
     async def _reopen(self, conversation: Conversation) -> tuple[SessionFacts, str]:
-        if self._host.facts.capabilities.resume or self._host.facts.capabilities.load:
+        if self._agent.facts.capabilities.resume or self._agent.facts.capabilities.load:
             try:
                 return await self._again(conversation)
             except AuthenticationRequired:
                 raise
             except (AgentError, ProtocolError):
-                pass  # it does not know the session any more
-        return await self._begin_anew(conversation)
+                _log.debug("the agent no longer knows the session", exc_info=True)
+        return await self._begin_new(conversation)
 
     async def _again(self, conversation: Conversation) -> tuple[SessionFacts, str]:
-        """Resumed, else loaded; raises what the agent says to the last way that it offers."""
-        can, id = self._host.facts.capabilities, conversation.id
+        """Resume the session, else load it. Raises the agent's error if both fail."""
+        can, id = self._agent.facts.capabilities, conversation.state.id
         if can.resume:
             try:
-                facts = await self._host.open(v1.resume_session, v1.read_session, conversation, id)
-                self._host.adopt(conversation, id)
+                facts = await self._opener.resume_known(conversation, id)
+                self._sessions.adopt(conversation, id)
                 conversation.unproven = True
                 return facts, "The session was resumed."
             except AuthenticationRequired:
@@ -166,34 +175,37 @@ class Recovery:
                     raise
         if not can.load:
             raise UsageError(
-                f"{self._host.name} neither loads nor resumes sessions: use session.reopen(new=True)"
+                f"{self._agent.name} neither loads nor resumes sessions: use session.reopen(new=True)"
             )
-        facts = await self._host.load_history(conversation, id)
+        facts = await self._opener.load_history(conversation, id)
         conversation.unproven = True
         return facts, LOADED
 
-    async def _begin_anew(self, conversation: Conversation) -> tuple[SessionFacts, str]:
-        facts = await self._host.open(v1.new_session, v1.read_new_session, conversation)
-        self._host.adopt(conversation, facts.id or "")
+    async def _begin_new(self, conversation: Conversation) -> tuple[SessionFacts, str]:
+        facts = await self._opener.begin(conversation)
+        self._sessions.adopt(conversation, facts.id or "")
         conversation.unproven = False
         return facts, "It does not remember this conversation."
 
-    async def _restore(self, conversation: Conversation, before: Snapshot, *, told: bool) -> list[str]:
-        """Set again what the fresh agent has forgotten: a mode that forbids must not be loosened unseen."""
-        now = conversation.read(lambda transcript: transcript.snapshot())
+    async def _restore(self, conversation: Conversation, before: Snapshot, *, known: bool) -> list[str]:
+        """Restore forgotten settings; return those that failed. A restrictive mode must not get lost unseen.
+
+        `known`: the agent sent its current settings, so only differing ones are set.
+        """
+        now = conversation.state.read(lambda transcript: transcript.snapshot())
         values = {option.id: option.value for option in now.config}
         sets = [
             (f"{option.name}: {option.value}", conversation.ask_config(option, option.value))
             for option in before.config
-            if not told or values.get(option.id, option.value) != option.value
+            if not known or values.get(option.id, option.value) != option.value
         ]
         mode = before.mode if before.mode_option is None else None
-        if mode is not None and (not told or now.mode != mode):
+        if mode is not None and (not known or now.mode != mode):
             sets.append((f"mode: {mode}", conversation.ask_mode(mode)))
         lost = []
         for what, asked in sets:
             try:
                 await asked
             except Error as error:
-                lost.append(f"{what} could not be set again ({error})")
+                lost.append(f"{what} could not be restored ({error})")
         return lost

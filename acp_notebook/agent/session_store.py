@@ -1,53 +1,57 @@
-"""The sessions that an agent keeps: listed page by page, deleted.
-
-Knows neither the open ones' content nor who lists them. Lives on the loop thread.
-"""
+"""Lists and deletes the sessions that an agent stores. Runs on the loop thread."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from .. import timeouts
 from ..core import events as ev
 from ..core.requests import SessionInfo
 from ..errors import AgentError, ProtocolError, UsageError
 from ..wire import v1
 from ..wire.jsonrpc import NOT_FOUND
-
-if TYPE_CHECKING:
-    from .conversation import Conversation
-    from .host import AgentHost
+from .agent_link import AgentLink
+from .session_state import SessionState
+from .sessions import Sessions
+from .sign_in import SignInFlow
 
 MOST_SESSIONS = 50_000
-"""Of a whole list: an agent whose cursors never end is not followed for ever."""
+"""Limit of a whole list: the cursors of a faulty agent may never end."""
 
 MOST_PAGES = 2_000
-"""… also one that tells a single session a page."""
-
-LIST_S = 60.0
-"""For all pages together; each of them may take as long as any request."""
+"""Limit of pages, for an agent that sends one session per page."""
 
 MOST_OLD_PAGES = 20
-"""Pages in a row that bring nothing new: a filter may leave one empty, a circle leaves them all."""
+"""Limit of consecutive pages without a new session: a filter may empty some, a cycle repeats forever."""
 
 
 class SessionStore:
-    """Lists and deletes the sessions that one agent keeps."""
+    """Lists and deletes the sessions that one agent stores."""
 
-    def __init__(self, host: AgentHost) -> None:
-        self._host = host
+    def __init__(
+        self,
+        agent: AgentLink,
+        sessions: Sessions,
+        signing: SignInFlow,
+        revive: Callable[[], Awaitable[None]],
+    ) -> None:
+        self._agent = agent
+        self._sessions = sessions
+        self._signing = signing
+        self._revive = revive
         self._titles: dict[str, str] = {}
-        """Of the sessions that were listed: not every agent tells it again when one is loaded."""
+        """Titles of the listed sessions: not every agent sends the title again after a load."""
 
     async def page(
-        self, cwd: str | None, cursor: str | None, asker: Conversation | None = None
+        self, cwd: str | None, cursor: str | None, asker: SessionState | None = None
     ) -> tuple[tuple[SessionInfo, ...], str | None]:
-        """Some sessions, and where the next ones begin; None: there are no more."""
-        await self._host.recovery.revive()
-        self.check("list", self._host.facts.capabilities.list)
-        answer = await self._host.signing.through(
-            lambda: self._host.request(v1.list_sessions(cwd, cursor)), asker
+        """One page of sessions, and the cursor of the next page or None."""
+        await self._revive()
+        self.check("list", self._agent.facts.capabilities.list)
+        answer = await self._signing.through(
+            lambda: self._agent.request(v1.list_sessions(cwd, cursor)), asker
         )
         try:
             found, following = v1.read_sessions(answer)
@@ -56,25 +60,25 @@ class SessionStore:
             raise ProtocolError(f"session/list: the agent's answer cannot be used ({error})") from None
         if len(self._titles) < MOST_SESSIONS:
             self._titles |= {it.id: it.title for it in listed if it.title}
-        return listed, following or None  # some agents say "" for the end
+        return listed, following or None  # some agents send "" at the end
 
-    def entitle(self, conversation: Conversation) -> None:
-        """A session that was opened without a word about its title has the one that the list told."""
-        title = self._titles.get(conversation.id)
-        if title and not conversation.read(lambda transcript: transcript.snapshot()).title:
-            conversation.apply(ev.InfoChanged(title))
+    def restore_title(self, state: SessionState) -> None:
+        """Set the title from the list if the agent sent none when it opened the session."""
+        title = self._titles.get(state.id)
+        if title and not state.read(lambda transcript: transcript.snapshot()).title:
+            state.apply(ev.InfoChanged(title))
 
     def _cleaned(self, info: SessionInfo) -> SessionInfo:
-        """Titles are often the first words of a prompt. A folder is what the session is opened in."""
-        return replace(info, title=info.title and self._host.launch.redactor.text(info.title))
+        """Redact the title, which often begins like a prompt. The folder is needed to open the session."""
+        return replace(info, title=info.title and self._agent.redactor.text(info.title))
 
     async def all(self, cwd: str | None) -> tuple[list[SessionInfo], bool]:
-        """Every session, once, and whether that is all of them."""
+        """All sessions without duplicates, and whether the list is complete."""
         found: dict[str, SessionInfo] = {}
         cursor: str | None = None
         old = pages = 0
         time = asyncio.get_running_loop().time
-        until = time() + LIST_S
+        until = time() + timeouts.get().session_list
         while len(found) < MOST_SESSIONS and old < MOST_OLD_PAGES and pages < MOST_PAGES and time() < until:
             page, cursor = await self.page(cwd, cursor)
             pages, before = pages + 1, len(found)
@@ -85,14 +89,15 @@ class SessionStore:
         return list(found.values())[:MOST_SESSIONS], False
 
     async def delete(self, id: str) -> None:
-        """Have the agent forget it; one that is open here is closed. Gone already counts as deleted."""
-        await self._host.recovery.revive()
-        self.check("delete", self._host.facts.capabilities.delete)
-        opened = self._host.sessions.get(id)
+        """Delete a session on the agent, and close it if it is open. Succeeds if it no longer exists."""
+        await self._revive()
+        self.check("delete", self._agent.facts.capabilities.delete)
+        opened = self._sessions.known.get(id)
         if opened is not None:
             opened.cancel()
         try:
-            await self._host.signing.through(lambda: self._host.request(v1.delete_session(id)), opened)
+            asker = None if opened is None else opened.state
+            await self._signing.through(lambda: self._agent.request(v1.delete_session(id)), asker)
         except AgentError as error:
             if error.code != NOT_FOUND:
                 raise
@@ -101,4 +106,4 @@ class SessionStore:
 
     def check(self, what: str, is_offered: bool) -> None:
         if not is_offered:
-            raise UsageError(f"{self._host.name} does not offer to {what} sessions")
+            raise UsageError(f"{self._agent.name} does not offer to {what} sessions")

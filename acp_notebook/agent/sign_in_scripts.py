@@ -1,14 +1,12 @@
-"""Sign-in in a terminal: a script that runs the agent's own command, and tells how that ended.
+"""Scripts for signing in from a terminal: each runs the agent's own command and reports how it ended.
 
-A script, because a command in a page, a shell's history or a file must not carry the environment's secrets.
-The script holds none either: the command and its environment come from the kernel through a named pipe when
-the script runs. Only the user can open both, and they are gone when the agent is. Knows no terminal: somebody
-runs the script.
+A command in a page, in a shell history or in a file must not contain secrets of the environment. Therefore
+the user runs a script that gets the command and its environment from the kernel through a named pipe. Only
+the user can open both files, and they are removed with the agent.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
 import select
 import shlex
@@ -16,26 +14,27 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from .. import timeouts
+from ..log import logger, suppressed
 from . import temporary_folders
+
+_log = logger(__name__)
 
 _OF_THE_TERMINAL = frozenset(
     {"TERM", "COLUMNS", "LINES", "SHLVL", "PWD", "OLDPWD", "_", "COLORTERM", "PYTHONUNBUFFERED"}
 )
-"""Variables that belong to where a command runs, not to the command."""
-
-READ_S = 5.0
-"""A shell reads its command at once; one that was stopped must not hold us up."""
+"""Variables that belong to the terminal, not to the command."""
 
 
 class SignInScripts:
-    """The sign-in scripts of one agent, in a folder that is made when it is first needed."""
+    """Writes and serves the sign-in scripts of one agent. Creates their folder on first use."""
 
     def __init__(self) -> None:
         self._folder: Path | None = None
         self._commands: dict[str, bytes] = {}
 
     def write(self, name: str, command: Sequence[str], cwd: str, env: Mapping[str, str]) -> str:
-        """The line to run in a terminal."""
+        """Write a script and return the command line that runs it."""
         if self._folder is None:
             self._folder = temporary_folders.make("acp-sign-in-", in_memory=True)
         script, status, pipe = (self._folder / f"{name}.{kind}" for kind in ("sh", "status", "pipe"))
@@ -44,7 +43,7 @@ class SignInScripts:
         self._commands[name] = "\n".join(
             [
                 f"cd {shlex.quote(cwd)} || exit 1",
-                *(f"export {key}={shlex.quote(value)}" for key, value in env.items() if _goes_along(key)),
+                *(f"export {key}={shlex.quote(value)}" for key, value in env.items() if _is_passed_on(key)),
                 f"set -- {shlex.join(command)}\n",
             ]
         ).encode(errors="surrogateescape")
@@ -67,12 +66,12 @@ class SignInScripts:
         return f"sh {shlex.quote(str(script))}"
 
     def serve(self) -> None:
-        """Give those scripts their command that run now and wait for it."""
+        """Send the command to each script that is running and waiting for it."""
         folder = self._folder
         if folder is None:
             return
         for name, command in self._commands.items():
-            with contextlib.suppress(OSError):  # nobody reads it, or nobody does any more
+            with suppressed(_log, OSError):  # no script is reading
                 pipe = os.open(folder / f"{name}.pipe", os.O_WRONLY | os.O_NONBLOCK)
                 try:
                     _write(pipe, command)
@@ -80,10 +79,10 @@ class SignInScripts:
                     os.close(pipe)
 
     def ended(self) -> dict[str, int]:
-        """The scripts that have ended since this was last asked, with their exit codes."""
+        """The exit codes of the scripts that have ended since the last call."""
         found: dict[str, int] = {}
         for path in self._folder.glob("*.status") if self._folder is not None else ():
-            with contextlib.suppress(OSError, ValueError):
+            with suppressed(_log, OSError, ValueError):
                 found[path.stem] = int(path.read_text())
                 path.unlink()
         return found
@@ -94,11 +93,11 @@ class SignInScripts:
             temporary_folders.remove(folder)
 
 
-def _goes_along(name: str) -> bool:
+def _is_passed_on(name: str) -> bool:
     return name not in _OF_THE_TERMINAL and name.replace("_", "a").isalnum() and not name[0].isdigit()
 
 
 def _write(pipe: int, data: bytes) -> None:
-    deadline = time.monotonic() + READ_S
+    deadline = time.monotonic() + timeouts.get().sign_in_script
     while data and select.select([], [pipe], [], max(0.0, deadline - time.monotonic()))[1]:
         data = data[os.write(pipe, data) :]

@@ -1,13 +1,11 @@
-"""Private temporary folders that end with this process; what killed processes left is removed by the next.
+"""Private temporary folders that are removed when this process ends, or by the next process if it is killed.
 
-Each holds a lock for as long as its process lives, so a folder whose lock is free is nobody's. Knows nothing
-of what is in them.
+A process holds a lock on each of its folders, so a folder with a free lock belongs to no process.
 """
 
 from __future__ import annotations
 
 import atexit
-import contextlib
 import fcntl
 import os
 import shutil
@@ -15,18 +13,23 @@ import tempfile
 import threading
 from pathlib import Path
 
-PREFIXES = ("acp-sign-in-", "acp-cassette-")
+from ..log import logger, suppressed
+
+_log = logger(__name__)
+
+PREFIXES = ("acp-sign-in-", "acp-cassette-", "acp-tools-")
 LOCK = ".acp-lock"
 
 _locks: dict[Path, int] = {}
 _swept = threading.Event()
 
 
-def make(prefix: str, *, in_memory: bool = False) -> Path:
-    """A new folder that only the user can read. `in_memory`: where the system has a place for that."""
+def make(prefix: str, *, in_memory: bool = False, base: str | None = None) -> Path:
+    """Create a folder that only the user can read. `in_memory`: on a memory file system, if there is one."""
     assert prefix in PREFIXES
-    folder = Path(os.path.realpath(tempfile.mkdtemp(prefix=prefix, dir=_runtime() if in_memory else None)))
-    # The lock is taken before the file has its name: else a sweep could take the folder for a leftover.
+    where = base or (_runtime() if in_memory else None)
+    folder = Path(os.path.realpath(tempfile.mkdtemp(prefix=prefix, dir=where)))
+    # Lock the file before it gets its name, or a sweep could consider the folder a leftover.
     draft = folder / "draft"
     lock = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     fcntl.flock(lock, fcntl.LOCK_EX)
@@ -51,14 +54,14 @@ def _remove_all(owner: int) -> None:
 
 
 def sweep() -> None:
-    """Remove the folders of processes that were killed; once in a process."""
+    """Remove the folders of killed processes. Runs once per process."""
     if _swept.is_set():
         return
     _swept.set()
-    for base in {tempfile.gettempdir(), _runtime() or tempfile.gettempdir()}:
+    for base in {tempfile.gettempdir(), _runtime() or tempfile.gettempdir(), "/tmp"}:
         for prefix in PREFIXES:
             for folder in Path(base).glob(f"{prefix}*"):
-                with contextlib.suppress(OSError):  # somebody else's, or removed at the same time
+                with suppressed(_log, OSError):  # locked by another process, or already removed
                     _remove_leftover(folder)
 
 

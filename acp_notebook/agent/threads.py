@@ -1,21 +1,21 @@
-"""Work that may take long, on a thread of its own, awaited on the loop.
-
-Knows nothing of the work.
-"""
+"""Runs blocking work on a thread and awaits it on the loop."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import threading
 from collections.abc import Callable
 from typing import TypeVar
+
+from ..log import logger, suppressed
+
+_log = logger(__name__)
 
 T = TypeVar("T")
 
 
 async def on_a_thread(work: Callable[[], T], name: str = "acp-work") -> T:
-    """Like asyncio.to_thread, on a daemon thread: one that hangs must not hold up the interpreter's end."""
+    """Like asyncio.to_thread, but on a daemon thread: one that hangs must not block interpreter exit."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[T] = loop.create_future()
 
@@ -33,7 +33,7 @@ async def on_a_thread(work: Callable[[], T], name: str = "acp-work") -> T:
             result = work()
         except Exception as error:
             failure = error
-        with contextlib.suppress(RuntimeError):  # the loop has ended, and with it whoever asked
+        with suppressed(_log, RuntimeError):  # the loop has ended, and nobody waits for the result
             loop.call_soon_threadsafe(finish, result, failure)
 
     threading.Thread(target=run, name=name, daemon=True).start()

@@ -1,8 +1,7 @@
-"""What a connection reads and writes: the seam between messages and the outside world.
+"""The byte stream below a connection: bytes in, bytes out, and one ending.
 
-Knows nothing of JSON or of the protocol: bytes in, bytes out, and one ending. The implementations
-are `process.ProcessTransport` (a child process), `memory_pair` (two ends in memory) and
-`replay.ReplayTransport` (a recording). All of them live on the loop thread.
+The implementations are `processes.process_transport` (a child process), `memory_pair` (two ends in memory)
+and `recordings.replay` (a recording). They know neither JSON nor the protocol, and run on the loop thread.
 """
 
 from __future__ import annotations
@@ -15,24 +14,22 @@ from typing import Protocol
 Receive = Callable[[bytes], None]
 
 CLOSED = "the agent was closed"
-"""The reason of an ending that is our own doing."""
+"""The reason of an ending that the client caused."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """Why a transport ended: `reason` is a sentence for people."""
+    """Why a transport ended. `reason`: a sentence for the user."""
 
     reason: str
     exit_code: int | None = None
-    """The exit code, negative for a signal; None while unknown or where there is no process."""
+    """The exit code, negative for a signal; None if unknown or if there is no process."""
     stderr: str = ""
-    """The tail of what the agent wrote to stderr."""
-    mismatch: bool = False
-    """A recording ended it, because what was asked of it is not what was recorded."""
+    """The end of the agent's stderr."""
+    error: Exception | None = None
+    """The error of open requests; None means that the agent died."""
     unread: int = 0
-    """How many of the last bytes that were written certainly nobody has read."""
-    untaken: tuple[int, ...] = ()
-    """The same in a recording's words: the ids of the requests that nobody has read."""
+    """How many of the last written bytes the agent certainly has not read."""
 
 
 Ended = Callable[[Ending], None]
@@ -42,24 +39,24 @@ class Transport(Protocol):
     """A byte stream in each direction. All methods are called on the loop thread."""
 
     def start(self, receive: Receive, ended: Ended) -> None:
-        """Begin. `receive` gets every chunk in order; `ended` is called exactly once, last."""
+        """Start. `receive` gets every chunk in order; `ended` is called exactly once, last."""
 
     def write(self, data: bytes) -> None:
-        """Queue bytes, in order. Never blocks, never raises; after the end it does nothing."""
+        """Queue bytes in order. Never blocks and never raises; does nothing after the end."""
 
     @property
     def unsent(self) -> int:
-        """How many bytes are queued and not yet taken by the other side."""
+        """How many bytes are queued and not yet read by the other side."""
 
     def stderr_text(self) -> str:
-        """What is kept of the agent's stderr (the newest part)."""
+        """The newest part of the agent's stderr."""
 
     async def close(self) -> None:
-        """End it for good and leave nothing running. Safe to call twice; ends with `ended`."""
+        """End the transport and everything it started, then call `ended`. Safe to call twice."""
 
 
 class MemoryTransport:
-    """One of two ends joined in memory; made by `memory_pair`."""
+    """One of two connected ends in memory; created by `memory_pair`."""
 
     def __init__(self) -> None:
         self._peer: MemoryTransport | None = None
@@ -74,7 +71,7 @@ class MemoryTransport:
 
     def write(self, data: bytes) -> None:
         if self._peer is not None and not self._over:
-            # Through the loop, as from a pipe: the other side never runs inside our call.
+            # Through the loop, as from a pipe: the other side must not run inside this call.
             asyncio.get_running_loop().call_soon(self._peer._arrive, data)
 
     @property
@@ -109,7 +106,7 @@ class MemoryTransport:
 
 
 def memory_pair() -> tuple[MemoryTransport, MemoryTransport]:
-    """Two transports, each the other's far end: for tests, and for agents that run in this process."""
+    """Create two connected transports, for tests and for agents that run in this process."""
     left, right = MemoryTransport(), MemoryTransport()
     left._peer, right._peer = right, left
     return left, right

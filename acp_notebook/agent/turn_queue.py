@@ -1,8 +1,8 @@
-"""The prompts of one session that wait for their turn, and the turn that each of them becomes.
+"""The queue of waiting prompts of one session, and the turns that they become.
 
-Knows neither the agent nor the transcript: `ready` tells when a turn can begin, `begin` begins it. What
-waits stays in its order, across a turn that fails and an agent that dies, until it is sent or taken out.
-Lives on the loop thread; `waiting` can be read from any.
+Prompts keep their order, even if a turn fails or the agent dies, until they are sent or removed. The queue
+knows neither the agent nor the transcript: `ready` waits until a turn can begin, `begin` begins it. Runs on
+the loop thread; `waiting` can be read from any thread.
 """
 
 from __future__ import annotations
@@ -15,36 +15,39 @@ from ..core.limits import Limits
 from ..core.prompt import reworded
 from ..core.records import Content
 from ..errors import SessionClosed, UsageError
+from ..log import logger
 
-GONE = "this prompt does not wait any more: it was sent, or taken out"
+_log = logger(__name__)
+
+GONE = "this prompt is no longer waiting: it was sent or removed"
 
 
 class TurnRun:
-    """A turn on its way. `key` is its item in the transcript; `done` is resolved when it is over, with
-    the error that it failed with, if any."""
+    """A waiting or running turn. `key`: its item in the transcript. `done`: resolved at its end, with the
+    error if it failed."""
 
     def __init__(self, content: tuple[Content, ...], id: str) -> None:
         self.content = content
         self.id = id
-        """What we call it, from before it starts: "t1", "t2", …"""
+        """The client's id, assigned before the turn starts: "t1", "t2", …"""
         self.key: str | None = None
         self.cancelling = False
         self.done: Future[Exception | None] = Future()
-        self.done.set_running_or_notify_cancel()  # whoever waits for it may give up, and not end it
+        self.done.set_running_or_notify_cancel()  # cancelling a wait for it must not cancel the future
         self.cell: str | None = None
-        """The id of the notebook's cell that asked."""
+        """The id of the notebook cell that sent the prompt."""
         self.limits = Limits()
         self.limit: str | None = None
-        """The one that it went beyond."""
+        """The limit that the turn exceeded."""
         self.attempts = 0
-        """How often it was sent again because of a rate limit."""
+        """How often the prompt was sent again because of a rate limit."""
         self.pause: asyncio.Task[None] | None = None
-        """It is not with the agent: it waits for a sign-in, for a rate limit to pass, or for the agent to be
-        started again, and is sent again after that."""
+        """Set while the agent does not have the prompt: the turn waits for a sign-in, a rate limit or a
+        restart, and then sends it again."""
         self.begun = False
-        """The agent has said or asked something in it: it may have done something, too."""
+        """Whether the agent has sent or requested something in this turn, so it may have acted."""
         self.restarted = False
-        """It was sent again to an agent that was started again for it."""
+        """Whether the agent was restarted for this prompt."""
         self.sign_ins = 0
 
     def finish(self, error: Exception | None = None) -> None:
@@ -53,15 +56,15 @@ class TurnRun:
 
 
 class TurnQueue:
-    """One session's. Turns go one after the other."""
+    """Runs the turns of one session one after the other."""
 
     def __init__(self, ready: Callable[[], Awaitable[None]], begin: Callable[[TurnRun], None]) -> None:
         self._ready = ready
         self._begin = begin
         self.waiting: tuple[TurnRun, ...] = ()
-        """Those that are not sent yet, the next one first."""
+        """The waiting prompts, the next one first."""
         self.changed: Callable[[], None] = lambda: None
-        """Called when what waits, or its order, has changed."""
+        """Called when the waiting prompts or their order change."""
         self._pump: asyncio.Task[None] | None = None
 
     def add(self, run: TurnRun) -> None:
@@ -71,38 +74,38 @@ class TurnQueue:
     def _start(self) -> None:
         if self._pump is None and self.waiting:
             self._pump = asyncio.get_running_loop().create_task(self._run())
-            self._pump.add_done_callback(self._pumped)
+            self._pump.add_done_callback(self._on_pump_done)
 
     def find(self, id: str) -> TurnRun:
-        """The prompt of this id; raises UsageError if it waits no longer."""
+        """The waiting prompt with this id. Raises UsageError if it is no longer waiting."""
         found = next((run for run in self.waiting if run.id == id), None)
         if found is None:
             raise UsageError(GONE)
         return found
 
     def edit(self, run: TurnRun, text: str) -> None:
-        """Other words for the same prompt; what else belongs to it stays."""
+        """Replace the text of a prompt and keep its other content."""
         self._check(run)
         if not text.strip():
-            raise UsageError("the prompt is empty; to take it out, remove it")
+            raise UsageError("the prompt is empty; use remove() to take it out of the queue")
         run.content = reworded(run.content, text)
         self.changed()
 
     def move(self, run: TurnRun, place: int) -> None:
-        """To another place among those that wait; 0 is the next."""
+        """Move a prompt to another position in the queue; 0 is next."""
         self._check(run)
         others = [it for it in self.waiting if it is not run]
         others.insert(max(0, place), run)
         self._set(*others)
 
     def remove(self, run: TurnRun, error: Exception | None = None) -> None:
-        """It is over without having begun; does nothing if it waits no longer."""
+        """Remove a waiting prompt and finish its turn. Does nothing if it is no longer waiting."""
         if run in self.waiting:
             self._set(*(it for it in self.waiting if it is not run))
             run.finish(error)
 
     def close(self, error: Exception) -> None:
-        """Nothing begins any more."""
+        """Remove all prompts and begin no further turns."""
         for run in self.waiting:
             self.remove(run, error)
         if self._pump is not None:
@@ -123,24 +126,25 @@ class TurnQueue:
             try:
                 await self._ready()
             except Exception as error:
-                if self.waiting[:1] == (first,):  # else it was not asked for the one that is first now
+                if self.waiting[:1] == (first,):  # otherwise the error concerns another prompt
                     self.remove(first, error)
                 continue
             if self.waiting:
-                await self._take(self.waiting[0])
+                await self._run_turn(self.waiting[0])
 
-    async def _take(self, run: TurnRun) -> None:
+    async def _run_turn(self, run: TurnRun) -> None:
         self._set(*self.waiting[1:])
         try:
             self._begin(run)
             await asyncio.wait({asyncio.wrap_future(run.done)})
-        except Exception as error:  # also a fault of ours: whoever waits must see it
+        except Exception as error:  # even a bug in the client must reach the caller
+            _log.warning("a turn could not be started", exc_info=True)
             run.finish(error)
 
-    def _pumped(self, pump: asyncio.Task[None]) -> None:
-        """Not in the task itself: of one that is cancelled before its first step, nothing ever runs."""
+    def _on_pump_done(self, pump: asyncio.Task[None]) -> None:
+        """Clean up after the task. A task that is cancelled before its first step could not do it itself."""
         self._pump = None
         if pump.cancelled():
             for run in self.waiting:
                 self.remove(run, SessionClosed("the session was closed"))
-        self._start()  # for what was added after its last look, and before this call
+        self._start()  # a prompt may have been added since the task last checked

@@ -1,6 +1,6 @@
-"""Cassette: a recording to play back, and how; it can also make itself.
+"""Cassette: a recording to replay, with options; it can also record.
 
-Knows no connection: `connect` asks it which recording to play, where, or where to write one.
+Knows no connection: `connect` asks it what to replay and in which folder, or where to record.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ Files = Literal["scratch", "write"]
 
 @dataclass(frozen=True)
 class Cassette:
-    """A recording, for `acp.connect(cassette=…)`: the agent as it was, without the agent.
+    """A recording for `acp.connect(cassette=…)`, which replays the agent without starting it.
 
-    `match` says when a prompt is the one that was recorded: "exact"; "text", whatever images and data come
-    along; or a function of the recorded text and this one. `speed` None plays as fast as it goes, 1 in the
-    recorded time, 10 ten times as fast. What the agent wrote, also by itself and by commands, is written into
-    a fresh folder (`session.cwd`), which is gone when Python ends; if `connect` is given a `cwd`, there; what
-    was too large to be recorded is named in `turn.changes`. `files="write"` means the current
-    directory, `files="scratch"` a fresh folder in any case.
+    `match` decides whether a prompt matches the recorded one: "exact"; "text" ignores images and data; or a
+    function of the recorded and the actual text. `speed` None replays at full speed, 1 in recorded time, 10
+    ten times as fast. Files that the agent wrote, also with its own tools and commands, are written to a
+    temporary folder (`session.cwd`), which is deleted when Python exits, or to the `cwd` that `connect` is
+    given. `files="write"` uses the current directory, `files="scratch"` always a temporary folder. Files that
+    were too large to record are listed in `turn.changes`.
 
-    `record` says when the agent itself is started and recorded: "none", never; "once", if there is no
-    recording yet; "all", each time. A recording takes the place of the old one when the agent is closed.
+    `record` decides when to start and record the agent: "none" never, "once" if there is no recording yet,
+    "all" always. A new recording replaces the old one when the agent is closed.
     """
 
     path: str | Path
@@ -46,13 +46,13 @@ class Cassette:
 
     def __post_init__(self) -> None:
         if not callable(self.match) and self.match not in ("exact", "text"):
-            raise UsageError(f'match is {self.match!r}; it can be "exact", "text" or a function of two texts')
+            raise UsageError(f'match is {self.match!r}; use "exact", "text" or a function of two texts')
         if self.speed is not None and not (isinstance(self.speed, int | float) and 0 < self.speed < math.inf):
-            raise UsageError(f"speed is {self.speed!r}; it can be None or a number above 0")
+            raise UsageError(f"speed is {self.speed!r}; use None or a number above 0")
         if self.files not in (None, *get_args(Files)):
-            raise UsageError(f'files is {self.files!r}; it can be "scratch" or "write"')
+            raise UsageError(f'files is {self.files!r}; use "scratch" or "write"')
         if self.record not in get_args(Mode):
-            raise UsageError(f'record is {self.record!r}; it can be "none", "once" or "all"')
+            raise UsageError(f'record is {self.record!r}; use "none", "once" or "all"')
 
     @property
     def file(self) -> Path:
@@ -65,27 +65,27 @@ class Cassette:
 
     @property
     def draft(self) -> Path:
-        """Where a recording is written until it is whole."""
+        """Where a recording is written until it is complete."""
         return self.file.with_name(f"{self.file.name}{DRAFT}")
 
     def opened(self) -> Recording:
-        """The recording; raises RecordingError."""
+        """Read the recording. Raises RecordingError."""
         if not self.file.exists():
             raise RecordingError(
-                f"there is no recording {self.file}. Make one with record={str(self.file)!r} (in tests: "
-                "pytest --acp-record=once), with the agent installed"
+                f"there is no recording {self.file}. Install the agent and record one with "
+                f"record={str(self.file)!r} (in tests: pytest --acp-record=once)"
             )
         return read(self.file)
 
     def replay(
         self, recording: Recording, cwd: str | Path | None, home: str | None = None
     ) -> tuple[Replay, str, list[str]]:
-        """The replay, and the folders that stand for those that were recorded; `home`: the agent's own."""
+        """The replay, its folder and its roots. `home`: the agent's home folder."""
         if self.files == "write" or (self.files is None and cwd is not None):
             replay = Replay(recording, match=self.match, speed=self.speed, home=home)
             return replay, os.fspath(cwd if cwd is not None else os.getcwd()), []
         if cwd is not None:
-            raise UsageError('files="scratch" plays in a fresh folder: leave out cwd=')
+            raise UsageError('files="scratch" replays in a temporary folder: omit cwd=')
         base = scratch_folder()
         replay = Replay(recording, match=self.match, speed=self.speed, scratch=base, home=home)
         there, roots = replay.script.first_folders()
@@ -94,14 +94,14 @@ class Cassette:
 
 
 def scratch_folder() -> str:
-    """A fresh folder that is gone when Python ends."""
+    """A temporary folder that is deleted when Python exits."""
     folder = temporary_folders.make("acp-cassette-") / "folders"
     folder.mkdir()
     return os.fspath(folder)
 
 
 def _inside(base: str, there: str, number: int) -> str:
-    """A folder by the name of the recorded one."""
+    """Create a folder with the name of the recorded one."""
     name = os.path.basename(there.rstrip("/")) or "root"
     folder = os.path.join(base, name if number == 0 else f"{number}-{name}")
     os.makedirs(folder, exist_ok=True)

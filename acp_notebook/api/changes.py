@@ -1,6 +1,6 @@
-"""session.changes, turn.changes, turn.also_changed: what changed, as tables and as diffs, and the way back.
+"""session.changes, turn.changes, turn.also_changed: changed files as tables and diffs, and undo.
 
-Reads the log that `agent.undo` keeps, from any thread; to undo, it posts to the loop thread and waits.
+Reads the change log of `agent.undo` from any thread; operations run on the loop thread, and the caller waits.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, overload
 
+from .. import timeouts
 from ..agent.undo import change_log as log
-from ..agent.undo.checkpoints import END_S
 from ..agent.undo.operations import Operation
 from ..core.attribution import command_line
 from ..core.changes import FileChange, Version, lines_of_diff
@@ -25,23 +25,20 @@ if TYPE_CHECKING:
 
 HEAD = ("turn", "action", "path", "+", "-", "state", "via", "allowed by", "note")
 
-FOUND_S = END_S
-"""For changes that are still being found: whoever undoes a turn must not undo a part of it unawares."""
+SETTLING = "the changes of the last turn are still being determined: try again in a moment"
 
-SETTLING = "the changes of the last turn are still being found: look again in a moment"
-
-SHOWN = 100
-"""Rows, where the table is shown; the table itself has them all."""
+MAX_ROWS = 100
+"""How many rows are displayed; the table itself has all of them."""
 
 COMMAND_CHARS = 80
-"""Of a command line, where it stands in a note."""
+"""The most characters of a command line in a note."""
 
 Command = ToolCall | TerminalRun | str
 """A command of a turn: its tool call or terminal, or its command line."""
 
 
 class Hunk:
-    """A part of a change that can be undone by itself: some lines, or a cell of a notelog."""
+    """A part of a change that can be undone separately: some lines, or a cell of a notebook."""
 
     def __init__(self, change: Change, record: HunkRecord) -> None:
         self._change = change
@@ -57,7 +54,7 @@ class Hunk:
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """Each with its sign in front: "-", "+" or " "."""
+        """The lines, each with its sign: "-", "+" or " "."""
         return self._record.lines
 
     @property
@@ -66,7 +63,7 @@ class Hunk:
         return record.undone
 
     def revert(self) -> None:
-        """Take this part back; raises acp.Conflict if that cannot be."""
+        """Undo this hunk. Raises acp.Conflict if it cannot be undone."""
         self._change._act("undo", self.id)
 
     def redo(self) -> None:
@@ -93,22 +90,22 @@ class Change:
 
     @property
     def action(self) -> str:
-        """created, modified, deleted, moved, mode (its rights only), link (a symlink)."""
+        """created, modified, deleted, moved, mode (permissions only), link (a symlink)."""
         return self._file.action
 
     @property
     def before(self) -> str | bytes | None:
-        """What was in it before the turn: text, else bytes; None if there was no such file."""
+        """The content before the turn, as text or else bytes; None if the file did not exist."""
         return _content(self._conversation.undoing.log.version(self._change.before))
 
     @property
     def after(self) -> str | bytes | None:
-        """What the turn left in it."""
+        """The content after the turn."""
         return _content(self._conversation.undoing.log.version(self._change.after))
 
     @property
     def diff(self) -> str:
-        """A unified diff; empty where there are no lines to compare."""
+        """A unified diff; empty if there are no lines to compare."""
         lines = lines_of_diff(self._file)
         if not lines:
             return ""
@@ -117,7 +114,7 @@ class Change:
 
     @property
     def hunks(self) -> tuple[Hunk, ...]:
-        """The parts that can be undone one by one."""
+        """The hunks, which can be undone separately."""
         return tuple(Hunk(self, it) for it in self._file.hunks)
 
     @property
@@ -127,26 +124,28 @@ class Change:
 
     @property
     def command(self) -> str | None:
-        """Of what also changed: the command that ran at that time, if one did."""
+        """The command that ran when the file changed, for files in `turn.also_changed`."""
         turn = self._conversation.undoing.log.turns.get(self._change.turn)
         return None if turn is None or self.via != "command" else turn.commands.get(self._change.tool or "")
 
     @property
     def tool_call(self) -> ToolCall | None:
-        """The tool call that did it, or that ran when it changed (`via` says which)."""
+        """The tool call that changed the file, or that ran when it changed (see `via`)."""
         key = self._change.tool
-        found = None if key is None else self._conversation.read(lambda transcript: transcript.find(key))
+        found = (
+            None if key is None else self._conversation.state.read(lambda transcript: transcript.find(key))
+        )
         return found if isinstance(found, ToolCall) else None
 
     @property
     def allowed_by(self) -> str | None:
-        """user, policy, grant; None: nobody was asked, or nothing says that the agent did it."""
+        """user, policy, grant; None if nobody was asked, or if the agent may not have changed it."""
         return self._change.allowed_by
 
     @property
     def via(self) -> str:
-        """client: the agent had us write it; agent: a tool call names it. Of what also changed, command: it
-        changed while a command ran; unknown: nothing says what changed it."""
+        """client: the agent wrote it through this client; agent: a tool call names it; command: it changed
+        while a command ran; unknown: there is no evidence of what changed it."""
         return self._change.via
 
     @property
@@ -155,7 +154,7 @@ class Change:
 
     @property
     def why(self) -> str | None:
-        """Why it cannot be undone, or what the conflict is."""
+        """Why the change cannot be undone, or what the conflict is."""
         return self._file.why
 
     @property
@@ -168,19 +167,19 @@ class Change:
         return self._change.state
 
     def revert(self) -> Change:
-        """Take it back. What was changed since is merged; raises acp.Conflict where that cannot be."""
+        """Undo the change, merging later edits. Raises acp.Conflict if they cannot be merged."""
         return self._act("undo")
 
     def redo(self) -> Change:
-        """Do it again, after it was taken back."""
+        """Reapply the change after an undo."""
         return self._act("redo")
 
     def keep(self) -> Change:
-        """It has been seen, and it stays."""
+        """Mark the change as reviewed and kept."""
         return self._act("keep")
 
     def _act(self, operation: Operation, hunk: str | None = None) -> Change:
-        _acted(self._conversation, operation, self._change.turn, self._change.id, hunk)
+        _act(self._conversation, operation, self._change.turn, self._change.id, hunk)
         return self
 
     @property
@@ -204,7 +203,7 @@ class Change:
 
 
 class ChangesTable(Sequence[Change]):
-    """The changes, oldest turn first; of this moment."""
+    """The changes at this moment, oldest turn first."""
 
     def __init__(
         self, conversation: Conversation, changes: Sequence[Change], turn: str | None = None
@@ -235,12 +234,10 @@ class ChangesTable(Sequence[Change]):
         path: str | os.PathLike[str] | None = None,
         command: Command | None = None,
     ) -> ChangesTable:
-        """Those of this turn (or of the turn with this id), of this path (or below that folder), or, of what
-        also changed, those that changed while this command ran."""
-        from .turn import Turn
-
-        id = turn._run.id if isinstance(turn, Turn) else turn
-        wanted = None if path is None else os.path.join(self._conversation.cwd, os.fspath(path))
+        """Filter by turn (or its id), by path (a file, or everything below a folder), or, for files in
+        `turn.also_changed`, by the command that ran."""
+        id = turn if turn is None or isinstance(turn, str) else turn._run.id
+        wanted = None if path is None else os.path.join(self._conversation.state.cwd, os.fspath(path))
         found = [
             it
             for it in self
@@ -252,7 +249,7 @@ class ChangesTable(Sequence[Change]):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is not covered, in plain words."""
+        """What undo does not cover."""
         turns = self._conversation.undoing.log.turns
         chosen = [it for it in tuple(turns.values()) if self._turn in (None, it.id)]
         settling = (SETTLING,) if self._conversation.undoing.settling else ()
@@ -260,14 +257,14 @@ class ChangesTable(Sequence[Change]):
 
     @property
     def diff(self) -> str:
-        """All of it as one unified diff."""
+        """All changes as one unified diff."""
         return "".join(it.diff for it in self)
 
     def revert(self) -> ChangesTable:
-        """Take all of it back, the newest first. What goes, goes; raises acp.Conflict for the rest.
+        """Undo all changes, newest first. Raises acp.Conflict if some could not be undone.
 
-        Changes that cannot be undone stay as they are: `undoable` and `why` of each say so. What also changed
-        is taken back one by one, or by its command; else this raises acp.UsageError.
+        Changes that are not `undoable` are skipped; `why` gives the reason. Raises acp.UsageError for changes
+        in `turn.also_changed`, unless they are a single one or those of one command.
         """
         return self._act("undo")
 
@@ -280,73 +277,84 @@ class ChangesTable(Sequence[Change]):
     def _act(self, operation: Operation) -> ChangesTable:
         if operation != "keep" and not self._changes and self.notes:
             raise Conflict(
-                "nothing is known that could be undone:\n" + "\n".join(f"  {it}" for it in self.notes)
+                "there are no known changes to undo:\n" + "\n".join(f"  {it}" for it in self.notes)
             )
         also = [it._change for it in self if it.via in ("command", "unknown")]
         one_command = len({(it.turn, it.tool) for it in also}) == 1 and also[0].via == "command"
         if operation != "keep" and len(also) > 1 and not one_command:
             raise UsageError(
-                "nothing says that the agent made these changes: undo them one by one, "
+                "there is no evidence that the agent made these changes: undo them one by one, "
                 "or those of one command with turn.revert(command=...)"
             )
         chosen = frozenset(it._change.id for it in self)
-        _acted(self._conversation, operation, self._turn, None, None, chosen)
+        _act(self._conversation, operation, self._turn, None, None, chosen)
         return self
 
     def to_dicts(self) -> list[dict[str, str]]:
-        """For pandas.DataFrame and for JSON."""
-        return [dict(zip(HEAD, it._row(self._conversation.cwd), strict=True)) for it in self]
+        """The rows as dicts, for pandas.DataFrame or JSON."""
+        return [dict(zip(HEAD, it._row(self._conversation.state.cwd), strict=True)) for it in self]
 
     def __repr__(self) -> str:
         if not self._changes and not self.notes:
-            return "<changes: none yet>"
-        rows, notes = self._shown()
+            return f"<changes: {self._why_empty()}>"
+        rows, notes = self._rows_and_notes()
         return "\n".join([*([text_table(HEAD, rows)] if rows else []), *notes])
 
     def _repr_html_(self) -> str:
         from html import escape
 
         if not self._changes and not self.notes:
-            return "<p>changes: none yet</p>"
-        rows, notes = self._shown()
+            return f"<p>changes: {escape(self._why_empty())}</p>"
+        rows, notes = self._rows_and_notes()
         table = html_table(HEAD, rows) if rows else ""
         return table + "".join(f"<p>{escape(note)}</p>" for note in notes)
 
-    def _shown(self) -> tuple[list[tuple[str, ...]], list[str]]:
-        rows = [it._row(self._conversation.cwd) for it in self._changes[-SHOWN:]]
-        more = len(self._changes) - SHOWN
+    def _why_empty(self) -> str:
+        known = self._conversation.undoing.log.turns.get(self._turn or "")
+        if known is None or not known.also:
+            return "none yet"
+        count = len(known.also)
+        files = "1 other file" if count == 1 else f"{count} other files"
+        return f"none known to be the agent's; {files} changed during the turn, see turn.also_changed"
+
+    def _rows_and_notes(self) -> tuple[list[tuple[str, ...]], list[str]]:
+        rows = [it._row(self._conversation.state.cwd) for it in self._changes[-MAX_ROWS:]]
+        more = len(self._changes) - MAX_ROWS
         return rows, [*([f"… {more} earlier, not shown"] if more > 0 else []), *self.notes]
 
 
 def changes_of(conversation: Conversation, turn: str | None = None) -> ChangesTable:
-    """The agent's changes in the session, or in this turn; waits for those of a turn that has just ended."""
-    conversation.host.loop.call(conversation.undoing.settled(FOUND_S))
+    """The agent's changes in the session or in one turn. Waits for those of a turn that has just ended."""
+    conversation.agent.loop.call(conversation.undoing.wait_settled(timeouts.get().changes_found))
     found = [Change(conversation, it) for it in conversation.undoing.log if turn in (None, it.turn)]
     return ChangesTable(conversation, found, turn)
 
 
 def also_changed(conversation: Conversation, turn: str) -> ChangesTable:
-    """What else changed during this turn."""
-    conversation.host.loop.call(conversation.undoing.settled(FOUND_S))
+    """The other files that changed during the turn."""
+    conversation.agent.loop.call(conversation.undoing.wait_settled(timeouts.get().changes_found))
     known = conversation.undoing.log.turns.get(turn)
     found = [Change(conversation, it) for it in (known.also if known is not None else ())]
     return ChangesTable(conversation, found, turn)
 
 
 def during(conversation: Conversation, turn: str, command: Command) -> ChangesTable:
-    """What changed while this command ran; raises UsageError."""
+    """What changed while the command ran. Raises UsageError if nothing did."""
     found = also_changed(conversation, turn)
     if chosen := found.where(command=command):
         return chosen
     known = dict.fromkeys(it.command for it in found if it.command is not None)
     commands = "".join(f"\n  {_shortened(it)}" for it in known) or " none"
     raise UsageError(
-        f"no file changed while that command ran, as far as is known. Commands with changes:{commands}"
+        f"no file is known to have changed while that command ran. Commands with changes:{commands}"
     )
 
 
 def _is_during(change: Change, command: Command) -> bool:
-    """A command may have two tool calls, the agent's and ours that asked about it: the line tells as well."""
+    """Whether the file changed while the command ran.
+
+    Compares command lines as well: one command may have two tool calls, the agent's and the client's.
+    """
     if change.command is None:
         return False
     if isinstance(command, str):
@@ -359,7 +367,7 @@ def _shortened(command: str) -> str:
     return line if len(line) <= COMMAND_CHARS else line[: COMMAND_CHARS - 1] + "…"
 
 
-def _acted(
+def _act(
     conversation: Conversation,
     operation: Operation,
     turn: str | None,
@@ -367,13 +375,15 @@ def _acted(
     hunk: str | None,
     only: frozenset[str] | None = None,
 ) -> None:
-    touched = conversation.host.loop.call(conversation.undoing.act(operation, turn, file, hunk, only=only))
-    troubled = [it for it in touched if it.conflict is not None]
-    if troubled:
-        told = "\n".join(f"  {conversation.undoing.spelled(it.path)}: {it.conflict}" for it in troubled)
-        raise Conflict(f"not all of it could be {'undone' if operation == 'undo' else 'done again'}:\n{told}")
+    touched = conversation.agent.loop.call(conversation.undoing.act(operation, turn, file, hunk, only=only))
+    failed = [it for it in touched if it.conflict is not None]
+    if failed:
+        conflicts = "\n".join(f"  {conversation.undoing.spelled(it.path)}: {it.conflict}" for it in failed)
+        raise Conflict(
+            f"some changes could not be {'undone' if operation == 'undo' else 'reapplied'}:\n{conflicts}"
+        )
     if file is not None and operation != "keep" and any(it.why_not for it in touched):
-        raise Conflict(f"it cannot be undone: {touched[0].why_not}")
+        raise Conflict(f"the change cannot be undone: {touched[0].why_not}")
 
 
 def _content(version: Version | None) -> str | bytes | None:

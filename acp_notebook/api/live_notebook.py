@@ -1,7 +1,7 @@
-"""session.notebook: the notebook that is open in the page, as the user scripts it.
+"""session.notebook: the notebook that is open in the page, for use in scripts.
 
-Joins the user's thread with the documents on the loop thread (`notebook.open_documents`); keeps nothing, so
-that every look shows what is in the page at that moment. Changes can be undone in the page, each in one step.
+Forwards calls to `notebook.open_documents` on the loop thread. Has no state, so that every access shows the
+current state of the page. Each change can be undone in the page in one step.
 """
 
 from __future__ import annotations
@@ -19,7 +19,10 @@ from ..core.ipynb import Delete, Insert, Invalid, Move, Operation, Replace, read
 from ..core.ipynb.errors import first_line
 from ..core.records import Json
 from ..errors import Error, Timeout, UsageError
+from ..log import logger
 from ..notebook.open_documents import OpenDocuments
+
+_log = logger(__name__)
 
 T = TypeVar("T")
 
@@ -27,7 +30,7 @@ TYPES = ("code", "markdown", "raw")
 
 
 class Cell(Struct, frozen=True):
-    """A cell as it is in the page; what is not saved is in it."""
+    """A cell as it is in the page, unsaved text included."""
 
     id: str
     type: str
@@ -43,30 +46,31 @@ class Cell(Struct, frozen=True):
 
 
 class LiveNotebook:
-    """The open notebook. Every call asks the page; it raises `acp.Error` where there is none."""
+    """The open notebook. Every call asks the page, and raises `acp.Error` if there is none."""
 
-    def __init__(self, home: LoopHandle, documents: OpenDocuments) -> None:
-        self._loop = home
+    def __init__(self, loop: LoopHandle, documents: OpenDocuments) -> None:
+        self._loop = loop
         self._documents = documents
 
     # ---- reading --------------------------------------------------------------------------------
 
     @property
     def path(self) -> str:
-        """As the server's contents call it."""
+        """The path of the notebook on the Jupyter server."""
         return self._described().path
 
     @property
     def dirty(self) -> bool:
-        """Whether the page has something that is not saved."""
+        """Whether the page has unsaved changes."""
         return self._described().dirty
 
     @property
     def cells(self) -> tuple[Cell, ...]:
+        """The cells of the notebook, in order."""
         return _cells(self._described())
 
     def source_of(self, which: str) -> str | None:
-        """The text of the cell that ran as [which], or with "last", of the one that ran last."""
+        """The text of the cell numbered [which], or with "last", of the cell that ran last."""
         ran = [it for it in self.cells if it.execution_count is not None]
         if which == "last":
             return max(ran, key=lambda it: it.execution_count or 0).source if ran else None
@@ -75,50 +79,52 @@ class LiveNotebook:
     # ---- changing -------------------------------------------------------------------------------
 
     def insert(self, source: str, *, after: str | Cell | None = None, type: str = "code") -> str:
-        """Put a new cell after that one (by default at the end) and return its id."""
+        """Insert a new cell after the given one (by default at the end) and return its id."""
         if type not in TYPES:
-            raise UsageError(f"a cell can be {', '.join(TYPES)}, not {type!r}")
+            raise UsageError(f"the type of a cell is one of {', '.join(TYPES)}, not {type!r}")
         id = uuid.uuid4().hex[:12]
 
-        def made(cells: Sequence[Cell]) -> Operation:
+        def build(cells: Sequence[Cell]) -> Operation:
             place = cells[-1].id if after is None and cells else None
             return Insert(id, place if after is None else _find(cells, after).id, type, source, {}, {})
 
-        self._change(made)
+        self._change(build)
         return id
 
     def replace(self, cell: str | Cell, source: str, *, keep_outputs: bool = False) -> None:
-        """Give the cell another text; its outputs go, unless `keep_outputs`."""
+        """Replace the text of the cell. Its outputs are removed unless `keep_outputs`."""
 
-        def made(cells: Sequence[Cell]) -> Operation:
+        def build(cells: Sequence[Cell]) -> Operation:
             old = _find(cells, cell)
             return Replace(
                 old.id, source_hash(old.source), old.type, source, not keep_outputs, old.attachments
             )
 
-        self._change(made)
+        self._change(build)
 
     def delete(self, cell: str | Cell) -> None:
-        def made(cells: Sequence[Cell]) -> Operation:
+        """Delete the cell."""
+
+        def build(cells: Sequence[Cell]) -> Operation:
             old = _find(cells, cell)
             return Delete(old.id, source_hash(old.source))
 
-        self._change(made)
+        self._change(build)
 
     def move(self, cell: str | Cell, *, after: str | Cell | None) -> None:
-        """Put the cell after that one; None: at the top."""
+        """Move the cell after the given one; None moves it to the top."""
 
-        def made(cells: Sequence[Cell]) -> Operation:
+        def build(cells: Sequence[Cell]) -> Operation:
             old = _find(cells, cell)
             place = None if after is None else _find(cells, after).id
             if place == old.id:
-                raise UsageError("a cell cannot be moved behind itself")
+                raise UsageError("a cell cannot be moved after itself")
             return Move(old.id, place, source_hash(old.source))
 
-        self._change(made)
+        self._change(build)
 
     def save(self) -> None:
-        """Have the page save it."""
+        """Save the notebook."""
         self._call(self._documents.save)
 
     # ---- the loop thread ------------------------------------------------------------------------
@@ -126,33 +132,33 @@ class LiveNotebook:
     def _described(self) -> Described:
         return self._call(self._documents.describe)
 
-    def _change(self, made: Callable[[Sequence[Cell]], Operation]) -> None:
+    def _change(self, build: Callable[[Sequence[Cell]], Operation]) -> None:
         async def change(page: Any) -> None:
-            operation = made(_cells(await self._documents.describe(page)))
+            operation = build(_cells(await self._documents.describe(page)))
             await self._documents.change(page, [operation])
 
         self._call(change)
 
     def _call(self, work: Callable[[Any], Awaitable[T]]) -> T:
-        async def called() -> T:
+        async def call() -> T:
             page = await self._documents.newest()
             if page is None:
                 raise UsageError(
-                    "no page lets us reach its notebook: that works in JupyterLab 4 and Notebook 7, "
-                    "without collaboration"
+                    "the open notebook cannot be accessed from Python: this needs JupyterLab 4 or "
+                    "Notebook 7, without real-time collaboration"
                 )
             try:
                 return await work(page)
             except Stale as error:
                 raise Error(f"nothing was changed: {error}") from None
             except Failed as error:
-                raise Error(f"the page could not do it: {error}") from None
+                raise Error(f"the page reported an error: {error}") from None
             except Unreachable as error:
                 raise Timeout(f"the notebook cannot be reached: {error}") from None
 
-        return self._loop.call(called())
+        return self._loop.call(call())
 
-    # ---- looks ----------------------------------------------------------------------------------
+    # ---- display --------------------------------------------------------------------------------
 
     def __repr__(self) -> str:
         try:
@@ -160,13 +166,14 @@ class LiveNotebook:
         except Error as error:
             return f"<LiveNotebook · {error}>"
         count = len(described.notebook.get("cells", ()))
-        dirty = " · not saved" if described.dirty else ""
+        dirty = " · unsaved" if described.dirty else ""
         return f"<LiveNotebook {described.path} · {count} cell{'s' * (count != 1)}{dirty}>"
 
     def _repr_html_(self) -> str:
         try:
             described = self._described()
         except Error:
+            _log.debug("the open notebook cannot be shown", exc_info=True)
             return f"<p>{html.escape(repr(self))}</p>"
         rows = "".join(
             f"<tr><td><code>{html.escape(it.id)}</code></td><td>{html.escape(it.type)}</td>"
@@ -184,10 +191,10 @@ def _cells(described: Described) -> tuple[Cell, ...]:
     try:
         cells = read(described.notebook).cells
     except Invalid as error:
-        raise Failed(f"the document is no notebook ({error})") from None
+        raise Failed(f"the document is not a notebook ({error})") from None
     return tuple(
         Cell(
-            it.told_id,
+            it.raw_id,
             it.type,
             it.source,
             _count(it.fields.get("execution_count")),
@@ -208,5 +215,5 @@ def _find(cells: Sequence[Cell], wanted: str | Cell) -> Cell:
     if found is None:
         raise UsageError(f"the notebook has no cell {id!r}")
     if isinstance(wanted, Cell) and wanted.source != found.source:
-        raise UsageError(f"the cell {id!r} was changed since you looked at it")
+        raise UsageError(f"the cell {id!r} has changed since you read it")
     return found

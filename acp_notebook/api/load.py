@@ -1,6 +1,6 @@
-"""load_transcript(): from a saved notebook to the conversations in it.
+"""load_transcript(): reads the conversations in a saved notebook.
 
-Reads the file alone: no kernel, no agent, and nothing in it is run.
+Needs no kernel and no agent, and runs nothing.
 """
 
 from __future__ import annotations
@@ -10,22 +10,22 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ..core.saved import loaded
+from ..core.saved_transcript import loaded
 from ..core.snapshot import Snapshot
 from ..errors import UsageError
 from ..notebook.static import TRANSCRIPT_MIME
 
 
 def load_transcript(path: str | Path) -> Snapshot:
-    """The conversations that a notebook's outputs hold, in the order of its cells, as one snapshot.
+    """Read the conversations in a notebook's outputs, in the order of its cells, as one snapshot.
 
-    Ids and the working directory are not those of the run; raises `acp.UsageError` for a file that is
-    no notebook, or has no conversation in it.
+    Ids and the working directory are not those of the original run. Raises `acp.UsageError` if the file is
+    not a notebook or contains no conversation.
     """
     parts = list(_transcripts(_notebook(Path(path))))
     if not parts:
         raise UsageError(
-            f"{path} holds no conversation; run a cell with a prompt and save the notebook, then it does"
+            f"{path} contains no conversation; run a cell with a prompt and save the notebook first"
         )
     try:
         return loaded(parts)
@@ -39,15 +39,13 @@ def _notebook(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from None
     except (ValueError, RecursionError):
-        raise UsageError(f"{path} is no notebook: it is not JSON") from None
+        raise UsageError(f"{path} is not a notebook: it is not JSON") from None
     match notebook:
         case {"cells": list()}:
             return dict(notebook)
         case {"worksheets": list()}:
-            raise UsageError(
-                f"{path} is a notebook of an old format; `jupyter nbconvert` makes a new one of it"
-            )
-    raise UsageError(f"{path} is no notebook: it has no cells")
+            raise UsageError(f"{path} is a notebook in an old format; use `jupyter nbconvert` to convert it")
+    raise UsageError(f"{path} is not a notebook: it has no cells")
 
 
 def _transcripts(notebook: dict[str, Any]) -> Iterator[Any]:

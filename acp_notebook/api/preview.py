@@ -1,7 +1,4 @@
-"""Preview: what a prompt would send, block by block, with sizes.
-
-Shows content that is ready to be sent; sends nothing and changes nothing.
-"""
+"""Preview: what a prompt would send, block by block, with sizes. Sends nothing."""
 
 from __future__ import annotations
 
@@ -14,10 +11,10 @@ from ..core.tables import html_table, text_table
 HEAD = ("#", "what", "type", "size", "begins")
 
 SHOWN_CHARS = 60
-"""Of each block, in the table."""
+"""The most characters of a block to show in the table."""
 
 RASTER = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
-"""Pictures that cannot hold a script."""
+"""Image types that cannot contain a script."""
 
 
 class Preview:
@@ -27,11 +24,11 @@ class Preview:
         self.content = content
         """What would be sent, in order."""
         self.notes = notes
-        """What was changed because this agent does not take it."""
+        """What was changed because this agent does not accept it."""
 
     @property
     def size(self) -> int:
-        """Bytes of all blocks' text and data, as they go out."""
+        """The bytes of text and data that would be sent."""
         return sum(map(_size, self.content))
 
     def __repr__(self) -> str:
@@ -39,7 +36,7 @@ class Preview:
 
     def _repr_html_(self) -> str:
         blocks = "".join(
-            f"<details><summary>{at}: {escape(_name(block))}</summary>{_whole(block)}</details>"
+            f"<details><summary>{at}: {escape(_name(block))}</summary>{_full_html(block)}</details>"
             for at, block in enumerate(self.content, 1)
         )
         notes = "".join(f"<p>⚠ {escape(it)}</p>" for it in self.notes)
@@ -86,16 +83,16 @@ def _size(block: Content) -> int:
 
 
 def _sizes(block: Content) -> str:
-    """What goes out; of a link, also what it leads to."""
-    there = block.size if isinstance(block, ResourceLink) else None
-    return _bytes(_size(block)) + ("" if there is None else f", to {_bytes(there)}")
+    """The size of a block; for a link, also of its target."""
+    target = block.size if isinstance(block, ResourceLink) else None
+    return _bytes(_size(block)) + ("" if target is None else f", to {_bytes(target)}")
 
 
 def _bytes(count: int) -> str:
     return f"{count:,} byte{'s' * (count != 1)}"
 
 
-def _whole(block: Content) -> str:
+def _full_html(block: Content) -> str:
     match block:
         case Image(data=data, mime_type=kind) if kind in RASTER:
             return f'<img style="max-width: 100%" src="data:{kind};base64,{escape(data)}">'

@@ -1,7 +1,6 @@
-"""session.queue: the prompts that wait for their turn, as the user sees and rearranges them.
+"""session.queue: the queued prompts, to read and rearrange.
 
-Keeps nothing: what waits is `agent.turn_queue`'s, and every look at it, every change, is made on the loop
-thread, after all that was started before.
+Has no state: the queue is in `agent.turn_queue`. Every access runs on the loop thread, in order.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from ..core.visible import shown
 
 
 class QueuedPrompt:
-    """A prompt that waits. Once it is sent or removed, the methods that change it raise acp.UsageError."""
+    """A queued prompt. Once it is sent or removed, the methods that change it raise acp.UsageError."""
 
     def __init__(self, conversation: Conversation, run: TurnRun) -> None:
         self._conversation = conversation
@@ -27,38 +26,38 @@ class QueuedPrompt:
         return words_of(self._run.content)
 
     def edit(self, text: str) -> None:
-        """Other words; pictures and whatever else was passed to `prompt` stay."""
+        """Replace the text; images and other parts of the prompt stay."""
         self._do(lambda: self._conversation.queue.edit(self._run, text))
 
     def remove(self) -> None:
-        """It is not sent. Its turn ends as one that was cancelled."""
+        """Remove the prompt from the queue. Its turn ends as cancelled."""
         self._do(lambda: self._conversation.queue.remove(self._waiting()))
 
     def move(self, place: int) -> None:
-        """To another place in the queue; 0 is the next."""
+        """Move the prompt to another position in the queue; 0 is next."""
         self._do(lambda: self._conversation.queue.move(self._run, place))
 
     def send_now(self) -> None:
-        """Cancel the running turn, and send this one as soon as that has ended; the others wait on."""
+        """Cancel the running turn and send this prompt next; the others stay queued."""
         self._do(lambda: self._conversation.send_now(self._run))
 
     def _waiting(self) -> TurnRun:
         return self._conversation.queue.find(self._run.id)
 
     def _do(self, work: Callable[[], None]) -> None:
-        async def done() -> None:
+        async def call() -> None:
             work()
 
-        self._conversation.host.loop.call(done())
+        self._conversation.agent.loop.call(call())
 
     def __repr__(self) -> str:
         more = len(self._run.content) - bool(self.text)
-        text = self._conversation.host.launch.redactor.text(self.text)
+        text = self._conversation.agent.redactor.text(self.text)
         return f"<queued: {shown(text, chars=80)}{f' (+{more})' if more else ''}>"
 
 
 class Queue(Sequence[QueuedPrompt]):
-    """The prompts that wait, the next one first: `session.queue[0].edit("…")`."""
+    """The queued prompts, the next one first: `session.queue[0].edit("…")`."""
 
     def __init__(self, conversation: Conversation) -> None:
         self._conversation = conversation
@@ -74,24 +73,24 @@ class Queue(Sequence[QueuedPrompt]):
         return self._entries()[index]
 
     def clear(self) -> None:
-        """None of them is sent."""
+        """Remove all queued prompts."""
 
-        async def done() -> None:
+        async def remove_all() -> None:
             for run in self._conversation.queue.waiting:
                 self._conversation.queue.remove(run)
 
-        self._conversation.host.loop.call(done())
+        self._conversation.agent.loop.call(remove_all())
 
     def _entries(self) -> list[QueuedPrompt]:
         async def waiting() -> tuple[TurnRun, ...]:
             return self._conversation.queue.waiting
 
-        runs = self._conversation.host.loop.call(waiting())
+        runs = self._conversation.agent.loop.call(waiting())
         return [QueuedPrompt(self._conversation, run) for run in runs]
 
     def __repr__(self) -> str:
         entries = self._entries()
         if not entries:
-            return "<queue: nothing waits>"
+            return "<queue: empty>"
         lines = (f"  {at}  {entry!r}" for at, entry in enumerate(entries))
-        return "\n".join([f"<queue: {len(entries)} wait>", *lines])
+        return "\n".join([f"<queue: {len(entries)} waiting>", *lines])

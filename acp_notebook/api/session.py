@@ -1,7 +1,6 @@
-"""Session: a conversation with an agent, as the user scripts it, from any thread.
+"""Session: a conversation with an agent, for use in scripts, from any thread.
 
-Joins the layers below; keeps no state of its own. All work is done on the loop thread; these methods
-post it there and, where they say so, wait.
+All work runs on the loop thread; these methods post it there and, where documented, wait.
 """
 
 from __future__ import annotations
@@ -10,10 +9,13 @@ import contextlib
 import queue
 import threading
 from collections.abc import Callable, Iterator, MutableMapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from .. import timeouts
 from ..agent import loop
 from ..agent.conversation import Conversation
+from ..agent.host import AgentHost
 from ..agent.turn_queue import TurnRun
 from ..core import events as ev
 from ..core.audit import AuditTable
@@ -42,24 +44,22 @@ if TYPE_CHECKING:
     from .changes import ChangesTable
     from .live_notebook import LiveNotebook
 
-INTERRUPT_S = 5.0
-"""How long an interrupted prompt waits for the turn's end: as long as a turn may take to be abandoned."""
-
 
 class Session(Rendered):
-    """A conversation with an agent. `prompt` asks and waits, `start` asks and returns, `stream` iterates."""
+    """A conversation with an agent. `prompt` waits for a turn, `start` returns at once, `stream` iterates."""
 
-    def __init__(self, conversation: Conversation, agent: Agent) -> None:
+    def __init__(self, conversation: Conversation, host: AgentHost, agent: Agent) -> None:
         self._conversation = conversation
+        self._host = host
         self._agent = agent
         self._turns: list[Turn] = []
         self._panel: Panel | None = None
         self._asker: TextAsker | None = None
         self.redact: Redact | None = None
-        """A function from text to text that sees all text before it goes into the notebook's file."""
+        """A function from text to text, applied to all text before it is saved in the notebook."""
         self._starting = threading.Lock()
 
-    # ---- asking ---------------------------------------------------------------------------
+    # ---- prompts --------------------------------------------------------------------------
 
     def prompt(
         self,
@@ -69,31 +69,31 @@ class Session(Rendered):
         max_tool_calls: float | None = None,
         max_cost: float | None = None,
     ) -> Turn:
-        """Ask, wait for the end of the turn, and return it.
+        """Send a prompt, wait for the end of the turn, and return it.
 
-        Parts are text, `Path`s (small text files go along, others as links), content such as `acp.Image`,
-        and any objects: data frames, figures, errors, functions …; `preview` shows what would be sent.
-        Raises what the turn
-        failed with: `acp.AgentError`, `acp.AgentDied`; after `timeout` seconds the turn is cancelled
-        and `acp.Timeout` raised. Ctrl-C cancels the turn and leaves the session usable.
+        Parts are text, `Path`s (small text files are embedded, other files linked), content such as
+        `acp.Image`, and any objects: data frames, figures, errors, functions …; `preview` shows what would be
+        sent. Raises the error that the turn failed with, such as `acp.AgentError` or `acp.AgentDied`. After
+        `timeout` seconds the turn is cancelled and `acp.Timeout` is raised. Ctrl-C cancels the turn and
+        leaves the session usable.
 
         A turn that takes longer than `max_seconds`, makes more than `max_tool_calls` or costs more than
-        `max_cost` (in the agent's currency) is cancelled, and `turn.limit` says why; each is by default what
-        `connect` was given, and math.inf is no limit.
+        `max_cost` (in the agent's currency) is cancelled, and `turn.limit` says why. The defaults are those
+        of `connect`; math.inf means no limit.
         """
         loop.check_waiting()
         turn = self.start(*parts, max_seconds=max_seconds, max_tool_calls=max_tool_calls, max_cost=max_cost)
         try:
-            self._shown_until_done(turn, timeout)
+            self._display_until_done(turn, timeout)
         except KeyboardInterrupt:
-            turn.cancel()  # also where it struck before there was a wait: the first view takes its time
+            turn.cancel()  # also if it came before the wait: the first display is slow
             raise
         return turn.wait()
 
-    def _shown_until_done(self, turn: Turn, timeout: float | None) -> None:
+    def _display_until_done(self, turn: Turn, timeout: float | None) -> None:
         finish = present(self, turn)
         try:
-            kernel.wait(turn._run.done, timeout, on_interrupt=turn.cancel, grace=INTERRUPT_S)
+            kernel.wait(turn._run.done, timeout, on_interrupt=turn.cancel)
         except TimeoutError:
             _stop(turn)
             raise Timeout(f"the turn took longer than {timeout:g} s and was cancelled") from None
@@ -107,10 +107,10 @@ class Session(Rendered):
         max_tool_calls: float | None = None,
         max_cost: float | None = None,
     ) -> Turn:
-        """Ask and return at once; `turn.wait()` or `await turn` waits. Turns run one after the other."""
+        """Send a prompt and return at once; see `turn.wait()` and `await turn`. Turns run one at a time."""
         limits = _limits(max_seconds, max_tool_calls, max_cost)
         run = self._conversation.new_run(self._content(parts), limits)
-        return self._begun(run, self._conversation.start_turn, run)
+        return self._begin(run, self._conversation.start_turn, run)
 
     def stream(
         self,
@@ -119,29 +119,29 @@ class Session(Rendered):
         max_tool_calls: float | None = None,
         max_cost: float | None = None,
     ) -> Iterator[ev.Event]:
-        """Ask at once, and iterate over the turn's events. Leaving the loop early cancels the turn."""
+        """Send a prompt and iterate over the events of the turn. Leaving the loop early cancels the turn."""
         limits = _limits(max_seconds, max_tool_calls, max_cost)
         run = self._conversation.new_run(self._content(parts), limits)
         arrived: queue.SimpleQueue[ev.Event | None] = queue.SimpleQueue()
-        turn = self._begun(run, self._begin_stream, run, arrived)
-        turn._shown_by = "stream"  # whoever iterates shows what they like
-        return _streamed(turn, arrived)
+        turn = self._begin(run, self._begin_stream, run, arrived)
+        turn._shown_by = "stream"  # the caller decides what to display
+        return _iterate(turn, arrived)
 
-    def _begun(self, run: TurnRun, begin: Callable[..., object], *args: object) -> Turn:
+    def _begin(self, run: TurnRun, begin: Callable[..., object], *args: object) -> Turn:
         turn = Turn(self, self._conversation, run)
         run.cell = kernel.where().cell_id
         kernel.attend(run.done)
         if can_be_asked():
-            self._loop.post(setattr, self._conversation, "shows_sign_in", True)
-            self._live_panel()  # also where nothing is displayed: the page's notebook is reached through it
-        if can_be_asked() or self._asked_by_text():
-            self._loop.post(setattr, self._conversation.permissions.questions, "can_ask", True)
-        with self._starting:  # several threads: the turns stand here in the order in which they run
+            self._loop.post(self._conversation.state.audience.page_expected)
+            self._live_panel()  # needed even without a display: it gives access to the open notebook
+        elif self._can_ask_by_text():
+            self._loop.post(self._conversation.state.audience.text_expected)
+        with self._starting:  # keeps `turns` in the order in which they run
             self._loop.post(begin, *args)
             self._turns.append(turn)
         return turn
 
-    def _asked_by_text(self) -> bool:
+    def _can_ask_by_text(self) -> bool:
         if may_be_asked_by_text() and self._asker is None:
             from ..frontend.console import TextAsker
 
@@ -151,27 +151,27 @@ class Session(Rendered):
     def _begin_stream(self, run: TurnRun, arrived: queue.SimpleQueue[ev.Event | None]) -> None:
         conversation = self._conversation
 
-        def listener(event: ev.Event, _: object) -> None:
-            if conversation.running is run:
+        def on_event(event: ev.Event, _: object) -> None:
+            if conversation.state.running is run:
                 arrived.put(event)
 
-        def ended(_: object) -> None:
+        def on_done(_: object) -> None:
             stop()
             arrived.put(None)
 
-        stop = conversation.listen(listener)
+        stop = conversation.state.listen(on_event)
         conversation.start_turn(run)
-        run.done.add_done_callback(ended)
+        run.done.add_done_callback(on_done)
 
     def _content(self, parts: tuple[Any, ...]) -> tuple[Content, ...]:
-        if self._conversation.closed:
+        if self._conversation.state.closed:
             raise SessionClosed("the session was closed; acp.connect(...) opens another")
-        content, notes = self._fitted(parts)
+        content, notes = self._fit_content(parts)
         for note in notes:
-            self._loop.post(self._conversation.apply, ev.NoticeGiven("warning", note, source="client"))
+            self._loop.post(self._conversation.state.apply, ev.NoticeGiven("warning", note, source="client"))
         return content
 
-    def _fitted(
+    def _fit_content(
         self, parts: tuple[Any, ...], *, seen: bool = True
     ) -> tuple[tuple[Content, ...], tuple[str, ...]]:
         try:
@@ -179,30 +179,30 @@ class Session(Rendered):
         except ValueError as error:
             raise UsageError(str(error)) from None
         if not files:
-            return fitted(content, self._conversation.host.facts.capabilities)
+            return fitted(content, self._conversation.agent.facts.capabilities)
         if can_be_asked() and any(path.name.lower().endswith(SUFFIX) for path in files.values()):
-            self._live_panel()  # the page's notebook is reached through it
+            self._live_panel()  # gives access to the open notebook
         return self._loop.call(self._conversation.attached(content, files, seen=seen))
 
     def preview(self, *parts: Any) -> Preview:
-        """What `prompt` would send for these parts, with its size; nothing is sent."""
-        return Preview(*self._fitted(parts, seen=False))
+        """What `prompt` would send for these parts, with its size. Sends nothing."""
+        return Preview(*self._fit_content(parts, seen=False))
 
     def cancel(self) -> None:
-        """Stop the turn that runs, or is about to; does nothing if there is none. Returns at once."""
+        """Cancel the running or next turn, if there is one. Returns at once."""
         self._loop.post(self._conversation.cancel)
 
     def close(self) -> None:
-        """End the session; the last session on an agent ends the agent, and all that it started.
+        """End the session. The last session on an agent ends the agent and every process it started.
 
-        In a forked copy of the process it does nothing: the agent is the other's.
+        Does nothing in a forked process, because the agent belongs to the parent.
         """
         if self._loop.reachable:
             self._loop.call(self._conversation.close())
 
     @property
     def _loop(self) -> LoopHandle:
-        return self._conversation.host.loop
+        return self._conversation.agent.loop
 
     def __enter__(self) -> Session:
         return self
@@ -213,56 +213,56 @@ class Session(Rendered):
         self.close()
 
     def reopen(self, *, new: bool = False) -> None:
-        """Open the session again after the agent has lost it (`acp.SessionLost`): resumed, else loaded.
+        """Resume, or else load, the session after the agent has lost it (`acp.SessionLost`).
 
-        With `new`, another session of the same agent takes its place: `id` changes, settings and transcript
-        stay, and the next prompt takes the conversation along as context.
+        With `new`, a new session of the same agent replaces it: `id` changes, settings and transcript stay,
+        and the next prompt includes the conversation as context.
         """
         self._loop.call(self._conversation.reopen(new=new))
 
     def fork(self) -> Session:
-        """Another session that goes on from here; its transcript begins empty, and this one stays."""
+        """Open another session that continues from here, with an empty transcript. This one is unchanged."""
         conversation = self._conversation
         return self._agent.fork(
             self.id,
             cwd=self.cwd,
             permissions=conversation.permissions.questions.policy,
             mcp_servers=conversation.mcp_servers or None,
-            roots=conversation.directories,
+            roots=conversation.state.directories,
         )
 
     def authenticate(self, method: str) -> None:
-        """Sign in to the agent by a method of `agent.auth_methods`; what waited for it goes on."""
+        """Sign in to the agent with one of `agent.auth_methods`. Turns that waited for it continue."""
         self._agent.authenticate(method)
 
     # ---- reading --------------------------------------------------------------------------
 
     @property
     def id(self) -> str:
-        return self._conversation.id
+        return self._conversation.state.id
 
     @property
     def cwd(self) -> str:
-        return self._conversation.cwd
+        return self._conversation.state.cwd
 
     @property
     def agent(self) -> Agent:
-        """The running agent, which several sessions can share."""
+        """The agent, which several sessions can share."""
         return self._agent
 
     @property
     def transcript(self) -> Snapshot:
-        """The whole conversation now: immutable, and yours to keep."""
-        return self._conversation.read(lambda transcript: transcript.snapshot())
+        """An immutable snapshot of the whole conversation."""
+        return self._conversation.state.read(lambda transcript: transcript.snapshot())
 
     @property
     def turns(self) -> tuple[Turn, ...]:
-        """The turns that were started here, oldest first."""
+        """The turns started on this object, oldest first."""
         return tuple(self._turns)
 
     @property
     def queue(self) -> Queue:
-        """The prompts that wait while a turn runs: to be read, edited, moved, removed, sent now."""
+        """The prompts that wait while a turn runs. Read, edit, move, remove or send them."""
         return Queue(self._conversation)
 
     @property
@@ -272,14 +272,14 @@ class Session(Rendered):
 
     @property
     def audit(self) -> AuditTable:
-        """Every request of the agent's, every decision and who took it, every act of ours: a table."""
-        return self._conversation.auditor.audit
+        """A table of every request of the agent, every decision and who made it, and every action."""
+        return self._conversation.state.auditor.audit
 
     @property
     def changes(self) -> ChangesTable:
-        """Every file that the agent changed, by turn, and who allowed it: a table, and the way back.
+        """A table of every file that the agent changed, by turn, and who allowed it, with undo.
 
-        What else changed is in `turn.also_changed`.
+        Other files that changed are in `turn.also_changed`.
         """
         from .changes import changes_of
 
@@ -287,11 +287,11 @@ class Session(Rendered):
 
     @property
     def notebook(self) -> LiveNotebook:
-        """The notebook that is open in the page: its cells, with what is not saved, to read and change."""
+        """The open notebook: its cells, unsaved text included, to read and change."""
         from .live_notebook import LiveNotebook
 
         if self._panel is None and not can_be_asked():
-            raise UsageError("no notebook is open in a page here: this is a script, or a headless run")
+            raise UsageError("there is no open notebook: this is a script or a headless run")
         return LiveNotebook(self._loop, self._live_panel().documents)
 
     @property
@@ -305,24 +305,24 @@ class Session(Rendered):
 
     @property
     def usage(self) -> Usage | None:
-        """How full the context is and what it has cost, where the agent tells."""
+        """The size of the context and the cost so far, if the agent reports them."""
         return self.transcript.usage
 
     @property
     def notices(self) -> tuple[Notice, ...]:
-        """What the agent wants known (`source` "agent"), and what this package does ("client"), in order."""
+        """Notices of the agent (`source` "agent") and of this package ("client"), in order."""
         return tuple(it for it in self.transcript.items if isinstance(it, Notice))
 
     @property
     def compactions(self) -> tuple[Compaction, ...]:
-        """Where the agent has summed up the conversation to make room: `status`, `summary`."""
+        """Where the agent summarised the conversation to free context: `status`, `summary`."""
         return tuple(it for it in self.transcript.items if isinstance(it, Compaction))
 
     # ---- settings -------------------------------------------------------------------------
 
     @property
     def config(self) -> Config:
-        """The agent's options: `session.config["model"]`; assign to change one."""
+        """The agent's options, such as `session.config["model"]`; assign to change one."""
         return Config(self._conversation)
 
     @property
@@ -350,34 +350,38 @@ class Session(Rendered):
             raise UsageError(f"no mode {mode!r}; this agent has {', '.join(known) or 'no modes'}")
         self._loop.call(self._conversation.set_mode(mode))
 
-    # ---- looks ----------------------------------------------------------------------------
+    # ---- display --------------------------------------------------------------------------
 
     def _live_panel(self) -> Panel:
-        """The session's widgets; made when they are first needed."""
+        """The session's panel, created on first use."""
+        from ..frontend.panel.picker import SessionOpener
         from ..frontend.panel.session_panel import Panel
 
         with self._starting:
             if self._panel is None:
-                self._panel = Panel(self._conversation, bundle=self._bundle, openings=self._agent)
+                opener = SessionOpener(
+                    self._agent._panel_of, partial(self._agent._open_like, self._conversation)
+                )
+                self._panel = Panel(self._conversation, self._host, bundle=self._bundle, opener=opener)
         return self._panel
 
     def freeze(self) -> None:
-        """Replace what is shown live of this session by its static form."""
+        """Replace the live views of this session with their static outputs."""
         if self._panel is not None:
             self._loop.call(self._panel.freeze())
 
     def _to_bundle(self) -> dict[str, Any]:
-        """What a notebook's file keeps of the session, by MIME type."""
-        return self._bundle(self._conversation.read(lambda transcript: transcript.plain()["items"]))
+        """The static output of the session, by MIME type."""
+        return self._bundle(self._conversation.state.read(lambda transcript: transcript.plain()["items"]))
 
     def _bundle(self, items: list[dict[str, Any]]) -> dict[str, Any]:
         from ..notebook.static import bundle
 
-        return bundle(items, cwd=self.cwd, redact=self._redacting())
+        return bundle(items, cwd=self.cwd, redact=self._redact_function())
 
-    def _redacting(self) -> Redact | None:
-        """The user's function, after what takes out the known secrets, those in several parts, too."""
-        known, own = self._conversation.host.launch.redactor, self.redact
+    def _redact_function(self) -> Redact | None:
+        """Redacts known secrets, also those split over several parts, then applies the user's function."""
+        known, own = self._conversation.agent.redactor, self.redact
         if known.idle:
             return own
         return known.text if own is None else lambda text: own(known.text(text))
@@ -391,20 +395,20 @@ class Session(Rendered):
         parts = [snapshot.title, f"{snapshot.status}", f"{count} turn{'s' * (count != 1)}", self.cwd]
         return f"<Session {self._agent.name} · {' · '.join(filter(None, parts))}>"
 
-    def _shown(self) -> tuple[tuple[Item, ...], str | None]:
+    def _items_to_render(self) -> tuple[tuple[Item, ...], str | None]:
         return self.transcript.items, self.cwd
 
 
 class Config(MutableMapping[str, "str | bool"]):
-    """The agent's options by id. Setting one asks the agent, and waits for its answer."""
+    """The agent's options by id. Setting one sends it to the agent and waits for the response."""
 
     def __init__(self, conversation: Conversation) -> None:
         self._conversation = conversation
 
     @property
     def options(self) -> tuple[ConfigOption, ...]:
-        """The options themselves, with their choices."""
-        return self._conversation.read(lambda transcript: transcript.snapshot()).config
+        """The options with their choices."""
+        return self._conversation.state.read(lambda transcript: transcript.snapshot()).config
 
     def __getitem__(self, id: str) -> str | bool:
         return self._option(id).value
@@ -412,18 +416,18 @@ class Config(MutableMapping[str, "str | bool"]):
     def __setitem__(self, id: str, value: str | bool) -> None:
         option = self._option(id)
         listed = option.takes(value)
-        refused = f"{id!r} cannot be {value!r}; it may be {', '.join(map(repr, option.values))}"
+        message = f"{id!r} cannot be {value!r}; it may be {', '.join(map(repr, option.values))}"
         if not listed and (option.type == "boolean" or not isinstance(value, str)):
-            raise UsageError(refused)
+            raise UsageError(message)
         try:
-            self._conversation.host.loop.call(self._conversation.set_config(option, value))
-        except AgentError as error:  # some agents take more than they list: so they are asked first
+            self._conversation.agent.loop.call(self._conversation.set_config(option, value))
+        except AgentError as error:  # agents may accept unlisted values, so they are asked first
             if listed or isinstance(error, SessionLost):
                 raise
-            raise UsageError(f"{refused} ({error})") from None
+            raise UsageError(f"{message} ({error})") from None
 
     def __delitem__(self, id: str) -> None:
-        raise UsageError("an agent's option can be set, not removed")
+        raise UsageError("options can be set, but not removed")
 
     def __iter__(self) -> Iterator[str]:
         return (option.id for option in self.options)
@@ -450,13 +454,13 @@ def _limits(seconds: float | None, tool_calls: float | None, cost: float | None)
 
 
 def _stop(turn: Turn) -> None:
-    """Cancel it and wait for its end; it comes soon, even if the agent does not listen."""
+    """Cancel the turn and wait until it ends, which is soon even if the agent ignores the request."""
     turn.cancel()
     with contextlib.suppress(TimeoutError):
-        turn._run.done.exception(INTERRUPT_S + 1)
+        turn._run.done.exception(timeouts.get().interrupt_grace + 1)
 
 
-def _streamed(turn: Turn, arrived: queue.SimpleQueue[ev.Event | None]) -> Iterator[ev.Event]:
+def _iterate(turn: Turn, arrived: queue.SimpleQueue[ev.Event | None]) -> Iterator[ev.Event]:
     try:
         while (event := arrived.get()) is not None:
             yield event

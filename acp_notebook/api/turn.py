@@ -1,6 +1,6 @@
-"""Turn: one prompt and all that came of it, as the user scripts it.
+"""Turn: one prompt and everything that followed, for use in scripts.
 
-Reads from the session's transcript; changes nothing itself. Usable from any thread.
+Reads the session's transcript and changes nothing. Usable from any thread.
 """
 
 from __future__ import annotations
@@ -11,34 +11,33 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ..agent.conversation import Conversation
 from ..agent.loop import check_waiting
 from ..agent.turn_queue import TurnRun
-from ..core.records import Diff, TokenUsage
+from ..core.records import Diff, KernelRun, TokenUsage
 from ..core.snapshot import Item, Message, Plan, TerminalRun, ToolCall, TurnStart
 from ..errors import Timeout
-from ..frontend.display import display_turn, present
+from ..frontend.display import ShownSession, display_turn, present
 from ..frontend.rendering import Rendered
 from ..notebook import kernel
 from ..notebook.interrupts import Gate
 
 if TYPE_CHECKING:
     from .changes import ChangesTable
-    from .session import Session
 
 CHANGING_KINDS = frozenset({"edit", "delete", "move"})
-"""Kinds of tool calls whose locations are files that the agent changes."""
+"""Kinds of tool calls whose locations are changed files."""
 
 I = TypeVar("I", bound=Item)  # noqa: E741
 
 
 class Turn(Rendered):
-    """One prompt and its answer. It fills up while it runs; `wait()`, `await` and `done` tell its end."""
+    """One prompt and its response. It grows while it runs; `wait()` or `await` it, or check `done`."""
 
-    def __init__(self, session: Session, conversation: Conversation, run: TurnRun) -> None:
+    def __init__(self, session: ShownSession, conversation: Conversation, run: TurnRun) -> None:
         self._session = session
         self._conversation = conversation
         self._run = run
         self._shown_by: str | None = None
 
-    # ---- what came of it ------------------------------------------------------------------
+    # ---- results --------------------------------------------------------------------------
 
     @property
     def text(self) -> str:
@@ -47,6 +46,7 @@ class Turn(Rendered):
 
     @property
     def thoughts(self) -> str:
+        """The agent's thoughts."""
         return "".join(item.text for item in self._messages("thought"))
 
     @property
@@ -55,75 +55,81 @@ class Turn(Rendered):
 
     @property
     def plan(self) -> Plan | None:
-        """The newest plan."""
+        """The latest plan."""
         plans = self._of(Plan)
         return plans[-1] if plans else None
 
     @property
     def diffs(self) -> tuple[Diff, ...]:
-        """The changes that tool calls showed."""
+        """The diffs that tool calls reported."""
         return tuple(diff for call in self.tool_calls for diff in call.diffs)
 
     @property
     def terminals(self) -> tuple[TerminalRun, ...]:
-        """The commands that were run for the agent, with their output."""
+        """The commands that the agent ran, with their output."""
         return self._of(TerminalRun)
 
     @property
+    def runs(self) -> tuple[KernelRun, ...]:
+        """What the agent ran in the kernel: `code` or `cells`, `status`, `outputs`, `seconds`."""
+        blocks = (block for call in self.tool_calls for block in call.content)
+        return tuple(block for block in blocks if isinstance(block, KernelRun))
+
+    @property
     def files(self) -> tuple[str, ...]:
-        """The paths that the agent changed, as far as its tool calls say."""
+        """The paths that the agent changed, according to its tool calls."""
         return tuple(dict.fromkeys(_changed_paths(self.tool_calls)))
 
     @property
     def changes(self) -> ChangesTable:
-        """The files that the agent changed, through us or named by a tool call: a table, with diffs."""
+        """The files that the agent wrote through this client or named in a tool call: a table, with diffs."""
         from .changes import changes_of
 
         return changes_of(self._conversation, self._run.id)
 
     @property
     def also_changed(self) -> ChangesTable:
-        """The files that also changed during the turn: while a command ran, or by whatever else was at work.
+        """The other files that changed during the turn, for example while a command ran.
 
-        Nothing says that the agent changed them. `revert()` leaves them alone.
+        There is no evidence that the agent changed them, so `revert()` does not touch them.
         """
         from .changes import also_changed
 
         return also_changed(self._conversation, self._run.id)
 
     def revert(self, *, command: ToolCall | TerminalRun | str | None = None) -> ChangesTable:
-        """Take back what the agent changed, merged with what was changed since; raises acp.Conflict.
+        """Undo the agent's changes, merging later edits. Raises acp.Conflict if they cannot be merged.
 
-        With `command` (a tool call, a terminal, or the command line), take back what changed while that ran:
-        `also_changed.where(command=...)` lists it.
+        With `command` (a tool call, a terminal or the command line), undo what changed while that command
+        ran, as listed by `also_changed.where(command=...)`.
         """
-        return self._changed(command).revert()
+        return self._changes_of(command).revert()
 
     def redo(self, *, command: ToolCall | TerminalRun | str | None = None) -> ChangesTable:
-        """Do again what was taken back."""
-        return self._changed(command).redo()
+        """Reapply changes that were undone."""
+        return self._changes_of(command).redo()
 
-    def _changed(self, command: ToolCall | TerminalRun | str | None) -> ChangesTable:
+    def _changes_of(self, command: ToolCall | TerminalRun | str | None) -> ChangesTable:
         from .changes import during
 
         return self.changes if command is None else during(self._conversation, self._run.id, command)
 
     @property
     def usage(self) -> TokenUsage | None:
-        """The tokens of this turn, where the agent tells."""
+        """The tokens of this turn, if the agent reports them."""
         start = self._start
         return start.usage if start is not None else None
 
     @property
     def stop_reason(self) -> str | None:
-        """end_turn, cancelled, refusal, max_tokens, …; None while it runs, or if it failed."""
+        """end_turn, cancelled, refusal, max_tokens, …; None while the turn runs or if it failed."""
         if self._start is not None:
             return self._start.stop_reason
         return "cancelled" if self.done and self.error is None else None
 
     @property
     def limit(self) -> str | None:
-        """The limit that it went beyond and was stopped for, in words; None if it did not."""
+        """The limit that stopped the turn, in words; None if none did."""
         return self._run.limit
 
     @property
@@ -135,7 +141,7 @@ class Turn(Rendered):
 
     @property
     def error(self) -> Exception | None:
-        """What it failed with."""
+        """The error that the turn failed with; None if it did not."""
         with Gate():
             return self._run.done.result() if self.done else None
 
@@ -145,25 +151,25 @@ class Turn(Rendered):
         key = self._run.key
         if key is None:
             return ()
-        return self._conversation.read(lambda transcript: transcript.turn_items(key))
+        return self._conversation.state.read(lambda transcript: transcript.turn_items(key))
 
-    # ---- its end --------------------------------------------------------------------------
+    # ---- completion -----------------------------------------------------------------------
 
     @property
     def done(self) -> bool:
-        with Gate():  # a lock of the future's that an interrupt leaves taken would stop the loop thread
+        with Gate():  # an interrupt must not leave the future's lock held: the loop thread would block
             return self._run.done.done()
 
     def wait(self, timeout: float | None = None) -> Turn:
-        """Wait for the end and give the turn back; raises what it failed with, or acp.Timeout."""
+        """Wait for the end and return the turn. Raises the error that it failed with, or acp.Timeout."""
         if not self.done:
-            self._conversation.host.loop.check()
+            self._conversation.agent.loop.check()
             check_waiting()
         finish = self._present()
         try:
             error = kernel.wait(self._run.done, timeout)
         except TimeoutError:
-            raise Timeout(f"the turn is still running after {timeout:g} s; turn.cancel() ends it") from None
+            raise Timeout(f"the turn is still running after {timeout:g} s; turn.cancel() stops it") from None
         finally:
             finish()
         if error is not None:
@@ -171,15 +177,15 @@ class Turn(Rendered):
         return self
 
     def cancel(self) -> None:
-        """Ask the agent to stop. The turn ends soon, even if the agent does not listen."""
-        self._conversation.host.loop.post(self._conversation.cancel, self._run)
+        """Ask the agent to stop. The turn ends soon, even if the agent ignores the request."""
+        self._conversation.agent.loop.post(self._conversation.cancel, self._run)
 
     def __await__(self) -> Generator[Any, None, Turn]:
-        return self._awaited().__await__()
+        return self._wait_async().__await__()
 
-    async def _awaited(self) -> Turn:
+    async def _wait_async(self) -> Turn:
         if not self.done:
-            self._conversation.host.loop.check()
+            self._conversation.agent.loop.check()
         finish = self._present()
         try:
             error = await kernel.wait_async(self._run.done, on_interrupt=self.cancel)
@@ -190,15 +196,15 @@ class Turn(Rendered):
         return self
 
     def _present(self) -> Callable[[], None]:
-        """Show it below the cell that waits for it, unless it stands somewhere already.
+        """Display the turn below the cell that waits for it, unless it is displayed already.
 
-        Also if it has ended: what a cell shows must not depend on how fast the agent was.
+        Even if it has ended: the output of a cell must not depend on how fast the agent was.
         """
         if self._shown_by is not None:
             return lambda: None
         return present(self._session, self)
 
-    # ---- looks ----------------------------------------------------------------------------
+    # ---- display --------------------------------------------------------------------------
 
     def __repr__(self) -> str:
         calls = len(self.tool_calls)
@@ -210,24 +216,24 @@ class Turn(Rendered):
         return f"<Turn {' · '.join(filter(None, parts))}>"
 
     def _to_bundle(self) -> dict[str, Any]:
-        """What a notebook's file keeps of the turn, by MIME type."""
+        """The static output of the turn, by MIME type."""
         key = self._run.key
         if key is None:
             return {"text/plain": repr(self)}
-        return self._session._bundle(self._conversation.read(lambda it: it.turn_plain(key)))
+        return self._session._bundle(self._conversation.state.read(lambda it: it.turn_plain(key)))
 
     def _ipython_display_(self) -> None:
         display_turn(self._session, self)
 
-    def _shown(self) -> tuple[tuple[Item, ...], str | None]:
-        return self.items, self._conversation.cwd
+    def _items_to_render(self) -> tuple[tuple[Item, ...], str | None]:
+        return self.items, self._conversation.state.cwd
 
     @property
     def _start(self) -> TurnStart | None:
         key = self._run.key
         if key is None:
             return None
-        item = self._conversation.read(lambda transcript: transcript.item(key))
+        item = self._conversation.state.read(lambda transcript: transcript.item(key))
         return item if isinstance(item, TurnStart) else None
 
     def _messages(self, role: str) -> Iterable[Message]:

@@ -1,16 +1,17 @@
-"""Actions: what a permission request or a client request would do, described once.
+"""Actions: what a permission request or a client method would do, described once.
 
-Pure: files, folders and the environment come in as arguments. The card in the page, the static forms,
-`input()`, policies, grants, coverage and the audit all use these descriptions, so that what is shown is what
-is judged and what is done.
+Pure: files, folders and the environment are arguments. The card in the page, the static output, `input()`,
+policies, grants, coverage and the audit all use these descriptions: what is shown is what is judged and
+what is done.
 
 An allow covers the actions that its question described, each of them once:
 - a command: the same line, in the same folder, with the same environment;
-- a write: the same real path, and the text that was shown: the whole of it in place of the text that was
-  shown as the old one, or what the shown edits make of the file as it is now;
-- a notebook write: the same cells and the same metadata.
-An action that names a file without its content, or that we cannot read, covers nothing of ours: the agent
-has its answer, and when it asks us to act, we ask with the action in sight.
+- a write: the same real path, and the text that was shown: either the whole new text in place of the old
+  text that was shown, or the result of applying the shown edits to the file as it is now;
+- a notebook write: the same cells and the same metadata;
+- code in the kernel: the same code, or the same cells with the same sources.
+An action that names a file without its content, or that we cannot read, covers no client method: the agent
+gets its answer, and when it then requests the method, we ask again, showing the action.
 """
 
 from __future__ import annotations
@@ -19,29 +20,29 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+import msgspec
 from msgspec import Struct
 
-from .records import Json
+from .records import Json, Record, Tagged, build, by_tag, plain
 from .shell import Resolve, line_of, without_cd
 
 PATH_KINDS = ("read", "edit", "delete", "move")
 
 
-class Command(Struct, frozen=True):
-    """A command to run. `env` holds the variables that count (`judged_env`), sorted by name."""
+class Command(Tagged, frozen=True, tag="command"):
+    """A command to run. `env` holds the variables that matter (`judged_env`), sorted by name."""
 
     line: str
     cwd: str
     """The real path of the folder that it runs in."""
     env: tuple[tuple[str, str], ...] = ()
     elsewhere: bool = False
-    """It runs in another folder than the session's."""
-    type: ClassVar[str] = "command"
+    """It runs in a folder other than the session's."""
     kind: ClassVar[str] = "execute"
 
     @property
     def text(self) -> str:
-        """One line for people and the audit, environment included."""
+        """The line for people and the audit, environment included."""
         return " ".join((*(f"{name}={value}" for name, value in self.env), self.line))
 
 
@@ -53,21 +54,20 @@ class Edit(Struct, frozen=True):
     everywhere: bool = False
 
 
-class Write(Struct, frozen=True):
-    """A text to put into a file. `target` is the real path, where a link leads to another one than `path`."""
+class Write(Tagged, frozen=True, tag="write"):
+    """A text to write to a file. `target` is the real path, if it differs from `path`."""
 
     path: str
     target: str | None = None
     old_text: str | None = None
-    """The text that is there; None: there is no file."""
+    """The current text; None: there is no file."""
     new_text: str | None = None
-    """The text that would be there."""
+    """The text after the write."""
     edits: tuple[Edit, ...] = ()
-    """What makes the one out of the other, where the agent showed edits."""
+    """The edits that lead from one to the other, if the agent showed edits."""
     covers: bool = True
-    """False: what the agent shows does not fit the file, so that we ask again before we write."""
+    """False: what the agent shows does not match the file, so we ask again before we write."""
     note: str | None = None
-    type: ClassVar[str] = "write"
     kind: ClassVar[str] = "edit"
 
     @property
@@ -79,7 +79,7 @@ def _path_text(path: str, target: str | None) -> str:
     return path if target is None else f"{path} → {target}"
 
 
-class MetadataChange(Struct, frozen=True):
+class MetadataChange(Record, frozen=True):
     """One metadata entry that a notebook write changes: `where` is "notebook" or a cell."""
 
     where: str
@@ -88,8 +88,8 @@ class MetadataChange(Struct, frozen=True):
     after: str | None = None
 
 
-class NotebookWrite(Struct, frozen=True):
-    """What a write does to a notebook: its cells as scripts, before and after, and its metadata."""
+class NotebookWrite(Tagged, frozen=True, tag="notebook"):
+    """What a write changes in a notebook: its cells as scripts, before and after, and its metadata."""
 
     path: str
     target: str | None = None
@@ -97,7 +97,6 @@ class NotebookWrite(Struct, frozen=True):
     new_text: str | None = None
     metadata: tuple[MetadataChange, ...] = ()
     note: str | None = None
-    type: ClassVar[str] = "notebook"
     kind: ClassVar[str] = "edit"
 
     @property
@@ -105,8 +104,8 @@ class NotebookWrite(Struct, frozen=True):
         return _path_text(self.path, self.target)
 
 
-class FileAccess(Struct, frozen=True):
-    """A file that a call reads, edits, deletes or moves, where it shows no more than the path."""
+class FileAccess(Tagged, frozen=True, tag="file"):
+    """A file that a call reads, edits, deletes or moves, if it shows no more than the path."""
 
     kind: str
     path: str
@@ -121,9 +120,8 @@ class FileAccess(Struct, frozen=True):
         return _path_text(self.path, self.target)
 
 
-class Fetch(Struct, frozen=True):
+class Fetch(Tagged, frozen=True, tag="fetch"):
     url: str
-    type: ClassVar[str] = "fetch"
     kind: ClassVar[str] = "fetch"
 
     @property
@@ -131,38 +129,35 @@ class Fetch(Struct, frozen=True):
         return self.url
 
 
-class Other(Struct, frozen=True):
-    """A call that is none of the above, with its input as JSON text. `paths`: the real files it names."""
+class Other(Tagged, frozen=True, tag="other"):
+    """Any other call, with its input as JSON text. `paths`: the real paths of the files it names."""
 
     kind: str
     input: str | None = None
     paths: tuple[str, ...] = ()
-    type: ClassVar[str] = "other"
 
     @property
     def text(self) -> str:
         return ", ".join(self.paths)
 
 
-class Details(Struct, frozen=True):
-    """Input of a call beyond the actions that were read from it; none once its question is settled."""
+class Details(Tagged, frozen=True, tag="details"):
+    """The part of a call's input that no action shows; empty once its question is settled."""
 
     input: str = ""
-    type: ClassVar[str] = "details"
     kind: ClassVar[str] = ""
     text: ClassVar[str] = ""
 
 
-class McpCall(Struct, frozen=True):
-    """Which tool of which MCP server a call uses, beside the actions that its input describes.
+class McpCall(Tagged, frozen=True, tag="mcp"):
+    """Which tool of which MCP server a call uses, in addition to the actions that its input describes.
 
-    `sure`: the agent says so where it names its tools, not in a text that a model or a server words.
+    `sure`: it comes from where the agent names its tools, not from text that a model or a server wrote.
     """
 
     server: str
     tool: str
     sure: bool = False
-    type: ClassVar[str] = "mcp"
     kind: ClassVar[str] = ""
 
     @property
@@ -170,18 +165,56 @@ class McpCall(Struct, frozen=True):
         return f"{self.server}/{self.tool}"
 
 
-Action = Command | Write | NotebookWrite | FileAccess | Fetch | Other | Details | McpCall
+class RunCode(Tagged, frozen=True, tag="run_code"):
+    """Code to run in the notebook's kernel. `purpose`: the agent's own explanation."""
+
+    code: str
+    purpose: str = ""
+    kind: ClassVar[str] = "execute"
+
+    @property
+    def text(self) -> str:
+        return self.code
+
+
+class RunCells(Tagged, frozen=True, tag="run_cells"):
+    """Cells of the open notebook to run: their ids and sources."""
+
+    cells: tuple[tuple[str, str], ...]
+    kind: ClassVar[str] = "execute"
+
+    @property
+    def text(self) -> str:
+        return "\n\n".join(source for _, source in self.cells)
+
+
+class KernelCall(Tagged, frozen=True, tag="kernel"):
+    """A call of a kernel tool without effect: a read, or (`later`) one whose code the agent did not show,
+    so that the question follows when the code arrives."""
+
+    tool: str
+    later: bool = False
+    kind: ClassVar[str] = "read"
+    text: ClassVar[str] = ""
+    """The `McpCall` next to it names the tool."""
+
+
+KernelAction = RunCode | RunCells | KernelCall
+
+Action = Command | Write | NotebookWrite | FileAccess | Fetch | Other | Details | McpCall | KernelAction
 
 BESIDE = (Details, McpCall)
-"""What says more about a call, and is nothing that is done."""
+"""Details about a call that do nothing themselves."""
 
-_TYPES: dict[str, Any] = {
-    it.type: it for it in (Command, Write, NotebookWrite, Fetch, Other, Details, McpCall)
-}
+RUNS = (RunCode, RunCells)
+"""Code in the kernel."""
+
+_TYPES = by_tag(Action) | dict.fromkeys(PATH_KINDS, FileAccess)
+build(*_TYPES.values())
 
 
 def real_path(action: Action) -> str | None:
-    """The real path of the file; of a command, its folder."""
+    """The real path of the file, or the folder of a command."""
     match action:
         case Write() | NotebookWrite() | FileAccess():
             return action.target or action.path
@@ -198,52 +231,33 @@ def real_paths(action: Action) -> tuple[str, ...]:
 
 
 def target_of(actions: Sequence[Action]) -> str:
-    """What a question is about, as text for tables."""
+    """What a question is about, as one text for tables."""
     return ", ".join(filter(None, (action.text for action in actions)))
 
 
 # ---- as JSON ----------------------------------------------------------------------------------------
 
-_NOT_SHOWN = ("edits", "covers", "paths")
+NOT_SHOWN = frozenset({"edits", "covers", "paths"})
 
 
 def action_to_plain(action: Action) -> dict[str, Json]:
-    """For the page and the file."""
-    result: dict[str, Json] = {"type": action.type}
-    for name in action.__struct_fields__:
-        value = getattr(action, name)
-        if name in _NOT_SHOWN or value in (None, (), False):
-            continue
-        result[name] = [_plain_item(it) for it in value] if isinstance(value, tuple) else value
-    return result
-
-
-def _plain_item(item: Any) -> Json:
-    if isinstance(item, MetadataChange):
-        given = {name: getattr(item, name) for name in item.__struct_fields__}
-        return {name: value for name, value in given.items() if value is not None}
-    return list(item) if isinstance(item, tuple) else item
+    """The action as JSON, for the page and the notebook file."""
+    return {name: it for name, it in plain(action).items() if name not in NOT_SHOWN} | {"type": action.type}
 
 
 def action_from_plain(value: Mapping[str, Json]) -> Action:
-    """The inverse of `action_to_plain`, for reading back; a type that is not ours becomes `Other`."""
-    fields = {name: it for name, it in value.items() if name != "type"}
-    if value.get("type") in PATH_KINDS:
-        return FileAccess(**fields)
+    """The inverse of `action_to_plain`; an unknown type becomes `Other`."""
     cls = _TYPES.get(str(value.get("type")))
     if cls is None:
         return Other(str(value.get("type")))
-    if "env" in fields:
-        fields["env"] = tuple((str(name), str(it)) for name, it in fields["env"])
-    if "metadata" in fields:
-        fields["metadata"] = tuple(MetadataChange(**it) for it in fields["metadata"])
-    action: Action = cls(**fields)
+    action: Action = msgspec.convert({**value, "type": cls.__struct_config__.tag}, cls)
     return action
 
 
 def brief(action: dict[str, Json]) -> dict[str, Json]:
-    """What a settled question keeps: its tool call holds the texts."""
-    return {name: it for name, it in action.items() if name not in ("old_text", "new_text", "input")}
+    """The part that a settled question keeps: its tool call holds the texts."""
+    texts = ("old_text", "new_text", "input")
+    return {name: it for name, it in action.items() if name not in texts}
 
 
 # ---- commands ---------------------------------------------------------------------------------------
@@ -255,19 +269,19 @@ HARMLESS_NAMES = frozenset(
         *("GIT_TERMINAL_PROMPT", "DEBIAN_FRONTEND"),
     }
 )
-"""Variables that change how a command talks, never what it runs or which files it uses (and LC_*)."""
+"""Variables (and LC_*) that change how a command prints, but not what it runs or which files it uses."""
 
 HARMLESS_PAIRS = frozenset({("PAGER", "cat"), ("GIT_PAGER", "cat"), ("MANPAGER", "cat"), ("TZ", "UTC")})
-"""Values that are harmless where the variable itself is not: PAGER names a program."""
+"""Harmless values of variables that are not harmless in general: PAGER names a program."""
 
 _HARMLESS_VALUE = re.compile(r"[\w.@:+,=-]{0,64}", re.ASCII)
-"""No path and no command: LANG=/tmp/x loads files from there."""
+"""Excludes paths and commands: LANG=/tmp/x loads files from there."""
 
 
 def judged_env(
     env: Mapping[str, str], inherited: Mapping[str, str], harmless: Mapping[str, str]
 ) -> tuple[tuple[str, str], ...]:
-    """The variables that count: all that change something, but for the harmless ones.
+    """The variables that matter: those that change something, except harmless ones.
 
     `inherited`: what the command gets anyway. `harmless`: exact pairs that this agent always sends.
     """
@@ -293,9 +307,9 @@ def command(
     resolve: Resolve,
     spellings: Sequence[str] = (),
 ) -> Command | None:
-    """The command of a shell line, or of a program and its arguments; None if it cannot be one.
+    """The command for a shell line, or for a program and its arguments; None if it cannot be one.
 
-    `cwd` is real; `spellings` are other ways in which the agent may write it.
+    `cwd` is a real path; `spellings` are other ways in which the agent may write it.
     """
     line = words if isinstance(words, str) else line_of(words)
     if line is None or not line.strip() or "\0" in line:
@@ -307,9 +321,9 @@ def command(
 
 
 def is_covered_by(wanted: Action, allowed: Action) -> bool:
-    """Whether an allow for the one action is an allow for the other.
+    """Whether an allow for `allowed` is also an allow for `wanted`.
 
-    `wanted` is made of the client request and the file as it is now.
+    `wanted` is built from the client method's arguments and the file as it is now.
     """
     match wanted, allowed:
         case Command(), Command():
@@ -318,16 +332,20 @@ def is_covered_by(wanted: Action, allowed: Action) -> bool:
             return allowed.covers and real_path(wanted) == real_path(allowed) and _same_text(wanted, allowed)
         case NotebookWrite(), NotebookWrite():
             return real_path(wanted) == real_path(allowed) and _cells(wanted) == _cells(allowed)
+        case RunCode(), RunCode():
+            return wanted.code == allowed.code
+        case RunCells(), RunCells():
+            return wanted.cells == allowed.cells
     return False
 
 
 def _cells(action: NotebookWrite) -> tuple[Any, ...]:
-    # Too long to show: the note has its hash.
+    # A text too long to show is identified by the hash in the note.
     return action.old_text, action.new_text, action.metadata, action.note if action.new_text is None else None
 
 
 def _same_text(wanted: Write, allowed: Write) -> bool:
-    if wanted.new_text is None or allowed.new_text is None:  # too long to show: the note has its hash
+    if wanted.new_text is None or allowed.new_text is None:  # too long to show: the note has the hash
         return wanted.new_text == allowed.new_text and wanted.note is not None and wanted.note == allowed.note
     new = _lines(wanted.new_text)
     if allowed.edits:
@@ -338,7 +356,7 @@ def _same_text(wanted: Write, allowed: Write) -> bool:
 
 
 def applied(edits: Sequence[Edit], text: str | None) -> str | None:
-    """What the edits make of a text; None where they do not fit it in exactly one way."""
+    """Apply the edits to a text; None if one of them does not match exactly once (or `everywhere`)."""
     if text is None:
         return None
     text = _lines(text)
@@ -352,7 +370,7 @@ def applied(edits: Sequence[Edit], text: str | None) -> str | None:
 
 
 def _lines(text: str) -> str:
-    """Writes keep the line ends of the file, so they do not count."""
+    """Ignore the kind of line ends: a write keeps those of the file."""
     return text.replace("\r\n", "\n")
 
 
@@ -361,7 +379,7 @@ def _optional_lines(text: str | None) -> str | None:
 
 
 def consume(actions: Sequence[Action], wanted: Action) -> tuple[Action, ...] | None:
-    """What is left of the allowed actions after this one was done; None if none of them covers it."""
+    """The allowed actions that remain after this one was done; None if none of them covers it."""
     for at, action in enumerate(actions):
         if is_covered_by(wanted, action):
             return (*actions[:at], *actions[at + 1 :])

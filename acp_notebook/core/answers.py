@@ -1,7 +1,7 @@
-"""The answers to a permission question: by meaning, in a fixed order, with fixed keys.
+"""The answers to a permission question, in a fixed order and with fixed keys, by their meaning.
 
-Pure. Agents order and name their options as they like; a user's fingers learn one order. An option whose
-name does not plainly say what its kind does is labelled with what it does.
+Pure. Agents order and name their options as they like, but users learn one order by heart. An option whose
+name does not clearly say what its kind does gets a label that does.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from .records import Answer, Offer, Option
 
 REJECT = "acp:reject"
-"""The answer "reject" where the agent offers no option for it: it is told that the question was cancelled."""
+"""The answer "reject" if the agent offers no such option: the agent gets the outcome "cancelled"."""
 
 KEYS = {"allow_once": "1", "allow_session": "2", "allow_always": "3", "reject": "4"}
 
@@ -36,7 +36,7 @@ _LASTS = frozenset(
 def answers(
     options: Sequence[Option], offers: Sequence[Offer], agent: str = "", lasts: str | None = None
 ) -> tuple[Answer, ...]:
-    """What a question can be answered with. `lasts`: how long the agent itself remembers an "always"."""
+    """The possible answers to a question. `lasts`: how long the agent itself remembers an "always"."""
     once = _first(options, "allow_once")
     reject = _first(options, "reject_once") or _first(options, "reject_always")
     session = next((it for it in offers if it.scope == "session"), None)
@@ -49,12 +49,12 @@ def answers(
     ]
     given = [it for it in found if it is not None]
     others = [it for it in options if it not in (once, reject)]
-    rest = [_other(it, agent, lasts) for it in others]
+    rest = [_other(it, agent, lasts, session) for it in others]
     return _with_keys([*given, *rest])
 
 
 def _with_keys(found: Sequence[Answer]) -> tuple[Answer, ...]:
-    """Fixed keys by meaning; the agent's own "always" takes key 3 where we offer none."""
+    """Assign fixed keys by meaning; the agent's own "always" gets key 3 if we offer none."""
     taken: set[str] = set()
     keyed: list[Answer] = []
     free = iter("56789")
@@ -78,16 +78,18 @@ def _option(option: Option, meaning: str) -> Answer:
     return Answer(option.id, name, meaning, note=note)
 
 
-def _other(option: Option, agent: str, lasts: str | None) -> Answer:
+def _other(option: Option, agent: str, lasts: str | None, session: Offer | None) -> Answer:
+    """The agent will not ask again, so that its "always" is remembered here, too: it says as what."""
     name, note = label(option)
     if option.kind != "allow_always":
         return Answer(option.id, name, "other", note=note)
     remembers = f"{agent or 'the agent'} itself remembers this, {lasts or 'for as long as it decides'}"
-    return Answer(option.id, name, "agent_always", note="; ".join(filter(None, (note, remembers))))
+    here = None if session is None else f"here it counts as “{session.name}”"
+    return Answer(option.id, name, "agent_always", note="; ".join(filter(None, (note, remembers, here))))
 
 
 def label(option: Option) -> tuple[str, str | None]:
-    """The words on the button, and what the agent calls it where that is not what it does."""
+    """The button's text, and a note with the agent's name for the option if that is misleading."""
     meaning = _MEANINGS.get(option.kind)
     if meaning is None:
         return option.name, f"an option of the unknown kind {option.kind!r}: it does not allow anything here"
@@ -97,7 +99,7 @@ def label(option: Option) -> tuple[str, str | None]:
 
 
 def _says(name: str, kind: str) -> bool:
-    """Whether the name plainly says what the kind does."""
+    """Whether the name clearly says what the kind does."""
     if not name.isascii():
         return False
     words = set(re.findall(r"[a-z']+", name.lower().replace("don't ask", "").replace("do not ask", "")))

@@ -1,13 +1,13 @@
-"""Who changed a file during a turn: decided by evidence, since the kernel cannot see who writes.
+"""Decides who changed a file during a turn, by evidence: the kernel cannot see who writes.
 
-Pure: paths are resolved before they come here, times are nanoseconds of the clock that dates files.
+Pure: the caller resolves paths; times are nanoseconds of the file system's clock.
 
-- The agent: what a tool call names as its target (a diff, a location, a path in the raw input of a call that
-  is not a read). What is written through us is known exactly, and does not come here.
-- A command: what no call names, and was last changed (ctime) while that command ran. For a deleted path there
-  is no such time: it belongs to a command whose line names it.
-- Not listed: what Jupyter saved by itself, and the session state that an agent keeps in the folder.
-- Unknown: everything else. Nothing says that the agent did it.
+- The agent: files that a tool call names as its target (in a diff, a location, or the raw input of a call
+  that is not a read). Writes through client methods are known exactly, and are not decided here.
+- A command: files that no call names, last changed (ctime) while the command ran. A deleted file has no
+  ctime: it belongs to a command whose line names it.
+- Not listed: notebooks that Jupyter autosaved, and session state that an agent keeps in the folder.
+- Unknown: everything else. There is no evidence that the agent changed it.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ READS = frozenset({"read", "search", "fetch", "think", "switch_mode"})
 """Kinds of tool calls that change no file."""
 
 MAX_NAMES = 500
-"""Of one call: each is resolved on the disk, and an agent may send a hundred thousand."""
+"""Names per call: each is resolved on the disk, and an agent may send a hundred thousand."""
 
 TICK_NS = 20_000_000
-"""File systems date files by a clock that ticks every 4 to 10 ms: a file may look older than the command."""
+"""File systems use a clock that ticks every 4 to 10 ms: a file may look older than the command."""
 
 REPORT_NS = 1_000_000_000
-"""An agent may report a call a moment after it has begun with it."""
+"""An agent may report a call a moment after it started."""
 
 _SHELL = re.compile(r"(?:\S*/)?(?:ba|da|z)?sh -l?c")
 
@@ -47,37 +47,37 @@ Who = Literal["agent", "command", "unknown", "unlisted"]
 
 
 class Call(Struct, frozen=True):
-    """A tool call of the turn, as evidence. One that was rejected, or failed, is none."""
+    """A tool call of the turn, as evidence. Rejected and failed calls are not evidence."""
 
     key: str
     """The key of its item in the transcript."""
     named: frozenset[str] = frozenset()
-    """The real paths that it names as what it changes."""
+    """The real paths that it says it changes."""
     trees: frozenset[str] = frozenset()
-    """Folders that it deletes or moves, with all that is in them."""
+    """Folders that it deletes or moves, with their contents."""
     command: str | None = None
     """The command line, if it runs one."""
     words: tuple[str, ...] = ()
-    """The words of that line as real paths; they may hold wildcards."""
+    """The words of that line as real paths, possibly with wildcards."""
     root: str = "/"
-    """The session's folder: a word that means all of it names nothing in particular."""
+    """The session's folder: a word that names the whole folder is no evidence."""
     began: int | None = None
     ended: int | None = None
-    """None: it still runs."""
+    """None: it is still running."""
 
 
 class Difference(Struct, frozen=True):
-    """A path that differs between the checkpoints around the turn, and is no write through us."""
+    """A path that differs between the checkpoints around the turn, and was not written by a client method."""
 
     path: str
     moved_from: str | None = None
     deleted: bool = False
     changed_at: int | None = None
-    """The ctime of the file; of a deleted one, of the nearest folder that is still there."""
+    """The ctime of the file; for a deleted file, that of the nearest folder that still exists."""
     gone: str | None = None
-    """Of a deleted file: the topmost folder above it that is gone as well, else the file itself."""
+    """For a deleted file: the topmost folder above it that was deleted too, else the file itself."""
     writers: frozenset[str] = frozenset()
-    """Keys of calls that wrote it through us: what they name there is accounted for."""
+    """Keys of calls that wrote it with a client method: those writes are already accounted for."""
     saved: bool = False
     """Jupyter saved it: see `is_jupyter_save`."""
     during: str | None = None
@@ -89,7 +89,7 @@ class Difference(Struct, frozen=True):
 
 
 class Verdict(Struct, frozen=True):
-    """`call` is the key of the tool call, or of the command."""
+    """Who changed a file. `call` is the key of the tool call or the command."""
 
     who: Who
     call: str | None = None
@@ -101,11 +101,11 @@ UNKNOWN, UNLISTED = Verdict("unknown"), Verdict("unlisted")
 def attribute(
     differences: Iterable[Difference], calls: Sequence[Call], own_state: Collection[str] = ()
 ) -> list[Verdict]:
-    """Who made each difference. `own_state`: folders in which the agent keeps its sessions."""
-    return [_attributed(it, calls, own_state) for it in differences]
+    """Decide who made each difference. `own_state`: folders in which the agent keeps its sessions."""
+    return [_attribute_one(it, calls, own_state) for it in differences]
 
 
-def _attributed(change: Difference, calls: Sequence[Call], own_state: Collection[str]) -> Verdict:
+def _attribute_one(change: Difference, calls: Sequence[Call], own_state: Collection[str]) -> Verdict:
     if all(_is_below(path, own_state) for path in change.paths):
         return UNLISTED
     naming = [call for call in calls if _names(call, change)]
@@ -125,7 +125,7 @@ def _attributed(change: Difference, calls: Sequence[Call], own_state: Collection
 
 
 def _names(call: Call, change: Difference) -> bool:
-    """Whether it names every path of the change, and could have changed it then."""
+    """Whether the call names every path of the change, and started early enough to have made it."""
     if call.key in change.writers or not all(_is_named(call, path) for path in change.paths):
         return False
     too_early = (
@@ -142,14 +142,14 @@ def _is_named(call: Call, path: str) -> bool:
 
 
 def _ran_at(call: Call, change: Difference) -> bool:
-    """Whether the command ran when the file was last changed; of a deleted file only: not before it began."""
+    """Whether the command ran when the file last changed; for a deleted file, whether it had started."""
     if call.began is None or change.changed_at is None or change.changed_at < call.began - TICK_NS:
         return False
     return change.deleted or call.ended is None or change.changed_at <= call.ended
 
 
 def _has_word(call: Call, change: Difference) -> bool:
-    """Whether the command line names the file, or a folder that went with it."""
+    """Whether the command line names the file, or a folder that was deleted with it."""
     gone = change.gone
     return any(
         word in change.paths
@@ -160,7 +160,7 @@ def _has_word(call: Call, change: Difference) -> bool:
 
 
 def _went(call: Call, change: Difference, word: str, gone: str) -> bool:
-    """Whether a deleted file went with a folder that is named: that is gone, or was changed just then."""
+    """Whether a file was deleted with a folder that the line names: it is gone, or changed at that time."""
     if _is_below(word, [gone]):
         return True
     in_time = call.ended is None or (change.changed_at or 0) <= call.ended
@@ -168,7 +168,7 @@ def _went(call: Call, change: Difference, word: str, gone: str) -> bool:
 
 
 def _matches(path: str, word: str) -> bool:
-    """A wildcard does not reach into folders."""
+    """Whether the path matches a wildcard, which does not cross folders."""
     return "*" in word and path.count("/") == word.count("/") and fnmatch.fnmatchcase(path, word)
 
 
@@ -177,7 +177,7 @@ def _is_below(path: str, folders: Iterable[str]) -> bool:
 
 
 def is_jupyter_save(before: Version | None, after: Version | None) -> bool:
-    """Whether a notebook was only saved: no cell has another text, whatever became of its outputs."""
+    """Whether a notebook was only saved: no cell's source changed, whatever happened to its outputs."""
     found = cell_changes(before, after)
     return found is not None and all(
         it.kind == "changed" and it.old == it.new and it.old_type == it.new_type and not it.moved
@@ -189,7 +189,7 @@ def is_jupyter_save(before: Version | None, after: Version | None) -> bool:
 
 
 Resolve = Callable[[str], str]
-"""From a path as the agent writes it, relative or not, to the real one."""
+"""Converts a path as the agent writes it, relative or absolute, to the real path."""
 
 Span = tuple[int | None, int | None]
 """When a call or a terminal began and ended."""
@@ -198,8 +198,8 @@ Span = tuple[int | None, int | None]
 def calls_of(items: Sequence[object], resolve: Resolve, spans: Mapping[str, Span], root: str) -> list[Call]:
     """The tool calls and commands of a turn, as evidence.
 
-    `spans`: by the id of the call or the terminal. `root` is the session's folder: a call that names all of
-    it names nothing in particular.
+    `spans`: by the id of the call or the terminal. `root` is the session's folder: a call that names the
+    whole folder is no evidence.
     """
     terminals = {it.id: it for it in items if isinstance(it, TerminalRun)}
     found: list[Call] = []
@@ -223,13 +223,13 @@ def calls_of(items: Sequence[object], resolve: Resolve, spans: Mapping[str, Span
 
 
 def _real(path: str, resolve: Resolve) -> tuple[str, str]:
-    """Where a path leads, and, if it is a link itself, where that link is."""
+    """The real path, and, if the path is a link itself, the real path of the link."""
     folder, name = posixpath.split(path.rstrip("/"))
     return resolve(path), posixpath.join(resolve(folder or "."), name)
 
 
 def _joined(call: Call, other: Call) -> Call:
-    """A command with two calls: the agent's, and ours that asked about it. It ran when both say so."""
+    """Join the two calls of one command: the agent's, and ours for its question. The later start counts."""
     began = max((it for it in (call.began, other.began) if it is not None), default=None)
     return replace(call, command=other.command or call.command, words=other.words or call.words, began=began)
 
@@ -241,7 +241,7 @@ def _call(
     if tool.kind == "execute" or runs:
         ends = [ended, *(spans.get(run.id, (None, None))[1] for run in runs)]
         last = None if None in ends else max(it for it in ends if it is not None)
-        # What a command only mentions (its script, say) is not what it changes; a diff is.
+        # A path that a command only mentions, such as its script, is not a change; a diff is.
         named = frozenset(resolve(it.path) for it in tool.diffs[:MAX_NAMES] if it.path)
         return _command(tool.key, command_line(tool, runs), resolve, (began, last), root, named)
     if tool.status == "failed":
@@ -270,7 +270,7 @@ def _words(line: str) -> list[str]:
 
 
 def command_line(tool: ToolCall | TerminalRun, runs: Sequence[TerminalRun] = ()) -> str:
-    """What a call runs, as far as it says so."""
+    """The command line of a call, as far as it is known."""
     if isinstance(tool, TerminalRun):
         return _without_shell(tool.command)
     ran = next((run.command for run in runs if run.command), None)
@@ -278,7 +278,7 @@ def command_line(tool: ToolCall | TerminalRun, runs: Sequence[TerminalRun] = ())
 
 
 def _without_shell(line: str) -> str:
-    """The line of `sh -c LINE`, quoted or not."""
+    """Extract LINE from `sh -c LINE`, quoted or not."""
     shell, flag, rest = [*line.split(" ", 2), "", ""][:3]
     if not rest or not _SHELL.fullmatch(f"{shell} {flag}"):
         return line
@@ -290,10 +290,10 @@ def _without_shell(line: str) -> str:
 
 
 def allowed_by(tool: ToolCall, items: Iterable[object], path: str | None = None) -> str | None:
-    """Who allowed it, by the newest question about it; None: nobody was asked, or it was rejected.
+    """Who allowed the call, by the newest question about it; None if nobody was asked, or it was rejected.
 
-    `path`: a file that the agent changed by itself. An allow says nothing about files that its question did
-    not name; questions of older versions hold no actions, and count as they did.
+    `path`: a file that the agent changed without a client method. An allow does not extend to files that
+    its question did not name; questions from older versions have no actions, and allow every file.
     """
     asked = _newest_answer(tool, items)
     if asked is None or not _allows(asked):

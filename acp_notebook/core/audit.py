@@ -1,7 +1,7 @@
-"""The audit of a session: every request, every decision and who took it, every act and how it went.
+"""The audit of a session: every request, every decision and who made it, every action and its result.
 
-Pure: times come with the entries, files are `agent.audit_file`'s. Memory is bounded: the oldest entries
-go, and of a long text only its ends stay; what `append` returns is whole, for whoever writes it down.
+Pure: the caller provides the time, `agent.audit_file` writes the file. Memory is bounded: the oldest entries
+are dropped, and long texts are shortened in the middle. `append` returns the complete entry for the file.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from .tables import html_table, text_table
 from .visible import shown
 
 KEPT_ENTRIES = 10_000
-"""In memory. A day's work of an agent has some hundreds; only a flood comes here."""
+"""Entries in memory. A day's work has some hundreds; only a flood reaches this."""
 
 KEPT_CHARS = 4_000
-"""Of each text of an entry in memory: a script in a command may be megabytes."""
+"""Characters per text of an entry in memory: a script in a command may be megabytes."""
 
 SHOWN_ENTRIES = 60
-"""The last ones, where an audit is shown; the table itself has them all."""
+"""How many of the last entries are displayed; the table itself has them all."""
 
 HEAD = ("#", "time", "turn", "what", "kind", "target", "by", "outcome", "why")
 
@@ -48,7 +48,7 @@ class Entry(Struct, frozen=True, kw_only=True):
 
     @property
     def short_target(self) -> str:
-        """On one line, with everything in it visible."""
+        """The target on one line, with invisible characters made visible."""
         return shown(self.target)
 
 
@@ -58,7 +58,7 @@ def entry_to_plain(entry: Entry) -> dict[str, Any]:
 
 
 class AuditTable(Sequence[Entry]):
-    """Entries, oldest first. `dropped` are missing before the first."""
+    """A sequence of entries, oldest first. `dropped` entries before the first are missing."""
 
     def __init__(self, entries: Sequence[Entry] = (), dropped: int = 0) -> None:
         self._entries = list(entries)
@@ -72,7 +72,7 @@ class AuditTable(Sequence[Entry]):
         return len(self._entries)
 
     def __iter__(self) -> Iterator[Entry]:
-        return iter(tuple(self._entries))  # of this moment: the live one may grow meanwhile
+        return iter(tuple(self._entries))  # a copy: the live audit may grow during the iteration
 
     @overload
     def __getitem__(self, index: int) -> Entry: ...
@@ -84,11 +84,11 @@ class AuditTable(Sequence[Entry]):
         return self._entries[index]
 
     def where(self, **fields: Any) -> AuditTable:
-        """The entries with these values: `audit.where(kind="execute", by="user")`; also of `detail`."""
+        """The entries with these values, `detail` included: `audit.where(kind="execute", by="user")`."""
         return AuditTable([entry for entry in self if all(_has(entry, *it) for it in fields.items())])
 
     def to_dicts(self) -> list[dict[str, Any]]:
-        """For pandas.DataFrame and for JSON."""
+        """The entries as dictionaries, for pandas.DataFrame and JSON."""
         return [entry_to_plain(entry) for entry in self]
 
     def __repr__(self) -> str:
@@ -115,7 +115,7 @@ class AuditTable(Sequence[Entry]):
 
 
 class Audit(AuditTable):
-    """The live one: appended to on one thread, read from any."""
+    """The live audit of a session: one thread appends, any thread reads."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -156,7 +156,7 @@ class Audit(AuditTable):
         )
         self._entries.append(_kept(entry))
         if len(self._entries) > KEPT_ENTRIES:
-            # Many at once: one by one, each append would move the whole list.
+            # Many at once: otherwise each append would move the whole list.
             del self._entries[: KEPT_ENTRIES // 10]
         return entry
 
@@ -171,7 +171,7 @@ def _row(entry: Entry) -> tuple[str, ...]:
     why = ", ".join([*notes, *filter(None, [entry.reason])])
     return (
         str(entry.number),
-        entry.time[11:19],  # of the day: the entry itself has all of it
+        entry.time[11:19],  # the time of day; the entry has the date as well
         entry.turn or "",
         entry.what,
         entry.kind,

@@ -1,7 +1,7 @@
-"""What an agent changed in a file: as people see it, hunk by hunk, and what undoing a part of it leads to.
+"""What an agent changed in a file, hunk by hunk, and the result of undoing some hunks.
 
-Pure: two states of a file in, records out. Knows no disk, no turn and no page. Text is shown as text, but
-all that is computed is computed on bytes.
+Pure: takes two states of a file, returns records. Knows no disk, no turn and no page. Hunks are shown as
+text, but computed on bytes.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ from typing import Literal
 from msgspec import Struct
 
 from .line_diff import CONTEXT, Group, groups, merge, split, with_undone
+from .records import Record, written
 
 SHOWN_LINES = 1_500
-"""Of all hunks of one file: what a reader scrolls through; the file itself has the rest."""
+"""Lines of all hunks of one file: nobody scrolls through more."""
 
 SHOWN_CHARS = 200_000
-"""… and characters: a minified file is one line."""
+"""Characters of all hunks of one file: a minified file is one line."""
 
 COMPARED_BYTES = 4 * 2**20
 """A longer file is undone as a whole: nobody reads its diff."""
@@ -30,8 +31,8 @@ Action = Literal["created", "modified", "deleted", "moved", "mode", "link"]
 State = Literal["applied", "undone", "partly", "kept", "conflict"]
 
 
-class Hunk(Struct, frozen=True):
-    """A part of a change that can be undone by itself: some lines, or (`title`) a cell of a notebook."""
+class Hunk(Record, frozen=True):
+    """A part of a change that can be undone separately: some lines, or (with a `title`) a notebook cell."""
 
     id: str
     old_start: int
@@ -39,53 +40,53 @@ class Hunk(Struct, frozen=True):
     new_start: int
     new_count: int
     lines: tuple[str, ...]
-    """Each with its sign in front: "-", "+" or " "."""
-    undone: bool = False
+    """Each starts with "-", "+" or " "."""
+    undone: bool = written(False)
     title: str | None = None
     kept: bool | None = None
-    """The user has seen it, and it stays."""
+    """The user reviewed it and kept it."""
 
 
-class FileChange(Struct, frozen=True):
+class FileChange(Record, frozen=True):
     """One file that a turn changed."""
 
     id: str
     path: str
     action: str
-    """created, modified, deleted, moved, mode (its rights only), link (a symlink)."""
-    added: int = 0
-    removed: int = 0
-    hunks: tuple[Hunk, ...] = ()
-    state: str = "applied"
+    """created, modified, deleted, moved, mode (only its permissions), link (a symlink)."""
+    added: int = written(0)
+    removed: int = written(0)
+    hunks: tuple[Hunk, ...] = written(())
+    state: str = written("applied")
     """applied, undone, partly (some hunks are undone), kept, conflict."""
-    undoable: bool = True
-    via: str = "agent"
-    """client: the agent had us write it; agent: a tool call names it; command: it changed while one ran;
-    unknown: nothing says what changed it."""
+    undoable: bool = written(True)
+    via: str = written("agent")
+    """client: written by a client method; agent: a tool call names it; command: it changed while a command
+    ran; unknown: there is no evidence."""
     moved_from: str | None = None
     binary: bool | None = None
     notebook: bool | None = None
     why: str | None = None
     """Why it cannot be undone, or what the conflict is."""
     note: str | None = None
-    """What is not shown of it, and why."""
+    """What is not shown, and why."""
     tool: str | None = None
-    """The key of the tool call that did it, or of the command that ran then."""
+    """The key of the tool call that changed it, or of the command that ran at that time."""
     allowed_by: str | None = None
 
 
-class AlsoChanged(Struct, frozen=True):
-    """Files that also changed during a turn: no tool call names them."""
+class AlsoChanged(Record, frozen=True):
+    """Files that changed during a turn but that no tool call names."""
 
     files: tuple[FileChange, ...]
     command: str | None = None
-    """The command that ran when they changed; None: it is not known what changed them."""
+    """The command that ran when they changed; None if unknown."""
     tool: str | None = None
     """The key of that command's tool call."""
 
 
 class Version(Struct, frozen=True):
-    """A file at one moment: a plain file, or a symlink (then `data` is where it points)."""
+    """The state of a file at one time: a plain file, or a symlink (then `data` is its target)."""
 
     data: bytes
     mode: int = 0o644
@@ -93,8 +94,21 @@ class Version(Struct, frozen=True):
     link: bool = False
 
 
+class PathChange(Struct, frozen=True):
+    """A path that differs between two checkpoints. `why_not`: why it cannot be undone (unknown states)."""
+
+    path: str
+    before: Version | None = None
+    after: Version | None = None
+    why_not: str | None = None
+    action: str = "modified"
+    """Used if the states are unknown."""
+    during: str | None = None
+    """In a replay, the id of the command that the recording lists it under ("": none); None: not a replay."""
+
+
 class Shape(Struct, frozen=True):
-    """A change of a file, as far as its two states tell: what is shown of it."""
+    """How a change of a file is shown, derived from its two states."""
 
     action: str
     added: int = 0
@@ -120,7 +134,7 @@ def is_binary(data: bytes) -> bool:
 
 
 def line_groups(before: Version | None, after: Version | None) -> list[Group]:
-    """The hunks that can be undone one by one; none where a file can only be undone as a whole."""
+    """The hunks that can be undone separately; none if the file can only be undone as a whole."""
     if not _has_lines(before, after):
         return []
     return groups(split(data_of(before)), split(data_of(after)))
@@ -136,7 +150,7 @@ def data_of(version: Version | None) -> bytes:
 
 
 def shape(before: Version | None, after: Version | None, undone: frozenset[int] = frozenset()) -> Shape:
-    """What is shown of a change."""
+    """Describe a change for display."""
     action = action_of(before, after)
     sides = [it for it in (before, after) if it is not None]
     if any(it.link for it in sides):
@@ -157,7 +171,7 @@ def shape(before: Version | None, after: Version | None, undone: frozenset[int] 
 
 
 def too_long(hunks: Iterable[Hunk]) -> str | None:
-    """Says so, if they are."""
+    """The note to show instead of hunks that are too long, else None."""
     lines = sum(len(hunk.lines) for hunk in hunks)
     chars = sum(len(line) for hunk in hunks for line in hunk.lines)
     return f"too long to be shown: {lines:,} lines" if lines > SHOWN_LINES or chars > SHOWN_CHARS else None
@@ -211,7 +225,7 @@ def _size_note(before: Version | None, after: Version | None) -> str:
 
 
 def partly(before: Version | None, after: Version | None, undone: frozenset[int]) -> Version | None:
-    """The file with these hunks undone: none of them is `after`, all of them `before`."""
+    """The file with these hunks undone: `after` with none of them, `before` with all of them."""
     if not undone:
         return after
     found = line_groups(before, after)
@@ -222,17 +236,17 @@ def partly(before: Version | None, after: Version | None, undone: frozenset[int]
 
 
 ALIKE = 0.5
-"""Of the lines of two files: from here on, one that is gone and one that is new are one that was moved."""
+"""The share of common lines from which a deleted and a new file count as one file that was moved."""
 
 ALIKE_BYTES = 2**18
-"""A longer file is compared as a whole only."""
+"""A longer file counts as moved only if it is identical."""
 
 ALIKE_PAIRS = 400
-"""Of files that are compared line by line."""
+"""How many pairs of files are compared line by line."""
 
 
 def moves(gone: Mapping[str, Version], new: Mapping[str, Version]) -> dict[str, str]:
-    """Which of the new files was which of those that are gone: the same, else alike and of one kind."""
+    """Map new files to the deleted files they were moved from: identical, or similar and of the same type."""
     found: dict[str, str] = {}
     waiting: dict[tuple[bytes, bool], list[str]] = {}
     for path, version in gone.items():
@@ -270,7 +284,7 @@ def _alike(one: Version, other: Version) -> float:
 
 
 class Step(Struct, frozen=True):
-    """What is to be done with a file: `write` it (None: delete it), or nothing; or why neither can be."""
+    """What to do with a file: `write` it (None: delete it) if `needed`, or why there is a `conflict`."""
 
     write: Version | None = None
     needed: bool = False
@@ -278,7 +292,7 @@ class Step(Struct, frozen=True):
 
 
 def step(source: Version | None, target: Version | None, now: Version | None) -> Step:
-    """From one state to another, where somebody may have changed the file since: then it is merged."""
+    """How to bring a file from one state to another; if it changed in between, the changes are merged."""
     if now == target:
         return Step()
     if now == source:
@@ -303,12 +317,12 @@ def _conflict(source: Version | None, target: Version | None, now: Version | Non
 
 
 def lines_of_diff(change: FileChange) -> list[str]:
-    """A unified diff of it, from the first "@@" on."""
+    """The lines of a unified diff, from the first "@@" on."""
     return _lines_of_hunks(change.hunks)
 
 
 def unified_diff(old: str | None, new: str) -> list[str]:
-    """The lines of a diff from the first "@@" on; none if nothing changed. `old` is None for a new file."""
+    """The lines of a unified diff, from the first "@@" on. `old` is None for a new file."""
     before, after = (split(it.encode(errors="replace")) for it in (old or "", new))
     found = enumerate(groups(before, after))
     return _lines_of_hunks([_hunk(number, group, before, after, False) for number, group in found])

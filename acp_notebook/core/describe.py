@@ -1,7 +1,7 @@
-"""From a tool call or a client request to the actions that it describes.
+"""Derives actions from a tool call or a client method.
 
-Pure: what is on the disk comes in through `Look`, and notebook writes come in already planned. Reads every
-part of a call that can say what it does, and invents nothing: what cannot be read is shown as it came, and
+Pure: `Look` provides the state of files, and notebook writes are planned by the caller. It reads every part
+of a call that can say what the call does, and infers nothing: what cannot be read is shown as received, and
 covers nothing.
 """
 
@@ -12,9 +12,9 @@ import json
 import posixpath
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from msgspec import Struct
+from msgspec.structs import replace
 from msgspec.structs import replace as changed
 
 from .actions import (
@@ -32,6 +32,7 @@ from .actions import (
     command,
     judged_env,
 )
+from .kernel_tools.calls import arguments_of, described_call, kernel_call
 from .mcp_calls import NO_NAMING, Naming, mcp_call
 from .records import Diff, Json, Text
 from .shell import Resolve, line_of
@@ -52,7 +53,7 @@ PATH_NAMES = (
     *("notebook_path", "target_file", "paths", "files", "file_paths", "source", "destination"),
     *("old_path", "new_path"),
 )
-"""How raw inputs call the files they mean."""
+"""The names under which raw inputs give files."""
 
 CONTENT_NAMES = ("content", "contents", "new_content", "file_text", "newText", "new_text", "text")
 OLD_NAMES = ("old_string", "old_str", "oldText", "old_text", "oldString", "before")
@@ -61,30 +62,30 @@ ALL_NAMES = ("replace_all", "replaceAll")
 FOLDER_NAMES = ("cwd", "workdir", "working_directory", "directory")
 COMMAND_NAMES = ("command", "cmd")
 QUIET_NAMES = ("description", "timeout", "timeout_ms", "timeout_secs", "explanation")
-"""Input that says nothing about what is done."""
+"""Input that does not affect what is done."""
 
 NO_RAW_WRITE = frozenset({"read", "search", "think", "fetch", "switch_mode", "delete", "move", "execute"})
-"""Kinds whose raw input is not read as a write: `content` is something else there."""
+"""Kinds whose raw input is not read as a write: `content` means something else there."""
 
 MAX_PATHS = 200
-"""Files of one call: each is looked at on the disk, and an agent may send a hundred thousand."""
+"""Files per call: each is read from the disk, and an agent may send a hundred thousand."""
 
 SHOWN_CHARS = 1_000_000
-"""Characters of a text that a question shows; a longer one is named by its length and hash."""
+"""Characters of a text that a question shows; a longer text is identified by its length and hash."""
 
 NOT_TEXT = "Replaces a file that cannot be shown as text"
 DOES_NOT_FIT = "This does not match the file as it is now: you will be asked again before it is written."
 
 
 class FileState(Struct, frozen=True):
-    """A file as a write would find it. `target`: the real path, where it is another one than `path`."""
+    """A file before a write. `target`: the real path, if it differs from `path`."""
 
     path: str
     target: str | None = None
     text: str | None = None
     exists: bool = False
     note: str | None = None
-    """What to say where its present text is not known."""
+    """What to say if its current text is not known."""
 
     @property
     def real_path(self) -> str:
@@ -92,11 +93,12 @@ class FileState(Struct, frozen=True):
 
 
 Look = Callable[[str], FileState]
-"""What is at a path, named as the agent does; never raises."""
+"""Returns the file at a path as the agent writes it; never raises."""
 
 
 class CommandContext(Struct, frozen=True):
-    """Where commands run: the session's folder, real, and as the agent was given it; what they inherit."""
+    """Where commands run: the real path of the session's folder, the path the agent was `given`, and the
+    environment that commands inherit."""
 
     cwd: str
     given: str
@@ -107,9 +109,9 @@ class CommandContext(Struct, frozen=True):
 
 
 class Phrases(Struct, frozen=True):
-    """How an agent says in words what it does: patterns whose first group is the command line, or the folder.
+    """How an agent describes its calls in words: patterns whose first group is the command or the folder.
 
-    `input_in_text`: a call without a raw input has it as JSON in a text.
+    `input_in_text`: if a call has no raw input, one of its texts holds it as JSON.
     """
 
     title: str | None = None
@@ -128,7 +130,7 @@ NO_PHRASES = Phrases()
 def describe_command(
     words: str | Sequence[str], folder: str, env: Mapping[str, str], place: CommandContext
 ) -> Command | None:
-    """What `terminal/create` would run; None for what cannot be a command. `folder` is real."""
+    """What `terminal/create` would run; None if it cannot be a command. `folder` is a real path."""
     spellings = (place.given,) if folder == place.cwd else ()
     judged = judged_env(env, place.inherited, place.harmless)
     made = command(words, folder, judged, resolve=place.resolve, spellings=spellings)
@@ -136,7 +138,7 @@ def describe_command(
 
 
 def describe_write(state: FileState, new_text: str, edits: tuple[Edit, ...] = ()) -> Write:
-    """What putting this text into the file would do."""
+    """What writing this text to the file would do."""
     if max(len(new_text), len(state.text or "")) > SHOWN_CHARS:
         digest = hashlib.sha256(new_text.encode(errors="surrogatepass")).hexdigest()
         note = f"{len(new_text):,} characters, too many to show (SHA-256 {digest})"
@@ -155,8 +157,24 @@ def describe(
     notebooks: Mapping[str, NotebookWrite] = {},
     phrases: Phrases = NO_PHRASES,
 ) -> tuple[Action, ...]:
-    """The actions that a call describes; never empty. `notebooks`: planned writes, by the path as named."""
+    """The actions that a call describes, at least one. `notebooks`: planned writes, by the agent's path."""
     tool = with_input(tool, phrases)
+    kernel = kernel_call(tool, phrases.naming)
+    if kernel is not None and kernel.sure:
+        return kernel, described_call(kernel.tool, arguments_of(tool))
+    described = _described(tool, place, look, notebooks, phrases)
+    if kernel is not None and kernel.tool == "run_code":  # known by the title only: it may be something else
+        return *described, described_call(kernel.tool, arguments_of(tool))
+    return described
+
+
+def _described(
+    tool: ToolCall,
+    place: CommandContext,
+    look: Look,
+    notebooks: Mapping[str, NotebookWrite],
+    phrases: Phrases,
+) -> tuple[Action, ...]:
     raw = tool.raw_input if isinstance(tool.raw_input, Mapping) else {}
     claims = write_claims(tool)
     actions: list[Action] = []
@@ -175,13 +193,13 @@ def describe(
         states = []
     if tool.kind == "fetch" and isinstance(raw.get("url"), str):
         actions.append(Fetch(raw["url"]))
-    described = _with_the_rest(tool, raw, actions, tuple(dict.fromkeys(it.real_path for it in states)))
+    described = _with_unread_input(tool, raw, actions, tuple(dict.fromkeys(it.real_path for it in states)))
     mcp = mcp_call(tool, phrases.naming)
     return described if mcp is None else (mcp, *described)
 
 
 def with_input(tool: ToolCall, phrases: Phrases) -> ToolCall:
-    """The call, with its raw input where the agent sends that as JSON in a text."""
+    """The call, with the raw input that the agent sends as JSON in a text."""
     if not phrases.input_in_text or tool.raw_input:
         return tool
     for block in tool.content:
@@ -195,10 +213,10 @@ def with_input(tool: ToolCall, phrases: Phrases) -> ToolCall:
     return tool
 
 
-def _with_the_rest(
+def _with_unread_input(
     tool: ToolCall, raw: Mapping[str, Json], actions: list[Action], paths: tuple[str, ...]
 ) -> tuple[Action, ...]:
-    """What was read, and the input that was not."""
+    """Add the input that no action shows."""
     if not actions or len(path_names(tool)) > MAX_PATHS or (tool.kind == "execute" and not _runs(actions)):
         return (*actions, Other(tool.kind, _json(tool.raw_input), paths))
     rest = {name: value for name, value in raw.items() if not _is_shown(name, value, actions)}
@@ -206,7 +224,7 @@ def _with_the_rest(
 
 
 def _is_shown(name: str, value: Json, actions: Sequence[Action]) -> bool:
-    """Whether the actions say what this part of the input says."""
+    """Whether an action shows this part of the input."""
     if name in QUIET_NAMES or name in PATH_NAMES:
         return True
     if name in (*COMMAND_NAMES, *FOLDER_NAMES, "args", "env"):
@@ -242,7 +260,7 @@ def _json(value: Json) -> str | None:
 
 
 def mentions(tool: ToolCall, action: Action, place: CommandContext, phrases: Phrases = NO_PHRASES) -> bool:
-    """Whether a call says of itself that it does this: the question about it then stands on its card."""
+    """Whether a call says that it does this; the question about the action is then shown on its card."""
     tool = with_input(tool, phrases)
     raw = tool.raw_input if isinstance(tool.raw_input, Mapping) else {}
     if isinstance(action, Command):
@@ -265,7 +283,7 @@ def _absolute(path: str, place: CommandContext) -> str:
 
 
 def readable_command(raw_input: Json) -> str | None:
-    """The shell line that a call's input names, for its card; None where it names none, or not clearly."""
+    """The shell line in a call's input, for its card; None if there is none, or it is ambiguous."""
     raw = raw_input if isinstance(raw_input, Mapping) else {}
     words = _words(raw)
     line = words if isinstance(words, str) or words is None else line_of(words)
@@ -298,7 +316,7 @@ def _names_command(raw: Mapping[str, Json]) -> bool:
 
 
 def _words(raw: Mapping[str, Json]) -> str | tuple[str, ...] | None:
-    """The line, or program and arguments; None if there is none, or if two differ."""
+    """The line, or the program and its arguments; None if there is none, or if two fields disagree."""
     given = [raw[name] for name in COMMAND_NAMES if raw.get(name) not in (None, "", [])]
     if not given or any(it != given[0] for it in given):
         return None
@@ -315,7 +333,7 @@ def _is_env(env: Json) -> bool:
 
 
 def _is_editor(raw: Mapping[str, Json]) -> bool:
-    """An editor tool, whose "command" is the name of an operation: {"command": "write", "path": …}."""
+    """Whether it is an editor tool, whose "command" names an operation: {"command": "write", "path": …}."""
     has_path = any(isinstance(raw.get(name), str) for name in PATH_NAMES)
     texts = (*CONTENT_NAMES, *OLD_NAMES, *NEW_NAMES)
     return has_path and any(isinstance(raw.get(name), str) for name in texts)
@@ -333,7 +351,7 @@ def _in_phrases(tool: ToolCall, phrases: Phrases) -> str | None:
 
 
 class WriteClaim(Struct, frozen=True):
-    """What a call says it writes: the whole `text`, or `edits`."""
+    """What a call says that it writes: the whole `text`, or `edits`."""
 
     path: str
     text: str | None = None
@@ -341,7 +359,7 @@ class WriteClaim(Struct, frozen=True):
 
 
 def write_claims(tool: ToolCall) -> tuple[WriteClaim, ...]:
-    """One for each file whose new content the call shows; diffs first, else the raw input."""
+    """One claim for each file whose new content the call shows, from its diffs, else from its raw input."""
     raw = tool.raw_input if isinstance(tool.raw_input, Mapping) else {}
     everywhere = any(raw.get(name) is True for name in ALL_NAMES)
     claims: dict[str, WriteClaim] = {}
@@ -385,7 +403,7 @@ def _raw_edit(raw: Mapping[str, Json], everywhere: bool) -> Edit | None:
 
 
 def claimed_text(claim: WriteClaim, present: str | None, exists: bool) -> str | None:
-    """The text that the file would hold; None where the edits do not fit what is there."""
+    """The text that the file would hold; None if the edits do not match the current text."""
     if claim.text is not None:
         return claim.text
     [first, *more] = claim.edits
@@ -410,7 +428,7 @@ def _write(claim: WriteClaim, state: FileState) -> Write:
 
 
 def path_names(tool: ToolCall) -> list[str]:
-    """The files that a call names, by its diffs, its locations and its raw input."""
+    """The files that a call names in its diffs, its locations and its raw input."""
     shown = [diff.path for diff in tool.diffs] + [location.path for location in tool.locations]
     return list(dict.fromkeys(filter(None, (*shown, *raw_paths(tool.raw_input)))))
 
@@ -420,7 +438,7 @@ def raw_paths(raw_input: Json) -> Iterator[str]:
     raw = raw_input if isinstance(raw_input, Mapping) else {}
     for name in PATH_NAMES:
         yield from filter(None, _texts(raw.get(name)))
-    changes = raw.get("changes")  # of apply_patch: by path
+    changes = raw.get("changes")  # apply_patch: changes by path
     if isinstance(changes, Mapping):
         yield from (path for path in changes if isinstance(path, str) and path)
 

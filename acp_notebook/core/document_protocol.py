@@ -1,8 +1,8 @@
-"""The open document, as the kernel and a page speak of it: what is asked, answered, and can go wrong.
+"""The protocol between the kernel and a page about the open document: requests, answers and errors.
 
-Pure: no widget and no clock. A request names its page (`view`), itself (`rid`) and the moment, by the
-page's own clock, after which it must not be carried out any more (`until`); every change names by hash the
-text that it is based on. A page carries out no request twice: one that comes again gets the same answer.
+Pure: no widget and no clock. A request names its page (`view`), its id (`rid`) and a deadline by the page's
+own clock (`until`), after which the page must not execute it. Every change includes the hash of the text that
+it is based on. A page executes no request twice: a repeated one gets the same answer.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ import msgspec
 from msgspec import Struct
 
 from .ipynb import Operation
-from .records import Json
+from .records import Json, build
 
 State = Literal["open", "perhaps", "closed"]
-"""Whether a page has a file open. "perhaps": it cannot be proved now, so nobody writes behind its back."""
+"""Whether a page has a file open. "perhaps": it cannot be ruled out, so the file must not be written."""
 
 Refreshed = Literal["same", "reloaded", "unsaved"]
-"""What became of a tab whose file may have changed on disk; unsaved: it has edits, and was left alone."""
+"""The result of refreshing a tab whose file may have changed; unsaved: it has edits, and was left alone."""
 
 
 class Unreachable(Exception):
-    """No page answers now; what was asked may or may not have been done."""
+    """No page answers; the request may or may not have been executed."""
 
 
 class Stale(Exception):
-    """The document is not what the request was based on, or the request is too old; nothing was done."""
+    """The document has changed since, or the request is too old; nothing was done."""
 
 
 class Failed(Exception):
@@ -37,7 +37,7 @@ class Failed(Exception):
 
 
 class FileFacts(Struct, frozen=True):
-    """A file as the server tells of it."""
+    """A file as the server reports it."""
 
     last_modified: str
     size: int | None = None
@@ -46,7 +46,7 @@ class FileFacts(Struct, frozen=True):
 
 
 class Located(Struct, frozen=True):
-    """Where the document is: its path in the server's contents, and the file there as it is now."""
+    """Where the document is: its path in the server's contents API, and the file there now."""
 
     path: str
     dirty: bool = False
@@ -56,21 +56,30 @@ class Located(Struct, frozen=True):
 
 
 class Described(Struct, frozen=True):
-    """The document as it is in the page, what is not saved included."""
+    """The document as the page has it, including unsaved edits."""
 
     path: str
     dirty: bool
     notebook: dict[str, Any]
     active: str | None = None
-    """The id of the cell that the user is at."""
+    """The id of the active cell."""
 
 
 class Applied(Struct, frozen=True):
-    """What a page did beyond the operations themselves."""
+    """Side effects of the operations that a page applied."""
 
     unrendered: tuple[str, ...] = ()
-    """Markdown cells that would load something from elsewhere: left as they are written, until the user
-    runs them."""
+    """Markdown cells that were not rendered, because they would load something from another server; they
+    stay so until the user runs them."""
+
+
+class RanCell(Struct, frozen=True):
+    """A cell that a page executed."""
+
+    id: str
+    status: Literal["ok", "error", "skipped"]
+    execution_count: int | None = None
+    outputs: tuple[dict[str, Any], ...] = ()
 
 
 class OpenNotebooks(Protocol):
@@ -79,24 +88,25 @@ class OpenNotebooks(Protocol):
     async def state_of(self, path: str) -> State: ...
 
     async def read(self, path: str) -> dict[str, Json]:
-        """The notebook as it is in the page; raises Unreachable."""
+        """The notebook as the page has it; raises Unreachable."""
 
     async def apply(
         self, path: str, operations: Sequence[Operation], *, holds: str | None = None
     ) -> Applied | None:
-        """All of them or none; raises Stale, Failed, Unreachable.
+        """Apply all operations or none; raises Stale, Failed, Unreachable.
 
-        `holds`: the hash of a file whose changes these are; from then on the page counts it as known.
+        `holds`: the hash of the file that already contains these changes, so that the page treats that
+        file as known.
         """
 
     async def open_files(self) -> tuple[str, ...]:
-        """Those of which it is proved."""
+        """The files that are certainly open."""
 
     async def known(self, path: str) -> FileFacts | None:
         """The file as it was when its page last loaded or saved it; raises Failed, Unreachable."""
 
     async def refresh(self, path: str) -> Refreshed:
-        """The file may have changed on disk; raises Failed, Unreachable."""
+        """Reload the file if it changed on disk; raises Failed, Unreachable."""
 
 
 class _Error(Struct, frozen=True):
@@ -109,10 +119,13 @@ class _Answer(Struct, frozen=True):
     error: _Error | None = None
 
 
+build(_Answer)
+
+
 def read_answer(text: str) -> Any:
-    """What a page answered; raises Stale, Failed."""
+    """Parse a page's answer; raises Stale, Failed."""
     try:
-        # Not msgspec's: a document may hold half a surrogate pair, and is read all the same.
+        # Not msgspec's decoder: a document may contain a lone surrogate, which that refuses.
         answer = msgspec.convert(json.loads(text), _Answer)
     except (ValueError, RecursionError, msgspec.ValidationError) as error:
         raise Failed(f"the page's answer cannot be read ({error})") from None
@@ -123,14 +136,8 @@ def read_answer(text: str) -> Any:
 
 
 def converted(result: Any, kind: Any) -> Any:
-    """The result as that record; raises Failed."""
+    """Convert the result to that record; raises Failed."""
     try:
         return msgspec.convert(result, kind)
     except msgspec.ValidationError as error:
         raise Failed(f"the page's answer cannot be used ({error})") from None
-
-
-def plain(operation: Operation) -> dict[str, Any]:
-    """As it goes to the page."""
-    made: dict[str, Any] = msgspec.to_builtins(operation)
-    return {"op": operation.op, **made}

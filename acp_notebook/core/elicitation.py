@@ -1,6 +1,6 @@
-"""Elicitations: what an agent asks of the user beside permissions, who answers, and the answer.
+"""Elicitations: what an agent asks the user for, who answers, and the answer.
 
-Pure. A form is filled in (`forms`), an address is opened by the user's own hand; anything else is declined.
+Pure. The user fills in a form (`forms`) or opens an address; any other mode is declined.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ ACTIONS = ("accept", "decline", "cancel")
 WORDS = ("ask", "decline")
 
 _WEB = re.compile(r"https?://[^\s\x00-\x20\x7f-\x9f<>\"'`\\\u2028-\u202e\u2066-\u2069]+", re.IGNORECASE)
-"""No character that could end or hide a part of the address; as `export.links` has it."""
+"""Excludes characters that could end or hide a part of the address, like `export.links`."""
 
 NOBODY = "nobody can be asked here; pass elicitation=, a function, to connect() to answer"
 
 
 @dataclass(frozen=True, slots=True)
 class ElicitationRequest:
-    """What the agent asks: a form of `fields` to fill in, or an address (`url`) to open.
+    """What the agent asks for: a form of `fields` to fill in, or an address (`url`) to open.
 
-    A function of the user's returns a mapping from field names to values (for an address: an empty one),
-    or "decline", "cancel", "ask".
+    A function passed as `elicitation=` returns a mapping from field names to values (empty for an address),
+    or "decline", "cancel" or "ask".
     """
 
     message: str
@@ -42,7 +42,7 @@ class ElicitationRequest:
 
     @property
     def host(self) -> str | None:
-        """Where the address leads, in plain letters: other alphabets have look-alikes."""
+        """The host of the address, in ASCII: other alphabets have look-alikes."""
         return host_of(self.url) if self.url is not None else None
 
 
@@ -52,7 +52,7 @@ ElicitationPolicy = Literal["ask", "decline"] | ElicitationFunction
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How it was answered, by whom and why."""
+    """The answer to an elicitation, who gave it, and why."""
 
     action: Action
     by: str
@@ -61,7 +61,7 @@ class Outcome:
 
 
 def checked_policy(policy: Any) -> ElicitationPolicy:
-    """The policy, if it is one; raises ValueError with what it may be."""
+    """Return the policy if it is valid; raises ValueError that says what is."""
     if callable(policy) or (isinstance(policy, str) and policy in WORDS):
         result: ElicitationPolicy = policy
         return result
@@ -69,7 +69,7 @@ def checked_policy(policy: Any) -> ElicitationPolicy:
 
 
 def host_of(url: str) -> str | None:
-    """The host of a web address; None if it is no address that may be opened."""
+    """The host of a web address; None if the address must not be opened."""
     if _WEB.fullmatch(url) is None:
         return None
     try:
@@ -83,7 +83,7 @@ def host_of(url: str) -> str | None:
 
 
 def problem_of(request: ElicitationRequest) -> str | None:
-    """Why nobody is asked this at all."""
+    """Why the request is declined without asking anybody, or None."""
     if request.mode == "form":
         return None
     if request.mode != "url":
@@ -94,7 +94,7 @@ def problem_of(request: ElicitationRequest) -> str | None:
 
 
 def outcome_of(said: Any, request: ElicitationRequest) -> Outcome:
-    """What a function of the user's said, made into an answer; a misfit is a decline that says so."""
+    """Convert the result of a user's function to an answer; an invalid result declines, and says why."""
     if isinstance(said, str) and said in ("decline", "cancel"):
         return Outcome("cancel" if said == "cancel" else "decline", "policy")
     if request.mode == "url" and (said is True or said == "accept"):

@@ -1,7 +1,6 @@
-"""Events with the secrets taken out of them, also where a secret comes in several chunks.
+"""Removes secrets from events, even if a secret is split over several chunks.
 
-Pure: given a redactor and events in order. Ids, values that can be set, and other words that code goes by
-stay as they are.
+Pure. Ids, values that can be set, and other words with a meaning for code stay as they are.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from . import events as ev
-from .records import Text
+from .records import RunCell, Text
 from .redaction import Redactor, Stream
 
 _KEPT = frozenset(
@@ -20,21 +19,10 @@ _KEPT = frozenset(
     | {"answer", "by", "severity", "source", "scope", "mime_type", "data", "category", "sign_in"}
     | {"action", "mode"}
 )
-"""Fields by which things are found, set or told apart; pictures and sounds; and what was cleaned before."""
+"""Fields that code relies on, such as ids; images and audio; and fields that are already redacted."""
 
-
-_BESIDE = (
-    ev.UsageChanged,
-    ev.CommandsReplaced,
-    ev.ConfigReplaced,
-    ev.ModesReplaced,
-    ev.ModeChanged,
-    ev.InfoChanged,
-    ev.StatusChanged,
-    ev.SignInChanged,
-    ev.AgentKnown,
-)
-"""Events that stand beside the conversation: a message goes on after them."""
+_KEPT_OF_CELLS = _KEPT - {"source"}
+"""There it is the code of a cell."""
 
 
 class EventRedactor:
@@ -44,11 +32,11 @@ class EventRedactor:
         self._redactor = redactor
         self._message = Stream(redactor)
         self._last: ev.MessageChunk | None = None
-        """The chunk that the held text belongs to."""
+        """The chunk that the text held back belongs to."""
         self._terminals: dict[str, Stream] = {}
 
     def see(self, event: ev.Event) -> tuple[ev.Event, ...]:
-        """The events to apply for this one: none, while its text may be the beginning of a secret."""
+        """Return the events to apply for this one; none while its text may be the start of a secret."""
         if self._redactor.idle:
             return (event,)
         if isinstance(event, ev.MessageChunk) and isinstance(event.content, Text):
@@ -56,7 +44,7 @@ class EventRedactor:
         if isinstance(event, ev.TerminalOutput):
             text = self._terminals.setdefault(event.id, Stream(self._redactor)).feed(event.text)
             return (replace(event, text=text),) if text or event.dropped else ()
-        if isinstance(event, _BESIDE):
+        if event.is_aside:
             return (self._cleaned(event),)
         before = self._rest() + (self._terminal_rest(event) if isinstance(event, ev.TerminalChanged) else ())
         return (*before, self._cleaned(event))
@@ -81,10 +69,11 @@ class EventRedactor:
 
     def _cleaned(self, value: Any) -> Any:
         if isinstance(value, Struct):
+            kept = _KEPT_OF_CELLS if isinstance(value, RunCell) else _KEPT
             fields = {
                 name: self._cleaned(given)
                 for name in value.__struct_fields__
-                if name not in _KEPT and (given := getattr(value, name)) is not None
+                if name not in kept and (given := getattr(value, name)) is not None
             }
             return replace(value, **fields) if fields else value
         if isinstance(value, tuple):
@@ -93,7 +82,7 @@ class EventRedactor:
 
 
 def _stream(chunk: ev.MessageChunk) -> tuple[Any, ...]:
-    """What two chunks have in common whose texts become one."""
+    """Identifies the message of a chunk: texts of equal streams are joined."""
     return chunk.role, chunk.message_id, getattr(chunk.content, "annotations", None)
 
 

@@ -1,17 +1,17 @@
-"""Our vocabulary: everything that can happen in a session, as frozen, upsert-shaped events.
+"""Events: everything that can happen in a session, as frozen records.
 
-Knows no protocol and no state. `wire.v1` makes them of what the agent sends, `agent.conversation`
-adds what the client does; `Transcript.apply` is the only reader that acts on them.
+Knows no protocol and no state. `wire.v1` creates events from the agent's messages, `agent.conversation`
+adds the client's own; only `Transcript.apply` changes state in response.
 
-An update names the thing it is about by id and carries only what changes: a field that is UNSET is
-left as it was. `raw` is the message itself, kept where it had parts that we do not know.
+An update identifies its subject by id and carries only the fields that change: UNSET leaves a field
+as it was. `raw` is the original message, kept if it had parts that we do not know.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import Enum
-from typing import Any, Final, Literal
+from typing import Any, ClassVar, Final, Literal
 
 from msgspec import Struct
 
@@ -36,7 +36,7 @@ from .records import (
 
 
 class Unset(Enum):
-    """The type of UNSET: "this update does not speak of that field"."""
+    """The type of UNSET: the update does not include this field."""
 
     UNSET = "UNSET"
 
@@ -49,27 +49,44 @@ UNSET: Final = Unset.UNSET
 Role = Literal["user", "agent", "thought"]
 
 
-class TurnStarted(Struct, frozen=True):
-    """`id` is what the client calls the turn, from before it started."""
+class BaseEvent(Struct, frozen=True):
+    """The base of all events. Its flags are the only place where events are classified."""
+
+    is_history: ClassVar[bool] = False
+    """Part of the conversation: an agent repeats it when it loads the session."""
+    is_work: ClassVar[bool] = False
+    """Shows that the agent has started to work on the prompt."""
+    is_awaited: ClassVar[bool] = False
+    """A user is waiting for it: the page receives it immediately, not with the next batch."""
+    is_aside: ClassVar[bool] = False
+    """Not part of the conversation: it does not interrupt a message."""
+    concerns_calls: ClassVar[bool] = False
+    """Starts, changes or ends tool calls."""
+
+
+class TurnStarted(BaseEvent, frozen=True):
+    """A turn has started. `id` is the id that the client gave it beforehand."""
+
+    concerns_calls = True
 
     prompt: tuple[Content, ...]
     id: str | None = None
 
 
-class TurnCancelling(Struct, frozen=True):
-    """A cancel was sent: unfinished tool calls count as cancelled, updates are still taken."""
+class TurnCancelling(BaseEvent, frozen=True):
+    """A cancel was sent: unfinished tool calls count as cancelled; updates are still accepted."""
 
 
-class TurnLimited(Struct, frozen=True):
-    """The turn went beyond a limit of the user's, and is cancelled for that."""
+class TurnLimited(BaseEvent, frozen=True):
+    """The turn exceeded one of the user's limits and is being cancelled."""
 
     reason: str
 
 
-class RateLimited(Struct, frozen=True):
-    """The agent met a rate limit. `until`: when it may be tried again, in seconds since 1970.
+class RateLimited(BaseEvent, frozen=True):
+    """The agent hit a rate limit. `until`: when a retry is possible, in seconds since 1970.
 
-    `attempt` of `of`: it is sent again then; 0: it is not.
+    `attempt` of `of` retries will follow; `attempt` 0 means that there is no retry.
     """
 
     reason: str
@@ -79,11 +96,14 @@ class RateLimited(Struct, frozen=True):
     of: int = 0
 
 
-class RateLimitOver(Struct, frozen=True):
-    """The wait for a rate limit has ended, and the turn continues."""
+class RateLimitOver(BaseEvent, frozen=True):
+    """The wait for a rate limit is over, and the turn continues."""
 
 
-class TurnEnded(Struct, frozen=True):
+class TurnEnded(BaseEvent, frozen=True):
+    is_awaited = True
+    concerns_calls = True
+
     status: Literal["done", "failed", "abandoned"]
     stop_reason: str | None = None
     error: str | None = None
@@ -91,15 +111,22 @@ class TurnEnded(Struct, frozen=True):
     raw: Json = None
 
 
-class MessageChunk(Struct, frozen=True):
+class MessageChunk(BaseEvent, frozen=True):
+    is_history = True
+    is_work = True
+
     role: Role
     content: Content
     message_id: str | None = None
     raw: Json = None
 
 
-class ToolChanged(Struct, frozen=True):
-    """A tool call, new or changed. `created`: the agent announced a call, rather than updated one."""
+class ToolChanged(BaseEvent, frozen=True):
+    """A new or changed tool call. `created`: the agent announced a call rather than updating one."""
+
+    is_history = True
+    is_work = True
+    concerns_calls = True
 
     id: str
     title: str | Unset = UNSET
@@ -112,15 +139,18 @@ class ToolChanged(Struct, frozen=True):
     name: str | Unset = UNSET
     meta: Any = UNSET
     unprompted: bool | Unset = UNSET
-    """The agent did it, or asked us to do it, without asking the user before."""
+    """The agent did it, or asked us to do it, without asking the user first."""
     created: bool = False
     asked: bool = False
-    """It comes with a permission question."""
+    """It comes with a permission request."""
     raw: Json = None
 
 
-class PlanReplaced(Struct, frozen=True):
-    """The plan, whole: `entries`, or prose in `text` (markdown), or a file in `uri`."""
+class PlanReplaced(BaseEvent, frozen=True):
+    """The complete plan: `entries`, or markdown in `text`, or a file in `uri`."""
+
+    is_history = True
+    is_work = True
 
     entries: tuple[PlanEntry, ...] = ()
     id: str | None = None
@@ -129,16 +159,22 @@ class PlanReplaced(Struct, frozen=True):
     raw: Json = None
 
 
-class PlanRemoved(Struct, frozen=True):
+class PlanRemoved(BaseEvent, frozen=True):
+    is_history = True
+    is_work = True
+
     id: str
     raw: Json = None
 
 
-class QuestionAsked(Struct, frozen=True):
-    """A permission question about a tool call. `offers`: what we add, so that it need not be asked again.
+class QuestionAsked(BaseEvent, frozen=True):
+    """A permission question about a tool call.
 
-    `actions` is what an allow covers, `answers` what the question can be answered with.
+    `offers`: answers that we add, so that the user need not be asked again. `actions`: what an allow
+    covers. `answers`: all possible answers.
     """
+
+    is_awaited = True
 
     id: str
     tool_id: str
@@ -149,8 +185,13 @@ class QuestionAsked(Struct, frozen=True):
     answers: tuple[Answer, ...] = ()
 
 
-class QuestionSettled(Struct, frozen=True):
-    """`answer` is the chosen option's id; None: cancelled or withdrawn. `by` says who decided."""
+class QuestionSettled(BaseEvent, frozen=True):
+    """A question was answered (`answer` is the option's id), or cancelled or withdrawn (None).
+
+    `by` says who decided.
+    """
+
+    is_awaited = True
 
     id: str
     answer: str | None
@@ -158,11 +199,13 @@ class QuestionSettled(Struct, frozen=True):
     reason: str | None = None
 
 
-class ElicitationOpened(Struct, frozen=True):
-    """The agent asks for a form to be filled in, or an address to be opened.
+class ElicitationOpened(BaseEvent, frozen=True):
+    """The agent asks the user to fill in a form or to open an address.
 
-    `problem`: why it can only be declined.
+    `problem`: why the user can only decline.
     """
+
+    is_awaited = True
 
     id: str
     mode: str
@@ -177,8 +220,10 @@ class ElicitationOpened(Struct, frozen=True):
     raw: Json = None
 
 
-class ElicitationSettled(Struct, frozen=True):
-    """`values`: what was filled in, without secrets. `by` says who decided."""
+class ElicitationSettled(BaseEvent, frozen=True):
+    """An elicitation was answered. `values`: what the user filled in, without secrets. `by`: who decided."""
+
+    is_awaited = True
 
     id: str
     action: str
@@ -187,14 +232,14 @@ class ElicitationSettled(Struct, frozen=True):
     values: Mapping[str, Json] | None = None
 
 
-class ElicitationCompleted(Struct, frozen=True):
-    """What the user went to an address for is done."""
+class ElicitationCompleted(BaseEvent, frozen=True):
+    """The user has finished what the address was opened for."""
 
     id: str
 
 
-class TerminalChanged(Struct, frozen=True):
-    """A command that we run for the agent, new or changed."""
+class TerminalChanged(BaseEvent, frozen=True):
+    """A new or changed command that we run for the agent."""
 
     id: str
     command: str | Unset = UNSET
@@ -206,9 +251,11 @@ class TerminalChanged(Struct, frozen=True):
     released: bool | Unset = UNSET
 
 
-class TerminalOutput(Struct, frozen=True):
-    """More output; `dropped` characters of it were left out just before this text. `whole`: it is all of the
-    output, in place of what came before."""
+class TerminalOutput(BaseEvent, frozen=True):
+    """More output of a command; `dropped` characters were left out just before this text.
+
+    `whole`: the text replaces all output so far.
+    """
 
     id: str
     text: str
@@ -216,8 +263,10 @@ class TerminalOutput(Struct, frozen=True):
     whole: bool = False
 
 
-class NoticeGiven(Struct, frozen=True):
-    """Something to tell the user. `source` is "agent", or "client" where we speak ourselves."""
+class NoticeGiven(BaseEvent, frozen=True):
+    """A notice for the user. `source` is "agent", or "client" for our own notices."""
+
+    is_history = True
 
     severity: str
     title: str
@@ -226,7 +275,10 @@ class NoticeGiven(Struct, frozen=True):
     raw: Json = None
 
 
-class CompactionChanged(Struct, frozen=True):
+class CompactionChanged(BaseEvent, frozen=True):
+    is_history = True
+    is_work = True
+
     id: str
     status: str
     summary: tuple[Content, ...] | Unset = UNSET
@@ -234,89 +286,121 @@ class CompactionChanged(Struct, frozen=True):
     raw: Json = None
 
 
-class CompactionChunk(Struct, frozen=True):
+class CompactionChunk(BaseEvent, frozen=True):
+    is_history = True
+    is_work = True
+
     id: str
     content: Content
     raw: Json = None
 
 
-class ChangesReplaced(Struct, frozen=True):
-    """The files that a turn changed, whole; `turn` is the key of its item. It may come long after its end."""
+class ChangesReplaced(BaseEvent, frozen=True):
+    """All files that a turn changed; `turn` is the key of its item. May come long after the turn's end."""
 
     turn: str
     files: tuple[FileChange, ...] = ()
     notes: tuple[str, ...] = ()
-    """What is not covered, in plain words."""
+    """What is not covered, in words for the user."""
     also: tuple[AlsoChanged, ...] = ()
 
 
-class CommandsReplaced(Struct, frozen=True):
+class CommandsReplaced(BaseEvent, frozen=True):
+    is_aside = True
+
     commands: tuple[Command, ...]
     raw: Json = None
 
 
-class ModesReplaced(Struct, frozen=True):
+class ModesReplaced(BaseEvent, frozen=True):
+    is_aside = True
+
     modes: tuple[Mode, ...]
     current: str | None
     raw: Json = None
 
 
-class ModeChanged(Struct, frozen=True):
+class ModeChanged(BaseEvent, frozen=True):
+    is_aside = True
+
     id: str
     raw: Json = None
 
 
-class ConfigReplaced(Struct, frozen=True):
+class KernelToolsSwitched(BaseEvent, frozen=True):
+    """The agent can use the kernel's tools from now on, or no longer."""
+
+    is_aside = True
+
+    on: bool
+
+
+class ConfigReplaced(BaseEvent, frozen=True):
+    is_aside = True
+
     options: tuple[ConfigOption, ...]
     raw: Json = None
 
 
-class InfoChanged(Struct, frozen=True):
-    """The session's own description; None clears a field, UNSET leaves it."""
+class InfoChanged(BaseEvent, frozen=True):
+    """The session's title and date; None clears a field, UNSET leaves it."""
+
+    is_aside = True
 
     title: str | Unset | None = UNSET
     updated_at: str | Unset | None = UNSET
     raw: Json = None
 
 
-class UsageChanged(Struct, frozen=True):
+class UsageChanged(BaseEvent, frozen=True):
+    is_aside = True
+
     usage: Usage
     raw: Json = None
 
 
-class StatusChanged(Struct, frozen=True):
-    """The state of the session itself: starting, signed_out, idle, working, stuck, restarting, lost, dead or
-    closed."""
+class StatusChanged(BaseEvent, frozen=True):
+    """The session's status: starting, signed_out, idle, working, stuck, restarting, lost, dead or closed."""
+
+    is_awaited = True
+    is_aside = True
 
     status: str
     detail: str | None = None
     ways: tuple[str, ...] = ()
-    """What leads on where it is lost: "load", "new"."""
+    """How to continue a lost session: "load", "new"."""
 
 
-class SignInChanged(Struct, frozen=True):
-    """The agent wants a sign-in, or (None) no longer does."""
+class SignInChanged(BaseEvent, frozen=True):
+    """The agent requires a sign-in, or (None) no longer does."""
+
+    is_awaited = True
+    is_aside = True
 
     sign_in: SignIn | None
 
 
-class AgentKnown(Struct, frozen=True):
-    """Who answers, where it works, and what it offers beyond the conversation itself."""
+class AgentKnown(BaseEvent, frozen=True):
+    """The agent's name and version, its working directory, and what it offers besides prompting."""
+
+    is_aside = True
 
     name: str
     title: str | None = None
     version: str | None = None
     cwd: str | None = None
     offers: tuple[str, ...] = ()
-    """Of list, load, resume, fork, delete, logout."""
+    """Some of list, load, resume, fork, delete, logout."""
 
 
-class HistoryCleared(Struct, frozen=True):
-    """The agent is about to tell the history anew; what was told before gives way to it."""
+class HistoryCleared(BaseEvent, frozen=True):
+    """The agent is about to replay the history: discard the transcript so far."""
 
 
-class UnknownReceived(Struct, frozen=True):
-    """A message that we do not know: kept, and shown plainly. `what` is a short name for it."""
+class UnknownReceived(BaseEvent, frozen=True):
+    """A message that we do not know: kept, and shown as it is. `what` is a short name for it."""
+
+    is_history = True
 
     what: str
     raw: Json
@@ -347,6 +431,7 @@ Event = (
     | CommandsReplaced
     | ModesReplaced
     | ModeChanged
+    | KernelToolsSwitched
     | ConfigReplaced
     | InfoChanged
     | UsageChanged

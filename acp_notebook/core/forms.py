@@ -1,7 +1,7 @@
-"""Forms: what an agent asks the user to fill in, and whether an answer fits.
+"""Forms that an agent asks the user to fill in, and the validation of the answers.
 
-Pure; knows neither the protocol's names nor who answers. The kernel's word counts, for a page and for a
-function of the user's alike; a page only says the simple things sooner.
+Pure; knows neither the protocol's names nor who answers. The kernel validates the answers of a page and of a
+user's function alike; a page only reports simple errors sooner.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from typing import Any
 
 from msgspec import Struct
 
-from .records import Choice, Json
+from .records import Choice, Json, Record, written
 
 KINDS = ("string", "number", "integer", "boolean", "select", "multiselect")
-"""What can be filled in; "unknown" is a type that we do not know: shown plainly, never taken for another."""
+"""The types that can be filled in; a field of any other type is "unknown", and shown as received."""
 
 MOST_FIELDS = 200
-"""Of a form that is shown: nobody fills in more, and a page stays quick."""
+"""Fields of a form: nobody fills in more, and the page stays fast."""
 
 MOST_CHOICES = 2_000
-"""Of all fields together."""
+"""Choices of all fields together."""
 
 MOST_CHARS = 100_000
-"""Of a text that is filled in."""
+"""Characters of a text that the user fills in."""
 
 HIDDEN = "••••"
-"""Stands for a secret wherever an answer is kept."""
+"""Replaces a secret wherever an answer is kept."""
 
 INT64 = 2**63
 
@@ -41,25 +41,25 @@ _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s]+")
 _EMAIL = re.compile(r"[^@\s]+@[^@\s]+")
 
 
-class Field(Struct, frozen=True):
-    """Something to fill in. `least` and `most` bound a number, the length of a text, the count of choices."""
+class Field(Record, frozen=True):
+    """A field of a form. `least` and `most` bound a number, the length of a text, or the count of choices."""
 
     name: str
     type: str
     title: str | None = None
     description: str | None = None
-    required: bool = False
+    required: bool = written(False)
     default: Json = None
-    choices: tuple[Choice, ...] = ()
+    choices: tuple[Choice, ...] = written(())
     format: str | None = None
     pattern: str | None = None
-    """Shown, and left to the agent to check: Python's `re` can be made to run for hours."""
+    """Shown, but only the agent checks it: a malicious pattern can keep Python's `re` busy for hours."""
     least: float | None = None
     most: float | None = None
-    secret: bool = False
-    """Not to be kept, nor shown while it is typed."""
+    secret: bool = written(False)
+    """Neither kept, nor shown while the user types it."""
     raw: Json = None
-    """What it is, where its type is unknown."""
+    """The field as received, if its type is unknown."""
 
     @property
     def label(self) -> str:
@@ -75,13 +75,13 @@ class Form(Struct, frozen=True):
 
 
 class Misfit(ValueError):
-    """A value that does not fit its field; says why."""
+    """The value does not fit its field; the message says why."""
 
 
 def checked(fields: Sequence[Field], values: Mapping[str, Any]) -> tuple[dict[str, Json], dict[str, str]]:
-    """The values as they are sent, and what is wrong with each that does not fit, by field.
+    """The values to send, and the errors by field.
 
-    A field that is left out takes its default, if it has one; None leaves it out for good.
+    A missing field gets its default, if it has one; None leaves the field out.
     """
     found: dict[str, Json] = {}
     wrong = {str(name): "the form has no such field" for name in values if name not in _names(fields)}
@@ -91,7 +91,7 @@ def checked(fields: Sequence[Field], values: Mapping[str, Any]) -> tuple[dict[st
             if value is not None:
                 found[field.name] = fitting(field, value)
             elif field.required:
-                raise Misfit("this is needed")
+                raise Misfit("this field is required")
         except Misfit as misfit:
             wrong[field.name] = str(misfit)
     return found, wrong
@@ -102,19 +102,19 @@ def _names(fields: Sequence[Field]) -> set[str]:
 
 
 def kept(fields: Sequence[Field], values: Mapping[str, Json]) -> dict[str, Json]:
-    """The values as a transcript keeps them: secrets are hidden."""
+    """The values for the transcript: secrets are hidden."""
     secret = {field.name for field in fields if field.secret}
     return {name: HIDDEN if name in secret else value for name, value in values.items()}
 
 
 def unanswerable(fields: Sequence[Field]) -> str | None:
-    """Why a form cannot be filled in by hand."""
+    """Why a user cannot fill in the form, or None."""
     needed = [field for field in fields if field.type not in KINDS and field.required]
     return f"this client cannot fill in “{needed[0].label}”, which is needed" if needed else None
 
 
 def fitting(field: Field, value: Any) -> Json:
-    """The value as it is sent; raises Misfit."""
+    """The value to send; raises Misfit."""
     match field.type:
         case "string":
             return _text(field, value)
@@ -186,7 +186,7 @@ def _number(field: Field, value: Any) -> int | float:
         raise Misfit(f"it must be {what}")
     number = int(number) if whole else number
     if isinstance(number, int) and not -INT64 <= number < INT64:
-        raise Misfit("it is too big a number")
+        raise Misfit("the number is too large")
     if field.least is not None and number < field.least:
         raise Misfit(f"at least {_plain(field.least)}")
     if field.most is not None and number > field.most:
@@ -195,7 +195,7 @@ def _number(field: Field, value: Any) -> int | float:
 
 
 def _index(value: Any) -> int | float:
-    """Also of numbers that are not Python's own."""
+    """Convert a number of any type, such as NumPy's, to a Python number."""
     try:
         return operator.index(value)
     except TypeError:

@@ -1,12 +1,14 @@
-"""Grants: what the user has allowed beyond one action, and which actions a grant reaches.
+"""Grants: what the user has allowed beyond one action, and which actions a grant covers.
 
-Pure: ids, times and files are others' business (`agent.permissions`). Whatever is in doubt is not
-reached, and then the user is asked:
-- a command is reached by the same line in the same folder with the same environment only; there are no
-  prefixes of commands;
-- a path is reached by its folder on whole components, and only if it comes resolved;
-- a folder's grant stops before what decides over other programs (`GUARDED`); a file's own does not;
-- deleting and moving are reached only where their path was named.
+Pure: `agent.permissions` provides ids, times and files. In doubt a grant does not cover an action, and the
+user is asked:
+- a command is covered only with the same line, folder and environment; a grant for a prefix of a command
+  does not exist;
+- a path is covered by a folder above it, by whole components, and only if it is resolved;
+- a folder's grant excludes files that control other programs (`GUARDED`); a grant for the file itself
+  does not;
+- deleting and moving are covered only for a path that the grant names;
+- code in the kernel is covered by a grant for all code, which ends with the session.
 """
 
 from __future__ import annotations
@@ -18,16 +20,19 @@ from typing import Any, Literal, get_args
 import msgspec
 from msgspec import Struct
 
-from .actions import BESIDE, PATH_KINDS, Action, Command, real_path
-from .records import Json
+from .actions import BESIDE, PATH_KINDS, RUNS, Action, Command, real_path
+from .records import Json, build
 from .shell import is_line
 from .visible import shown
 
 Scope = Literal["once", "session", "workspace", "always"]
 SCOPES: tuple[str, ...] = get_args(Scope)
 
-KINDS = (*PATH_KINDS, "execute")
-"""What can be granted. All else (fetch, other, …) names nothing that a grant could be held to."""
+CODE = "code"
+"""The kind of a grant for all code in the kernel. It is never stored."""
+
+KINDS = (*PATH_KINDS, "execute", CODE)
+"""What can be granted. Other kinds (fetch, other, …) name nothing that would bound a grant."""
 
 GUARDED = frozenset(
     {
@@ -55,21 +60,24 @@ GUARDED = frozenset(
         *(".opencode", ".goose", ".cline", ".clinerules", ".kilocode", ".aider.conf.yml", ".fast-agent"),
     }
 )
-"""Hooks, start-up files, agents' own settings, in lower case: code that other programs run by themselves."""
+"""Hooks, start-up files and agents' settings, in lower case: files that other programs execute or obey."""
 
 GUARDED_SUFFIXES = (".pth", ".desktop", ".service")
 
 
 LONGEST_COMMAND = 300
-"""A longer command is not offered to be remembered: nobody has read it to its end."""
+"""There is no offer to remember a longer command: nobody reads it to the end."""
 
 NAME_CHARS = 48
-"""What a button holds."""
+"""How much of a name fits on a button."""
 
 
 class Grant(Struct, frozen=True, kw_only=True):
-    """One thing that stays allowed. `path`: a file, or a folder with all below it; None: the session's
-    folders. Of a command, `path` is the folder that it runs in; None: any."""
+    """A permission that lasts beyond one action.
+
+    `path`: a file, or a folder with everything below it; None: the session's folders. For a command, `path`
+    is the folder that it runs in; None: any.
+    """
 
     id: str
     agent: str
@@ -80,12 +88,12 @@ class Grant(Struct, frozen=True, kw_only=True):
     path: str | None = None
     command: str | None = None
     env: tuple[tuple[str, str], ...] = ()
-    """The environment that the command had; grants of older versions have none, and match none."""
+    """The command's environment; grants of older versions have none, and match none."""
     created: str = ""
 
 
 class Offer(Struct, frozen=True, kw_only=True):
-    """An answer that we add to a question: allow this, and remember it."""
+    """An answer that we add to a question: allow, and remember it."""
 
     id: str
     name: str
@@ -109,20 +117,22 @@ class Offer(Struct, frozen=True, kw_only=True):
         )
 
 
-# ---- which actions a grant reaches ----------------------------------------------------------------
+# ---- which actions a grant covers -----------------------------------------------------------------
 
 
 def matches(grant: Grant, agent: str, workspace: str, action: Action, roots: Iterable[str] = ()) -> bool:
-    """Whether the action is allowed by the grant, in a session of this agent in this folder.
+    """Whether the grant allows the action in a session of this agent in this folder.
 
-    `roots`: the session's other folders; all paths are real.
+    `roots`: the session's other folders. All paths are real paths.
     """
     if problem(grant) is not None or grant.scope == "once":
         return False
-    if grant.agent != agent or grant.kind != action.kind:
+    if grant.agent != agent or grant.kind != (CODE if isinstance(action, RUNS) else action.kind):
         return False
     if grant.scope != "always" and grant.workspace != workspace:
         return False
+    if grant.kind == CODE:
+        return grant.scope == "session"
     if isinstance(action, Command) or grant.kind == "execute":
         return isinstance(action, Command) and _is_command(grant, action)
     folders = (workspace, *roots) if grant.path is None else (grant.path,)
@@ -135,7 +145,7 @@ def _is_command(grant: Grant, action: Command) -> bool:
 
 
 def reaches(folder: str, path: str | None) -> bool:
-    """Whether a grant for the folder holds for this file in it."""
+    """Whether a grant for the folder covers this file."""
     if path is None or not is_resolved(path) or not is_resolved(folder) or not inside(folder, path):
         return False
     below = path[len(folder) :].casefold().split("/")
@@ -143,12 +153,12 @@ def reaches(folder: str, path: str | None) -> bool:
 
 
 def inside(folder: str, path: str) -> bool:
-    """The path is the folder or below it: by whole components, so /a/b is not inside /a/b-c."""
+    """Whether the path is the folder or below it, by whole components: /a/b-c is not inside /a/b."""
     return path == folder or path.startswith(folder if folder == "/" else f"{folder}/")
 
 
 def is_resolved(path: str) -> bool:
-    """Absolute, and nothing in it that could still lead elsewhere (but a symlink: that is not seen here)."""
+    """Whether the path is absolute and normalised. Symlinks cannot be detected here."""
     return (
         path.startswith("/")
         and not path.startswith("//")
@@ -157,11 +167,11 @@ def is_resolved(path: str) -> bool:
     )
 
 
-# ---- what is a grant ------------------------------------------------------------------------------
+# ---- validation -----------------------------------------------------------------------------------
 
 
 def problem(grant: Grant) -> str | None:
-    """What is wrong with a grant; None: nothing."""
+    """Why the grant is invalid, or None."""
     if grant.kind not in KINDS:
         return f"kind is {grant.kind!r}; it may be {', '.join(KINDS)}"
     if grant.scope not in SCOPES:
@@ -169,10 +179,12 @@ def problem(grant: Grant) -> str | None:
     if not grant.id or not grant.agent:
         return "id and agent must be given"
     if (grant.workspace is None) != (grant.scope == "always"):
-        return "workspace must be given, but for the scope always"
+        return "workspace must be given, except with the scope always"
     for name, path in (("workspace", grant.workspace), ("path", grant.path)):
         if path is not None and not is_resolved(path):
             return f"{name} is {path!r}; it must be absolute, without . and .."
+    if grant.kind == CODE and grant.scope != "session":
+        return "code in the kernel can be granted for a session only"
     if grant.kind == "execute":
         return _command_problem(grant.command)
     if grant.command is not None:
@@ -188,8 +200,11 @@ def _command_problem(command: str | None) -> str | None:
     return None
 
 
+build(Grant)
+
+
 def grant_from_plain(value: Json) -> Grant:
-    """A grant of its JSON form; raises ValueError that says what is wrong. Unknown fields are ignored."""
+    """Read a grant from JSON, ignoring unknown fields; raises ValueError that says what is wrong."""
     if not isinstance(value, Mapping):
         raise ValueError("not an object")
     try:
@@ -212,10 +227,10 @@ def grant_to_plain(grant: Grant) -> dict[str, Any]:
 def offers(
     *actions: Action, cwd: str, roots: Iterable[str] = (), taken: Collection[str] = ()
 ) -> tuple[Offer, ...]:
-    """What can be remembered of what a question is about; only what would have allowed all of it.
+    """The grants to offer with a question: only those that would have allowed all of its actions.
 
-    `cwd` is the session's folder, resolved. `taken`: the ids of the agent's own options, which ours
-    must differ from.
+    `cwd` is the session's folder, resolved. `taken`: the ids of the agent's own options, which must not
+    be reused.
     """
     counted = [action for action in actions if not isinstance(action, BESIDE)]
     kinds = {action.kind for action in counted}
@@ -224,6 +239,8 @@ def offers(
         made = _edit_offers(cwd)
     elif len(counted) == 1 and isinstance(counted[0], Command):
         made = _command_offers(counted[0])
+    elif counted and all(isinstance(action, RUNS) for action in counted):
+        made = (Offer(id="acp:session", name="Allow all code in this session", scope="session", kind=CODE),)
     folders = tuple(roots)
     return tuple(
         msgspec.structs.replace(offer, id=_free(offer.id, taken))

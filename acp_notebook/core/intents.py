@@ -1,7 +1,8 @@
-"""Intents: what the browser wants of the kernel, parsed and checked.
+"""Intents: what a page asks of the kernel, parsed and validated.
 
-Knows no widget and carries nothing out. A message from a page is input like any other: what does not
-fit is refused with a reason, never guessed.
+Knows no widget and executes nothing. A message from a page is untrusted input: an invalid one is refused with
+a reason. `js/src/types.ts` is generated from these classes; a `written` default marks a field that every page
+sends.
 """
 
 from __future__ import annotations
@@ -12,23 +13,25 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
+from .records import build, written
+
 PICTURES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
-"""What agents take, and what a page can show without running anything in it."""
+"""Image types that agents accept, and that a page can show without executing anything."""
 
 MOST_FRAGMENT = 500
-"""Characters of a name that is being written: longer than any that one completes."""
+"""Characters of an unfinished @-name: longer than any real one."""
 
 
 class Hello(Struct, frozen=True, tag_field="t", tag="hello"):
-    """A page shows the session's model. `document`: it can reach the notebook that it stands in."""
+    """A page shows the session's model. `document`: it has access to the notebook that it is part of."""
 
     view: str
-    document: bool = False
-    host: str = "other"
-    live: bool = False
-    """It answers what is asked of the notebook: see `core.document_protocol`."""
-    path: str | None = None
-    """The notebook's, as the server's contents call it."""
+    document: bool = written(False)
+    host: Literal["jupyterlab", "notebook", "other"] = written("other")
+    live: bool = written(False)
+    """It answers requests about the open document: see `core.document_protocol`."""
+    path: str | None = written(None)
+    """The notebook's path in the server's contents API."""
 
 
 class Bye(Struct, frozen=True, tag_field="t", tag="bye"):
@@ -36,28 +39,28 @@ class Bye(Struct, frozen=True, tag_field="t", tag="bye"):
 
 
 class Resync(Struct, frozen=True, tag_field="t", tag="resync"):
-    """Something was missed after `have`: send the whole state."""
+    """The page missed something after `have`: send the whole state."""
 
     have: int
     view: str = ""
 
 
 class Ack(Struct, frozen=True, tag_field="t", tag="ack"):
-    """Everything up to `seq` has arrived."""
+    """The page has received everything up to `seq`."""
 
     seq: int
-    view: str = ""
+    view: str = written("")
 
 
 class Answer(Struct, frozen=True, tag_field="t", tag="answer"):
-    """`question` is the key of the question's item, `option` the id of the chosen option."""
+    """Answer a question: `question` is the key of its item, `option` the id of the chosen answer."""
 
     question: str
     option: str
 
 
 class Elicit(Struct, frozen=True, tag_field="t", tag="elicit"):
-    """The answer to a form, or to an address: `elicitation` is the key of its item."""
+    """Answer an elicitation; `elicitation` is the key of its item."""
 
     elicitation: str
     action: Literal["accept", "decline", "cancel"]
@@ -65,9 +68,9 @@ class Elicit(Struct, frozen=True, tag_field="t", tag="elicit"):
 
 
 class Cancel(Struct, frozen=True, tag_field="t", tag="cancel"):
-    """Stop the turn of this id; without one, the running turn."""
+    """Cancel the turn with this id; None: the running turn."""
 
-    turn: str | None = None
+    turn: str | None = written(None)
 
 
 class Picture(Struct, frozen=True):
@@ -78,10 +81,10 @@ class Picture(Struct, frozen=True):
 
     def __post_init__(self) -> None:
         if self.mime_type not in PICTURES:
-            raise ValueError(f"{self.mime_type!r} is no image that can be sent")
+            raise ValueError(f"{self.mime_type!r} is not an image type that can be sent")
         try:
             binascii.a2b_base64(self.data, strict_mode=True)
-        except ValueError:  # also of characters beyond ASCII
+        except ValueError:  # also raised for non-ASCII characters
             raise ValueError("an image is not base64") from None
 
 
@@ -95,7 +98,7 @@ class Prompt(Struct, frozen=True, tag_field="t", tag="prompt"):
 
 
 class Edit(Struct, frozen=True, tag_field="t", tag="edit"):
-    """Other words for a prompt that waits; `turn` is the id that its turn will have."""
+    """Change the text of a queued prompt; `turn` is the id that its turn will have."""
 
     turn: str
     text: str
@@ -106,20 +109,20 @@ class Edit(Struct, frozen=True, tag_field="t", tag="edit"):
 
 
 class SendNow(Struct, frozen=True, tag_field="t", tag="send_now"):
-    """Stop the running turn, and send this prompt next."""
+    """Cancel the running turn, and send this prompt next."""
 
     turn: str
 
 
 class Move(Struct, frozen=True, tag_field="t", tag="move"):
-    """A prompt that waits takes another place; 0 is the next."""
+    """Move a queued prompt to another position; 0 is the next."""
 
     turn: str
     to: int
 
 
 class Complete(Struct, frozen=True, tag_field="t", tag="complete"):
-    """What can the @-name become that is being written? `rid` and `view` tell whose the answer is."""
+    """Complete an unfinished @-name. `rid` and `view` identify the request and the page."""
 
     rid: str
     fragment: str
@@ -127,11 +130,11 @@ class Complete(Struct, frozen=True, tag_field="t", tag="complete"):
 
     def __post_init__(self) -> None:
         if not self.fragment.startswith("@") or len(self.fragment) > MOST_FRAGMENT:
-            raise ValueError("that is no beginning of an @-name")
+            raise ValueError("that is not the beginning of an @-name")
 
 
 class Again(Struct, frozen=True, tag_field="t", tag="again"):
-    """Send the prompt of a turn that failed once more."""
+    """Send the prompt of a failed turn again."""
 
     turn: str
 
@@ -143,31 +146,37 @@ class Mode(Struct, frozen=True, tag_field="t", tag="mode"):
 
 
 class Config(Struct, frozen=True, tag_field="t", tag="config"):
-    """Set the agent's option of this id."""
+    """Set the config option with this id."""
 
     id: str
     value: str | bool
 
 
+class Tools(Struct, frozen=True, tag_field="t", tag="tools"):
+    """Let the agent use the kernel's tools, or not any more."""
+
+    on: bool
+
+
 class Restart(Struct, frozen=True, tag_field="t", tag="restart"):
-    """Start the agent again, if it is gone."""
+    """Start the agent again, if it has ended."""
 
 
 class Reopen(Struct, frozen=True, tag_field="t", tag="reopen"):
-    """Open the session again that the agent has lost; `new`: another one, in its place."""
+    """Reopen a session that the agent has lost; `new`: open a new one in its place."""
 
-    new: bool = False
+    new: bool = written(False)
 
 
 class _OfChanges(Struct, frozen=True):
-    """Of which change it speaks: a hunk of a file of a turn, or all of a file, a turn, the session."""
+    """Selects changes: a hunk of a file of a turn, or a whole file, a whole turn, or the whole session."""
 
     turn: str | None = None
-    """The id of the turn, or its item's key."""
+    """The id of the turn, or the key of its item."""
     file: str | None = None
     hunk: str | None = None
     files: tuple[str, ...] | None = None
-    """Several files of the turn, as they were listed."""
+    """Several files of the turn, as listed."""
 
     def __post_init__(self) -> None:
         named = self.file is not None or self.files is not None
@@ -178,25 +187,25 @@ class _OfChanges(Struct, frozen=True):
 
 
 class Undo(_OfChanges, frozen=True, tag_field="t", tag="undo"):
-    """Take back what the agent changed."""
+    """Undo the agent's changes."""
 
 
 class Redo(_OfChanges, frozen=True, tag_field="t", tag="redo"):
-    """Do again what was undone."""
+    """Redo changes that were undone."""
 
 
 class Keep(_OfChanges, frozen=True, tag_field="t", tag="keep"):
-    """The user has seen it, and it stays."""
+    """Keep changes: the user has reviewed them."""
 
 
 class SignIn(Struct, frozen=True, tag_field="t", tag="sign_in"):
-    """Sign in by this method; None: stop the one that is under way."""
+    """Sign in with this method; None: stop the sign-in in progress."""
 
-    method: str | None = None
+    method: str | None = written(None)
 
 
 class SignedIn(Struct, frozen=True, tag_field="t", tag="signed_in"):
-    """It was done elsewhere: try again what waits for it."""
+    """The user signed in elsewhere: retry what waits for it."""
 
 
 class SignOut(Struct, frozen=True, tag_field="t", tag="sign_out"):
@@ -204,14 +213,14 @@ class SignOut(Struct, frozen=True, tag_field="t", tag="sign_out"):
 
 
 class Sessions(Struct, frozen=True, tag_field="t", tag="sessions"):
-    """List sessions that the agent keeps, from this cursor on. `rid` names the request in its answer."""
+    """List the agent's stored sessions from this cursor on. `rid` identifies the request."""
 
     rid: str
-    cursor: str | None = None
+    cursor: str | None = written(None)
 
 
 class Open(Struct, frozen=True, tag_field="t", tag="open"):
-    """Open a session beside this one; `id` names the one to load, resume or fork."""
+    """Open another session; `id` is the one to load, resume or fork."""
 
     rid: str
     how: Literal["new", "load", "resume", "fork"]
@@ -223,25 +232,25 @@ class Open(Struct, frozen=True, tag_field="t", tag="open"):
 
 
 class Delete(Struct, frozen=True, tag_field="t", tag="delete"):
-    """Have the agent forget this session."""
+    """Ask the agent to delete this session."""
 
     rid: str
     id: str
 
 
 MOST_PARTS = 4096
-"""Of one answer: a gigabyte. A page that counts further is broken."""
+"""Parts of one answer, about a gigabyte. A page that sends more is broken."""
 
 
 class Doc(Struct, frozen=True, tag_field="t", tag="doc"):
-    """A part of an answer of the open document; all parts together are JSON (`core.document_protocol`)."""
+    """A part of an answer about the open document; all parts together are JSON (`core.document_protocol`)."""
 
     view: str
     rid: str
     text: str
-    part: int = 0
-    of: int = 1
-    now: float = 0.0
+    part: int = written(0)
+    of: int = written(1)
+    now: float = written(0.0)
     """Milliseconds, by the page's clock."""
 
     def __post_init__(self) -> None:
@@ -257,19 +266,20 @@ OfSignIn = SignIn | SignedIn | SignOut
 
 Picked = Sessions | Open | Delete
 
-Setting = Mode | Config | Restart | Reopen
+Setting = Mode | Config | Tools | Restart | Reopen
 
 OfSession = Prompt | Again | Complete | Queueing | Setting | OfChanges | OfSignIn | Picked
 
 Intent = Hello | Bye | Resync | Ack | Answer | Elicit | Cancel | Doc | OfSession
+build(Intent)
 
 
 class BadIntent(ValueError):
-    """Not an intent; says why."""
+    """The message is not a valid intent; the error says why."""
 
 
 def parse(message: Any) -> Intent:
-    """The intent that a message from the browser stands for; raises BadIntent."""
+    """Parse a message from a page; raises BadIntent."""
     try:
         intent: Intent = msgspec.convert(message, Intent)
         return intent

@@ -1,6 +1,6 @@
-"""Limits: how long a turn may take, what it may do and cost; and what an agent says of its own rate limit.
+"""Limits of a turn (time, tool calls, cost), and how agents report rate limits.
 
-Pure: times come with the events. Who cancels a turn that goes too far is `agent.turn_limiter`'s business.
+Pure: `agent.turn_limiter` provides the times, and cancels a turn that exceeds a limit.
 """
 
 from __future__ import annotations
@@ -13,27 +13,27 @@ from typing import Any
 from .records import Cost, Json
 
 RETRIES = 5
-"""What `retry_rate_limits=True` stands for."""
+"""The number of retries for `retry_rate_limits=True`."""
 
 FIRST_WAIT_S = 2.0
-"""Before a first retry where the agent does not say how long to wait; then twice as long each time, …"""
+"""The wait before the first retry if the agent gives none; it doubles each time, …"""
 
 LONGEST_WAIT_S = 60.0
-"""… but not longer than this."""
+"""… up to this."""
 
-LONGEST_TOLD_S = 600.0
-"""A wait that the agent asks for and that is longer is the user's to decide on."""
+LONGEST_REQUESTED_S = 600.0
+"""The longest wait that an agent may request; for a longer one, the user decides."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Of one turn. None: as the session has it; of a session: none."""
+    """The limits of a turn or a session. None: the session's limit applies, or there is none."""
 
     max_seconds: float | None = None
     max_tool_calls: float | None = None
     max_cost: float | None = None
     retries: int = 0
-    """How often a prompt that met a rate limit is sent again."""
+    """How often a prompt that hit a rate limit is sent again."""
 
     def __post_init__(self) -> None:
         for name in ("max_seconds", "max_tool_calls", "max_cost"):
@@ -44,12 +44,12 @@ class Limits:
                 raise ValueError(f"{name} is {value!r}; it can be a number above 0, or None")
 
     def within(self, session: Limits) -> Limits:
-        """These, and the session's where these say nothing; math.inf lifts one of the session's."""
+        """These limits, and the session's where these are None; math.inf lifts a limit of the session."""
         given = {name: getattr(self, name) for name in ("max_seconds", "max_tool_calls", "max_cost")}
         return replace(session, **{name: value for name, value in given.items() if value is not None})
 
     def reached(self, *, calls: int = 0, spent: float = 0.0) -> str | None:
-        """Which one was, in words."""
+        """The limit that was exceeded, in words, or None."""
         if self.max_tool_calls is not None and calls > self.max_tool_calls:
             return f"more than {self.max_tool_calls:g} tool call{'s' * (self.max_tool_calls != 1)}"
         if self.max_cost is not None and spent > self.max_cost:
@@ -62,7 +62,7 @@ class Limits:
 
 
 def retries_of(given: Any) -> int:
-    """`retry_rate_limits=`: False, True, or how often; raises ValueError."""
+    """The number of retries for a value of `retry_rate_limits=`; raises ValueError."""
     if given is True or given is False:
         return RETRIES if given else 0
     if isinstance(given, int) and 0 <= given <= 100:
@@ -71,7 +71,7 @@ def retries_of(given: Any) -> int:
 
 
 class Meter:
-    """What a turn has cost, of what an agent tells about its session."""
+    """Computes what a turn has cost, from the costs that an agent reports for its session."""
 
     def __init__(self, before: Cost | None, *, fresh: bool) -> None:
         self._last = before if before is not None else Cost(0.0, "") if fresh else None
@@ -81,8 +81,8 @@ class Meter:
     def see(self, cost: Cost) -> None:
         last, self._last, self.told = self._last, cost, True
         if last is None or (last.currency not in ("", cost.currency)):
-            return  # it cannot be compared; from here on it can
-        # A count that went down began anew: the agent was started again.
+            return  # nothing to compare with yet
+        # A lower amount means that the agent was restarted and counts from zero.
         self.spent += cost.amount - last.amount if cost.amount >= last.amount else cost.amount
 
 
@@ -100,33 +100,32 @@ _WAIT = re.compile(
 _FIELDS = re.compile(r"retry[-_]?after(?:[-_]?(ms|milliseconds|seconds|s))?", re.IGNORECASE)
 _CODES = ("status", "statusCode", "status_code", "code", "httpStatus")
 DEEP = 4
-"""How far an error's data is looked into."""
+"""How many levels of an error's data are searched."""
 
 
 def rate_limit(text: str, code: int | None = None, data: Json = None) -> tuple[bool, float | None]:
-    """Whether this says that a rate limit was met, and how many seconds to wait, if it says so."""
-    told = _told(data)
-    if code != 429 and not _SAYS.search(text) and not told:
+    """Whether an error reports a rate limit, and how many seconds to wait, if it says so."""
+    if code != 429 and not _SAYS.search(text) and not _reports_rate_limit(data):
         return False, None
     wait = _field(data)
     return True, wait if wait is not None else _in_words(text) or _in_words(data)
 
 
-def wait_before(attempt: int, told: float | None) -> float | None:
-    """Seconds before this retry (1 is the first); None: the agent asks for too long a wait."""
-    if told is not None:
-        return told if told <= LONGEST_TOLD_S else None
+def wait_before(attempt: int, requested: float | None) -> float | None:
+    """Seconds to wait before this retry (1 is the first); None if the agent requests too long a wait."""
+    if requested is not None:
+        return requested if requested <= LONGEST_REQUESTED_S else None
     return min(LONGEST_WAIT_S, FIRST_WAIT_S * 2.0 ** (attempt - 1))
 
 
-def _told(data: Json, deep: int = 0) -> bool:
+def _reports_rate_limit(data: Json, deep: int = 0) -> bool:
     if isinstance(data, str):
         return _SAYS.search(data[:2000]) is not None
     if not isinstance(data, dict) or deep > DEEP:
         return False
     if any(data.get(name) in (429, "429") for name in _CODES):
         return True
-    return any(_told(it, deep + 1) for it in data.values() if isinstance(it, dict | str))
+    return any(_reports_rate_limit(it, deep + 1) for it in data.values() if isinstance(it, dict | str))
 
 
 def _field(data: Json, deep: int = 0) -> float | None:

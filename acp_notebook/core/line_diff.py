@@ -1,7 +1,7 @@
-"""Two texts compared line by line, and three merged; on bytes, so that nothing of them is lost.
+"""Line-by-line comparison of two texts, and three-way merge; on bytes, so that nothing is lost.
 
-Knows no files and no markup. A line ends at \\n and nowhere else. The cost stays near linear: where two
-stretches are too long to be compared, lines that occur once in both hold them together (patience).
+Knows no files and no markup. Lines end only at \\n. The cost stays near linear: sections that are too long
+for difflib are split at lines that occur exactly once on both sides (patience diff).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import NamedTuple
 
-from .ipynb.align import steady
+from .subsequence import longest_increasing
 
 CONTEXT = 3
 """Unchanged lines around a change, as in `diff -u`."""
@@ -21,7 +21,7 @@ MATCH_LIMIT = 250_000
 
 
 class Edit(NamedTuple):
-    """Lines `a` to `b` before give way to lines `c` to `d` after; counted from 0."""
+    """Replaces lines `a` to `b` of the text before by lines `c` to `d` of the text after; counted from 0."""
 
     a: int
     b: int
@@ -30,14 +30,14 @@ class Edit(NamedTuple):
 
 
 def split(data: bytes) -> list[bytes]:
-    """The lines with their ends."""
+    """Split into lines, keeping the line ends."""
     lines = data.split(b"\n")
     last = lines.pop()
     return [line + b"\n" for line in lines] + ([last] if last else [])
 
 
 def edits(before: Sequence[bytes], after: Sequence[bytes]) -> list[Edit]:
-    """What changes the one into the other, in order; edits never touch each other."""
+    """The edits that turn `before` into `after`, in order; adjacent edits are joined."""
     found: list[Edit] = []
     for edit in _edits(before, after, 0, 0):
         if found and found[-1].b == edit.a and found[-1].d == edit.c:
@@ -64,7 +64,7 @@ def _edits(before: Sequence[bytes], after: Sequence[bytes], at: int, to: int) ->
 
 
 def _common(before: Sequence[bytes], after: Sequence[bytes]) -> tuple[int, int]:
-    """How many lines are the same at the start and at the end."""
+    """How many lines are equal at the start and at the end."""
     most = min(len(before), len(after))
     start = next((i for i in range(most) if before[i] != after[i]), most)
     most -= start
@@ -72,11 +72,11 @@ def _common(before: Sequence[bytes], after: Sequence[bytes]) -> tuple[int, int]:
 
 
 def _anchored(before: Sequence[bytes], after: Sequence[bytes], at: int, to: int) -> Iterator[Edit]:
-    """Cut at lines that occur once on both sides, and compare what lies between."""
+    """Split at lines that occur exactly once on both sides, and compare the sections between them."""
     here, there = Counter(before), Counter(after)
     place = {line: index for index, line in enumerate(after) if there[line] == 1}
     pairs = [(i, place[line]) for i, line in enumerate(before) if here[line] == 1 and line in place]
-    stay = steady([j for _, j in pairs])
+    stay = longest_increasing([j for _, j in pairs])
     anchors = [pair for index, pair in enumerate(pairs) if index in stay]
     if not anchors:
         yield Edit(at, at + len(before), to, to + len(after))
@@ -88,7 +88,7 @@ def _anchored(before: Sequence[bytes], after: Sequence[bytes], at: int, to: int)
 
 
 class Group(NamedTuple):
-    """Edits that are shown, and undone, together: they lie so near that their contexts meet."""
+    """Edits that are shown and undone together, because their contexts overlap."""
 
     edits: tuple[Edit, ...]
 
@@ -112,7 +112,7 @@ def groups(before: Sequence[bytes], after: Sequence[bytes]) -> list[Group]:
 def with_undone(
     before: Sequence[bytes], after: Sequence[bytes], hunks: Sequence[Group], undone: frozenset[int]
 ) -> list[bytes]:
-    """The text after, in which these hunks (by number) are as before."""
+    """The text `after`, with these hunks (by number) undone."""
     made: list[bytes] = []
     at = 0
     for number, hunk in enumerate(hunks):
@@ -124,7 +124,7 @@ def with_undone(
 
 
 def merge(base: bytes, ours: bytes, theirs: bytes) -> bytes | None:
-    """What both made of the base; None where they changed the same lines, or lines that touch."""
+    """Three-way merge; None if both sides changed the same or adjacent lines."""
     if ours in (base, theirs):
         return theirs
     if theirs == base:

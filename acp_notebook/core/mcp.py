@@ -1,7 +1,7 @@
-"""MCP servers as users write them, checked: a command (stdio) or an address (http, sse).
+"""Validates MCP servers as users write them: a command (stdio) or an address (http, sse).
 
-Pure: no command is looked for and no variable is read here. The protocol's own form is `wire`'s business,
-and may be given just as well.
+Pure: looks up no command and reads no variable. Users may also write the protocol's own form; `wire`
+produces it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class McpServer:
-    """A server. What its variables and headers hold is never shown: secrets, most of the time."""
+    """An MCP server. Its variables and headers are not in the repr: they usually hold secrets."""
 
     name: str
     type: Literal["stdio", "http", "sse"] = "stdio"
@@ -34,13 +34,13 @@ class McpServer:
 
     @property
     def variables(self) -> tuple[tuple[str, str], ...]:
-        """Names with values, which may be secrets, or hold one."""
+        """Names and values of everything that may be or contain a secret."""
         address = (("url", self.url),) if self.url else ()
         return (*self.env.items(), *self.headers.items(), *address)
 
 
 def read_servers(value: Any) -> tuple[McpServer | str, ...]:
-    """A list of servers and of names, or a mapping from names to servers; raises ValueError."""
+    """Validate a list of servers and names, or a mapping from names to servers; raises ValueError."""
     if isinstance(value, str):
         raise ValueError(f"mcp_servers is a list: write mcp_servers=[{value!r}]")
     if isinstance(value, Mapping):
@@ -62,7 +62,7 @@ def read_servers(value: Any) -> tuple[McpServer | str, ...]:
 
 
 def read_server(value: Any, name: str | None = None) -> McpServer:
-    """One server; raises ValueError with what is wrong and what may be written."""
+    """Validate one server; raises ValueError that says what is wrong and what is allowed."""
     if not isinstance(value, Mapping):
         raise ValueError(f"an MCP server is a mapping, not {type(value).__name__}")
     called = name if name is not None else value.get("name")
@@ -90,7 +90,7 @@ def read_server(value: Any, name: str | None = None) -> McpServer:
 
 
 def expanded(values: Mapping[str, str], environ: Mapping[str, str], what: str) -> dict[str, str]:
-    """ "${NAME}" in a value is that variable's value; raises ValueError where there is none."""
+    """Replace "${NAME}" in values by the variable's value; raises ValueError if it is not set."""
 
     def put(found: re.Match[str]) -> str:
         if found[1] not in environ:
@@ -101,7 +101,7 @@ def expanded(values: Mapping[str, str], environ: Mapping[str, str], what: str) -
 
 
 def references(text: str) -> list[str]:
-    """The variables that would be put into a value."""
+    """The names of the variables that a value refers to."""
     return _REFERENCE.findall(text)
 
 
@@ -138,7 +138,7 @@ def _command(value: Mapping[Any, Any], what: str) -> tuple[str, tuple[str, ...]]
 
 
 def _pairs(value: Any, what: str) -> dict[str, str]:
-    """A mapping, or the protocol's list of names and values. The values are in no error: they are secrets."""
+    """Read a mapping, or the protocol's list of names and values. Errors never contain values (secrets)."""
     if isinstance(value, list | tuple):
         if not all(isinstance(it, Mapping) and {"name", "value"} <= set(it) for it in value):
             raise ValueError(f"{what}: write a mapping from names to texts")
@@ -157,5 +157,5 @@ def _url(value: Any, what: str) -> str:
     except ValueError:
         parts = None
     if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ValueError(f"{what}: url is no address of http or https")
+        raise ValueError(f"{what}: url is not an http or https address")
     return str(value)

@@ -1,7 +1,7 @@
-"""Which MCP server's tool a tool call uses, read from how agents name it.
+"""Finds out which tool of which MCP server a tool call uses, from the names that agents give.
 
-Pure. A call is surely one where the agent names the tool in a field that is made for that (`name`, or what
-its quirks say). Titles are words: a model or a server may choose them, so they are never sure.
+Pure. The result is sure if the agent names the tool in a field meant for that (`name`, or one that its quirks
+specify). A model or a server may choose a title, so a title is never sure.
 """
 
 from __future__ import annotations
@@ -16,16 +16,20 @@ from .snapshot import ToolCall
 
 
 class Naming(Struct, frozen=True):
-    """How an agent names the tools of MCP servers."""
+    """How an agent names MCP tools."""
 
     meta: tuple[str, ...] = ()
-    """The keys in `_meta` that lead to the tool's name."""
+    """The path in `_meta` to the tool's name."""
     input: bool = False
-    """The raw input of such a call is {server, tool, arguments}, and its title `mcp.server.tool`."""
+    """The raw input of an MCP call is {server, tool, arguments}, and its title `mcp.server.tool`."""
     own: tuple[str, ...] = ()
-    """Servers that are a part of the agent: their tools are the agent's own."""
+    """Servers that are part of the agent: their tools are the agent's own."""
     servers: tuple[str, ...] = ()
-    """Those that the session was given."""
+    """The servers of the session."""
+    title: bool = False
+    """The agent itself sets the title of an MCP call of the kind "other" to the tool's name."""
+    kernel: str = ""
+    """The agent's name for the server of the kernel's tools, if the session has it."""
 
 
 NO_NAMING = Naming()
@@ -37,7 +41,7 @@ _SERVER_LAST = re.compile(r"(\S+) \((.+) MCP Server\)")
 
 
 def mcp_call(tool: ToolCall, naming: Naming = NO_NAMING) -> McpCall | None:
-    """None: it is none, as far as can be known."""
+    """The MCP tool that a tool call uses; None if it does not appear to use one."""
     names = list(dict.fromkeys(_names(tool, naming)))
     if names:
         found = [it for name in names if (it := _parsed(name)) is not None]
@@ -49,7 +53,7 @@ def mcp_call(tool: ToolCall, naming: Naming = NO_NAMING) -> McpCall | None:
 
 
 def _names(tool: ToolCall, naming: Naming) -> Iterator[str]:
-    """The tool's name, from where agents state it as such."""
+    """Yield the tool's name from the fields meant for it."""
     if tool.name:
         yield tool.name
     value = tool.meta if naming.meta else None
@@ -60,7 +64,7 @@ def _names(tool: ToolCall, naming: Naming) -> Iterator[str]:
 
 
 def _parsed(name: str) -> McpCall | None:
-    """From `mcp__server__tool`. Sure only if it can be read in one way: names may have underscores, too."""
+    """Parse `mcp__server__tool`. Sure only if it is unambiguous: names may contain underscores, too."""
     found = _NAME.fullmatch(name)
     if found is None:
         return None
@@ -81,21 +85,27 @@ def _in_input(tool: ToolCall, naming: Naming) -> Iterator[McpCall]:
 
 def _in_title(tool: ToolCall, naming: Naming) -> Iterator[McpCall]:
     title = tool.title.strip()
+
+    def is_sure(server: str) -> bool:
+        """A title proves nothing, except for the kernel's tools, whose calls our own server checks."""
+        by_agent = naming.title and tool.kind == "other"
+        return by_agent and naming.kernel != "" and same_name(server, naming.kernel)
+
     if (found := _parsed(title)) is not None:
-        yield McpCall(found.server, found.tool)
+        yield McpCall(found.server, found.tool, found.sure and is_sure(found.server))
     elif (dotted := _DOTTED.fullmatch(title)) is not None:
         yield McpCall(dotted[1], dotted[2])
     elif (last := _SERVER_LAST.fullmatch(title)) is not None:
-        yield McpCall(last[2], last[1])
+        yield McpCall(last[2], last[1], is_sure(last[2]))
     else:
         for server in naming.servers:
             rest = title.removeprefix(server)
             if rest != title and re.fullmatch(r"[_/.:-]+\w\S*", rest):
-                yield McpCall(server, rest.lstrip("_/.:-"))
+                yield McpCall(server, rest.lstrip("_/.:-"), is_sure(server))
 
 
 def same_name(one: str, other: str) -> bool:
-    """Whether two names may mean the same: agents replace characters that their models do not take."""
+    """Whether two names may be the same: agents replace characters that their models do not accept."""
     return squashed(one) == squashed(other)
 
 

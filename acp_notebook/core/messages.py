@@ -1,7 +1,4 @@
-"""The message that is being written, and the prompt that may be echoed: where a chunk belongs.
-
-Knows nothing of the rest of the transcript.
-"""
+"""Decides where a message chunk belongs: to the open message, to a new one, or to an echo of the prompt."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ from .records import Content, Text, plain
 
 
 class OpenMessage:
-    """The newest message, while it is the newest item; `field` is where its content stands."""
+    """The newest message while it is also the newest item; `field` names its list of content blocks."""
 
     __slots__ = ("_annotations", "_field", "_index", "_message_id", "_path", "_role", "key")
 
@@ -21,28 +18,28 @@ class OpenMessage:
         self.key = key
         self._role, self._message_id = first.role, first.message_id
         self._field, self._index = field, index
-        self._opened(first.content)
+        self._start_block(first.content)
 
     def continues(self, chunk: MessageChunk) -> bool:
-        # No id says nothing; another id, or the first one after none, is another message.
+        # A chunk without an id may continue any message; a new id starts a new message.
         return chunk.role == self._role and chunk.message_id in (None, self._message_id)
 
     def append(self, content: Content) -> Append:
-        """Text lengthens the last block if that is text for the same audience; all else is its own block."""
+        """Append text to the last block if that is text for the same audience; else start a new block."""
         if isinstance(content, Text) and self._path is not None and content.annotations == self._annotations:
             return Append(self.key, self._path, content.text)
         self._index += 1
-        self._opened(content)
+        self._start_block(content)
         return Append(self.key, (self._field,), [plain(content)])
 
-    def _opened(self, content: Content) -> None:
+    def _start_block(self, content: Content) -> None:
         is_text = isinstance(content, Text)
         self._path: Path | None = (self._field, self._index, "text") if is_text else None
         self._annotations = content.annotations if isinstance(content, Text) else None
 
 
 class Echo:
-    """The prompt, which the agent may send back as the user's message, in chunks of any size."""
+    """Recognises the prompt when the agent sends it back as a user message, in chunks of any size."""
 
     __slots__ = ("_others", "_seen", "_settled", "_text")
 
@@ -52,7 +49,7 @@ class Echo:
         self._seen = self._settled = 0
 
     def takes(self, content: Content) -> bool:
-        """Whether this is the next part of the prompt."""
+        """Consume the content if it is the next part of the prompt, and say whether it was."""
         if not isinstance(content, Text):
             return content in self._others
         if not self._text.startswith(content.text, self._seen):
@@ -63,11 +60,11 @@ class Echo:
         return True
 
     def settle(self) -> None:
-        """What was taken until now was an echo."""
+        """Confirm that everything consumed so far was an echo."""
         self._settled = self._seen
 
     def give_back(self, content: Content) -> Content:
-        """The content with what was taken just before: it was the beginning of another message."""
+        """Return the content with the unconfirmed text before it: that was not an echo after all."""
         if not isinstance(content, Text) or self._seen == self._settled:
             return content
         taken, self._seen = self._text[self._settled : self._seen], self._settled
@@ -75,10 +72,10 @@ class Echo:
 
 
 def is_empty(chunk: MessageChunk) -> bool:
-    """Nothing to show, and nothing to keep."""
+    """Whether the chunk has nothing to show and nothing to keep."""
     return isinstance(chunk.content, Text) and not chunk.content.text and chunk.raw is None
 
 
 def bare_text(content: Content) -> str | None:
-    """The text of a plain text block; None for any other, and for text with annotations of its own."""
+    """The text of a text block without annotations, else None."""
     return content.text if isinstance(content, Text) and content.annotations is None else None

@@ -1,7 +1,7 @@
-"""What an agent changed in a notebook: cell by cell, and what undoing some of them leads to.
+"""What an agent changed in a notebook, cell by cell, and the result of undoing some cells.
 
-Pure: files' bytes in, records and bytes out. Knows no disk and no page. Outputs are never compared: a cell
-that nobody touched keeps them, whoever ran it since.
+Pure: takes the bytes of files, returns records and bytes. Knows no disk and no page. Outputs are never
+compared: an unchanged cell keeps its outputs, even if it was run since.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def is_notebook(path: str) -> bool:
 
 
 def cell_changes(before: Version | None, after: Version | None) -> tuple[CellChange, ...] | None:
-    """What became of the cells; None where one of the two is no notebook."""
+    """The changes of the cells; None if either version is not a notebook."""
     if before is None or after is None or before.link or after.link:
         return None
     try:
@@ -32,7 +32,7 @@ def cell_changes(before: Version | None, after: Version | None) -> tuple[CellCha
 
 
 def notebook_shape(before: Version | None, after: Version | None) -> tuple[Shape, int] | None:
-    """What is shown of it, and how many cells can be undone one by one; None: it is shown as text."""
+    """How the change is shown, and how many cells can be undone separately; None: show it as text."""
     found = cell_changes(before, after)
     if found is None:
         return None
@@ -47,7 +47,7 @@ def notebook_shape(before: Version | None, after: Version | None) -> tuple[Shape
 
 
 def _hunk(number: int, change: CellChange) -> Hunk:
-    """The lines of one cell."""
+    """The changed lines of one cell."""
     lines = shape(Version(change.old.encode(errors="replace")), Version(change.new.encode(errors="replace")))
     shown = tuple(line for it in lines.hunks for line in it.lines if not line.startswith("\\"))
     place = change.after if change.after is not None else change.before
@@ -67,7 +67,7 @@ def _count(text: str) -> int:
 
 
 def with_cells_undone(before: bytes, after: bytes, undone: frozenset[int]) -> bytes:
-    """The notebook after, in which these changes (by number) are as before; none of them may be a move."""
+    """The notebook `after`, with these changes (by number) undone; none of them may be a move."""
     found = changes(compare(before, after))
     old, new = json.loads(before), json.loads(after)
     cells: list[Any] = [(index, cell) for index, cell in enumerate(new["cells"])]
@@ -84,7 +84,7 @@ def with_cells_undone(before: bytes, after: bytes, undone: frozenset[int]) -> by
 
 
 def _place(found: tuple[CellChange, ...], cells: list[Any], deleted: CellChange) -> int:
-    """Where a deleted cell was: as many cells from the top as stood before it and are still there."""
+    """Where to restore a deleted cell: after the cells that preceded it and still exist."""
     gone = {it.before for it in found if it.kind == "deleted"}
     new = {it.after for it in found if it.kind == "added"}
     kept_before = sum(index not in gone for index in range(deleted.before or 0))
@@ -97,12 +97,12 @@ def _place(found: tuple[CellChange, ...], cells: list[Any], deleted: CellChange)
 
 
 def brought(source: bytes, target: bytes, now: Data) -> Merged:
-    """The notebook now, with what leads from the one state to the other; raises Invalid, Conflict."""
+    """Apply the change from `source` to `target` to the current notebook; raises Invalid, Conflict."""
     return merge(as_agent_sees(source, outputs="raw"), target, now, restoring=True)
 
 
 def merged_version(source: Version, target: Version, now: Version) -> Version | str:
-    """The same for a file; a text says why it cannot be."""
+    """Apply the change from `source` to `target` to the current file; returns a text if it cannot."""
     try:
         made = brought(source.data, target.data, now.data)
     except Conflict as error:

@@ -1,10 +1,10 @@
-"""Patches: how a transcript's state changes, in four words: add, append, set, remove.
+"""Patches: the four kinds of change to a transcript's state: add, append, set, remove.
 
-Knows nothing of what the items mean. The kernel applies patches to its own state with `State.apply`,
-the browser does the same with `patches.ts`; so both are right or wrong together.
+Knows nothing about the meaning of items. The kernel applies patches to its own state with `State.apply`,
+the browser with `patches.ts`, so both always have the same state.
 
 The state is plain JSON: `{"session": {…}, "items": [{"key": "k1", "type": …}, …]}`. A patch names an
-item by its key ("session" is the header) and a place in it by a path of names and indexes.
+item by its key ("session" is the header) and a value in it by a path of names and indexes.
 On the wire a patch is a list: ["add", item], ["append", key, path, value], ["set", key, path, value],
 ["remove", key].
 """
@@ -18,22 +18,22 @@ from msgspec import Struct
 from .records import Json
 
 SESSION = "session"
-"""The key of the header, beside the items' own keys."""
+"""The key of the header."""
 
 Path = tuple[str | int, ...]
 
 _PIECES_JOINED_AT = 512
-"""Pieces are joined in runs of this many: memory stays near the text's own, few copies a character."""
+"""Pieces are joined in runs of this length, which bounds both memory and the copies per character."""
 
 
 class Add(Struct, frozen=True):
-    """A new item, at the end. The header too is added: with the key "session"."""
+    """Add an item at the end, or the header (its key is "session")."""
 
     item: dict[str, Json]
 
 
 class Append(Struct, frozen=True):
-    """More text at the end of a text, or more entries at the end of a list."""
+    """Append text to a text, or entries to a list."""
 
     key: str
     path: Path
@@ -41,7 +41,7 @@ class Append(Struct, frozen=True):
 
 
 class Set(Struct, frozen=True):
-    """A value replaced, or a field that was not there before."""
+    """Replace a value, or add a field."""
 
     key: str
     path: Path
@@ -56,7 +56,7 @@ Patch = Add | Append | Set | Remove
 
 
 class Pieces:
-    """A text that grows at its end at constant cost, and is joined when it is asked for."""
+    """A text that is appended to at constant cost, and joined when it is read."""
 
     __slots__ = ("_full", "_tail")
 
@@ -77,7 +77,7 @@ class Pieces:
 
 
 class State:
-    """The state that patches act on, in place. `plain` gives it as JSON."""
+    """The state that patches change in place; `plain` returns it as JSON."""
 
     __slots__ = ("items", "session")
 
@@ -86,7 +86,7 @@ class State:
         self.items: dict[str, dict[str, Json]] = {}
 
     def apply(self, patch: Patch) -> None:
-        if type(patch) is Append:  # first and without a match: this is what every chunk comes to
+        if type(patch) is Append:  # first, and without `match`: every chunk becomes an append
             self._append(patch.key, patch.path, patch.value)
             return
         match patch:
@@ -129,7 +129,7 @@ class State:
 
 
 def settled(value: Json) -> Json:
-    """A copy with every growing text joined: plain JSON."""
+    """Return a copy as plain JSON, with all `Pieces` joined."""
     if isinstance(value, Pieces):
         return str(value)
     if isinstance(value, dict):
@@ -140,15 +140,15 @@ def settled(value: Json) -> Json:
 
 
 def _owned(value: Json) -> Json:
-    """A copy of the containers (strings are shared), so that later changes do not reach into a patch."""
+    """Copy the containers, so that later changes of the state do not change a patch."""
     return settled(value) if isinstance(value, dict | list) else value
 
 
 def coalesce(patches: Iterable[Patch]) -> list[Patch]:
-    """Fewer patches with the same effect; linear in their size.
+    """Return fewer patches with the same effect, in linear time.
 
-    A run of patches about one item may be folded together even if patches about other items stand
-    between them: items do not depend on each other, and only `add` decides their order.
+    Patches of one item are folded together even if patches of other items come between them: items
+    do not depend on each other, and only `add` decides their order.
     """
     result: list[Patch | _Folded | None] = []
     latest: dict[str, int] = {}
@@ -175,7 +175,7 @@ class _Folded:
 
     @classmethod
     def start(cls, patch: Patch | None) -> _Folded | None:
-        # Each kind of patch is laid into a little state of its own, where further patches apply.
+        # The patch becomes the only item of a small state, to which further patches are applied.
         state = State()
         match patch:
             case Add(item):
@@ -187,7 +187,7 @@ class _Folded:
         return None
 
     def take(self, patch: Patch) -> bool:
-        """Fold the patch in, if it belongs to the same place."""
+        """Fold the patch in if it changes the same value, and say whether it did."""
         if not isinstance(patch, Set | Append):
             return False
         if not self._path:
@@ -199,7 +199,7 @@ class _Folded:
         inside = patch.path[depth:]
         is_set = self._state.items["_"]["set"]
         if inside and not is_set:
-            return False  # an index into a list that we only know the end of
+            return False  # an index into a list of which we only know the end
         if isinstance(patch, Set) and not inside:
             self._state.apply(Set("_", ("set",), True))
         self._state.apply(type(patch)("_", ("value", *inside), patch.value))
@@ -215,7 +215,7 @@ class _Folded:
 
 
 def to_wire(patch: Patch) -> list[Json]:
-    """The patch as it travels to the browser."""
+    """Convert the patch to the form sent to the browser."""
     match patch:
         case Add(item):
             return ["add", item]

@@ -1,6 +1,6 @@
-"""Paths of one place, put into the words of another: in texts, in JSON, in texts that come in pieces.
+"""Replaces the paths of one machine by those of another: in texts, in JSON, and in texts split into pieces.
 
-Knows no protocol and no disk. A path is only found whole: /a/b is not in /x/a/b, in /a/bc or in /a/b.txt.
+Knows no protocol and no disk. Only whole paths match: /a/b does not occur in /x/a/b, /a/bc or /a/b.txt.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from typing import Any
 from urllib.parse import quote
 
 _BEFORE = r"(?<![\w.~\\-])(?<![\w.~\\-]/)"
-"""What may not stand before a path; "file://" may."""
+"""What must not precede a path; "file://" may."""
 _AFTER = r"(?![\w@+~-]|\.\w)"
 
 
 class PathMapping:
-    """From recorded folders to those that stand for them here; the longest that fits is taken."""
+    """Maps recorded folders to the folders used instead of them; the longest match wins."""
 
     def __init__(self, folders: Mapping[str, str]) -> None:
         pairs: dict[str, str] = {}
         for there, here in folders.items():
-            if len(there.rstrip("/")) > 1:  # the root is in every path
+            if len(there.rstrip("/")) > 1:  # the root would match every path
                 for spell in (_plain, _uri, _escaped):
                     pairs.setdefault(spell(there.rstrip("/")), spell(here.rstrip("/")))
         self._pairs = {there: here for there, here in pairs.items() if there != here}
@@ -31,14 +31,14 @@ class PathMapping:
 
     @property
     def moves(self) -> bool:
-        """Whether anything is somewhere else."""
+        """Whether any folder is mapped to a different one."""
         return self._pattern is not None
 
     def text(self, text: str) -> str:
         return text if self._pattern is None else self._pattern.sub(self._here, text)
 
     def value(self, value: Any) -> Any:
-        """The same for every text in a plain JSON value, and for names: some agents list files by them."""
+        """Map every text in plain JSON, names included: some agents use paths as names."""
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, list):
@@ -48,7 +48,7 @@ class PathMapping:
         return value
 
     def pieces(self, pieces: Sequence[str]) -> list[str]:
-        """Of a text that came in pieces: what stands for a path is in the piece in which the path began."""
+        """Map a text split into pieces; a replaced path goes into the piece in which it starts."""
         if self._pattern is None:
             return list(pieces)
         return _replaced(pieces, ((it.start(), it.end(), self._here(it)) for it in self._matches(pieces)))
@@ -62,7 +62,7 @@ class PathMapping:
 
 
 def _replaced(pieces: Sequence[str], changes: Iterable[tuple[int, int, str]]) -> list[str]:
-    """The pieces, with parts of the text that they make replaced; `changes` come in order."""
+    """Replace parts of the joined text in the pieces; `changes` are in order."""
     result: list[list[str]] = [[] for _ in pieces]
     starts = [0]
     for piece in pieces:
@@ -101,5 +101,5 @@ def _uri(path: str) -> str:
 
 
 def _escaped(path: str) -> str:
-    """As JSON in a text has it."""
+    """The path as escaped in JSON."""
     return json.dumps(path)[1:-1]

@@ -1,8 +1,8 @@
-"""Permission: from the user's policy and the agent's options to one answer.
+"""Policies: turn the user's policy and the agent's options into one answer.
 
-Pure: it asks nobody and remembers nothing. "allow" takes an allow_once option, else allow_always;
-"reject" takes reject_once, else reject_always, else answers cancelled. An option of a kind that we do
-not know is never taken for either.
+Pure: asks nobody and remembers nothing. "allow" selects an allow_once option, else allow_always;
+"reject" selects reject_once, else reject_always, else answers cancelled. An option of an unknown kind
+is never selected for either.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from .actions import Action, Command, McpCall, NotebookWrite, Write, real_paths
+from .actions import RUNS, Action, Command, McpCall, NotebookWrite, Write, real_paths
 from .records import Option
 from .snapshot import ToolCall
 
@@ -38,7 +38,7 @@ class PermissionRequest:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """The declared kind, and the kinds of what is really described."""
+        """The declared kind, and the kinds of the described actions."""
         return tuple(dict.fromkeys((self.kind, *filter(None, (it.kind for it in self.actions)))))
 
     @property
@@ -58,19 +58,24 @@ class PermissionRequest:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The real paths of the files that are named."""
+        """The real paths of the files that the actions name."""
         files = (it for it in self.actions if not isinstance(it, Command))
         return tuple(dict.fromkeys(path for it in files for path in real_paths(it)))
 
     @property
     def content(self) -> str | None:
-        """The text that would be written; of a notebook, its cells as a script."""
+        """The text that would be written; for a notebook, its cells as a script."""
         writes = [it for it in self.actions if isinstance(it, Write | NotebookWrite)]
         return writes[0].new_text if len(writes) == 1 else None
 
     @property
+    def code(self) -> str | None:
+        """The code that would run in the kernel; for cells, their sources."""
+        return next((it.text for it in self.actions if isinstance(it, RUNS)), None)
+
+    @property
     def mcp(self) -> McpCall | None:
-        """The MCP server's tool that would be used: `.server`, `.tool`; `.sure`: that is no mere title."""
+        """The MCP tool that would be called: `.server`, `.tool`; `.sure`: not just inferred from a title."""
         return next((it for it in self.actions if isinstance(it, McpCall)), None)
 
     @property
@@ -84,28 +89,28 @@ Policy = Word | Mapping[str, Word] | PolicyFunction
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """`option` is the id to answer with; None answers "cancelled"."""
+    """An answer to a permission request. `option` is the option's id; None answers "cancelled"."""
 
     option: str | None
     by: str
     reason: str | None = None
     offer: str | None = None
-    """The offer that was taken up: to be remembered beyond this question."""
+    """The accepted offer, to be remembered beyond this question."""
 
     def allows(self, options: tuple[Option, ...]) -> bool:
-        """Whether the chosen option is one that allows it; one of an unknown kind is not."""
+        """Whether the chosen option allows the call; an option of an unknown kind does not."""
         return any(it.id == self.option and it.kind in ALLOWING for it in options)
 
 
 def checked(policy: Any) -> Policy:
-    """The policy, if it is one; raises ValueError with what it may be."""
+    """Return the policy if it is valid; raises ValueError that says what is."""
     if callable(policy) or (isinstance(policy, str) and policy in WORDS):
         result: Policy = policy
         return result
     if isinstance(policy, Mapping):
         for kind, word in policy.items():
             if kind not in TOOL_KINDS:
-                raise ValueError(_no_kind(kind))
+                raise ValueError(_unknown_kind(kind))
             if word not in WORDS:
                 raise ValueError(
                     f'permissions[{kind!r}] is {word!r}; a tool kind maps to "ask", "allow" or "reject"'
@@ -117,14 +122,14 @@ def checked(policy: Any) -> Policy:
     )
 
 
-def _no_kind(kind: Any) -> str:
-    """A name that no call ever has would do nothing, and look as if it did."""
+def _unknown_kind(kind: Any) -> str:
+    """The message for a kind that no call ever has: accepted, it would silently do nothing."""
     meant = (
         "what is left out is asked about"
         if kind == "*"
         else "rules for commands and folders are [[permissions.rules]] of your config.toml"
     )
-    return f"permissions[{kind!r}] is no kind of tool: these are {', '.join(TOOL_KINDS)}; {meant}"
+    return f"permissions[{kind!r}] is not a tool kind; the kinds are {', '.join(TOOL_KINDS)}; {meant}"
 
 
 STRICTNESS: tuple[Word, ...] = ("allow", "ask", "reject")
@@ -135,9 +140,9 @@ def strictest(*words: Word) -> Word:
 
 
 def word_for(policy: Word | Mapping[str, Word], request: PermissionRequest) -> Word:
-    """What a policy without a function says; a kind that a mapping leaves out is asked.
+    """The answer of a policy that is not a function; "ask" for a kind that a mapping leaves out.
 
-    A mapping judges the declared kind and the real ones: an agent does not choose its judge by a name.
+    A mapping judges the declared kind and the actual ones, so an agent cannot evade it with a false name.
     """
     if isinstance(policy, str):
         return policy
@@ -145,9 +150,9 @@ def word_for(policy: Word | Mapping[str, Word], request: PermissionRequest) -> W
 
 
 def decide(said: Any, options: tuple[Option, ...], *, by: str, reason: str | None = None) -> Decision:
-    """ "allow", "reject" or an option's id, made into an answer; anything else is a reject that says so."""
-    if not isinstance(said, str):  # its == may be anything: of an array, say
-        return Decision(_reject(options), by, f"the policy answered {said!r}, which is no text: rejected")
+    """Turn "allow", "reject" or an option's id into an answer; anything else rejects, and says why."""
+    if not isinstance(said, str):  # `==` may not return a bool, for example for an array
+        return Decision(_reject(options), by, f"the policy answered {said!r}, which is not a text: rejected")
     if said == "allow":
         option = _first(options, "allow_once", "allow_always")
         if option is not None:
@@ -157,7 +162,7 @@ def decide(said: Any, options: tuple[Option, ...], *, by: str, reason: str | Non
         return Decision(_reject(options), by, reason)
     if any(option.id == said for option in options):
         return Decision(said, by, reason)
-    return Decision(_reject(options), by, f"the policy answered {said!r}, which is no option: rejected")
+    return Decision(_reject(options), by, f"the policy answered {said!r}, which is not an option: rejected")
 
 
 def _reject(options: tuple[Option, ...]) -> str | None:

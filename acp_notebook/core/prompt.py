@@ -1,6 +1,6 @@
-"""What the user passes to a prompt -> the content that is sent, fitted to what the agent takes.
+"""Converts what the user passes to a prompt to content that the agent accepts.
 
-Pure. Knows text, paths and ready-made content; any other object is for the function that is passed in.
+Pure. Handles text, paths and content records; a function passed in converts any other object.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ SENDABLE = (Text, Image, Audio, ResourceLink, Resource)
 KNOWN = (str, Path, *get_args(Content))
 
 Objects = Callable[[Any, int], Iterable[Content]]
-"""From an object, and its place in the prompt from 1, to what is sent for it."""
+"""Converts an object to content, given the object and its position in the prompt (from 1)."""
 
 
 def content_of(
     parts: Iterable[Any], cwd: str, objects: Objects | None = None
 ) -> tuple[tuple[Content, ...], dict[int, Path]]:
-    """The parts of a prompt as content, and which blocks of it are links to which files.
+    """Convert the parts of a prompt to content; also returns which blocks are links to which files.
 
     Raises ValueError that names what cannot be sent.
     """
@@ -68,24 +68,24 @@ def _block(part: Any, cwd: str) -> Content:
 
 
 def reworded(content: tuple[Content, ...], text: str) -> tuple[Content, ...]:
-    """The prompt with another text in the place of its first; pictures and all else stay."""
+    """Replace the first text of the prompt; images and everything else stay."""
     at = next((at for at, block in enumerate(content) if isinstance(block, Text)), None)
     new = Text(_sendable(text))
     return (new, *content) if at is None else (*content[:at], new, *content[at + 1 :])
 
 
 def words_of(content: tuple[Content, ...]) -> str:
-    """What `reworded` would replace."""
+    """The text that `reworded` would replace."""
     return next((block.text for block in content if isinstance(block, Text)), "")
 
 
 def _sendable(text: str) -> str:
-    """Lone surrogates (from undecodable file names, mostly) cannot be written as UTF-8."""
+    """Replace lone surrogates, mostly from undecodable file names: they cannot be encoded as UTF-8."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def fitted(content: Iterable[Content], can: Capabilities) -> tuple[tuple[Content, ...], tuple[str, ...]]:
-    """The content as this agent takes it, and a note on each thing that was changed for that."""
+    """Adapt the content to what this agent accepts; also returns a note on each change."""
     notes: list[str] = []
     return tuple(_fitted(block, can, notes) for block in content), tuple(notes)
 

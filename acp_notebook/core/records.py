@@ -1,44 +1,69 @@
-"""The small frozen records that events carry and snapshots show: content, locations, options.
+"""The small frozen records that events carry and snapshots contain: content, locations, options.
 
-Knows no protocol field names (`wire.v1` translates) and no state. `plain` turns a record into JSON
-types and `content_from_plain` turns content back; the browser reads the same keys.
+Knows no protocol field names (`wire.v1` translates them) and no state. `plain` converts a record to
+JSON types, `msgspec.convert` converts it back; `dev.py types` generates `js/src/types.ts` from the same
+classes.
+
+The JSON omits a field that has its default value, unless the default is `written`. Fields that can also
+be null in the JSON are listed in `_nullable`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar, get_args
 
+import msgspec
 from msgspec import Struct
 
 Json = Any
 """Plain JSON types: None, bool, int, float, str, list, dict with string keys."""
 
+T = TypeVar("T")
 
-class Text(Struct, frozen=True):
+
+def written(default: T) -> T:
+    """Return a field default that is included in the JSON."""
+    return msgspec.field(default_factory=lambda: default)
+
+
+class Record(Struct, frozen=True, omit_defaults=True):
+    """The base of records that are converted to JSON."""
+
+    _nullable: ClassVar[tuple[str, ...]] = ()
+    """Fields that can be cleared: absent from the JSON until they are set, null once cleared."""
+
+
+class Tagged(Record, frozen=True, tag_field="type"):
+    """A record whose JSON includes its type."""
+
+    @property
+    def type(self) -> str:
+        """The name of the type in the JSON."""
+        return str(self.__struct_config__.tag)
+
+
+class Text(Tagged, frozen=True, tag="text"):
     text: str
     annotations: Mapping[str, Json] | None = None
-    type: ClassVar[str] = "text"
 
 
-class Image(Struct, frozen=True):
+class Image(Tagged, frozen=True, tag="image"):
     data: str
     """Base64."""
     mime_type: str
     uri: str | None = None
     annotations: Mapping[str, Json] | None = None
-    type: ClassVar[str] = "image"
 
 
-class Audio(Struct, frozen=True):
+class Audio(Tagged, frozen=True, tag="audio"):
     data: str
     """Base64."""
     mime_type: str
     annotations: Mapping[str, Json] | None = None
-    type: ClassVar[str] = "audio"
 
 
-class ResourceLink(Struct, frozen=True):
+class ResourceLink(Tagged, frozen=True, tag="resource_link"):
     uri: str
     name: str
     title: str | None = None
@@ -46,10 +71,9 @@ class ResourceLink(Struct, frozen=True):
     mime_type: str | None = None
     size: int | None = None
     annotations: Mapping[str, Json] | None = None
-    type: ClassVar[str] = "resource_link"
 
 
-class Resource(Struct, frozen=True):
+class Resource(Tagged, frozen=True, tag="resource"):
     """A resource with its contents: `text`, or `blob` (base64)."""
 
     uri: str
@@ -57,72 +81,118 @@ class Resource(Struct, frozen=True):
     blob: str | None = None
     mime_type: str | None = None
     annotations: Mapping[str, Json] | None = None
-    type: ClassVar[str] = "resource"
 
 
-class Diff(Struct, frozen=True):
+class Diff(Tagged, frozen=True, tag="diff"):
     path: str
     new_text: str
     old_text: str | None = None
     """None for a new file."""
-    type: ClassVar[str] = "diff"
 
 
-class Terminal(Struct, frozen=True):
+class Terminal(Tagged, frozen=True, tag="terminal"):
     terminal_id: str
-    type: ClassVar[str] = "terminal"
 
 
-class UnknownContent(Struct, frozen=True):
-    """Content of a type that we do not know: kept as it came, shown plainly."""
+class RunStream(Tagged, frozen=True, tag="stream"):
+    """What code wrote to stdout or stderr, with ANSI colours."""
+
+    name: str
+    text: str
+
+
+class RunError(Tagged, frozen=True, tag="error"):
+    """The error that ended code; the traceback has ANSI colours."""
+
+    name: str
+    message: str
+    traceback: str
+
+
+class RunDisplay(Tagged, frozen=True, tag="display"):
+    """What code displayed, or its last value: a text, and possibly an image or the cells of a table."""
+
+    text: str
+    image: Image | None = None
+    table: tuple[tuple[str, ...], ...] | None = None
+
+
+RunOutput = RunStream | RunError | RunDisplay
+
+
+class RunCell(Record, frozen=True):
+    """A cell of the notebook that was run."""
+
+    id: str
+    status: str
+    source: str
+    execution_count: int | None = None
+    outputs: tuple[RunOutput, ...] = written(())
+
+
+class KernelRun(Tagged, frozen=True, tag="run"):
+    """Code or notebook cells that an agent ran in the kernel, with their outputs."""
+
+    run_id: str
+    code: str = written("")
+    status: str = written("waiting")
+    """waiting (for permission), running, ok, error, interrupted, busy, refused."""
+    seconds: float = written(0.0)
+    purpose: str | None = None
+    outputs: tuple[RunOutput, ...] = written(())
+    cells: tuple[RunCell, ...] = written(())
+    notes: tuple[str, ...] = written(())
+
+
+class UnknownContent(Tagged, frozen=True, tag="unknown"):
+    """Content of a type that we do not know, kept and shown as received."""
 
     raw: Json = None
-    type: ClassVar[str] = "unknown"
 
 
-Content = Text | Image | Audio | ResourceLink | Resource | Diff | Terminal | UnknownContent
+Content = Text | Image | Audio | ResourceLink | Resource | Diff | Terminal | KernelRun | UnknownContent
 
 
 def is_for_model_only(block: Content) -> bool:
-    """Whether its annotations name the assistant as the only audience: it is no answer to the user."""
+    """Whether the annotations name the assistant as the only audience, so that users need not see it."""
     annotations = getattr(block, "annotations", None) or {}
     return annotations.get("audience") == ["assistant"]
 
 
-class Location(Struct, frozen=True):
+class Location(Record, frozen=True):
     path: str
     line: int | None = None
     cell: str | None = None
-    """Of a notebook: the id of the cell that the line belongs to, where we know it."""
+    """In a notebook, the id of the cell that contains the line, if known."""
 
 
-class PlanEntry(Struct, frozen=True):
+class PlanEntry(Record, frozen=True):
     content: str
-    priority: str = "medium"
-    status: str = "pending"
+    priority: str = written("medium")
+    status: str = written("pending")
 
 
-class Option(Struct, frozen=True):
-    """One answer to a permission question. An unknown `kind` is shown, and never taken for an allow."""
+class Option(Record, frozen=True):
+    """One of the agent's options of a permission request. An unknown `kind` never counts as an allow."""
 
     id: str
     name: str
     kind: str
 
 
-class Offer(Struct, frozen=True):
-    """An answer that we add to a question: allow it, and remember that for a scope."""
+class Offer(Record, frozen=True):
+    """An answer that we add to a question: allow, and remember it for a scope."""
 
     id: str
     name: str
     scope: str
 
 
-class Answer(Struct, frozen=True):
-    """A way to answer a permission question, with what it means and the key that gives it."""
+class Answer(Record, frozen=True):
+    """A possible answer to a permission question, with its meaning and its shortcut key."""
 
     id: str
-    """Of an option or an offer."""
+    """The id of an option or an offer."""
     name: str
     meaning: str
     """allow_once, allow_session, allow_always, reject; agent_always: remembered by the agent; other."""
@@ -130,22 +200,22 @@ class Answer(Struct, frozen=True):
     note: str | None = None
 
 
-class Command(Struct, frozen=True):
-    """A slash command of the agent's."""
+class Command(Record, frozen=True):
+    """A slash command that the agent offers."""
 
     name: str
     description: str
     hint: str | None = None
 
 
-class Mode(Struct, frozen=True):
+class Mode(Record, frozen=True):
     id: str
     name: str
     description: str | None = None
 
 
-class Choice(Struct, frozen=True):
-    """A value that a config option can take; `group` is the heading it stands under."""
+class Choice(Record, frozen=True):
+    """A value that a config option can take; `group` is the heading that it is listed under."""
 
     value: str
     name: str
@@ -153,65 +223,65 @@ class Choice(Struct, frozen=True):
     group: str | None = None
 
 
-class ConfigOption(Struct, frozen=True):
+class ConfigOption(Record, frozen=True):
     id: str
     name: str
     type: str
     """"select" or "boolean"."""
     value: str | bool
-    choices: tuple[Choice, ...] = ()
+    choices: tuple[Choice, ...] = written(())
     description: str | None = None
     category: str | None = None
     set_by: str | None = None
-    """"model": by the method that agents had for it before there were options."""
+    """"model": set with the method that agents had before config options."""
 
     @property
     def values(self) -> tuple[str | bool, ...]:
-        """What it can be set to."""
+        """The values that it accepts."""
         return (True, False) if self.type == "boolean" else tuple(choice.value for choice in self.choices)
 
     def takes(self, value: str | bool) -> bool:
         return value in self.values and isinstance(value, bool) == (self.type == "boolean")  # 1 == True
 
 
-class SignInMethod(Struct, frozen=True):
-    """A way to sign in. `command`: what to run in a terminal, for the one that is done there."""
+class SignInMethod(Record, frozen=True):
+    """A way to sign in. `command`: what to run in a terminal, if the sign-in happens there."""
 
     id: str
     name: str
     description: str | None = None
-    type: str = "agent"
+    type: str = written("agent")
     command: str | None = None
-    """As people read it, … """
+    """The command as shown to the user."""
     run: str | None = None
-    """… and as it is run: the same command, with the agent's folder and environment."""
+    """The command as run: with the agent's folder and environment."""
 
 
-class SignIn(Struct, frozen=True):
-    """The agent wants a sign-in before it goes on."""
+class SignIn(Record, frozen=True):
+    """The agent requires a sign-in before it continues."""
 
     methods: tuple[SignInMethod, ...]
     trying: str | None = None
-    """The method that is under way."""
+    """The method in progress."""
     error: str | None = None
-    """Why the last try failed."""
+    """Why the last attempt failed."""
 
 
-class Cost(Struct, frozen=True):
+class Cost(Record, frozen=True):
     amount: float
     currency: str
 
 
-class Usage(Struct, frozen=True):
+class Usage(Record, frozen=True):
     """How full the session's context is, and what the session has cost so far."""
 
-    used: int | None
-    size: int | None
+    used: int | None = None
+    size: int | None = None
     cost: Cost | None = None
 
 
-class TokenUsage(Struct, frozen=True):
-    """The tokens of one turn, where the agent tells."""
+class TokenUsage(Record, frozen=True):
+    """The tokens that one turn used, as far as the agent reports them."""
 
     total: int | None = None
     input: int | None = None
@@ -221,31 +291,42 @@ class TokenUsage(Struct, frozen=True):
     cached_write: int | None = None
 
 
-_CONTENT_TYPES: dict[str, type[Content]] = {
-    cls.type: cls for cls in (Text, Image, Audio, ResourceLink, Resource, Diff, Terminal, UnknownContent)
-}
-
-
 def plain(value: Any) -> Json:
-    """A record, or a tuple of them, as JSON types: None fields left out, content tagged with its type."""
-    if isinstance(value, tuple):
-        return [plain(item) for item in value]
-    if not isinstance(value, Struct):
+    """Convert a record or a tuple of records to JSON types; a value without a JSON form becomes its repr."""
+    if not isinstance(value, Struct | tuple):
         return value
-    cls: Any = type(value)
-    tag = getattr(cls, "type", None)
-    result: dict[str, Json] = {"type": tag} if isinstance(tag, str) else {}
-    for name in cls.__struct_fields__:
-        item = getattr(value, name)
-        if item is not None:
-            result[name] = plain(item)
-    return result
+    return _with_lists(msgspec.to_builtins(value, enc_hook=repr))
+
+
+def _with_lists(value: Any) -> Json:
+    """Convert tuples to lists, which `to_builtins` does not do."""
+    if isinstance(value, tuple):
+        return [_with_lists(item) for item in value]
+    return {name: _with_lists(it) for name, it in value.items()} if isinstance(value, dict) else value
+
+
+def by_tag(union: Any) -> dict[Any, Any]:
+    """Map tags to the classes of a union: msgspec converts to one class much faster than to a union."""
+    return {cls.__struct_config__.tag: cls for cls in get_args(union)}
+
+
+def build(*types: Any) -> None:
+    """Have msgspec build what it needs to read these types; call it in the module that defines them.
+
+    Otherwise msgspec does so at the first use, and if two threads use a type for the first time at once,
+    one of them reads the unfinished result and the process crashes (msgspec 0.22). During an import, no
+    other thread can use the types.
+    """
+    for it in types:
+        msgspec.json.Decoder(it)
+
+
+_CONTENT_TYPES = by_tag(Content)
+build(*_CONTENT_TYPES.values())
 
 
 def content_from_plain(block: Mapping[str, Json]) -> Content:
-    """The inverse of `plain` for content; a type that is not ours becomes UnknownContent."""
-    tag = block.get("type")
-    cls = _CONTENT_TYPES.get(tag) if isinstance(tag, str) else None
-    if cls is None:
-        return UnknownContent(dict(block))
-    return cls(**{name: block[name] for name in cls.__struct_fields__ if name in block})
+    """The inverse of `plain` for content; an unknown type becomes UnknownContent."""
+    cls = _CONTENT_TYPES.get(str(block.get("type")))
+    content: Content = UnknownContent(dict(block)) if cls is None else msgspec.convert(block, cls)
+    return content

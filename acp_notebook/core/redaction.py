@@ -1,6 +1,7 @@
-"""Secrets, taken out of whatever leaves the kernel: transcripts, audits, recordings, static output.
+"""Removes secrets from everything that leaves the kernel: transcripts, audits, recordings, static output.
 
-Pure, and one for all these borders. Knows no message's meaning; which values are secrets it is told.
+Pure; the same code for all of them. Knows nothing about the meaning of messages; the caller says which
+values are secrets.
 """
 
 from __future__ import annotations
@@ -11,27 +12,27 @@ from bisect import bisect
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from .secret_forms import encoded_forms, secret_parts
+from .secret_encodings import encoded_forms, secret_parts
 from .variables import can_be_hidden, names_secret
 
 REDACTED = "[redacted]"
 
 _CREDENTIAL_LISTS = ("env", "headers")
-"""Fields of MCP servers, terminals and sign-in methods: names are kept, values are not."""
+"""Fields of MCP servers, terminals and sign-in methods: names are kept, values are redacted."""
 
 _PROTOCOL_FIELDS = frozenset(
     {"jsonrpc", "method", "type", "sessionUpdate", "kind", "status", "stopReason", "outcome"}
 )
-"""Words of the protocol itself: a value of `env=` that happens to be one ("text") is no secret there."""
+"""Fields with words of the protocol: a value of `env=` that equals one ("text") is not a secret there."""
 
 _WORD = re.compile(r"[a-z]{1,7}")
-"""A secret that is a word ("load"): left inside of another word."""
+"""A secret that is a common word ("load") is not redacted inside another word."""
 
 Secret = str | re.Pattern[str]
 
 
 class Redactor:
-    """Takes secrets out: those of `env=`, the user's own, and the fields that carry credentials."""
+    """Removes secrets from texts and messages: values of `env=`, the user's own, and credential fields."""
 
     def __init__(self, env: Mapping[str, str] | None = None, secrets: Iterable[Secret] = ()) -> None:
         self._values: set[str] = set()
@@ -46,21 +47,21 @@ class Redactor:
         self.learn_variables((env or {}).items())
 
     def learn(self, values: Iterable[str]) -> None:
-        """More secrets: from now on they are taken out, too."""
+        """Add secrets, to be removed from now on."""
         self._learn({value for value in values if can_be_hidden(value)})
 
     def learn_variables(self, variables: Iterable[tuple[str, str]]) -> None:
-        """Names with their values: those that are secrets (`variables`), and the secrets in the others."""
+        """Add the secrets among these variables, and the secret parts of other values."""
         self.learn(part for name, value in variables for part in secret_parts(name, value))
 
     def _learn(self, values: set[str]) -> None:
         values = values | {form for value in values for form in encoded_forms(value)}
-        for _ in range(2):  # also as JSON in a text has them, and as a broken line has that text
+        for _ in range(2):  # also as escaped in JSON, and in JSON inside JSON
             values |= {_escaped(value, ascii=ascii) for value in values for ascii in (False, True)}
         if values <= self._values:
             return
         self._values |= values
-        # Longest first, so that a secret inside another one does not leave the rest of it standing.
+        # Longest first, so that a secret inside another one does not leave the rest of it.
         longest_first = sorted(self._values, key=lambda value: (-len(value), value))
         self._pattern = re.compile("|".join(map(self._one, longest_first)))
         self._sorted = sorted(self._values)
@@ -73,7 +74,7 @@ class Redactor:
 
     @property
     def idle(self) -> bool:
-        """There is nothing that it would take out of a text."""
+        """Whether there is nothing to remove."""
         return self._pattern is None and not self._patterns
 
     def text(self, text: str) -> str:
@@ -84,7 +85,7 @@ class Redactor:
         return text
 
     def finds_in(self, data: bytes) -> bool:
-        """Whether there is a secret in bytes that are no text: as UTF-8, or as UTF-16."""
+        """Whether binary data contains a secret, as UTF-8 or UTF-16."""
         spelled = (
             data.decode(errors="replace"),
             *(data[at:].decode("utf-16-le", "replace") for at in (0, 1)),
@@ -92,18 +93,18 @@ class Redactor:
         return any(self.text(it) != it for it in spelled)
 
     def tail(self, text: str) -> int:
-        """How many characters at its end may be the beginning of a secret."""
+        """How many characters at the end may be the start of a secret."""
         for at in range(max(0, len(text) - self._longest + 1), len(text)):
             if text[at] not in self._firsts:
                 continue
             end = text[at:]
-            found = bisect(self._sorted, end)  # the first that comes after it: only that can begin with it
+            found = bisect(self._sorted, end)  # only the next one in order can start with it
             if found < len(self._sorted) and self._sorted[found].startswith(end):
                 return len(end)
         return 0
 
     def plain(self, value: Any) -> Any:
-        """Plain JSON with the secrets taken out of every text in it."""
+        """Remove secrets from every text in plain JSON."""
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, list):
@@ -113,7 +114,7 @@ class Redactor:
         return value
 
     def clean(self, value: Any) -> Any:
-        """A message: as `plain`, and without the values of fields that carry credentials by their name."""
+        """Remove secrets from a message: like `plain`, and also the values of fields for credentials."""
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, list):
@@ -142,21 +143,21 @@ class Redactor:
 
 
 class Stream:
-    """A text that comes in pieces: what may be the beginning of a secret waits for what follows it."""
+    """Redacts a text that arrives in pieces: what may be the start of a secret is held back."""
 
     def __init__(self, redactor: Redactor) -> None:
         self._redactor = redactor
         self._held = ""
 
     def feed(self, piece: str) -> str:
-        """What can be shown by now."""
+        """Add a piece, and return the text that is safe to show."""
         text = self._redactor.text(self._held + piece)
         end = len(text) - self._redactor.tail(text)
         self._held = text[end:]
         return text[:end]
 
     def rest(self) -> str:
-        """Nothing follows: what was held back is no secret."""
+        """Return the text held back, at the end of the stream."""
         held, self._held = self._held, ""
         return held
 

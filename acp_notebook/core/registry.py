@@ -1,7 +1,7 @@
-"""The official registry's JSON -> agents: packages for npx and uvx; binaries, to be installed by hand.
+"""Reads the JSON of the official registry: packages for npx and uvx, and binaries to install by hand.
 
-Pure: nothing is fetched and nothing is looked for. An entry that is not as it should be is left out, and
-said so; one that takes the name of a known agent is, too.
+Pure: fetches nothing and looks up nothing. Invalid entries, and entries with the name of a known agent, are
+left out and reported.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ from .settings import OwnAgent, Problem, check_package, command_of
 from .visible import shown
 
 MOST_AGENTS = 2000
-"""The registry has some forty."""
+"""The registry has about forty."""
 
 MOST_WORDS = 100
 LONGEST = 2000
-"""Of the words of a command, and of a text."""
+"""Limits for the number of words in a command, and for the length of a text."""
 
 _ID = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 
 LOADERS = re.compile(r"(LD_|DYLD_|NODE_OPTIONS|PYTHON|PATH$|BASH_ENV|ENV$|npm_config|NPM_CONFIG|UV_)")
-"""Variables that decide which code is run: a registry has no say in that."""
+"""Variables that decide which code runs: a registry must not set them."""
 
 
 def agents_of(value: Any, reserved: Collection[str]) -> tuple[dict[str, OwnAgent], dict[str, str]]:
-    """The agents by name, and why others were left out; raises ValueError for what is no registry."""
+    """The agents by name, and why others were left out; raises ValueError if it is not a registry."""
     entries = value.get("agents") if isinstance(value, Mapping) else None
     if not isinstance(entries, list):
-        raise ValueError('this is no registry of agents: it has no list "agents"')
+        raise ValueError('not a registry of agents: it has no list "agents"')
     if len(entries) > MOST_AGENTS:
         raise ValueError(f"this registry has more than {MOST_AGENTS} agents")
     found: dict[str, OwnAgent] = {}
@@ -42,7 +42,7 @@ def agents_of(value: Any, reserved: Collection[str]) -> tuple[dict[str, OwnAgent
         elif name in reserved:
             left[name] = "known already"
         elif name in found:
-            left[name] = "it is there twice"
+            left[name] = "it is listed twice"
         else:
             try:
                 found[name] = _agent(name, entry.get("distribution"))
@@ -61,13 +61,13 @@ def _agent(name: str, ways: Any) -> OwnAgent:
     if not isinstance(binary, Mapping) or not binary:
         raise ValueError("it comes neither by npx nor by uvx nor as a binary")
     systems = ", ".join(sorted(shown(str(it), chars=30) for it in list(binary)[:20]))
-    told = f"install by hand: it comes as a binary ({systems}); then give its command to acp.connect"
-    return OwnAgent(name=name, source="imported", by_hand=told)
+    advice = f"install by hand: it comes as a binary ({systems}); then give its command to acp.connect"
+    return OwnAgent(name=name, source="imported", by_hand=advice)
 
 
 def _package(name: str, launcher: str, value: Any) -> OwnAgent:
     if not isinstance(value, Mapping):
-        raise ValueError(f"its {launcher} is no object")
+        raise ValueError(f"its {launcher} is not an object")
     try:
         package = check_package(value.get("package"), launcher)
     except Problem as error:
@@ -75,9 +75,9 @@ def _package(name: str, launcher: str, value: Any) -> OwnAgent:
     command = value.get("cmd") or command_of(package)
     args = value.get("args") or []
     if not isinstance(command, str) or not re.fullmatch(r"[\w@.][\w@.-]*", command):
-        raise ValueError("its cmd is no name of a command")
+        raise ValueError("its cmd is not the name of a command")
     if not isinstance(args, list) or len(args) > MOST_WORDS or not all(map(_is_text, args)):
-        raise ValueError("its args are no list of texts")
+        raise ValueError("its args are not a list of texts")
     return OwnAgent(
         name=name,
         source="imported",
@@ -90,12 +90,12 @@ def _package(name: str, launcher: str, value: Any) -> OwnAgent:
 
 def _env(value: Any) -> dict[str, str]:
     if not isinstance(value, Mapping) or len(value) > MOST_WORDS:
-        raise ValueError("its env is no object")
+        raise ValueError("its env is not an object")
     for variable, text in value.items():
         if not isinstance(variable, str) or not re.fullmatch(r"[A-Za-z_]\w*", variable) or not _is_text(text):
-            raise ValueError("its env is no object of texts")
+            raise ValueError("its env is not an object of texts")
         if LOADERS.match(variable):
-            raise ValueError(f"it wants to set {variable}, which decides what code is run")
+            raise ValueError(f"it wants to set {variable}, which decides what code runs")
     return dict(value)
 
 

@@ -1,6 +1,6 @@
-"""What an agent says of itself and of its sessions, and what it asks: frozen records beside the events.
+"""The agent's requests and responses as frozen records: capabilities, sessions, client methods.
 
-Knows no protocol field names (`wire.v1` reads them in) and no state.
+Knows no protocol field names (`wire.v1` translates them) and no state.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .records import Json, Option, TokenUsage
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What the agent can do; each is used only where it is True."""
+    """The capabilities that the agent announced; a feature is used only if its flag is True."""
 
     load: bool = False
     resume: bool = False
@@ -33,14 +33,14 @@ class Capabilities:
 
     @property
     def offers(self) -> tuple[str, ...]:
-        """What a user can do with its sessions and the sign-in, by name."""
+        """The names of the capabilities that users act on: sessions and the sign-in."""
         names = ("list", "load", "resume", "fork", "delete", "logout")
         return tuple(name for name in names if getattr(self, name))
 
 
 @dataclass(frozen=True, slots=True)
 class AuthMethod:
-    """A way to sign in. `type` "terminal": by running the agent's own command with `args`."""
+    """A way to sign in. Type "terminal": run the agent's own command with `args`."""
 
     id: str
     name: str
@@ -52,7 +52,7 @@ class AuthMethod:
 
 @dataclass(frozen=True, slots=True)
 class AgentFacts:
-    """The agent's introduction."""
+    """The agent's response to `initialize`."""
 
     protocol_version: int
     name: str | None = None
@@ -63,7 +63,7 @@ class AgentFacts:
     raw: Json = field(default=None, repr=False)
 
     def cleaned(self, text: Callable[[str], str]) -> AgentFacts:
-        """The same, with the words for people as `text` makes them."""
+        """Return a copy with `text` applied to every text that users see."""
         return replace(
             self,
             title=self.title and text(self.title),
@@ -77,7 +77,7 @@ class AgentFacts:
 
 @dataclass(frozen=True, slots=True)
 class SessionFacts:
-    """The answer to new, load and resume: the events that it stands for, and the id of a new session."""
+    """The response to new, load and resume: the events it amounts to, and the id of a new session."""
 
     id: str | None
     events: tuple[Event, ...] = ()
@@ -85,14 +85,14 @@ class SessionFacts:
 
 @dataclass(frozen=True, slots=True)
 class SessionInfo:
-    """A session that the agent keeps."""
+    """A session that the agent has stored."""
 
     id: str
     cwd: str
     title: str | None = None
     updated_at: str | None = None
     directories: tuple[str, ...] = ()
-    """The folders beside `cwd` that it works in."""
+    """Its additional directories."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ class PromptAnswer:
 
 @dataclass(frozen=True, slots=True)
 class RequestPermission:
-    """`session/request_permission`: the agent asks whether it may go on."""
+    """`session/request_permission`: the agent asks whether it may carry out a tool call."""
 
     session_id: str
     tool: ToolChanged
@@ -114,7 +114,7 @@ class RequestPermission:
 
 @dataclass(frozen=True, slots=True)
 class CreateElicitation:
-    """The agent wants something of the user. Without a `session_id`, it is for a request of ours."""
+    """The agent asks the user for input. Without a `session_id`, it belongs to one of our requests."""
 
     session_id: str | None
     request: ElicitationRequest
@@ -127,7 +127,7 @@ class CreateElicitation:
 
 @dataclass(frozen=True, slots=True)
 class ReadTextFileRequest:
-    """The agent wants a file's text: all of it, or `limit` lines from `line` (1 is the first) on."""
+    """The agent asks for a file's text: all of it, or `limit` lines from `line` (1 is the first)."""
 
     session_id: str
     path: str
@@ -144,7 +144,7 @@ class WriteTextFileRequest:
 
 @dataclass(frozen=True, slots=True)
 class CreateTerminalRequest:
-    """The agent wants a command run. Without `args`, `command` may be a whole shell line."""
+    """The agent asks us to run a command. Without `args`, `command` may be a whole shell line."""
 
     session_id: str
     command: str
@@ -156,7 +156,7 @@ class CreateTerminalRequest:
 
 @dataclass(frozen=True, slots=True)
 class TerminalNamed:
-    """Something about a terminal that the agent had made."""
+    """A request about a terminal that the agent created."""
 
     session_id: str
     terminal_id: str

@@ -1,12 +1,12 @@
-"""Permission rules of a file: what is allowed, asked or rejected by kind, path, command and agent.
+"""Permission rules from a settings file: allow, ask or reject by kind, path, command and agent.
 
-Pure. The user's rules answer where the policy of a call says "ask", and what they reject stays rejected
-whatever the call says. A project's can only tighten: there, an allow means nothing.
+Pure. The user's rules decide if the policy says "ask", and their rejections override any policy. A
+project's rules can only tighten: an allow has no effect there.
 
-Of the rules that match, the strictest counts; where none does, the word for the kind, then the default.
-To allow, a rule must cover every action of a call, paths by whole folders, commands as the exact line without
-an environment, and an MCP server's tools by the exact names that the agent surely gives; to reject or to ask,
-one action is enough, and a command or a tool may be a pattern with * in it.
+Of the rules that match, the strictest counts; if none matches, the word for the kind, then the default.
+To allow, a rule must cover every action of a call: paths by whole folders, commands by the exact line without
+an environment, MCP tools by the exact names that the agent gives for certain. To reject or to ask, one
+matching action is enough, and a command or a tool may be a pattern with *.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import fnmatch
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from .actions import BESIDE, Action, Command, McpCall, NotebookWrite, Other, Write, real_paths
+from .actions import BESIDE, RUNS, Action, Command, McpCall, NotebookWrite, Other, Write, real_paths
 from .grants import inside, reaches
 from .mcp_calls import same_name, squashed
 from .policy import Word, strictest
@@ -23,7 +23,7 @@ from .policy import Word, strictest
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """One rule: all that is given must match. `path` is absolute and resolved."""
+    """One rule; every field that is given must match. `path` is absolute and resolved."""
 
     say: Word
     kind: str | None = None
@@ -31,9 +31,9 @@ class Rule:
     command: str | None = None
     agent: str | None = None
     server: str | None = None
-    """An MCP server's name, …"""
+    """The name of an MCP server."""
     tool: str | None = None
-    """… and the name of one of its tools; None: all of them."""
+    """The name of one of its tools; None: all of them."""
 
     def matches(self, agent: str, kind: str, actions: Sequence[Action]) -> bool:
         if self.agent not in (None, agent) or self.kind not in (None, kind):
@@ -51,9 +51,10 @@ class Rule:
         return any(self._touches(action) for action in actions)
 
     def _covers_tool(self, actions: Sequence[Action]) -> bool:
-        """What reads as a command is asked about; what reads as a write is, unless a path covers it.
+        """Whether an allow covers the call; not if its input reads as a command, or as a write that no path
+        covers.
 
-        An allow would hold for doing just that through us.
+        An allow would also cover the same command or write as a client method.
         """
         named = [action for action in actions if isinstance(action, McpCall)]
         rest = [action for action in actions if not isinstance(action, BESIDE)]
@@ -70,7 +71,7 @@ class Rule:
         return action.sure and action.server == self.server and self.tool in (None, action.tool)
 
     def _may_be_tool(self, action: McpCall) -> bool:
-        """In doubt it is: by names as agents change them, wherever the server's name ends."""
+        """Whether it might be the tool, if agents alter names, and wherever the server's name ends."""
         server, tool = squashed(self.server or ""), squashed(self.tool or "*")
         if action.sure:
             return same_name(action.server, server) and fnmatch.fnmatchcase(squashed(action.tool), tool)
@@ -81,7 +82,7 @@ class Rule:
             if not isinstance(action, Command) or action.env:  # a rule names no environment
                 return False
             return action.line == self.command and self.path in (None, action.cwd)
-        if isinstance(action, Command | Other) or self.path is None:
+        if isinstance(action, (Command, Other, *RUNS)) or self.path is None:
             return False
         paths = real_paths(action)
         return bool(paths) and all(reaches(self.path, path) for path in paths)
@@ -97,7 +98,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """The permission rules of one settings file."""
+    """Holds the permission rules of one settings file."""
 
     default: Word | None = None
     kinds: Mapping[str, Word] = field(default_factory=dict)
@@ -107,7 +108,7 @@ class Rules:
         return bool(self.default or self.kinds or self.rules)
 
     def matching(self, agent: str, kind: str, actions: Sequence[Action]) -> Word | None:
-        """What its single rules say."""
+        """The strictest word of the matching rules."""
         words = [it.say for it in self.rules if it.matches(agent, kind, actions)]
         return strictest(*words) if words else None
 
@@ -120,15 +121,15 @@ NO_RULES = Rules()
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """The user's rules, and those of the project: what becomes of a policy's word."""
+    """Applies the user's and the project's rules to the answer of a policy."""
 
     own: Rules = NO_RULES
     project: Rules = NO_RULES
     agent: str = ""
-    """Whose acts are judged."""
+    """The agent whose actions are judged."""
 
     def judged(self, said: Word, kind: str, actions: Sequence[Action]) -> tuple[Word, str | None]:
-        """The word that counts, and whose rule made it so, if one did."""
+        """Return the final word, and whose rule changed it, if one did."""
         word, whose = said, None
         if said == "ask":
             word, whose = self.own.word(self.agent, kind, actions) or "ask", "a rule of your file"
@@ -140,7 +141,7 @@ class Judge:
         return word, whose if word != said else None
 
     def rejects(self, action: Action, said: Word = "allow") -> str | None:
-        """Whose rule rejects it, where a policy or an earlier answer says otherwise; None: no rule does."""
+        """Whose rule rejects the action despite a policy or an earlier answer; None if no rule does."""
         word, whose = self.judged(said, action.kind, (action,))
         return whose if word == "reject" else None
 

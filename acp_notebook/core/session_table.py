@@ -1,7 +1,4 @@
-"""The sessions that an agent keeps, as a table for people.
-
-Pure. Knows nothing of how they were listed.
-"""
+"""A table of the sessions that an agent has stored. Pure."""
 
 from __future__ import annotations
 
@@ -12,13 +9,13 @@ from .requests import SessionInfo
 from .tables import html_table, text_table
 
 SHOWN_SESSIONS = 60
-"""Where a table is shown; the table itself has them all."""
+"""How many sessions are displayed; the table itself has them all."""
 
 HEAD = ("", "title", "folder", "time", "id")
 
 
 class SessionTable(Sequence[SessionInfo]):
-    """Sessions, in the agent's order. `complete` is False where the agent's list did not come to an end."""
+    """A sequence of sessions, in the agent's order. `complete` is False if the agent's list was cut off."""
 
     def __init__(
         self, sessions: Iterable[SessionInfo] = (), *, complete: bool = True, open: Iterable[str] = ()
@@ -43,7 +40,7 @@ class SessionTable(Sequence[SessionInfo]):
         return self._sessions[index]
 
     def to_dicts(self) -> list[dict[str, Any]]:
-        """For pandas.DataFrame and for JSON."""
+        """The sessions as dictionaries, for pandas.DataFrame and JSON."""
         return [
             {"id": it.id, "title": it.title, "cwd": it.cwd, "updated_at": it.updated_at}
             for it in self._sessions
@@ -69,10 +66,10 @@ class SessionTable(Sequence[SessionInfo]):
         more = len(self._sessions) - SHOWN_SESSIONS
         notes = [f"… {more} more"] if more > 0 else []
         return notes + (
-            [] if self.complete else ["… this is the beginning of the agent's list: its end did not come"]
+            [] if self.complete else ["… the list is incomplete: the agent did not send the rest"]
         )
 
 
 def _time(text: str | None) -> str:
-    """Of an ISO time, to the minute; anything else as it is."""
+    """Format an ISO time to the minute; any other text stays as it is."""
     return text[:16].replace("T", " ") if text and text[10:11] == "T" else text or ""

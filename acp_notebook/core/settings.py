@@ -1,7 +1,7 @@
-"""Settings as a TOML file has them, checked: agents, MCP servers, permission rules, defaults.
+"""Validates the settings of a TOML file: agents, MCP servers, permission rules, defaults.
 
-Pure: knows no file and no variable. A project's file is read by the same words, with less allowed: it grants
-nothing, and takes nobody's name.
+Pure: reads no file and no variable. A project's file has the same format, with restrictions: it cannot
+grant anything, or redefine the name of an existing agent.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, cast
 
+from .kernel_tools.options import ToolOptions, read_options
 from .mcp import KEYS as SERVER_KEYS
 from .mcp import McpServer, read_server
 from .policy import TOOL_KINDS, WORDS, Word
@@ -25,9 +26,7 @@ NO_PATTERNS = {
     "agent": "it is one agent's name; left out, the rule is for all",
     "server": "it is one MCP server's name",
 }
-"""Where a * would match nothing, and look as if it did."""
-
-"""The kinds of tools that the protocol has; agents may have others, but a rule for one is probably a slip."""
+"""Keys in which a * would silently match nothing, and what they take instead."""
 
 _NPM = re.compile(r"(@[a-z0-9~-][a-z0-9._~-]*/)?[a-z0-9~][a-z0-9._~-]*(@[0-9A-Za-z^~][0-9A-Za-z.^~+-]*)?")
 _PYPI = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(\[[A-Za-z0-9,._-]+\])?((==|@)[0-9A-Za-z][0-9A-Za-z.+!-]*)?")
@@ -35,17 +34,17 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 class PathResolver(Protocol):
-    """What a path means that stands in a file."""
+    """Interprets the paths in a settings file."""
 
     def path(self, text: str) -> str:
-        """Absolute and resolved."""
+        """Return the path, absolute and resolved."""
 
     def command(self, text: str) -> str:
-        """A name as it is; a path absolute, and not resolved: programs go by what they are called."""
+        """Return a name unchanged, a path absolute but not resolved: programs depend on their own name."""
 
 
 class Problem(ValueError):
-    """What is wrong, and where: the keys that lead there."""
+    """An error in the settings; `keys` lead to its place in the file."""
 
     def __init__(self, text: str, *keys: str) -> None:
         super().__init__(text)
@@ -54,20 +53,20 @@ class Problem(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnAgent:
-    """An agent of the user's: a command, or a package for npx or uvx and its command."""
+    """An agent from the settings: a command, or a package for npx or uvx with its command."""
 
     name: str
     command: tuple[str, ...] = ()
     npx: str | None = None
     uvx: str | None = None
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Often secrets, so it is not shown."""
+    """Not in the repr: it often holds secrets."""
     cwd: str | None = None
     mcp_servers: tuple[str, ...] = ()
     source: str = "yours"
-    """Whose it is, for people: "yours", "imported", "the project's"."""
+    """Where it comes from, as shown to the user: "yours", "imported", "the project's"."""
     by_hand: str | None = None
-    """Why it cannot be started, and what to do: a binary that must be installed first."""
+    """Why it cannot be started, and what to do, if it is a binary that must be installed first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,28 +74,38 @@ class Settings:
     agents: Mapping[str, OwnAgent] = field(default_factory=dict)
     servers: Mapping[str, McpServer] = field(default_factory=dict)
     always: tuple[str, ...] = ()
-    """The names of the servers that every agent gets."""
+    """The names of the MCP servers that every agent gets."""
     rules: Rules = NO_RULES
     agent: str | None = None
-    """The agent of a call that names none."""
+    """The default agent of `connect()`."""
+    tools: ToolOptions | None = None
+    """Whether agents get the kernel's tools; None: not set."""
 
 
 def read_settings(value: Mapping[str, Any], places: PathResolver, *, taken: Collection[str] = ()) -> Settings:
-    """The settings; raises Problem. `taken`: names that no agent here may have."""
+    """Validate the settings; raises Problem. `taken`: names that agents here must not use."""
     _known(value, TABLES, "the file")
     servers, always = _servers(_table(value, "mcp_servers"), places)
     agents = {name: _agent(name, it, servers, taken, places) for name, it in _table(value, "agents").items()}
     defaults = _table(value, "defaults")
-    _known(defaults, ("agent",), "defaults", "defaults")
+    _known(defaults, ("agent", "tools"), "defaults", "defaults")
     agent = defaults.get("agent")
     if agent is not None and not (isinstance(agent, str) and agent):
         raise Problem("agent is a name: what acp.connect() starts", "defaults", "agent")
     rules = _rules(_table(value, "permissions"), places)
-    return Settings(agents=agents, servers=servers, always=always, rules=rules, agent=agent)
+    tools = _tools(defaults)
+    return Settings(agents=agents, servers=servers, always=always, rules=rules, agent=agent, tools=tools)
+
+
+def _tools(defaults: Mapping[str, Any]) -> ToolOptions | None:
+    try:
+        return read_options(defaults["tools"]) if "tools" in defaults else None
+    except ValueError as error:
+        raise Problem(str(error), "defaults", "tools") from None
 
 
 def allowing(rules: Rules) -> list[str]:
-    """Where rules allow something: for a project's file, each is one too many."""
+    """Where the rules allow something, which a project's file must not do."""
     found = ["permissions.default"] if rules.default == "allow" else []
     found += [f"permissions.kinds.{kind}" for kind, word in rules.kinds.items() if word == "allow"]
     numbers = [at for at, it in enumerate(rules.rules, 1) if it.say == "allow"]
@@ -104,18 +113,18 @@ def allowing(rules: Rules) -> list[str]:
 
 
 def tightening(rules: Rules) -> Rules:
-    """What is left of a project's rules: those that allow nothing."""
+    """The rules without those that allow something, for a project's file."""
     kinds: dict[str, Word] = {kind: word for kind, word in rules.kinds.items() if word != "allow"}
     default = None if rules.default == "allow" else rules.default
     return Rules(default=default, kinds=kinds, rules=tuple(it for it in rules.rules if it.say != "allow"))
 
 
 def check_package(value: Any, launcher: str, *keys: str) -> str:
-    """A package's name, perhaps with a version: no address, no path, no option."""
+    """Return a package's name, possibly with a version; raises Problem for an address, path or option."""
     pattern = _NPM if launcher == "npx" else _PYPI
     if not isinstance(value, str) or not pattern.fullmatch(value):
         raise Problem(
-            f"{value!r} is no package for {launcher}: write its name, or its name and version", *keys
+            f"{value!r} is not a package for {launcher}: write its name, or its name and version", *keys
         )
     return value
 
@@ -164,7 +173,7 @@ def _agent(
     if not isinstance(value, Mapping):
         raise Problem(f"an agent is a table: [agents.{name}]", *at)
     if not _NAME.fullmatch(name):
-        raise Problem(f"{name!r} is no name for an agent: letters, digits, - _ and .", *at)
+        raise Problem(f"{name!r} is not a name for an agent: use letters, digits, - _ and .", *at)
     if name in taken:
         raise Problem(f"{name!r} is the name of another agent already; take one that is free", *at)
     _known(value, AGENT_KEYS, "an agent", *at)
@@ -202,7 +211,7 @@ def _command(
 
 
 def command_of(package: str) -> str:
-    """The command that a package has as a rule: its name, without what stands around it."""
+    """The usual command of a package: its name without scope, extras and version."""
     return re.sub(r"(?<=.)@.*|\[.*|==.*", "", package).rpartition("/")[2]
 
 
@@ -266,7 +275,7 @@ def _rule(value: Any, places: PathResolver) -> Rule:
         raise Problem("a rule that allows names the kind of tool, too", *at)
     for key, meant in NO_PATTERNS.items():
         if "*" in value.get(key, ""):
-            raise Problem(f"* is no pattern in {key}: {meant}", *at, key)
+            raise Problem(f"* is not a wildcard in {key}: {meant}", *at, key)
     resolved = None if path is None else places.path(path)
     if say == "allow" and resolved == "/":
         raise Problem("this would allow it on the whole machine: name a folder", *at, "path")
@@ -282,7 +291,7 @@ def _rule(value: Any, places: PathResolver) -> Rule:
 
 
 def _exact(command: str, *at: str) -> str:
-    """To allow, a command is one line and no pattern: whatever a * let in would run as well."""
+    """Return the line of a rule that allows; a pattern is refused, because it would allow any match."""
     literal = command.replace("[*]", "")
     if "*" in literal:
         raise Problem(

@@ -1,7 +1,7 @@
-"""Shell lines: from the words of a process to the line that means the same, and back to one spelling.
+"""Converts the arguments of a process to a shell line, and shell lines to one normal form.
 
-Pure. Two spellings of a command are equal only where they certainly run the same thing: a known shell around
-a line is taken off, and so is a `cd` to the folder in which the command runs anyway.
+Pure. Two forms of a command are equal only if they certainly run the same thing: a known shell around a line
+is removed, and so is a `cd` to the folder in which the command runs anyway.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import shlex
 from collections.abc import Callable, Sequence
 
 _SHELL = re.compile(r"(?:(?:/usr/local|/opt/homebrew|/usr)?/bin/)?(?:sh|bash|zsh|dash)")
-"""By name, or where systems keep them: a "bash" anywhere else may be any program."""
+"""By name, or in a system folder: a "bash" in any other folder may be any program."""
 
 _SHELL_FLAG = re.compile(r"-[li]+|--login|--noprofile|--norc")
 _SHELL_LINE_FLAG = re.compile(r"-[li]*c")
@@ -19,17 +19,17 @@ _SHELL_LINE_FLAG = re.compile(r"-[li]*c")
 _CD = re.compile(r"cd (?P<folder>'(?:[^']|'\\'')*'|[\w@%+=:,./-]+) && (?P<line>.+)", re.DOTALL)
 
 _GOES_ON = re.compile(r"[;\n]|\|\||(?<!&)&(?!&)")
-"""In a line that goes on, in the wrong folder, after a `cd` that failed. Of a pipe, nothing would run."""
+"""Operators after which a line continues in the wrong folder although a `cd` failed; a pipe does not."""
 
 _MERGED_OUTPUT = re.compile(r"(?<=\s)[12]?>&[12](?=\s|$)")
-"""2>&1 has an "&" that ends no command."""
+"""The "&" in 2>&1 does not end a command."""
 
 Resolve = Callable[[str], str]
-"""The real path of an absolute one; raises OSError or ValueError where there is none."""
+"""Returns the real path of an absolute path; raises OSError or ValueError if there is none."""
 
 
 def line_of(words: Sequence[str]) -> str | None:
-    """The shell line that runs these words; None if there is none (no program, a NUL)."""
+    """The shell line that runs these words; None if they cannot be run (no program, a NUL)."""
     if not words or not words[0].strip() or any("\0" in word for word in words):
         return None
     return _inside_shell(words) or " ".join((_quoted_program(words[0]), *map(shlex.quote, words[1:])))
@@ -40,10 +40,10 @@ def is_line(line: str) -> bool:
 
 
 def without_cd(line: str, cwd: str, spellings: Sequence[str], resolve: Resolve) -> tuple[str, str]:
-    """The line without a leading `cd FOLDER &&`, and the folder in which the rest of it runs.
+    """The line without a leading `cd FOLDER &&`, and the folder in which the rest runs.
 
-    `spellings` are ways to write `cwd`. A `cd` elsewhere is taken off only where nothing would run if it
-    failed, and where no link leads to the folder: it could lead elsewhere by the time the line runs.
+    `spellings` are other ways to write `cwd`. A `cd` to another folder is removed only if nothing would run
+    after it failed, and if the path contains no link, which could point elsewhere when the line runs.
     """
     cd = _CD.fullmatch(line)
     if cd is None:
@@ -60,12 +60,12 @@ def without_cd(line: str, cwd: str, spellings: Sequence[str], resolve: Resolve) 
 
 
 def _quoted_program(word: str) -> str:
-    """In a line, a=b is an assignment, not a program."""
+    """Quote the program; also if it contains "=", because a=b is an assignment in a shell line."""
     return f"'{word}'" if "=" in word and shlex.quote(word) == word else shlex.quote(word)
 
 
 def _inside_shell(words: Sequence[str]) -> str | None:
-    """The line of `sh -c LINE`; anything after the line would change its meaning."""
+    """Extract LINE from `sh -c LINE`; None if arguments follow, because they change its meaning."""
     shell, *flags = words
     if not _SHELL.fullmatch(shell) or len(flags) < 2:
         return None

@@ -1,24 +1,24 @@
-"""A transcript as the user reads it: immutable records, safe to keep and to use from any thread.
+"""Snapshots: a transcript as immutable records, safe to keep and to use from any thread.
 
-Knows only the shape of the state that `Transcript` keeps; changes nothing.
+These classes define the shape of the state that `Transcript` keeps: `item_from_plain` converts an item of
+the state to its record, and `js/src/types.ts` is generated from them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Mapping
+from typing import ClassVar, NotRequired, TypedDict
+
+import msgspec
 
 from .actions import Action, action_from_plain
-from .changes import AlsoChanged, FileChange, Hunk
+from .changes import AlsoChanged, FileChange
 from .forms import Field
 from .records import (
     Answer,
-    Choice,
     Command,
     ConfigOption,
     Content,
-    Cost,
     Diff,
     Json,
     Location,
@@ -26,30 +26,55 @@ from .records import (
     Offer,
     Option,
     PlanEntry,
+    Record,
     SignIn,
-    SignInMethod,
+    Tagged,
     Text,
     TokenUsage,
     Usage,
+    build,
+    by_tag,
     content_from_plain,
     is_for_model_only,
+    written,
 )
 
 
 def text_of(content: tuple[Content, ...]) -> str:
-    """The text among the content, joined."""
+    """Join the text blocks of the content."""
     return "".join(block.text for block in content if isinstance(block, Text))
 
 
-@dataclass(frozen=True, slots=True)
-class TurnStart:
-    """A turn as an item: the prompt, and how it went. `turn` is its own key."""
+class _Item(Tagged, frozen=True):
+    """The base of items. `turn` is the key of the turn that the item belongs to; None before the first."""
 
     key: str
+    turn: str | None
+    _hidden: ClassVar[tuple[str, ...]] = ("key", "turn", "raw")
+
+    def __repr__(self) -> str:
+        shown = (name for name in self.__struct_fields__ if name not in self._hidden)
+        return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
+
+
+class RateLimit(TypedDict):
+    """The agent hit a rate limit. `until`: when a retry is possible, in seconds since 1970."""
+
+    reason: str
+    wait: NotRequired[float]
+    until: NotRequired[float]
+    attempt: int
+    """`attempt` of `of` retries will follow; 0: there is no retry."""
+    of: int
+
+
+class TurnStart(_Item, frozen=True, tag="turn"):
+    """A turn as an item: its prompt and its status. `turn` is its own key."""
+
     turn: str
     number: int
     status: str
-    """running, done, failed, abandoned; history for what a loaded session tells."""
+    """running, done, failed, abandoned; history if it was replayed by a loaded session."""
     prompt: tuple[Content, ...]
     cancelling: bool = False
     stop_reason: str | None = None
@@ -57,53 +82,52 @@ class TurnStart:
     usage: TokenUsage | None = None
     raw: tuple[Json, ...] = ()
     limit: str | None = None
-    """The limit of the user's that it went beyond, and was cancelled for."""
-    rate_limit: Json = None
-    """What the agent says of its rate limit: `reason`, and `wait` in seconds."""
+    """The user's limit that it exceeded, which cancelled it."""
+    rate_limit: RateLimit | None = None
+    """What the agent reports about its rate limit: `reason`, and `wait` in seconds."""
     id: str = ""
-    """What the client calls it: "t1", "t2", …; "h1", … for history."""
+    """The client's id for it: "t1", "t2", …; "h1", … for history."""
+    _hidden = ()
+    _nullable = ("rate_limit",)
 
     @property
     def text(self) -> str:
         return text_of(self.prompt)
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
-    key: str
-    turn: str | None
+class Message(_Item, frozen=True, tag="message"):
     role: str
     """agent, thought, or user (a user's message in the middle of a turn)."""
     content: tuple[Content, ...]
-    raw: tuple[Json, ...] = field(default=(), repr=False)
+    raw: tuple[Json, ...] = ()
+    _hidden = ("raw",)
 
     @property
     def text(self) -> str:
-        """What it says to the user: content that is for the model only is left out."""
+        """The text for the user, without content that is for the model only."""
         return text_of(tuple(block for block in self.content if not is_for_model_only(block)))
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCall:
-    key: str = field(repr=False)
-    turn: str | None = field(repr=False)
+class ToolCall(_Item, frozen=True, tag="tool"):
     id: str
     title: str
     kind: str
     status: str
-    """pending, in_progress, completed, failed; ours: rejected, cancelled, unfinished, and allowed: the agent
-    asked, and said nothing more about it."""
-    content: tuple[Content, ...] = field(default=(), repr=False)
-    locations: tuple[Location, ...] = ()
-    raw_input: Json = field(default=None, repr=False)
-    raw_output: Json = field(default=None, repr=False)
+    """pending, in_progress, completed, failed; set by the client: rejected, cancelled, unfinished, allowed
+    (the agent asked, and reported nothing more)."""
+    content: tuple[Content, ...] = written(())
+    locations: tuple[Location, ...] = written(())
+    raw_input: Json = None
+    raw_output: Json = None
     name: str | None = None
-    meta: Json = field(default=None, repr=False)
-    raw: tuple[Json, ...] = field(default=(), repr=False)
+    meta: Json = None
+    raw: tuple[Json, ...] = ()
     unprompted: bool = False
-    """Done, or asked of us, without a question to the user before."""
-    command: str | None = field(default=None, repr=False)
-    """The shell line that its raw input names."""
+    """The agent did it, or asked us to do it, without asking the user first."""
+    command: str | None = None
+    """The shell line in its raw input."""
+    _hidden = ("key", "turn", "content", "raw_input", "raw_output", "meta", "raw", "command")
+    _nullable = ("command",)
 
     @property
     def diffs(self) -> tuple[Diff, ...]:
@@ -114,23 +138,18 @@ class ToolCall:
         return text_of(self.content)
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
-    key: str = field(repr=False)
-    turn: str | None = field(repr=False)
+class Plan(_Item, frozen=True, tag="plan"):
     entries: tuple[PlanEntry, ...] = ()
     id: str | None = None
     text: str | None = None
     uri: str | None = None
-    raw: tuple[Json, ...] = field(default=(), repr=False)
+    raw: tuple[Json, ...] = ()
+    _nullable = ("text", "uri")
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(_Item, frozen=True, tag="question"):
     """A permission question: `tool` is the key of the tool call it is about."""
 
-    key: str = field(repr=False)
-    turn: str | None = field(repr=False)
     id: str
     tool: str | None
     options: tuple[Option, ...]
@@ -139,15 +158,15 @@ class Question:
     answer: str | None = None
     by: str | None = None
     reason: str | None = None
-    raw: tuple[Json, ...] = field(default=(), repr=False)
+    raw: tuple[Json, ...] = ()
     offers: tuple[Offer, ...] = ()
-    """What we add to the agent's options: allow it, and remember that."""
+    """Answers that we add to the agent's options: allow, and remember it."""
     actions: tuple[Action, ...] = ()
-    """What an allow covers; without texts once it is settled."""
+    """What an allow covers; without texts once the question is settled."""
     answers: tuple[Answer, ...] = ()
-    """What it can be answered with, in a fixed order, while it is open."""
+    """The possible answers in a fixed order, while the question is open."""
     chosen: str | None = None
-    """The name of the answer that was given; what older versions kept has none."""
+    """The name of the given answer; missing in files of older versions."""
 
     @property
     def answer_name(self) -> str | None:
@@ -155,12 +174,9 @@ class Question:
         return self.chosen or next((it.name for it in named if it.id == self.answer), None)
 
 
-@dataclass(frozen=True, slots=True)
-class Elicitation:
-    """A form to fill in, or an address to open: what the agent asked, and what came of it."""
+class Elicitation(_Item, frozen=True, tag="elicitation"):
+    """A form to fill in or an address to open, and the user's answer."""
 
-    key: str = field(repr=False)
-    turn: str | None = field(repr=False)
     id: str
     mode: str
     message: str
@@ -175,71 +191,57 @@ class Elicitation:
     problem: str | None = None
     by: str | None = None
     reason: str | None = None
-    values: Mapping[str, Json] = field(default_factory=dict)
-    """What was filled in; secrets are hidden."""
+    values: Mapping[str, Json] = {}
+    """What the user filled in; secrets are hidden."""
     completed: bool = False
-    raw: tuple[Json, ...] = field(default=(), repr=False)
+    raw: tuple[Json, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class TerminalRun:
-    """A command that was run for the agent, with the newest part of its output."""
+class TerminalRun(_Item, frozen=True, tag="terminal"):
+    """A command that we ran for the agent, with the newest part of its output."""
 
-    key: str = field(repr=False)
-    turn: str | None = field(repr=False)
     id: str
     command: str = ""
     cwd: str | None = None
-    status: str = "running"
+    status: str = written("running")
     """running, exited, killed."""
-    output: str = field(default="", repr=False)
+    output: str = written("")
     exit_code: int | None = None
     signal: str | None = None
     dropped: int = 0
-    """Characters of output that are not here."""
+    """How many characters of output are missing."""
     released: bool = False
+    _hidden = ("key", "turn", "output")
 
 
-@dataclass(frozen=True, slots=True)
-class Notice:
-    key: str = field(repr=False)
-    turn: str | None = field(repr=False)
+class Notice(_Item, frozen=True, tag="notice"):
     severity: str
     title: str
     description: str | None = None
-    source: str = "agent"
-    raw: tuple[Json, ...] = field(default=(), repr=False)
+    source: str = written("agent")
+    raw: tuple[Json, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Compaction:
-    key: str = field(repr=False)
-    turn: str | None = field(repr=False)
+class Compaction(_Item, frozen=True, tag="compaction"):
     id: str
     status: str
-    summary: tuple[Content, ...] = ()
+    summary: tuple[Content, ...] = written(())
     error: str | None = None
-    raw: tuple[Json, ...] = field(default=(), repr=False)
+    raw: tuple[Json, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Changes:
-    """The files that a turn changed, and what of them is not covered (`notes`)."""
+class Changes(_Item, frozen=True, tag="changes"):
+    """The files that a turn changed. `notes` say what is not covered."""
 
-    key: str = field(repr=False)
-    turn: str | None = field(repr=False)
-    files: tuple[FileChange, ...] = ()
-    notes: tuple[str, ...] = ()
+    files: tuple[FileChange, ...] = written(())
+    notes: tuple[str, ...] = written(())
     also: tuple[AlsoChanged, ...] = ()
     """What else changed during the turn."""
 
 
-@dataclass(frozen=True, slots=True)
-class Unknown:
-    """A message that we do not know, as it came."""
+class Unknown(_Item, frozen=True, tag="unknown"):
+    """A message that we do not know, as received."""
 
-    key: str = field(repr=False)
-    turn: str | None = field(repr=False)
     what: str
     content: Json
 
@@ -259,8 +261,7 @@ Item = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class AgentInfo:
+class AgentInfo(Record, frozen=True):
     name: str
     title: str | None = None
     version: str | None = None
@@ -268,12 +269,9 @@ class AgentInfo:
     offers: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """A whole conversation at one moment."""
+class Header(Record, frozen=True, kw_only=True, tag_field="key", tag="session"):
+    """What is known about the session apart from its items."""
 
-    items: tuple[Item, ...]
-    version: int
     status: str = "starting"
     detail: str | None = None
     agent: AgentInfo | None = None
@@ -285,13 +283,23 @@ class Snapshot:
     commands: tuple[Command, ...] = ()
     usage: Usage | None = None
     sign_in: SignIn | None = None
-    """What the agent wants before it goes on."""
+    """The sign-in that the agent requires before it continues."""
     ways: tuple[str, ...] = ()
-    """What leads on where the session is lost: "load", "new"."""
+    """How to continue a lost session: "load", "new"."""
+    kernel_tools: bool | None = None
+    """Whether the agent can use the kernel's tools; None if the session has none."""
+    _nullable = ("detail", "title", "updated_at", "mode", "sign_in")
+
+
+class Snapshot(Header, frozen=True):
+    """A whole conversation at one moment."""
+
+    items: tuple[Item, ...]
+    version: int
 
     @property
     def mode_option(self) -> ConfigOption | None:
-        """Where an agent has config options, its modes are one of them."""
+        """The config option for the mode, if the agent has config options."""
         return next((it for it in self.config if it.category == "mode" and it.type == "select"), None)
 
     def __repr__(self) -> str:
@@ -299,96 +307,27 @@ class Snapshot:
         return f"<Snapshot: {turns} turns, {len(self.items)} items, {self.status}>"
 
 
-def _contents(blocks: list[Json]) -> tuple[Content, ...]:
-    return tuple(content_from_plain(block) for block in blocks)
-
-
-def _records(cls: Callable[..., Any]) -> Callable[[list[Json]], tuple[Any, ...]]:
-    return lambda values: tuple(cls(**value) for value in values)
-
-
-def _files(values: list[Json]) -> tuple[FileChange, ...]:
-    return tuple(FileChange(**{**value, "hunks": tuple(map(_hunk, value["hunks"]))}) for value in values)
-
-
-def _hunk(value: dict[str, Json]) -> Hunk:
-    return Hunk(**{**value, "lines": tuple(value["lines"])})
-
-
-def _form_field(choices: list[Json] = [], **fields: Any) -> Field:  # noqa: B006
-    return Field(choices=tuple(Choice(**choice) for choice in choices), **fields)
-
-
-_READ: dict[str, Callable[[Any], Any]] = {
-    "prompt": _contents,
-    "summary": _contents,
-    "raw": tuple,
-    "locations": _records(Location),
-    "entries": _records(PlanEntry),
-    "options": _records(Option),
-    "offers": _records(Offer),
-    "answers": _records(Answer),
-    "actions": lambda values: tuple(map(action_from_plain, values)),
-    "files": _files,
-    "notes": tuple,
-    "also": lambda groups: tuple(AlsoChanged(**{**it, "files": _files(it["files"])}) for it in groups),
-    "fields": lambda fields: tuple(_form_field(**field) for field in fields),
-}
-"""How a field of an item is read; a field that is not here is taken as it is."""
-
-_ITEM_TYPES: dict[str, Callable[..., Item]] = {
-    "turn": lambda usage=None, **fields: TurnStart(usage=usage and TokenUsage(**usage), **fields),
-    "message": lambda content, **fields: Message(content=_contents(content), **fields),
-    "tool": lambda content, **fields: ToolCall(content=_contents(content), **fields),
-    "plan": Plan,
-    "question": Question,
-    "elicitation": Elicitation,
-    "terminal": TerminalRun,
-    "notice": Notice,
-    "compaction": Compaction,
-    "changes": Changes,
-    "unknown": Unknown,
-}
-
-
 def item_from_plain(item: Mapping[str, Json]) -> Item:
-    """An item of the state, read into its record."""
-    fields = {name: _READ[name](value) if name in _READ else value for name, value in item.items()}
-    return _ITEM_TYPES[fields.pop("type")](**fields)
+    """Convert an item of the state to its record; raises KeyError, msgspec.ValidationError."""
+    cls = _ITEMS[item["type"]]
+    if "actions" in item:
+        item = {**item, "actions": [action_from_plain(action) for action in item["actions"]]}
+    try:
+        read: Item = msgspec.convert(item, cls)
+    except msgspec.ValidationError:  # perhaps content of a type that a later version added
+        known = {
+            name: [content_from_plain(block) for block in item[name]] for name in _CONTENT if name in item
+        }
+        read = msgspec.convert({**item, **known}, cls)
+    return read
 
 
-def _usage(value: dict[str, Json]) -> Usage:
-    cost = value.get("cost")
-    return Usage(value.get("used"), value.get("size"), Cost(**cost) if cost else None)
+_ITEMS = by_tag(Item)
+build(*_ITEMS.values(), Snapshot)
 
-
-def _config(options: list[Json]) -> tuple[ConfigOption, ...]:
-    read_choices = _records(Choice)
-    return tuple(ConfigOption(**{**option, "choices": read_choices(option["choices"])}) for option in options)
-
-
-def _sign_in(value: dict[str, Json] | None) -> SignIn | None:
-    if value is None:
-        return None
-    return SignIn(**{**value, "methods": _records(SignInMethod)(value["methods"])})
-
-
-_READ_SESSION: dict[str, Callable[[Any], Any]] = {
-    "agent": lambda value: AgentInfo(**{**value, "offers": tuple(value.get("offers", ()))}),
-    "sign_in": _sign_in,
-    "ways": tuple,
-    "modes": _records(Mode),
-    "config": _config,
-    "commands": _records(Command),
-    "usage": _usage,
-}
+_CONTENT = ("content", "prompt", "summary")
 
 
 def snapshot_from(session: Mapping[str, Json], items: tuple[Item, ...], version: int) -> Snapshot:
-    """A snapshot of the header and the items."""
-    fields = {
-        name: _READ_SESSION[name](value) if name in _READ_SESSION else value
-        for name, value in session.items()
-        if name not in ("key", "raw")
-    }
-    return Snapshot(items, version, **fields)
+    """Build a snapshot from the header and the items."""
+    return msgspec.convert({**session, "items": items, "version": version}, Snapshot)

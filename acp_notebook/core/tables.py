@@ -1,7 +1,4 @@
-"""Small tables for people: the same rows as text and as HTML, every foreign character visible.
-
-Knows nothing of what stands in them.
-"""
+"""Small tables for people: the same rows as text and as HTML, with every character visible."""
 
 from __future__ import annotations
 
@@ -13,16 +10,16 @@ from .visible import shown
 Row = Sequence[str]
 
 CELL_CHARS = 60
-"""A row stays on one line of a terminal or of a notebook's output."""
+"""Short enough for a row to fit on one line of a terminal or a notebook output."""
 
 LEFT = ' style="text-align:left"'
 
 TITLE_CHARS = 2000
-"""What a tooltip can show at most."""
+"""The most that a tooltip can show."""
 
 
 def text_table(head: Row, rows: Iterable[Row]) -> str:
-    """Columns as wide as their widest cell."""
+    """Format a table as text; columns are as wide as their widest cell."""
     cells = [list(head), *([_cell(it) for it in row] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     lines = ("  ".join(it.ljust(width) for it, width in zip(row, widths, strict=True)) for row in cells)
@@ -30,7 +27,7 @@ def text_table(head: Row, rows: Iterable[Row]) -> str:
 
 
 def html_table(head: Row, rows: Iterable[Row]) -> str:
-    """Notebooks have their own style for tables, made for numbers. Whole texts are in the cells' titles."""
+    """Format a table as HTML, aligned left (notebooks align right); titles of cells have the whole text."""
     body = "".join(f"<tr>{''.join(map(_html_cell, row))}</tr>" for row in rows)
     heads = "".join(f"<th{LEFT}>{escape(it)}</th>" for it in head)
     return f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"

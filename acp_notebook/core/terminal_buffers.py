@@ -1,6 +1,6 @@
-"""The output of terminals in a transcript: it grows at its end and is cut at its beginning.
+"""The output of terminals in a transcript: it grows at the end and is truncated at the start.
 
-Knows items by their keys only. What is cut is counted, so that a reader sees that something is missing.
+Knows items by their keys only. Dropped characters are counted, so that readers see that some are missing.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from .events import TerminalOutput
 from .patches import Append, Patch, Set
 
 KEPT_CHARS = 1_000_000
-"""Of one terminal's output: what a page can still show, and more than anybody reads."""
+"""Characters of output kept per terminal: a page can still show them, and nobody reads more."""
 
 SLACK_CHARS = KEPT_CHARS // 2
-"""What it may grow beyond that before it is cut: each cut sends all that is kept."""
+"""How far the output may exceed that before it is cut: each cut sends everything that is kept."""
 
 
-class _Screen:
+class _Buffer:
     def __init__(self, key: str) -> None:
         self.key = key
         self.length = 0
@@ -25,45 +25,45 @@ class _Screen:
 
 
 class TerminalBuffers:
-    """The terminals of one transcript."""
+    """Tracks how much output each terminal of a transcript holds, and cuts it when it gets too long."""
 
     def __init__(self) -> None:
-        self._terminal_buffers: dict[str, _Screen] = {}
+        self._buffers: dict[str, _Buffer] = {}
 
     def key(self, id: str) -> str | None:
-        screen = self._terminal_buffers.get(id)
-        return None if screen is None else screen.key
+        buffer = self._buffers.get(id)
+        return None if buffer is None else buffer.key
 
-    def opened(self, id: str, key: str) -> None:
-        self._terminal_buffers[id] = _Screen(key)
+    def open(self, id: str, key: str) -> None:
+        self._buffers[id] = _Buffer(key)
 
     def output(self, event: TerminalOutput, text_of: Callable[[str], str]) -> list[Patch]:
-        """What to change for more output; nothing, for a terminal that is not known (any more).
+        """Return the patches for more output; none if the terminal is unknown.
 
-        `text_of` gives what an item holds so far.
+        `text_of` returns the output that an item holds so far.
         """
-        screen = self._terminal_buffers.get(event.id)
-        if screen is None:
+        buffer = self._buffers.get(event.id)
+        if buffer is None:
             return []
         if event.whole:
-            screen.dropped = 0
-            return self._cut(screen, event.text, event.dropped)
+            buffer.dropped = 0
+            return self._cut(buffer, event.text, event.dropped)
         if event.dropped:
-            return self._cut(screen, event.text, event.dropped + screen.length)
-        if screen.length + len(event.text) > KEPT_CHARS + SLACK_CHARS:
-            return self._cut(screen, text_of(screen.key) + event.text, 0)
-        screen.length += len(event.text)
-        return [Append(screen.key, ("output",), event.text)] if event.text else []
+            return self._cut(buffer, event.text, event.dropped + buffer.length)
+        if buffer.length + len(event.text) > KEPT_CHARS + SLACK_CHARS:
+            return self._cut(buffer, text_of(buffer.key) + event.text, 0)
+        buffer.length += len(event.text)
+        return [Append(buffer.key, ("output",), event.text)] if event.text else []
 
-    def _cut(self, screen: _Screen, text: str, dropped: int) -> list[Patch]:
-        """Keep the end of the text, from the beginning of a line on if there is one near."""
+    def _cut(self, buffer: _Buffer, text: str, dropped: int) -> list[Patch]:
+        """Keep the end of the text, starting at a line if one starts nearby."""
         start = max(0, len(text) - KEPT_CHARS)
         if start:
             newline = text.find("\n", start, start + KEPT_CHARS // 10)
             start = newline + 1 if newline >= 0 else start
-        screen.length = len(text) - start
-        screen.dropped += dropped + start
+        buffer.length = len(text) - start
+        buffer.dropped += dropped + start
         return [
-            Set(screen.key, ("output",), text[start:]),
-            Set(screen.key, ("dropped",), screen.dropped),
+            Set(buffer.key, ("output",), text[start:]),
+            Set(buffer.key, ("dropped",), buffer.dropped),
         ]

@@ -1,29 +1,28 @@
 """Transcript.apply(event) -> patches: the only place where a conversation's state changes.
 
-Does no I/O and knows no clock, no thread and no protocol: the same events give the same transcript.
-It works in place (a copy of the whole per event would be quadratic) and is owned by one thread.
+Does no I/O and knows no clock, no thread and no protocol: the same events produce the same transcript.
+It changes the state in place (copying it per event would be quadratic) and belongs to one thread.
 
 The rules:
-- Everything is an item with a key of ours ("k1", "k2", …), in the order in which it first appeared.
-  A turn is an item too (it shows the prompt); every later item belongs to the newest turn, until
-  another starts, so that an update that comes late stays with the turn it was late for. What the
-  client itself says between turns belongs to none.
-- A chunk continues the newest item if that is a message of the same role and the message id has not
-  changed; otherwise it starts a new message. So the order between messages, thoughts and tool
-  calls is kept.
-- A tool call is an upsert by the agent's id; an update that comes before its call makes the call. A
-  call that is announced again in a later turn is another call: agents reuse ids. So is a call that a
-  question is about, if its id was asked about before, or belongs to a call that ended or to an earlier turn.
+- Everything is an item with a key that we assign ("k1", "k2", …), in the order of first appearance.
+  A turn is an item too (it shows the prompt). Every later item belongs to the newest turn until the
+  next one starts, so a late update stays with its turn. The client's own notices between turns
+  belong to no turn.
+- A chunk continues the newest item if that is a message with the same role and message id; otherwise it
+  starts a new message. This preserves the order of messages, thoughts and tool calls.
+- A tool call is an upsert by the agent's id; an update that arrives before its call creates the call. A
+  call announced again in a later turn is a new call: agents reuse ids. So is a call that comes with a
+  question, if its id was asked about before, or belongs to a call that ended or to an earlier turn.
 - A plan is replaced in place within a turn. The files that a turn changed are one item of that turn,
-  replaced in place whenever their state changes, also long after the turn's end.
-- The user's own prompt echoed back is not shown twice. A user message outside of a running turn is
-  history that the agent tells: it starts a turn of status "history".
-- A tool call whose question was rejected is "rejected", also if the agent then says that it failed; one
-  whose question was cancelled is "cancelled". What the agent says of it later counts all the same. If the
-  question was ours, the call goes on until the agent says how it ended: it may do what was allowed.
-- When a turn ends, or is being cancelled, the tool calls that are still open are closed: as "allowed" those
-  of which the agent said no more than its question.
-- What we do not know is kept and shown: an item of type "unknown", or `raw` beside what we do know.
+  replaced in place whenever their state changes, even long after the turn's end.
+- An echo of the user's prompt is not shown twice. A user message outside a running turn is replayed
+  history: it starts a turn with the status "history".
+- A tool call whose question was rejected is "rejected", even if the agent then reports that it failed; one
+  whose question was cancelled is "cancelled". Later reports by the agent still count. If the question was
+  ours, the call stays open until the agent reports its end: other parts of it may have been allowed.
+- When a turn ends or is being cancelled, its open tool calls are closed; those that the agent never
+  mentioned again after its question become "allowed".
+- What we do not know is kept and shown: as an item of type "unknown", or as `raw` on an item that we know.
 """
 
 from __future__ import annotations
@@ -42,14 +41,14 @@ from .snapshot import Item, Snapshot, ToolCall, item_from_plain, snapshot_from
 from .terminal_buffers import TerminalBuffers
 
 RAW_KEPT = 32
-"""Raw messages kept with one item: enough to see what an agent adds, bounded if it adds it to each chunk."""
+"""Raw messages kept per item: enough to see what an agent adds, bounded if it adds it to each chunk."""
 
 CLOSED_STATUSES = frozenset({"completed", "failed", "cancelled", "rejected", "allowed", "unfinished"})
-"""Any other status, also one that we have never heard of, is a tool call that may still go on."""
+"""A tool call with any other status, including an unknown one, may still be running."""
 
 
 class Transcript:
-    """One session's conversation: `apply` events, take a `snapshot`."""
+    """Holds the conversation of one session: `apply` changes it, `snapshot` reads it."""
 
     def __init__(self) -> None:
         self._state = State()
@@ -78,7 +77,7 @@ class Transcript:
 
     @property
     def version(self) -> int:
-        """Grows with every change."""
+        """A number that increases with every change."""
         return self._version
 
     @property
@@ -87,40 +86,36 @@ class Transcript:
         return self._turn
 
     def plain(self) -> dict[str, Json]:
-        """The whole state as JSON: what patches add up to."""
+        """The whole state as JSON, the sum of all patches."""
         return self._state.plain()
 
     def snapshot(self) -> Snapshot:
-        """The state as immutable records; made again only for what changed."""
+        """The state as immutable records; only records that changed are rebuilt."""
         if self._snapshot is None:
             items = tuple(self._view(key) for key in self._state.items)
             self._snapshot = snapshot_from(settled(self._state.session), items, self._version)
         return self._snapshot
 
     def turn_items(self, turn: str | None) -> tuple[Item, ...]:
-        """The items of one turn (None: those before the first), at a cost of that turn alone."""
+        """The items of one turn (None: those before the first turn), at the cost of that turn alone."""
         return tuple(self._view(key) for key in self._by_turn.get(turn, ()))
 
     def turn_plain(self, turn: str | None) -> list[dict[str, Json]]:
-        """The same as JSON."""
+        """The items of one turn as JSON."""
         return [settled(self._state.items[key]) for key in self._by_turn.get(turn, ())]
 
     def find(self, key: str) -> Item | None:
-        """The item of this key, if there is one."""
+        """The item with this key, or None."""
         return self._view(key) if key in self._state.items else None
 
     def item(self, key: str) -> Item:
         return self._view(key)
 
     def tool(self, id: str) -> ToolCall:
-        """The tool call that the agent calls by this id now."""
+        """The tool call that currently has this id."""
         view = self._view(self._tools[id])
         assert isinstance(view, ToolCall)
         return view
-
-    def open_tools(self) -> tuple[ToolCall, ...]:
-        """The tool calls that have not ended."""
-        return tuple(view for key in self._open_tools if isinstance(view := self._view(key), ToolCall))
 
     def _view(self, key: str) -> Item:
         view = self._views.get(key)
@@ -131,7 +126,7 @@ class Transcript:
     # ---- changing ------------------------------------------------------------------------
 
     def apply(self, event: ev.Event) -> list[Patch]:
-        """Take an event; what it changed comes back as patches, already applied here."""
+        """Apply an event, and return the resulting patches."""
         patches = self._decide(event)
         for patch in patches:
             self._state.apply(patch)
@@ -146,7 +141,7 @@ class Transcript:
         return [patch for event in events for patch in self.apply(event)]
 
     def _decide(self, event: ev.Event) -> list[Patch]:
-        if type(event) is ev.MessageChunk:  # first and without a match: nearly all events are chunks
+        if type(event) is ev.MessageChunk:  # first, and without `match`: nearly all events are chunks
             return self._user_chunk(event) if event.role == "user" else self._chunk(event)
         match event:
             case ev.ToolChanged():
@@ -167,7 +162,7 @@ class Transcript:
                 return self._plan(event)
             case ev.PlanRemoved(id):
                 key = self._plans.pop(id, None)
-                return [] if key is None else self._removed(key)
+                return [] if key is None else self._remove(key)
             case ev.QuestionAsked():
                 return self._question(event)
             case ev.QuestionSettled():
@@ -192,7 +187,7 @@ class Transcript:
             case ev.ChangesReplaced():
                 return self._changed_files(event)
             case ev.HistoryCleared():
-                return self._cleared()
+                return self._clear()
             case ev.UnknownReceived(what, raw):
                 return [self._add("unknown", {"what": what, "content": raw})]
         return self._header(event)
@@ -316,13 +311,13 @@ class Transcript:
         return event.created and earlier
 
     def _with_earlier_texts(self, key: str, content: list[Json]) -> list[Json]:
-        """A question adds to the texts of its call: some agents cut the command in it after 50 characters."""
+        """Keep the call's earlier texts: some agents cut the command in a question after 50 characters."""
         earlier = settled(self._state.items[key])["content"]
         texts = [block for block in earlier if block.get("type") == "text" and block not in content]
         return [*texts, *content]
 
     def _command(self, key: str | None, raw_input: Json) -> dict[str, Json]:
-        """The shell line that the input names, for the call's card."""
+        """The shell line in the raw input, for the call's card."""
         line = readable_command(raw_input)
         known = key is not None and "command" in self._state.items[key]
         return {"command": line} if line is not None or known else {}
@@ -375,10 +370,10 @@ class Transcript:
             chosen = next((it["name"] for it in named if it["id"] == event.answer), None)
             fields |= {} if chosen is None else {"chosen": chosen}
         patches: list[Patch] = [Set(key, (name,), value) for name, value in fields.items()]
-        return patches + self._call_settled(question["tool"], _outcome(question["options"], event))
+        return patches + self._settle_call(question["tool"], _outcome(question["options"], event))
 
-    def _call_settled(self, key: str | None, outcome: str) -> list[Patch]:
-        """A call that was not allowed is over, unless the agent says otherwise."""
+    def _settle_call(self, key: str | None, outcome: str) -> list[Patch]:
+        """Close a call that was not allowed, unless the question was ours."""
         if key is None or key not in self._open_tools:
             return []
         if outcome == "allowed":
@@ -414,7 +409,7 @@ class Transcript:
         if key is not None:
             return [Set(key, (name,), value) for name, value in fields.items() if name != "id"]
         added = self._add("terminal", {"status": "running", "output": "", **fields})
-        self._terminal_buffers.opened(event.id, added.item["key"])
+        self._terminal_buffers.open(event.id, added.item["key"])
         return [added]
 
     # ---- compaction, header, history -------------------------------------------------------
@@ -446,7 +441,7 @@ class Transcript:
 
     def _changed_files(self, event: ev.ChangesReplaced) -> list[Patch]:
         if event.turn not in self._state.items:
-            return []  # of a history that was cleared
+            return []  # the history with this turn was cleared
         files, notes, also = plain(event.files), plain(event.notes), plain(event.also)
         key = self._changes.get(event.turn)
         if key is None:
@@ -477,6 +472,8 @@ class Transcript:
                 fields = {"modes": plain(modes), "mode": current}
             case ev.ModeChanged(id):
                 fields = {"mode": id}
+            case ev.KernelToolsSwitched(on):
+                fields = {"kernel_tools": on}
             case ev.ConfigReplaced(options):
                 fields = {"config": plain(options)}
             case ev.UsageChanged(usage):
@@ -499,7 +496,7 @@ class Transcript:
         ]
         return patches + self._keep_raw(SESSION, getattr(event, "raw", None))
 
-    def _cleared(self) -> list[Patch]:
+    def _clear(self) -> list[Patch]:
         patches: list[Patch] = [Remove(key) for key in self._state.items]
         for index in (
             self._tools,
@@ -520,7 +517,7 @@ class Transcript:
         self._turns = 0
         return patches
 
-    def _removed(self, key: str) -> list[Patch]:
+    def _remove(self, key: str) -> list[Patch]:
         self._by_turn[self._state.items[key]["turn"]].remove(key)
         return [Remove(key)]
 
@@ -535,7 +532,10 @@ class Transcript:
         between: bool = False,
         of: str | None = None,
     ) -> Add:
-        """A new item: `of` that turn, else of the newest; `between` turns it is of none unless one runs."""
+        """Create an item of the turn `of`, by default the newest.
+
+        With `between`, the item belongs to no turn unless one is running.
+        """
         self._count += 1
         key = f"k{self._count}"
         turn = of or (None if between and self._turn_status() != "running" else self._turn)
@@ -543,7 +543,7 @@ class Transcript:
         item: dict[str, Json] = {"key": key, "type": type, "turn": turn, **fields}
         if raw is not None:
             item["raw"] = [raw]
-        if of is None:  # else it stands apart, and whoever speaks goes on
+        if of is None:  # an item of an earlier turn does not interrupt the open message
             self._message = None
             self._echo.settle()
         self._by_turn.setdefault(turn, []).append(key)
@@ -572,7 +572,7 @@ _SETTLED = {"accept": "accepted", "decline": "declined", "cancel": "cancelled"}
 
 
 def _outcome(options: list[Json], event: ev.QuestionSettled) -> str:
-    """What the answer to a question means for its call."""
+    """What the answer to a question means for its call: allowed, rejected or cancelled."""
     if event.answer is None:
         return "rejected" if event.by in ("user", "policy") else "cancelled"
     kind = next((it["kind"] for it in options if it["id"] == event.answer), "")
@@ -580,7 +580,7 @@ def _outcome(options: list[Json], event: ev.QuestionSettled) -> str:
 
 
 def plain_fields(event: ev.Event, leave: tuple[str, ...] = ()) -> dict[str, Json]:
-    """An event's fields as JSON, without those that are UNSET or None, and without `raw`."""
+    """The event's fields as JSON, except `raw` and fields that are UNSET or None."""
     fields: dict[str, Json] = {}
     for name in type(event).__struct_fields__:
         value = getattr(event, name)

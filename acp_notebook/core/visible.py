@@ -1,7 +1,7 @@
-"""Text from an agent, shown so that nothing in it can hide.
+"""Makes every character of an agent's text visible.
 
-Pure, and it knows no markup. `shown` fits a value into one bounded line, for buttons, tables and messages.
-`marked` keeps every line and every character, for what a question covers: it cuts nothing.
+Pure; knows no markup. `shown` fits a value into one line of limited length, for buttons, tables and messages.
+`marked` keeps every line and every character, for what a question covers.
 """
 
 from __future__ import annotations
@@ -9,23 +9,25 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from .escaping import Escaper
+
 BLANK = re.compile(
     "[\u00a0\u034f\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180f\u2000-\u200a\u202f\u205f\u2800\u3000\u3164"
     "\ufe00-\ufe0f\uffa0]"
 )
-"""Characters that show nothing, or look like a space, and are not one."""
+"""Characters that are invisible, or look like a space."""
 
 LONG_RUN = 8
-"""Blanks in a row inside a line: more than this may push what follows out of sight."""
+"""More consecutive blanks inside a line may push the rest out of sight."""
 
 INDENT = 40
-"""Columns of indentation: more than this, too; a tab counts as four."""
+"""More columns of indentation may do the same; a tab counts as four."""
 
 EMPTY_LINES = 3
-"""Empty lines in a row: more than this, too."""
+"""More consecutive empty lines may do the same."""
 
 MARKS = 4
-"""Combining marks on one letter: more than this are drawn over the lines around it."""
+"""More combining marks on one letter are drawn over the lines around it."""
 
 _BLANK_LINE = re.compile(r"[ \t\r]*")
 _SPACES = re.compile(r"[ \t]+")
@@ -33,9 +35,7 @@ _PLAIN = re.compile(r"[!-~]+(?: [!-~]+)*")
 
 
 def shown(text: str, *, cwd: str | None = None, chars: int = 80) -> str:
-    """One line in which every character is visible; cut in the middle, since either end may matter."""
-    from .export.escaping import Escaper  # imported late: it brings the exporters along
-
+    """Format a text as one line with every character visible; cut in the middle, as both ends may matter."""
     line = "".join(map(visible_char, Escaper(cwd).line(text)))
     if len(line) <= chars:
         return line
@@ -44,9 +44,9 @@ def shown(text: str, *, cwd: str | None = None, chars: int = 80) -> str:
 
 
 def marked(text: str) -> str:
-    """The whole text, line by line, with every hidden character and every long run of blanks spelled out.
+    """Format the whole text with every hidden character and every long run of blanks spelled out.
 
-    The panel's `text/visible.ts` gives the same result; both are tested with `tests/data/visible.json`.
+    The panel's `text/visible.ts` does the same; `tests/data/visible.json` tests both.
     """
     lines = text.removesuffix("\n").split("\n")
     drawn: list[str] = []
@@ -92,7 +92,7 @@ def _marked_blanks(run: str, *, leads: bool, ends: bool) -> str:
 
 
 def _run(line: str, at: int) -> str:
-    """The character at that place, with those after it that are marked together with it."""
+    """The character at this position, with the following ones that are marked together with it."""
     char = line[at]
     end = at + 1
     if _is_mark(char):
@@ -123,7 +123,7 @@ def _is_mark(char: str) -> bool:
 
 
 def visible_char(char: str) -> str:
-    """The character, or its code point where a reader would not see it."""
+    """The character, or its code point if a reader would not see it."""
     return char if char.isprintable() and not BLANK.match(char) else f"\u2039U+{ord(char):04X}\u203a"
 
 

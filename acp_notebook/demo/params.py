@@ -32,11 +32,12 @@ def directory(params: Json) -> str:
     return cwd
 
 
-def servers(params: Json, *, required: bool) -> None:
-    """MCP servers are only looked at: the demo connects to none."""
+def servers(params: Json, *, required: bool) -> list[Json]:
+    """The MCP servers of a session."""
     value = params.get("mcpServers", None if required else [])
     if not isinstance(value, list):
         raise bad("mcpServers must be a list")
+    return [it for it in value if isinstance(it, dict)]
 
 
 def blocks(params: Json) -> list[Json]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .blocks import chunk, text_block
+from .mcp import McpServer
 from .options import Options
 from .rpc import Json, Peer
 from .store import Store
@@ -45,6 +46,8 @@ class Session:
         self.history: list[Json] = kept.get("history", [])
         self.grants: set[str] = set()  # tool kinds that were allowed "always", in this process only
         self.turn: Turn | None = None
+        self.servers: list[Json] = []
+        self.kernel: McpServer | None = None  # started when a scene first uses it
         self.cost = 0.0
         self.refused = 0  # how often /ratelimit has failed in a row
         self._peer = peer

@@ -53,22 +53,25 @@ class Sessions:
 
     async def new(self, params: Json) -> Answer:
         client = self._entering()
-        read.servers(params, required=True)
+        servers = read.servers(params, required=True)
         session = Session(self._peer, read.directory(params), self._options(client), store=self._store)
+        session.servers = servers
         self._made += 1
         session.id = self._store.create(session.record()) if self._store else f"demo-{self._made}"
         self._live[session.id] = session
         return Answer({"sessionId": session.id, **session.options.state()}, lambda: _announce(session))
 
     async def load(self, params: Json) -> Answer:
-        read.servers(params, required=True)
+        servers = read.servers(params, required=True)
         session = self._reopen(params)
+        session.servers = servers
         session.replay()
         return Answer(session.options.state(), lambda: _announce(session))
 
     async def resume(self, params: Json) -> Answer:
-        read.servers(params, required=False)
+        servers = read.servers(params, required=False)
         session = self._reopen(params)
+        session.servers = servers
         return Answer(session.options.state(), lambda: _announce(session))
 
     async def fork(self, params: Json) -> Answer:
@@ -82,6 +85,7 @@ class Sessions:
         record["title"] = f"{record.get('title') or session_id} (fork)"
         session = Session(self._peer, cwd, self._options(client), store=self._store, record=record)
         session.id = self._kept().create(session.record())
+        session.servers = read.servers(params, required=False)
         self._live[session.id] = session
         return Answer({"sessionId": session.id, **session.options.state()}, lambda: _announce(session))
 
@@ -98,6 +102,8 @@ class Sessions:
         session = self.find(params)
         del self._live[session.id]
         await _end_turn(session)
+        if session.kernel is not None:
+            await session.kernel.close()
         return Answer({})
 
     async def delete(self, params: Json) -> Answer:

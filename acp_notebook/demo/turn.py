@@ -70,7 +70,7 @@ class Turn:
 
     def __init__(self, session: Session, peer: Peer, client: Client, stderr: Outbox, pace_s: float) -> None:
         self.session, self.peer, self.client, self.stderr = session, peer, client, stderr
-        self.stubborn = False  # /hang and /deaf: session/cancel is heard, and not obeyed
+        self.stubborn = False  # session/cancel is heard, and not obeyed
         self.cancelled = asyncio.Event()
         self.ended = asyncio.Event()
         self.afterwards: Callable[[], None] | None = None

@@ -1,77 +1,100 @@
-"""The last resort: a front end that has shown no page, such as jupyter console, is asked by `input()`.
+"""Asks questions with `input()` in frontends without a page, such as jupyter console.
 
-Knows no protocol and draws nothing. A page that appears after all wins: whoever answers first.
+If a page connects after all, the first answer wins.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from concurrent.futures import Future
+from typing import Any
 
+from .. import timeouts
 from ..agent import loop
 from ..agent.conversation import Conversation
+from ..agent.event_bus import EventBus
 from ..core import events as ev
+from ..core.elicitation import Action
 from ..core.export.text import actions_text
-from ..core.patches import Patch
+from ..core.records import Answer
 from ..core.snapshot import Elicitation, Question
 from ..core.visible import shown
+from ..log import logger
 from ..notebook import kernel
 from .console_forms import fill_in
 
-PAGE_S = 3.0
-"""For a page to show itself, before the question is put as text."""
+_log = logger(__name__)
 
 
 class TextAsker:
-    """Asks a session's questions by `input()`, on the main thread, while a cell waits there."""
+    """Asks the questions of a session with `input()`, on the main thread, while a cell waits there."""
 
     def __init__(self, conversation: Conversation) -> None:
         self._conversation = conversation
         self._asking: dict[str, Future[None]] = {}
-        conversation.host.loop.post(conversation.listen, self._changed)
+        conversation.agent.loop.post(self._subscribe, conversation.state)
 
-    def _changed(self, event: ev.Event, _: Sequence[Patch]) -> None:
-        match event:
-            case ev.QuestionAsked(id=id) | ev.ElicitationOpened(id=id):
-                loop.get().call_later(PAGE_S, self._ask, id)
-            case ev.QuestionSettled(id=id) | ev.ElicitationSettled(id=id):
-                asking = self._asking.pop(id, None)
-                if asking is not None:
-                    asking.cancel()
+    def _subscribe(self, events: EventBus) -> None:
+        events.on(ev.QuestionAsked, self._on_asked)
+        events.on(ev.ElicitationOpened, self._on_asked)
+        events.on(ev.QuestionSettled, self._on_settled)
+        events.on(ev.ElicitationSettled, self._on_settled)
+
+    def _on_asked(self, event: ev.QuestionAsked | ev.ElicitationOpened) -> None:
+        loop.get().call_later(timeouts.get().text_question, self._ask, event.id)
+
+    def _on_settled(self, event: ev.QuestionSettled | ev.ElicitationSettled) -> None:
+        asking = self._asking.pop(event.id, None)
+        if asking is not None:
+            asking.cancel()
 
     def _ask(self, id: str) -> None:
         question = self._question(id)
-        if question is None or self._conversation.has_page:
+        if question is None or self._conversation.state.audience.has_page:
             return
-        if isinstance(question, Elicitation):
-            self._asking[id] = kernel.run_on_main(lambda: self._put_form(question))
-        else:
-            self._asking[id] = kernel.run_on_main(lambda: self._put(question))
+        self._asking[id] = kernel.run_on_main(lambda: self._ask_and_answer(question))
+
+    def _ask_and_answer(self, question: Question | Elicitation) -> None:
+        """Runs on the main thread. A question that cannot be asked is answered too: nothing waits forever."""
+        try:
+            if isinstance(question, Elicitation):
+                self._answer_form(question, *fill_in(question))
+            else:
+                self._answer_permission(question, self._ask_permission(question))
+        except Exception as error:
+            if not isinstance(error, EOFError):  # the user pressed Ctrl-D
+                _log.warning("a question could not be asked by input()", exc_info=True)
+            print("No answer: rejected.")
+            if isinstance(question, Elicitation):
+                self._answer_form(question, "cancel", {})
+            else:
+                self._answer_permission(question, None)
 
     def _question(self, id: str) -> Question | Elicitation | None:
-        snapshot = self._conversation.read(lambda transcript: transcript.snapshot())
+        snapshot = self._conversation.state.read(lambda transcript: transcript.snapshot())
         found = (it for it in snapshot.items if isinstance(it, Question | Elicitation) and it.id == id)
         return next((it for it in found if it.status == "open"), None)
 
-    def _put_form(self, asked: Elicitation) -> None:
-        """On the main thread."""
-        action, values = fill_in(asked)
-        self._conversation.host.loop.post(self._conversation.elicitations.answer, asked.id, action, values)
-
-    def _put(self, question: Question) -> None:
-        """On the main thread."""
-        title = self._conversation.read(lambda transcript: _title(transcript.find(question.tool or "")))
+    def _ask_permission(self, question: Question) -> Answer | None:
+        """Ask, and return the chosen answer; None if the reply is not one of them."""
+        title = self._conversation.state.read(lambda transcript: _title(transcript.find(question.tool or "")))
         print(f"The agent asks for permission: {title}")
         if question.actions:
-            print(actions_text(question.actions, cwd=self._conversation.cwd))
+            print(actions_text(question.actions, cwd=self._conversation.state.cwd))
         keys = {it.key or str(number): it for number, it in enumerate(question.answers, 10)}
         for key, it in keys.items():
             print(f"  {key}  {shown(it.name)}{f' ({shown(it.note, chars=200)})' if it.note else ''}")
         answer = keys.get(input(f"Your answer ({', '.join(keys)}): ").strip())
         if answer is None:
-            print("Not an answer: rejected.")
+            print("Not one of the answers: rejected.")
+        return answer
+
+    def _answer_permission(self, question: Question, answer: Answer | None) -> None:
+        if answer is None:
             answer = next(it for it in question.answers if it.meaning == "reject")
-        self._conversation.host.loop.post(self._conversation.permissions.answer, question, answer.id)
+        self._conversation.agent.loop.post(self._conversation.permissions.answer, question, answer.id)
+
+    def _answer_form(self, asked: Elicitation, action: Action, values: dict[str, Any]) -> None:
+        self._conversation.agent.loop.post(self._conversation.elicitations.answer, asked.id, action, values)
 
 
 def _title(tool: object) -> str:

@@ -1,7 +1,6 @@
-"""A form, or an address, put as text: field by field, by `input()`.
+"""Fills in a form with `input()`, field by field, or shows a URL to open.
 
-Knows neither the session nor who asked. Enter takes the default, or leaves out what is not needed; what
-does not fit is asked again.
+Knows no session. Enter takes the default or skips an optional field; after an invalid value it asks again.
 """
 
 from __future__ import annotations
@@ -15,40 +14,38 @@ from ..core.snapshot import Elicitation
 from ..core.visible import shown
 
 LONG = 2000
-"""Characters of what an agent may say in one go."""
+"""The most characters of one text of the agent to print."""
 
 
 def fill_in(asked: Elicitation) -> tuple[Action, dict[str, Any]]:
-    """What the user answers."""
+    """Ask the user, and return the action and the values."""
     print(f"The agent asks: {shown(asked.message, chars=LONG)}")
     if asked.problem is not None:
-        print(f"It can only be declined: {asked.problem}.")
+        print(f"You can only decline: {asked.problem}.")
     if asked.url is not None:
-        print(
-            f"Open this address yourself, if you trust {asked.host}:\n  {shown(asked.url, chars=10 * LONG)}"
-        )
-    said = input("Answer it? (y: yes, n: decline, c: cancel): ").strip().lower()
-    if said.startswith("c"):
+        print(f"If you trust {asked.host}, open this address:\n  {shown(asked.url, chars=10 * LONG)}")
+    reply = input("Answer it? (y: yes, n: decline, c: cancel): ").strip().lower()
+    if reply.startswith("c"):
         return "cancel", {}
-    if not said.startswith("y") or asked.problem is not None:
+    if not reply.startswith("y") or asked.problem is not None:
         return "decline", {}
-    return "accept", {field.name: _asked(field) for field in asked.fields if field.type in KINDS}
+    return "accept", {field.name: _ask(field) for field in asked.fields if field.type in KINDS}
 
 
-def _asked(field: Field) -> Any:
+def _ask(field: Field) -> Any:
     for about in filter(None, (field.description, field.pattern)):
         print(f"  {shown(about, chars=LONG)}")
     for number, choice in enumerate(field.choices, 1):
         about = f": {shown(choice.description)}" if choice.description else ""
         print(f"  {number}  {shown(choice.name)}{about}")
     while True:
-        said = _input(field, f"{shown(field.label)}{_hint(field)}: ")
-        if not said and not field.required:
+        reply = _input(field, f"{shown(field.label)}{_hint(field)}: ")
+        if not reply and not field.required:
             return field.default
-        if not said and field.default is not None:
+        if not reply and field.default is not None:
             return field.default
         try:
-            return fitting(field, _read(field, said))
+            return fitting(field, _read(field, reply))
         except Misfit as misfit:
             print(f"  {shown(str(misfit), chars=200)}")
 
@@ -65,30 +62,30 @@ def _hint(field: Field) -> str:
     return f" ({parts})" if parts else ""
 
 
-def _read(field: Field, said: str) -> Any:
+def _read(field: Field, reply: str) -> Any:
     match field.type:
         case "number" | "integer":
-            return _number(said)
+            return _number(reply)
         case "boolean":
-            return {"y": True, "n": False}.get(said[:1].lower(), said)
+            return {"y": True, "n": False}.get(reply[:1].lower(), reply)
         case "select":
-            return _choice(field, said)
+            return _choice(field, reply)
         case "multiselect":
-            return [_choice(field, word.strip()) for word in said.split(",") if word.strip()]
-    return said
+            return [_choice(field, word.strip()) for word in reply.split(",") if word.strip()]
+    return reply
 
 
-def _number(said: str) -> Any:
+def _number(reply: str) -> Any:
     for read in (int, float):
         try:
-            return read(said)
+            return read(reply)
         except ValueError:
             continue
-    return said
+    return reply
 
 
-def _choice(field: Field, said: str) -> str:
-    """By its number, or by its name."""
-    if said.isdecimal() and 1 <= int(said) <= len(field.choices):
-        return field.choices[int(said) - 1].value
-    return next((it.value for it in field.choices if it.name == said), said)
+def _choice(field: Field, reply: str) -> str:
+    """The value of a choice, given by number or name."""
+    if reply.isdecimal() and 1 <= int(reply) <= len(field.choices):
+        return field.choices[int(reply) - 1].value
+    return next((it.value for it in field.choices if it.name == reply), reply)

@@ -1,42 +1,62 @@
-"""How a turn is shown where it was asked for: live in a page, once and for good in a headless run.
+"""Displays turns and sessions: live in a page, as one static output in a headless run, not in a script.
 
-Decides by the place alone (`notebook.kernel.where`); the panel and the static forms do the rest. In a
-plain script nothing is shown.
+Decides by the runtime alone (`notebook.kernel.where`); the panel does the rest.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ..core import events as ev
 from ..notebook.kernel import run_on_main, where
 from ..notebook.output import current_request, emit
 
 if TYPE_CHECKING:
-    from ..api.session import Session
-    from ..api.turn import Turn
+    from ..agent.turn_queue import TurnRun
     from .panel.session_panel import Panel
 
 
+class ShownTurn(Protocol):
+    """What displaying a turn needs of it."""
+
+    _shown_by: str | None
+    _run: TurnRun
+
+    @property
+    def done(self) -> bool: ...
+
+    def _to_bundle(self) -> dict[str, Any]: ...
+
+
+class ShownSession(Protocol):
+    """What displaying a session needs of it."""
+
+    def _live_panel(self) -> Panel: ...
+
+    def _to_bundle(self) -> dict[str, Any]: ...
+
+    def _bundle(self, items: list[dict[str, Any]]) -> dict[str, Any]: ...
+
+
 def can_be_asked() -> bool:
-    """Whether a page stands behind the calling code: then a question waits for a click."""
+    """Whether the calling code runs in a page, so that a question can wait for a click."""
     place = where()
     return place.kernel and place.headless is False
 
 
-Show = Callable[["Session", ev.Event], None]
-"""Shows what it has to, of an event in a session that is being opened."""
+Show = Callable[[ShownSession, ev.SignInChanged], None]
+"""Displays a sign-in that the agent requires while a session is being opened."""
 
 
 def sign_in_shown() -> Show | None:
-    """How a cell that waits for a session shows that the agent wants a sign-in; None: it cannot."""
+    """A callback that shows the agent's sign-in below the waiting cell; None if nothing can be shown."""
     if not (can_be_asked() and where().main_thread):
         return None
-    shown: list[Session] = []
+    shown: list[ShownSession] = []
 
-    def show(session: Session, event: ev.Event) -> None:
-        if isinstance(event, ev.SignInChanged) and event.sign_in is not None and not shown:
+    def show(session: ShownSession, event: ev.SignInChanged) -> None:
+        if event.sign_in is not None and not shown:
             shown.append(session)
             run_on_main(lambda: session._live_panel().show_sign_in())
 
@@ -44,39 +64,39 @@ def sign_in_shown() -> Show | None:
 
 
 def may_be_asked_by_text() -> bool:
-    """Whether `input()` reaches somebody: where no page has shown itself, that is the last resort."""
+    """Whether `input()` can ask somebody: the last resort if no page connects."""
     place = where()
     return place.kernel and place.headless is None and place.can_input
 
 
 def may_be_asked() -> bool:
-    """Whether a question may ever reach somebody from here: there is a kernel, and not a headless run."""
+    """Whether somebody may be able to answer: in a kernel that is not known to be headless."""
     place = where()
     return place.kernel and place.headless is not True
 
 
-def present(session: Session, turn: Turn) -> Callable[[], None]:
-    """Show the turn below the cell that runs; the function returned is to be called when it is over."""
+def present(session: ShownSession, turn: ShownTurn) -> Callable[[], None]:
+    """Display the turn below the running cell. Call the returned function when the turn has ended."""
     place = where()
     if not place.kernel or not (place.main_thread or place.subshell):
-        # From a thread of the user's it would land below any cell.
+        # From another thread, the output would appear below an arbitrary cell.
         return lambda: None
     turn._shown_by = current_request()
     if place.headless is True:
         return lambda: _emit(turn)
     panel = session._live_panel()
     panel.show_turn(turn._run)
-    return lambda: None if panel.has_page or place.headless is False else _emit_instead(panel, turn)
+    return lambda: None if panel.has_page or place.headless is False else _emit_without_page(panel, turn)
 
 
-def _emit_instead(panel: Panel, turn: Turn) -> None:
-    """No page has shown itself, as in jupyter console: the turn is put out as text, when it is over."""
+def _emit_without_page(panel: Panel, turn: ShownTurn) -> None:
+    """Emit the turn as text: no page has connected, as in jupyter console."""
     panel.leave(turn._run)
     _emit(turn)
 
 
-def display_turn(session: Session, turn: Turn) -> None:
-    """The turn as the value of a cell: nothing if that cell has shown it, live while it is on its way."""
+def display_turn(session: ShownSession, turn: ShownTurn) -> None:
+    """Display the turn as the value of a cell: live while it runs, and not twice below the same cell."""
     place = where()
     request = current_request() if place.kernel else None
     if request is not None and request == turn._shown_by:
@@ -88,8 +108,8 @@ def display_turn(session: Session, turn: Turn) -> None:
         _emit(turn)
 
 
-def display_session(session: Session) -> None:
-    """The session as the value of a cell: its panel in a page, its transcript elsewhere."""
+def display_session(session: ShownSession) -> None:
+    """Display the session as the value of a cell: its panel in a page, its transcript elsewhere."""
     place = where()
     if place.kernel and place.headless is not True:
         session._live_panel().show()
@@ -97,5 +117,5 @@ def display_session(session: Session) -> None:
         emit(session._to_bundle())
 
 
-def _emit(turn: Turn) -> None:
+def _emit(turn: ShownTurn) -> None:
     emit(turn._to_bundle())

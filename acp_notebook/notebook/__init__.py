@@ -1,4 +1,4 @@
-"""Jupyter: where the code runs, how it waits there, and what it shows.
+"""The Jupyter side: detect the runtime, wait without blocking clicks, and show output.
 
-Knows nothing of agents or of their protocol.
+Independent of agents and of ACP.
 """

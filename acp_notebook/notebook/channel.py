@@ -1,11 +1,11 @@
-"""The wire to the browser: patches in batches with sequence numbers, the whole state when one is missing.
+"""The channel to the browser: numbered batches of patches, or the whole state after one was lost.
 
-Knows no widget (it is given `send`), no protocol and no thread: whoever owns it calls it from one thread
-and gives it that thread's timer. Nothing is sent before somebody has said hello.
+Independent of widgets (the owner passes `send`), of the protocol and of threads: the owner calls it from one
+thread and passes that thread's timer. Sends nothing until a page says hello.
 
-Measured: a message per chunk is dropped silently above 1,000 a second; batches at 30 Hz are not, and
-arrive within 17 ms. A batch that was lost all the same shows by its number; one that was lost at the
-end, by the missing acknowledgement.
+Measured: one message per chunk is dropped silently above 1,000 a second; batches at 30 Hz are not, and
+arrive within 17 ms. A page notices a lost batch by the gap in the numbers; the kernel notices a lost last
+batch by the missing acknowledgement.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ import msgspec
 from ..core.patches import Patch, coalesce, to_wire
 
 BATCH_S = 1 / 30
-"""Between batches. 60 Hz is no better, 10 Hz is seen."""
+"""Time between batches. 60 Hz is no better; at 10 Hz users see the steps."""
 
 BATCH_BYTES = 256 * 1024
-"""A batch is split near this size, so that a page can draw in between."""
+"""Batches are split near this size, so that a page can draw between them."""
 
 ACK_S = 2.0
-"""Pages acknowledge once a second; a tail that is not acknowledged after this may be lost."""
+"""Pages acknowledge once a second; a message without acknowledgement after this time may be lost."""
 
 BEATS = 5
-"""How often a silent page is told the newest number, at growing intervals; a closed one never answers."""
+"""How often a silent page is sent the newest number, at growing intervals; a closed page never answers."""
 
 Send = Callable[[dict[str, Any]], None]
 Later = Callable[[float, Callable[[], None]], object]
 
 
 class Channel:
-    """One session's line to all pages that show it."""
+    """Keeps all pages that show a session in step with its transcript."""
 
     def __init__(self, send: Send, state: Callable[[], dict[str, Any]], later: Later) -> None:
         self._send = send
@@ -45,17 +45,17 @@ class Channel:
         self._open = False
         self._seq = 0
         self._pages: dict[str, int] = {}
-        """What each page has acknowledged: one that has all must not hide that another has not."""
+        """The last number that each page acknowledged; one that is up to date must not hide another's lag."""
         self._beating = False
         self._watched = 0
 
     @property
     def seq(self) -> int:
-        """The number of the newest message."""
+        """The sequence number of the newest message."""
         return self._seq
 
-    def changed(self, patches: Sequence[Patch]) -> None:
-        """The state has changed by these; they go out with the next batch."""
+    def queue(self, patches: Sequence[Patch]) -> None:
+        """Send these patches with the next batch."""
         if not self._open:
             return
         self._pending.extend(patches)
@@ -64,7 +64,7 @@ class Channel:
             self._later(BATCH_S, self.flush)
 
     def hello(self, page: str = "") -> None:
-        """A page is there: it gets the whole state, and from now on every change."""
+        """Send the whole state to a new page, and every change from now on."""
         self._open = True
         self._pages.setdefault(page, 0)
         self._pending.clear()
@@ -78,19 +78,19 @@ class Channel:
     def bye(self, page: str) -> None:
         self._pages.pop(page, None)
 
-    def acked(self, seq: int, page: str = "") -> None:
-        """Everything up to this number has arrived in that page."""
+    def on_ack(self, seq: int, page: str = "") -> None:
+        """Note that the page has received everything up to this number."""
         if self._pages.get(page, 0) < seq <= self._seq:
             self._pages[page] = seq
             if self._beating:
                 self._watch()
 
     @property
-    def _all_heard(self) -> bool:
+    def _all_acknowledged(self) -> bool:
         return all(seq >= self._seq for seq in self._pages.values())
 
     def flush(self) -> None:
-        """Send what has changed."""
+        """Send the queued patches now."""
         self._flushing = False
         if not self._pending:
             return
@@ -99,13 +99,13 @@ class Channel:
             self._number({"t": "patches", "patches": batch})
         self._expect_ack()
 
-    def tell(self, message: dict[str, Any]) -> None:
-        """A message beside the state, which may be lost."""
+    def notify(self, message: dict[str, Any]) -> None:
+        """Send a message that is not part of the state and may be lost."""
         if self._open:
             self._send(message)
 
-    def tell_surely(self, message: dict[str, Any]) -> None:
-        """A message beside the state whose loss is noticed, as that of a batch is."""
+    def notify_reliably(self, message: dict[str, Any]) -> None:
+        """Send a message that is not part of the state; its loss is noticed like that of a batch."""
         if self._open:
             self.flush()
             self._number(message)
@@ -122,7 +122,7 @@ class Channel:
             self._watch()
 
     def _watch(self) -> None:
-        """Look in a while, from now on, whether everything has arrived: a page is known to listen."""
+        """Check after ACK_S whether everything has arrived, since a page is listening."""
         self._beating = True
         self._watched += 1
         watch = self._watched
@@ -130,8 +130,8 @@ class Channel:
 
     def _beat(self, watch: int, count: int) -> None:
         if watch != self._watched:
-            return  # it was begun anew since
-        if self._all_heard or count > BEATS:
+            return  # a newer watch has replaced this one
+        if self._all_acknowledged or count > BEATS:
             self._beating = False
             return
         self._send({"t": "beat", "seq": self._seq})
@@ -139,7 +139,7 @@ class Channel:
 
 
 def _split(entries: list[Any]) -> Iterable[list[Any]]:
-    """The entries in runs of about BATCH_BYTES; at least one run, which may be empty."""
+    """Split the entries into runs of about BATCH_BYTES; yields at least one run, which may be empty."""
     run: list[Any] = []
     size = 0
     for entry in entries:

@@ -1,8 +1,8 @@
-"""Ctrl-C and the stop button, kept from striking where they would break something.
+"""Defer Ctrl-C and the stop button where a KeyboardInterrupt would break something.
 
-Knows nothing of kernels. Python raises KeyboardInterrupt between any two instructions of the main thread, so
-also between receiving a message and handing it on, which would lose it, and between taking a lock and the
-block that releases it, which would stop every other thread that wants that lock.
+Independent of kernels. Python raises KeyboardInterrupt between any two instructions of the main thread:
+also between receiving a message and handing it on, which would lose the message, and between acquiring a lock
+and entering the block that releases it, which would block every other thread that needs that lock.
 """
 
 from __future__ import annotations
@@ -15,25 +15,32 @@ from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import Any
 
-FRAGILE = frozenset({"threading", "concurrent.futures._base", "ipykernel.iostream"})
-"""Modules that an exception at the wrong instruction leaves broken: a lock stays taken, a callback uncalled,
-and the kernel's thread for output, which wants that lock, never publishes again."""
+FRAGILE = frozenset(
+    {
+        "threading",
+        "concurrent.futures._base",
+        "ipykernel.iostream",
+        "acp_notebook.notebook.kernel_tools.outputs",
+    }
+)
+"""Modules that an exception at the wrong instruction leaves broken: a lock is never released, a callback
+never called, and the kernel's output thread, which needs that lock, stops publishing."""
 
 STEP_S = 0.01
-"""An interrupt that meets such code strikes again so much later."""
+"""How long to wait before sending an interrupt again that arrived in fragile code."""
 
 BLOCKED_S = 0.1
-"""At one instruction for so long: it waits there for something, as `Event.wait` does, and may be struck."""
+"""Code that stays at one instruction for this long is waiting, like `Event.wait`, and may be interrupted."""
 
 LONGEST_S = 1.0
-"""No interrupt is put off for longer: code that is struck in such a module each time still ends."""
+"""The longest delay of an interrupt, so that code that keeps returning to a fragile module still ends."""
 
 
 class Gate:
-    """While it is entered, an interrupt is noted instead of raised; `check` raises it where that is safe.
+    """A context manager that records interrupts instead of raising them; `check` raises where that is safe.
 
-    One that was never raised goes to whoever dealt with interrupts before. On another thread than the main
-    one it does nothing: no interrupt strikes there.
+    On exit, an interrupt that was not raised goes to the previous signal handler. On any thread but the main
+    one the gate does nothing, because Python delivers no interrupts there.
     """
 
     def __init__(self) -> None:
@@ -45,8 +52,8 @@ class Gate:
     def __enter__(self) -> Gate:
         if threading.current_thread() is threading.main_thread():
             self._before = signal.getsignal(signal.SIGINT)
-        if self._before is not None:  # None: set by C code, and Python could not put it back
-            signal.signal(signal.SIGINT, self._strike)
+        if self._before is not None:  # None: the handler was set by C code, and Python could not restore it
+            signal.signal(signal.SIGINT, self._on_sigint)
         return self
 
     def __exit__(
@@ -64,9 +71,9 @@ class Gate:
             raise KeyboardInterrupt
 
     def run(self, function: Callable[[], object]) -> None:
-        """Run code that is not ours: an interrupt strikes it, ends it, and stays noted.
+        """Run foreign code. An interrupt ends it and stays recorded; `check` raises it later.
 
-        Within fragile code it is put off, until that is left.
+        An interrupt in fragile code is delayed until that code has returned.
         """
         try:
             self._open = True
@@ -74,98 +81,98 @@ class Gate:
                 function()
             finally:
                 self._open = False
-        except KeyboardInterrupt:  # here the gate is closed in any case: nothing strikes any more
+        except KeyboardInterrupt:  # the gate is closed again by now: no further interrupt can be raised
             self._noted = True
         if self._delay.end():
             self._noted = True
 
-    def _strike(self, _number: int, frame: FrameType | None) -> None:
-        if frame is not None:  # else a gate within this one hands on what it has noted
-            _again.arrived()
+    def _on_sigint(self, _number: int, frame: FrameType | None) -> None:
+        if frame is not None:  # None: an inner gate hands on the interrupt that it recorded
+            _resender.on_delivered()
         if not self._open:
             self._noted = True
-        elif not self._delay.extended(frame):
-            self._open = False  # once: what `run` does next must not be struck
+        elif not self._delay.extend(frame):
+            self._open = False  # raise only once: the rest of `run` must not be interrupted
             raise KeyboardInterrupt
 
 
 class _Delay:
-    """Of one interrupt, which has met fragile code; it strikes again and again until it may be raised."""
+    """Delays an interrupt that arrived in fragile code: it is sent again until it may be raised."""
 
     def __init__(self) -> None:
-        self._struck = False
+        self._delayed = False
         self._begin: float | None = None
         self._here: tuple[FrameType, int] | None = None
         self._here_since = 0.0
 
-    def extended(self, frame: FrameType | None) -> bool:
-        """Whether the interrupt has to wait, or to wait on; then it will strike again."""
+    def extend(self, frame: FrameType | None) -> bool:
+        """Send the interrupt again later if it must wait (longer); return whether it must."""
         if frame is not None and _is_fragile(frame) and not self._is_over(frame):
-            self._struck = True
-            if _again.strike_later():
+            self._delayed = True
+            if _resender.send_later():
                 return True
         self._begin = self._here = None
         return False
 
     def end(self) -> bool:
-        """The code has ended: nothing strikes any more. Whether an interrupt was still waiting."""
-        struck, self._struck, self._begin, self._here = self._struck, False, None, None
-        return struck and _again.call_off()
+        """Stop, because the code has returned; return whether an interrupt was still waiting."""
+        delayed, self._delayed, self._begin, self._here = self._delayed, False, None, None
+        return delayed and _resender.cancel()
 
     def _is_over(self, frame: FrameType) -> bool:
         now, here = time.monotonic(), (frame, frame.f_lasti)
         if self._begin is None:
             self._begin = now
-        if here != self._here:  # the frame is kept, so an equal one is the same call, not another of its kind
+        if here != self._here:  # we hold the frame, so an equal one is the same call, not a later one
             self._here, self._here_since = here, now
         return now - self._here_since >= BLOCKED_S or now - self._begin >= LONGEST_S
 
 
-class _Again:
-    """Sends the main thread one more SIGINT, from a thread that uses nothing that the main one may hold."""
+class _Resender:
+    """Sends SIGINT to the main thread again, from a thread that needs no lock that the main one may hold."""
 
     def __init__(self) -> None:
         self._lock = _thread.allocate_lock()
         self._wanted = False
         self._sent = False
 
-    def strike_later(self) -> bool:
-        """In a moment; False if no thread can be had."""
+    def send_later(self) -> bool:
+        """Send after STEP_S; return False if no thread can be started."""
         self._wanted = True
         try:
-            _thread.start_new_thread(self._strike, (_thread.get_ident(),))
-        except RuntimeError:  # too many threads, or the interpreter ends
+            _thread.start_new_thread(self._send, (_thread.get_ident(),))
+        except RuntimeError:  # too many threads, or the interpreter is shutting down
             self._wanted = False
         return self._wanted
 
-    def _strike(self, main: int) -> None:
+    def _send(self, main: int) -> None:
         time.sleep(STEP_S)
         with self._lock:
             if self._wanted:
                 self._wanted, self._sent = False, True
                 signal.pthread_kill(main, signal.SIGINT)
 
-    def arrived(self) -> None:
+    def on_delivered(self) -> None:
         self._sent = False
 
-    def call_off(self) -> bool:
-        """From now on none comes: one that was sent is waited for, and noted by the gate that it meets.
+    def cancel(self) -> bool:
+        """Send no more. Wait for a signal that was already sent; the current gate records it.
 
-        Whether one was still to be sent."""
+        Returns whether a signal was still to be sent."""
         with self._lock:
             wanted, self._wanted = self._wanted, False
-        deadline = time.monotonic() + LONGEST_S  # another's handler may have met it
+        deadline = time.monotonic() + LONGEST_S  # a foreign handler may have received it instead
         while self._sent and time.monotonic() < deadline:
             time.sleep(0)
         self._sent = False
         return wanted
 
 
-_again = _Again()
+_resender = _Resender()
 
 
 def _is_fragile(frame: FrameType) -> bool:
-    """Whether the frame, or one that called it since the gate, is in code that must not be struck."""
+    """Whether the frame, or a caller of it inside `Gate.run`, is in code that must not be interrupted."""
     here: FrameType | None = frame
     while here is not None and here.f_code is not Gate.run.__code__:
         if here.f_globals.get("__name__") in FRAGILE:

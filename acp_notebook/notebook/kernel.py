@@ -1,7 +1,7 @@
-"""Waiting, as it is done in a notebook: clicks are handled meanwhile, and the stop button works.
+"""Wait in a notebook while clicks are still handled and the stop button works.
 
-Knows nothing of agents: what is waited for is a future, and what an interrupt means is the caller's.
-Works without Jupyter, too; then a wait is a plain one.
+Independent of agents: callers wait for a future and decide what an interrupt means.
+Also works without Jupyter, as a plain wait.
 """
 
 from __future__ import annotations
@@ -15,15 +15,28 @@ from concurrent.futures import Future
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import Any, TypeVar
 
+from .. import timeouts
+from ..log import logger, suppressed
 from . import main_thread
 from .interrupts import Gate
-from .ipykernel_compat import ProbeFailed, Shell, keep_subshell, main_loop, probe, running_kernel
+from .ipykernel_compat import (
+    ProbeFailed,
+    Shell,
+    handle_without_events,
+    keep_subshell,
+    main_loop,
+    probe,
+    running_kernel,
+)
 from .pump import Pump
 from .runtime import Runtime, set_headless, where
+
+_log = logger(__name__)
 
 __all__ = [
     "Runtime",
     "attend",
+    "handle_without_events",
     "keep_subshell",
     "pump_status",
     "run_on_main",
@@ -38,17 +51,14 @@ T = TypeVar("T")
 Pause = Callable[[float], None]
 
 HEARTBEAT_S = 0.1
-"""An interrupt is noticed when the main thread next wakes, if the signal went to another thread."""
+"""If the signal went to another thread, the main thread notices an interrupt when it next wakes up."""
 
 FIRST_PAUSE_S = 0.001
 LONGEST_PAUSE_S = 0.05
-"""Between looks at the future: short at first, for answers that come at once; later cheap, yet quick."""
-
-GRACE_S = 5.0
-"""How long an interrupted wait goes on, so that a cancelled turn can end in good order."""
+"""The time between checks of the future: short at first, for immediate results, then longer to save CPU."""
 
 _pumps: dict[str | None, Pump] = {}
-"""One for each shell, by its subshell's id."""
+"""One pump per shell, by subshell id."""
 
 
 def wait(
@@ -56,12 +66,13 @@ def wait(
     timeout: float | None = None,
     *,
     on_interrupt: Callable[[], None] | None = None,
-    grace: float = GRACE_S,
+    grace: float | None = None,
 ) -> T:
-    """Block until the future is done and give its result; raises TimeoutError after `timeout` seconds.
+    """Block until the future is done and return its result; raises TimeoutError after `timeout` seconds.
 
-    On the kernel's main thread clicks are handled meanwhile. An interrupt calls `on_interrupt`, waits
-    `grace` seconds more, and raises KeyboardInterrupt, with the future done or not; a second one at once.
+    On the kernel's main thread, clicks are handled during the wait. An interrupt calls `on_interrupt`, waits
+    up to `grace` seconds more and raises KeyboardInterrupt whether or not the future is done; a second
+    interrupt raises at once.
     """
     interrupted = _Once(on_interrupt)
     try:
@@ -71,44 +82,50 @@ def wait(
             except KeyboardInterrupt:
                 interrupted()
                 with suppress(TimeoutError):
-                    _until_done(future, grace, pause)
+                    _until_done(future, _grace(grace), pause)
                 raise
             return future.result()
     except KeyboardInterrupt:
-        interrupted()  # it came before there was a way to pause, or after
+        interrupted()  # in case the interrupt came before or after the wait itself
         raise
 
 
 async def wait_async(
-    future: Future[T], *, on_interrupt: Callable[[], None] | None = None, grace: float = GRACE_S
+    future: Future[T], *, on_interrupt: Callable[[], None] | None = None, grace: float | None = None
 ) -> T:
-    """As `wait`, for code that awaits. The interrupt of an awaiting cell, like every cancellation, calls
-    `on_interrupt`, waits `grace` seconds more, and goes on as CancelledError; a second one at once.
+    """Like `wait`, for code that awaits. Interrupting an awaiting cell cancels it: as with any cancellation,
+    this calls `on_interrupt`, waits up to `grace` seconds more and raises CancelledError; a second one
+    raises at once.
     """
     with _holding():
         end = _end_of(future)
         try:
             await _until(end, None)
         except asyncio.CancelledError:
-            # Never a KeyboardInterrupt: out of a task of the user's it would end the kernel's loop.
+            # Never KeyboardInterrupt: raised from a user's task, it would end the kernel's loop.
             if on_interrupt is not None:
                 on_interrupt()
-            await _until(end, grace)
+            await _until(end, _grace(grace))
             raise
     return future.result()
 
 
-def attend(future: Future[Any]) -> None:
-    """Handle clicks until the future is done, also while the user's own cells await; returns at once.
+def _grace(given: float | None) -> float:
+    return timeouts.get().interrupt_grace if given is None else given
 
-    To be called where something starts that may ask. A click that comes while a cell awaits something else
-    is queued behind that cell by ipykernel up to 7.3, out of reach of a later wait in the same cell.
+
+def attend(future: Future[Any]) -> None:
+    """Return at once, and handle clicks until the future is done, also while the user's own cells await.
+
+    Call it when something starts that may ask the user. Up to ipykernel 7.3, a click that arrives while a
+    cell awaits something else is queued behind that cell, where a later wait in the same cell cannot reach
+    it.
     """
     shell = _shell_here()
     if shell is None:
         return
     pump = _pump_of(shell)
-    with Gate():  # what is held is also released
+    with Gate():  # no interrupt between holding the pump and arranging its release
         if future.done():
             return
         pump.hold()
@@ -116,17 +133,17 @@ def attend(future: Future[Any]) -> None:
 
 
 def run_on_main(function: Callable[[], T]) -> Future[T]:
-    """Have it run on the main thread, by the next wait there or the one that is on.
+    """Schedule the function on the main thread; the current or next wait there runs it.
 
-    An interrupt that ends it cancels the future. Cancelling the future before it runs takes it back.
+    An interrupt that ends the function cancels the future. Cancelling the future first prevents the run.
     """
     return main_thread.add(function).done
 
 
 def run_when_free(function: Callable[[], T]) -> Future[T] | None:
-    """Have it run on the main thread when no code of the user's runs there: between cells, or by a wait.
+    """Schedule the function on the main thread for when no user code runs there: between cells, or in a wait.
 
-    None where that cannot be had: there is no kernel, or one that we do not know.
+    Returns None if that is impossible: there is no kernel, or it is not supported.
     """
     kernel = running_kernel()
     try:
@@ -141,17 +158,17 @@ def run_when_free(function: Callable[[], T]) -> Future[T] | None:
 
 
 def pump_status() -> str:
-    """Says "works", or why it cannot and what happens instead; for a report of the environment."""
+    """Describe the pump for the environment report: "works", or why it cannot and what happens instead."""
     shell = _shell()
     if isinstance(shell, Shell):
         return "works"
     if shell is None:
         return "not needed: no Jupyter kernel in this process"
-    return f"cannot be used: {shell}. A click is handled when the cell has ended, or in a subshell"
+    return f"cannot be used: {shell}. Clicks are handled after the cell has ended, or in a subshell"
 
 
 class _Once:
-    """Calls a function, if there is one, the first time that it is called."""
+    """Calls an optional function at most once."""
 
     def __init__(self, function: Callable[[], None] | None) -> None:
         self._function = function
@@ -167,7 +184,7 @@ class _Once:
 
 @contextmanager
 def _pausing(future: Future[Any]) -> Iterator[Pause]:
-    """How the calling thread waits a moment for the future: a function of the seconds that it may take."""
+    """Provide the function with which the calling thread waits for the future for some seconds."""
     shell, gate = _shell_here(), Gate()
     if shell is None:
 
@@ -176,19 +193,20 @@ def _pausing(future: Future[Any]) -> Iterator[Pause]:
             main_thread.run_all()
             gate.check()
 
-        # A script that ignores Ctrl-C goes on doing so. A kernel does between cells, and can be stopped.
+        # A script that ignores Ctrl-C keeps ignoring it. A kernel ignores it between cells only.
         with nullcontext() if signal.getsignal(signal.SIGINT) is signal.SIG_IGN else gate:
             yield pause
         return
     pump = _pump_of(shell)
+    bell = main_thread.bell() if shell.subshell is None else None  # a subshell's thread runs no jobs
 
-    def turn(seconds: float) -> None:
-        pump.turn(seconds)
+    def pump_once(seconds: float) -> None:
+        pump.turn(seconds, bell)
         main_thread.run_all()
         gate.check()
 
-    with gate, pump.held():  # in this order: the pump is set and reset within the gate
-        yield turn
+    with gate, pump.held():  # in this order: the gate protects installing and removing the pump
+        yield pump_once
 
 
 def _until_done(future: Future[Any], timeout: float | None, pause: Pause) -> None:
@@ -203,7 +221,7 @@ def _until_done(future: Future[Any], timeout: float | None, pause: Pause) -> Non
 
 
 async def _until(end: asyncio.Future[None], timeout: float | None) -> None:
-    """With a heartbeat, and without passing a cancellation on. Returns after the timeout, too."""
+    """Wait with a heartbeat and without passing on a cancellation. Returns after the timeout, too."""
     deadline = None if timeout is None else time.monotonic() + timeout
     while not end.done():
         left = HEARTBEAT_S if deadline is None else deadline - time.monotonic()
@@ -214,15 +232,15 @@ async def _until(end: asyncio.Future[None], timeout: float | None) -> None:
 
 
 def _end_of(future: Future[Any]) -> asyncio.Future[None]:
-    """Its end, on this loop; asyncio.wrap_future would pass a cancellation on to it."""
+    """A future of this loop that completes with the given one; asyncio.wrap_future would also cancel it."""
     loop = asyncio.get_running_loop()
     end = loop.create_future()
 
-    def tell(_: Future[Any]) -> None:
-        with suppress(RuntimeError):  # the loop has been closed: nobody waits there any more
+    def on_done(_: Future[Any]) -> None:
+        with suppressed(_log, RuntimeError):  # the loop has been closed: nothing waits there any more
             loop.call_soon_threadsafe(end.set_result, None)
 
-    future.add_done_callback(tell)
+    future.add_done_callback(on_done)
     return end
 
 

@@ -1,11 +1,12 @@
-"""Work that must be done on the main thread, such as asking with `input()`.
+"""A queue of jobs that must run on the main thread, such as asking with `input()`.
 
-Knows nothing of what the work is. It is done by waits of ours on the main thread, which are part of a cell:
-`input()` outside of one reaches nobody. What can be done outside of one is also offered to the kernel's loop.
+Our waits on the main thread run the jobs, because those are part of a cell: outside of a cell, `input()`
+reaches nobody. Jobs that may run outside of a cell are also scheduled on the kernel's loop.
 """
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -16,21 +17,26 @@ from typing import Any
 
 from .interrupts import Gate
 
+_RINGS = 4096
+"""Read at once; more than a pipe of ours ever holds."""
+
 
 @dataclass(frozen=True, eq=False)
 class Job:
+    """A function to run on the main thread, and the future of its result."""
+
     function: Callable[[], Any]
     done: Future[Any] = field(default_factory=Future)
 
     def run(self, gate: Gate) -> None:
-        """An interrupt ends the work alone: its result is handed on whole, or the future is cancelled."""
+        """Run the function and set the future. An interrupt ends only the function and cancels the future."""
         results: list[Any] = []
-        with suppress(InvalidStateError):  # the asker cancelled it meanwhile: nobody waits for the result
+        with suppress(InvalidStateError):  # the caller cancelled it during the run: nobody needs the result
             try:
                 gate.run(lambda: results.append(self.function()))
             except Exception as error:
                 self.done.set_exception(error)
-            except BaseException:  # is for the main thread, not for the one that awaits this
+            except BaseException:  # concerns the main thread, not the thread that waits for the result
                 self.done.cancel()
                 raise
             else:
@@ -38,31 +44,61 @@ class Job:
 
 
 _jobs: deque[Job] = deque()
-_changing = threading.Lock()
-"""A deque that another thread adds to cannot be searched."""
+_lock = threading.Lock()
+"""Searching a deque fails while another thread appends to it."""
+
+_bell: tuple[int, int] | None = None
+"""A pipe that is readable while there may be a job."""
+
+
+def bell() -> int:
+    """A file descriptor that becomes readable when a job is queued, for a wait that runs them; `run_all`
+    silences it. Main thread only."""
+    global _bell
+    if _bell is None:
+        _bell = os.pipe()
+        for end in _bell:
+            os.set_blocking(end, False)
+        if _jobs:
+            _ring()
+    return _bell[0]
+
+
+def _ring() -> None:
+    if _bell is not None:
+        with suppress(BlockingIOError):  # full: nobody has listened for long, and it rings anyway
+            os.write(_bell[1], b"!")
+
+
+def _silence() -> None:
+    if _bell is not None:
+        with suppress(BlockingIOError):
+            os.read(_bell[0], _RINGS)
 
 
 def add(function: Callable[[], Any]) -> Job:
-    """From any thread. Its future is cancelled when an interrupt ends the work."""
+    """Queue a function, from any thread. An interrupt that ends it cancels its future."""
     job = Job(function)
-    with _changing:
+    with _lock:
         _jobs.append(job)
+    _ring()
     return job
 
 
 def run_all() -> None:
-    """Do what there is, if this is the main thread. An interrupt ends the job that it strikes, and then goes
-    to whoever dealt with interrupts before."""
+    """Run all queued jobs, if this is the main thread. An interrupt ends the current job and then goes to the
+    previous signal handler."""
     if threading.current_thread() is not threading.main_thread():
         return
+    _silence()  # before the look at the jobs: one that is added meanwhile rings again
     while _jobs:
         _run(_jobs.popleft())
 
 
 def run(job: Job) -> None:
-    """Do that one, on the main thread, unless a wait has done it."""
+    """Run this job now, on the main thread, unless a wait has already run it."""
     try:
-        with _changing:
+        with _lock:
             _jobs.remove(job)
     except ValueError:
         return

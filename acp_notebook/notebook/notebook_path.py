@@ -1,8 +1,8 @@
-"""Which file the notebook in a page is: proved by what the server tells of it, never guessed by its name.
+"""Find the file of the notebook in a page: proved by the server's metadata, never guessed by name.
 
-Knows paths and files, no page: a page says by which path the server knows the notebook, and what the
-server tells of the file there. Where that path begins is not known here, so there are several candidates;
-the one whose time, size and content are those that the server tells is the file. Blocks.
+Works on paths and files, without a page: the page reports the notebook's path on the server and the server's
+metadata of that file. The server's root folder is not known here, so there are several candidates; the file
+is the one whose time, size and content match the metadata. The functions block.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ from ..core.document_protocol import FileFacts
 from .ipykernel_compat import running_kernel
 
 STARTED_IN = os.getcwd()
-"""The kernel's first folder, where the server put it; the user's code may go elsewhere."""
+"""The kernel's first working folder, set by the server; the user's code may change it later."""
 
 SAME_S = 0.002
-"""Between two readings of one file's time: servers tell it in text, by microseconds, rounded."""
+"""Modification times this close count as equal: servers report them as text, rounded to microseconds."""
 
 _NAMES = ("__vsc_ipynb_file__", "__session__")
-"""Variables of the user's namespace by which front ends tell the notebook's path."""
+"""Variables in the user's namespace in which front ends store the notebook's path."""
 
 
-def started_as() -> list[str]:
-    """Paths of the notebook that this kernel was started for; after a rename they are of the past."""
+def started_paths() -> list[str]:
+    """Paths of the notebook that this kernel was started for; outdated after a rename."""
     namespace = getattr(getattr(running_kernel(), "shell", None), "user_ns", None) or {}
-    told = [os.environ.get("JPY_SESSION_NAME"), *(namespace.get(name) for name in _NAMES)]
-    return list(dict.fromkeys(it for it in told if isinstance(it, str) and os.path.isabs(it)))
+    stated = [os.environ.get("JPY_SESSION_NAME"), *(namespace.get(name) for name in _NAMES)]
+    return list(dict.fromkeys(it for it in stated if isinstance(it, str) and os.path.isabs(it)))
 
 
 def candidates(path: str, started: list[str]) -> Iterator[str]:
-    """Real paths that a path of the server's can mean, the likeliest first."""
+    """Real paths that a server path can mean, the most likely first."""
     relative = _relative(path)
     if not relative:
         return
@@ -46,22 +46,24 @@ def candidates(path: str, started: list[str]) -> Iterator[str]:
 
 
 def _relative(path: str) -> str:
-    """JupyterLab names a drive, where there are several."""
+    """Strip the drive, which JupyterLab adds where there are several."""
     return (path.partition(":")[2] or path).lstrip("/")
 
 
 def _folders(relative: str, started: list[str]) -> list[str]:
-    """Where the server's paths can begin."""
+    """Folders that can be the server's root."""
     folders = [it[: -len(relative)] for it in started if it.endswith(f"/{relative}")]
     for start in (*map(os.path.dirname, started), STARTED_IN):
         folders += [start, *_above(start)]
     return folders
 
 
-def served(path: str, file: str, started: list[str], folders: Sequence[str]) -> list[tuple[str, str]]:
-    """Beginnings of paths here, and what the server calls them, if its `path` is this `file`.
+def server_prefixes(
+    path: str, file: str, started: list[str], folders: Sequence[str]
+) -> list[tuple[str, str]]:
+    """Map local path prefixes to server paths, given that the server's `path` is this `file`.
 
-    Nothing where that leaves a doubt. `folders`: more beginnings that matter, as the user names them.
+    Empty if the mapping is ambiguous. `folders`: further local prefixes to map, as the user spells them.
     """
     relative, real = _relative(path), os.path.realpath(file)
     named = [it for it in _folders(relative, started) if os.path.realpath(os.path.join(it, relative)) == real]
@@ -83,18 +85,18 @@ def _above(folder: str) -> Iterator[str]:
         folder = parent
 
 
-def is_told_of(path: str, facts: FileFacts) -> bool:
-    """Whether the file is the one that the server tells of: the same time, size and content."""
+def matches(path: str, facts: FileFacts) -> bool:
+    """Whether the file has the time, size and content that the server reports."""
     try:
         with open(path, "rb") as file:
             status = os.fstat(file.fileno())
-            told = datetime.fromisoformat(facts.last_modified).timestamp()
-            if abs(told - status.st_mtime) > SAME_S or facts.size not in (None, status.st_size):
+            modified = datetime.fromisoformat(facts.last_modified).timestamp()
+            if abs(modified - status.st_mtime) > SAME_S or facts.size not in (None, status.st_size):
                 return False
             if facts.hash is None:
                 return facts.size is not None
             return hashlib.file_digest(file, facts.hash_algorithm or "").hexdigest() == facts.hash
-    except (OSError, ValueError):  # gone, or a time or an algorithm that nobody knows
+    except (OSError, ValueError):  # the file is gone, or the time or hash algorithm is not understood
         return False
 
 

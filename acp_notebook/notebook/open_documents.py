@@ -1,8 +1,8 @@
-"""The notebook that is open in a page: asked and changed there, by messages.
+"""Reads and changes the notebook that is open in a page, by messages to that page.
 
-Knows no widget (it is given `send`), no agent and no thread: whoever owns it calls it from one thread, the
-loop's. Of several pages the newest is asked. An answer that does not come within ANSWER_S is given up:
-while the user's own code blocks the kernel, a page hears us and we do not hear it.
+Independent of widgets (the owner passes `send`), of agents and of threads: the owner calls it from one
+thread, the loop's. If several pages are open, it asks the newest. It gives up on an answer after a while:
+while the user's own code blocks the kernel, a page receives our messages, but we do not receive its answers.
 """
 
 from __future__ import annotations
@@ -16,38 +16,35 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+import msgspec
+
+from .. import timeouts
 from ..core.document_protocol import (
     Applied,
     Described,
     Failed,
     FileFacts,
     Located,
+    RanCell,
     Refreshed,
     State,
     Unreachable,
     converted,
-    plain,
     read_answer,
 )
 from ..core.intents import Doc, Hello
 from ..core.ipynb import Operation
+from ..log import logger, suppressed
 from . import notebook_path
+
+_log = logger(__name__)
 
 T = TypeVar("T")
 
-ANSWER_S = 5.0
-"""For an answer, and for each further part of a long one: pages take some milliseconds."""
-
-HELLO_S = 10.0
-"""For a page to load the widget that answers, from the moment it was made."""
-
-SLOW_S = 30.0
-"""For what the page asks its server first: to save, or to load again."""
-
 MOST_CHARS = 2**30
-"""Of one answer."""
+"""The size limit of one answer."""
 
-BUSY = "its page does not answer now; perhaps the kernel is busy with a cell"
+BUSY = "its page is not answering; perhaps the kernel is busy with a cell"
 
 Send = Callable[[dict[str, Any]], None]
 OnThread = Callable[[Callable[[], Any]], Awaitable[Any]]
@@ -59,29 +56,31 @@ class _Page:
     path: str | None
     live: bool
     clock: tuple[float, float] | None = None
-    """The page's time in milliseconds, and ours in seconds when it was told."""
+    """The page's clock in milliseconds, and ours in seconds at the time when the page reported it."""
     located: tuple[str, str] | None = None
-    """The path, and the file that it was proved to be."""
+    """The server path, and the local file that it was proved to be."""
 
 
 @dataclass
-class _Asked:
+class _Request:
+    """A request to a page, and the parts of the answer that have arrived."""
+
     view: str
     parts: dict[int, str] = field(default_factory=dict)
     size: int = 0
-    heard: asyncio.Event = field(default_factory=asyncio.Event)
+    progress: asyncio.Event = field(default_factory=asyncio.Event)
     answer: str | None = None
 
 
 class OpenDocuments:
-    """The documents that the pages of one session have open."""
+    """Finds, reads and changes the documents that the pages of a session have open."""
 
     def __init__(
         self,
         send: Send,
         on_a_thread: OnThread,
         *,
-        started: Callable[[], list[str]] = notebook_path.started_as,
+        started: Callable[[], list[str]] = notebook_path.started_paths,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._send = send
@@ -90,15 +89,15 @@ class OpenDocuments:
         self._clock = clock
         self._pages: dict[str, _Page] = {}
         """By view, the newest last."""
-        self._asked: dict[str, _Asked] = {}
+        self._requests: dict[str, _Request] = {}
         self._expected = 0.0
         self._changed = asyncio.Event()
 
     # ---- pages ----------------------------------------------------------------------------------
 
     def expect(self) -> None:
-        """A page is about to show itself."""
-        self._expected = self._clock() + HELLO_S
+        """Expect a page to connect within `page_hello`."""
+        self._expected = self._clock() + timeouts.get().page_hello
 
     def hello(self, hello: Hello) -> None:
         known = self._pages.pop(hello.view, None)
@@ -109,55 +108,58 @@ class OpenDocuments:
 
     def bye(self, view: str) -> None:
         self._pages.pop(view, None)
-        for asked in self._asked.values():
-            if asked.view == view:
-                asked.heard.set()
+        for request in self._requests.values():
+            if request.view == view:
+                request.progress.set()
 
-    def answered(self, doc: Doc) -> None:
-        """A part of an answer has come; one to a question that was given up is late, and harmless."""
-        asked = self._asked.get(doc.rid)
-        if asked is None or asked.view != doc.view or asked.answer is not None:
+    def on_answer(self, doc: Doc) -> None:
+        """Take a part of an answer; ignore one to a request that has timed out."""
+        request = self._requests.get(doc.rid)
+        if request is None or request.view != doc.view or request.answer is not None:
             return
-        asked.size += len(doc.text)
-        if doc.part in asked.parts or asked.size > MOST_CHARS:
+        request.size += len(doc.text)
+        if doc.part in request.parts or request.size > MOST_CHARS:
             return
-        asked.parts[doc.part] = doc.text
-        if len(asked.parts) == doc.of:
-            asked.answer = "".join(asked.parts[at] for at in sorted(asked.parts))
+        request.parts[doc.part] = doc.text
+        if len(request.parts) == doc.of:
+            request.answer = "".join(request.parts[at] for at in sorted(request.parts))
         if page := self._pages.get(doc.view):
             page.clock = (doc.now, self._clock())
-        asked.heard.set()
+        request.progress.set()
 
     async def newest(self) -> _Page | None:
-        """The page that is asked; one that is about to show itself is waited for."""
+        """The newest page that answers requests; waits for an expected page."""
         while not self._pages and (left := self._expected - self._clock()) > 0:
             self._changed.clear()
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._changed.wait(), left)
         return next((page for page in reversed(self._pages.values()) if page.live), None)
 
-    # ---- asking ---------------------------------------------------------------------------------
+    # ---- requests -------------------------------------------------------------------------------
 
     async def _ask(self, page: _Page, op: str, *, limit: float | None = None, **fields: Any) -> Any:
-        """What the page answers; raises Unreachable, Stale, Failed."""
+        """Send a request to the page and return its answer; raises Unreachable, Stale, Failed."""
         rid = uuid.uuid4().hex
-        asked = self._asked[rid] = _Asked(page.view)
-        until = None
-        if page.clock is not None:
-            told, heard = page.clock
-            until = told + (self._clock() - heard + ANSWER_S) * 1000
+        request = self._requests[rid] = _Request(page.view)
         try:
-            self._send({"t": "doc", "view": page.view, "rid": rid, "until": until, "op": op, **fields})
-            while asked.answer is None:
-                asked.heard.clear()
-                await asyncio.wait_for(asked.heard.wait(), limit or ANSWER_S)
+            self._send(self._request(page, rid, op, fields))
+            while request.answer is None:
+                request.progress.clear()
+                await asyncio.wait_for(request.progress.wait(), limit or timeouts.get().page_answer)
                 if page.view not in self._pages:
                     raise Unreachable("its page was closed")
         except TimeoutError:
             raise Unreachable(BUSY) from None
         finally:
-            del self._asked[rid]
-        return read_answer(asked.answer)
+            del self._requests[rid]
+        return read_answer(request.answer)
+
+    def _request(self, page: _Page, rid: str, op: str, fields: dict[str, Any]) -> dict[str, Any]:
+        until = None
+        if page.clock is not None:
+            theirs, ours = page.clock
+            until = theirs + (self._clock() - ours + timeouts.get().page_answer) * 1000
+        return {"t": "doc", "view": page.view, "rid": rid, "until": until, "op": op, **fields}
 
     async def describe(self, page: _Page) -> Described:
         described: Described = converted(await self._ask(page, "describe"), Described)
@@ -167,19 +169,48 @@ class OpenDocuments:
     async def change(
         self, page: _Page, operations: Sequence[Operation], holds: str | None = None
     ) -> Applied | None:
-        """All or nothing, as one step for the user to undo."""
-        if page.clock is None:  # else the page could not tell whether it comes too late
-            await self._ask(page, "ping")
-        done = await self._ask(page, "apply", operations=[plain(it) for it in operations], holds=holds)
+        """Apply all operations or none, as one undo step for the user."""
+        await self.prepare(page)
+        done = await self._ask(page, "apply", operations=msgspec.to_builtins(operations), holds=holds)
         applied: Applied | None = converted(done, Applied | None)
         return applied
 
-    async def save(self, page: _Page) -> None:
+    # ---- running cells
+
+    async def prepare(self, page: _Page) -> None:
+        """Learn the page's clock, so that later requests can say until when they hold."""
         if page.clock is None:
             await self._ask(page, "ping")
-        await self._ask(page, "save", limit=SLOW_S)
 
-    # ---- by files -------------------------------------------------------------------------------
+    async def run_cells(self, page: _Page, cells: Sequence[tuple[str, str]]) -> tuple[RanCell, ...]:
+        """Have the page execute these cells (id and source, which must be the cell's) until one fails.
+
+        The whole source, for another one may have the same hash. A cell that changes meanwhile is skipped.
+
+        Returns when they have ended, however long that takes; raises Unreachable, Stale, Failed.
+        """
+        await self.prepare(page)
+        wanted = [{"id": id, "source": source} for id, source in cells]
+        done = await self._ask(page, "run", limit=timeouts.get().page_run, cells=wanted)
+        ran: tuple[RanCell, ...] = converted(done, tuple[RanCell, ...])
+        return ran
+
+    def show_outputs(self, page: _Page, **shown: Any) -> None:
+        """Show the outputs of a cell that we run. Sends without waiting: while code holds the main thread,
+        the page hears us and we do not hear the page."""
+        if page.clock is not None:
+            self._send(self._request(page, uuid.uuid4().hex, "outputs", shown))
+
+    async def set_outputs(self, page: _Page, **shown: Any) -> None:
+        """As `show_outputs`, and wait until it is done; raises Unreachable, Stale, Failed."""
+        await self.prepare(page)
+        await self._ask(page, "outputs", **shown)
+
+    async def save(self, page: _Page) -> None:
+        await self.prepare(page)
+        await self._ask(page, "save", limit=timeouts.get().page_save)
+
+    # ---- documents by file ----------------------------------------------------------------------
 
     async def state_of(self, path: str) -> State:
         """Whether a page has this file open."""
@@ -187,20 +218,20 @@ class OpenDocuments:
         pages = self._by_path()
         proved = False
         for page in pages:
-            state = await self._is_in(page, path)
+            state = await self._state_in(page, path)
             if state != "closed":
                 return state
             proved = proved or page.located is not None
         if proved:
             return "closed"
-        # What the kernel was started for may be open where it cannot be seen: in VS Code, say.
+        # The kernel's own notebook may be open in a front end that we cannot ask, such as VS Code.
         started = await self._on_a_thread(
             lambda: any(notebook_path.is_same(it, path) for it in self._started())
         )
         return "perhaps" if started else "closed"
 
     def _by_path(self) -> list[_Page]:
-        """The newest page of each document, those that can be asked first."""
+        """The newest page of each document; pages that answer requests come first."""
         found: dict[str, _Page] = {}
         newest_first = [*self._pages.values()][::-1]
         for page in sorted(newest_first, key=lambda it: not it.live):
@@ -208,7 +239,8 @@ class OpenDocuments:
                 found.setdefault(page.path, page)
         return list(found.values())
 
-    async def _is_in(self, page: _Page, path: str) -> State:
+    async def _state_in(self, page: _Page, path: str) -> State:
+        """Whether this page has the file open."""
         assert page.path is not None
         if page.located is not None and page.located[0] == page.path:
             proved = page.located[1]
@@ -217,27 +249,29 @@ class OpenDocuments:
             )
             if is_there or same:
                 return "open" if same else "closed"
-            # It has another name by now, which the page could not tell us yet: it may be any.
+            # The file was renamed, and the page could not report the new name yet: it may be any file.
         elif not await self._may_be(page, path):
             return "closed"
         try:
-            # Once more if it fails: the file may have been saved just then.
-            file = await self._looked_for(page, path) or await self._looked_for(page, path)
+            # Try again if it fails: the file may have been saved at that moment.
+            file = await self._find_file(page, path) or await self._find_file(page, path)
         except (Unreachable, Failed):
+            _log.debug("the page did not say whether it has the notebook", exc_info=True)
             return "perhaps"
         if file is None:
             return "perhaps" if await self._may_be(page, path) else "closed"
         return "open" if await self._on_a_thread(lambda: notebook_path.is_same(file, path)) else "closed"
 
     async def _may_be(self, page: _Page, path: str) -> bool:
-        """By its names, which prove nothing."""
-        return path in await self._named(page) or os.path.basename(path) == os.path.basename(page.path or "")
+        """Whether the page's document may be this file, judging by names only."""
+        names_match = os.path.basename(path) == os.path.basename(page.path or "")
+        return path in await self._candidates(page) or names_match
 
-    async def _looked_for(self, page: _Page, path: str) -> str | None:
-        return await self._locate(page, [*await self._named(page), path])
+    async def _find_file(self, page: _Page, path: str) -> str | None:
+        return await self._locate(page, [*await self._candidates(page), path])
 
     async def _locate(self, page: _Page, paths: Sequence[str]) -> str | None:
-        """Which of the paths is the document's file; None if that cannot be proved."""
+        """Return the path that is proved to be the document's file; None if there is none."""
         if not page.live:
             return None
         located: Located = converted(await self._ask(page, "locate"), Located)
@@ -246,49 +280,50 @@ class OpenDocuments:
         if facts is None:
             return None
         found: str | None = await self._on_a_thread(
-            lambda: next((it for it in paths if notebook_path.is_told_of(it, facts)), None)
+            lambda: next((it for it in paths if notebook_path.matches(it, facts)), None)
         )
         page.located = None if found is None else (located.path, found)
         return found
 
     async def open_files(self) -> tuple[str, ...]:
-        """The files of which it is proved, or can be, that a page has them open."""
+        """The files that a page is proved to have open."""
         await self.newest()
         for page in self._by_path():
             if page.located is None or page.located[0] != page.path:
-                with contextlib.suppress(Unreachable, Failed):
-                    await self._locate(page, await self._named(page))
+                with suppressed(_log, Unreachable, Failed):
+                    await self._locate(page, await self._candidates(page))
         return tuple(page.located[1] for page in self._by_path() if page.located is not None)
 
-    async def places(self, view: str, folders: Sequence[str]) -> list[tuple[str, str]]:
-        """Beginnings of paths on this machine, and what the server of that page calls them.
+    async def server_prefixes(self, view: str, folders: Sequence[str]) -> list[tuple[str, str]]:
+        """Map path prefixes on this machine to the paths that the page's server uses.
 
-        Empty if it cannot be proved (the page has no file, or does not answer now).
+        Empty if the mapping cannot be proved (the page has no file, or is not answering).
         """
         page = self._pages.get(view)
         if page is None or page.path is None:
             return []
         if page.located is None or page.located[0] != page.path:
-            with contextlib.suppress(Unreachable, Failed):
-                await self._locate(page, await self._named(page))
+            with suppressed(_log, Unreachable, Failed):
+                await self._locate(page, await self._candidates(page))
         if page.located is None:
             return []
         (path, file), started = page.located, self._started()
-        places: list[tuple[str, str]] = await self._on_a_thread(
-            lambda: notebook_path.served(path, file, started, folders)
+        prefixes: list[tuple[str, str]] = await self._on_a_thread(
+            lambda: notebook_path.server_prefixes(path, file, started, folders)
         )
-        return places
+        return prefixes
 
-    async def _named(self, page: _Page) -> list[str]:
+    async def _candidates(self, page: _Page) -> list[str]:
+        """Local paths that the page's document may have."""
         path, started = page.path or "", self._started()
-        named: list[str] = await self._on_a_thread(lambda: list(notebook_path.candidates(path, started)))
-        return named
+        found: list[str] = await self._on_a_thread(lambda: list(notebook_path.candidates(path, started)))
+        return found
 
     async def _page_of(self, path: str) -> _Page:
         for page in self._by_path():
-            if page.live and await self._is_in(page, path) == "open":
+            if page.live and await self._state_in(page, path) == "open":
                 return page
-        raise Unreachable("its page is gone")
+        raise Unreachable("its page was closed")
 
     async def read(self, path: str) -> dict[str, Any]:
         return (await self.describe(await self._page_of(path))).notebook
@@ -306,5 +341,7 @@ class OpenDocuments:
         page = await self._page_of(path)
         if page.clock is None:
             await self._ask(page, "ping")
-        became: Refreshed = converted(await self._ask(page, "refresh", limit=SLOW_S), Refreshed)
-        return became
+        result: Refreshed = converted(
+            await self._ask(page, "refresh", limit=timeouts.get().page_save), Refreshed
+        )
+        return result

@@ -1,6 +1,6 @@
-"""One output of a cell, by its display id: shown once, replaced from any thread.
+"""A cell output with a display id: shown once, then replaced from any thread.
 
-Knows nothing of what is in it. Created on the thread that displays, or it would land in another cell.
+Independent of the content. Create it on the thread that runs the cell, or it would appear in another cell.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from .ipykernel_compat import request_of, running_kernel
 
 
 class Output:
-    """An output that can be replaced where it stands, as long as its page lives."""
+    """A displayed output that can be replaced in place while its page is open."""
 
     def __init__(self, handle: Any) -> None:
         self._handle = handle
@@ -28,7 +28,7 @@ class Output:
 
 
 def emit(bundle: dict[str, Any]) -> None:
-    """One output, for good: nbval ignores those that change later."""
+    """Display an output that never changes: nbval ignores outputs that are updated later."""
     from IPython.display import display
 
     show: Any = display
@@ -36,7 +36,7 @@ def emit(bundle: dict[str, Any]) -> None:
 
 
 def current_request() -> str | None:
-    """What tells one run of a cell from another: the id of the request that runs it."""
+    """The id of the request that runs the current cell; it differs for each run."""
     kernel = running_kernel()
     request = None if kernel is None else request_of(kernel)
     header = (request or {}).get("header") or {}

@@ -1,6 +1,6 @@
-"""The pages that have shown themselves to this process: what a report of the environment tells of them.
+"""Counts the pages that have connected to this process, for the environment report.
 
-Knows nothing of sessions and keeps no page alive.
+Independent of sessions; keeps no page alive.
 """
 
 from __future__ import annotations
@@ -10,22 +10,22 @@ from typing import NamedTuple
 
 
 class Page(NamedTuple):
-    """What a page said of itself when it first showed a session."""
+    """What a page reported about itself when it first showed a session."""
 
     host: str
     document: bool
-    """It can reach the notebook that it stands in."""
+    """It can reach the notebook that it is part of."""
     live: bool
-    """It answers what is asked of the notebook."""
+    """It answers requests about that notebook."""
 
 
 _seen: Counter[Page] = Counter()
 
 
-def seen(page: Page) -> None:
+def count(page: Page) -> None:
     _seen[page] += 1
 
 
-def all_seen() -> dict[Page, int]:
-    """Each kind of page, and how often one showed itself."""
+def counts() -> dict[Page, int]:
+    """Each kind of page, and how many have connected."""
     return dict(_seen)

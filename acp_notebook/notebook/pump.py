@@ -1,9 +1,9 @@
-"""The pump: handles a page's messages while a cell of ours holds the kernel's main thread.
+"""The pump: handles a page's messages while one of our cells blocks the kernel's main thread.
 
-Knows nothing of what is waited for. There is one per kernel, whoever waits. While it is held, the messages
-of widgets and of a page that is being reloaded are handled at once. All others go straight to the kernel's
-own callback, which queues them behind the running cell, as it does with those that come while a cell awaits:
-so none is kept here, none can be lost, and it does not matter in which order the waits end.
+Independent of what the cell waits for; all waits of a shell share one pump. While it is held, the pump
+handles messages of widgets and of a reloading page at once. It passes all others to the kernel's own
+callback, which queues them behind the running cell, as it does while a cell awaits. So the pump keeps no
+message, loses none, and the waits may end in any order.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from contextvars import Context, copy_context
 from typing import Any
 
 from .interrupts import Gate
-from .ipykernel_compat import COMM_TYPES, POLLIN, Frames, Request, Shell, flush
+from .ipykernel_compat import COMM_TYPES, POLLIN, Frames, Request, Shell, flush, has_message
 
 
 class Pump:
-    """Stands between a shell's stream and the kernel's own callback for as long as anyone holds it."""
+    """Receives a shell's messages in place of the kernel's own callback for as long as it has a holder."""
 
     def __init__(self, shell: Shell) -> None:
         self.shell = shell
         self._holders = 0
         self._kernels: Callable[[Frames], Any] = shell.stream._recv_callback
-        self._ours = self._receive  # one object, to be known again
+        self._ours = self._receive  # one bound method, so that `is` recognises it
         self._context = copy_context()
-        shell.kernel.log.addFilter(self._worth_logging)
+        shell.kernel.log.addFilter(self._is_worth_logging)
 
-    def _worth_logging(self, record: logging.LogRecord) -> bool:
-        """A kernel that is restarted while a cell waits cannot send that cell's reply any more: ipykernel
-        logs that as an error, in the server's terminal, and there is nothing to be done about it."""
+    def _is_worth_logging(self, record: logging.LogRecord) -> bool:
+        """Filter out one harmless error: a kernel that is restarted while a cell waits cannot send the reply
+        of that cell, which ipykernel would log as an error in the server's terminal."""
         error = record.exc_info[1] if record.exc_info else None
         return not (type(error).__name__ == "ZMQError" and self.shell.stream.closed())
 
@@ -44,7 +44,7 @@ class Pump:
         finally:
             self.release()
 
-    # Either of these two may be cut short by an interrupt: a callback of ours that nobody holds only passes
+    # An interrupt may cut either of these two short. That is safe: without holders, our callback only passes
     # messages on.
 
     def hold(self) -> None:
@@ -58,22 +58,23 @@ class Pump:
     def release(self) -> None:
         self._holders -= 1
         stream = self.shell.stream
-        # One who took our callback's place may put it back later: then it passes messages on.
+        # Other code that replaced our callback may restore it later: then it passes messages on.
         if not self._holders and not stream.closed() and stream._recv_callback is self._ours:
             stream.on_recv(self._kernels, copy=stream._recv_copy)
 
-    def turn(self, seconds: float) -> None:
-        """Wait at most so long for a message, and read it."""
+    def turn(self, seconds: float, bell: int | None = None) -> None:
+        """Wait up to this many seconds for a message, and handle it. `bell`: a file descriptor that ends the
+        wait early when it is readable."""
         stream = self.shell.stream
         if stream.closed():  # the kernel shuts down
             time.sleep(seconds)
-        elif stream.socket.poll(max(1, round(seconds * 1000)), POLLIN):
+        elif has_message(stream.socket, seconds, bell):
             flush(stream, POLLIN, limit=1)
 
     def _receive(self, frames: Frames) -> Any:
         request = self.shell.request(frames) if self._holders else None
         if request is None:
-            return self._kernels(frames)  # perhaps a coroutine, which the stream sees to
+            return self._kernels(frames)  # may be a coroutine, which the stream awaits
         return self._handle(request)
 
     def _handle(self, request: Request) -> None:
@@ -83,7 +84,7 @@ class Pump:
                 self._handler_context().run(self._call, request, gate)
             self.shell.flush()
         finally:
-            self.shell.status("idle", request)  # ipywidgets sends no more before it has seen this
+            self.shell.status("idle", request)  # ipywidgets sends nothing more until it sees this
 
     def _call(self, request: Request, gate: Gate) -> None:
         kernel = self.shell.kernel
@@ -94,13 +95,13 @@ class Pump:
                 gate.run(lambda: self.shell.call(request))
             else:
                 self.shell.call(request)
-        except Exception:  # as the kernel does: a handler's error is logged, the cell goes on
+        except Exception:  # as in the kernel: log the handler's error and let the cell continue
             kernel.log.exception("Exception in message handler:")
         finally:
             kernel.set_parent(*before, channel="shell")
 
     def _handler_context(self) -> Context:
-        """Where the parent is the request of the running cell, and can be changed for the handler only."""
+        """A copy of the cell's context, so that only the handler sees a changed parent request."""
         shell_context: Context | None = None
         if self.shell.subshell is None:
             shell_context = getattr(self.shell.kernel, "_shell_context", None)  # since 7.1

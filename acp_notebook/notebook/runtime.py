@@ -1,6 +1,6 @@
-"""Where the calling code runs: in a cell of a page, in a headless run, in a plain script.
+"""Detect where the calling code runs: in a cell of a page, in a headless run, or in a plain script.
 
-Knows nothing of widgets: whether a view has really appeared is for others to see.
+Independent of widgets: cannot say whether a view has really appeared.
 """
 
 from __future__ import annotations
@@ -14,29 +14,29 @@ from typing import Any
 from .ipykernel_compat import COMM_TYPES, request_of, running_kernel, subshell_here
 
 HEADLESS_VARIABLE = "ACP_NOTEBOOK_HEADLESS"
-"""0 or 1, for what cannot be seen from here: Voila runs notebooks as nbclient does, and yet has a page."""
+"""0 or 1, to override the detection: Voila runs notebooks as nbclient does, and yet has a page."""
 
 _headless: bool | None = None
 
 
 @dataclass(frozen=True)
 class Runtime:
-    """A calling context, as it was when it was asked for."""
+    """Describes the calling context at the time of the call to `where`."""
 
     kernel: bool
     """An ipykernel kernel runs in this process."""
     main_thread: bool
     headless: bool | None
-    """Nobody is there to see or to answer; None: perhaps, as in jupyter console."""
+    """No user is present to see or answer anything; None if unknown, as in jupyter console."""
     cell_id: str | None
     can_input: bool
     """`input()` would reach the user through the front end, if called here."""
     subshell: bool = False
-    """This is the thread of a subshell: a widget's callback, as a rule."""
+    """The code runs on a subshell's thread, usually in a widget's callback."""
 
 
 def where() -> Runtime:
-    """The context of the calling code; call it on the thread and in the cell that it is about."""
+    """Describe the calling code's context; call it on the thread and in the cell in question."""
     kernel = running_kernel()
     request = request_of(kernel) if kernel is not None else {}
     main_thread = threading.current_thread() is threading.main_thread()
@@ -53,13 +53,13 @@ def where() -> Runtime:
 
 
 def set_headless(headless: bool | None) -> None:
-    """Say whether anyone is there, for all that follows; None: find out."""
+    """Override whether a user is present, from now on; None: detect it."""
     global _headless
     _headless = headless
 
 
 def headless_setting() -> bool | None:
-    """What the user said: here, else in the environment."""
+    """The override: from `set_headless`, else from the environment."""
     if _headless is not None:
         return _headless
     return {"0": False, "1": True}.get(os.environ.get(HEADLESS_VARIABLE, ""))
@@ -68,7 +68,7 @@ def headless_setting() -> bool | None:
 def _is_headless(request: Mapping[str, Any]) -> bool | None:
     kind = _part(request, "header").get("msg_type")
     if kind in COMM_TYPES:
-        return False  # a click: somebody is there
+        return False  # a click: a user is present
     if kind != "execute_request":
         return None
     if not _allows_input(request):

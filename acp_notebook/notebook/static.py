@@ -1,6 +1,6 @@
-"""Static output: what a file holds of a turn, readable everywhere and the same for the same conversation.
+"""Static output: what the notebook file keeps of a turn. Readable everywhere, and deterministic.
 
-Knows no widget and no page.
+Independent of widgets and pages.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ import msgspec
 
 from ..core.export import to_html, to_markdown, to_text
 from ..core.records import Json
-from ..core.saved import redacted, saved
+from ..core.saved_transcript import redacted, saved
 from ..core.snapshot import item_from_plain
 
 TRANSCRIPT_MIME = "application/vnd.acp-notebook.transcript+json"
-"""The structured transcript, beside its looks: `load_transcript` reads it back."""
+"""The structured transcript, stored next to the rendered forms; `load_transcript` reads it."""
 
 MAX_BYTES = 1_000_000
-"""Of each form, per turn: a notebook stays a file that opens. What is cut says so."""
+"""The limit per form and turn, so that the notebook stays small enough to open. Truncated text says so."""
 
 NOTHING_YET = "Agent: nothing to show yet."
-"""What js/src/static.ts says, too: a cell that was run is not empty."""
+"""The same text as in js/src/static.ts, so that a cell that has run is never empty."""
 
 Redact = Callable[[str], str]
 
@@ -35,7 +35,7 @@ def bundle(
     redact: Redact | None = None,
     max_bytes: int = MAX_BYTES,
 ) -> dict[str, Any]:
-    """The items in every form that the file keeps."""
+    """Render the items as a mime bundle with every form that the file keeps."""
     if not items:
         return note(NOTHING_YET)
     kept = saved(items, cwd=cwd)
@@ -43,7 +43,7 @@ def bundle(
         try:
             items = [redacted(item, _checked(redact)) for item in items]
             kept["items"] = [redacted(item, _checked(redact)) for item in kept["items"]]
-        except Exception as error:  # the user's function: what it has not seen is not written
+        except Exception as error:  # the user's function: text that it has not redacted is not written
             return note(f"Agent: left out of the file, because the function `redact` failed: {error!r}")
     records = [item_from_plain(item) for item in items]
     forms: dict[str, Any] = {
@@ -58,23 +58,23 @@ def bundle(
 
 def _checked(redact: Redact) -> Redact:
     def function(text: str) -> str:
-        seen: object = redact(text)
-        if not isinstance(seen, str):
-            raise TypeError(f"it gave {type(seen).__name__}, not str")
-        return seen
+        result: object = redact(text)
+        if not isinstance(result, str):
+            raise TypeError(f"it returned {type(result).__name__}, not str")
+        return result
 
     return function
 
 
 def note(text: str) -> dict[str, Any]:
-    """A line of ours, in every form."""
+    """A mime bundle with one line of text."""
     return {"text/html": f"<p>{escape(text)}</p>", "text/markdown": text, "text/plain": text}
 
 
-def _capped(text: str, most: int) -> str:
-    """The end of a long text, by its size in a file, and how much of it is missing."""
+def _capped(text: str, max_bytes: int) -> str:
+    """Keep the end of a text that is too long, and say how much is missing."""
     data = text.encode()
-    if len(data) <= most:
+    if len(data) <= max_bytes:
         return text
-    kept = data[len(data) - most :].decode(errors="ignore")
+    kept = data[len(data) - max_bytes :].decode(errors="ignore")
     return f"(the first {len(text) - len(kept):,} characters are left out of the file)\n\n{kept}"

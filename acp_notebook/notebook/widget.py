@@ -1,7 +1,7 @@
-"""The anywidgets: one big model per session, a tiny one per turn that borrows its code.
+"""The anywidgets: one large model per session, and a tiny one per turn that reuses its code.
 
-Knows no agent and no protocol: messages go out by `send`, whatever a page sends is handed on as it is.
-Every instance carries its whole module in its first message, so the bundle crosses once per session.
+Independent of agents and the protocol: messages go out through `send`, and messages from a page are handed on
+unread. anywidget sends a widget's whole module with every instance, so only the session's has the large one.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from uuid import uuid4
 import anywidget
 import traitlets
 
-from .ipykernel_compat import keep_subshell
+from .ipykernel_compat import handle_without_events, keep_subshell
 
 STATIC = Path(__file__).parents[1] / "static"
 
-Received = Callable[[Any], None]
+OnMessage = Callable[[Any], None]
 
 
 @cache
@@ -28,40 +28,42 @@ def _source(name: str) -> str:
 
 
 class SessionWidget(anywidget.AnyWidget):
-    """A session in the page: its transcript, kept in step by messages."""
+    """Shows a session in the page; messages keep its transcript up to date."""
 
     _esm = traitlets.Unicode().tag(sync=True)
     _css = traitlets.Unicode().tag(sync=True)
     self_id = traitlets.Unicode().tag(sync=True)
-    """The model's own id: a page needs it to find its outputs, and anywidget does not tell it."""
+    """The model's own id: a page needs it to find its outputs, and anywidget does not provide it."""
 
-    def __init__(self, received: Received) -> None:
+    def __init__(self, on_message: OnMessage) -> None:
         super().__init__(_esm=_source("session.js"), _css=_source("session.css"), **_ids())
-        # On whatever thread the kernel handles comms: the receiver only hands the message on.
-        self.on_msg(lambda _widget, content, _buffers: received(content))
+        # Runs on whichever thread the kernel handles comms, so the callback must only hand the message on.
+        self.on_msg(lambda _widget, content, _buffers: on_message(content))
         keep_subshell(self.comm)
+        handle_without_events(self.comm)
 
 
 class TurnWidget(anywidget.AnyWidget):
-    """One turn of a session, below the cell that asked: the session's code, mounted once more."""
+    """Shows one turn of a session below its cell, with the code of the session's widget."""
 
     _esm = traitlets.Unicode().tag(sync=True)
     session = traitlets.Unicode().tag(sync=True)
     """The model id of the session's widget."""
     turn = traitlets.Unicode().tag(sync=True)
-    """The turn's id; it may not have started yet."""
+    """The turn's id; the turn may not have started yet."""
     self_id = traitlets.Unicode().tag(sync=True)
 
     def __init__(self, session: SessionWidget, turn: str) -> None:
         super().__init__(_esm=_source("turn.js"), session=session.model_id, turn=turn, **_ids())
+        handle_without_events(self.comm)
 
 
 def _ids() -> dict[str, str]:
-    made = uuid4().hex
-    return {"model_id": made, "self_id": made}
+    id = uuid4().hex
+    return {"model_id": id, "self_id": id}
 
 
 def view_bundle(widget: anywidget.AnyWidget, text: str) -> dict[str, Any]:
-    """What is displayed for a widget; anywidget's own text holds a memory address."""
+    """The mime bundle that displays a widget; anywidget's own text contains a memory address."""
     view = {"version_major": 2, "version_minor": 1, "model_id": widget.model_id}
     return {"application/vnd.jupyter.widget-view+json": view, "text/plain": text}

@@ -1,7 +1,6 @@
-"""agents(): the agents that are known, where each was found, and what is missing.
+"""agents(): a table of the known agents, where each is installed, and what is missing.
 
-Starts no agent and fetches nothing. (The module is not called "agents": importing it would put the module in
-the place of the function.)
+Starts no agent and fetches nothing.
 """
 
 from __future__ import annotations
@@ -28,17 +27,17 @@ from .config import own_settings
 HEAD = ("agent", "found", "version", "missing", "install")
 
 ASKED_AT_ONCE = 8
-"""Programs that are asked for their version at a time."""
+"""How many programs are asked for their version at the same time."""
 
 NONE_INSTALLED = (
-    'No agent is installed here yet. acp.connect("demo") needs none: it is built in, and shows what agents '
-    "can do. For another one, run its install line in a terminal"
+    'No agent is installed yet. acp.connect("demo") starts the built-in one, which shows what agents can do. '
+    "To install another one, run its install command in a terminal"
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentRecord:
-    """An agent that `connect` takes by name. `missing` and `install` are empty where nothing is missing."""
+    """An agent that `connect` knows by name. `missing` and `install` are empty if nothing is missing."""
 
     name: str
     title: str
@@ -51,7 +50,7 @@ class AgentRecord:
     command: tuple[str, ...] = field(default=(), repr=False)
     sign_in: str = ""
     checked: str = ""
-    """How far the entry was tried by us: "ran", "package" or "documents"; empty for your own."""
+    """How the entry was verified: "ran", "package" or "documents"; empty for your own agents."""
 
     @property
     def ready(self) -> bool:
@@ -59,14 +58,14 @@ class AgentRecord:
 
 
 class Agents:
-    """A table of agents, and a sequence of its rows; versions are looked up when they are first wanted."""
+    """A table and sequence of agents. Versions are looked up on first use."""
 
     def __init__(self, own: Mapping[str, OwnAgent] | None = None, warning: str | None = None) -> None:
         self._env = agent_environment(os.environ)
         path = self._env.get("PATH")
         self._launchers = find_launchers(path)
         self.warning = warning
-        """What is wrong with the file of your own agents."""
+        """What is wrong with your settings file."""
         mine = [_own(it, path) for it in (own or {}).values()]
         all_known = [_known(it, path, self._launchers) for it in AGENTS if it.name not in (own or {})]
         ready = [it for it in all_known if it.ready]
@@ -107,7 +106,7 @@ class Agents:
             "; acp.connect(NAME, install=True) lets npx or uvx fetch and run it." if with_npx else "."
         )
         if self._launchers.npx is None:
-            yield f"There is no Node on this machine: {catalog.NODE_EXTRA} brings one for those that need it."
+            yield f"Node is not installed; some agents need it. {catalog.NODE_EXTRA} installs it."
 
     def _with_versions(self) -> list[AgentRecord]:
         if self._versioned is None:
@@ -119,8 +118,8 @@ class Agents:
         return self._versioned
 
     def _version(self, record: AgentRecord) -> str | None:
-        entry = catalog.known(record.name)
-        if entry is None or not record.command:  # your own: who knows what they do with an argument
+        entry = catalog.find_agent(record.name)
+        if entry is None or not record.command:  # your own agent may not know --version
             return record.version
         return installed_version(record.command[0], entry.npm, entry.pypi, self._env)
 
@@ -129,7 +128,7 @@ _DEMO = AgentRecord(name="demo", title="the built-in agent", found="built in", v
 
 
 def _known(entry: KnownAgent, path: str | None, launchers: Launchers) -> AgentRecord:
-    argv = catalog.installed(entry, path)
+    argv = catalog.find_installed(entry, path)
     return AgentRecord(
         name=entry.name,
         title=entry.title,
@@ -152,10 +151,10 @@ def _missing(entry: KnownAgent, launchers: Launchers) -> str:
 
 
 def _sign_in(entry: KnownAgent) -> str:
-    """Nothing, where one of the variables that it signs in by is set."""
+    """A hint about the sign-in; empty if one of its environment variables is set."""
     if any(os.environ.get(name) for name in re.findall(r"\b[A-Z]+_[A-Z_]+\b", entry.sign_in)):
         return ""
-    return f"perhaps a sign-in: {entry.sign_in}" if entry.sign_in else ""
+    return f"may need a sign-in: {entry.sign_in}" if entry.sign_in else ""
 
 
 def _own(entry: OwnAgent, path: str | None) -> AgentRecord:
@@ -166,7 +165,7 @@ def _own(entry: OwnAgent, path: str | None) -> AgentRecord:
         found, missing = "", f"not installed; {'npx' if entry.npx else 'uvx'} can run it"
     else:
         found = find_command(os.path.expanduser(entry.command[0]), path) or ""
-        missing = "" if found else f"no command {shown(entry.command[0])!r} on the PATH"
+        missing = "" if found else f"{shown(entry.command[0])!r} is not on the PATH"
     return AgentRecord(name=entry.name, title=title, found=found, missing=missing)
 
 
@@ -179,7 +178,7 @@ def _row(it: AgentRecord) -> tuple[str, ...]:
 
 
 def agents() -> Agents:
-    """The agents that `connect` knows by name: found where, which version, what is missing."""
+    """A table of the agents that `connect` knows by name: where installed, which version, what is missing."""
     try:
         return Agents(own_settings().agents)
     except UsageError as error:

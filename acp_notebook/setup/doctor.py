@@ -1,8 +1,7 @@
-"""doctor(): one report of the environment, problems first, for people and for an issue.
+"""doctor(): a report of the environment, problems first, to read or to paste into an issue.
 
-Looks and changes nothing; starts no agent; bounded in time; never raises. No variable's value, no token and
-no command line is in it, and the home is "~". (The module is not called "doctor": importing it would put the
-module in the place of the function.)
+Changes nothing, starts no agent, is bounded in time and never raises. The report contains no values of
+variables, no tokens and no command lines, and abbreviates the home folder to "~".
 """
 
 from __future__ import annotations
@@ -19,13 +18,14 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .. import timeouts
 from .._version import __version__
+from ..log import logger, recent
 
 if TYPE_CHECKING:
     from ..agent.host import AgentHost
 
-DEADLINE_S = 10.0
-"""For all of it: a folder on a network that does not answer must not hold up a report of just that."""
+_log = logger(__name__)
 
 PACKAGES = (
     *("anywidget", "msgspec", "markdown-it-py", "ipykernel", "ipython", "ipywidgets", "traitlets", "pyzmq"),
@@ -37,7 +37,7 @@ BUNDLE = ("session.js", "session.css", "turn.js")
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line of the report; `advice` says what to do about a problem."""
+    """One line of the report. `advice` says what to do about a problem."""
 
     name: str
     value: str
@@ -47,12 +47,14 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Section:
+    """A titled group of findings."""
+
     title: str
     findings: tuple[Finding, ...]
 
 
 class Report:
-    """What `acp.doctor()` found: shows itself as text and as HTML; `to_markdown()` is for an issue."""
+    """The result of `acp.doctor()`, displayed as text or HTML; `to_markdown()` formats it for an issue."""
 
     def __init__(self, sections: Iterable[Section]) -> None:
         self.sections = tuple(sections)
@@ -78,11 +80,11 @@ class Report:
     def _headline(self) -> str:
         count = len(self.problems)
         return f"acp_notebook {__version__}: " + (
-            "no problem found" if not count else f"{count} problem{'s' * (count > 1)}"
+            "no problems found" if not count else f"{count} problem{'s' * (count > 1)}"
         )
 
     def to_markdown(self) -> str:
-        """The report, to be pasted into an issue."""
+        """The report as markdown, to paste into an issue."""
         lines = [f"**{self._headline()}**", ""]
         lines += [f"- ✗ **{it.name}**: {it.value}. {it.advice}".rstrip() for it in self.problems]
         for section in self.sections:
@@ -107,9 +109,12 @@ class Report:
         }
 
 
-def doctor() -> Report:
-    """A report of the environment: versions, kernel, page, agents, undo, permissions; problems first."""
-    looks: list[tuple[str, Callable[[], Iterable[Finding]]]] = [
+def doctor(*, log: bool = False) -> Report:
+    """Report on the environment: versions, kernel, page, agents, undo, permissions; problems first.
+
+    `log` adds recent log records of the package in this process: errors that stopped nothing.
+    """
+    checks: list[tuple[str, Callable[[], Iterable[Finding]]]] = [
         ("Versions", _versions),
         ("Agents", _agents),
         ("Node", _node),
@@ -118,12 +123,14 @@ def doctor() -> Report:
         ("Your settings", _settings),
         ("The package", _package),
     ]
-    here = Section("Notebook", _safely(_notebook))  # of this thread and this cell: it is asked about here
-    found = _at_once(looks)
-    return Report([found[0], here, *found[1:]])
+    notebook = Section("Notebook", _run(_notebook))  # about this thread and cell, so it must run here
+    if log:
+        checks.append(("Recent log", _recent_log))
+    found = _run_in_parallel(checks)
+    return Report([found[0], notebook, *found[1:]])
 
 
-# ---- what is looked at
+# ---- checks
 
 
 def _versions() -> Iterable[Finding]:
@@ -145,26 +152,28 @@ def _notebook() -> Iterable[Finding]:
     yield Finding("place", _place_name(place.kernel, place.headless))
     yield Finding("thread", "main" if place.main_thread else "subshell" if place.subshell else "another")
     pump = kernel.pump_status()
-    advice = "clicks wait for the cell's end; another version of ipykernel may do, see Versions"
+    advice = "clicks wait until the cell ends; another version of ipykernel may work, see Versions"
     yield Finding("clicks while a cell waits", pump, pump.startswith("cannot"), advice)
-    seen = pages.all_seen()
+    seen = pages.counts()
     for page, count in seen.items():
         has = [word for word, there in (("document", page.document), ("live", page.live)) if there]
         yield Finding(
             "page", f"{page.host} ({', '.join(has) or 'outputs only'}), seen {count} time{'s' * (count != 1)}"
         )
     if not seen:
-        yield Finding("page", "none has shown itself yet")
+        yield Finding("page", "none has connected yet")
     nested = "nest_asyncio" in sys.modules
     if nested:
-        yield Finding("nest_asyncio", "loaded", True, "leave it out: it wedges cells; nothing here needs it")
+        yield Finding(
+            "nest_asyncio", "loaded", True, "remove it: it blocks cells, and acp_notebook does not need it"
+        )
 
 
 def _place_name(in_kernel: bool, headless: bool | None) -> str:
     if not in_kernel:
         return "a script: no Jupyter kernel in this process"
     names = {True: "in a headless run (nbclient, nbconvert, nbval)", False: "with a page"}
-    return "a kernel, " + names.get(headless, "perhaps without a page (jupyter console)")  # type: ignore[arg-type]
+    return "a kernel, " + names.get(headless, "possibly without a page (jupyter console)")  # type: ignore[arg-type]
 
 
 def _agents() -> Iterable[Finding]:
@@ -173,16 +182,16 @@ def _agents() -> Iterable[Finding]:
 
     table = agents()
     if table.warning is not None:
-        yield Finding("your own agents", table.warning, True, "mend the file that it names")
+        yield Finding("your own agents", table.warning, True, "fix the file that it names")
     for name, problem in start_hints.last.items():
-        advice = start_hints.hint(problem) or "see what it printed, and agent.stderr"
+        advice = start_hints.hint(problem) or "read its output, and agent.stderr"
         yield Finding(name, f"its last start failed: {problem}", True, advice)
     ready = [it for it in table if it.ready]
     for it in ready:
         missing = f"; {it.missing}" if it.missing else ""
         yield Finding(it.name, f"{_home(it.found)} {it.version or ''}".rstrip() + missing)
     if len(ready) < 2:
-        yield Finding("others", "none is installed; acp.agents() lists them, with how to install each")
+        yield Finding("others", "none installed; acp.agents() lists them and how to install each")
 
 
 def _node() -> Iterable[Finding]:
@@ -194,16 +203,16 @@ def _node() -> Iterable[Finding]:
     launchers = find_launchers(env.get("PATH"))
     wheel, npx = launchers.node_folder, launchers.npx
     if npx is None:
-        advice = "agents of npm need it: pip install 'acp-notebook[node]', or install Node 20 or newer"
+        advice = "agents from npm need it: pip install 'acp-notebook[node]', or install Node 20 or newer"
         yield Finding("Node", f"not found; {advice}")
     else:
         folder = wheel or os.path.dirname(npx[0])
-        source = "the wheel that acp-notebook[node] brings" if wheel else "on the PATH"
+        source = "installed by acp-notebook[node]" if wheel else "on the PATH"
         for title, place in (("Node", os.path.join(folder, "node")), ("npm", npx[-1])):
-            version = installed_version(place, "npm", None, env) or "does not tell its version"
+            version = installed_version(place, "npm", None, env) or "unknown version"
             yield Finding(title, f"{version} · {_home(place)} ({source})")
     uvx = launchers.uvx
-    yield Finding("uvx", _home(uvx[0]) if uvx else "not found; agents of PyPI need it")
+    yield Finding("uvx", _home(uvx[0]) if uvx else "not found; agents from PyPI need it")
 
 
 def _hosts() -> list[AgentHost]:
@@ -216,14 +225,14 @@ def _hosts() -> list[AgentHost]:
 def _running() -> Iterable[Finding]:
     hosts = _hosts()
     for host in hosts:
-        statuses = [it.read(lambda transcript: transcript.snapshot().status) for it in host.conversations]
-        text = f"{host.facts.version or ''} · {len(statuses)} open: {', '.join(statuses)}".strip(" ·")
+        statuses = [it.read(lambda transcript: transcript.snapshot().status) for it in host.sessions.states()]
+        text = f"{host.agent.facts.version or ''} · {len(statuses)} open: {', '.join(statuses)}".strip(" ·")
         bad = any(it in ("dead", "lost", "stuck") for it in statuses)
         yield Finding(
-            host.name, text, bad, "session.agent.stderr has its last words; the next prompt restarts it"
+            host.agent.name, text, bad, "see session.agent.stderr; the next prompt restarts the agent"
         )
     if not hosts:
-        yield Finding("agents", "none runs")
+        yield Finding("agents", "none running")
 
 
 def _undo() -> Iterable[Finding]:
@@ -233,33 +242,33 @@ def _undo() -> Iterable[Finding]:
     without = "not found: small folders are copied instead, larger ones are not covered"
     yield Finding("git", _home(git) if git else without)
     for host in _hosts():
-        for conversation in tuple(host.conversations):
+        for conversation in tuple(host.sessions.open):
             undoing = conversation.undoing
             for path, state in undoing.states.items():
                 yield Finding(_home(path), state)
             if not undoing.covers:
-                why = "a replay: the recording tells it" if host.launch.replay else "undo=False"
-                yield Finding(_home(conversation.cwd), f"only what is written through us ({why})")
+                only = f"only files written through this client ({undoing.why_not})"
+                yield Finding(_home(conversation.state.cwd), only)
             for skipped in undoing.skipped:
-                advice = "what the agent changed by itself in that turn cannot be undone"
+                advice = "changes made with the agent's own tools in that turn cannot be undone"
                 yield Finding("no checkpoint of the last turn", _home(skipped), True, advice)
 
 
 def _policies() -> Iterable[Finding]:
     for host in _hosts():
-        for conversation in tuple(host.conversations):
+        for conversation in tuple(host.sessions.open):
             policy = conversation.permissions.questions.policy
-            judge = host.launch.judge
+            judge = host.options.judge
             files = [
-                whose for rules, whose in ((judge.own, "your"), (judge.project, "the project's")) if rules
+                whose for judged, whose in ((judge.own, "your"), (judge.project, "the project's")) if judged
             ]
-            said = f"; and the rules of {' and '.join(files)} file" if files else ""
-            yield Finding(f"permissions of {host.name}", _policy_words(policy) + said)
+            rules = f"; and the rules in {' and '.join(files)} file" if files else ""
+            yield Finding(f"permissions of {host.agent.name}", _describe_policy(policy) + rules)
 
 
-def _policy_words(policy: object) -> str:
+def _describe_policy(policy: object) -> str:
     if callable(policy):
-        return "a function of yours"
+        return "your function"
     if isinstance(policy, Mapping):
         return ", ".join(f"{kind}: {word}" for kind, word in policy.items())
     return str(policy)
@@ -271,34 +280,34 @@ def _project() -> Finding:
 
     path = find_project_file(os.getcwd())
     if path is None:
-        return Finding("project's file", f"there is no {PROJECT_FILE} here")
+        return Finding("project's file", f"no {PROJECT_FILE} here")
     known = ConsentStore().trusted(path)
     if known == read_project_file(path).sha256:
-        return Finding("project's file", f"{_home(path)}: trusted, as it is now")
+        return Finding("project's file", f"{_home(path)}: trusted")
     why = "changed since you trusted it, so it is not used" if known else "not trusted, so it is not used"
     return Finding("project's file", f"{_home(path)}: {why}; acp.trust(preview=True) shows it")
 
 
 def _settings() -> Iterable[Finding]:
-    from ..agent.permissions.grant_store import config_folder
+    from ..agent.user_dirs import config_folder
     from .permissions import permissions
 
     yield from _policies()
     yield _project()
 
     folder = config_folder()
-    yield Finding("folder", _home(str(folder)) + ("" if folder.is_dir() else " (not there yet)"))
+    yield Finding("folder", _home(str(folder)) + ("" if folder.is_dir() else " (does not exist yet)"))
     if folder.is_dir():
         mode = folder.stat().st_mode & 0o777
         others = bool(mode & 0o022)
-        yield Finding("who may write there", f"{mode:o}", others, f"chmod 700 {_home(str(folder))}")
+        yield Finding("permissions of the folder", f"{mode:o}", others, f"chmod 700 {_home(str(folder))}")
         for path in sorted(folder.iterdir())[:20]:
             yield Finding("file", f"{path.name}, {path.stat().st_size:,} bytes")
     grants = permissions()
-    yield Finding("allowed for good", f"{len(grants)}; acp.permissions() lists them")
+    yield Finding("permanent grants", f"{len(grants)}; acp.permissions() lists them")
     if grants.warning is not None:
         yield Finding(
-            "permissions", grants.warning, True, "mend or remove the file; until then it allows nothing"
+            "permissions", grants.warning, True, "fix or remove the file; until then it allows nothing"
         )
 
 
@@ -307,40 +316,52 @@ def _package() -> Iterable[Finding]:
     yield Finding("installed in", _home(str(folder)))
     missing = [name for name in BUNDLE if not (folder / "static" / name).is_file()]
     value = f"missing: {', '.join(missing)}" if missing else "present"
-    advice = "install the package again; in a clone: pip install -e . with Node 20 or newer"
-    yield Finding("bundle for the page", value, bool(missing), advice)
+    advice = "reinstall the package; in a clone: pip install -e . with Node 20 or newer"
+    yield Finding("frontend bundle", value, bool(missing), advice)
     if not missing:
         newest = max((folder / "static" / name).stat().st_mtime for name in BUNDLE)
         yield Finding("built", time.strftime("%Y-%m-%d", time.gmtime(newest)))
 
 
-# ---- how
+def _recent_log() -> Iterable[Finding]:
+    redactors = [host.agent.redactor for host in _hosts()]
+    for it in recent.records:
+        text = it.text
+        for redactor in redactors:
+            text = redactor.text(text)
+        yield Finding(f"{it.when} {it.level}", _home(text))
+    if not recent.records:
+        yield Finding("log", "no records; logging.getLogger('acp_notebook').setLevel('DEBUG') keeps more")
 
 
-def _at_once(looks: list[tuple[str, Callable[[], Iterable[Finding]]]]) -> list[Section]:
-    """Each on a thread of its own, for all of them the same time."""
+# ---- running checks
+
+
+def _run_in_parallel(checks: list[tuple[str, Callable[[], Iterable[Finding]]]]) -> list[Section]:
+    """Run each check on its own thread, all of them within one deadline."""
     found: dict[str, tuple[Finding, ...]] = {}
 
-    def look(title: str, findings: Callable[[], Iterable[Finding]]) -> None:
-        found[title] = _safely(findings)
+    def run(title: str, check: Callable[[], Iterable[Finding]]) -> None:
+        found[title] = _run(check)
 
-    threads = [threading.Thread(target=look, args=it, name="acp-doctor", daemon=True) for it in looks]
+    threads = [threading.Thread(target=run, args=it, name="acp-doctor", daemon=True) for it in checks]
     for thread in threads:
         thread.start()
-    deadline = time.monotonic() + DEADLINE_S
+    deadline = time.monotonic() + timeouts.get().doctor
     for thread in threads:
         thread.join(max(0.0, deadline - time.monotonic()))
-    late = Finding("not known", f"it took more than {DEADLINE_S:g} s to look", True)
-    return [Section(title, found.get(title, (late,))) for title, _ in looks]
+    late = Finding("unknown", f"the check took more than {timeouts.get().doctor:g} s", True)
+    return [Section(title, found.get(title, (late,))) for title, _ in checks]
 
 
-def _safely(findings: Callable[[], Iterable[Finding]]) -> tuple[Finding, ...]:
-    """What was found until something failed, and what that was."""
+def _run(check: Callable[[], Iterable[Finding]]) -> tuple[Finding, ...]:
+    """The findings up to the first exception, and that exception."""
     found: list[Finding] = []
     try:
-        found.extend(findings())
+        found.extend(check())
     except Exception as error:
-        found.append(Finding("could not be looked at", _home(repr(error))[:500], True))
+        _log.warning("a check of the report failed", exc_info=True)
+        found.append(Finding("check failed", _home(repr(error))[:500], True))
     return tuple(found)
 
 

@@ -1,6 +1,6 @@
-"""Which command is started for what the user calls an agent; asks before anything is fetched.
+"""Resolves an agent's name to the command that starts it, and asks before a package is fetched.
 
-Starts nothing itself.
+Starts no agent.
 """
 
 from __future__ import annotations
@@ -27,49 +27,49 @@ def choose(
     own: Mapping[str, OwnAgent] | None = None,
     install: bool | None = None,
 ) -> ResolvedCommand:
-    """The command; a package that is not installed is run only with the user's consent."""
+    """Return the command. A package that is not installed is fetched and run only with the user's consent."""
     try:
-        return _with(catalog.resolve(agent, path, cwd=cwd, own=own), args)
+        return _with_args(catalog.resolve(agent, path, cwd=cwd, own=own), args)
     except NeedsInstall as missing:
         if not _consents(missing, install):
             raise
-    return _with(catalog.resolve(agent, path, cwd=cwd, own=own, install=True), args)
+    return _with_args(catalog.resolve(agent, path, cwd=cwd, own=own, install=True), args)
 
 
-def _with(found: ResolvedCommand, args: Sequence[str]) -> ResolvedCommand:
-    """With more arguments it is another command, also for what was allowed to it."""
+def _with_args(found: ResolvedCommand, args: Sequence[str]) -> ResolvedCommand:
+    """Append arguments. This changes the identity, so that grants for the bare command do not apply."""
     if not args:
         return found
     argv = (*found.argv, *args)
-    older = None if found.older is None else _with(found.older, args)
+    older = None if found.older is None else _with_args(found.older, args)
     return replace(found, argv=argv, identity=shlex.join(argv), older=older)
 
 
 def completed(
     found: ResolvedCommand, environment: Mapping[str, str], asked: Mapping[str, str]
 ) -> dict[str, str]:
-    """The environment, with what this agent needs; what the call `asked` for wins."""
+    """Add the variables that this agent needs to the environment. `asked`, from the call, wins."""
     whole = {**environment, **found.env, **asked}
     if found.name in catalog.BUILT_IN:
         whole |= catalog.demo_environment(whole)
     node = find_launchers(whole.get("PATH")).node_folder
-    if node is not None:  # behind all else: it is for the machine that has none
+    if node is not None:  # last on the PATH: only for a machine without Node
         whole["PATH"] = os.pathsep.join(filter(None, [whole.get("PATH"), node]))
     return whole
 
 
 def _consents(missing: NeedsInstall, install: bool | None) -> bool:
-    """By the call, by an earlier "always", or now, where somebody can be asked."""
+    """Whether the user agreed: in the call, with an earlier "always", or now if somebody can answer."""
     if install is not None:
         return install
-    decisions = ConsentStore()
-    if missing.way in decisions.packages():
+    store = ConsentStore()
+    if missing.way in store.packages():
         return True
     if not where().can_input:
         return False
     launcher, package = missing.way.split(" ", 1)
-    print(f"{missing.name} is not installed here. {launcher} can fetch {package} and run it.")
-    said = input("Run it? (y: this time, a: always, anything else: no) ").strip().lower()
-    if said in ("a", "always"):
-        decisions.allow_package(missing.way)
-    return said in ("a", "always", "y", "yes")
+    print(f"{missing.name} is not installed. {launcher} can download and run {package}.")
+    reply = input("Run it? (y: this time, a: always, anything else: no) ").strip().lower()
+    if reply in ("a", "always"):
+        store.allow_package(missing.way)
+    return reply in ("a", "always", "y", "yes")

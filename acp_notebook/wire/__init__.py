@@ -1,4 +1,4 @@
-"""The protocol: JSON-RPC, the messages of version 1, and their translation into our events.
+"""The protocol: JSON-RPC, the messages of version 1, and their translation to our events.
 
-Does no I/O. `v1` is the only module that knows the protocol's field names and what they mean to us.
+Does no I/O. Only `v1` uses the protocol's field names and decides what they mean to us.
 """

@@ -1,7 +1,7 @@
-"""JSON-RPC 2.0 without I/O: bytes in, messages out; numbers our requests and matches their answers.
+"""JSON-RPC 2.0 without I/O: bytes in, messages out; numbers our requests and matches the responses.
 
-Knows no method and no parameter: `params` and `result` stay raw JSON for `v1` to read. Nothing that
-an agent writes raises: what is no message comes out as Garbage.
+Independent of methods and parameters: `params` and `result` stay raw JSON for `v1` to read. Nothing that an
+agent writes raises an exception: a line that is not a message becomes Garbage.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
-from . import tolerant
+from . import tolerant_json
 
 PARSE_ERROR: Final = -32700
 INVALID_REQUEST: Final = -32600
@@ -25,10 +25,10 @@ AUTH_REQUIRED: Final = -32000
 NOT_FOUND: Final = -32002
 
 MAX_LINE = 256 * 1024 * 1024
-"""A longer line is thrown away: ten times the largest that was ever seen, and memory stays bounded."""
+"""Longer lines are discarded, to limit memory: ten times the longest line ever seen."""
 
 _HEAD = 400
-"""How much of an unreadable line is looked at, and kept for people to see."""
+"""How much of an unreadable line is examined, and kept to show it."""
 
 Id = int | str | None
 
@@ -40,7 +40,7 @@ class RpcError(Struct, frozen=True):
 
 
 class Request(Struct, frozen=True):
-    """The other side asks. The answer carries the same id, with its type: 0, "a" and null are ids."""
+    """A request from the agent. The response repeats its id with the same type: 0, "a" and null are ids."""
 
     id: Id
     method: str
@@ -52,8 +52,8 @@ class Notification(Struct, frozen=True):
     params: Raw
 
 
-class Answer(Struct, frozen=True):
-    """The answer to our request `id`: a result, or an error; or one that cannot be read."""
+class Response(Struct, frozen=True):
+    """The response to our request `id`: a result or an error; `unreadable` says why it is neither."""
 
     id: int
     method: str
@@ -63,23 +63,23 @@ class Answer(Struct, frozen=True):
 
 
 class Unaddressed(Struct, frozen=True):
-    """An error with the id null: about a line that the agent could not read, a notification perhaps."""
+    """An error with the id null: about a line that the agent could not read, perhaps a notification."""
 
     error: RpcError
     head: str
 
 
 class Garbage(Struct, frozen=True):
-    """A line that is no message. `id` is set if it can be read that an answer is owed for it."""
+    """A line that is not a message. `id` is set if it is recognisably a request, which needs a response."""
 
     head: str
     why: str
     id: Id | UnsetType = UNSET
     code: int = PARSE_ERROR
-    """Of that answer."""
+    """The error code for that response."""
 
 
-Incoming = Request | Notification | Answer | Unaddressed | Garbage
+Incoming = Request | Notification | Response | Unaddressed | Garbage
 
 
 class _Envelope(Struct):
@@ -103,17 +103,17 @@ _NULL = Raw(b"null")
 
 
 class Peer:
-    """Our end of a conversation in JSON-RPC."""
+    """Our side of a JSON-RPC connection: encodes, decodes and tracks open requests."""
 
-    def __init__(self) -> None:
-        self._lines = _Lines()
+    def __init__(self, max_line: int | None = None) -> None:
+        self._lines = _Lines(MAX_LINE if max_line is None else max_line)
         self._last_id = 0
         self._pending: dict[int, str] = {}
 
     # ---- out -----------------------------------------------------------------------------
 
     def request(self, method: str, params: Any) -> tuple[int, bytes]:
-        """A new request: its id, and the bytes to send."""
+        """Start a request; return its id and the bytes to send."""
         self._last_id += 1
         self._pending[self._last_id] = method
         return self._last_id, _line(
@@ -138,64 +138,65 @@ class Peer:
     # ---- in ------------------------------------------------------------------------------
 
     def receive(self, data: bytes) -> Iterator[Incoming]:
-        """The messages that are complete now, in order."""
+        """Yield the messages that these bytes complete, in order."""
         for line in self._lines.feed(data):
             if isinstance(line, Garbage):
-                yield self._owed(line)
+                yield self._salvage(line)
                 continue
             try:
-                tolerant.check_nesting(line)
+                tolerant_json.check_nesting(line)
                 envelope = _envelope.decode(line)
             except (msgspec.DecodeError, RecursionError, ValueError):  # ValueError: Unreadable, UTF-8, digits
                 if line and not line.isspace():
-                    yield from self._repaired(line)
+                    yield from self._repair(line)
             else:
-                yield self._sorted(envelope, line)
+                yield self._classify(envelope, line)
 
-    def _repaired(self, line: bytes) -> Iterator[Incoming]:
+    def _repair(self, line: bytes) -> Iterator[Incoming]:
         try:
-            value = tolerant.loads(line)
-        except tolerant.Unreadable as error:
-            yield self._owed(_garbage(line, str(error)))
+            value = tolerant_json.loads(line)
+        except tolerant_json.Unreadable as error:
+            yield self._salvage(_garbage(line, str(error)))
             return
         entries = value if isinstance(value, list) else [value]
         for entry in entries:
             if isinstance(entry, dict) and not isinstance(entry.get("method", ""), str):
                 id = _envelope_of(entry).id
-                yield Garbage(_head(line), "the method of a request must be a text", id, INVALID_REQUEST)
+                yield Garbage(_head(line), "the method of a request must be a string", id, INVALID_REQUEST)
             elif isinstance(entry, dict):
-                yield self._sorted(_envelope_of(entry), _encode(entry))
+                yield self._classify(_envelope_of(entry), _encode(entry))
             else:
                 yield _garbage(line, "not a JSON-RPC message")
 
-    def _sorted(self, message: _Envelope, line: bytes) -> Incoming:
+    def _classify(self, message: _Envelope, line: bytes) -> Incoming:
         if message.method is not UNSET:
             if message.id is UNSET:
                 return Notification(message.method, message.params)
             return Request(message.id, message.method, message.params)
         if message.id is UNSET or (message.result is UNSET and message.error is UNSET and message.id is None):
-            return _garbage(line, "neither a method nor an answer")
+            return _garbage(line, "neither a method nor a response")
         error = _rpc_error(message.error)
         if message.id is None and error is not None:
             return Unaddressed(error, _head(line))
         id = self._ours(message.id)
         if id is None:
-            return _garbage(line, f"an answer to a request that is not open (id {message.id!r})")
+            return _garbage(line, f"a response to a request that is not open (id {message.id!r})")
         result = _NULL if message.result is UNSET else message.result
-        return Answer(id, self._pending.pop(id), result, error)
+        return Response(id, self._pending.pop(id), result, error)
 
     def method_of(self, id: int) -> str | None:
-        """Of a request that is not answered yet."""
+        """The method of an open request."""
         return self._pending.get(id)
 
     def _ours(self, id: Id) -> int | None:
-        """Which open request an id means: ours are numbers, and some agents answer with a string."""
+        """The open request that an id means: ours are numbers, but some agents respond with a string."""
         if isinstance(id, str):
             id = int(id) if _OUR_ID.fullmatch(id) else None
         return id if isinstance(id, int) and id in self._pending else None
 
-    def _owed(self, line: Garbage) -> Incoming:
-        """An unreadable line that is an answer to us must fail that request, or it would wait for ever."""
+    def _salvage(self, line: Garbage) -> Incoming:
+        """Find out which request an unreadable line belongs to: an unreadable response must fail our request,
+        which would otherwise wait forever, and an unreadable request needs a response."""
         found, sort = _SALVAGE_ID.search(line.head), _SALVAGE_SORT.search(line.head)
         if found is None or sort is None or '"jsonrpc"' not in line.head:
             return line
@@ -204,12 +205,12 @@ class Peer:
         except msgspec.DecodeError:
             return line
         if sort[1] == "method":
-            inside = '"params"' in line.head[: found.start()]  # then it is the id of something else
+            inside = '"params"' in line.head[: found.start()]  # then the id belongs to something else
             return line if inside else Garbage(line.head, line.why, id)
         ours = self._ours(id)
         if ours is None:
             return line
-        return Answer(ours, self._pending.pop(ours), _NULL, unreadable=line.why)
+        return Response(ours, self._pending.pop(ours), _NULL, unreadable=line.why)
 
 
 _OUR_ID = re.compile(r"[0-9]{1,18}")
@@ -218,9 +219,10 @@ _SALVAGE_SORT = re.compile(r'"(method|result|error)"\s*:')
 
 
 class _Lines:
-    """Bytes to lines; a long line costs what its length is, not its square."""
+    """Splits bytes into lines, in time linear in a line's length."""
 
-    def __init__(self) -> None:
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
         self._parts: list[bytes] = []
         self._size = 0
         self._skipping = False
@@ -235,12 +237,12 @@ class _Lines:
                 self._parts.append(line)
                 line = b"".join(self._parts)
                 self._parts, self._size = [], 0
-            yield line if len(line) <= MAX_LINE else _too_long(line)
+            yield line if len(line) <= self._limit else _too_long(line, self._limit)
         if rest and not self._skipping:
             self._parts.append(rest)
             self._size += len(rest)
-            if self._size > MAX_LINE:
-                yield _too_long(b"".join(self._parts))
+            if self._size > self._limit:
+                yield _too_long(b"".join(self._parts), self._limit)
                 self._parts, self._size, self._skipping = [], 0, True
 
 
@@ -248,11 +250,11 @@ def _line(message: dict[str, Any]) -> bytes:
     try:
         return _encode(message) + b"\n"
     except UnicodeEncodeError:
-        return _encode(tolerant.repaired(msgspec.to_builtins(message))) + b"\n"
+        return _encode(tolerant_json.repaired(msgspec.to_builtins(message))) + b"\n"
 
 
-def _too_long(line: bytes) -> Garbage:
-    return _garbage(line, f"a line of more than {MAX_LINE} bytes")
+def _too_long(line: bytes, limit: int) -> Garbage:
+    return _garbage(line, f"a line of more than {limit} bytes")
 
 
 def _garbage(line: bytes, why: str) -> Garbage:
@@ -264,7 +266,7 @@ def _head(line: bytes) -> str:
 
 
 def _envelope_of(message: dict[str, Any]) -> _Envelope:
-    """An envelope from a repaired message, whose fields may have any type."""
+    """The envelope of a repaired message, whose fields may have any type."""
     method, id = message.get("method", UNSET), message.get("id", UNSET)
     if isinstance(id, float) and id.is_integer():
         id = int(id)
@@ -290,13 +292,13 @@ def _rpc_error(raw: Raw | UnsetType) -> RpcError | None:
     except msgspec.DecodeError:
         pass
     try:
-        return _odd_error(tolerant.loads(bytes(raw)))
-    except tolerant.Unreadable as unreadable:
-        return RpcError(INTERNAL_ERROR, f"an error that cannot be read ({unreadable})")
+        return _nonstandard_error(tolerant_json.loads(bytes(raw)))
+    except tolerant_json.Unreadable as unreadable:
+        return RpcError(INTERNAL_ERROR, f"the error cannot be read ({unreadable})")
 
 
-def _odd_error(value: Any) -> RpcError:
-    """An error that is not shaped like one: a bare text, a code that is a string, a missing message."""
+def _nonstandard_error(value: Any) -> RpcError:
+    """Read an error with a wrong structure: a bare text, a code that is a string, a missing message."""
     if not isinstance(value, dict):
         return RpcError(INTERNAL_ERROR, value if isinstance(value, str) else _encode(value).decode())
     code, message = value.get("code"), value.get("message")

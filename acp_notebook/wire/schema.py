@@ -1,8 +1,8 @@
-"""The messages of protocol version 1, as msgspec types: the official schema, field by field.
+"""The messages of protocol version 1 as msgspec types: the official schema, field by field.
 
-Knows how messages look, not what they mean. Enumerations are plain text on purpose: a kind or a
-status that we have never heard of is still a message. Unknown fields are refused here, so that the
-tolerant path notices them and keeps the raw message.
+Defines the form of messages, not their meaning. Enumerations are plain strings on purpose: a message with an
+unknown kind or status is still a message. These types refuse unknown fields, so that the tolerant path
+notices them and keeps the raw message.
 Names follow the schema in snake case (`tool_call_id` is `toolCallId` on the wire).
 """
 
@@ -14,7 +14,7 @@ from msgspec import UNSET, Struct, UnsetType, field
 
 
 class Wire(Struct, rename="camel", kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Any message or part of one. `meta` is free for both sides' extensions."""
+    """Any message or part of one. Both sides may use `meta` for extensions."""
 
     meta: Any = field(name="_meta", default=UNSET)
 
@@ -57,7 +57,7 @@ class ResourceLink(Wire, tag="resource_link"):
 
 
 class ResourceContents(Wire):
-    """TextResourceContents or BlobResourceContents: one of `text` and `blob` is there."""
+    """TextResourceContents or BlobResourceContents: either `text` or `blob` is present."""
 
     uri: str
     text: str | None = None
@@ -99,7 +99,7 @@ class ToolCallLocation(Wire):
 
 
 class Update(Wire, tag_field="sessionUpdate"):
-    """What changed in a session."""
+    """The base of all session updates."""
 
 
 class UserMessageChunk(Update, tag="user_message_chunk"):
@@ -118,7 +118,7 @@ class AgentThoughtChunk(Update, tag="agent_thought_chunk"):
 
 
 class ToolFields(Wire):
-    """What tool_call, tool_call_update and a permission request say of a tool call."""
+    """The fields of a tool call in tool_call, tool_call_update and permission requests."""
 
     tool_call_id: str
     title: str | None = None
@@ -165,13 +165,13 @@ class PlanFile(Wire, tag="file"):
 
 
 class PlanUpdate(Update, tag="plan_update"):
-    """Unstable, and already sent by agents."""
+    """Unstable, but agents already send it."""
 
     plan: PlanItems | PlanMarkdown | PlanFile
 
 
 class PlanRemoved(Update, tag="plan_removed"):
-    """Unstable, and already sent by agents."""
+    """Unstable, but agents already send it."""
 
     plan_id: str
 
@@ -211,7 +211,7 @@ class ConfigSelect(Wire, tag="select"):
     name: str
     current_value: str
     options: list[Any]
-    """SelectOption or SelectGroup, told apart by `group`; `v1` reads them."""
+    """SelectOption or SelectGroup, distinguished by `group`; `v1` reads them."""
     description: str | None = None
     category: str | None = None
 
@@ -290,7 +290,7 @@ class SessionNotification(Wire):
     update: SessionUpdate
 
 
-# ---- what we ask, and the answers ----------------------------------------------------------
+# ---- our requests and their responses ------------------------------------------------------
 
 
 class Implementation(Wire):
@@ -401,12 +401,12 @@ class SessionModeState(Wire):
 
 
 class SessionResponse(Wire):
-    """The answer to session/load and session/resume."""
+    """The response to session/load and session/resume."""
 
     modes: SessionModeState | None = None
     config_options: list[ConfigOption] | None = None
     models: Any = UNSET
-    """Of agents that are older than config options; read with them."""
+    """From agents that predate config options; read together with them."""
 
 
 class NewSessionResponse(SessionResponse, kw_only=True):
@@ -432,17 +432,17 @@ class ListSessionsResponse(Wire):
 
 
 class SessionRequest(Wire):
-    """session/close, session/delete and session/cancel."""
+    """The parameters of session/close, session/delete and session/cancel."""
 
     session_id: str
 
 
 class ForkSessionRequest(LoadSessionRequest):
-    """Unstable, and already served by agents; answered as session/new is."""
+    """Unstable, but agents already support it; has the same response as session/new."""
 
 
 class SetSessionModelRequest(Wire):
-    """Of agents that are older than config options."""
+    """For agents that predate config options."""
 
     session_id: str
     model_id: str
@@ -475,7 +475,7 @@ class PromptRequest(Wire):
 
 
 class TokenUsage(Wire):
-    """Unstable, and already sent by agents."""
+    """Unstable, but agents already send it."""
 
     total_tokens: int | None = None
     input_tokens: int | None = None
@@ -491,12 +491,12 @@ class PromptResponse(Wire):
 
 
 class CancelRequest(Wire):
-    """$/cancel_request, from either side."""
+    """The parameters of $/cancel_request, from either side."""
 
     request_id: int | str | None
 
 
-# ---- what the agent asks, and our answers --------------------------------------------------
+# ---- the agent's requests and our responses ------------------------------------------------
 
 
 class PermissionOption(Wire):
@@ -554,7 +554,7 @@ class CreateTerminalResponse(Wire):
 
 
 class TerminalRequest(Wire):
-    """terminal/output, wait_for_exit, kill and release."""
+    """The parameters of terminal/output, wait_for_exit, kill and release."""
 
     session_id: str
     terminal_id: str
@@ -596,4 +596,4 @@ class CompleteElicitationNotification(Wire):
 
 
 class Empty(Wire):
-    """An answer that says no more than "done"."""
+    """A response without content."""

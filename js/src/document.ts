@@ -1,5 +1,5 @@
 // The open document: live here, static in the file. The only code that touches widget_manager.context,
-// which JupyterLab 4 and Notebook 7 have and other hosts have not.
+// which only JupyterLab 4 and Notebook 7 have.
 //
 // The document model's `toJSON` is shadowed once; in what it returns, the outputs that show one of our
 // widgets hold the static form instead. So every save writes a file that needs no kernel, and the page
@@ -8,20 +8,20 @@
 import type { Bundle, Fields, Host, Json } from "./types";
 
 export const WIDGET_VIEW = "application/vnd.jupyter.widget-view+json";
-/** Where an output's metadata says whose it was. */
+/** The key in an output's metadata that says which turn it shows. */
 export const NOTE = "acp_notebook";
 
-/** Of marking the document as changed while a turn runs: autosave is far slower. */
+/** The interval of marking the document as changed during a turn: autosave is far slower. */
 export const DIRTY_MS = 5000;
-/** A page that is loaded again creates its widgets before this, or has none. */
+/** A reloaded page has created its widgets by then, or has none. */
 const RESTORED_MS = 10_000;
 
-/** What the file shall hold for a turn (null: the whole session), instead of what the output has. */
+/** Makes the static output of a turn (null: of the whole session) from what the output holds now. */
 export type Provider = (turn: string | null, present: Bundle) => Bundle;
 
 type Owner = readonly [session: string, turn: string | null];
 
-// Both are shared by every copy of this module in the page, also one of another version.
+// Shared by all copies of this module in the page, whatever their version.
 const SHADOW = Symbol.for("acp_notebook.document");
 const WIDGETS = Symbol.for("acp_notebook.widgets");
 
@@ -78,7 +78,7 @@ function widgets(): Map<string, Owner> {
   return (page[WIDGETS] ??= new Map());
 }
 
-/** Note that this widget shows that turn. turn.js does the same for a turn that was never drawn. */
+/** Record which turn a widget shows. turn.js does the same for turns that were never drawn. */
 export function registerWidget(id: string, session: string, turn: string | null): void {
   widgets().set(id, [session, turn]);
 }
@@ -86,7 +86,7 @@ export function registerWidget(id: string, session: string, turn: string | null)
 // ---- attaching
 
 export interface OpenDocument {
-  /** The transcript changed; `final`: a turn ended, so that it must not wait. */
+  /** The transcript changed; `final`: a turn ended, so mark the document at once. */
   touch(final: boolean): void;
 }
 
@@ -101,7 +101,7 @@ export function contextOf(manager: unknown): Context | null {
   return usable ? context : null;
 }
 
-/** Keep the file static for this session; null where there is no document, or the server writes it. */
+/** Keep the file static for this session; null if there is no document, or if the server writes it. */
 export function attach(manager: unknown, session: string, provide: Provider): OpenDocument | null {
   const context = contextOf(manager);
   if (!context || context.model.collaborative) return null;
@@ -160,20 +160,20 @@ function staticOutput(output: Json, providers: ReadonlyMap<string, Provider>): J
   };
 }
 
-/** Saving must not fail because of us, and what is saved must say something. */
+/** Saving must not fail because of us, and an output must not be empty. */
 function nonEmpty(make: () => Bundle): Fields {
-  let why = "there was nothing to show yet";
+  let why = "nothing to show yet";
   try {
     const bundle = make();
     if (Object.keys(bundle).length > 0) return { ...bundle };
   } catch (error) {
     console.error("acp_notebook: no static form", error);
-    why = "its text could not be made";
+    why = "its text could not be rendered";
   }
-  return { "text/plain": `A turn of an agent (${why}).` };
+  return { "text/plain": `An agent's turn (${why}).` };
 }
 
-// ---- after the page was loaded again
+// ---- after a reload
 
 /** The file is static, but the kernel still has the widgets: show them where they were. */
 async function restore(context: Context, manager: Manager, session: string): Promise<void> {
@@ -202,7 +202,7 @@ function liveOutput(output: Json, manager: Manager, session: string): Json | nul
   return { ...output, data: { ...output["data"], [WIDGET_VIEW]: view } };
 }
 
-/** All widgets of the kernel exist again. */
+/** Resolves when the host has restored the kernel's widgets. */
 function restored(manager: Manager): Promise<void> {
   const signal = manager.restored;
   if (manager.restoredStatus !== false || !signal) return Promise.resolve();
@@ -227,19 +227,19 @@ export interface KernelWatcher {
 
 const GONE: ReadonlySet<string> = new Set(["restarting", "autorestarting", "terminating", "dead"]);
 
-/** Tell when the kernel is gone for good, and when only the connection is lost or back. */
+/** Report when the kernel is gone, and when the connection is lost or back. */
 export function watchKernel(manager: unknown, watcher: KernelWatcher, signal: AbortSignal): void {
   const session = contextOf(manager)?.sessionContext;
   if (!session) return;
   const status = (_: unknown, value: string) => void (GONE.has(value) && watcher.gone());
-  const kernel = () => watcher.gone(); // another kernel, or none: this session was in the one before
-  // A restart from elsewhere changes no status here, but the new process signs with another session.
-  let signed: string | null = null;
+  const kernel = () => watcher.gone(); // another kernel, or none: this session was in the previous one
+  // A restart by another client changes no status here, but the new process uses another session id.
+  let kernelSession: string | null = null;
   const message = (_: unknown, { header, content }: KernelMessage) => {
     const busy = header.msg_type === "status" && content.execution_state === "busy";
-    if (!busy) return; // the server says some states itself, but never this one
-    if (signed !== null && signed !== header.session) watcher.gone();
-    signed = header.session;
+    if (!busy) return; // the server sends some states itself, but never this one
+    if (kernelSession !== null && kernelSession !== header.session) watcher.gone();
+    kernelSession = header.session;
   };
   let lost = false;
   const connection = (_: unknown, value: string) => {

@@ -3,10 +3,10 @@
 // widgets of the session's turns.
 
 import type { AnyModel, InitializeProps, RenderProps } from "@anywidget/types";
-import { cellsOf } from "./cells";
+import { cellsOf } from "./host_cells";
 import { attach, contextOf, hostOf, registerWidget, watchKernel } from "./document";
 import type { OpenDocument } from "./document";
-import { perFrame } from "./frame";
+import { perFrame } from "./frame_schedule";
 import { connect } from "./link";
 import type { Connection, Introduction } from "./link";
 import { liveDocument } from "./live";
@@ -18,7 +18,7 @@ import type { Snapshot } from "./store";
 import { isRunning, turnId } from "./turns";
 import { terminalOf } from "./server_terminal";
 import { typesetOf } from "./typesetter";
-import type { Bundle } from "./types";
+import type { Bundle, Json } from "./types";
 import { mountView } from "./view/mount";
 
 export type Mount = (
@@ -29,10 +29,10 @@ export type Mount = (
   page?: Page,
 ) => void;
 
-/** What anywidget gives to a view: other widgets, by reference. */
+/** What anywidget gives to a view: access to other widgets. */
 type Page = RenderProps["host"];
 
-/** How a turn of this kernel's ends; a turn that is only told as history was saved before. */
+/** How a turn of this kernel ends. Turns of a session's history were saved before. */
 const OVER: ReadonlySet<string> = new Set(["done", "failed", "abandoned"]);
 
 export default () => {
@@ -48,7 +48,7 @@ export default () => {
   };
 };
 
-/** anywidget's model does not tell its id: the kernel puts it into a trait. */
+/** anywidget's model does not expose its id: the kernel puts it into a trait. */
 function idOf(model: AnyModel): string {
   return String(model.get("self_id"));
 }
@@ -60,7 +60,7 @@ function open(model: AnyModel, signal: AbortSignal): Mount {
   const page = attach(manager, session, (turn, present) => fileForm(store, turn, present));
   if (page) markChanges(store, page, signal);
   const context = contextOf(manager);
-  // With collaboration the server has the document too, and changes of ours would not be the user's.
+  // With collaboration the server owns the document, and our changes would not be undoable by the user.
   const shown = new Set<string>();
   const live =
     page &&
@@ -114,7 +114,7 @@ function open(model: AnyModel, signal: AbortSignal): Mount {
   };
 }
 
-/** Another session's panel in a place of this one's, by the code of its own widget. */
+/** Mounts the panel of another session with the code of its own widget. */
 function panelIn(
   page: Page,
 ): (model: string, el: HTMLElement, signal: AbortSignal) => Promise<void> {
@@ -126,15 +126,18 @@ function panelIn(
 
 const PROSE: ReadonlySet<string> = new Set(["markdown", "md"]);
 
-/** Makes cells of code below the cell that shows that widget. */
-function inserter(live: Live, modelId: string): (source: string, language: string) => void {
-  return (source, language) => {
+/** Inserts cells below the cell that shows that widget. */
+function inserter(
+  live: Live,
+  modelId: string,
+): (source: string, language: string, outputs?: readonly Json[]) => void {
+  return (source, language, outputs) => {
     const type = PROSE.has(language.toLowerCase()) ? "markdown" : "code";
-    void live.insertBelow(modelId, source.replace(/\n$/, ""), type).catch(console.error);
+    void live.insertBelow(modelId, source.replace(/\n$/, ""), type, outputs).catch(console.error);
   };
 }
 
-/** What the file holds: the kernel's form, else what the file had of a turn that is over, else ours. */
+/** What the file holds: the kernel's static output, else what the file has of a turn that ended, else ours. */
 function fileForm(store: Store, turn: string | null, present: Bundle): Bundle {
   const made = store.bundle(turn ?? "session");
   if (made) return made;
@@ -143,7 +146,7 @@ function fileForm(store: Store, turn: string | null, present: Bundle): Bundle {
   return !running && Object.keys(present).length > 0 ? present : minimalBundle(turns, turn);
 }
 
-/** A document that only streams is not "changed" for its host, so autosave would not write it. */
+/** Streaming does not mark a document as changed, so autosave would skip it. */
 function markChanges(store: Store, page: OpenDocument, signal: AbortSignal): void {
   let before: Snapshot | null = null;
   const leave = store.subscribe((now) => {
@@ -151,7 +154,7 @@ function markChanges(store: Store, page: OpenDocument, signal: AbortSignal): voi
       const was = new Map(before.turns.map((turn) => [turn.start?.key, turn]));
       const changed = now.turns.filter((turn) => turn !== was.get(turn.start?.key));
       const ended = changed.some(({ start }) => {
-        const then = was.get(start?.key)?.start; // none: it began and ended within one frame
+        const then = was.get(start?.key)?.start; // none: it started and ended within one frame
         return start && OVER.has(start.status) && (!then || isRunning(then));
       });
       if (ended || now.bundles !== before.bundles) page.touch(true);
@@ -163,7 +166,7 @@ function markChanges(store: Store, page: OpenDocument, signal: AbortSignal): voi
 }
 
 function randomId(): string {
-  // Not randomUUID(): a page that is served over plain http does not have it.
+  // Not randomUUID(): pages served over plain http do not have it.
   return Array.from(crypto.getRandomValues(new Uint8Array(8)), (byte) =>
     byte.toString(16).padStart(2, "0"),
   ).join("");

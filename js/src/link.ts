@@ -1,30 +1,30 @@
-// The wire: the only code that touches the widget's model. Custom messages only, both ways: a trait
-// that is set from here can stall on ipykernel 7.4 while a cell waits.
+// The connection to the kernel: the only code that touches the widget's model. It uses custom messages only:
+// a trait that is set from here can stall on ipykernel 7.4 while a cell waits.
 
 import type { AnyModel } from "@anywidget/types";
-import { hearAll, realModel } from "./comm_workaround";
+import { receiveDirectly, realModel } from "./comm_workaround";
 import { systemClock } from "./store";
 import type { Clock, Store } from "./store";
-import type { DocAnswer, DocRequest, Emit, FromKernel, Host } from "./types";
+import type { DocIntent, DocRequest, Emit, FromKernel, Host } from "./types";
 import type { LocalIntent, Picking, SigningIn, ToKernel } from "./types";
 
-/** Of acknowledgements: they only have to show a lost tail, not every message. */
+/** The interval of acknowledgements: they only have to reveal a lost tail, not every message. */
 export const ACK_MS = 1000;
 
 export interface Introduction {
-  /** Tells this page from another one with the same session. */
+  /** Distinguishes this page from others that show the same session. */
   readonly view: string;
-  /** Whether this page puts the static form into the file itself. */
+  /** Whether this page writes the static output into the file. */
   readonly document: boolean;
   readonly host: Host;
-  /** Whether it answers what is asked of the document. */
+  /** Whether it answers requests about the document. */
   readonly live: boolean;
   /** The document's path, as the server knows it. */
   readonly path: string | null;
 }
 
 /** Answers a request that concerns the document. */
-export type Answerer = (request: DocRequest, send: (answer: DocAnswer) => void) => void;
+export type Answerer = (request: DocRequest, send: (answer: DocIntent) => void) => void;
 
 export interface Connection {
   readonly emit: Emit;
@@ -65,7 +65,7 @@ export function connect(
       return;
     }
     if (!isFromKernel(message)) {
-      console.debug("acp_notebook: a message of an unknown kind", message);
+      console.debug("acp_notebook: unknown message", message);
       return;
     }
     if ((message.t === "places" || message.t === "offered") && message.view !== view) return;
@@ -76,7 +76,7 @@ export function connect(
   const watch = () => void isDead(model).then((dead) => dead && store.setLink("gone"));
 
   model.on("msg:custom", receive);
-  hearAll(model).catch((error: unknown) => console.debug("acp_notebook:", error));
+  receiveDirectly(model).catch((error: unknown) => console.debug("acp_notebook:", error));
   model.on("comm_live_update", watch);
   const hello = () => {
     store.expectState();
@@ -108,7 +108,7 @@ export function connect(
 
 const LOCAL: ReadonlySet<string> = new Set<LocalIntent["t"]>(["fold", "draft", "dismiss"]);
 
-/** What is shown as under way by what the kernel tells, or by whoever asked for it. */
+/** The store does not track these: the state, or the view that sent one, shows it as pending. */
 const UNTRACKED: ReadonlySet<string> = new Set<(Picking | SigningIn)["t"]>([
   "sessions",
   "open",
@@ -141,21 +141,21 @@ function acknowledger(
   clock: Clock,
   signal: AbortSignal,
 ): () => void {
-  let told = 0;
+  let acknowledged = 0;
   let waiting = false;
   return () => {
-    if (waiting || store.have === told) return;
+    if (waiting || store.have === acknowledged) return;
     waiting = true;
     clock.after(ACK_MS, () => {
       waiting = false;
       if (signal.aborted || store.link !== "live") return;
-      told = store.have;
-      send(told);
+      acknowledged = store.have;
+      send(acknowledged);
     });
   };
 }
 
-/** The widget manager marks a model whose kernel is gone; anywidget's model does not show the mark. */
+/** The widget manager marks a model whose kernel is gone; anywidget's model hides the mark. */
 async function isDead(model: AnyModel): Promise<boolean> {
   try {
     return ((await realModel(model)) as { comm_live?: unknown }).comm_live === false;

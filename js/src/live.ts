@@ -1,21 +1,29 @@
-// The open document, asked and changed for the kernel: see core/document_protocol.py, which speaks the same words.
+// Reads and changes the open document for the kernel; the protocol is in core/document_protocol.py.
 //
-// A request that is for another page, that comes too late, or that is based on a text that is no longer
-// there changes nothing; one that comes twice is carried out once. The operations of one request are
-// checked first and then carried out all together, as one step for the user to undo.
+// A request for another page, past its deadline or based on an outdated text changes nothing; a repeated one
+// is carried out once. The operations of a request are all checked first, then carried out together, as one
+// step that the user can undo.
 
 import { WIDGET_VIEW } from "./document";
-import type { HostCells } from "./cells";
-import { sourceHash } from "./hash";
-import { fetchesRemote, hasRichHeading } from "./remote";
+import type { HostCells, Kernel } from "./host_cells";
+import { sourceHash } from "./source_hash";
+import { fetchesRemote, hasRichHeading } from "./remote_content";
 import { never } from "./types";
-import type { DocAnswer, DocOperation, DocRequest, Fields, Json } from "./types";
+import type {
+  CellSource,
+  CellVersion,
+  DocIntent,
+  DocOperation,
+  DocRequest,
+  Fields,
+  Json,
+} from "./types";
 
 /** Characters of one message: Jupyter's server closes the connection of a page that sends 10 MB. */
 export const PART_CHARS = 1_000_000;
 /** Answers that are kept, for requests that come again. */
 const KEPT = 64;
-/** What may be done at any time: nothing is changed by it. */
+/** Requests without a deadline: they change nothing. */
 const HARMLESS: ReadonlySet<DocRequest["op"]> = new Set(["ping", "describe", "locate"]);
 
 // ---- what we use of the host
@@ -31,6 +39,8 @@ interface SharedCell {
   getMetadata(): Json | undefined;
   setOutputs?(outputs: Json[]): void;
   execution_count?: number | null;
+  /** Since JupyterLab 4.3. */
+  executionState?: string;
   setAttachments?(attachments: Fields | undefined): void;
   toJSON(): Json;
   readonly undoManager?: UndoManager | null;
@@ -69,13 +79,14 @@ export interface LiveContext {
     readonly sharedModel?: SharedNotebook;
   };
   readonly contentsModel?: ContentsModel | null;
+  readonly sessionContext?: { readonly session?: { readonly kernel?: Kernel | null } | null };
   save(): Promise<void>;
   revert(): Promise<void>;
-  /** Private in JupyterLab: what asks the server. */
+  /** Private in JupyterLab: the client of the contents API. */
   readonly _manager?: {
     readonly contents?: { get(path: string, options: object): Promise<ContentsModel> };
   };
-  /** Private too: what the page knows of the file. */
+  /** Private too: updates what the page knows of the file. */
   _updateContentsModel?(model: ContentsModel): void;
 }
 
@@ -93,15 +104,20 @@ class Refusal extends Error {
 
 export interface Live {
   /** Answers by messages; there can be several for one request. */
-  answer(request: DocRequest, send: (answer: DocAnswer) => void): Promise<void>;
-  /** Puts a cell below the one that shows that widget; at the end if there is none. */
-  insertBelow(model: string, source: string, type: string): Promise<void>;
+  answer(request: DocRequest, send: (answer: DocIntent) => void): Promise<void>;
+  /** Inserts a cell below the one that shows that widget, or at the end. */
+  insertBelow(
+    model: string,
+    source: string,
+    type: string,
+    outputs?: readonly Json[],
+  ): Promise<void>;
 }
 
 /** Finds the host's view of the document. */
 export type FindCells = (shared: SharedNotebook) => Promise<HostCells | null>;
 
-/** null where the document cannot be reached, or not in the ways that we need. */
+/** null if the document cannot be reached, or lacks a method that we need. */
 export function liveDocument(
   context: LiveContext | null,
   findCells: FindCells,
@@ -139,16 +155,16 @@ export function liveDocument(
         send({ t: "doc", view, rid, text, part, of: parts.length, now: now() }),
       );
     },
-    async insertBelow(model, source, type) {
+    async insertBelow(model, source, type, outputs = []) {
       const showing = shared.cells.find((cell) => shows(cell, model)) ?? shared.cells.at(-1);
       const after = showing ? idOf(showing) : null;
       const made = { op: "insert", id: newId(), after, cell_type: type, source } as const;
-      await applied(shared, [{ ...made, metadata: {}, attachments: {} }], findCells);
+      await applied(shared, [{ ...made, metadata: {}, attachments: {}, outputs }], findCells);
     },
   };
 }
 
-/** Pieces of a text; none ends within a pair of surrogates, which would be no text by itself. */
+/** Split a text into parts, never within a surrogate pair. */
 export function split(text: string, size = PART_CHARS): string[] {
   const parts: string[] = [];
   for (let at = 0; at < text.length || parts.length === 0;) {
@@ -168,7 +184,7 @@ async function carriedOut(
   request: DocRequest,
 ): Promise<Json> {
   if (!HARMLESS.has(request.op) && request.until === null)
-    throw new Refusal("expired", "the request does not say how long it holds");
+    throw new Refusal("expired", "the request has no deadline");
   switch (request.op) {
     case "ping":
       return null;
@@ -189,6 +205,14 @@ async function carriedOut(
       return null;
     case "refresh":
       return refreshed(context);
+    case "outputs":
+      return showOutputs(shared, request);
+    case "run": {
+      for (const cell of request.cells) allowed(shared, cell);
+      const cells = await findCells(shared);
+      if (!cells) throw new Refusal("failed", "no view of the notebook was found in this page");
+      return executed(context, shared, cells, request.cells);
+    }
     default:
       return never(request);
   }
@@ -198,12 +222,12 @@ function where({ path, model }: LiveContext): Fields {
   return { path, dirty: model.dirty };
 }
 
-/** As it would be saved now, but with an id for every cell, also where the format has none. */
+/** As it would be saved now, with an id for every cell even where the format has none. */
 function notebookOf(context: LiveContext, shared: SharedNotebook): Json {
   const notebook = context.model.toJSON() as Fields;
   const cells = notebook["cells"];
   if (!Array.isArray(cells) || cells.length !== shared.cells.length)
-    throw new Refusal("failed", "the document is just being changed");
+    throw new Refusal("failed", "the document is changing at this moment");
   const named = cells.map((cell, at) => {
     const shown = shared.cells[at];
     return { ...(cell as Fields), id: shown ? idOf(shown) : null };
@@ -211,9 +235,89 @@ function notebookOf(context: LiveContext, shared: SharedNotebook): Json {
   return { ...notebook, cells: named };
 }
 
+// ---- running cells
+
+function codeCell(shared: SharedNotebook, id: string): SharedCell {
+  const cell = shared.cells.find((it) => idOf(it) === id);
+  if (!cell || cell.cell_type !== "code")
+    throw new Refusal("stale", `there is no code cell ${id} any more`);
+  return cell;
+}
+
+/** The cell, if it has the source that the request is based on. */
+function checked(shared: SharedNotebook, { id, based_on }: CellVersion): SharedCell {
+  const cell = codeCell(shared, id);
+  if (sourceHash(cell.getSource()) !== based_on) throw changed(id);
+  return cell;
+}
+
+/** The cell, if it has exactly the source that may run. */
+function allowed(shared: SharedNotebook, { id, source }: CellSource): SharedCell {
+  const cell = codeCell(shared, id);
+  if (cell.getSource() !== source) throw changed(id);
+  return cell;
+}
+
+function changed(id: string): Refusal {
+  return new Refusal("stale", `the cell ${id} was changed`);
+}
+
+function isAllowed(shared: SharedNotebook, wanted: CellSource): boolean {
+  try {
+    allowed(shared, wanted);
+    return true;
+  } catch (error) {
+    if (error instanceof Refusal) return false;
+    throw error;
+  }
+}
+
+/** Outputs are not an edit: the host keeps them out of its undo history. */
+function showOutputs(shared: SharedNotebook, shown: Extract<DocRequest, { op: "outputs" }>): null {
+  const cell = checked(shared, shown);
+  // Emptied in a step of its own: within one, JupyterLab appends a stream's text to the stream that it then removes.
+  cell.setOutputs?.([]);
+  cell.setOutputs?.([...shown.outputs]);
+  cell.execution_count = shown.execution_count;
+  if (cell.executionState !== undefined) cell.executionState = shown.running ? "running" : "idle";
+  return null;
+}
+
+/**
+ * As the host's own run command does: the cell's output area follows the kernel's answers. A cell that
+ * changes while those before it run is skipped, and so is all that follows.
+ */
+async function executed(
+  context: LiveContext,
+  shared: SharedNotebook,
+  host: HostCells,
+  wanted: readonly CellSource[],
+): Promise<Json> {
+  const kernel = context.sessionContext?.session?.kernel;
+  if (!kernel) throw new Refusal("failed", "the page has no kernel");
+  const ran: Fields[] = [];
+  let status: Json = "ok";
+  for (const next of wanted) {
+    const { id, source } = next;
+    if (status !== "ok" || !isAllowed(shared, next)) {
+      status = "skipped";
+      ran.push({ id, status });
+      continue;
+    }
+    const cell = allowed(shared, next);
+    const reply = await host.execute(id, source, kernel);
+    status = reply.status === "ok" ? "ok" : "error";
+    const execution_count = reply.execution_count ?? null;
+    cell.execution_count = execution_count;
+    const { outputs = [] } = cell.toJSON() as Fields;
+    ran.push({ id, status, execution_count, outputs });
+  }
+  return ran;
+}
+
 // ---- the file
 
-/** What the server tells of the file as it is now; else what it told when the page last met it. */
+/** The server's facts about the file now; without access, those of the last load or save. */
 async function fileOf(context: LiveContext): Promise<ContentsModel | null> {
   const contents = context._manager?.contents;
   if (!contents) return context.contentsModel ?? null;
@@ -226,7 +330,7 @@ function factsOf(model: ContentsModel | null | undefined): Json {
   return { last_modified, size, hash, hash_algorithm };
 }
 
-/** Take what changed in the file into the document; then saving need not ask whether to overwrite it. */
+/** Adopt the file's changes into the document, so that saving does not ask whether to overwrite the file. */
 async function adopted(
   context: LiveContext,
   shared: SharedNotebook,
@@ -235,13 +339,13 @@ async function adopted(
   hash: string,
 ): Promise<Applied> {
   const file = await fileOf(context);
-  if (file?.hash !== hash) throw new Refusal("stale", "the file was changed once more");
+  if (file?.hash !== hash) throw new Refusal("stale", "the file changed again");
   const done = await applied(shared, operations, findCells);
   context._updateContentsModel?.({ ...context.contentsModel, ...file });
   return done;
 }
 
-/** The file may have been changed by others: the tab follows, unless something in it is not saved. */
+/** Reload the tab if the file changed on disk, unless the tab has unsaved edits. */
 async function refreshed(context: LiveContext): Promise<"same" | "reloaded" | "unsaved"> {
   const file = await fileOf(context);
   const known = context.contentsModel;
@@ -267,17 +371,17 @@ function viewed(output: Json): Json | undefined {
   return (view as Fields | undefined)?.["model_id"];
 }
 
-/** As notebooks have it: one text, or its lines. */
+/** nbformat allows one text, or a list of lines. */
 function textOf(source: Json | undefined): string {
   return Array.isArray(source) ? source.join("") : String(source ?? "");
 }
 
-/** A file may have a number there, which the host keeps as it is. */
+/** A file may have a number as an id, and the host keeps it. */
 function idOf(cell: SharedCell): string {
   return String(cell.getId?.() ?? cell.id ?? "");
 }
 
-/** The markdown cells that were left as they are written, if there are any. */
+/** The markdown cells that were left unrendered, if there are any. */
 type Applied = { unrendered: string[] } | null;
 
 /** All of them or none. */
@@ -291,10 +395,10 @@ async function applied(
   if (unrendered.length > 0 && !cells)
     throw new Refusal(
       "failed",
-      "a markdown cell would load something from elsewhere, and this page cannot prevent it",
+      "a markdown cell would load remote content, and this page cannot prevent it",
     );
   check(shared, operations);
-  for (const id of unrendered) cells?.unrender(id); // those that are there already
+  for (const id of unrendered) cells?.unrender(id); // those that exist already
   const later = new Map<string, string>();
   asOneStep(
     shared,
@@ -302,7 +406,7 @@ async function applied(
     () => {
       const now = new Cells(shared, new Set(unrendered), later);
       for (const operation of operations) carryOut(shared, now, operation);
-      // Hosts put a cell into an empty notebook, as a step of their own that no undo gets past.
+      // Hosts add a cell to an empty notebook in a step of their own that undo cannot cross.
       if (now.empty) now.insert(0, newId(), { ...blank(NOTHING), metadata: {} });
     },
     () => {
@@ -319,7 +423,7 @@ async function applied(
   return unrendered.length > 0 ? { unrendered } : null;
 }
 
-/** The markdown cells into which something comes that would be fetched from elsewhere. */
+/** The markdown cells that would fetch remote content. */
 function remoteCells(shared: SharedNotebook, operations: readonly DocOperation[]): string[] {
   const old = new Map(shared.cells.map((cell) => [idOf(cell), cell]));
   const ids = operations.flatMap((operation) => {
@@ -333,7 +437,7 @@ function remoteCells(shared: SharedNotebook, operations: readonly DocOperation[]
     if (cell_type === "markdown" && fetchesRemote(source) && hasRichHeading(source))
       throw new Refusal(
         "failed",
-        "a picture in a heading would be loaded as soon as the cell is there: put it below the heading",
+        "an image in a heading would be loaded at once: put it below the heading",
       );
     return operation.cell_type === "markdown" && fetchesRemote(operation.source) ? [id] : [];
   });
@@ -346,26 +450,25 @@ function check(shared: SharedNotebook, operations: readonly DocOperation[]): voi
   const sources = new Map(shared.cells.map((cell) => [idOf(cell), cell.getSource()]));
   for (const operation of operations) {
     const { op, id } = operation;
-    if (op === "insert" && sources.has(id))
-      throw new Refusal("stale", `there is a cell ${id} already`);
+    if (op === "insert" && sources.has(id)) throw new Refusal("stale", `cell ${id} already exists`);
     if ("based_on" in operation) {
       const source = sources.get(id ?? "");
-      if (source === undefined) throw new Refusal("stale", `the cell ${id} is not there any more`);
+      if (source === undefined) throw new Refusal("stale", `cell ${id} no longer exists`);
       if (sourceHash(source) !== operation.based_on)
-        throw new Refusal("stale", `the cell ${id} was changed`);
+        throw new Refusal("stale", `cell ${id} has changed`);
     } else if (op === "metadata" && id !== null && !sources.has(id))
-      throw new Refusal("stale", `the cell ${id} is not there any more`);
+      throw new Refusal("stale", `cell ${id} no longer exists`);
     if ("after" in operation && operation.after !== null && !sources.has(operation.after))
-      throw new Refusal("stale", `the cell ${operation.after} is not there any more`);
-    // As it is for those that follow: what is inserted can be gone behind, what is deleted cannot.
+      throw new Refusal("stale", `cell ${operation.after} no longer exists`);
+    // Later operations see the effect of earlier ones.
     if (op === "insert") sources.set(id, operation.source);
     else if (op === "delete") sources.delete(id);
     else if (op === "replace") sources.set(id, operation.source);
   }
 }
 
-/** As one step that both the notebook and the changed cells remember, and nothing else with it. `between`
-    is called when the host knows of the change, and gives the rest of it. */
+/** Carry out a change as one step in the undo history of the notebook and of the changed cells. `between` is
+    called once the host has seen the change, and returns the rest of it. */
 function asOneStep(
   shared: SharedNotebook,
   operations: readonly DocOperation[],
@@ -376,38 +479,38 @@ function asOneStep(
   const ids = new Set(operations.filter(({ op }) => op === "replace").map(({ id }) => id));
   const cells = shared.cells.filter((cell) => ids.has(idOf(cell)));
   const managers = new Set([shared.undoManager, ...cells.map((cell) => cell.undoManager)]);
-  const rememberers = [...managers].filter((it) => it?.trackedOrigins !== undefined);
-  if (!ydoc || rememberers.length === 0) {
+  const undoManagers = [...managers].filter((it) => it?.trackedOrigins !== undefined);
+  if (!ydoc || undoManagers.length === 0) {
     shared.transact(change);
     const rest = between();
     return rest ? shared.transact(rest) : undefined;
   }
   const origin = {};
   let done = false;
-  for (const it of rememberers) {
+  for (const it of undoManagers) {
     it?.stopCapturing?.();
     it?.trackedOrigins?.add(origin);
   }
   try {
     ydoc.transact(change, origin);
     const rest = between();
-    if (rest) ydoc.transact(rest, origin); // at once: both are one step to undo
+    if (rest) ydoc.transact(rest, origin); // in the same step
     done = true;
   } finally {
-    for (const it of rememberers) {
+    for (const it of undoManagers) {
       it?.trackedOrigins?.delete(origin);
       it?.stopCapturing?.();
     }
-    if (!done) shared.undoManager?.undo?.(); // half of it may be there
+    if (!done) shared.undoManager?.undo?.(); // it may be half done
   }
 }
 
-/** The cells as they are within a transaction: the document's own list follows only at its end. */
+/** The cells during a transaction: the document's own list is updated only at its end. */
 class Cells {
   readonly #order: string[];
   readonly #cells: Map<string, SharedCell>;
 
-  /** Hosts render a markdown cell as they make it: those of `held` begin empty; `later` gets their texts. */
+  /** Hosts render a markdown cell when it is created: cells in `held` start empty, their texts go to `later`. */
   constructor(
     private readonly shared: SharedNotebook,
     private readonly held: ReadonlySet<string>,
@@ -423,7 +526,7 @@ class Cells {
 
   get(id: string): SharedCell {
     const cell = this.#cells.get(id);
-    if (!cell) throw new Refusal("stale", `the cell ${id} is not there any more`);
+    if (!cell) throw new Refusal("stale", `cell ${id} no longer exists`);
     return cell;
   }
 
@@ -478,7 +581,7 @@ function carryOut(shared: SharedNotebook, now: Cells, operation: DocOperation): 
   }
 }
 
-/** A cell of that type and text; it has not run, unless it comes back with what came of that. */
+/** A cell of that type and source; without outputs unless they are given. */
 function blank({ cell_type, source, attachments, ...run }: Written): Fields {
   if (cell_type === "code") {
     const { outputs = [], execution_count = null } = run;
@@ -513,7 +616,7 @@ function replace(now: Cells, operation: Extract<DocOperation, { op: "replace" }>
   }
 }
 
-/** Only what differs: the user's cursor, in what does not, stays where it is. */
+/** Write only what differs, so that the user's cursor stays where it is. */
 function write(cell: SharedCell, source: string): void {
   const old = cell.getSource();
   if (!cell.updateSource) return cell.setSource(source);
@@ -528,9 +631,9 @@ function write(cell: SharedCell, source: string): void {
     cell.updateSource(start, old.length - same, source.slice(start, source.length - same));
 }
 
-/** Whether this place is within a pair of surrogates: the document must not be cut there. */
+/** Whether this position is within a surrogate pair: the document must not be cut there. */
 function isHalf(text: string, at: number): boolean {
-  const sign = text.charCodeAt(at - 1); // not a number at the text's beginning
+  const sign = text.charCodeAt(at - 1); // NaN at the start of the text
   const next = text.charCodeAt(at);
   return sign >= 0xd800 && sign <= 0xdbff && next >= 0xdc00 && next <= 0xdfff;
 }

@@ -1,19 +1,19 @@
-// Opens files in the host, and shows cells of the open notebook, without an extension. JupyterLab opens
-// tabs by the handler that it has for links in outputs (which knows lines); Notebook 7 has a browser tab for
-// each file. Other hosts have neither. Paths here are the server's.
+// Opens files in the host and shows cells of the open notebook, without a host extension. JupyterLab opens tabs
+// with its handler for links in outputs, which supports line numbers; Notebook 7 uses a browser tab per file.
+// Other hosts offer neither. All paths are the server's.
 //
-// Notebook's own handler must not be called for the notebook itself: it closes what is open.
+// Never call Notebook's own handler for the notebook itself: it closes what is open.
 
 import type { LiveContext } from "./live";
-import { cellNodes, reveal } from "./reveal";
+import { cellNodes, reveal } from "./reveal_cell";
 import type { Host } from "./types";
 
 export interface Opening {
   /** The open notebook. */
   notebook(): string;
-  /** Of the page that shows a file: for another tab. */
+  /** The URL of the page that shows a file. */
   address(path: string): string;
-  /** Opens it; tells why not. */
+  /** Opens it; returns the reason if it cannot. */
   open(path: string, line?: number): Promise<string | null>;
   /** Shows the first of these cells that is there (by its id; "#3" or "cell-3" by its place, from 0 on), else the top. */
   show(cells: readonly string[], from: Element): boolean;
@@ -54,11 +54,11 @@ export function openingOf(
       try {
         type = ((await _manager?.contents?.get(full(path), { content: false })) as Typed)?.type;
       } catch {
-        return "The server does not find it: it is gone, or hidden";
+        return "The server cannot find this file: it was deleted, or it is hidden";
       }
       if (!inTab || type === "directory")
-        return window.open(address(path), "_blank") ? null : "The browser does not let a tab open";
-      // The handler gives a node what a click on it does.
+        return window.open(address(path), "_blank") ? null : "The browser blocked the new tab";
+      // The handler attaches a click listener to the node.
       const node = document.createElement("a");
       handler?.handleLink?.(node, full(path), fragmentOf(path, line));
       node.click();

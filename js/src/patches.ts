@@ -1,18 +1,17 @@
-// Patches: how a transcript's state changes, in four words: add, append, set, remove.
-// Mirrors core/patches.py; knows nothing of what the items mean. The state is never changed in place:
-// what a patch touches is copied along its path, everything else keeps its identity, and that is what
-// lets a view see at once that it need not render again.
+// Patches: the four kinds of change to a transcript's state: add, append, set, remove. Mirrors core/patches.py;
+// knows nothing about the meaning of items. Never changes the state in place: it copies what a patch touches along
+// its path, and everything else keeps its identity, so that a view knows that it need not render again.
 
 import { never } from "./types";
 import type { Header, Item, Json, Path, State, WirePatch } from "./types";
 
 export const EMPTY: State = { session: { key: "session" }, items: [] };
 
-/** The state after these patches. Throws if one does not fit: then something was lost before it. */
+/** The state after these patches. Throws if one does not fit, because an earlier one was lost. */
 export function applyPatches(state: State, patches: readonly WirePatch[]): State {
   let session = state.session;
   let items: readonly Item[] = state.items;
-  let own: Item[] | null = null; // one copy of the list for all the patches together
+  let own: Item[] | null = null; // one copy of the list for all patches
   const writable = (): Item[] => (items = own ??= [...items]) as Item[];
   for (const patch of patches) {
     switch (patch[0]) {
@@ -41,7 +40,7 @@ export function applyPatches(state: State, patches: readonly WirePatch[]): State
   return { session, items };
 }
 
-/** Where an item is; from the end, because nearly every patch is about the newest. */
+/** The index of an item, searched from the end: nearly every patch changes the newest. */
 function place(items: readonly Item[], key: string): number {
   for (let at = items.length - 1; at >= 0; at--) if (items[at]?.key === key) return at;
   throw new Error(`no item ${key}`);

@@ -1,10 +1,10 @@
-// A command in a terminal of the server's, in the page's own name: made by the server's API, typed into by
-// its socket, opened by the host's command for links. Knows nothing of agents.
+// Runs a command in a terminal of the Jupyter server: creates it with the server's API, types into it over its
+// socket, and opens it with the host's command for links. Knows nothing of agents.
 
 import type { LiveContext } from "./live";
 import type { Host } from "./types";
 
-/** Opens a terminal and types the command into it; says why not. */
+/** Opens a terminal and types the command into it; returns the reason if it cannot. */
 export type RunInTerminal = (command: string, from: Element) => Promise<string | null>;
 
 /** What we use of the host's settings. */
@@ -18,7 +18,7 @@ interface ServerContext extends LiveContext {
   readonly _manager?: LiveContext["_manager"] & { readonly serverSettings?: Settings };
 }
 
-/** For the shell to get ready: what is typed before that is kept by the terminal, and shown twice. */
+/** How long to wait for the shell's prompt: the terminal shows what is typed earlier twice. */
 const READY_MS = 5000;
 
 export function terminalOf(context: LiveContext | null, host: Host): RunInTerminal | null {
@@ -27,11 +27,11 @@ export function terminalOf(context: LiveContext | null, host: Host): RunInTermin
   if (!settings || !base || host === "other") return null;
   return async (command, from) => {
     try {
-      const name = await made(base, settings);
-      await typed(base, settings, name, command);
+      const name = await createTerminal(base, settings);
+      await typeCommand(base, settings, name, command);
       if (host === "jupyterlab") openByCommand(name, from);
       else if (!window.open(`${base}terminals/${name}`, "_blank"))
-        return `The browser does not let a tab open: ${base}terminals/${name}`;
+        return `The browser blocked the new tab: ${base}terminals/${name}`;
       return null;
     } catch (error) {
       return error instanceof Error ? error.message : String(error);
@@ -39,7 +39,7 @@ export function terminalOf(context: LiveContext | null, host: Host): RunInTermin
   };
 }
 
-async function made(base: string, { token }: Settings): Promise<string> {
+async function createTerminal(base: string, { token }: Settings): Promise<string> {
   const xsrf = /(?:^|;\s*)_xsrf=([^;]+)/.exec(document.cookie)?.[1];
   const answer = await fetch(`${base}api/terminals`, {
     method: "POST",
@@ -53,11 +53,17 @@ async function made(base: string, { token }: Settings): Promise<string> {
   });
   if (!answer.ok) throw new Error("This server has no terminals");
   const { name } = (await answer.json()) as { name?: unknown };
-  if (typeof name !== "string" || !/^[\w-]+$/.test(name)) throw new Error("No terminal was made");
+  if (typeof name !== "string" || !/^[\w-]+$/.test(name))
+    throw new Error("The server did not create a terminal");
   return name;
 }
 
-function typed(base: string, settings: Settings, name: string, command: string): Promise<void> {
+function typeCommand(
+  base: string,
+  settings: Settings,
+  name: string,
+  command: string,
+): Promise<void> {
   const ws = (settings.wsUrl ?? base.replace(/^http/, "ws")).replace(/\/?$/, "/");
   const query = settings.token ? `?token=${encodeURIComponent(settings.token)}` : "";
   return new Promise((resolve, reject) => {
@@ -66,7 +72,7 @@ function typed(base: string, settings: Settings, name: string, command: string):
       clearTimeout(timer);
       socket.onmessage = null;
       socket.send(JSON.stringify(["stdin", `${command}\r`]));
-      setTimeout(() => socket.close(), 1000); // once it is sent; the host has a socket of its own
+      setTimeout(() => socket.close(), 1000); // once it is sent; the host opens its own socket
       resolve();
     };
     const timer = setTimeout(send, READY_MS);
@@ -75,13 +81,12 @@ function typed(base: string, settings: Settings, name: string, command: string):
     };
     socket.onerror = () => {
       clearTimeout(timer);
-      reject(new Error("The terminal cannot be reached"));
+      reject(new Error("Could not connect to the terminal"));
     };
   });
 }
 
-/** JupyterLab runs the command of any element that is clicked and names one; it asks the user first where
- * the element stands in a document that is not trusted. */
+/** JupyterLab runs the command that a clicked element names; in an untrusted document it asks the user first. */
 function openByCommand(name: string, from: Element): void {
   const link = (from.parentElement ?? document.body).appendChild(document.createElement("span"));
   link.dataset["commandlinkerCommand"] = "terminal:open";

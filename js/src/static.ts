@@ -1,5 +1,5 @@
-// What a file holds until the kernel has sent something better: the prompt and the text of a turn, as
-// HTML without styles and as plain text. Everything is escaped; nothing here varies from run to run.
+// The static output until the kernel has sent its own: the prompt and the text of a turn, as HTML without styles
+// and as plain text. Everything is escaped; the same input gives the same output.
 
 import { turnId } from "./turns";
 import type { Turn } from "./turns";

@@ -2,7 +2,7 @@
 // sent and is not settled, open folds, whether the kernel is there). Decides what a message means and
 // what to answer; sends nothing itself, and knows neither the widget's model nor the DOM.
 
-import type { Schedule } from "./frame";
+import type { Schedule } from "./frame_schedule";
 import { applyPatches, EMPTY } from "./patches";
 import { groupTurns, isRunning, terminalsOf, turnId } from "./turns";
 import type { Terminals, Turn } from "./turns";
@@ -18,18 +18,18 @@ import type {
   Picked,
   Queued,
 } from "./types";
-import type { Prefixes, Resync, State } from "./types";
+import type { Prefixes, ResyncIntent, State } from "./types";
 
 /** waiting: no state yet. offline: the connection is lost and may come back. gone: the kernel is. */
 export type Link = "waiting" | "live" | "offline" | "gone";
 
-/** Something that was asked of the kernel, on its way; slow: the kernel has not taken it yet. */
+/** An intent on its way to the kernel; slow: the kernel has not received it yet. */
 export interface Sent {
   readonly intent: Intent;
   readonly slow: boolean;
-  /** The kernel is at it: so many files of so many. */
+  /** How far the kernel has got, in files. */
   readonly doing?: { readonly at: number; readonly of: number };
-  /** It came back: what is wrong with it, by field. */
+  /** The kernel rejected it: what is wrong, by field. */
   readonly wrong?: { readonly [name: string]: string };
 }
 
@@ -39,38 +39,38 @@ export interface Snapshot {
   readonly turns: readonly Turn[];
   readonly terminals: Terminals;
   readonly link: Link;
-  /** Prompts that wait for the turns before them. */
+  /** Prompts that wait for earlier turns to end. */
   readonly queue: readonly Queued[];
-  /** Turns that are over and never began, by their ids. */
+  /** Ids of turns that ended before they started. */
   readonly unsent: readonly string[];
-  /** When the running turn began, by this page's clock; null: none runs, or it is not known. */
+  /** When the running turn started, by this page's clock; null if none runs, or if that is not known. */
   readonly since: number | null;
   /** By the question's key, the turn's id, or what is set. */
   readonly sent: ReadonlyMap<string, Sent>;
   readonly folds: ReadonlyMap<string, boolean>;
   readonly refused: string | null;
-  /** How the server calls the files; null: it is not known. */
+  /** What the server calls the kernel's folders; null if that is not known. */
   readonly places: Prefixes | null;
-  /** A prompt that was refused with it: it is not lost. */
+  /** The prompt that was refused, so that it is not lost. */
   readonly returned: { readonly text: string } | null;
   /** The newest answer to what an @-name can become. */
   readonly offered: Offered | null;
   /** The newest answers to what the picker asked, by their `rid`. */
   readonly picked: ReadonlyMap<string, Picked>;
-  /** Grows when what the file should hold changed without a change of the state. */
+  /** Grows when the static output changes without a change of the state. */
   readonly bundles: number;
 }
 
-/** Longer than any kernel that listens takes to answer. */
+/** An idle kernel answers faster than this. */
 export const SLOW_MS = 2000;
-/** A setting that the agent took without a word, or turned into another one, does not wait for ever. */
+/** An agent may accept a setting without confirming it: then it stops showing as pending. */
 export const SETTING_MS = 10_000;
-/** Longer than many files take; the kernel says when it is done, unless that is lost. */
-export const DEED_MS = 60_000;
-/** A resync is asked once; only if nothing at all came for this long, again. */
+/** Longer than an operation on many files takes; normally the kernel reports the end. */
+export const OPERATION_MS = 60_000;
+/** A resync is requested once, and again only after this long without any message. */
 export const ASK_AGAIN_MS = 5000;
 
-/** Answers of the picker's that are kept: more than one page can be waiting for at once. */
+/** Answers kept for the picker: more than it can be waiting for at once. */
 const PICKED_KEPT = 8;
 
 export interface Clock {
@@ -124,7 +124,7 @@ export class Store {
     return (this.#snapshot = { ...now, turns, terminals, since: this.#since(now, turns) });
   }
 
-  /** A turn that begins before our eyes begins now; the kernel tells of others how old they are. */
+  /** A turn that we see start, starts now; for others the kernel sends how long they have been running. */
   #since({ since, turns: before }: Snapshot, turns: readonly Turn[]): number | null {
     const running = turns.find(({ start }) => start && isRunning(start));
     if (!running) return null;
@@ -132,7 +132,7 @@ export class Store {
     return known ? since : this.clock.now();
   }
 
-  /** What is being written; not a part of the snapshot, because only the field itself shows it. */
+  /** The prompt being written. Not part of the snapshot: only the composer shows it. */
   get draft(): Draft {
     return this.#draft;
   }
@@ -146,7 +146,7 @@ export class Store {
     return this.#snapshot.link;
   }
 
-  /** What the kernel made for the file: of a turn by its id, or of the "session". */
+  /** The static output that the kernel made for a turn, by its id, or for the "session". */
   bundle(turn: string): Bundle | undefined {
     return this.#bundles.get(turn);
   }
@@ -159,8 +159,8 @@ export class Store {
 
   // ---- from the kernel
 
-  /** Take a message; what to answer, if anything, comes back. */
-  receive(message: FromKernel): Resync | null {
+  /** Apply a message; returns the answer to send, if there is one. */
+  receive(message: FromKernel): ResyncIntent | null {
     switch (message.t) {
       case "state":
         this.#have = message.seq;
@@ -178,7 +178,7 @@ export class Store {
       case "now": {
         const { queue, unsent = [], elapsed } = message;
         const since = elapsed === null ? null : this.clock.now() - elapsed * 1000;
-        void this.snapshot; // the turn that it speaks of counts as seen
+        void this.snapshot; // so that the turn it is about counts as seen
         const sent = new Map(
           [...this.#snapshot.sent].filter(([, it]) => !QUEUEING.has(it.intent.t)),
         );
@@ -193,7 +193,7 @@ export class Store {
         const before = this.#snapshot.sent.get(key);
         if (before)
           this.#change({
-            sent: with_(this.#snapshot.sent, key, { ...before, slow: false, wrong }),
+            sent: withEntry(this.#snapshot.sent, key, { ...before, slow: false, wrong }),
           });
         return null;
       }
@@ -204,7 +204,7 @@ export class Store {
         this.#change({ sent: without(this.#snapshot.sent, sentKey(message.intent)) });
         return null;
       case "refused":
-        // Nothing says which: all buttons come back, and the kernel still takes only the first answer.
+        // The message does not say which: enable all buttons; the kernel still accepts only the first answer.
         this.#change({ refused: message.what, sent: new Map() });
         if (message.prompt !== undefined) this.#change({ returned: { text: message.prompt } });
         return null;
@@ -221,15 +221,15 @@ export class Store {
     }
   }
 
-  /** A message that changes nothing of the state, but must not be missed. */
-  #numbered(seq: number): Resync | null {
+  /** A message that does not change the state, but must not be missed. */
+  #numbered(seq: number): ResyncIntent | null {
     if (this.#have === null || this.#askedAt !== null) return null; // a state is on its way
     if (seq !== this.#have + 1) return this.#ask();
     this.#have = seq;
     return null;
   }
 
-  #patches(seq: number, patches: Parameters<typeof applyPatches>[1]): Resync | null {
+  #patches(seq: number, patches: Parameters<typeof applyPatches>[1]): ResyncIntent | null {
     if (this.#have === null || this.#askedAt !== null) return null; // a state is on its way
     if (seq !== this.#have + 1) return this.#ask();
     try {
@@ -243,7 +243,7 @@ export class Store {
     return null;
   }
 
-  #beat(seq: number): Resync | null {
+  #beat(seq: number): ResyncIntent | null {
     if (this.#have === null || this.#askedAt !== null) {
       const since = this.clock.now() - (this.#askedAt ?? -Infinity);
       return since > ASK_AGAIN_MS ? this.#ask() : null;
@@ -251,7 +251,7 @@ export class Store {
     return seq > this.#have ? this.#ask() : null;
   }
 
-  #ask(): Resync {
+  #ask(): ResyncIntent {
     this.#askedAt = this.clock.now();
     return { t: "resync", have: this.have };
   }
@@ -266,45 +266,48 @@ export class Store {
 
   // ---- from this page
 
-  /** Asked for a state already (a hello does): patches before it are not for us. */
+  /** A state was requested (by a hello): patches before it are not for us. */
   expectState(): void {
     this.#askedAt = this.clock.now();
   }
 
   setLink(link: Link): void {
-    // The kernel that held this session does not come back: another one has none of it.
+    // A kernel that is gone does not come back; a new one does not know this session.
     if (this.link !== "gone" && this.link !== link) this.#change({ link });
   }
 
-  /** An intent was sent: it counts as on its way until the state shows it settled. */
+  /** An intent was sent: it is pending until the state shows its effect. */
   sending(intent: Intent): void {
     const key = sentKey(intent);
-    this.#change({ sent: with_(this.#snapshot.sent, key, { intent, slow: false }), refused: null });
+    this.#change({
+      sent: withEntry(this.#snapshot.sent, key, { intent, slow: false }),
+      refused: null,
+    });
     this.clock.after(SLOW_MS, () => {
       const still = this.#snapshot.sent.get(key);
       if (still?.intent !== intent || still.wrong || still.doing || this.link !== "live") return;
-      this.#change({ sent: with_(this.#snapshot.sent, key, { intent, slow: true }) });
+      this.#change({ sent: withEntry(this.#snapshot.sent, key, { intent, slow: true }) });
     });
-    if (intent.t === "mode" || intent.t === "config") {
+    if (intent.t === "mode" || intent.t === "config" || intent.t === "tools") {
       this.clock.after(SETTING_MS, () => this.#forget(key, intent));
     }
     if (intent.t === "undo" || intent.t === "redo" || intent.t === "keep") {
-      this.#forgetDeed(key);
+      this.#forgetOperation(key);
     }
   }
 
   #doing(intent: OperationIntent, doing: NonNullable<Sent["doing"]>): void {
     const key = sentKey(intent);
     const before = this.#snapshot.sent.get(key);
-    if (!before) return; // asked for in another page
-    this.#change({ sent: with_(this.#snapshot.sent, key, { ...before, slow: false, doing }) });
-    this.#forgetDeed(key);
+    if (!before) return; // requested by another page
+    this.#change({ sent: withEntry(this.#snapshot.sent, key, { ...before, slow: false, doing }) });
+    this.#forgetOperation(key);
   }
 
-  /** Unless there is another word of it meanwhile. */
-  #forgetDeed(key: string): void {
+  /** Unless there is progress until then. */
+  #forgetOperation(key: string): void {
     const last = this.#snapshot.sent.get(key);
-    this.clock.after(DEED_MS, () => {
+    this.clock.after(OPERATION_MS, () => {
       const now = this.#snapshot.sent.get(key);
       if (now && now.intent === last?.intent && now.doing === last.doing) {
         this.#forget(key, now.intent);
@@ -320,7 +323,7 @@ export class Store {
   local(intent: LocalIntent): void {
     switch (intent.t) {
       case "fold":
-        this.#change({ folds: with_(this.#snapshot.folds, intent.key, intent.open) });
+        this.#change({ folds: withEntry(this.#snapshot.folds, intent.key, intent.open) });
         return;
       case "draft":
         this.#draft = intent.draft;
@@ -351,10 +354,10 @@ export class Store {
   }
 }
 
-/** What the kernel answers by telling of its queue. */
+/** The kernel answers these by sending its queue. */
 const QUEUEING: ReadonlySet<string> = new Set(["prompt", "again", "edit", "send_now", "move"]);
 
-function with_<K, V>(map: ReadonlyMap<K, V>, key: K, value: V): ReadonlyMap<K, V> {
+function withEntry<K, V>(map: ReadonlyMap<K, V>, key: K, value: V): ReadonlyMap<K, V> {
   return new Map(map).set(key, value);
 }
 
@@ -362,7 +365,7 @@ function without<K, V>(map: ReadonlyMap<K, V>, key: K): ReadonlyMap<K, V> {
   return map.has(key) ? new Map([...map].filter(([other]) => other !== key)) : map;
 }
 
-/** What an intent is remembered by until the state shows that it arrived. */
+/** The key of a pending intent. */
 export function sentKey(intent: Intent): string {
   switch (intent.t) {
     case "answer":
@@ -370,12 +373,14 @@ export function sentKey(intent: Intent): string {
     case "elicit":
       return intent.elicitation;
     case "cancel":
+      return intent.turn ?? intent.t;
     case "edit":
     case "send_now":
     case "again":
     case "move":
       return intent.turn;
     case "mode":
+    case "tools":
     case "restart":
     case "reopen":
     case "prompt":
@@ -417,6 +422,8 @@ function isOpen(intent: Intent, { session, items }: State): boolean {
       );
     case "mode":
       return session.mode !== intent.mode;
+    case "tools":
+      return session.kernel_tools !== intent.on;
     case "config":
       return session.config?.find(({ id }) => id === intent.id)?.value !== intent.value;
     case "restart":

@@ -13,7 +13,7 @@ export default {
       } catch (error) {
         // It gives a session 10 s to load; a busy page may need more.
         if (tries < 6 && /timed out/i.test(String(error))) continue;
-        el.textContent = "This turn's session is not in this kernel any more. Run the cell again.";
+        el.textContent = "This turn's session is no longer in this kernel. Run the cell again.";
         return;
       }
     }

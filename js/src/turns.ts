@@ -1,12 +1,11 @@
-// The items grouped by turn, so that a view of one turn is untouched by what happens in the others.
-// Knows only which turn an item says it belongs to.
+// Groups the items by turn, so that a change in one turn does not affect the views of others.
 
 import type { Item, TerminalItem, TurnItem } from "./types";
 
 export interface Turn {
-  /** null: what came before the first turn. */
+  /** null: the items before the first turn. */
   readonly start: TurnItem | null;
-  /** Everything of the turn but its start. */
+  /** The items of the turn, except its start. */
   readonly items: readonly Item[];
 }
 
@@ -37,11 +36,11 @@ function same(a: Turn, b: Turn): boolean {
 
 export interface Terminals {
   readonly byId: ReadonlyMap<string, TerminalItem>;
-  /** Those that a tool call shows: they are not shown a second time. */
+  /** Terminals that a tool call shows; they are not shown a second time. */
   readonly cited: ReadonlySet<string>;
 }
 
-/** The terminals by their ids; the same object as before if nothing of them changed. */
+/** The terminals by id; the same object as before if nothing changed. */
 export function terminalsOf(items: readonly Item[], before: Terminals): Terminals {
   const byId = new Map<string, TerminalItem>();
   const cited = new Set<string>();
@@ -58,7 +57,7 @@ export function terminalsOf(items: readonly Item[], before: Terminals): Terminal
   return { byId: sameItems ? before.byId : byId, cited: sameCited ? before.cited : cited };
 }
 
-/** What the kernel and the widgets call the turn. */
+/** The turn's id for the kernel and the widgets. */
 export function turnId(start: TurnItem): string {
   return start.id ?? start.key;
 }

@@ -1,368 +1,933 @@
-// The state as the kernel keeps it, and the messages that go to and fro. The names are those of
-// core/records.py and core/transcript.py; nothing here runs.
+// What crosses from the kernel to the page and back. Written by `python3 dev.py types` from the records in
+// acp_notebook/core: change those, not this file. What has no record there is in page_types.ts.
 
-export type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
+export * from "./page_types";
+import type { Annotations, Fields, Json } from "./page_types";
 
-export type Fields = { [name: string]: Json };
-
-// ---- content
-
-/** Whom content is for (`user`, `assistant`), how much it matters (0 to 1), and how old it is. */
-export interface Annotations {
-  audience?: string[];
-  priority?: number;
-  lastModified?: string;
+export interface TextContent {
+  readonly type: "text";
+  readonly text: string;
+  readonly annotations?: Annotations;
 }
 
-export type Content =
-  | { type: "text"; text: string; annotations?: Annotations }
-  | { type: "image"; data: string; mime_type: string; uri?: string; annotations?: Annotations }
-  | { type: "audio"; data: string; mime_type: string; annotations?: Annotations }
-  | {
-      type: "resource_link";
-      annotations?: Annotations;
-      uri: string;
-      name: string;
-      title?: string;
-      description?: string;
-      mime_type?: string;
-      size?: number;
-    }
-  | {
-      type: "resource";
-      uri: string;
-      text?: string;
-      blob?: string;
-      mime_type?: string;
-      annotations?: Annotations;
-    }
-  | { type: "diff"; path: string; new_text: string; old_text?: string }
-  | { type: "terminal"; terminal_id: string }
-  | { type: "unknown"; raw?: Json };
-
-export interface Location {
-  path: string;
-  line?: number;
-  /** Of a notebook: the id of the cell that the line belongs to. */
-  cell?: string;
+export interface ImageContent {
+  readonly type: "image";
+  /** Base64. */
+  readonly data: string;
+  readonly mime_type: string;
+  readonly uri?: string;
+  readonly annotations?: Annotations;
 }
 
-export interface PlanEntry {
-  content: string;
-  priority: string;
-  status: string;
+export interface AudioContent {
+  readonly type: "audio";
+  /** Base64. */
+  readonly data: string;
+  readonly mime_type: string;
+  readonly annotations?: Annotations;
 }
 
-export interface Option {
-  id: string;
-  name: string;
-  kind: string;
+export interface ResourceLinkContent {
+  readonly type: "resource_link";
+  readonly uri: string;
+  readonly name: string;
+  readonly title?: string;
+  readonly description?: string;
+  readonly mime_type?: string;
+  readonly size?: number;
+  readonly annotations?: Annotations;
 }
 
-/** An answer that the client adds to a question: allow it, and remember that for a scope. */
-export interface Offer {
-  id: string;
-  name: string;
-  scope: string;
+/** A resource with its contents: `text`, or `blob` (base64). */
+export interface ResourceContent {
+  readonly type: "resource";
+  readonly uri: string;
+  readonly text?: string;
+  readonly blob?: string;
+  readonly mime_type?: string;
+  readonly annotations?: Annotations;
 }
 
-/** What the agent would do: made by the kernel, see core/actions.py; views draw it and derive nothing. */
-export type Action =
-  | {
-      readonly type: "command";
-      /** The exact line that the shell gets. */
-      readonly line: string;
-      readonly cwd: string;
-      /** Every variable that counts. */
-      readonly env?: readonly (readonly [string, string])[];
-    }
-  | Write
-  | NotebookWrite
-  /** "edit": a file is named, but not what it would hold; an allow covers nothing of it. */
-  | {
-      readonly type: "read" | "delete" | "move" | "edit";
-      readonly path: string;
-      readonly target?: string;
-    }
-  | { readonly type: "fetch"; readonly url: string }
-  /** `input`: what the agent says, as JSON. */
-  | { readonly type: "other"; readonly kind: string; readonly input?: string }
-  /** Which MCP server's tool the call uses; without `sure`, by its title alone. */
-  | {
-      readonly type: "mcp";
-      readonly server: string;
-      readonly tool: string;
-      readonly sure?: boolean;
-    }
-  /** Input of the call beyond the other actions. */
-  | { readonly type: "details"; readonly input: string };
-
-interface Texts {
+export interface DiffContent {
+  readonly type: "diff";
   readonly path: string;
-  /** The real path, where it is another one. */
-  readonly target?: string;
-  /** Absent: there is no such file yet. */
+  readonly new_text: string;
+  /** None for a new file. */
   readonly old_text?: string;
+}
+
+export interface TerminalContent {
+  readonly type: "terminal";
+  readonly terminal_id: string;
+}
+
+/** Code or notebook cells that an agent ran in the kernel, with their outputs. */
+export interface RunContent {
+  readonly type: "run";
+  readonly run_id: string;
+  readonly code: string;
+  /** waiting (for permission), running, ok, error, interrupted, busy, refused. */
+  readonly status: string;
+  readonly seconds: number;
+  readonly purpose?: string;
+  readonly outputs: readonly (RunStream | RunError | RunDisplay)[];
+  readonly cells: readonly RunCell[];
+  readonly notes: readonly string[];
+}
+
+/** Content of a type that we do not know, kept and shown as received. */
+export interface UnknownContent {
+  readonly type: "unknown";
+  readonly raw?: Json;
+}
+
+/** A command to run. `env` holds the variables that matter (`judged_env`), sorted by name. */
+export interface CommandAction {
+  readonly type: "command";
+  readonly line: string;
+  /** The real path of the folder that it runs in. */
+  readonly cwd: string;
+  readonly env?: readonly (readonly [string, string])[];
+  /** It runs in a folder other than the session's. */
+  readonly elsewhere?: boolean;
+}
+
+/** A text to write to a file. `target` is the real path, if it differs from `path`. */
+export interface WriteAction {
+  readonly type: "write";
+  readonly path: string;
+  readonly target?: string;
+  /** The current text; None: there is no file. */
+  readonly old_text?: string;
+  /** The text after the write. */
   readonly new_text?: string;
   readonly note?: string;
 }
 
-export interface Write extends Texts {
-  readonly type: "write";
-  /** The texts are a part of the file. */
-  readonly fragment?: boolean;
-}
-
-/** The texts are percent scripts: each cell begins with a line "# %% …". */
-export interface NotebookWrite extends Texts {
+/**
+ * What a write changes in a notebook: its cells as scripts, before and after, and its
+ * metadata.
+ */
+export interface NotebookAction {
   readonly type: "notebook";
+  readonly path: string;
+  readonly target?: string;
+  readonly old_text?: string;
+  readonly new_text?: string;
   readonly metadata?: readonly MetadataChange[];
-}
-
-export interface MetadataChange {
-  /** The notebook, or which cell. */
-  readonly where: string;
-  readonly name: string;
-  readonly before?: string;
-  readonly after?: string;
-}
-
-/** A button of a question. */
-export interface Answer {
-  readonly id: string;
-  readonly name: string;
-  /** allow_once, allow_session, allow_always, reject, agent_always (the agent remembers it), other */
-  readonly meaning: string;
-  /** The digit that chooses it. */
-  readonly key?: string;
   readonly note?: string;
 }
 
-// ---- items
-
-interface Base {
-  readonly key: string;
-  /** The key of the turn that the item belongs to; null before the first. */
-  readonly turn: string | null;
-  readonly raw?: Json[];
+/** A file that a call reads, edits, deletes or moves, if it shows no more than the path. */
+export interface FileAction {
+  readonly type: "read" | "edit" | "delete" | "move";
+  readonly path: string;
+  readonly target?: string;
 }
 
-export interface TurnItem extends Base {
+export interface FetchAction {
+  readonly type: "fetch";
+  readonly url: string;
+}
+
+/** Any other call, with its input as JSON text. `paths`: the real paths of the files it names. */
+export interface OtherAction {
+  readonly type: "other";
+  readonly kind: string;
+  readonly input?: string;
+}
+
+/** The part of a call's input that no action shows; empty once its question is settled. */
+export interface DetailsAction {
+  readonly type: "details";
+  readonly input?: string;
+}
+
+/**
+ * Which tool of which MCP server a call uses, in addition to the actions that its input
+ * describes. `sure`: it comes from where the agent names its tools, not from text that a model
+ * or a server wrote.
+ */
+export interface McpAction {
+  readonly type: "mcp";
+  readonly server: string;
+  readonly tool: string;
+  readonly sure?: boolean;
+}
+
+/** Code to run in the notebook's kernel. `purpose`: the agent's own explanation. */
+export interface RunCodeAction {
+  readonly type: "run_code";
+  readonly code: string;
+  readonly purpose?: string;
+}
+
+/** Cells of the open notebook to run: their ids and sources. */
+export interface RunCellsAction {
+  readonly type: "run_cells";
+  readonly cells: readonly (readonly [string, string])[];
+}
+
+/**
+ * A call of a kernel tool without effect: a read, or (`later`) one whose code the agent did
+ * not show, so that the question follows when the code arrives.
+ */
+export interface KernelAction {
+  readonly type: "kernel";
+  readonly tool: string;
+  readonly later?: boolean;
+}
+
+/** A turn as an item: its prompt and its status. `turn` is its own key. */
+export interface TurnItem {
   readonly type: "turn";
-  /** What the client calls the turn, from before it started; history that is told has none. */
-  readonly id?: string;
+  readonly key: string;
+  readonly turn: string;
   readonly number: number;
+  /** running, done, failed, abandoned; history if it was replayed by a loaded session. */
   readonly status: string;
   readonly prompt: readonly Content[];
   readonly cancelling?: boolean;
   readonly stop_reason?: string;
   readonly error?: string;
-  readonly usage?: { readonly [name: string]: number };
-  /** The limit of the user's that it went beyond. */
+  readonly usage?: TokenUsage;
+  readonly raw?: readonly Json[];
+  /** The user's limit that it exceeded, which cancelled it. */
   readonly limit?: string;
+  /** What the agent reports about its rate limit: `reason`, and `wait` in seconds. */
   readonly rate_limit?: RateLimit | null;
+  /** The client's id for it: "t1", "t2", …; "h1", … for history. */
+  readonly id?: string;
 }
 
-/** The agent met a rate limit. `until`: when it may be tried again, in seconds since 1970. */
-export interface RateLimit {
-  readonly reason: string;
-  readonly wait?: number;
-  readonly until?: number;
-  /** It is sent again then, for this time of so many; 0: it is not. */
-  readonly attempt: number;
-  readonly of: number;
-}
-
-export interface MessageItem extends Base {
+export interface MessageItem {
   readonly type: "message";
+  readonly key: string;
+  readonly turn: string | null;
+  /** agent, thought, or user (a user's message in the middle of a turn). */
   readonly role: string;
   readonly content: readonly Content[];
+  readonly raw?: readonly Json[];
 }
 
-export interface ToolItem extends Base {
+export interface ToolItem {
   readonly type: "tool";
+  readonly key: string;
+  readonly turn: string | null;
   readonly id: string;
   readonly title: string;
   readonly kind: string;
+  /**
+   * pending, in_progress, completed, failed; set by the client: rejected, cancelled,
+   * unfinished, allowed (the agent asked, and reported nothing more).
+   */
   readonly status: string;
   readonly content: readonly Content[];
   readonly locations: readonly Location[];
   readonly raw_input?: Json;
   readonly raw_output?: Json;
   readonly name?: string;
-  /** Done, or asked of the client, without a question to the user before. */
+  readonly meta?: Json;
+  readonly raw?: readonly Json[];
+  /** The agent did it, or asked us to do it, without asking the user first. */
   readonly unprompted?: boolean;
-  /** What the call runs. */
+  /** The shell line in its raw input. */
   readonly command?: string | null;
 }
 
-export interface PlanItem extends Base {
+export interface PlanItem {
   readonly type: "plan";
+  readonly key: string;
+  readonly turn: string | null;
   readonly entries?: readonly PlanEntry[];
+  readonly id?: string;
   readonly text?: string | null;
   readonly uri?: string | null;
+  readonly raw?: readonly Json[];
 }
 
-export interface QuestionItem extends Base {
+/** A permission question: `tool` is the key of the tool call it is about. */
+export interface QuestionItem {
   readonly type: "question";
+  readonly key: string;
+  readonly turn: string | null;
   readonly id: string;
-  /** The key of the tool call that it is about. */
   readonly tool: string | null;
   readonly options: readonly Option[];
-  readonly offers?: readonly Offer[];
-  /** Exactly what an allow covers; absent where nothing is described, and in transcripts of older versions.
-      Settled: without texts. */
-  readonly actions?: readonly Action[];
-  /** The buttons, in order, while it is open; absent in transcripts of older versions. */
-  readonly answers?: readonly Answer[];
-  /** The name of the answer that was given. */
-  readonly chosen?: string;
+  /** open, answered, cancelled. */
   readonly status: string;
-  readonly answer?: string | null;
-  readonly by?: string | null;
-  readonly reason?: string | null;
+  readonly answer?: string;
+  readonly by?: string;
+  readonly reason?: string;
+  readonly raw?: readonly Json[];
+  /** Answers that we add to the agent's options: allow, and remember it. */
+  readonly offers?: readonly Offer[];
+  /** What an allow covers; without texts once the question is settled. */
+  readonly actions?: readonly Action[];
+  /** The possible answers in a fixed order, while the question is open. */
+  readonly answers?: readonly Answer[];
+  /** The name of the given answer; missing in files of older versions. */
+  readonly chosen?: string;
 }
 
-/** Something to fill in: see core/forms.py. */
-export interface FormField {
-  readonly name: string;
-  /** string, number, integer, boolean, select, multiselect, unknown */
-  readonly type: string;
-  readonly title?: string;
-  readonly description?: string;
-  readonly required?: boolean;
-  readonly default?: Json;
-  readonly choices?: readonly Choice[];
-  readonly format?: string;
-  readonly pattern?: string;
-  /** Of a number, of the length of a text, of the count of choices. */
-  readonly least?: number;
-  readonly most?: number;
-  readonly secret?: boolean;
-  readonly raw?: Json;
-}
-
-/** A form to fill in, or an address to open. */
-export interface ElicitationItem extends Base {
+/** A form to fill in or an address to open, and the user's answer. */
+export interface ElicitationItem {
   readonly type: "elicitation";
+  readonly key: string;
+  readonly turn: string | null;
   readonly id: string;
-  /** form, url */
   readonly mode: string;
   readonly message: string;
-  readonly title?: string;
-  readonly description?: string;
+  /** open, accepted, declined, cancelled. */
+  readonly status: string;
   readonly fields?: readonly FormField[];
   readonly url?: string;
   readonly host?: string;
-  /** Why it can only be declined. */
+  readonly title?: string;
+  readonly description?: string;
+  readonly tool?: string;
   readonly problem?: string;
-  /** open, accepted, declined, cancelled */
-  readonly status: string;
   readonly by?: string;
   readonly reason?: string;
-  /** What was filled in, without secrets. */
+  /** What the user filled in; secrets are hidden. */
   readonly values?: Fields;
   readonly completed?: boolean;
+  readonly raw?: readonly Json[];
 }
 
-/** A command that the client ran for the agent; tool calls show it by its id. */
-export interface TerminalItem extends Base {
+/** A command that we ran for the agent, with the newest part of its output. */
+export interface TerminalItem {
   readonly type: "terminal";
+  readonly key: string;
+  readonly turn: string | null;
   readonly id: string;
   readonly command?: string;
   readonly cwd?: string;
-  /** running, exited, killed */
+  /** running, exited, killed. */
   readonly status: string;
-  /** The newest part of it; `dropped` characters before it are not here. */
   readonly output: string;
-  readonly dropped?: number;
   readonly exit_code?: number;
   readonly signal?: string;
+  /** How many characters of output are missing. */
+  readonly dropped?: number;
   readonly released?: boolean;
 }
 
-export interface NoticeItem extends Base {
+export interface NoticeItem {
   readonly type: "notice";
+  readonly key: string;
+  readonly turn: string | null;
   readonly severity: string;
   readonly title: string;
   readonly description?: string;
   readonly source: string;
+  readonly raw?: readonly Json[];
 }
 
-export interface CompactionItem extends Base {
+export interface CompactionItem {
   readonly type: "compaction";
+  readonly key: string;
+  readonly turn: string | null;
+  readonly id: string;
   readonly status: string;
   readonly summary: readonly Content[];
   readonly error?: string;
+  readonly raw?: readonly Json[];
 }
 
-/** A part of a change that can be undone by itself: some lines, or (with a title) a cell of a notebook. */
-export interface Hunk {
+/** The files that a turn changed. `notes` say what is not covered. */
+export interface ChangesItem {
+  readonly type: "changes";
+  readonly key: string;
+  readonly turn: string | null;
+  readonly files: readonly FileChange[];
+  readonly notes: readonly string[];
+  /** What else changed during the turn. */
+  readonly also?: readonly AlsoChanged[];
+}
+
+/** A message that we do not know, as received. */
+export interface UnknownItem {
+  readonly type: "unknown";
+  readonly key: string;
+  readonly turn: string | null;
+  readonly what: string;
+  readonly content: Json;
+}
+
+export interface DeleteOperation {
+  readonly op: "delete";
   readonly id: string;
-  readonly old_start: number;
-  readonly old_count: number;
-  readonly new_start: number;
-  readonly new_count: number;
-  /** Each with its sign in front: "-", "+" or " "; "\\" before a note on the line above. */
-  readonly lines: readonly string[];
-  readonly undone: boolean;
-  /** The user has seen it, and it stays. */
-  readonly kept?: boolean;
+  /** The hash that the cell's source must still have. */
+  readonly based_on: string;
+}
+
+/** Insert a cell after the cell `after` (None: at the top). */
+export interface InsertOperation {
+  readonly op: "insert";
+  readonly id: string;
+  readonly after: string | null;
+  readonly cell_type: string;
+  readonly source: string;
+  readonly metadata: Fields;
+  readonly attachments: Fields;
+  readonly outputs?: readonly Json[];
+  readonly execution_count?: number | null;
+}
+
+export interface MoveOperation {
+  readonly op: "move";
+  readonly id: string;
+  readonly after: string | null;
+  readonly based_on: string;
+}
+
+/** Set a cell's source and type, and optionally clear or replace its outputs. */
+export interface ReplaceOperation {
+  readonly op: "replace";
+  readonly id: string;
+  readonly based_on: string;
+  readonly cell_type: string;
+  readonly source: string;
+  readonly clear_outputs: boolean;
+  readonly attachments: Fields;
+  readonly outputs?: readonly Json[];
+  readonly execution_count?: number | null;
+}
+
+/** Set and remove metadata entries of a cell, or of the notebook (None). */
+export interface MetadataOperation {
+  readonly op: "metadata";
+  readonly id: string | null;
+  readonly values: Fields;
+  readonly removed: readonly string[];
+}
+
+/**
+ * A page shows the session's model. `document`: it has access to the notebook that it is part
+ * of.
+ */
+export interface HelloIntent {
+  readonly t: "hello";
+  readonly view: string;
+  readonly document: boolean;
+  readonly host: "jupyterlab" | "notebook" | "other";
+  /** It answers requests about the open document: see `core.document_protocol`. */
+  readonly live: boolean;
+  /** The notebook's path in the server's contents API. */
+  readonly path: string | null;
+}
+
+export interface ByeIntent {
+  readonly t: "bye";
+  readonly view: string;
+}
+
+/** The page missed something after `have`: send the whole state. */
+export interface ResyncIntent {
+  readonly t: "resync";
+  readonly have: number;
+  readonly view?: string;
+}
+
+/** The page has received everything up to `seq`. */
+export interface AckIntent {
+  readonly t: "ack";
+  readonly seq: number;
+  readonly view: string;
+}
+
+/** Answer a question: `question` is the key of its item, `option` the id of the chosen answer. */
+export interface AnswerIntent {
+  readonly t: "answer";
+  readonly question: string;
+  readonly option: string;
+}
+
+/** Answer an elicitation; `elicitation` is the key of its item. */
+export interface ElicitIntent {
+  readonly t: "elicit";
+  readonly elicitation: string;
+  readonly action: "accept" | "cancel" | "decline";
+  readonly values?: { readonly [name: string]: string | number | boolean | readonly string[] | null };
+}
+
+/** Cancel the turn with this id; None: the running turn. */
+export interface CancelIntent {
+  readonly t: "cancel";
+  readonly turn: string | null;
+}
+
+/**
+ * A part of an answer about the open document; all parts together are JSON
+ * (`core.document_protocol`).
+ */
+export interface DocIntent {
+  readonly t: "doc";
+  readonly view: string;
+  readonly rid: string;
+  readonly text: string;
+  readonly part: number;
+  readonly of: number;
+  /** Milliseconds, by the page's clock. */
+  readonly now: number;
+}
+
+export interface PromptIntent {
+  readonly t: "prompt";
+  readonly text: string;
+  readonly images?: readonly Picture[];
+}
+
+/** Send the prompt of a failed turn again. */
+export interface AgainIntent {
+  readonly t: "again";
+  readonly turn: string;
+}
+
+/** Complete an unfinished @-name. `rid` and `view` identify the request and the page. */
+export interface CompleteIntent {
+  readonly t: "complete";
+  readonly rid: string;
+  readonly fragment: string;
+  readonly view?: string;
+}
+
+/** Change the text of a queued prompt; `turn` is the id that its turn will have. */
+export interface EditIntent {
+  readonly t: "edit";
+  readonly turn: string;
+  readonly text: string;
+}
+
+/** Cancel the running turn, and send this prompt next. */
+export interface SendNowIntent {
+  readonly t: "send_now";
+  readonly turn: string;
+}
+
+/** Move a queued prompt to another position; 0 is the next. */
+export interface MoveIntent {
+  readonly t: "move";
+  readonly turn: string;
+  readonly to: number;
+}
+
+/** Switch the agent to this mode. */
+export interface ModeIntent {
+  readonly t: "mode";
+  readonly mode: string;
+}
+
+/** Set the config option with this id. */
+export interface ConfigIntent {
+  readonly t: "config";
+  readonly id: string;
+  readonly value: string | boolean;
+}
+
+/** Let the agent use the kernel's tools, or not any more. */
+export interface ToolsIntent {
+  readonly t: "tools";
+  readonly on: boolean;
+}
+
+/** Start the agent again, if it has ended. */
+export interface RestartIntent {
+  readonly t: "restart";
+}
+
+/** Reopen a session that the agent has lost; `new`: open a new one in its place. */
+export interface ReopenIntent {
+  readonly t: "reopen";
+  readonly new: boolean;
+}
+
+/** Undo the agent's changes. */
+export interface UndoIntent {
+  readonly t: "undo";
+  /** The id of the turn, or the key of its item. */
+  readonly turn?: string;
+  readonly file?: string;
+  readonly hunk?: string;
+  /** Several files of the turn, as listed. */
+  readonly files?: readonly string[];
+}
+
+/** Redo changes that were undone. */
+export interface RedoIntent {
+  readonly t: "redo";
+  /** The id of the turn, or the key of its item. */
+  readonly turn?: string;
+  readonly file?: string;
+  readonly hunk?: string;
+  /** Several files of the turn, as listed. */
+  readonly files?: readonly string[];
+}
+
+/** Keep changes: the user has reviewed them. */
+export interface KeepIntent {
+  readonly t: "keep";
+  /** The id of the turn, or the key of its item. */
+  readonly turn?: string;
+  readonly file?: string;
+  readonly hunk?: string;
+  /** Several files of the turn, as listed. */
+  readonly files?: readonly string[];
+}
+
+/** Sign in with this method; None: stop the sign-in in progress. */
+export interface SignInIntent {
+  readonly t: "sign_in";
+  readonly method: string | null;
+}
+
+/** The user signed in elsewhere: retry what waits for it. */
+export interface SignedInIntent {
+  readonly t: "signed_in";
+}
+
+export interface SignOutIntent {
+  readonly t: "sign_out";
+}
+
+/** List the agent's stored sessions from this cursor on. `rid` identifies the request. */
+export interface SessionsIntent {
+  readonly t: "sessions";
+  readonly rid: string;
+  readonly cursor: string | null;
+}
+
+/** Open another session; `id` is the one to load, resume or fork. */
+export interface OpenIntent {
+  readonly t: "open";
+  readonly rid: string;
+  readonly how: "fork" | "load" | "new" | "resume";
+  readonly id?: string;
+}
+
+/** Ask the agent to delete this session. */
+export interface DeleteIntent {
+  readonly t: "delete";
+  readonly rid: string;
+  readonly id: string;
+}
+
+/** What is known about the session apart from its items. */
+export interface Header {
+  readonly key: "session";
+  readonly status?: string;
+  readonly detail?: string | null;
+  readonly agent?: AgentInfo;
+  readonly title?: string | null;
+  readonly updated_at?: string | null;
+  readonly mode?: string | null;
+  readonly modes?: readonly Mode[];
+  readonly config?: readonly ConfigOption[];
+  readonly commands?: readonly Command[];
+  readonly usage?: Usage;
+  /** The sign-in that the agent requires before it continues. */
+  readonly sign_in?: SignIn | null;
+  /** How to continue a lost session: "load", "new". */
+  readonly ways?: readonly string[];
+  /** Whether the agent can use the kernel's tools; None if the session has none. */
+  readonly kernel_tools?: boolean;
+}
+
+/** What code wrote to stdout or stderr, with ANSI colours. */
+export interface RunStream {
+  readonly type: "stream";
+  readonly name: string;
+  readonly text: string;
+}
+
+/** The error that ended code; the traceback has ANSI colours. */
+export interface RunError {
+  readonly type: "error";
+  readonly name: string;
+  readonly message: string;
+  readonly traceback: string;
+}
+
+/**
+ * What code displayed, or its last value: a text, and possibly an image or the cells of a
+ * table.
+ */
+export interface RunDisplay {
+  readonly type: "display";
+  readonly text: string;
+  readonly image?: ImageContent;
+  readonly table?: readonly (readonly string[])[];
+}
+
+/** A cell of the notebook that was run. */
+export interface RunCell {
+  readonly id: string;
+  readonly status: string;
+  readonly source: string;
+  readonly execution_count?: number;
+  readonly outputs: readonly (RunStream | RunError | RunDisplay)[];
+}
+
+/** One metadata entry that a notebook write changes: `where` is "notebook" or a cell. */
+export interface MetadataChange {
+  readonly where: string;
+  readonly name: string;
+  readonly before?: string;
+  readonly after?: string;
+}
+
+/** The tokens that one turn used, as far as the agent reports them. */
+export interface TokenUsage {
+  readonly total?: number;
+  readonly input?: number;
+  readonly output?: number;
+  readonly thought?: number;
+  readonly cached_read?: number;
+  readonly cached_write?: number;
+}
+
+/** The agent hit a rate limit. `until`: when a retry is possible, in seconds since 1970. */
+export interface RateLimit {
+  /** `attempt` of `of` retries will follow; 0: there is no retry. */
+  readonly attempt: number;
+  readonly of: number;
+  readonly reason: string;
+  readonly until?: number;
+  readonly wait?: number;
+}
+
+export interface Location {
+  readonly path: string;
+  readonly line?: number;
+  /** In a notebook, the id of the cell that contains the line, if known. */
+  readonly cell?: string;
+}
+
+export interface PlanEntry {
+  readonly content: string;
+  readonly priority: string;
+  readonly status: string;
+}
+
+/**
+ * One of the agent's options of a permission request. An unknown `kind` never counts as an
+ * allow.
+ */
+export interface Option {
+  readonly id: string;
+  readonly name: string;
+  readonly kind: string;
+}
+
+/** An answer that we add to a question: allow, and remember it for a scope. */
+export interface Offer {
+  readonly id: string;
+  readonly name: string;
+  readonly scope: string;
+}
+
+/** A possible answer to a permission question, with its meaning and its shortcut key. */
+export interface Answer {
+  /** The id of an option or an offer. */
+  readonly id: string;
+  readonly name: string;
+  /**
+   * allow_once, allow_session, allow_always, reject; agent_always: remembered by the agent;
+   * other.
+   */
+  readonly meaning: string;
+  readonly key?: string;
+  readonly note?: string;
+}
+
+/**
+ * A field of a form. `least` and `most` bound a number, the length of a text, or the count of
+ * choices.
+ */
+export interface FormField {
+  readonly name: string;
+  readonly type: string;
   readonly title?: string;
+  readonly description?: string;
+  readonly required: boolean;
+  readonly default?: Json;
+  readonly choices: readonly Choice[];
+  readonly format?: string;
+  /**
+   * Shown, but only the agent checks it: a malicious pattern can keep Python's `re` busy for
+   * hours.
+   */
+  readonly pattern?: string;
+  readonly least?: number;
+  readonly most?: number;
+  /** Neither kept, nor shown while the user types it. */
+  readonly secret: boolean;
+  /** The field as received, if its type is unknown. */
+  readonly raw?: Json;
 }
 
 /** One file that a turn changed. */
 export interface FileChange {
   readonly id: string;
   readonly path: string;
-  /** created, modified, deleted, moved, mode (its rights only), link (a symlink) */
+  /** created, modified, deleted, moved, mode (only its permissions), link (a symlink). */
   readonly action: string;
-  readonly moved_from?: string;
   readonly added: number;
   readonly removed: number;
-  readonly binary?: boolean;
-  readonly notebook?: boolean;
   readonly hunks: readonly Hunk[];
-  /** applied, undone, partly (some hunks are undone), kept, conflict */
+  /** applied, undone, partly (some hunks are undone), kept, conflict. */
   readonly state: string;
   readonly undoable: boolean;
+  /**
+   * client: written by a client method; agent: a tool call names it; command: it changed while
+   * a command ran; unknown: there is no evidence.
+   */
+  readonly via: string;
+  readonly moved_from?: string;
+  readonly binary?: boolean;
+  readonly notebook?: boolean;
   /** Why it cannot be undone, or what the conflict is. */
   readonly why?: string;
-  /** What is not shown of it, and why. */
+  /** What is not shown, and why. */
   readonly note?: string;
-  /** client: the agent had the client write it; agent: a tool call names it; command: it changed while one
-   * ran; unknown: nothing says what changed it */
-  readonly via: string;
-  /** The key of the tool call that did it, or of the command that ran then. */
+  /** The key of the tool call that changed it, or of the command that ran at that time. */
   readonly tool?: string;
   readonly allowed_by?: string;
 }
 
-/** Files that also changed during a turn: no tool call names them. */
+/** Files that changed during a turn but that no tool call names. */
 export interface AlsoChanged {
   readonly files: readonly FileChange[];
-  /** The command that ran when they changed; without one it is not known what changed them. */
+  /** The command that ran when they changed; None if unknown. */
   readonly command?: string;
-  /** The key of its tool call. */
+  /** The key of that command's tool call. */
   readonly tool?: string;
 }
 
-/** The files that a turn changed, one item a turn; it changes whenever something is undone. */
-export interface ChangesItem extends Base {
-  readonly type: "changes";
-  readonly files: readonly FileChange[];
-  /** What is not covered, in plain words. */
-  readonly notes: readonly string[];
-  readonly also?: readonly AlsoChanged[];
+/** An image that the user put into a prompt; `data` is base64. */
+export interface Picture {
+  readonly data: string;
+  readonly mime_type: string;
 }
 
-export interface UnknownItem extends Base {
-  readonly type: "unknown";
-  readonly what: string;
-  readonly content: Json;
+export interface AgentInfo {
+  readonly name: string;
+  readonly title?: string;
+  readonly version?: string;
+  readonly cwd?: string;
+  readonly offers?: readonly string[];
 }
 
-/** An item of a type that a newer kernel may know shows as JSON: see view/item.tsx. */
+export interface Mode {
+  readonly id: string;
+  readonly name: string;
+  readonly description?: string;
+}
+
+export interface ConfigOption {
+  readonly id: string;
+  readonly name: string;
+  /** "select" or "boolean". */
+  readonly type: string;
+  readonly value: string | boolean;
+  readonly choices: readonly Choice[];
+  readonly description?: string;
+  readonly category?: string;
+  /** "model": set with the method that agents had before config options. */
+  readonly set_by?: string;
+}
+
+/** A slash command that the agent offers. */
+export interface Command {
+  readonly name: string;
+  readonly description: string;
+  readonly hint?: string;
+}
+
+/** How full the session's context is, and what the session has cost so far. */
+export interface Usage {
+  readonly used?: number;
+  readonly size?: number;
+  readonly cost?: Cost;
+}
+
+/** The agent requires a sign-in before it continues. */
+export interface SignIn {
+  readonly methods: readonly SignInMethod[];
+  /** The method in progress. */
+  readonly trying?: string;
+  /** Why the last attempt failed. */
+  readonly error?: string;
+}
+
+/** A value that a config option can take; `group` is the heading that it is listed under. */
+export interface Choice {
+  readonly value: string;
+  readonly name: string;
+  readonly description?: string;
+  readonly group?: string;
+}
+
+/**
+ * A part of a change that can be undone separately: some lines, or (with a `title`) a notebook
+ * cell.
+ */
+export interface Hunk {
+  readonly id: string;
+  readonly old_start: number;
+  readonly old_count: number;
+  readonly new_start: number;
+  readonly new_count: number;
+  /** Each starts with "-", "+" or " ". */
+  readonly lines: readonly string[];
+  readonly undone: boolean;
+  readonly title?: string;
+  /** The user reviewed it and kept it. */
+  readonly kept?: boolean;
+}
+
+export interface Cost {
+  readonly amount: number;
+  readonly currency: string;
+}
+
+/** A way to sign in. `command`: what to run in a terminal, if the sign-in happens there. */
+export interface SignInMethod {
+  readonly id: string;
+  readonly name: string;
+  readonly description?: string;
+  readonly type: string;
+  /** The command as shown to the user. */
+  readonly command?: string;
+  /** The command as run: with the agent's folder and environment. */
+  readonly run?: string;
+}
+
+export type Content =
+  | TextContent
+  | ImageContent
+  | AudioContent
+  | ResourceLinkContent
+  | ResourceContent
+  | DiffContent
+  | TerminalContent
+  | RunContent
+  | UnknownContent;
+
+export type Action =
+  | CommandAction
+  | WriteAction
+  | NotebookAction
+  | FileAction
+  | FetchAction
+  | OtherAction
+  | DetailsAction
+  | McpAction
+  | RunCodeAction
+  | RunCellsAction
+  | KernelAction;
+
 export type Item =
   | TurnItem
   | MessageItem
@@ -376,313 +941,45 @@ export type Item =
   | ChangesItem
   | UnknownItem;
 
-/** A slash command of the agent's. */
-export interface Command {
-  name: string;
-  description: string;
-  hint?: string;
-}
-
-export interface Mode {
-  id: string;
-  name: string;
-  description?: string;
-}
-
-/** A value that a config option can take; `group` is the heading it stands under. */
-export interface Choice {
-  value: string;
-  name: string;
-  description?: string;
-  group?: string;
-}
-
-export interface ConfigOption {
-  id: string;
-  name: string;
-  /** "select" or "boolean". */
-  type: string;
-  value: string | boolean;
-  choices: readonly Choice[];
-  description?: string;
-  category?: string;
-}
-
-/** How full the session's context is, and what the session has cost so far. */
-export interface Usage {
-  used?: number;
-  size?: number;
-  cost?: { amount: number; currency: string };
-}
-
-/** A way to sign in; `command` and `run` for one that is done in a terminal. */
-export interface SignInMethod {
-  id: string;
-  name: string;
-  description?: string;
-  type: string;
-  command?: string;
-  run?: string;
-}
-
-/** The agent wants a sign-in before it goes on. */
-export interface SignIn {
-  methods: readonly SignInMethod[];
-  trying?: string | null;
-  error?: string | null;
-}
-
-export interface Header {
-  readonly key: "session";
-  /** starting, signed_out, idle, working, stuck, restarting, lost, dead, closed */
-  readonly status?: string;
-  readonly detail?: string | null;
-  /** What leads on where the session is lost: "load", "new". */
-  readonly ways?: readonly string[];
-  readonly title?: string | null;
-  readonly mode?: string | null;
-  readonly modes?: readonly Mode[];
-  readonly config?: readonly ConfigOption[];
-  readonly commands?: readonly Command[];
-  readonly usage?: Usage | null;
-  readonly sign_in?: SignIn | null;
-  readonly agent?: {
-    name: string;
-    title?: string;
-    version?: string;
-    cwd?: string;
-    /** Of list, load, resume, fork, delete, logout. */
-    offers?: readonly string[];
-  };
-}
-
-export interface State {
-  readonly session: Header;
-  readonly items: readonly Item[];
-}
-
-// ---- patches
-
-export type Path = readonly (string | number)[];
-
-export type WirePatch =
-  | readonly ["add", Item | Header]
-  | readonly ["append", string, Path, string | Json[]]
-  | readonly ["set", string, Path, Json]
-  | readonly ["remove", string];
-
-// ---- messages
-
-/** What the file holds for an output: data by MIME type. */
-export type Bundle = { readonly [mime: string]: Json };
-
-/** A prompt that waits for the turns before it. */
-export interface Queued {
-  /** The id that its turn will have. */
-  turn: string;
-  text: string;
-  /** How many pictures and other things go with the text. */
-  more?: number;
-  /** The text goes on beyond what is here. */
-  cut?: boolean;
-}
-
-/** Beginnings of paths where the kernel runs, and what the server calls them; the longest first. */
-export type Prefixes = readonly (readonly [string, string])[];
-
-export type FromKernel =
-  | { t: "state"; seq: number; state: State }
-  | { t: "patches"; seq: number; patches: readonly WirePatch[] }
-  | { t: "beat"; seq: number }
-  | { t: "static"; seq: number; turn: string; bundle: Bundle }
-  /** Beside the state: what waits, which turns never began, and for how many seconds the running one has been at it. */
-  | { t: "now"; queue: readonly Queued[]; unsent?: readonly string[]; elapsed: number | null }
-  /** An answer to a form that does not fit: why, by field; "" is the form itself. */
-  | { t: "invalid"; elicitation: string; errors: { readonly [name: string]: string } }
-  /** For one page: how its server calls the files here. */
-  | { t: "places"; view: string; prefixes: Prefixes }
-  /** What was asked of the changed files was taken, and is being done: `at` files `of` so many; 0: not yet known. */
-  | { t: "doing"; intent: OperationIntent; at: number; of: number }
-  /** … is done, as far as it went. */
-  | { t: "done"; intent: OperationIntent }
-  /** `prompt`: what was written and could not be sent; it goes back into the field. */
-  | { t: "refused"; what: string; prompt?: string }
-  | Offered
-  | Picked;
-
-/** A session that the agent keeps. */
-export interface KeptSession {
-  id: string;
-  cwd: string;
-  title?: string | null;
-  updated_at?: string | null;
-  /** It is open in this kernel; `here`: in the panel that lists it. */
-  open: boolean;
-  here: boolean;
-}
-
-/** The answer to what the picker asked; `model`: of the panel that shows what was opened. */
-export interface Picked {
-  t: "picked";
-  rid: string;
-  sessions?: readonly KeptSession[];
-  cursor?: string | null;
-  /** How many more the agent's page had: too many for a list. */
-  left_out?: number;
-  model?: string;
-  deleted?: string;
-  error?: string;
-}
-
-/** What an @-name that is being written can become; `rid` says for which question. */
-export interface Offered {
-  t: "offered";
-  view: string;
-  rid: string;
-  fragment: string;
-  offered: readonly { text: string; about: string }[];
-}
-
-export type Host = "jupyterlab" | "notebook" | "other";
-
-/** An image that the user adds to a prompt; `data` is base64. */
-export interface Picture {
-  data: string;
-  mime_type: string;
-}
-
-/** A prompt that is being written. */
-export interface Draft {
-  readonly text: string;
-  readonly images: readonly Picture[];
-}
-
-/** A hunk of a file of a turn; all of a file, of a turn; without a turn, of the session. */
-export interface OfChanges {
-  /** The turn's id, or its item's key. */
-  turn?: string;
-  file?: string;
-  hunk?: string;
-  /** Several files of the turn, as they were listed. */
-  files?: string[];
-}
-export type ElicitAction = "accept" | "decline" | "cancel";
-
-/** What becomes of changes. */
-export type OperationIntent = { t: "undo" | "redo" | "keep" } & OfChanges;
-
-/** What a user's hand can do; views emit these. */
-export type Intent =
-  | { t: "answer"; question: string; option: string }
-  | { t: "elicit"; elicitation: string; action: ElicitAction; values?: Fields }
-  | { t: "cancel"; turn: string }
-  | { t: "prompt"; text: string; images?: readonly Picture[] }
-  | { t: "edit"; turn: string; text: string }
-  | { t: "send_now"; turn: string }
-  | { t: "again"; turn: string }
-  | { t: "move"; turn: string; to: number }
-  | { t: "mode"; mode: string }
-  | { t: "config"; id: string; value: string | boolean }
-  | OperationIntent
-  | { t: "restart" }
-  | { t: "reopen"; new: boolean };
-
-/** What the picker asks for; the answer has the same `rid`. */
-export type Picking =
-  | { t: "sessions"; rid: string; cursor: string | null }
-  | { t: "open"; rid: string; how: "new" | "load" | "resume" | "fork"; id?: string }
-  | { t: "delete"; rid: string; id: string };
-
-/** The header shows what becomes of these. No method: stop the one that is under way. */
-export type SigningIn =
-  { t: "sign_in"; method: string | null } | { t: "signed_in" } | { t: "sign_out" };
-
-/** Asks what an @-name can become; nothing waits for the answer. The link adds which page asks. */
-export interface Complete {
-  t: "complete";
-  rid: string;
-  fragment: string;
-  view?: string;
-}
-
-/** Something was missed after `have`. The link adds which page says so. */
-export interface Resync {
-  t: "resync";
-  have: number;
-  view?: string;
-}
+export type DocOperation =
+  | DeleteOperation
+  | InsertOperation
+  | MoveOperation
+  | ReplaceOperation
+  | MetadataOperation;
 
 export type ToKernel =
-  | Intent
-  | { t: "hello"; view: string; document: boolean; host: Host; live: boolean; path: string | null }
-  | DocAnswer
-  | Complete
-  | Picking
-  | SigningIn
-  | Resync
-  | { t: "ack"; seq: number; view: string }
-  | { t: "bye"; view: string };
+  | HelloIntent
+  | ByeIntent
+  | ResyncIntent
+  | AckIntent
+  | AnswerIntent
+  | ElicitIntent
+  | CancelIntent
+  | DocIntent
+  | PromptIntent
+  | AgainIntent
+  | CompleteIntent
+  | EditIntent
+  | SendNowIntent
+  | MoveIntent
+  | ModeIntent
+  | ConfigIntent
+  | ToolsIntent
+  | RestartIntent
+  | ReopenIntent
+  | UndoIntent
+  | RedoIntent
+  | KeepIntent
+  | SignInIntent
+  | SignedInIntent
+  | SignOutIntent
+  | SessionsIntent
+  | OpenIntent
+  | DeleteIntent;
 
-// ---- the open document
+export type OperationIntent = UndoIntent | RedoIntent | KeepIntent;
 
-/** One change of it: see core/ipynb/compare.py. */
-export type DocOperation =
-  | { op: "delete"; id: string; based_on: string }
-  | {
-      op: "insert";
-      id: string;
-      after: string | null;
-      cell_type: string;
-      source: string;
-      metadata: Fields;
-      attachments: Fields;
-      outputs?: readonly Json[];
-      execution_count?: number | null;
-    }
-  | { op: "move"; id: string; after: string | null; based_on: string }
-  | {
-      op: "replace";
-      id: string;
-      based_on: string;
-      cell_type: string;
-      source: string;
-      clear_outputs: boolean;
-      attachments: Fields;
-      outputs?: readonly Json[];
-      execution_count?: number | null;
-    }
-  | { op: "metadata"; id: string | null; values: Fields; removed: readonly string[] };
+export type Picking = SessionsIntent | OpenIntent | DeleteIntent;
 
-/** What the kernel asks of the document, of one page; `until` is by that page's clock. */
-export type DocRequest = {
-  t: "doc";
-  view: string;
-  rid: string;
-  until: number | null;
-} & (
-  | { op: "ping" | "describe" | "locate" | "save" | "refresh" }
-  /** `holds`: the hash of a file whose changes these are; the page counts it as known from then on. */
-  | { op: "apply"; operations: readonly DocOperation[]; holds?: string | null }
-);
-
-/** A part of the answer, which is JSON: {result} or {error: {code, message}}. */
-export interface DocAnswer {
-  t: "doc";
-  view: string;
-  rid: string;
-  text: string;
-  part: number;
-  of: number;
-  now: number;
-}
-
-/** What stays in the browser. */
-export type LocalIntent =
-  { t: "fold"; key: string; open: boolean } | { t: "draft"; draft: Draft } | { t: "dismiss" };
-
-export type Emit = (intent: Intent | LocalIntent | Complete | Picking | SigningIn) => void;
-
-/** For the end of a switch over a tagged union: the compiler proves that it is not reached. */
-export function never(value: never): never {
-  throw new Error(`not expected: ${JSON.stringify(value)}`);
-}
+export type SigningIn = SignInIntent | SignedInIntent | SignOutIntent;

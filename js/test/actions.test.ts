@@ -38,13 +38,13 @@ test("a call of an MCP server's tool names both, and says if only its title does
   expect(action(sure.el)).toContain("search/query");
   expect(action(sure.el)).not.toContain("title");
   document.body.replaceChildren();
-  expect(action(asks([named, other]).el)).toContain("only words");
+  expect(action(asks([named, other]).el)).toContain("proves nothing");
 });
 
 test.each([
   ["spaces", `ls${" ".repeat(2100)}; rm -rf /`, "‹2,100 spaces›"],
   ["empty lines", `ls${"\n".repeat(231)}rm -rf /`, "‹230 empty lines›"],
-])("a tail behind many %s is in sight", (_, line, marker) => {
+])("the end of a text with many %s is visible", (_, line, marker) => {
   const { find } = asks([{ type: "command", line, cwd: "/w" }]);
   const text = find(".acp-exact-command")?.textContent ?? "";
   expect(text).toContain(marker);
@@ -66,7 +66,7 @@ test("no line and no number of lines is cut", async () => {
   expect(find("[data-acp-action=command] .acp-exact")?.textContent).toContain("xEND");
 });
 
-test("nor of what would be written", async () => {
+test("no line of what would be written is cut either", async () => {
   const text = Array.from({ length: 900 }, (_, at) => `${at} ${"y".repeat(3000)}!`).join("\n");
   const { el, find } = asks([{ type: "write", path: "a.txt", new_text: text }]);
   await soon(() => expect(el.querySelectorAll(".acp-row").length).toBe(900));
@@ -76,7 +76,7 @@ test("nor of what would be written", async () => {
   );
 });
 
-test("equal lines that are left out of a change can be read", async () => {
+test("omitted equal lines of a change can be shown", async () => {
   const before = Array.from({ length: 50 }, (_, at) => `same ${at}`).join("\n");
   const { el, find } = asks([
     { type: "write", path: "a.txt", old_text: before, new_text: `${before}\nnew` },
@@ -87,24 +87,24 @@ test("equal lines that are left out of a change can be read", async () => {
   expect(el.textContent).toContain("same 3\n");
 });
 
-test("empty lines in a change are counted, and what follows them is in sight", () => {
+test("empty lines in a change are counted, and what follows them is visible", () => {
   const { el } = asks([{ type: "write", path: "a", new_text: `a\n${"\n".repeat(300)}b\n` }]);
   expect(el.querySelectorAll(".acp-row").length).toBe(3);
   expect(el.querySelector(".acp-marker")?.textContent).toBe("‹300 empty lines›");
 });
 
-test("a link shows where it leads", () => {
+test("a link shows its target", () => {
   const { el } = asks([
     { type: "write", path: "notes.txt", target: ".git/config", old_text: "a\n", new_text: "b\n" },
   ]);
   expect(el.querySelector(".acp-action-head")?.textContent).toContain(
-    "Writenotes.txt→ which really is .git/config",
+    "Writenotes.txt→ which is really .git/config",
   );
 });
 
 test.each<[Action, string]>([
   [{ type: "read", path: "/etc/passwd" }, "Read/etc/passwd"],
-  [{ type: "delete", path: "a", target: "b" }, "Deletea→ which really is b"],
+  [{ type: "delete", path: "a", target: "b" }, "Deletea→ which is really b"],
   [{ type: "move", path: "a" }, "Movea"],
   [{ type: "fetch", url: "https://a.example/\u202e" }, "Fetchhttps://a.example/‹U+202E›"],
   [{ type: "details", input: '{"a": 1}' }, 'The agent also says:{"a": 1}\n'],
@@ -113,21 +113,21 @@ test.each<[Action, string]>([
   expect(action(asks([it]).el)).toBe(text);
 });
 
-test("what describes no action says that an allow covers nothing of ours", () => {
+test("a call without an action says that allowing it covers nothing", () => {
   expect(action(asks([{ type: "other", kind: "switch_mode", input: "{}" }]).el)).toMatch(
-    /^Switch mode{}\nNo file and no command is described here/,
+    /^Switch mode{}\nThis request names no file and no command/,
   );
 });
 
-test("a file without its content says that nothing of it is covered", () => {
+test("a file without its content says that nothing is covered", () => {
   expect(action(asks([{ type: "edit", path: "a.py" }]).el)).toMatch(
-    /^Edita.pyThe content is not shown, so an allow does not cover it/,
+    /^Edita.pyThe content is not shown, so allowing this does not cover it/,
   );
 });
 
 test("a question that describes nothing says so", () => {
   const none = (fields: object) => shown([turn(), question(fields)]).find(".acp-actions-none");
-  expect(none({ actions: [] })?.textContent).toMatch(/^No file and no command is described here/);
+  expect(none({ actions: [] })?.textContent).toMatch(/^This request names no file and no command/);
   expect(none({ answers: [] })).not.toBeNull();
   expect(none({})).toBeNull(); // an older kernel's
 });
@@ -155,7 +155,7 @@ test("changed metadata of a notebook is a table", () => {
   expect(el.querySelector(".acp-diff-rows")).toBeNull();
 });
 
-test("what the question shows is not drawn a second time in its call", () => {
+test("what the question shows is not drawn again in its call", () => {
   const diff = { type: "diff", path: "a.py", old_text: "a\n", new_text: "b\n" } as const;
   const call = { command: "make", content: [diff, { ...diff, path: "other.py" }] };
   const write: Action = { ...diff, type: "write" };
@@ -172,11 +172,11 @@ test("what the question shows is not drawn a second time in its call", () => {
   expect(diffs().length).toBe(2);
   expect(el.querySelector(".acp-command")?.textContent).toBe("make");
   expect(el.querySelector(".acp-covered .acp-action")?.textContent).toBe(
-    "Writea.py→ which really is b.py",
+    "Writea.py→ which is really b.py",
   );
 });
 
-test("a tool's input is not read for a command", () => {
+test("no command is derived from a tool's input", () => {
   const { el } = shown([turn(), tool({ kind: "execute", raw_input: { command: "ls" } })]);
   expect(el.querySelector(".acp-command")).toBeNull();
 });

@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, it, test } from "vitest";
 import type { AlsoChanged, ChangesItem, FileChange, Hunk, Item } from "../src/types";
-import { operationsOf, operationsOfAll, standing, sumOf, whoOf } from "../src/view/change_words";
+import { operationsOf, operationsOfAll, summaryOf, sumOf, whoOf } from "../src/view/change_summary";
 import { cellOf } from "../src/view/changed_file";
 import { FIRST_FILES } from "../src/view/changes";
-import { hunkRows } from "../src/view/rows";
+import { hunkRows } from "../src/view/diff_rows";
 import { soon, turn } from "./helpers";
 import { press, settled, shown, wired } from "./mounted";
 
@@ -49,7 +49,7 @@ function drawn(files: FileChange[], more: Partial<ChangesItem> = {}, first = ove
 }
 
 describe("the card of a turn", () => {
-  it("stands at the turn's end and says it all in a line", () => {
+  it("is at the turn's end and sums it up in one line", () => {
     const { find, el, operations } = drawn([file("a"), file("b", { added: 11, removed: 3 })]);
     const head = find(".acp-changes-head");
     expect(head?.textContent).toContain("2 files changed+12 −minus 4");
@@ -61,7 +61,7 @@ describe("the card of a turn", () => {
     expect(el.querySelector("[data-acp-hunk]")).toBeNull();
   });
 
-  it("only counts while the turn runs", () => {
+  it("shows only the sum while the turn runs", () => {
     const { find, patch } = drawn([file("a")], {}, turn());
     expect(find(".acp-changes-head")?.textContent).toContain("1 file changed+1");
     expect(find("[data-acp-operation]")).toBeNull();
@@ -99,7 +99,7 @@ describe("the card of a turn", () => {
     expect(operations("[data-acp-hunk=h2]")).toEqual(["Redo"]);
   });
 
-  it("names the cells of a notebook; those that were moved go back together", () => {
+  it("names the cells of a notebook; moved cells go back together", () => {
     const cell = (id: string, title: string) => hunk(id, { title });
     const hunks = [cell("h1", "cell 1, code: modified"), cell("h2", "cell 4, code: added")];
     const { find, operations } = drawn([file("n", { path: "/w/n.ipynb", notebook: true, hunks })]);
@@ -119,7 +119,7 @@ describe("the card of a turn", () => {
   });
 });
 
-describe("what is asked for", () => {
+describe("a request", () => {
   it("names the turn, the file and the hunk", () => {
     const { find, emit } = drawn([file("a"), file("b")]);
     find("[data-acp-file=a] .acp-expand")?.click();
@@ -135,7 +135,7 @@ describe("what is asked for", () => {
     ]);
   });
 
-  it("shows as sent, is not sent twice, and is over when the kernel says so", async () => {
+  it("shows as sent, is not sent twice, and ends when the kernel says so", async () => {
     const made = drawn([file("a"), file("b")]);
     const undo = made.operation("[data-acp-file=a] [data-acp-operation=undo]");
     undo?.focus();
@@ -158,7 +158,7 @@ describe("what is asked for", () => {
     expect(made.emit).toHaveBeenLastCalledWith({ t: "redo", turn: "k1", file: "a" });
   });
 
-  it("says how far the kernel is, and not that it is busy elsewhere", async () => {
+  it(`shows the kernel's progress instead of "busy"`, async () => {
     const made = drawn([file("a"), file("b")]);
     made.operation(".acp-changes-head [data-acp-operation=undo]")?.click();
     const intent = { t: "undo", turn: "k1", file: null, hunk: null } as never;
@@ -194,7 +194,9 @@ describe("what is asked for", () => {
     made.clock.pass(2000);
     made.frames.draw();
     await settled();
-    expect(made.find(".acp-changes")?.textContent).toContain("Kernel busy: your undo is delivered");
+    expect(made.find(".acp-changes")?.textContent).toContain(
+      "Kernel busy: your undo will be delivered",
+    );
     made.store.receive({ t: "refused", what: "a turn is running" });
     made.frames.draw();
     await settled();
@@ -203,7 +205,7 @@ describe("what is asked for", () => {
     );
   });
 
-  it("is given up at last, if no answer ever comes", async () => {
+  it("is given up if no answer ever comes", async () => {
     const made = drawn([file("a")]);
     made.operation("[data-acp-operation=undo]")?.click();
     made.clock.pass(60_000);
@@ -215,9 +217,9 @@ describe("what is asked for", () => {
   });
 
   test.each([
-    ["gone", "The kernel of this session is gone"],
-    ["offline", "There is no connection to the kernel"],
-  ] as const)("cannot be had with a link that is %s", async (link, why) => {
+    ["gone", "This session's kernel is gone"],
+    ["offline", "Not connected to the kernel"],
+  ] as const)("is disabled with a connection that is %s", async (link, why) => {
     const { operation, store, frames, emit } = drawn([file("a")]);
     store.setLink(link);
     frames.draw();
@@ -228,7 +230,7 @@ describe("what is asked for", () => {
     expect(emit).not.toHaveBeenCalled();
   });
 
-  it("waits for a turn that runs, but can be kept meanwhile", () => {
+  it("waits for a running turn, but can be kept", () => {
     const second = turn({ key: "k20", turn: "k20", id: "t2", number: 2 });
     const made = shown([over(), changes([file("a")]), second], "t1");
     expect(made.find("[data-acp-operation=undo]")?.title).toContain(
@@ -240,7 +242,7 @@ describe("what is asked for", () => {
   });
 });
 
-describe("how a file stands", () => {
+describe("the state of a file", () => {
   test.each([
     ["applied", {}, ["keep", "undo"]],
     ["kept", {}, ["undo"]],
@@ -258,12 +260,12 @@ describe("how a file stands", () => {
 
   it("of several, in a few words", () => {
     const of = (...states: string[]) => states.map((state, at) => file(`${at}`, { state }));
-    expect(standing(of("applied", "applied"))).toBe("");
-    expect(standing(of("undone", "undone"))).toBe("all undone");
-    expect(standing(of("kept", "conflict", "undone", "undone"))).toBe(
+    expect(summaryOf(of("applied", "applied"))).toBe("");
+    expect(summaryOf(of("undone", "undone"))).toBe("all undone");
+    expect(summaryOf(of("kept", "conflict", "undone", "undone"))).toBe(
       "1 in conflict, 2 undone, 1 kept",
     );
-    expect(standing([file("a"), file("b", { undoable: false })])).toBe("1 not undoable");
+    expect(summaryOf([file("a"), file("b", { undoable: false })])).toBe("1 not undoable");
     expect(operationsOfAll(of("undone", "undone"))).toEqual(["redo"]);
     expect(operationsOfAll(of("undone", "applied"))).toEqual(["keep", "undo"]);
     expect(sumOf([file("a"), file("a"), file("b")])).toEqual({ files: 2, added: 3, removed: 3 });
@@ -279,9 +281,9 @@ describe("how a file stands", () => {
   });
 
   it("a conflict says why, and what to do", () => {
-    const { find } = drawn([file("a", { state: "conflict", why: "it was changed since" })]);
+    const { find } = drawn([file("a", { state: "conflict", why: "it has changed since then" })]);
     expect(find(".acp-changed-why")?.textContent).toContain(
-      "It was changed since. Look at the file",
+      "It has changed since then. Look at the file",
     );
     expect(find(".acp-badge[data-status=conflict]")?.textContent).toBe("conflict");
   });
@@ -296,13 +298,13 @@ describe("how a file stands", () => {
     expect(find<HTMLButtonElement>(".acp-expand")?.disabled).toBe(true);
   });
 
-  it("a file that was moved has both names", () => {
+  it("a moved file shows both names", () => {
     const { find } = drawn([file("a", { action: "moved", moved_from: "/w/b.py" })]);
     expect(find(".acp-changed-path")?.textContent).toBe("b.py → a.py");
   });
 });
 
-test("500 files: the first at once, all when asked for, a part in each frame", async () => {
+test("500 files: the first at once, all on demand, some in each frame", async () => {
   const files = Array.from({ length: 500 }, (_, at) => file(`f${at}`));
   const { el, find } = drawn(files);
   expect(find(".acp-changes-head")?.textContent).toContain("500 files changed");
@@ -339,7 +341,7 @@ describe("the whole session", () => {
     expect(emit).toHaveBeenCalledWith({ t: "keep" });
   });
 
-  it("is undone only when that is confirmed", async () => {
+  it("is undone only after a confirmation", async () => {
     const { bar, emit } = session();
     const undo = () => bar()?.querySelector<HTMLElement>("[data-acp-operation=undo]");
     undo()?.click();
@@ -357,13 +359,13 @@ describe("the whole session", () => {
     expect(bar()?.textContent).not.toContain("Undo everything");
   });
 
-  it("says nothing when there is nothing to say", () => {
+  it("shows nothing without changes", () => {
     expect(session([over()]).bar()).toBeNull();
     const kept = changes([file("a", { state: "kept" })]);
     expect(session([over(), kept]).bar()).toBeNull();
   });
 
-  it("offers to do it again when all is undone", () => {
+  it("offers to redo when everything is undone", () => {
     const { bar } = session([over(), changes([file("a", { state: "undone" })])]);
     const [redo, ...rest] = bar()?.querySelectorAll("[data-acp-operation]") ?? [];
     expect(redo?.textContent).toBe("Redo all");
@@ -383,7 +385,7 @@ describe("what also changed during the turn", () => {
   });
   const also = (...groups: AlsoChanged[]) => drawn([file("a"), file("b")], { also: groups });
 
-  it("stands below the agent's own, folded, with the command that ran then", () => {
+  it("is below the agent's own changes, folded, with the command", () => {
     const { find, el, operations } = also(black(), { files: [during("z", { via: "unknown" })] });
     expect(find(".acp-changes-head")?.textContent).toContain("2 files changed");
     expect(operations(".acp-changes-head")).toEqual(["Keep all", "Undo all"]);
@@ -395,7 +397,7 @@ describe("what also changed during the turn", () => {
     expect(whoOf(during("x"))).toBe("");
   });
 
-  it("is undone by a click that lists the files, some of which can be taken out", async () => {
+  it("is undone by a click that lists the files, which can be unchecked", async () => {
     const { find, el, emit } = also(black());
     const undo = () =>
       find("[data-acp-also=k5] .acp-also-head > .acp-operations [data-acp-operation=undo]");
@@ -423,7 +425,7 @@ describe("what also changed during the turn", () => {
     expect(find(".acp-also-choice")).toBeNull();
   });
 
-  it("is done again, and says how it stands", () => {
+  it("is redone, and shows its state", () => {
     const { find, emit } = also(black([during("x", { state: "undone" })]));
     const group = find("[data-acp-also=k5]");
     expect(group?.textContent).toContain("undone");
@@ -433,7 +435,7 @@ describe("what also changed during the turn", () => {
     expect(emit).toHaveBeenLastCalledWith({ t: "redo", turn: "k1", files: ["x"] });
   });
 
-  it("has no bulk action where nothing says what changed it", () => {
+  it("has no bulk action if nobody knows what changed it", () => {
     const { find, el } = also({ files: [during("z", { via: "unknown" }), during("w")] });
     expect(
       el.querySelectorAll("[data-acp-also] > .acp-also-head > .acp-operations button").length,
@@ -442,7 +444,7 @@ describe("what also changed during the turn", () => {
     expect(find("[data-acp-file=z] [data-acp-operation=undo]")).not.toBeNull();
   });
 
-  it("is not what the session undoes", () => {
+  it("is not undone with the session", () => {
     const other = { ...changes([], { also: [black()] }), key: "k8" };
     const made = shown([over(), other], null);
     expect(made.find("[data-acp-session-changes]")).toBeNull();
@@ -466,12 +468,12 @@ describe("the rows of a hunk", () => {
     ]);
   });
 
-  it("mark what differs in lines that go together", () => {
+  it("mark what differs in matching lines", () => {
     const [, gone] = hunkRows({ old_start: 1, new_start: 1, lines: [" x", "-a = 1", "+a = 2"] });
     expect(gone && "pieces" in gone && gone.pieces.at(-1)).toEqual({ text: "1", marked: true });
   });
 
-  it("say where there is no newline", () => {
+  it("say if there is no newline", () => {
     const lines = ["-a", "\\ No newline at end of file", "+a"];
     expect(hunkRows({ old_start: 1, new_start: 1, lines }).map(({ kind }) => kind)).toEqual([
       "gone",

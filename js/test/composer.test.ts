@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from "vitest";
-import type { Command, Complete } from "../src/types";
+import type { Command, CompleteIntent } from "../src/types";
 import { matching } from "../src/view/completion";
 import { atEdge, History } from "../src/view/history";
 import { mentionAt, mentioned } from "../src/view/mentions";
@@ -40,7 +40,7 @@ test("only the session's panel has a field", () => {
   expect(shown([turn()], "t1").find("[data-acp-composer]")).toBeNull();
 });
 
-test("Enter sends and empties the field; Shift+Enter does not; nothing is not sent", async () => {
+test("Enter sends and clears the field; Shift+Enter does not; an empty prompt is not sent", async () => {
   const { field, write, key, sent } = composer();
   await key("Enter");
   await write("  \n");
@@ -63,7 +63,7 @@ test("the button sends, too", async () => {
   expect(sent()).toEqual([{ t: "prompt", text: "Go" }]);
 });
 
-test("Up and Down bring earlier prompts, and what was being written", async () => {
+test("Up and Down bring back earlier prompts and the draft", async () => {
   const second = turn({ key: "k2", turn: "k2", id: "t2", number: 2, status: "done" });
   const first = turn({ status: "done", prompt: [{ type: "text", text: "First" }] });
   const { field, write, key } = composer([first, second]);
@@ -88,7 +88,7 @@ test("a caret within the text moves in it first", () => {
   expect(new History().move(1, ["a"], "")).toBeNull();
 });
 
-test("commands that fit: those that begin so first", () => {
+test("matching commands, those with a matching start first", () => {
   const names = (text: string, caret = text.length) =>
     matching(text, caret, COMMANDS).map(({ name }) => name.slice(1));
   expect(names("/")).toEqual(["tour", "stream", "restore"]);
@@ -98,7 +98,7 @@ test("commands that fit: those that begin so first", () => {
   expect(names("/tour", 2)).toEqual([]);
 });
 
-test("a command is chosen by keyboard, and sent when it is written out", async () => {
+test("a command is chosen by keyboard, and sent when it is complete", async () => {
   const { el, field, find, write, key, sent } = composer();
   await write("/st");
   const options = [...el.querySelectorAll("[role=option]")];
@@ -114,7 +114,7 @@ test("a command is chosen by keyboard, and sent when it is written out", async (
   expect(sent()).toEqual([{ t: "prompt", text: "/tour" }]);
 });
 
-test("Escape closes the list, and only that; the mouse takes a command", async () => {
+test("Escape closes only the list; the mouse chooses a command", async () => {
   const { el, field, find, write, key } = composer();
   await write("/t");
   expect(find("[role=listbox]")?.style.maxHeight).toMatch(/^\d+px$/);
@@ -147,7 +147,7 @@ test("a draft outlives its view", async () => {
   expect(el.querySelector("textarea")?.value).toBe("half a");
 });
 
-test("without its kernel, or when it is closed, nothing can be written", () => {
+test("without its kernel, or when the session is closed, nothing can be written", () => {
   const { store, frames, field } = composer();
   store.setLink("gone");
   frames.draw();
@@ -160,7 +160,7 @@ test("without its kernel, or when it is closed, nothing can be written", () => {
 const png = (size = 2, name = "a.png") =>
   new File([new Uint8Array(size).fill(65)], name, { type: "image/png" });
 
-test("an image is pasted, seen, taken away, and sent", async () => {
+test("an image is pasted, shown, removed, and sent", async () => {
   const { el, field, find, key, sent } = composer();
   const paste = async (count: number) => {
     const event = new Event("paste", { bubbles: true, cancelable: true });
@@ -179,7 +179,7 @@ test("an image is pasted, seen, taken away, and sent", async () => {
   expect(find(".acp-thumbs")).toBeNull();
 });
 
-test("what is no image, too large or too much is refused with a reason", async () => {
+test("files that are not images, too large or too many are refused with a reason", async () => {
   const svg = new File(["<svg/>"], "x.svg", { type: "image/svg+xml" });
   const large = png(Math.ceil((MOST_CHARS * 3) / 4) + 10, "large.png");
   const { images, refused } = await withFiles([], [svg, large, png()]);
@@ -192,7 +192,7 @@ test("what is no image, too large or too much is refused with a reason", async (
 
 // ---- @-names
 
-test("an @-name is one where the kernel takes it for one", () => {
+test("an @-name is recognised as in the kernel", () => {
   const at = (text: string, caret = text.length) => mentionAt(text, caret);
   expect(at("@")).toBe("@");
   expect(at("see (@df.col")).toBe("@df.col");
@@ -208,7 +208,7 @@ test("an @-name is one where the kernel takes it for one", () => {
 
 function asking() {
   const made = composer();
-  const asked = () => made.sent().filter((it): it is Complete => it.t === "complete");
+  const asked = () => made.sent().filter((it): it is CompleteIntent => it.t === "complete");
   const answer = async (...names: string[]) => {
     const { rid, fragment } = asked().at(-1)!;
     const offered = names.map((text) => ({ text, about: "int" }));
@@ -227,7 +227,7 @@ async function afterEffects(): Promise<void> {
   for (let timer = 0; timer < 3; timer++) await new Promise((done) => setTimeout(done, 50));
 }
 
-test("an @-name is completed by what the kernel says, by keyboard", async () => {
+test("an @-name is completed by the kernel, by keyboard", async () => {
   const { field, write, key, asked, answer, names, sent } = asking();
   await write("look at @d");
   await afterEffects();
@@ -243,7 +243,7 @@ test("an @-name is completed by what the kernel says, by keyboard", async () => 
   expect(sent().at(-1)).toEqual({ t: "prompt", text: "look at @dog " });
 });
 
-test("one question at a time; what was written meanwhile is asked after its answer", async () => {
+test("one request at a time; text written in between is requested after the answer", async () => {
   const { write, asked, answer, names } = asking();
   for (const text of ["@", "@d", "@do"]) await write(text);
   await afterEffects();
@@ -254,7 +254,7 @@ test("one question at a time; what was written meanwhile is asked after its answ
   expect(asked().map(({ fragment }) => fragment)).toEqual(["@", "@do"]);
 });
 
-test("a folder is taken and looked into; Enter sends a name that is written out; Escape closes", async () => {
+test("a folder is completed and opened; Enter sends a complete name; Escape closes", async () => {
   const { field, write, key, asked, answer, names, sent } = asking();
   await write("@s");
   await afterEffects();
@@ -283,7 +283,7 @@ test("an answer for another field shows nothing here", async () => {
   expect(names()).toEqual([]);
 });
 
-test("a prompt that is refused comes back into the field it was written in, before what is there", async () => {
+test("a refused prompt comes back into its field, before the text there", async () => {
   const { field, find, write, key, store, frames } = composer();
   await write("why @nothing?");
   await key("Enter");

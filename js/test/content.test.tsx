@@ -29,7 +29,7 @@ function show(...blocks: Content[]): HTMLElement {
 
 const PIXEL = "iVBORw0KGgo=";
 
-test("a sound of a safe type has controls, and does not play by itself", () => {
+test("audio of a safe type has controls, and does not start automatically", () => {
   const audio = show({ type: "audio", data: "UklGRg==", mime_type: "audio/wav" }).querySelector(
     "audio",
   );
@@ -46,13 +46,13 @@ test.each([
   ["audio/wav", ""],
   ["audio/wav", "abc"],
   ['audio/wav" onerror="alert(1)', "UklGRg=="],
-])("a sound that is none is named: %s %s", (mime_type, data) => {
+])("audio that cannot be played is named: %s %s", (mime_type, data) => {
   const el = show({ type: "audio", data, mime_type });
   expect(el.querySelector("audio")).toBeNull();
   expect(el.textContent).toContain("audio");
 });
 
-test("an image is data, with a text instead; lines in the data do no harm", () => {
+test("an image is data with an alternative text; line breaks in the data do no harm", () => {
   const img = show({
     type: "image",
     data: `${PIXEL.slice(0, 4)}\n${PIXEL.slice(4)}`,
@@ -62,7 +62,7 @@ test("an image is data, with a text instead; lines in the data do no harm", () =
   expect(img?.getAttribute("alt")).toBe("Image from the agent");
 });
 
-test("an image is not looked at again while the text after it grows", () => {
+test("an image is not decoded again while the text after it grows", () => {
   const image: Content = { type: "image", data: PIXEL, mime_type: "image/png" };
   const img = show(image, { type: "text", text: "a" }).querySelector("img");
   const changes = new MutationObserver(() => undefined);
@@ -83,7 +83,7 @@ const LINK: Content = {
   size: 12_345,
 };
 
-test("a link to the web is one, and says what it leads to", () => {
+test("a web link is a link, and shows its address", () => {
   const a = show(LINK).querySelector("a");
   expect(a?.getAttribute("href")).toBe("https://example.org/a?b#c");
   expect(a?.getAttribute("rel")).toBe("noopener noreferrer");
@@ -101,7 +101,7 @@ test.each([
   "https://a\u202eb",
   'https://a"onclick=x',
   "",
-])("no link: %s", (uri) => {
+])("not a link: %s", (uri) => {
   const el = show({ ...LINK, uri, title: "" } as Content);
   expect(el.querySelector("a")).toBeNull();
   expect(el.textContent).toContain("a.html");
@@ -123,7 +123,7 @@ test("the path of a file", () => {
   expect(filePath("https://a/file:///b")).toBeNull();
 });
 
-test("a resource that came along is folded code, coloured by its type or its name", () => {
+test("an embedded resource is folded code, highlighted by its type or name", () => {
   const el = show({ type: "resource", uri: "file:///w/a.py", text: "import x\u202e\n" });
   const details = el.querySelector("details");
   expect(details?.open).toBe(false);
@@ -143,13 +143,13 @@ test("a long resource is drawn when it is opened", async () => {
   expect(details?.querySelector("code")?.textContent?.length).toBe(50_000);
 });
 
-test("data that came along is named, with its size; nothing of it is shown", () => {
+test("embedded data is named with its size, and not shown", () => {
   const el = show({ type: "resource", uri: "x.bin", blob: "AAAA", mime_type: "application/zip" });
   expect(el.textContent).toBe("Resource x.bin application/zip, 3 B");
   expect(show({ type: "resource", uri: "" }).textContent).toBe("Resource  0 B");
 });
 
-test("how much data it is", () => {
+test("the size of data", () => {
   expect(dataNote("a/b", "AAA=")).toBe("a/b, 2 B");
   expect(dataNote(undefined, "")).toBe("0 B");
   expect(dataNote("", "A".repeat(4_000_000))).toBe("3.0 MB");
@@ -163,7 +163,7 @@ test("the language of a resource", () => {
   expect(languageFor("a.<b>", "<script>")).toBe("");
 });
 
-test("a message is complete when something came after it, or the turn is over", () => {
+test("a message is complete when something follows it, or the turn is over", () => {
   const open = "```python\nimport x\n";
   const made = shown([turn(), message("k2", open)]);
   const coloured = () => made.el.querySelectorAll(".acp-hl-keyword").length;
@@ -174,7 +174,7 @@ test("a message is complete when something came after it, or the turn is over", 
   expect(coloured()).toBe(2);
 });
 
-test("a message that is added to afterwards waits for a pause", async () => {
+test("a message that grows afterwards waits for a pause", async () => {
   vi.useFakeTimers();
   const made = shown([turn(), message("k2", "a"), message("k3", "b")]);
   made.patch(["append", "k2", ["content", 0, "text"], "\n\n```python\nimport x\n"]);
@@ -184,7 +184,7 @@ test("a message that is added to afterwards waits for a pause", async () => {
   expect(made.find(".acp-hl-keyword")?.textContent).toBe("import");
 });
 
-test("what is for the model only is folded away, and the answer stays one text", () => {
+test("content for the model only is folded, and the answer stays one text", () => {
   const hidden = { audience: ["assistant"] };
   const { find, el } = shown([
     turn(),

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { beforeEach, expect, test, vi } from "vitest";
 import { attach, hostOf, NOTE, registerWidget, watchKernel, WIDGET_VIEW } from "../src/document";
 import type { Bundle, Json } from "../src/types";
@@ -79,7 +80,7 @@ beforeEach(() => {
   Reflect.deleteProperty(globalThis, Symbol.for("acp_notebook.widgets"));
 });
 
-test("the file holds the static form and a note; the page's own output is untouched", () => {
+test("the file contains the static output and a note; the page's output is untouched", () => {
   const { manager, model, outputs } = notebook(widget("m1"), widget("foreign"));
   attach(manager, "s1", give("turn"));
   registerWidget("m1", "s1", "t1");
@@ -91,7 +92,7 @@ test("the file holds the static form and a note; the page's own output is untouc
   expect(model.dirty).toBe(false);
 });
 
-test("the session's own widget is known before it was ever drawn", () => {
+test("the session's widget is known before it is drawn", () => {
   const { manager, model } = notebook(widget("s1"));
   attach(manager, "s1", (turn) => ({ "text/plain": String(turn) }));
   expect(saved(model)[0]?.data).toEqual({ "text/plain": "null" });
@@ -119,10 +120,10 @@ test("an output is never left empty, and a save never fails", () => {
   });
   registerWidget("m1", "s1", "t1");
   registerWidget("m2", "s1", "t2");
-  for (const { data } of saved(model)) expect(data["text/plain"]).toMatch(/A turn of an agent/);
+  for (const { data } of saved(model)) expect(data["text/plain"]).toMatch(/An agent's turn/);
 });
 
-test("what the file had before is offered, but not anywidget's own text", () => {
+test("the file's earlier output is offered, but not anywidget's text", () => {
   const note = { [NOTE]: { model_id: "m2", session: "s1", turn: "t2" } };
   const { manager, model } = notebook(widget("m1"), widget("m2", note));
   const seen: Bundle[] = [];
@@ -133,7 +134,7 @@ test("what the file had before is offered, but not anywidget's own text", () => 
   expect(seen).toEqual([{}, { "text/plain": "Turn()" }]);
 });
 
-test("a document changes at once at a turn's end, and every five seconds before it", () => {
+test("a document is marked as changed at a turn's end, and every five seconds before", () => {
   vi.useFakeTimers();
   const { manager, model } = notebook(widget("m1"));
   const page = attach(manager, "s1", give("x"));
@@ -167,7 +168,19 @@ test("after a reload the widget is put back where it was, once, and the document
   expect(saved(model)[0]).toEqual(stored("m1"));
 });
 
-test("the widgets are put back only when the kernel's models are there again", async () => {
+test("a notebook saved by an earlier version finds its live panel and turns", async () => {
+  const file = "../tests/data/saved_by_fcba11b/live_panel.ipynb";
+  const { cells } = JSON.parse(readFileSync(file, "utf8")) as { cells: { outputs: Output[] }[] };
+  const shown = cells.flatMap((cell) => cell.outputs).filter((output) => "data" in output);
+  const notes = shown.map((it) => it.metadata[NOTE] as { model_id: string; session: string });
+  const { manager, outputs } = notebook(...shown);
+  attach(manager, notes[0]?.session ?? "", (_, present) => present);
+  await soon(() => expect(outputs.sets).toBe(7));
+  const views = outputs.list.map((it) => (it.data[WIDGET_VIEW] as { model_id: string }).model_id);
+  expect(views).toEqual(notes.map((it) => it.model_id));
+});
+
+test("the widgets are put back only when the kernel's models are restored", async () => {
   const { manager, outputs } = notebook(stored("m1"));
   manager.restoredStatus = false;
   attach(manager, "s1", give("x"));
@@ -219,7 +232,7 @@ test("a kernel that restarts or dies is gone; a lost connection may come back", 
   expect(sessionContext.statusChanged.slots.size).toBe(0);
 });
 
-test("a restart from elsewhere shows in the signature of what the kernel says", () => {
+test("a restart by another client is noticed by the kernel's session id", () => {
   const { manager, sessionContext } = notebook();
   const watcher = { gone: vi.fn(), lost: vi.fn(), back: vi.fn() };
   watchKernel(manager, watcher, new AbortController().signal);

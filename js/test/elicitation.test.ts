@@ -1,8 +1,8 @@
 import { beforeEach, expect, test, vi } from "vitest";
 import type { ElicitationItem, FormField, Item } from "../src/types";
 import { draftsOf, filled } from "../src/view/form";
-import { CLICK_MS } from "../src/view/guard";
-import { reason } from "../src/view/words";
+import { CLICK_MS } from "../src/view/input_guard";
+import { reason } from "../src/view/display_text";
 import { turn } from "./helpers";
 import { press, settled, shown, wired } from "./mounted";
 
@@ -15,7 +15,14 @@ beforeEach(() => {
   vi.spyOn(performance, "now").mockImplementation(() => now);
 });
 
-const FIELDS: FormField[] = [
+const field = (it: Partial<FormField> & Pick<FormField, "name" | "type">): FormField => ({
+  required: false,
+  choices: [],
+  secret: false,
+  ...it,
+});
+
+const FIELDS = [
   { name: "name", type: "string", title: "Name", required: true, least: 3, most: 5 },
   { name: "runs", type: "integer", title: "Runs", least: 1, most: 9, default: 4 },
   { name: "rate", type: "number" },
@@ -39,7 +46,7 @@ const FIELDS: FormField[] = [
     default: ["y"],
   },
   { name: "loud", type: "boolean", title: "Loud" },
-];
+].map(field);
 
 function form(fields: Partial<ElicitationItem> = {}): Item {
   return {
@@ -102,17 +109,17 @@ test("a form is filled in and sent once", async () => {
   expect(find(".acp-elicitation")?.textContent).toContain("Sending…");
 });
 
-test("what is wrong is said beside its field, which gets the keyboard; writing takes it away", async () => {
+test("an error is shown at its field, which gets the focus; typing removes it", async () => {
   const { write, submit, sent, wrong, input } = asked();
   await write("runs", "1.5");
   await write("rate", "fast");
   await submit();
   expect(sent()).toEqual([]);
   expect([wrong("name"), wrong("runs"), wrong("rate"), wrong("model"), wrong("tags")]).toEqual([
-    "this is needed",
+    "this field is required",
     "it must be a whole number",
     "it must be a number",
-    "this is needed",
+    "this field is required",
     undefined,
   ]);
   expect(document.activeElement).toBe(input("name"));
@@ -123,7 +130,7 @@ test("what is wrong is said beside its field, which gets the keyboard; writing t
   expect(wrong("name")).toBe("at least 3 characters");
 });
 
-test("what the kernel finds wrong comes back to its field, and can be mended", async () => {
+test("the kernel's errors are shown at their fields, and can be corrected", async () => {
   const { write, input, click, submit, store, frames, wrong, sent } = asked();
   await write("name", "abc");
   await click(input("model", "input[type=radio]"));
@@ -139,7 +146,7 @@ test("what the kernel finds wrong comes back to its field, and can be mended", a
   expect(sent().length).toBe(2);
 });
 
-test("Enter in a field submits, Shift+Enter does not; keys stay away from the notebook", async () => {
+test("Enter in a field submits, Shift+Enter does not; keys do not reach the notebook", async () => {
   const { write, input, click, sent } = asked();
   await write("name", "abc");
   await click(input("model", "input[type=radio]"));
@@ -162,7 +169,7 @@ test.each([
   expect(sent()).toEqual([{ t: "elicit", elicitation: "k9", action }]);
 });
 
-test("a choice that is not needed can be taken back", async () => {
+test("an optional choice can be cleared", async () => {
   const field = { ...(FIELDS[3] as FormField), required: false };
   const { click, input, find, submit, sent } = asked({ fields: [field] });
   await click(input("model", "input[type=radio]"));
@@ -171,21 +178,21 @@ test("a choice that is not needed can be taken back", async () => {
   expect(sent()).toMatchObject([{ values: { model: null } }]);
 });
 
-test("many choices are a list that opens; a secret is not shown", async () => {
+test("many choices are a drop-down list; a secret is not shown", async () => {
   const choices = [..."abcdefgh"].map((it) => ({ value: it, name: it }));
   const { of } = asked({
     fields: [
       { name: "one", type: "select", choices },
       { name: "pin", type: "string", secret: true },
-    ],
+    ].map(field),
   });
   expect(of("one")?.querySelectorAll("option").length).toBe(9);
   expect(of("pin")?.querySelector("input")?.type).toBe("password");
 });
 
-test("a type that nobody knows is shown as it came, and is no input", () => {
+test("an unknown type is shown as received, without an input", () => {
   const { of, find } = asked({
-    fields: [{ name: "odd", type: "unknown", required: true, raw: { type: "hologram" } }],
+    fields: [field({ name: "odd", type: "unknown", required: true, raw: { type: "hologram" } })],
     problem: "this client cannot fill in “odd”, which is needed",
   });
   expect(of("odd")?.textContent).toContain('"type": "hologram"');
@@ -195,10 +202,10 @@ test("a type that nobody knows is shown as it came, and is no input", () => {
 });
 
 test("hostile names and titles stay text", async () => {
-  const fields: FormField[] = [
+  const fields = [
     { name: "__proto__", type: "string", title: "<img src=x onerror=alert(1)>" },
     { name: "constructor", type: "string", description: "<b>x</b>\u202e" },
-  ];
+  ].map(field);
   const { el, write, submit, sent, wrong } = asked({
     fields,
     title: "<b>t</b>",
@@ -218,8 +225,8 @@ test("hostile names and titles stay text", async () => {
   expect(JSON.stringify(intent.values)).toContain("polluted");
 });
 
-test("as many fields as the kernel lets through are drawn", () => {
-  const fields = Array.from({ length: 200 }, (_, at) => ({ name: `f${at}`, type: "string" }));
+test("all fields that the kernel sends are drawn", () => {
+  const fields = Array.from({ length: 200 }, (_, at) => field({ name: `f${at}`, type: "string" }));
   expect(asked({ fields }).el.querySelectorAll("textarea").length).toBe(200);
 });
 
@@ -227,7 +234,7 @@ test("as many fields as the kernel lets through are drawn", () => {
 
 const URL = "https://accounts.example.org@evil.example:8443/sign-in?next=https://good.example";
 
-test("an address is shown whole with its host set off, and opened by the user's click alone", async () => {
+test("an address is shown in full with its host emphasised, and opened only by a click", async () => {
   const { find, click, sent, el } = asked({
     mode: "url",
     url: URL,
@@ -260,10 +267,10 @@ test.each(["javascript:alert(1)", "file:///etc/passwd", "data:text/html,x"])(
   },
 );
 
-test("what became of an address", () => {
+test("the result of an address", () => {
   const settledItem = { mode: "url", url: URL, status: "accepted", by: "user", fields: [] };
   const { find, patch } = asked(settledItem);
-  expect(find(".acp-elicited")?.textContent).toContain("Opened by youwaiting until it is done");
+  expect(find(".acp-elicited")?.textContent).toContain("Opened by youwaiting for completion");
   patch(["set", "k9", ["completed"], true]);
   expect(find(".acp-badge")?.textContent).toBe("done");
   expect(find(".acp-elicited a")).toBeNull();
@@ -271,7 +278,7 @@ test("what became of an address", () => {
 
 // ---- settled
 
-test("what was answered is shown by its titles, by whom and why not", () => {
+test("answers are shown with their titles, who answered, and why not", () => {
   const { find, patch } = asked({
     status: "accepted",
     by: "user",
@@ -290,7 +297,7 @@ test("what was answered is shown by its titles, by whom and why not", () => {
   );
 });
 
-test("while it is open the turn waits for the user", () => {
+test("an open form means that the turn waits for the user", () => {
   const { find, patch } = asked();
   expect(find(".acp-status")?.textContent).toContain("Waiting for your answer");
   expect(find("[data-acp-to-question]")).not.toBeNull();
@@ -298,7 +305,7 @@ test("while it is open the turn waits for the user", () => {
   expect(find(".acp-status")?.textContent).not.toContain("Waiting for your answer");
 });
 
-test("an answer is on its way until the state shows it settled", async () => {
+test("an answer is pending until the state shows it settled", async () => {
   const { click, find, patch, store } = asked();
   await click(find("[data-acp-decline]"));
   expect(store.snapshot.sent.has("k9")).toBe(true);
@@ -306,14 +313,14 @@ test("an answer is on its way until the state shows it settled", async () => {
   expect(store.snapshot.sent.has("k9")).toBe(false);
 });
 
-test("a field that is emptied is left out, also of its default", () => {
+test("a cleared field is omitted, without its default", () => {
   const drafts = new Map(draftsOf(FIELDS)).set("runs", "").set("tags", []).set("name", "abc");
   drafts.set("model", "a");
   const { values, wrong } = filled(FIELDS, drafts);
   expect([values["runs"], values["tags"], wrong.size]).toEqual([null, null, 0]);
 });
 
-test("what has a use for keys keeps them from hosts that look first", () => {
+test("elements that use keys keep them from the host", () => {
   const { el } = asked();
   for (const control of el.querySelectorAll<HTMLElement>("input, textarea, select")) {
     control.focus();
@@ -324,7 +331,7 @@ test("what has a use for keys keeps them from hosts that look first", () => {
   expect(button?.hasAttribute("data-lm-suppress-shortcuts")).toBe(false); // Ctrl+S still saves
 });
 
-test("errors are told without the name of the call", () => {
+test("errors are shown without the name of the method", () => {
   expect(reason("session/prompt: rate limit exceeded")).toBe("rate limit exceeded");
   expect(reason("Login: authenticate: wrong\npassword")).toBe("Login: wrong ⏎ password");
   expect(reason("the session/prompt: as it is")).toBe("the session/prompt: as it is");

@@ -42,17 +42,17 @@ test.each([
   ["it changes a file", { kind: "edit" }],
   ["it has a picture", { content: [{ type: "image", data: "", mime_type: "image/png" }] }],
   ["it shows a terminal", { content: [{ type: "terminal", terminal_id: "t" }] }],
-] as [string, Partial<ToolItem>][])("a call stands alone if %s", (_, fields) => {
+] as [string, Partial<ToolItem>][])("a call is shown separately if %s", (_, fields) => {
   const run = [read("a"), read("b"), read("c", fields), read("d"), read("e")];
   expect(shape(run)).toEqual(["a", "b", "c", "d", "e"]);
 });
 
-test("a call that asks stands alone, with its question", () => {
+test("a call with a question is shown separately", () => {
   const run = [read("a"), read("b"), read("c"), question({ tool: "c" }), read("d")];
   expect(shape(run)).toEqual(["a", "b", "c+k7", "d"]);
 });
 
-test("a question whose call is not there stands for itself; so does an older one of the same call", () => {
+test("a question without its call is shown separately; so is an older one of the same call", () => {
   expect(shape([question({ tool: "nowhere" })])).toEqual(["k7"]);
   expect(shape([question({ tool: null })])).toEqual(["k7"]);
   const twice = [tool(), question({ key: "q1", tool: "k5" }), question({ key: "q2", tool: "k5" })];

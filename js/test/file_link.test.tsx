@@ -2,10 +2,11 @@ import { render } from "preact";
 import { act } from "preact/test-utils";
 import { beforeEach, expect, test, vi } from "vitest";
 import type { Prefixes } from "../src/types";
-import { Host } from "../src/view/code";
-import { Folder, Path } from "../src/view/path";
-import { ServerPaths } from "../src/view/places";
-import type { FileHost } from "../src/view/places";
+import { HostContext } from "../src/view/host";
+import { PanelContext } from "../src/view/panel";
+import type { Panel } from "../src/view/panel";
+import { Path } from "../src/view/path";
+import type { FileHost } from "../src/view/locations";
 import { settled } from "./mounted";
 import { soon } from "./helpers";
 
@@ -24,6 +25,16 @@ beforeEach(() => {
   files.show.mockClear();
 });
 
+const PANEL: Panel = {
+  emit: () => undefined,
+  link: "live",
+  running: false,
+  operation: undefined,
+  folder: "/srv/work",
+  places: null,
+  split: false,
+};
+
 function drawn(
   path: string,
   more: { at?: number; cells?: string[]; places?: Prefixes | null; host?: boolean } = {},
@@ -32,13 +43,11 @@ function drawn(
   const el = document.body.appendChild(document.createElement("div"));
   act(() =>
     render(
-      <Host.Provider value={host ? { files } : {}}>
-        <Folder.Provider value="/srv/work">
-          <ServerPaths.Provider value={places}>
-            <Path path={path} {...rest} />
-          </ServerPaths.Provider>
-        </Folder.Provider>
-      </Host.Provider>,
+      <HostContext.Provider value={host ? { files } : {}}>
+        <PanelContext.Provider value={{ ...PANEL, places }}>
+          <Path path={path} {...rest} />
+        </PanelContext.Provider>
+      </HostContext.Provider>,
       el,
     ),
   );
@@ -56,7 +65,7 @@ function drawn(
   return { el, link, click };
 }
 
-test("a file that the server has is a link, which opens it at the line", async () => {
+test("a file of the server is a link, which opens it at the line", async () => {
   const { link, click, el } = drawn("x.py", { at: 3 });
   expect(link?.textContent).toBe("x.py:3");
   expect(link?.href).toBe("http://host/lab/tree/work/x.py");
@@ -69,14 +78,14 @@ test("a file that the server has is a link, which opens it at the line", async (
   expect(el.querySelector("[role=alert]")).toBeNull();
 });
 
-test("a click that wants another tab is the browser's", () => {
+test("a click for a new tab is left to the browser", () => {
   const { click } = drawn("x.py");
   for (const init of [{ ctrlKey: true }, { metaKey: true }, { shiftKey: true }])
     expect(click(init)).toBe(false);
   expect(files.open).not.toHaveBeenCalled();
 });
 
-test("why it was not opened is said", async () => {
+test("the reason is shown if it was not opened", async () => {
   files.open.mockResolvedValueOnce("The server does not find it");
   const { click, el } = drawn("x.py");
   click();
@@ -93,10 +102,10 @@ test("the open notebook is not opened again: its cell is shown", () => {
 });
 
 test.each([
-  ["outside of the server's root", "/etc/passwd", {}, /Outside of what the Jupyter server serves/],
+  ["outside of the server's root", "/etc/passwd", {}, /Outside the Jupyter server's root/],
   ["as long as it is not known", "x.py", { places: null }, /^x\.py$/],
   ["in another host", "x.py", { host: false }, /^x\.py$/],
-])("%s a path is text that can be copied", (_, path, more, title) => {
+])("%s, a path is text that can be copied", (_, path, more, title) => {
   const { el, link } = drawn(path, more);
   expect(link).toBeNull();
   expect(el.querySelector("[title]")?.getAttribute("title")).toMatch(title);
@@ -104,7 +113,7 @@ test.each([
   expect(el.textContent).toBe(path);
 });
 
-test("nothing that an agent calls a file becomes an address of its own", () => {
+test("no path from an agent becomes an address by itself", () => {
   for (const path of ["javascript:alert(1)", "//evil.example/x", "https://evil.example", "\u202ex"])
     for (const { link } of [drawn(path)])
       if (link) expect(link.href).toMatch(/^http:\/\/host\/lab\/tree\//);

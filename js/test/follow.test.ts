@@ -25,14 +25,14 @@ function scene(end: number, top = Math.max(0, end - 100)) {
   };
 }
 
-test("at the end, the end stays in sight", () => {
+test("a reader at the end keeps seeing the end", () => {
   const { at, grow } = scene(300);
   grow(50);
   grow(70);
   expect(at.top).toBe(320);
 });
 
-test("who scrolls away is left alone, and followed again when they are back", () => {
+test("a reader who scrolls away is left alone until they come back", () => {
   const { at, follower, grow, scroll } = scene(300);
   scroll(100);
   grow(50);
@@ -42,7 +42,7 @@ test("who scrolls away is left alone, and followed again when they are back", ()
   expect(at.top).toBe(300);
 });
 
-test("a page that gets narrower has not been left", () => {
+test("narrowing the page does not count as scrolling away", () => {
   const { at, grow, scroll } = scene(300);
   at.width = 300;
   at.end += 200;
@@ -54,7 +54,7 @@ test("a page that gets narrower has not been left", () => {
   expect(at.top).toBe(100);
 });
 
-test("content that still fits moves nothing", () => {
+test("content that still fits does not scroll", () => {
   const { at, grow } = scene(20, 0);
   grow(50);
   expect(at.top).toBe(0);
@@ -62,7 +62,7 @@ test("content that still fits moves nothing", () => {
   expect(at.top).toBe(20);
 });
 
-test("what grows because it was opened is not followed", () => {
+test("growth because of an opened fold is not followed", () => {
   const { at, follower, grow } = scene(300);
   grow(500, false);
   expect(at.top).toBe(200);

@@ -11,23 +11,47 @@ function imports(file: string): string[] {
 }
 
 const ALLOWED: Record<string, string[]> = {
-  "types.ts": [],
-  "frame.ts": [],
+  "types.ts": ["./page_types"],
+  "page_types.ts": ["./types"],
+  "frame_schedule.ts": [],
   "patches.ts": ["./types"],
   "turns.ts": ["./types"],
   "static.ts": ["./turns", "./types"],
   "document.ts": ["./types"],
-  "hash.ts": [],
-  "remote.ts": [],
-  "cells.ts": [],
-  "live.ts": ["./cells", "./document", "./hash", "./remote", "./types"],
-  "store.ts": ["./frame", "./patches", "./turns", "./types"],
+  "turn.js": [],
+  "source_hash.ts": [],
+  "remote_content.ts": [],
+  "host_cells.ts": [],
+  "live.ts": ["./host_cells", "./document", "./source_hash", "./remote_content", "./types"],
+  "store.ts": ["./frame_schedule", "./patches", "./turns", "./types"],
   "comm_workaround.ts": [],
   "typesetter.ts": [],
-  "reveal.ts": [],
-  "open_file.ts": ["./live", "./reveal", "./types"],
+  "reveal_cell.ts": [],
+  "open_file.ts": ["./live", "./reveal_cell", "./types"],
+  "server_terminal.ts": ["./live", "./types"],
   "link.ts": ["./comm_workaround", "./store", "./types"],
+  // The only file that knows all the parts.
+  "index.ts": [
+    "./host_cells",
+    "./document",
+    "./frame_schedule",
+    "./link",
+    "./live",
+    "./open_file",
+    "./server_terminal",
+    "./static",
+    "./store",
+    "./turns",
+    "./types",
+    "./typesetter",
+    "./view/mount",
+  ],
 };
+
+test("every file has its rule", () => {
+  const files = readdirSync(SRC).filter((name) => /\.[jt]sx?$/.test(name));
+  expect(files.sort()).toEqual(Object.keys(ALLOWED).sort());
+});
 
 test.each(Object.entries(ALLOWED))("%s imports only what is below it", (file, allowed) => {
   expect(allowed).toEqual(expect.arrayContaining([...new Set(imports(file))]));
@@ -40,7 +64,14 @@ test.each(views)("view/%s knows neither the model nor the document", (file) => {
     expect(path).toMatch(/^\.\/|^\.\.\/(types|store|turns|text\/\w+)$/);
 });
 
-const texts = readdirSync(new URL("text/", SRC)).filter((file) => file.endsWith(".ts"));
+test("every folder has its rule", () => {
+  const folders = readdirSync(SRC, { withFileTypes: true }).filter((it) => it.isDirectory());
+  expect(folders.map(({ name }) => name).sort()).toEqual(["styles", "text", "view"]);
+});
+
+const texts = readdirSync(new URL("text/", SRC), { recursive: true })
+  .map(String)
+  .filter((file) => file.endsWith(".ts"));
 
 test.each(texts)("text/%s knows only text", (file) => {
   for (const path of imports(`text/${file}`)) expect(path).toMatch(/^\.\//);

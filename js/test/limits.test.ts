@@ -10,7 +10,7 @@ afterEach(() => vi.useRealTimers());
 
 const LIMITED = { reason: "429", wait: 20, until: 1020, attempt: 0, of: 0 };
 
-test("a turn that went beyond a limit says which", () => {
+test("a turn that exceeded a limit says which", () => {
   const { find, patch } = shown([turn({ limit: "more than 20 tool calls", cancelling: true })]);
   expect(find(".acp-status")?.textContent).toContain("Stopping: more than 20 tool calls");
   patch(["set", "k1", ["status"], "done"], ["set", "k1", ["stop_reason"], "cancelled"]);
@@ -19,9 +19,9 @@ test("a turn that went beyond a limit says which", () => {
   expect(find(".acp-status")?.textContent).toContain("Abandoned: more than 20 tool calls");
 });
 
-test("a prompt that is sent again counts down, and can be stopped", () => {
+test("a prompt that will be retried counts down, and can be stopped", () => {
   const { find, patch } = shown([turn({ rate_limit: { ...LIMITED, attempt: 1, of: 5 } })]);
-  expect(find(".acp-status")?.textContent).toContain("Rate limit: sent again soon (1 of 5)");
+  expect(find(".acp-status")?.textContent).toContain("Rate limited: retrying soon (1 of 5)");
   expect(find("[data-acp-countdown]")?.textContent).toBe("wait 20 s");
   expect(find<HTMLButtonElement>("[data-acp-stop]")?.disabled).toBe(false);
   expect(find("[data-acp-again]")).toBeNull();
@@ -29,7 +29,7 @@ test("a prompt that is sent again counts down, and can be stopped", () => {
   expect(find(".acp-status")?.textContent).not.toContain("Rate limit");
 });
 
-test("a turn that failed at a rate limit can be tried again, once", () => {
+test("a turn that failed at a rate limit can be retried, once", () => {
   const made = shown([turn({ status: "failed", error: "rate limit", rate_limit: LIMITED })]);
   wired(made);
   expect(made.find("[data-acp-countdown]")?.textContent).toBe("wait 20 s");
@@ -43,7 +43,7 @@ test("a turn that failed at a rate limit can be tried again, once", () => {
   expect(again()?.disabled).toBe(false);
 });
 
-test("a clock that is behind does not make the wait longer; one that is over shows none", () => {
+test("a slow clock does not make the wait longer; an expired wait shows none", () => {
   const far = shown([turn({ rate_limit: { ...LIMITED, until: 99_999 } })]);
   expect(far.find("[data-acp-countdown]")?.textContent).toBe("wait 20 s");
   const past = shown([turn({ rate_limit: { ...LIMITED, until: 5 } })]);

@@ -64,7 +64,7 @@ test("a gap is answered with one resync", () => {
   expect(model.sent.slice(1)).toEqual([{ t: "resync", have: 1, view: "v" }]);
 });
 
-test("what is new is acknowledged at most once a second", () => {
+test("new messages are acknowledged at most once a second", () => {
   const { model, tell, clock } = connected();
   tell({ t: "state", seq: 1, state: state(turn()) });
   tell({ t: "patches", seq: 2, patches: [] });
@@ -74,7 +74,7 @@ test("what is new is acknowledged at most once a second", () => {
   expect(model.sent.slice(1)).toEqual([{ t: "ack", seq: 2, view: "v" }]);
 });
 
-test("an intent is sent while the kernel is there, and marked as sent", () => {
+test("an intent is sent while the kernel is connected, and marked as sent", () => {
   const { model, store, tell, connection } = connected();
   const answer = { t: "answer", question: "k7", option: "yes" } as const;
   connection.emit(answer);
@@ -99,7 +99,7 @@ test("messages of an unknown kind are left alone", () => {
   expect(store.link).toBe("waiting");
 });
 
-test("a model whose kernel is gone is gone; one that only speaks of it is not", async () => {
+test("only a model whose kernel is gone counts as gone", async () => {
   const { model, store, tell } = connected();
   tell({ t: "state", seq: 1, state: state(turn()) });
   model.fire("comm_live_update");
@@ -110,14 +110,14 @@ test("a model whose kernel is gone is gone; one that only speaks of it is not", 
   await soon(() => expect(store.link).toBe("gone"));
 });
 
-test("at the end it says bye and listens no more", () => {
+test("at the end it says bye and stops listening", () => {
   const { model, controller } = connected();
   controller.abort();
   expect(model.sent.at(-1)).toEqual({ t: "bye", view: "v" });
   expect([...model.listeners.values()].every((set) => set.size === 0)).toBe(true);
 });
 
-test("what an @-name can become is asked for this page, and heard by it alone", () => {
+test("completions are requested for this page, and received by it alone", () => {
   const { model, store, connection, tell } = connected();
   tell({ t: "state", seq: 1, state: state(turn()) });
   connection.emit({ t: "complete", rid: "1", fragment: "@d" });

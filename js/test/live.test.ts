@@ -1,10 +1,10 @@
-import { createHash } from "node:crypto";
+import { crc32 } from "node:zlib";
 import { expect, test, vi } from "vitest";
-import { sha256, sourceHash } from "../src/hash";
-import type { HostCells } from "../src/cells";
+import { sourceHash } from "../src/source_hash";
+import type { HostCells } from "../src/host_cells";
 import { liveDocument, split } from "../src/live";
 import type { LiveContext } from "../src/live";
-import type { DocAnswer, DocOperation, DocRequest, Fields, Json } from "../src/types";
+import type { DocIntent, DocOperation, DocRequest, Fields, Json } from "../src/types";
 
 // ---- a document that is only played
 
@@ -104,7 +104,7 @@ function opened(...sources: string[]) {
   if (!live) throw new Error("not reachable");
   let number = 0;
   const ask = async (fields: Record<string, unknown>) => {
-    const sent: DocAnswer[] = [];
+    const sent: DocIntent[] = [];
     const request = { t: "doc", view: "v", rid: `r${++number}`, until: 2000, ...fields };
     await live.answer(request as unknown as DocRequest, (answer) => sent.push(answer));
     return JSON.parse(sent.map(({ text }) => text).join("")) as Record<string, never>;
@@ -113,6 +113,8 @@ function opened(...sources: string[]) {
   const texts = () => cells.map(({ source }) => source);
   return { live, ask, apply, cells, shared, context, disk, clock, host, texts, transactions };
 }
+
+const execute = () => Promise.reject(new Error("not expected"));
 
 const insert = (id: string, after: string | null, source: string): DocOperation => ({
   op: "insert",
@@ -138,29 +140,31 @@ const deleted = (id: string, old: string): DocOperation => ({
   based_on: sourceHash(old),
 });
 
-// ---- hashes
+// ---- checksums
 
+// The same values as in tests/core/ipynb/test_views.py.
 test.each([
-  "",
-  "x = 1",
-  "é😀\r\n",
-  "a".repeat(55),
-  "a".repeat(56),
-  "a".repeat(64),
-  "b".repeat(999),
-])("hashes are those of everybody else: %j", (text) => {
-  const expected = createHash("sha256").update(text).digest("hex");
-  expect(sha256(new TextEncoder().encode(text))).toBe(expected);
-  expect(sourceHash(text)).toBe(expected.slice(0, 32));
+  ["", "0-00000000"],
+  ["é🙂\n", "7-e83f2b49"],
+])("%j has the same checksum as in the kernel", (text, expected) => {
+  expect(sourceHash(text)).toBe(expected);
 });
 
-test("half a surrogate pair is hashed as the kernel does", () => {
+test.each(["x = 1", "a".repeat(64), "b".repeat(999)])(
+  "%j has the same CRC-32 as in zlib",
+  (text) => {
+    const crc = crc32(text).toString(16).padStart(8, "0");
+    expect(sourceHash(text)).toBe(`${text.length}-${crc}`);
+  },
+);
+
+test("a lone surrogate is encoded as the kernel does", () => {
   expect(sourceHash("\ud800")).toBe(sourceHash("\ufffd"));
 });
 
 // ---- asking
 
-test("the document is told with its unsaved text, and an id for every cell", async () => {
+test("the document is described with its unsaved text, and an id for every cell", async () => {
   const { ask, cells } = opened("a", "b");
   (cells[1] as Cell).source = "b, not saved";
   const { result } = await ask({ op: "describe" });
@@ -176,13 +180,13 @@ test("the document is told with its unsaved text, and an id for every cell", asy
   });
 });
 
-test("long answers come in parts, none of which cuts a character", async () => {
+test("long answers are split into parts, never within a character", async () => {
   expect(split("ab😀cd", 3)).toEqual(["ab😀", "cd"]);
   expect(split("", 3)).toEqual([""]);
   expect(split("abcdef", 3)).toEqual(["abc", "def"]);
 });
 
-test("the file is told as the server knows it", async () => {
+test("the file is described as the server knows it", async () => {
   const { ask, disk } = opened("a");
   expect((await ask({ op: "locate" }))["result"]).toEqual({
     path: "work/a.ipynb",
@@ -236,7 +240,7 @@ test.each<[string, DocOperation]>([
   expect(texts()).toEqual(["a", "b"]);
 });
 
-test("a request that comes too late, or does not say how long it holds, changes nothing", async () => {
+test("a request that is too late, or has no deadline, changes nothing", async () => {
   const { ask, clock, texts, context } = opened("a");
   clock.now = 2001;
   const operations = [deleted("c0", "a")];
@@ -249,7 +253,7 @@ test("a request that comes too late, or does not say how long it holds, changes 
   expect(texts()).toEqual(["a"]);
 });
 
-test("a request that comes twice is carried out once, and answered twice", async () => {
+test("a repeated request is executed once, and answered twice", async () => {
   const { ask, texts } = opened("a");
   const request = { op: "apply", rid: "same", operations: [insert("n", "c0", "new")] };
   expect(await ask(request)).toEqual({ result: null });
@@ -274,7 +278,7 @@ test("a cell of another type keeps its id and place", async () => {
   ]);
 });
 
-test("what comes back has the outputs that it had", async () => {
+test("a restored cell has its earlier outputs", async () => {
   const { apply, cells } = opened("a");
   const outputs = [{ output_type: "stream", name: "stdout", text: "x" }];
   const run = { outputs, execution_count: 7 };
@@ -305,7 +309,7 @@ test.each([
   [true, "h1", "same", 0],
   [false, "h2", "reloaded", 1],
   [true, "h2", "unsaved", 0],
-])("changed on disk: not saved %s, hash %s -> %s", async (dirty, hash, became, reverts) => {
+])("changed on disk: unsaved %s, hash %s -> %s", async (dirty, hash, became, reverts) => {
   const { ask, context, disk } = opened("a");
   context.model.dirty = dirty;
   disk.hash = hash;
@@ -313,7 +317,7 @@ test.each([
   expect(context.revert).toHaveBeenCalledTimes(reverts);
 });
 
-test("what changed in the file is taken in, and counts as known", async () => {
+test("changes in the file are adopted, and count as known", async () => {
   const { ask, context, disk, texts } = opened("a");
   disk.hash = "h2";
   const operations = [replaced("c0", "a", "b")];
@@ -335,9 +339,12 @@ test("a cell is inserted below the one that shows the widget, else at the end", 
   void live.insertBelow("m", "below a", "code");
   void live.insertBelow("other", "last", "markdown");
   expect(texts()).toEqual(["a", "below a", "b", "last"]);
+  const outputs = [{ output_type: "stream", name: "stdout", text: "x" }];
+  void live.insertBelow("m", "with outputs", "code", outputs);
+  expect(cells[1]?.toJSON()).toMatchObject({ source: "with outputs", outputs });
 });
 
-test("where the document cannot be reached there is nothing", () => {
+test("without access to the document there is nothing", () => {
   const find = () => Promise.resolve(null);
   expect(liveDocument(null, find)).toBeNull();
   expect(liveDocument({ model: {} } as unknown as LiveContext, find)).toBeNull();
@@ -347,11 +354,11 @@ test("where the document cannot be reached there is nothing", () => {
 
 const REMOTE = "![x](https://evil.example/x)";
 
-test("a markdown cell with something from elsewhere in it is left as it is written", async () => {
+test("a markdown cell with remote content is left unrendered", async () => {
   const { apply, cells, host, texts, transactions } = opened("# Title", "code");
   Object.assign(cells[0] as Cell, { cell_type: "markdown" });
   const steps: string[] = [];
-  host.cells = { unrender: (id) => void steps.push(`${id}: ${texts().join("|")}`) };
+  host.cells = { execute, unrender: (id) => void steps.push(`${id}: ${texts().join("|")}`) };
   const inserted = { ...insert("new", "c0", REMOTE), cell_type: "markdown" } as DocOperation;
   const changed = `# Title\n\n${REMOTE}`;
   const answer = await apply(inserted, replaced("c0", "# Title", changed, "markdown"));
@@ -366,10 +373,10 @@ test("a markdown cell with something from elsewhere in it is left as it is writt
 });
 
 test.each([`# Title ${REMOTE}`, `Title ${REMOTE}\n---`, "<h1><img src=//evil.example></h1>"])(
-  "a picture in a heading is refused, as the host's table of contents would load it: %j",
+  "an image in a heading is refused, as the host's table of contents would load it: %j",
   async (source) => {
     const { apply, host, texts } = opened("a");
-    host.cells = { unrender: () => undefined };
+    host.cells = { execute, unrender: () => undefined };
     const inserted = { ...insert("new", "c0", source), cell_type: "markdown" } as DocOperation;
     expect(await apply(inserted)).toMatchObject({ error: { code: "failed" } });
     expect(texts()).toEqual(["a"]);
@@ -380,20 +387,128 @@ test("so is one that is moved", async () => {
   const { apply, cells, host, texts } = opened(REMOTE, "code");
   Object.assign(cells[0] as Cell, { cell_type: "markdown" });
   const steps: string[] = [];
-  host.cells = { unrender: () => void steps.push(texts().join("|")) };
+  host.cells = { execute, unrender: () => void steps.push(texts().join("|")) };
   await apply({ op: "move", id: "c0", after: "c1", based_on: sourceHash(REMOTE) });
   expect(steps).toEqual([`${REMOTE}|code`, "code|"]);
   expect(texts()).toEqual(["code", REMOTE]);
 });
 
-test("where the page cannot leave it so, nothing is changed", async () => {
+test("if the page cannot leave it unrendered, nothing is changed", async () => {
   const { apply, texts } = opened("a");
   const inserted = { ...insert("new", "c0", REMOTE), cell_type: "markdown" } as DocOperation;
   expect(await apply(inserted)).toMatchObject({ error: { code: "failed" } });
   expect(texts()).toEqual(["a"]);
 });
 
-test("code may name what it likes", async () => {
+test("code may contain any address", async () => {
   const { apply } = opened("a");
   expect(await apply(insert("new", "c0", REMOTE))).toEqual({ result: null });
+});
+
+// ---- running cells
+
+const version = (id: string, source: string) => ({ id, based_on: sourceHash(source) });
+
+test("outputs and count of a cell that the kernel runs are shown, without an undo step", async () => {
+  const { ask, cells, transactions } = opened("1 + 1", "b");
+  Object.assign(cells[0] as Cell, { executionState: "idle" });
+  const outputs = [{ output_type: "stream", name: "stdout", text: "x" }];
+  const shown = { op: "outputs", ...version("c0", "1 + 1"), outputs };
+  expect(await ask({ ...shown, execution_count: null, running: true })).toEqual({ result: null });
+  expect(cells[0]).toMatchObject({ outputs, execution_count: null, executionState: "running" });
+  await ask({ ...shown, execution_count: 7, running: false });
+  expect(cells[0]).toMatchObject({ execution_count: 7, executionState: "idle" });
+  expect(transactions).toEqual([]);
+});
+
+test("outputs are replaced in two steps: JupyterLab joins a stream with the one that it then removes", async () => {
+  const { ask, cells } = opened("a");
+  const steps: Json[][] = [];
+  Object.assign(cells[0] as Cell, { setOutputs: (outputs: Json[]) => void steps.push(outputs) });
+  const outputs = [{ output_type: "stream", name: "stdout", text: "x" }];
+  const shown = { op: "outputs", ...version("c0", "a"), outputs };
+  await ask({ ...shown, execution_count: null, running: true });
+  expect(steps).toEqual([[], outputs]);
+});
+
+test.each([
+  { id: "c0", source: "another text" },
+  { id: "gone", source: "1 + 1" },
+])("a cell that is not as it was shows and runs nothing: %j", async ({ id, source }) => {
+  const { ask, cells, host } = opened("1 + 1");
+  host.cells = { unrender: () => undefined, execute };
+  const cell = version(id, source);
+  const shown = { op: "outputs", ...cell, outputs: [{}], execution_count: 1, running: false };
+  expect(await ask(shown)).toMatchObject({ error: { code: "stale" } });
+  const ran = await ask({ op: "run", cells: [{ id, source }] });
+  expect(ran).toMatchObject({ error: { code: "stale" } });
+  expect(cells[0]).toMatchObject({ outputs: [], execution_count: null });
+});
+
+test("another source of the same checksum is not run", async () => {
+  // Attack: the checksum is easily met, and the agent may have changed the cell since the user allowed it.
+  expect(sourceHash("plumless")).toBe(sourceHash("buckeroo"));
+  const { ask, host, context } = opened("buckeroo");
+  host.cells = { unrender: () => undefined, execute };
+  Object.assign(context, { sessionContext: { session: { kernel: {} } } });
+  const ran = await ask({ op: "run", cells: [{ id: "c0", source: "plumless" }] });
+  expect(ran).toMatchObject({ error: { code: "stale" } });
+});
+
+test("a cell that changes while one before it runs is not run, and those that ran are told", async () => {
+  const { ask, cells, host, context } = opened("plumless", "plumless", "c");
+  const ran: string[] = [];
+  host.cells = {
+    unrender: () => undefined,
+    execute: (_, code) => {
+      ran.push(code);
+      (cells[1] as Cell).source = "buckeroo";
+      return Promise.resolve({ status: "ok", execution_count: ran.length });
+    },
+  };
+  Object.assign(context, { sessionContext: { session: { kernel: {} } } });
+  const sources = ["plumless", "plumless", "c"];
+  const wanted = sources.map((source, at) => ({ id: `c${at}`, source }));
+  expect(await ask({ op: "run", cells: wanted })).toEqual({
+    result: [
+      { id: "c0", status: "ok", execution_count: 1, outputs: [] },
+      { id: "c1", status: "skipped" },
+      { id: "c2", status: "skipped" },
+    ],
+  });
+  expect(ran).toEqual(["plumless"]);
+});
+
+test("cells are run one after the other until one fails", async () => {
+  const { ask, cells, host, context } = opened("a", "b", "c");
+  const ran: string[] = [];
+  host.cells = {
+    unrender: () => undefined,
+    execute: (id, code, kernel) => {
+      expect(kernel).toBe(KERNEL);
+      ran.push(code);
+      cells.find((it) => it.id === id)?.setOutputs([{ text: code }]);
+      const status = code === "b" ? "error" : "ok";
+      return Promise.resolve({ status, execution_count: ran.length });
+    },
+  };
+  const KERNEL = {};
+  const wanted = ["a", "b", "c"].map((source, at) => ({ id: `c${at}`, source }));
+  expect(await ask({ op: "run", cells: wanted })).toMatchObject({ error: { code: "failed" } });
+  Object.assign(context, { sessionContext: { session: { kernel: KERNEL } } });
+  expect(await ask({ op: "run", cells: wanted })).toEqual({
+    result: [
+      { id: "c0", status: "ok", execution_count: 1, outputs: [{ text: "a" }] },
+      { id: "c1", status: "error", execution_count: 2, outputs: [{ text: "b" }] },
+      { id: "c2", status: "skipped" },
+    ],
+  });
+  expect(ran).toEqual(["a", "b"]);
+  expect(cells.map((it) => it.execution_count)).toEqual([1, 2, null]);
+});
+
+test("a page without a view of the notebook cannot run cells", async () => {
+  const { ask } = opened("a");
+  const answer = await ask({ op: "run", cells: [{ id: "c0", source: "a" }] });
+  expect(answer).toMatchObject({ error: { code: "failed" } });
 });

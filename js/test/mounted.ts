@@ -1,7 +1,7 @@
 // A view of a state, drawn, with the hands to change it and to see what it asks for.
 
 import { vi } from "vitest";
-import type { TextHost } from "../src/view/code";
+import type { PanelHost } from "../src/view/host";
 import { mountView } from "../src/view/mount";
 import type { Emit, Header, Intent, Item, ToolItem, WirePatch } from "../src/types";
 import { makeStore, state } from "./helpers";
@@ -10,7 +10,7 @@ export function shown(
   items: Item[],
   id: string | null = "t1",
   session: Partial<Header> = {},
-  host: TextHost = {},
+  host: PanelHost = {},
 ) {
   const made = makeStore();
   const emit = vi.fn<Emit>();

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { LiveContext } from "../src/live";
 import { openingOf } from "../src/open_file";
-import { SHOWN_MS } from "../src/reveal";
+import { SHOWN_MS } from "../src/reveal_cell";
 import { soon } from "./helpers";
 
 const get = vi.fn();
@@ -50,18 +50,18 @@ test("Notebook opens a page; its own handler, which closes what is open, is not 
   expect(files?.address("b.ipynb")).toBe("http://host/base/notebooks/b.ipynb");
 });
 
-test("a folder opens in a page of its own", async () => {
+test("a folder opens in its own page", async () => {
   get.mockResolvedValue({ type: "directory" });
   await openingOf(manager, context(), "jupyterlab")?.open("work");
   expect(open).toHaveBeenCalledWith("http://host/base/lab/tree/work", "_blank");
 });
 
-test("what the server does not find, and what the browser does not let, is told", async () => {
+test("says why: the server cannot find it, or the browser blocks the tab", async () => {
   const files = openingOf(manager, context(), "notebook");
   vi.mocked(open).mockReturnValue(null);
   expect(await files?.open("a.py")).toContain("browser");
   get.mockRejectedValue(new Error("404"));
-  expect(await files?.open("a.py")).toContain("does not find it");
+  expect(await files?.open("a.py")).toContain("cannot find this file");
 });
 
 test("a drive stays before the path", async () => {
@@ -93,7 +93,7 @@ function notebook(places: readonly number[]): HTMLElement {
 const revealed = () =>
   document.querySelector<HTMLElement>(".acp-revealed")?.dataset["windowedListIndex"];
 
-test("a cell comes into sight, and is set off for a moment", () => {
+test("a cell is scrolled into view, and highlighted for a moment", () => {
   vi.useFakeTimers();
   const from = notebook([0, 1, 2]).appendChild(document.createElement("a"));
   const files = openingOf(manager, context(), "jupyterlab");
@@ -106,7 +106,7 @@ test("a cell comes into sight, and is set off for a moment", () => {
   vi.useRealTimers();
 });
 
-test("who scrolls or shows another cell meanwhile is not pulled back", () => {
+test("a user who scrolls or shows another cell is not pulled back", () => {
   vi.useFakeTimers();
   const made = notebook([0, 1, 2]);
   const files = openingOf(manager, context(), "jupyterlab");
@@ -135,6 +135,6 @@ test("a notebook with only some of its cells in the page is scrolled to it", asy
   await soon(() => expect(revealed()).toBe("2"));
 });
 
-test("without a notebook in sight nothing is shown", () => {
+test("without a visible notebook nothing is shown", () => {
   expect(openingOf(manager, context(), "jupyterlab")?.show(["a"], document.body)).toBe(false);
 });

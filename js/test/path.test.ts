@@ -8,7 +8,7 @@ describe("a path", () => {
     expect(relative("/a/b/c/d.py", "/a/b")).toBe("c/d.py");
   });
 
-  it("is shown whole outside of it, also where the folder's name is only a beginning", () => {
+  it("is shown in full outside of it, even if the folder's name is a prefix", () => {
     expect(relative("/a/bc.py", "/a/b")).toBe("/a/bc.py");
     expect(relative("/a/b", "/a/b")).toBe("/a/b");
     expect(relative("/x/y", "")).toBe("/x/y");

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { Item } from "../src/types";
 import { inSight } from "../src/view/focus";
-import { ARM_MS, CLICK_MS } from "../src/view/guard";
+import { ARM_MS, CLICK_MS } from "../src/view/input_guard";
 import { question, turn } from "./helpers";
 import { press, settled, shown, tool, wired } from "./mounted";
 
@@ -39,12 +39,12 @@ function asked(fields: object = {}, before: () => void = () => undefined) {
 
 const answer = (option: string) => ({ t: "answer", question: "k7", option });
 
-test("it takes the keyboard when nobody uses it", () => {
+test("it takes the focus when it is not in use", () => {
   const { box } = asked();
   expect(document.activeElement).toBe(box);
 });
 
-test.each(["input", "textarea", "[contenteditable]"])("it leaves the keyboard to %s", (what) => {
+test.each(["input", "textarea", "[contenteditable]"])("it leaves the focus to %s", (what) => {
   const field = document.createElement(what.startsWith("[") ? "div" : what);
   if (what.startsWith("[")) field.setAttribute("contenteditable", "true");
   field.tabIndex = 0;
@@ -53,7 +53,7 @@ test.each(["input", "textarea", "[contenteditable]"])("it leaves the keyboard to
   expect(document.activeElement).not.toBe(box);
 });
 
-test("what is out of sight does not take it", () => {
+test("a question out of sight does not take it", () => {
   vi.mocked(HTMLElement.prototype.getBoundingClientRect).mockReturnValue(
     new DOMRect(0, innerHeight + 10, 300, 60),
   );
@@ -61,7 +61,7 @@ test("what is out of sight does not take it", () => {
   expect(document.activeElement).not.toBe(box);
 });
 
-test("what scrolls out of its own area is out of sight, too", () => {
+test("a question scrolled out of its own area is out of sight, too", () => {
   const area = document.body.appendChild(document.createElement("div"));
   area.style.overflowY = "auto";
   const question = area.appendChild(document.createElement("div"));
@@ -106,7 +106,7 @@ test("keys that are meant for something else do not answer", () => {
 });
 
 test.each(["1", "Enter", "Escape"])(
-  "%s in its first moment does not answer, goes nowhere else, and the question says so",
+  "%s in its first moment is ignored, and the question says so",
   async (key) => {
     const { box, emit, find } = asked();
     now = ARM_MS - 1;
@@ -128,7 +128,7 @@ test.each(["1", "Enter", "Escape"])(
   },
 );
 
-test("a click as it appears does not answer, and the question says so", async () => {
+test("a click as it appears is ignored, and the question says so", async () => {
   const { emit, find } = asked();
   const button = find("[data-acp-option='yes']");
   now = CLICK_MS - 1;
@@ -176,7 +176,7 @@ test("an unknown kind is never preselected: without an allow_once, Enter does no
   expect(emit).not.toHaveBeenCalled();
 });
 
-test("an answer goes out once", () => {
+test("an answer is sent once", () => {
   const made = asked();
   wired(made);
   press(made.box, "2");
@@ -185,7 +185,7 @@ test("an answer goes out once", () => {
   expect(made.emit.mock.calls).toEqual([[answer("yes")]]);
 });
 
-test("afterwards the keyboard goes to the next question, else to whom it was taken from", async () => {
+test("afterwards the focus goes to the next question, else back to where it was", async () => {
   const cell = document.createElement("div");
   cell.tabIndex = 0;
   const other: Item = question({ key: "k8", id: "q2", tool: null });
@@ -200,7 +200,7 @@ test("afterwards the keyboard goes to the next question, else to whom it was tak
   expect(el.querySelector("[data-status='open']")).toBeNull();
 });
 
-test("it goes back to whom it was taken from", async () => {
+test("the focus goes back to where it was", async () => {
   const cell = document.createElement("div");
   cell.tabIndex = 0;
   document.body.appendChild(cell).focus();
@@ -224,7 +224,7 @@ test("who answered, how, and for what scope", () => {
   );
 });
 
-test("nothing hides in what is asked about", () => {
+test("nothing is hidden in what a question is about", () => {
   const { find } = shown([
     turn(),
     tool({
@@ -282,7 +282,7 @@ test.each([
   ["5", "a2"],
   ["Enter", "a1"],
   ["Escape", "r1"],
-])("%s answers by its meaning, whatever the agent's order", (key, option) => {
+])("%s answers by meaning, whatever the agent's order", (key, option) => {
   const { box, emit } = asked(described);
   press(box, key);
   press(box, "6");
@@ -302,14 +302,14 @@ test("the buttons are the kernel's, with their keys and notes", () => {
   ]);
 });
 
-test("Enter takes nothing that lasts", () => {
+test("Enter chooses nothing permanent", () => {
   const { box, emit } = asked({ ...described, answers: ANSWERS.slice(1, 3) });
   press(box, "Enter");
   press(box, "Escape");
   expect(emit).not.toHaveBeenCalled();
 });
 
-test("the chosen answer is named as its button was", () => {
+test("the chosen answer is named like its button", () => {
   const { find, patch } = asked(described);
   patch(
     ["set", "k7", ["status"], "answered"],
@@ -321,7 +321,7 @@ test("the chosen answer is named as its button was", () => {
 });
 
 test.each(["pending", "in_progress", "completed"])(
-  "nothing is drawn as running while its question is open, though the agent says %s",
+  "a call is not drawn as running while its question is open, even if the agent says %s",
   (status) => {
     const { find, patch } = shown([turn(), tool({ status }), question({ tool: "k5" })]);
     expect(find(".acp-state")?.textContent).toContain("waiting for you");
@@ -332,7 +332,7 @@ test.each(["pending", "in_progress", "completed"])(
   },
 );
 
-test("a question that is open stays with its call, though a later one is settled", () => {
+test("an open question stays with its call, even if a later one is settled", () => {
   const { find } = shown([
     turn(),
     tool({ status: "in_progress" }),

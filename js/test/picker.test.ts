@@ -2,7 +2,8 @@
 
 import { afterEach, describe, expect, it, vi } from "vitest";
 import type { KeptSession, Picked, Picking } from "../src/types";
-import { DRAWN, matching, when } from "../src/view/picker";
+import { DRAWN, matching } from "../src/view/picker";
+import { when } from "../src/view/picker_row";
 import { press, settled, shown } from "./mounted";
 
 afterEach(() => document.body.replaceChildren());
@@ -40,7 +41,7 @@ async function opened(offers = OFFERS) {
 }
 
 describe("the picker", () => {
-  it("is there only where the agent offers something", () => {
+  it("exists only if the agent offers something", () => {
     const { find } = shown([], null, { agent: { name: "demo", offers: [] } });
     expect(find("[data-acp-sessions]")).toBeNull();
   });
@@ -60,7 +61,7 @@ describe("the picker", () => {
   const status = (it: { find: (what: string) => HTMLElement | null }) =>
     it.find("[data-acp-picker] [role=status]")?.textContent?.trim();
 
-  it("draws a part of ten thousand, finds each of them, and tells how many there are", async () => {
+  it("draws some of ten thousand, finds each of them, and says how many there are", async () => {
     const it = await opened();
     const all = Array.from({ length: 10_000 }, (_, number) => kept(`s${number}`));
     await it.answer({ sessions: all, cursor: "2", left_out: 7 });
@@ -78,7 +79,7 @@ describe("the picker", () => {
     expect(it.asked()).toMatchObject({ t: "sessions", cursor: "2" });
   });
 
-  it("ends a list that goes in a circle, and says so", async () => {
+  it("ends a circular list, and says so", async () => {
     const it = await opened();
     await it.answer({ sessions: [kept("a")], cursor: "1" });
     expect(status(it)).toBe("1 session so far");
@@ -86,10 +87,10 @@ describe("the picker", () => {
     await it.answer({ sessions: [kept("a")], cursor: "1" });
     expect(it.ids()).toEqual(["a"]);
     expect(it.find("[data-acp-picker-more]")).toBeNull();
-    expect(status(it)).toBe("1 session · The agent's list begins again here.");
+    expect(status(it)).toBe("1 session · The agent's list starts over here.");
   });
 
-  it("does not call a list empty that goes on", async () => {
+  it("does not call an unfinished list empty", async () => {
     const it = await opened();
     await it.answer({ sessions: [], cursor: "1" });
     expect(status(it)).toBe("No sessions so far.");
@@ -105,7 +106,7 @@ describe("the picker", () => {
     expect(it.find("[data-acp-session] time")?.textContent).toBe("");
   });
 
-  it("is searched by typing and opened by Enter, in the place of the panel", async () => {
+  it("is searched by typing and opened by Enter, in place of the panel", async () => {
     const it = await opened();
     await it.answer({ sessions: [kept("a"), kept("zed"), kept("zeal")] });
     await it.type("about ZE");
@@ -122,7 +123,7 @@ describe("the picker", () => {
     expect(it.find(".acp-panel")?.hidden).toBe(false);
   });
 
-  it("deletes after a question, and tells what the agent has against it", async () => {
+  it("deletes after a confirmation, and shows the agent's error", async () => {
     const it = await opened();
     await it.answer({ sessions: [kept("a"), kept("b")] });
     press(it.field(), "Delete");
@@ -146,14 +147,14 @@ describe("the picker", () => {
     expect(it.find("[data-acp-picker] [role=status]")?.textContent).toBe("1 session");
   });
 
-  it("does not say that there is none where it could not be asked", async () => {
+  it("does not say that there are none if the list failed", async () => {
     const it = await opened();
     await it.answer({ error: "session/list: not now" });
     expect(it.find("[role=alert]")?.textContent).toBe("not now");
     expect(it.el.textContent).not.toContain("No sessions");
   });
 
-  it("forks, begins anew, signs out, and closes by Escape", async () => {
+  it("forks, starts a new session, signs out, and closes by Escape", async () => {
     const it = await opened();
     await it.answer({ sessions: [kept("a")] });
     it.find("[aria-label='Fork About a']")?.click();
@@ -191,7 +192,7 @@ it("finds all words anywhere", () => {
   expect(matching(rows, "nowhere")).toEqual([]);
 });
 
-it("tells times for people, and what is none as it came", () => {
+it("shows times for people, and other texts unchanged", () => {
   expect(when("2026-01-02T03:04:05Z")).toMatch(/2026/);
   expect(when("soon\n")).toBe("soon ⏎ ");
   expect(when(null)).toBe("");

@@ -27,14 +27,14 @@ function queued(items = [turn()]) {
   return { ...made, tell, row, button, sent };
 }
 
-test("what waits is listed, as text, with what goes with it", () => {
+test("queued prompts are listed as text, with their attachments", () => {
   const { find, row } = queued();
   expect(find("[data-acp-queue]")?.dataset["acpQueue"]).toBe("3");
   expect(row("t2")?.textContent).toContain("Then this +1");
   expect(row("t3")?.querySelector(".acp-queued-text")?.textContent).toBe("And <b>that</b>");
 });
 
-test("each can be sent now, moved up and removed; the first has nowhere to go", () => {
+test("each can be sent now, moved up and removed; the first cannot move up", () => {
   const { button, sent, tell } = queued();
   button("t3", "Move up")?.click();
   expect(button("t2", "Move up")).toBeUndefined();
@@ -49,7 +49,7 @@ test("each can be sent now, moved up and removed; the first has nowhere to go", 
   ]);
 });
 
-test("a prompt is edited in its place: Enter keeps the words, Escape does not", async () => {
+test("a prompt is edited in place: Enter saves the text, Escape does not", async () => {
   const { button, row, sent } = queued();
   const open = async () => {
     button("t2", "Edit")?.click();
@@ -107,7 +107,7 @@ test("the focus stays in the list, or goes to the field: never to the notebook",
   expect(document.activeElement).toBe(find(".acp-field textarea"));
 });
 
-test("one that is too long to be here whole cannot be edited, and nothing can without a kernel", () => {
+test("a prompt too long to be sent completely cannot be edited, and nothing can without a kernel", () => {
   const { button, store, frames } = queued();
   const off = (id: string, name: string) => button(id, name)?.getAttribute("aria-disabled");
   expect(off("t4", "Edit")).toBe("true");

@@ -42,7 +42,7 @@ test("the header says who, what, how, and what it costs", () => {
   expect(find("[role=meter]")?.getAttribute("aria-valuetext")).toBe("25% of 200k tokens");
 });
 
-test("options are set, and wait for the agent", () => {
+test("options are set, and are pending until the agent confirms", () => {
   const made = shown([turn()], null, { config: [MODEL, LOUD] });
   wired(made);
   const select = made.find<HTMLSelectElement>("[data-acp-config='model']");
@@ -60,7 +60,23 @@ test("options are set, and wait for the agent", () => {
   expect(made.emit).toHaveBeenLastCalledWith({ t: "config", id: "loud", value: true });
 });
 
-test("what the agent refuses goes back to what it was", () => {
+test("the kernel's tools are switched off, and the switch waits for the kernel", () => {
+  const made = shown([turn()], null, { kernel_tools: true });
+  wired(made);
+  const box = made.find<HTMLInputElement>("[data-acp-kernel-tools]");
+  expect([box?.checked, box?.disabled]).toEqual([true, false]);
+  box?.click();
+  expect(made.emit).toHaveBeenLastCalledWith({ t: "tools", on: false });
+  expect([box?.checked, box?.disabled]).toEqual([false, true]);
+  made.patch(["set", "session", ["kernel_tools"], false]);
+  expect([box?.checked, box?.disabled]).toEqual([false, false]);
+});
+
+test("a session without the kernel's tools has no switch for them", () => {
+  expect(shown([turn()], null).find("[data-acp-kernel-tools]")).toBeNull();
+});
+
+test("a refused setting goes back to its old value", () => {
   const made = shown([turn()], null, { config: [MODEL] });
   wired(made);
   const select = made.find<HTMLSelectElement>("[data-acp-config='model']");
@@ -71,7 +87,7 @@ test("what the agent refuses goes back to what it was", () => {
   expect(made.find(".acp-banner")?.textContent).toContain("Not done: no");
 });
 
-test("modes stand alone where there are no options", () => {
+test("modes are shown without options", () => {
   const modes = [
     { id: "ask", name: "Ask" },
     { id: "plan", name: "Plan" },
@@ -84,7 +100,7 @@ test("modes stand alone where there are no options", () => {
   expect(other.el.querySelectorAll("select").length).toBe(1);
 });
 
-test("a dead agent: why, its last words, and a way back", () => {
+test("a dead agent: why, its last output, and how to restart it", () => {
   const made = shown([turn({ status: "failed", error: "died" })], "t1", {
     status: "dead",
     detail: "exit code 3\nits last words on stderr:\n  boom",
@@ -103,7 +119,7 @@ test("a dead agent: why, its last words, and a way back", () => {
   expect(made.find("[data-acp-trouble]")).toBeNull();
 });
 
-test("a lost session: why, and the ways on that there are", () => {
+test("a lost session: why, and the available ways to continue", () => {
   const detail = "session/prompt: Session not found\nsession.reopen() loads it again";
   const made = shown([turn({ status: "failed", error: "lost" })], null, {
     status: "lost",
@@ -125,18 +141,18 @@ test("a lost session: why, and the ways on that there are", () => {
   expect(none.emit).toHaveBeenLastCalledWith({ t: "reopen", new: true });
 });
 
-test("a failed start says what to do, outside of what scrolls", () => {
-  const detail = "it exited\non stderr it printed:\n  no key\nhint: give it its <key>";
+test("a failed start says what to do, outside the scroll area", () => {
+  const detail = "it exited\nit printed on stderr:\n  no key\nhint: give it its <key>";
   const { find } = shown([turn()], null, { status: "dead", detail });
-  expect(find("[data-acp-trouble] pre")?.textContent).toBe("on stderr it printed:\n  no key");
+  expect(find("[data-acp-trouble] pre")?.textContent).toBe("it printed on stderr:\n  no key");
   expect(find("[data-acp-hint]")?.textContent).toBe("What to do: give it its <key>");
 });
 
-test("a turn that never began says so, with the agent's trouble as long as it is the newest", () => {
+test("a turn that never started says so, with the agent's trouble while it is the newest", () => {
   const items = [turn({ status: "failed" })];
   const detail = "it exited\nhint: none";
   const { store, frames, find } = shown(items, "t2", { status: "dead", detail });
-  expect(find("[data-acp-status]")?.textContent).toContain("Waiting for the turn before it");
+  expect(find("[data-acp-status]")?.textContent).toContain("Waiting for the previous turn");
   expect(find("[data-acp-trouble]")).toBeNull();
   store.receive({ t: "now", queue: [], unsent: ["t2"], elapsed: null });
   frames.draw();
@@ -158,7 +174,7 @@ test("a turn that is not the newest does not show the agent's trouble; a lost ke
   expect(find("[data-acp-trouble]")).toBeNull();
 });
 
-test("of a long conversation the newest turns are drawn, and more on demand", async () => {
+test("the newest turns of a long conversation are drawn, and more on demand", async () => {
   const turns = Array.from({ length: NEWEST_TURNS + 5 }, (_, at) =>
     turn({ key: `t${at}`, turn: `t${at}`, id: `t${at}`, number: at + 1, status: "done" }),
   );
@@ -171,7 +187,7 @@ test("of a long conversation the newest turns are drawn, and more on demand", as
   expect(find("[data-acp-earlier]")).toBeNull();
 });
 
-test("of a long turn the newest part is drawn", async () => {
+test("the newest part of a long turn is drawn", async () => {
   const items = Array.from({ length: NEWEST + 3 }, (_, at) => message(`m${at}`, `${at}`));
   const { el, find } = shown([turn(), ...items]);
   const drawn = () => el.querySelectorAll(".acp-message").length;
@@ -183,7 +199,7 @@ test("of a long turn the newest part is drawn", async () => {
   expect(find(".acp-message")?.textContent).toBe("0");
 });
 
-test("what the agent does now", () => {
+test("what the agent is doing now", () => {
   const read = tool({ kind: "read", title: "Read a.py", status: "in_progress" });
   const cases: [Item[], string][] = [
     [[], "Working"],
@@ -197,7 +213,7 @@ test("what the agent does now", () => {
   for (const [items, said] of cases) expect(activityOf(items)).toBe(said);
 });
 
-test("the line of a running turn says it, with the time; a screen reader hears only how it stands", () => {
+test("the status line says it, with the time; screen readers get only the status", () => {
   vi.useFakeTimers({ now: 100_000 });
   try {
     const { find, store, frames, patch } = shown([turn(), message("m", "so")]);
@@ -214,7 +230,7 @@ test("the line of a running turn says it, with the time; a screen reader hears o
   }
 });
 
-test("from the line one gets to the question", () => {
+test("the status line leads to the question", () => {
   const { find } = shown([turn(), question()]);
   const box = find(".acp-question");
   if (box) box.scrollIntoView = () => undefined;
@@ -222,7 +238,7 @@ test("from the line one gets to the question", () => {
   expect(document.activeElement).toBe(box);
 });
 
-test("times and sums as people read them", () => {
+test("times and amounts are formatted for people", () => {
   expect([0, 59_000, 61_000, 3_700_000].map(duration)).toEqual([
     "0 s",
     "59 s",

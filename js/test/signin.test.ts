@@ -25,7 +25,7 @@ function buttons(el: HTMLElement): string[] {
 }
 
 describe("the ways to sign in", () => {
-  it("are buttons, in the session and in a view of their own", () => {
+  it("are buttons, in the session and in their own view", () => {
     for (const view of [null, "sign-in"]) {
       const { el, emit } = shown([], view, { sign_in: WANTED, status: "signed_out" });
       expect(buttons(el)).toEqual(["Log in", "By <b>key</b>", "Done, try again", "Copy"]);
@@ -38,7 +38,7 @@ describe("the ways to sign in", () => {
     }
   });
 
-  it("wait while one is under way, which can be stopped", () => {
+  it("wait while one is in progress, which can be stopped", () => {
     const { el, emit, find } = shown([], null, { sign_in: { ...WANTED, trying: "in" } });
     expect(find<HTMLButtonElement>("[data-acp-signin-method=key]")?.disabled).toBe(true);
     expect(buttons(el)).toContain("Log in…");
@@ -53,7 +53,7 @@ describe("the ways to sign in", () => {
     expect(el.querySelector("[data-acp-signin]")).toBeNull();
   });
 
-  it("are run in a terminal where the host has one, and a trouble is told", async () => {
+  it("run in a terminal if the host has one, and report errors", async () => {
     const terminal = vi.fn(() => Promise.resolve("This server has no terminals" as string | null));
     const { el, emit } = shown([], null, { sign_in: WANTED }, { terminal });
     const open = [...el.querySelectorAll("button")].find(
@@ -67,7 +67,7 @@ describe("the ways to sign in", () => {
     expect(emit).toHaveBeenLastCalledWith({ t: "signed_in" });
   });
 
-  it("leave a word behind below the cell that waited", () => {
+  it("leave a note below the cell that waited", () => {
     const done = shown([], "sign-in", { status: "idle", agent: { name: "demo" } });
     expect(done.find("[data-acp-signed=true]")?.textContent).toBe("demo: signed in.");
     const left = shown([], "sign-in", { status: "closed", agent: { name: "demo" } });

@@ -14,7 +14,7 @@ test("a turn's prompt and text, escaped", () => {
   expect(bundle["text/html"]).not.toContain("<script");
 });
 
-test("a turn that is not there yet still says something", () => {
+test("a turn that does not exist yet still has a text", () => {
   expect(minimalBundle(turns, "t9")["text/plain"]).toBe("Agent: nothing to show yet.");
   expect(minimalBundle(turns, null)).toEqual(minimalBundle(turns, "t1"));
 });

@@ -20,7 +20,7 @@ test("patches in sequence change the state; the newest number is known", () => {
   expect(store.have).toBe(6);
 });
 
-test("a gap asks once, and patches are ignored until the state comes", () => {
+test("a gap requests a resync once, and patches are ignored until the state arrives", () => {
   const { store } = live(turn(), message("k2", "Hi"));
   expect(store.receive({ t: "patches", seq: 7, patches: [GROW] })).toEqual({
     t: "resync",
@@ -34,7 +34,7 @@ test("a gap asks once, and patches are ignored until the state comes", () => {
   expect(store.snapshot.state.items[1]).toMatchObject({ content: [{ text: "Hi!!!" }] });
 });
 
-test("a patch that does not fit is a gap, and nothing of its batch is taken", () => {
+test("a patch that does not fit is a gap, and its batch is ignored", () => {
   vi.spyOn(console, "warn").mockImplementation(() => undefined);
   const { store } = live(turn(), message("k2", "Hi"));
   const before = store.snapshot.state;
@@ -49,7 +49,7 @@ test("a beat that is newer shows a lost tail; an equal one does not", () => {
   expect(store.receive({ t: "beat", seq: 6 })).toEqual({ t: "resync", have: 5 });
 });
 
-test("a state that never comes is asked for again, at a beat, after a while", () => {
+test("a state that never arrives is requested again, at a beat, after a while", () => {
   const { store, clock } = makeStore();
   store.expectState();
   expect(store.receive({ t: "patches", seq: 1, patches: [] })).toBeNull();
@@ -59,7 +59,7 @@ test("a state that never comes is asked for again, at a beat, after a while", ()
   expect(store.receive({ t: "beat", seq: 1 })).toBeNull();
 });
 
-test("several listeners hear once per frame, until they leave", () => {
+test("listeners are called once per frame, until they unsubscribe", () => {
   const { store, frames } = live(turn(), message("k2", ""));
   const [one, two] = [vi.fn(), vi.fn()];
   const leave = store.subscribe(one);
@@ -97,7 +97,7 @@ test("a turn in which nothing happened is the same object in the next snapshot",
   expect(store.snapshot).toBe(after);
 });
 
-test("an answer is on its way until the question is settled; slow after two seconds", () => {
+test("an answer is pending until the question is settled; slow after two seconds", () => {
   const { store, clock } = live(turn(), question());
   store.sending({ t: "answer", question: "k7", option: "yes" });
   expect(store.snapshot.sent.get("k7")).toMatchObject({ slow: false });
@@ -107,7 +107,7 @@ test("an answer is on its way until the question is settled; slow after two seco
   expect(store.snapshot.sent.size).toBe(0);
 });
 
-test("a cancel is settled by the turn that says it is cancelling, or that ended", () => {
+test("a cancel is pending until the turn is cancelling, or has ended", () => {
   for (const patch of [
     ["set", "k1", ["cancelling"], true],
     ["set", "k1", ["status"], "done"],
@@ -121,7 +121,7 @@ test("a cancel is settled by the turn that says it is cancelling, or that ended"
   }
 });
 
-test("what is refused is told, and its button comes back", () => {
+test("a refusal is shown, and its button is enabled again", () => {
   const { store } = live(turn(), question());
   store.sending({ t: "answer", question: "k7", option: "yes" });
   store.receive({ t: "refused", what: "too late" });
@@ -137,7 +137,7 @@ test("a kernel that is gone stays gone, and the transcript stays", () => {
   expect(store.snapshot).toMatchObject({ link: "gone", state: { items: [{ key: "k1" }] } });
 });
 
-test("the newest static form of a turn is kept; only another one counts as a change", () => {
+test("the newest static output of a turn is kept; only a different one is a change", () => {
   const { store } = live(turn());
   store.receive({ t: "static", seq: 2, turn: "t1", bundle: { "text/plain": "a" } });
   store.receive({ t: "static", seq: 3, turn: "t1", bundle: { "text/plain": "a" } });
@@ -147,7 +147,7 @@ test("the newest static form of a turn is kept; only another one counts as a cha
   expect(store.snapshot.bundles).toBe(1);
 });
 
-test("a static form that was missed is asked for", () => {
+test("a missed static output is requested", () => {
   const { store } = live(turn());
   const have = store.have;
   expect(store.receive({ t: "static", seq: have + 2, turn: "t1", bundle: {} })).toEqual({
@@ -156,7 +156,7 @@ test("a static form that was missed is asked for", () => {
   });
 });
 
-test("beside the state: what waits, and how long the running turn has taken", () => {
+test("outside the state: the queue, and how long the running turn has taken", () => {
   const { store, clock } = live(turn());
   clock.time = 100_000;
   store.receive({ t: "now", queue: [{ turn: "t2", text: "next" }], elapsed: 40 });
@@ -165,7 +165,7 @@ test("beside the state: what waits, and how long the running turn has taken", ()
   expect(store.snapshot.since).toBeNull();
 });
 
-test("a turn that begins before our eyes begins now", () => {
+test("a turn that we see starting starts now", () => {
   const { store, clock } = live(turn({ status: "done" }));
   clock.time = 7000;
   const next = turn({ key: "k2", turn: "k2", id: "t2", number: 2 });
@@ -176,7 +176,7 @@ test("a turn that begins before our eyes begins now", () => {
   expect(store.snapshot.since).toBe(7000);
 });
 
-test("a prompt is on its way until the kernel tells of its queue", () => {
+test("a prompt is pending until the kernel sends its queue", () => {
   const { store } = live(turn());
   store.sending({ t: "prompt", text: "hi" });
   expect(store.snapshot.sent.has("prompt")).toBe(true);
@@ -184,7 +184,7 @@ test("a prompt is on its way until the kernel tells of its queue", () => {
   expect(store.snapshot.sent.size).toBe(0);
 });
 
-test("a setting waits until the state has it, and not for ever", () => {
+test("a setting is pending until the state has it, but not forever", () => {
   const { store, clock } = live(turn());
   store.sending({ t: "mode", mode: "plan" });
   store.receive({ t: "patches", seq: 6, patches: [["set", "session", ["mode"], "ask"]] });

@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from "vitest";
-import type { Content, Item, TerminalItem, ToolItem } from "../src/types";
+import type { Content, Item, RunContent, TerminalItem, ToolItem } from "../src/types";
 import { FIRST_ROWS } from "../src/view/diff";
-import { message, soon, turn } from "./helpers";
+import { message, question, soon, turn } from "./helpers";
 import { settled, shown, tool, wired } from "./mounted";
 
 beforeEach(() => document.body.replaceChildren());
@@ -38,7 +38,7 @@ test.each([
 });
 
 test.each(["read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode"])(
-  "the kind %s has a drawing of its own",
+  "the kind %s has its own icon",
   (kind) => {
     const { find } = shown([turn(), tool({ kind })]);
     expect(find(".acp-kind path")).not.toBeNull();
@@ -46,17 +46,59 @@ test.each(["read", "edit", "delete", "move", "search", "execute", "think", "fetc
   },
 );
 
-test("any other kind has a plain one", () => {
+test("any other kind has a plain icon", () => {
   for (const kind of ["other", "constructor", "toString"])
     expect(shown([turn(), tool({ kind })]).find(".acp-kind circle")).not.toBeNull();
 });
 
-test("what nobody was asked about says so", () => {
+test("an unprompted call says so", () => {
   const { find } = shown([turn(), tool({ unprompted: true })]);
   expect(find("[data-status='unprompted']")?.textContent).toBe("unprompted");
 });
 
-test("raw input and output are made when they are asked for", () => {
+const RUN: RunContent = {
+  type: "run",
+  run_id: "run-1",
+  code: "1 + 1",
+  status: "ok",
+  seconds: 1,
+  outputs: [],
+  cells: [],
+  notes: [],
+};
+
+test("what the user was asked about is not unprompted, whoever asked", () => {
+  const call = tool({ unprompted: true });
+  const by = (by: string) =>
+    shown([turn(), call, question({ tool: "k5", status: "answered", by })]).find(
+      "[data-status='unprompted']",
+    );
+  expect(by("user")).toBeNull();
+  expect(by("policy")).not.toBeNull();
+});
+
+test("while it is asked about, code has its purpose for a title, and no raw input beside it", () => {
+  const action = { type: "run_code", code: "1 + 1", purpose: "Add" };
+  const mcp = { type: "mcp", server: "kernel", tool: "run_code", sure: true };
+  const call = tool({ title: "mcp__kernel__run_code", raw_input: { code: "1 + 1" } });
+  const asked = question({ tool: "k5", status: "open", actions: [mcp, action] });
+  const { el, find } = shown([turn(), call, asked]);
+  expect(find(".acp-title")?.textContent).toBe("Add");
+  expect(find(".acp-asks")?.textContent).toContain("Allow this?");
+  expect(el.querySelectorAll("[data-acp-action]")).toHaveLength(1);
+  expect(find(".acp-raw")).toBeNull();
+});
+
+test("code that did not run is not completed", () => {
+  const state = (status: string) =>
+    shown([turn(), tool({ status: "completed", content: [{ ...RUN, status }] })]).find(".acp-state")
+      ?.dataset["status"];
+  expect(state("busy")).toBe("not_run");
+  document.body.replaceChildren();
+  expect(state("ok")).toBe("completed");
+});
+
+test("raw input and output are created on demand", () => {
   const made = shown([turn(), tool({ raw_input: { a: 1 }, raw_output: "out" })]);
   expect(made.find(".acp-raw pre")).toBeNull();
   made.store.local({ t: "fold", key: "k5:raw", open: true });
@@ -65,7 +107,7 @@ test("raw input and output are made when they are asked for", () => {
   expect(made.find(".acp-raw")?.textContent).toContain('"out"');
 });
 
-test("a terminal stands in the call that shows it, and grows there; else in the flow", async () => {
+test("a terminal is shown in its call, and grows there; else on its own", async () => {
   const call = tool({ kind: "execute", content: [{ type: "terminal", terminal_id: "x1" }] });
   const { el, find, patch } = shown([turn(), call, terminal()]);
   expect(el.querySelectorAll(".acp-terminal").length).toBe(1);
@@ -117,7 +159,7 @@ test("new and deleted files say so", () => {
   expect(badge(edit({ old_text: "a\n", new_text: "b\n" }))).toBeUndefined();
 });
 
-test("line numbers are no text: what is copied is the file's", () => {
+test("line numbers are not text: only the file's text is copied", () => {
   const { el } = shown([turn(), edit({ old_text: "x = 1\n", new_text: "x = 2\n" })]);
   const rows = [...el.querySelectorAll<HTMLElement>(".acp-row")];
   expect(rows.map((row) => row.textContent)).toEqual(["-x = 1\n", "+x = 2\n"]);
@@ -139,7 +181,7 @@ test("side by side is chosen once for all diffs", async () => {
   expect(made.el.querySelectorAll(".acp-pair").length).toBe(2);
 });
 
-test("a big diff begins folded, and shows all on demand", async () => {
+test("a big diff shows its first rows, and all on demand", async () => {
   const lines = Array.from({ length: 500 }, (_, at) => `line ${at}`).join("\n");
   const { el, find } = shown([turn(), edit({ new_text: lines })]);
   expect(el.querySelectorAll(".acp-row").length).toBe(FIRST_ROWS);
@@ -147,7 +189,7 @@ test("a big diff begins folded, and shows all on demand", async () => {
   await soon(() => expect(el.querySelectorAll(".acp-row").length).toBe(500));
 });
 
-test("hidden characters in a diff and in its path are seen", () => {
+test("hidden characters in a diff and in its path are visible", () => {
   const { find } = shown([turn(), edit({ path: "a\u202e.py", new_text: "x\u200b = 1\n" })]);
   expect(find(".acp-diff")?.textContent).toContain("a‹U+202E›.py");
   expect(find(".acp-row")?.textContent).toContain("x‹U+200B› = 1");

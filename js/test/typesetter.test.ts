@@ -19,7 +19,7 @@ test.each([undefined, null, {}, { rendermime: {} }, { rendermime: { latexTypeset
   (manager) => expect(typesetOf(manager)).toBeUndefined(),
 );
 
-test("one that fails later is told to the console only", async () => {
+test("a later failure is only logged to the console", async () => {
   const warn = vi.spyOn(console, "warn").mockImplementation(() => undefined);
   const typeset = () => Promise.reject(new Error("no network"));
   typesetOf({ rendermime: { latexTypesetter: { typeset } } })?.(document.createElement("span"));

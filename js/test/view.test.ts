@@ -1,10 +1,10 @@
 import { beforeEach, expect, test, vi } from "vitest";
-import { CLICK_MS } from "../src/view/guard";
+import { CLICK_MS } from "../src/view/input_guard";
 import { mountView } from "../src/view/mount";
-import { line } from "../src/view/words";
+import { line } from "../src/view/display_text";
 import type { Item } from "../src/types";
 import { message, question, turn } from "./helpers";
-import { shown, tool } from "./mounted";
+import { settled, shown, tool } from "./mounted";
 
 beforeEach(() => document.body.replaceChildren());
 
@@ -56,17 +56,17 @@ test("a question is answered by a button, which waits for the kernel", () => {
   expect(find(".acp-settled")?.textContent).toBe("Allow by you");
 });
 
-test("an answer that the kernel does not take yet says so", () => {
+test("an answer that the kernel has not accepted yet says so", () => {
   const { find, store, clock, frames } = shown([turn(), question()]);
   store.sending({ t: "answer", question: "k7", option: "no" });
   clock.pass(2000);
   frames.draw();
   expect(find(".acp-question")?.textContent).toContain(
-    "Kernel busy: your answer is delivered when the cell ends.",
+    "Kernel busy: your answer will be delivered when the cell ends.",
   );
 });
 
-test("stop cancels the turn, and is off once it is cancelling", () => {
+test("stop cancels the turn, and is disabled while it is cancelling", () => {
   const { find, emit, patch } = shown([turn()]);
   find("[data-acp-stop]")?.click();
   expect(emit).toHaveBeenCalledWith({ t: "cancel", turn: "t1" });
@@ -75,10 +75,11 @@ test("stop cancels the turn, and is off once it is cancelling", () => {
   expect(find(".acp-status")?.textContent).toContain("Stopping…");
 });
 
-test("without its kernel the transcript stays, and its controls are off", () => {
+test("without its kernel the transcript stays, and its controls are disabled", async () => {
   const { find, store, frames } = shown([turn(), message("k2", "Hi"), question()]);
   store.setLink("gone");
   frames.draw();
+  await settled();
   expect(find(".acp")?.dataset["acpLink"]).toBe("gone");
   expect(find(".acp-message")?.textContent).toBe("Hi");
   expect(find<HTMLButtonElement>("[data-acp-option]")?.disabled).toBe(true);
@@ -88,7 +89,7 @@ test("without its kernel the transcript stays, and its controls are off", () => 
 
 test("a turn that is queued waits for the one before it", () => {
   const { find, patch } = shown([turn()], "t2");
-  expect(find("[data-acp-status]")?.textContent).toBe("Waiting for the turn before it…");
+  expect(find("[data-acp-status]")?.textContent).toBe("Waiting for the previous turn…");
   patch(["add", turn({ key: "k9", turn: "k9", id: "t2", number: 2 })]);
   expect(find("[data-acp-turn='t2']")?.dataset["acpStatus"]).toBe("running");
 });
@@ -100,7 +101,7 @@ test("the session shows all turns; a turn shows its own", () => {
   expect(shown(items, "t2").el.querySelectorAll(".acp-turn").length).toBe(1);
 });
 
-test("tool calls: kind, title, status, places, text and diffs", () => {
+test("tool calls: kind, title, status, locations, text and diffs", () => {
   const { find } = shown([
     turn(),
     tool({
@@ -129,7 +130,7 @@ test("tool calls: kind, title, status, places, text and diffs", () => {
   expect(document.querySelectorAll("img").length).toBe(1);
 });
 
-test("plans, thoughts, notices and things unknown have their place", () => {
+test("plans, thoughts, notices and unknown items are shown", () => {
   const { el, find } = shown([
     turn(),
     message("k2", "hm", "thought"),
@@ -145,7 +146,7 @@ test("plans, thoughts, notices and things unknown have their place", () => {
     { key: "k4", type: "notice", turn: "k1", severity: "error", title: "Oh", source: "agent" },
     { key: "k5", type: "unknown", turn: "k1", what: "smell", content: { x: 1 } },
     { key: "k6", type: "of a newer kernel", turn: "k1" } as unknown as Item,
-    { key: "k8", type: "compaction", turn: "k1", status: "completed", summary: [] },
+    { key: "k8", type: "compaction", id: "c", turn: "k1", status: "completed", summary: [] },
   ]);
   expect(find("details.acp-thought")?.textContent).toContain("hm");
   expect(find(".acp-plan")?.textContent).toContain("1 of 2");
@@ -165,7 +166,7 @@ test("only the item that changed renders again", () => {
   expect(document.querySelectorAll(".acp-message")[1]?.textContent).toBe("bc");
 });
 
-test("folds are the session's: two views are in step, and a new one begins as they are", () => {
+test("folds belong to the session: all views, old and new, agree", () => {
   const { store, el, frames, emit, controller } = shown([turn(), message("k2", "hm", "thought")]);
   const details = el.querySelector<HTMLDetailsElement>("details");
   expect(details?.open).toBe(true);
@@ -177,7 +178,7 @@ test("folds are the session's: two views are in step, and a new one begins as th
   expect(other.querySelector("details")?.open).toBe(false);
 });
 
-test("a view that is left is empty and hears no more", () => {
+test("an unmounted view is empty and stops listening", () => {
   const { el, controller, patch } = shown([turn(), message("k2", "a")]);
   controller.abort();
   expect(el.childNodes.length).toBe(0);
@@ -185,6 +186,6 @@ test("a view that is left is empty and hears no more", () => {
   expect(el.childNodes.length).toBe(0);
 });
 
-test("hidden characters in a title are seen", () => {
+test("hidden characters in a title are visible", () => {
   expect(line("rm \u202eexe.txt\nnow")).toBe("rm ‹U+202E›exe.txt ⏎ now");
 });

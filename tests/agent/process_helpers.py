@@ -1,4 +1,4 @@
-"""Real processes for the tests: run one behind a transport, know whether a pid still runs, wait for that."""
+"""Start real processes behind a transport, check whether a pid runs, wait until it is gone."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from acp_notebook.agent.processes.process_transport import Command, ProcessTrans
 from acp_notebook.agent.transport import Ending
 
 WAIT_S = 60.0
-"""For what takes milliseconds, on a machine that does ten other things."""
+"""A bound for what takes milliseconds on an idle machine."""
 
 # A child that holds all three pipes; in its own session; as a daemon whose parents are dead.
 CHILD = """
@@ -54,7 +54,7 @@ def is_running(pid: int) -> bool:
 
 
 def wait_until(condition: Callable[[], bool], what: str) -> None:
-    """For what only the operating system knows; on the test's thread."""
+    """Wait, on the test's thread, for what only the operating system knows."""
     never = threading.Event()
     for _ in range(int(WAIT_S / 0.02)):
         if condition():
@@ -69,7 +69,7 @@ def wait_gone(*pids: int) -> None:
 
 @contextlib.contextmanager
 def ended_at_last(pids: list[int]) -> Iterator[None]:
-    """Whatever a failed test left running of these is ended."""
+    """Ends the processes that a failed test left running."""
     try:
         yield
     finally:
@@ -79,7 +79,7 @@ def ended_at_last(pids: list[int]) -> Iterator[None]:
 
 
 class Agent:
-    """A transport with what it said and how it ended."""
+    """A transport with the agent's output and its ending."""
 
     def __init__(self, command: Command) -> None:
         self.transport = ProcessTransport(command)
@@ -113,7 +113,7 @@ class Agent:
         await self.until(lambda: line.encode() + b"\n" in self.received)
 
     async def relatives(self, count: int) -> list[int]:
-        """The pids that it printed as `pid N`; noted, so that none is left when the test fails."""
+        """The pids that it printed as `pid N`, noted so that none is left if the test fails."""
         await self.until(lambda: len(re.findall(rb"pid \d+\n", self.received)) >= count)
         found = [int(pid) for pid in re.findall(rb"pid (\d+)\n", self.received)]
         self.pids += found
@@ -135,7 +135,7 @@ def shell(line: str, **variables: str) -> Command:
 
 @contextlib.asynccontextmanager
 async def running(command: Command) -> AsyncIterator[Agent]:
-    """A started agent; at the end it is closed, ended exactly once, and nothing of it runs."""
+    """A started agent; afterwards it is closed, has ended exactly once, and left no process."""
     agent = Agent(command)
     with ended_at_last(agent.pids):
         agent.start()

@@ -1,4 +1,4 @@
-"""The audit's file only grows, a line for each entry; a disk that fails is told once and ends nothing."""
+"""The audit file grows by one line an entry; a failing disk is reported once and stops nothing."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def lines(path: Path) -> list[Any]:
     return [json.loads(line) for line in path.read_text().split("\n") if line]
 
 
-def test_each_entry_is_a_line_at_once_and_whole(tmp_path: Path) -> None:
+def test_each_entry_is_written_immediately_as_one_line(tmp_path: Path) -> None:
     path, audit = tmp_path / "audit.jsonl", Audit()
     file = AuditFile(path)
     long = "x" * 100_000 + "\n\u2028\udcff\x00"
@@ -48,7 +48,7 @@ def test_a_second_session_appends(tmp_path: Path) -> None:
     assert [it["target"] for it in lines(path)] == [str(number) for number in range(10)]
 
 
-def test_a_line_that_a_crash_left_half_does_not_spoil_the_next(tmp_path: Path) -> None:
+def test_an_incomplete_line_after_a_crash_does_not_affect_the_next(tmp_path: Path) -> None:
     path = tmp_path / "audit.jsonl"
     path.write_text('{"number": 1}\n{"num')
     file = AuditFile(path)
@@ -60,11 +60,9 @@ def test_a_line_that_a_crash_left_half_does_not_spoil_the_next(tmp_path: Path) -
     assert len(whole) == 5 and whole[4] == ""
 
 
-def test_a_disk_that_fails_is_told_once_and_tried_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_disk_error_is_reported_once_and_retried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, audit, told = tmp_path / "audit.jsonl", Audit(), list[str]()
-    file = AuditFile(path, tell=told.append)
+    file = AuditFile(path, warn=told.append)
     file.append(entry(audit))
     write, room = os.write, [5]
 
@@ -86,7 +84,7 @@ def test_a_disk_that_fails_is_told_once_and_tried_again(
     assert json.loads(first)["number"] == 1 and len(torn) == 5 and json.loads(last)["number"] == 4 and not end
 
 
-def test_without_anybody_to_tell_it_is_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_reporter_it_is_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = AuditFile(tmp_path / "a")
 
     def fails(handle: int, data: Any) -> int:
@@ -100,7 +98,7 @@ def test_without_anybody_to_tell_it_is_a_warning(tmp_path: Path, monkeypatch: py
     file.close()
 
 
-def test_where_no_audit_can_be_written_says_so_at_the_start(tmp_path: Path) -> None:
+def test_an_unwritable_audit_file_is_reported_at_the_start(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for bad in (tmp_path / "no" / "folder", tmp_path, tmp_path / "pipe", Path("/dev/null")):
         with pytest.raises(acp.UsageError, match="cannot write the audit"):

@@ -1,18 +1,20 @@
-"""A connection keeps the order, answers every request once, and ends for everybody at once."""
+"""A connection keeps the order, answers every request once, and ends for all callers together."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import json
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any
 
 import pytest
 from msgspec import Raw
 
+from acp_notebook import timeouts
 from acp_notebook.agent import connection as module
 from acp_notebook.agent.connection import Connection, RequestRefused
+from acp_notebook.agent.recordings import client_actions
 from acp_notebook.agent.transport import Ending, MemoryTransport, memory_pair
 from acp_notebook.errors import AgentDied, AgentError, ProtocolError, RecordingError
 from acp_notebook.wire import jsonrpc, v1
@@ -24,7 +26,7 @@ PING = v1.logout()
 
 
 class Agent:
-    """The far end: says what it is told to say, and keeps what it hears."""
+    """The other end: sends what a test wants, and keeps what it receives."""
 
     def __init__(self, transport: MemoryTransport) -> None:
         self.transport = transport
@@ -69,7 +71,10 @@ class Handler:
         self.log.append(error)
 
 
-class Tap:
+class Tap(client_actions.ActionTap):
+    path = None
+    keeps_files = False
+
     def __init__(self) -> None:
         self.log: list[tuple[str, bytes]] = []
 
@@ -79,9 +84,9 @@ class Tap:
     def received(self, data: bytes) -> None:
         self.log.append(("received", data))
 
-    def record_action(self, deed: dict[str, Any]) -> None: ...
+    def record_action(self, action: dict[str, Any]) -> None: ...
 
-    def ended(self) -> None:
+    def ended(self, ending: Ending | None, untaken: Sequence[int]) -> None:
         self.log.append(("ended", b""))
 
     def close(self) -> None:
@@ -120,12 +125,12 @@ CANCELLED = {"code": jsonrpc.CANCELLED, "message": "cancelled"}
 
 
 async def settle() -> None:
-    """Let everything that can go on go on: the pair is joined in memory, so it takes a few rounds."""
+    """Let pending work proceed: the pair is connected in memory, so it takes a few rounds."""
     for _ in range(20):
         await asyncio.sleep(0)
 
 
-def test_notifications_and_answers_are_handled_in_the_order_of_their_arrival() -> None:
+def test_notifications_and_responses_are_handled_in_order() -> None:
     async def scene(connection: Connection, agent: Agent, handler: Handler) -> None:
         for name in ("first", "second"):
             connection.ask(PING, lambda found, error, name=name: handler.log.append((name, error)))  # type: ignore[misc]
@@ -136,7 +141,7 @@ def test_notifications_and_answers_are_handled_in_the_order_of_their_arrival() -
     play(scene)
 
 
-def test_requests_of_the_agent_run_beside_each_other_and_are_answered_as_they_end() -> None:
+def test_the_agents_requests_run_concurrently() -> None:
     async def scene(connection: Connection, agent: Agent, handler: Handler) -> None:
         go_on = asyncio.Event()
 
@@ -148,7 +153,7 @@ def test_requests_of_the_agent_run_beside_each_other_and_are_answered_as_they_en
         handler.work = work
         agent.say(request(0, "slow"), request("a", "fast"), notification("note"))
         assert await agent.hear() == result("a", {"from": "fast"})
-        assert handler.log[0] == "note"  # a request never holds up what follows it
+        assert handler.log[0] == "note"  # a request never blocks the next messages
         go_on.set()
         assert await agent.hear() == result(0, {"from": "slow"})
 
@@ -157,7 +162,7 @@ def test_requests_of_the_agent_run_beside_each_other_and_are_answered_as_they_en
 
 @pytest.mark.parametrize("id", [0, 1, "x", "", None])
 @pytest.mark.parametrize("begun", [True, False])
-def test_a_request_that_the_agent_takes_back_is_cancelled_and_answered_so(id: Any, begun: bool) -> None:
+def test_a_request_cancelled_by_the_agent_is_answered_as_cancelled(id: Any, begun: bool) -> None:
     async def scene(connection: Connection, agent: Agent, handler: Handler) -> None:
         cancelled = []
 
@@ -185,7 +190,7 @@ def test_a_request_that_the_agent_takes_back_is_cancelled_and_answered_so(id: An
 
 
 @pytest.mark.parametrize("params", [{"requestId": 99}, {"requestId": [1]}, {}, None, 5])
-def test_taking_back_what_is_not_open_does_nothing(params: Any) -> None:
+def test_cancelling_an_unknown_request_does_nothing(params: Any) -> None:
     async def scene(connection: Connection, agent: Agent, handler: Handler) -> None:
         agent.say(notification("$/cancel_request", params), request(1))
         assert await agent.hear() == result(1, {"done": "ask"})
@@ -202,9 +207,7 @@ def test_taking_back_what_is_not_open_does_nothing(params: Any) -> None:
         (TimeoutError(), jsonrpc.INTERNAL_ERROR),
     ],
 )
-def test_a_handler_that_raises_is_an_error_answer_and_the_connection_goes_on(
-    failure: Exception, code: int
-) -> None:
+def test_an_exception_in_a_handler_is_an_error_response(failure: Exception, code: int) -> None:
     async def scene(connection: Connection, agent: Agent, handler: Handler) -> None:
         async def work(method: str, params: Any) -> Any:
             if method == "bad":
@@ -222,7 +225,7 @@ def test_a_handler_that_raises_is_an_error_answer_and_the_connection_goes_on(
     play(scene)
 
 
-def test_a_result_that_cannot_be_written_is_an_error_answer() -> None:
+def test_an_unserialisable_result_is_an_error_response() -> None:
     async def scene(connection: Connection, agent: Agent, handler: Handler) -> None:
         async def work(method: str, params: Any) -> Any:
             return object()
@@ -261,7 +264,7 @@ def test_a_flood_of_requests_is_refused_beyond_the_limit(
     play(scene)
 
 
-def test_a_request_waits_for_its_own_answer() -> None:
+def test_a_request_waits_for_its_own_response() -> None:
     async def scene(connection: Connection, agent: Agent, handler: Handler) -> None:
         asked = asyncio.ensure_future(connection.request(PING, LIMIT_S))
         message = await agent.hear()
@@ -272,7 +275,7 @@ def test_a_request_waits_for_its_own_answer() -> None:
     play(scene)
 
 
-def test_an_error_answer_is_raised_with_its_details() -> None:
+def test_an_error_response_is_raised_with_its_details() -> None:
     async def scene(connection: Connection, agent: Agent, handler: Handler) -> None:
         asked = asyncio.ensure_future(connection.request(PING))
         await agent.hear()
@@ -285,7 +288,7 @@ def test_an_error_answer_is_raised_with_its_details() -> None:
     play(scene)
 
 
-def test_an_answer_that_cannot_be_read_is_a_protocol_error() -> None:
+def test_an_unreadable_response_is_a_protocol_error() -> None:
     async def scene(connection: Connection, agent: Agent, handler: Handler) -> None:
         asked = asyncio.ensure_future(connection.request(PING))
         await agent.hear()
@@ -297,7 +300,7 @@ def test_an_answer_that_cannot_be_read_is_a_protocol_error() -> None:
 
 
 @pytest.mark.parametrize("by", ["cancel", "timeout"])
-def test_a_request_that_we_give_up_is_taken_back_and_its_late_answer_is_dropped(by: str) -> None:
+def test_an_abandoned_request_is_cancelled_and_its_late_response_dropped(by: str) -> None:
     async def scene(connection: Connection, agent: Agent, handler: Handler) -> None:
         asked = asyncio.ensure_future(connection.request(PING, 0.001 if by == "timeout" else None))
         id = (await agent.hear())["id"]
@@ -328,7 +331,7 @@ def test_an_unreadable_request_is_answered_with_a_parse_error() -> None:
     play(scene)
 
 
-def test_a_fault_of_ours_in_one_message_does_not_cost_the_next_ones() -> None:
+def test_our_error_in_one_message_does_not_affect_the_next() -> None:
     async def scene(connection: Connection, agent: Agent, handler: Handler) -> None:
         asked = asyncio.ensure_future(connection.request(PING))
         await agent.hear()
@@ -341,7 +344,7 @@ def test_a_fault_of_ours_in_one_message_does_not_cost_the_next_ones() -> None:
     play(scene)
 
 
-def test_a_fault_in_telling_of_a_fault_does_not_cost_the_next_messages_either(
+def test_an_error_while_reporting_an_error_does_not_affect_the_next(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def failing(self: Handler, line: Garbage) -> None:
@@ -357,7 +360,7 @@ def test_a_fault_in_telling_of_a_fault_does_not_cost_the_next_messages_either(
     play(scene)
 
 
-def test_the_end_fails_what_is_open_then_tells_the_handler_once_and_nothing_follows() -> None:
+def test_the_end_fails_open_requests_and_calls_the_handler_once() -> None:
     tap = Tap()
 
     async def scene(connection: Connection, agent: Agent, handler: Handler) -> None:
@@ -413,7 +416,7 @@ def test_an_agent_that_does_not_read_its_input_is_given_up(monkeypatch: pytest.M
                     await asyncio.sleep(0)
                     if connection.error is not None:
                         raise connection.error
-        assert "does not read" in str(connection.error)
+        assert "stopped reading its input" in str(connection.error)
         assert handler.log == [connection.error]
         connection._receive(b'{"jsonrpc":"2.0","method":"late"}\n')
         assert handler.log == [connection.error]
@@ -423,17 +426,17 @@ def test_an_agent_that_does_not_read_its_input_is_given_up(monkeypatch: pytest.M
     asyncio.run(main())
 
 
-def test_an_ending_says_what_the_agent_said_last() -> None:
+def test_an_ending_contains_the_agents_last_output() -> None:
     error = module._error_of_ending(Ending("it ended", 3, "\n".join(f"line {n}" for n in range(50))))
     assert isinstance(error, AgentDied)
     assert error.exit_code == 3
     assert "line 49" in str(error)
     assert "line 10" not in str(error)
     assert "line 10" in error.stderr
-    assert isinstance(module._error_of_ending(Ending("no", mismatch=True)), RecordingError)
+    assert isinstance(module._error_of_ending(Ending("no", error=RecordingError("no"))), RecordingError)
 
 
-def test_every_byte_goes_by_the_tap() -> None:
+def test_the_tap_sees_every_byte() -> None:
     tap = Tap()
 
     async def scene(connection: Connection, agent: Agent, handler: Handler) -> None:
@@ -455,11 +458,8 @@ PROMPT = v1.prompt("s", ())
 
 
 @pytest.mark.parametrize("begun", [False, True])
-def test_an_error_with_the_id_null_fails_no_prompt_that_lives(
-    begun: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "NULL_ID_S", 0.0)
-    monkeypatch.setattr(module, "NULL_ID_BEGUN_S", 0.0)
+def test_an_error_without_an_id_does_not_fail_an_active_prompt(begun: bool) -> None:
+    timeouts.replace(null_id=0.0, null_id_begun=0.0)
 
     async def scene(connection: Connection, agent: Agent, handler: Handler) -> None:
         asked = asyncio.ensure_future(connection.request(PROMPT))
@@ -475,10 +475,8 @@ def test_an_error_with_the_id_null_fails_no_prompt_that_lives(
 
 
 @pytest.mark.parametrize("call", [PROMPT, PING])
-def test_an_error_with_the_id_null_fails_a_request_that_nothing_comes_for(
-    call: v1.Call, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "NULL_ID_S", 0.0)
+def test_an_error_without_an_id_fails_a_silent_request(call: v1.Call) -> None:
+    timeouts.replace(null_id=0.0)
 
     async def scene(connection: Connection, agent: Agent, handler: Handler) -> None:
         asked = asyncio.ensure_future(connection.request(call))
@@ -490,7 +488,7 @@ def test_an_error_with_the_id_null_fails_a_request_that_nothing_comes_for(
     play(scene)
 
 
-def test_a_request_that_is_no_valid_one_is_answered_so() -> None:
+def test_an_invalid_request_is_answered_as_invalid() -> None:
     async def scene(connection: Connection, agent: Agent, handler: Handler) -> None:
         agent.say({"jsonrpc": "2.0", "id": 78, "method": 5})
         answer = await agent.hear()

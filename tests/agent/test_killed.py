@@ -1,4 +1,4 @@
-"""A kernel that is killed leaves files: the next start removes them, and never those of a living kernel."""
+"""Files that a killed kernel leaves are removed by the next start; those of a living kernel stay."""
 
 from __future__ import annotations
 
@@ -60,16 +60,17 @@ import sys
 from pathlib import Path
 import acp_notebook as acp
 from acp_notebook.agent.files import user_files
+from acp_notebook.agent.user_dirs import config_folder
 
 folder = Path(sys.argv[1])
 with acp.connect("demo", cwd=folder, permissions="allow") as session:
     session.prompt("/write other.txt x", timeout=60)
-user_files.change_json(user_files.config_folder() / "decisions.json", lambda known: known)
+user_files.change_json(config_folder() / "decisions.json", lambda known: known)
 """
 
 
 class Places:
-    """Where kernels of one user have their files."""
+    """The folders in which a user's kernels have their files."""
 
     def __init__(self, base: Path) -> None:
         self.base = Path(os.path.realpath(base))
@@ -114,9 +115,7 @@ def places(tmp_path: Path) -> Places:
         pytest.param(UNDOING, "state/checkpoints/*/index.*", id="the index of checkpoints"),
     ],
 )
-def test_what_a_killed_kernel_left_is_removed_by_the_next_and_not_before(
-    places: Places, script: str, left: str
-) -> None:
+def test_leftovers_of_a_killed_kernel_are_removed_by_the_next(places: Places, script: str, left: str) -> None:
     with places.hanging(script) as process:
         made = set(places.base.glob(left))
         assert made

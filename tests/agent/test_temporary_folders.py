@@ -1,4 +1,4 @@
-"""Temporary folders: gone with their process, and after a killed one with the next."""
+"""Temporary folders are removed with their process, or by the next one if it was killed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_what_a_killed_process_left_is_removed_and_what_a_living_one_has_is_not(places: Path) -> None:
+def test_only_folders_of_dead_processes_are_removed(places: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     with subprocess.Popen(
         [sys.executable, "-c", MAKE],
@@ -56,7 +56,7 @@ def test_what_a_killed_process_left_is_removed_and_what_a_living_one_has_is_not(
     assert stranger.is_dir()
 
 
-def test_an_orderly_end_leaves_nothing(places: Path) -> None:
+def test_a_normal_exit_leaves_nothing(places: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
         [sys.executable, "-c", MAKE], input="", stdout=subprocess.PIPE, env=environment, text=True

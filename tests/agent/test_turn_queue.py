@@ -1,4 +1,4 @@
-"""The queue of prompts by itself: what waits is begun, whenever it was added."""
+"""The turn queue on its own: what waits is started, whenever it was added."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ LIMIT_S = 60.0
 
 
 async def _at_once() -> None:
-    """Ready: nothing is in the way."""
+    """A queue whose turns can start immediately."""
 
 
-def test_a_prompt_that_comes_just_as_the_queue_ran_dry_is_begun() -> None:
+def test_a_prompt_queued_just_as_the_queue_empties_is_started() -> None:
     async def scene() -> list[str]:
         begun: list[str] = []
         loop = asyncio.get_running_loop()
@@ -28,7 +28,7 @@ def test_a_prompt_that_comes_just_as_the_queue_ran_dry_is_begun() -> None:
         added = asyncio.Event()
 
         def add_second(steps: int) -> None:
-            # As many steps later as it takes until the pump has looked for the last time.
+            # After enough steps for the pump to have checked for the last time.
             if queue._pump is not None and queue._pump.done():
                 queue.add(second)
                 added.set()

@@ -1,4 +1,4 @@
-"""An agent that tells its secret (the variable KEY) in names, titles, errors, on stderr and stdout.
+"""An agent that leaks its secret (the variable KEY) in names, titles, errors, on stderr and stdout.
 
 Standard library only. A prompt "error" is answered with an error, "sign in" with one that wants a sign-in,
 "die" with its death, anything else with nothing.

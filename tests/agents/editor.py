@@ -1,4 +1,4 @@
-"""An agent that changes files by itself: `python editor.py [NAME]`. A prompt is "PATH TEXT".
+"""An agent that changes files without the client: `python editor.py [NAME]`. A prompt is "PATH TEXT".
 
 Standard library only. It asks first, about a call that names the path as the prompt does (relative, perhaps)
 and writes without the client. With a NAME it introduces itself by that, and keeps each prompt as fast-agent

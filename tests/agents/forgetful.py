@@ -1,4 +1,4 @@
-"""An agent that forgets its sessions when it is told to: `python forgetful.py [CAN,…] [HOW]`.
+"""An agent that forgets its sessions on request: `python forgetful.py [CAN,…] [HOW]`.
 
 Standard library only. CAN: "load", "resume": what it offers. HOW it answers a load of a session that it
 forgot: it "finds" it again, "refuses", or "pretends": answers {} and still does not know it. The prompt

@@ -58,7 +58,7 @@ class Garbler:
         return json.dumps(garbled)
 
     def _address(self, message: dict[str, Any], session: str) -> None:
-        """Most of it to the session that is open, with ids of its own."""
+        """Mostly for the open session, with its own ids."""
         params = message.get("params")
         if isinstance(params, dict) and "sessionId" in params and self._chance(0.97):
             message["params"] = {**params, "sessionId": session}
@@ -106,7 +106,7 @@ def main(seed: int) -> None:
                 print(json.dumps({"jsonrpc": "2.0", **said}))
                 result = {"stopReason": "end_turn"}
             case _:
-                continue  # answers to what it asked, and whatever else the client may want
+                continue  # responses to its requests, and any other request of the client
         print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
 
 

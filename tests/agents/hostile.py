@@ -23,7 +23,7 @@ FORMULAS = (
     r"$\unicode[monospace;background:url(https://evil.example/y)]{65}$",
     r"$\def\x{\x\x}\x$",
 )
-"""What a typesetter could be talked into."""
+"""Attacks on a typesetter."""
 
 
 def send(**message: Any) -> None:
@@ -48,7 +48,7 @@ def block(text: str) -> dict[str, Any]:
 
 
 def contents(text: str) -> list[dict[str, Any]]:
-    """Whatever a message or a tool call may hold, with the text in each of its fields."""
+    """All content of messages and tool calls, with the text in each field."""
     return [
         block(text),
         {"type": "image", "data": text, "mimeType": text},
@@ -64,7 +64,7 @@ def contents(text: str) -> list[dict[str, Any]]:
 def tell(session: str, number: int, text: str) -> None:
     for at, content in enumerate(contents(text)):
         update(session, "agent_message_chunk", content=content, messageId=f"m{number}-{at}")
-    # Once more in two pieces, so that one of them begins in the middle of the trick.
+    # Again in two pieces, so that one of them starts in the middle of the trick.
     for piece in (text[: len(text) // 2], text[len(text) // 2 :]):
         update(session, "agent_message_chunk", content=block(piece), messageId=f"p{number}")
     update(session, "agent_thought_chunk", content=block(text), messageId=f"t{number}")

@@ -6,9 +6,10 @@ the model has given since. A script is JSON between << and >> in a prompt:
 
     say("text")          an answer, and with thought="…" what was thought before it; {prompts} in the text
                          becomes the number of scripts that the model has been told so far, {result} what
-                         the last tool gave
+                         the last tool gave, {pictures} how many pictures the model has seen
     use("Write", {…})    a call of the tool that is offered under this name, or as mcp__…__Write
     do("write", …)       a call of whatever tool is offered for that: see `model_tools`
+    kernel("wait", …)    a call of the kernel's tool of this name
     together(use(…), …)  several calls in one answer
     talk()               word after word, until nobody listens any more
     fail(400, "text")    an error of the API
@@ -35,7 +36,13 @@ Json = dict[str, Any]
 Heard = Callable[[str], None]
 
 PAUSE_S = 0.02
-"""Between two words of talk(): many come in the time of a test, and none floods it."""
+"""The pause between two words of talk(): many fit into a test without flooding it."""
+
+_SCRIPTED = (
+    '// @exec: {{"yield_time_ms": 120000}}\n'
+    "for (const it of (await tools.mcp__kernel__{}).content) it.type == 'image' ? image(it) : text(it.text);"
+)
+"""codex: a script that calls a tool of the kernel's and shows all that it gives."""
 
 _SCRIPT = re.compile(r"<<(\[.*?\])>>", re.DOTALL)
 
@@ -44,7 +51,7 @@ _SCRIPT = re.compile(r"<<(\[.*?\])>>", re.DOTALL)
 
 
 def script(*steps: Json) -> str:
-    """A prompt that makes the model do these, one after the other."""
+    """A prompt that makes the model do these steps in order."""
     return f"Please do <<{json.dumps(steps)}>>"
 
 
@@ -54,6 +61,11 @@ def say(text: str, *, thought: str = "") -> Json:
 
 def use(tool: str, arguments: Json) -> Json:
     return {"step": "use", "calls": [{"tool": tool, "input": arguments}]}
+
+
+def kernel(tool: str, **arguments: Any) -> Json:
+    """kernel("run_code", code=…): a call of a tool of the kernel's, whatever the agent calls it."""
+    return {"step": "use", "calls": [{"kernel": tool, "input": arguments}]}
 
 
 def do(what: str, **details: str) -> Json:
@@ -81,7 +93,7 @@ def next_step(asked: Asked) -> Json:
     if asked.schema is not None:
         return say(json.dumps(example(asked.schema, asked.schema)))
     if not asked.tools:
-        return say("A title")  # a side question of the agent's own, about the conversation
+        return say("A title")  # a request of the agent itself, about the conversation
     answers = 0
     for message in reversed(asked.messages):
         answers += message["role"] == "assistant"
@@ -97,8 +109,8 @@ def scripts(message: Json) -> list[str]:
 
 
 def answer_to(asked: Asked, step: Json) -> Json:
-    """The whole message that the model answers with."""
-    number = len(asked.messages)  # makes ids that no other answer of the conversation has
+    """The complete message that the model answers with."""
+    number = len(asked.messages)  # ids that are unique in the conversation
     try:
         content = _calls(step, asked, number) if step["step"] == "use" else _words(step, asked)
     except NoTool as error:
@@ -118,13 +130,18 @@ def answer_to(asked: Asked, step: Json) -> Json:
 def _calls(step: Json, asked: Asked, number: int) -> list[Json]:
     blocks = []
     for index, call in enumerate(step["calls"]):
-        tool, given = (
-            _named(call, asked) if "tool" in call else chosen(call["do"], call["details"], asked.tools)
-        )
+        tool, given = _call(call, asked)
         id = f"toolu_{number:04}_{index}"
         block = {"type": "tool_use", "id": id, "name": tool.name, "input": given}
-        blocks.append(block | ({"free": True} if tool.free else {}))
+        free = {"free": True} if tool.free else {}
+        blocks.append(block | free | ({"namespace": tool.namespace} if tool.namespace else {}))
     return blocks
+
+
+def _call(call: Json, asked: Asked) -> tuple[Tool, Json]:
+    if "do" in call:
+        return chosen(call["do"], call["details"], asked.tools)
+    return _named(call, asked) if "tool" in call else _of_kernel(call, asked)
 
 
 def _named(call: Json, asked: Asked) -> tuple[Tool, Json]:
@@ -135,10 +152,26 @@ def _named(call: Json, asked: Asked) -> tuple[Tool, Json]:
     raise NoTool(f"no tool {call['tool']} among {', '.join(it.name for it in asked.tools)}")
 
 
+def _of_kernel(call: Json, asked: Asked) -> tuple[Tool, Json]:
+    """The kernel's tool: as claude and kimi, gemini-cli, opencode and copilot name it; codex has namespaces,
+    or a script that calls tools."""
+    whole = re.compile(rf"(mcp__kernel__|mcp_kernel_|kernel_\w+[_-]){call['kernel']}")
+    for tool in asked.tools:
+        if whole.fullmatch(f"{tool.namespace}__{tool.name}" if tool.namespace else tool.name):
+            return tool, call["input"]
+    for tool in asked.tools:
+        if tool.script:
+            return tool, {"input": _SCRIPTED.format(f"{call['kernel']}({json.dumps(call['input'])})")}
+    raise NoTool(f"no kernel's {call['kernel']} among {', '.join(it.name for it in asked.tools)}")
+
+
 def _words(step: Json, asked: Asked) -> list[Json]:
     told = sum(len(scripts(message)) for message in asked.messages)
     results = [result for message in asked.messages for result in message["results"]]
-    said = step.get("text", "").replace("{prompts}", str(told)).replace("{result}", (results or [""])[-1])
+    filled = {"prompts": told, "pictures": asked.pictures, "result": (results or [""])[-1]}
+    said = step.get("text", "")
+    for name, value in filled.items():
+        said = said.replace(f"{{{name}}}", str(value))
     text = {"type": "text", "text": said}
     if not step.get("thought"):
         return [text]
@@ -149,7 +182,7 @@ def _words(step: Json, asked: Asked) -> list[Json]:
 
 
 def stream(answer: Json, more: Iterable[str] = ()) -> Iterator[Json]:
-    """The events of an answer; `more` is text that comes after what its last block has."""
+    """The events of an answer; `more` is text appended to its last block."""
     yield {"type": "message_start", "message": {**answer, "content": [], "stop_reason": None}}
     for index, block in enumerate(answer["content"]):
         empty, deltas = _in_pieces(block)
@@ -180,15 +213,15 @@ def _in_pieces(block: Json) -> tuple[Json, list[Json]]:
 
 
 class Api(NamedTuple):
-    """How an API is spoken."""
+    """The format of an API."""
 
     read: Callable[[Json, str], Asked]
     whole: Callable[[Json], Json]
     stream: Callable[[Json, Iterable[str]], Iterator[Json]]
     named: bool = False
-    """Its events have names, …"""
+    """Whether its events have names."""
     done: bool = False
-    """… or an end of their own."""
+    """Whether its stream has an end marker."""
 
 
 _APIS = {
@@ -223,7 +256,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._json(200, {"data": [], "has_more": False})  # /v1/models: none but those it knows itself
 
     def do_POST(self) -> None:
-        with suppress(ConnectionError):  # nobody listens any more: that is how talk() ends
+        with suppress(ConnectionError):  # the client has disconnected: that is how talk() ends
             self._answer()
 
     def _answer(self) -> None:
@@ -279,7 +312,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Quiet: a test's output is its own."""
+        """Log nothing into a test's output."""
 
 
 class _Server(ThreadingHTTPServer):
@@ -291,7 +324,7 @@ class _Server(ThreadingHTTPServer):
 
 @contextmanager
 def serving(heard: Heard = lambda _: None) -> Iterator[str]:
-    """The model, at the URL that this gives; `heard` gets the path of each request that is answered."""
+    """Run the model; yields its URL. `heard` gets the path of each answered request."""
     with _Server(heard) as server:
         thread = threading.Thread(target=server.serve_forever, name="mock-model")
         thread.start()

@@ -17,19 +17,21 @@ from tests.agents.model_tools import Tool
 Json = dict[str, Any]
 
 SIGNED = "c2lnbmVk"
-"""A signature of what was thought; nobody checks it."""
+"""The signature of a thought; nobody checks it."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A request: who said what, in order and never twice the same role, and the tools there are."""
+    """A request: the messages in order, with alternating roles, and the available tools."""
 
     messages: list[Json]
-    """Each with a role (user, assistant), its `text`, and the `results` of tools that it brings."""
+    """Each has a role (user, assistant), its `text`, and the `results` of tools."""
     tools: list[Tool]
     model: str
     schema: Mapping[str, Any] | None = None
-    """What the answer has to be: JSON of this form."""
+    """The JSON schema that the answer must have."""
+    pictures: int = 0
+    """How many pictures the whole conversation has."""
 
 
 def halves(text: str) -> list[str]:
@@ -38,7 +40,7 @@ def halves(text: str) -> list[str]:
 
 
 def _merged(said: Iterable[tuple[str, str, str]]) -> list[Json]:
-    """(role, text, result) … into messages: what one side says in several pieces is one answer."""
+    """Convert (role, text, result) … to messages, joining consecutive parts of one role."""
     messages: list[Json] = []
     for role, text, result in said:
         if not messages or messages[-1]["role"] != role:
@@ -49,7 +51,7 @@ def _merged(said: Iterable[tuple[str, str, str]]) -> list[Json]:
 
 
 def _text(content: Any) -> str:
-    """The text in whatever content is made of: a string, a list of parts, one part."""
+    """The text of content in any form: a string, a list of parts, one part."""
     match content:
         case str():
             return content
@@ -60,6 +62,18 @@ def _text(content: Any) -> str:
         case {"content": inner} | {"output": inner} | {"parts": inner}:
             return _text(inner)
     return ""
+
+
+def _pictures(content: Any) -> int:
+    """How many pictures there are in whatever content is made of."""
+    match content:
+        case list():
+            return sum(map(_pictures, content))
+        case {"type": "image" | "image_url" | "input_image"} | {"inlineData": _} | {"inline_data": _}:
+            return 1
+        case dict():
+            return sum(map(_pictures, content.values()))
+    return 0
 
 
 def _json_schema(body: Any) -> Mapping[str, Any] | None:
@@ -74,7 +88,7 @@ def read_messages(body: Json) -> Asked:
     tools = [Tool(it["name"], it.get("input_schema") or {}) for it in body.get("tools") or () if "name" in it]
     said = chain.from_iterable(map(_messages_said, body["messages"]))
     wanted = _json_schema((body.get("output_config") or {}).get("format") or body.get("output_format"))
-    return Asked(_merged(said), tools, body["model"], wanted)
+    return Asked(_merged(said), tools, body["model"], wanted, _pictures(body["messages"]))
 
 
 def _messages_said(message: Json) -> Iterator[tuple[str, str, str]]:
@@ -93,7 +107,8 @@ def read_chat(body: Json) -> Asked:
     functions = (it.get("function", it) for it in body.get("tools") or ())
     tools = [Tool(it["name"], it.get("parameters") or {}) for it in functions if "name" in it]
     said = (_chat_said(it) for it in body["messages"] if it["role"] in ("user", "assistant", "tool"))
-    return Asked(_merged(said), tools, body["model"], _json_schema(body.get("response_format")))
+    wanted = _json_schema(body.get("response_format"))
+    return Asked(_merged(said), tools, body["model"], wanted, _pictures(body["messages"]))
 
 
 def _chat_said(message: Json) -> tuple[str, str, str]:
@@ -102,7 +117,7 @@ def _chat_said(message: Json) -> tuple[str, str, str]:
 
 
 def chat_stream(answer: Json, more: Iterable[str] = ()) -> Iterator[Json]:
-    """The chunks of an answer; `more` is text that comes after what it has."""
+    """The chunks of an answer; `more` is appended text."""
     tool = answer["stop_reason"] == "tool_use"
     blocks = (_chat_pieces(block, index) for index, block in enumerate(answer["content"]))
     for delta in chain(chain.from_iterable(blocks), ({"content": it} for it in more)):
@@ -149,10 +164,23 @@ def _chat(answer: Json, kind: str, finish_reason: str | None = None, **choice: J
 
 def read_responses(body: Json) -> Asked:
     given = body["input"] if isinstance(body["input"], list) else [{"role": "user", "content": body["input"]}]
-    offered = [it for it in body.get("tools") or () if it.get("type") in ("function", "custom")]
-    tools = [Tool(it["name"], it.get("parameters") or {}, it["type"] == "custom") for it in offered]
+    # codex puts them there for its newer models.
+    more = [it["tools"] for it in given if it.get("type") == "additional_tools"]
+    tools = [tool for offered in (body.get("tools") or (), *more) for tool in _responses_tools(offered)]
     said = chain.from_iterable(map(_responses_said, given))
-    return Asked(_merged(said), tools, body["model"], _json_schema((body.get("text") or {}).get("format")))
+    wanted = _json_schema((body.get("text") or {}).get("format"))
+    return Asked(_merged(said), tools, body["model"], wanted, _pictures(given))
+
+
+def _responses_tools(offered: Iterable[Json], namespace: str = "") -> Iterator[Tool]:
+    for it in offered:
+        match it:
+            case {"type": "function", "name": name}:
+                yield Tool(name, it.get("parameters") or {}, namespace=namespace)
+            case {"type": "custom", "name": name}:
+                yield Tool(name, {}, True, namespace, "JavaScript" in it.get("description", ""))
+            case {"type": "namespace", "name": name, "tools": inner}:
+                yield from _responses_tools(inner, name)
 
 
 def _responses_said(item: Json) -> Iterator[tuple[str, str, str]]:
@@ -207,7 +235,8 @@ def _responses_item(block: Json, answer: Json, index: int) -> Json:
             call = {"type": "custom_tool_call", "input": block["input"]["input"]}
         case _:
             call = {"type": "function_call", "arguments": json.dumps(block["input"])}
-    return {"id": id, "call_id": block["id"], "name": block["name"], "status": "completed", **call}
+    space = {"namespace": it} if (it := block.get("namespace")) else {}
+    return {"id": id, "call_id": block["id"], "name": block["name"], "status": "completed", **call, **space}
 
 
 def _response(answer: Json, items: list[Json], status: str) -> Json:
@@ -229,7 +258,8 @@ def read_gemini(body: Json, model: str) -> Asked:
     how = body.get("generationConfig") or {}
     as_json = "json" in (how.get("responseMimeType") or "")
     wanted = how.get("responseJsonSchema") or how.get("responseSchema") or {"type": "object"}
-    return Asked(_merged(said), tools, model, wanted if as_json else None)
+    seen = _pictures(body.get("contents") or [])
+    return Asked(_merged(said), tools, model, wanted if as_json else None, seen)
 
 
 def _gemini_said(content: Json) -> Iterator[tuple[str, str, str]]:

@@ -1,4 +1,4 @@
-"""What the model is to do -> a call of whatever tool the agent offers for that.
+"""Turns an intention of the model into a call of the tool that the agent offers for it.
 
 Knows no agent: goes by the names of tools and by the schemas of their arguments. So one script makes any
 agent write a file, read one or run a command, in the words that it has for it.
@@ -15,15 +15,18 @@ Json = dict[str, Any]
 
 
 class Tool(NamedTuple):
-    """A tool that is offered: its name, the schema of its arguments; `free`: it takes a text instead."""
+    """An offered tool: its name and the schema of its arguments; `free`: it takes a text instead; `script`:
+    the text is JavaScript that calls other tools."""
 
     name: str
     schema: Mapping[str, Any] = {}
     free: bool = False
+    namespace: str = ""
+    script: bool = False
 
 
 class NoTool(LookupError):
-    """The agent offers nothing for what the model is to do."""
+    """The agent offers no tool for what the model should do."""
 
 
 _NAMES = {
@@ -37,7 +40,7 @@ _NAMES = {
         *(r"(execute|run)_(shell_|bash_)?commands?", r"run_in_terminal", r"terminal", r"execute"),
     ),
 }
-"""What agents call these tools, the likeliest first."""
+"""The names of these tools in agents, the most common first."""
 
 _PATH = (
     *("file_path", "filePath", "absolute_path", "absolutePath", "path", "filename", "file", "target_file"),
@@ -48,11 +51,12 @@ _LINE = ("command", "cmd", "commands", "script")
 
 
 LIMIT = 60_000
-"""For a command, in milliseconds, where one can be given: claude-code-acp ends those without one at once."""
+"""Timeout of a command in milliseconds, if the tool takes one: without one, claude-code-acp ends it at
+once."""
 
 
 def chosen(what: str, details: Mapping[str, str], offered: Sequence[Tool]) -> tuple[Tool, Json]:
-    """The tool, and its arguments; a free one's text is in `input`. Raises NoTool."""
+    """The tool and its arguments; the text of a free tool is in `input`. Raises NoTool."""
     tool = _find(what, offered)
     if tool is None:
         if what == "run":
@@ -93,7 +97,7 @@ def _arguments(what: str, details: Mapping[str, str], schema: Mapping[str, Any])
     limit = known.get("timeout", {})
     if what == "run" and limit.get("type") in ("number", "integer"):
         arguments["timeout"] = min(LIMIT, limit.get("maximum", LIMIT))
-    if "sandbox_permissions" in known:  # a model asks to leave the sandbox, where it knows that it must
+    if "sandbox_permissions" in known:  # a model asks to leave the sandbox if it must
         arguments |= {"sandbox_permissions": "require_escalated", "justification": "As asked."}
     if "create" in known.get("command", {}).get("enum", ()):  # an editor with commands of its own
         arguments["command"] = {"write": "create", "read": "view"}[what]
@@ -122,7 +126,7 @@ def _fitted(value: str, schema: Mapping[str, Any], root: Mapping[str, Any]) -> A
 
 
 def example(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Any:
-    """A value that the schema allows: only what is required, and the simplest of it."""
+    """The simplest value that the schema allows, with only the required parts."""
     schema = _resolved(schema, root)
     kinds = schema.get("type", "object" if "properties" in schema else "string")
     kind = next((it for it in kinds if it != "null"), "null") if isinstance(kinds, list) else kinds

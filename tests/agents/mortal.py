@@ -1,4 +1,4 @@
-"""An agent that notes its life in a file, and dies when it is told to: `python mortal.py FOLDER`.
+"""An agent that logs its life to a file, and dies on request: `python mortal.py FOLDER`.
 
 Standard library only. FOLDER/life has a line for each start and each prompt that was read. "mute" dies
 without a word, "loud" after one; "limit" meets a rate limit once, "work" says something before that. While
@@ -65,7 +65,7 @@ def prompt(id: Any, session: str, text: str) -> None:
 
 
 def wait() -> float:
-    """How long it wants to be left alone."""
+    """The wait that it requests."""
     return float((FOLDER / "wait").read_text())
 
 

@@ -1,4 +1,4 @@
-"""An agent whose texts try to be painted over what stands around them: `python painting.py`.
+"""An agent whose texts try to draw over their surroundings: `python painting.py`.
 
 For a prompt that is a number it says a few of them before and after a question, and in the question's own
 call. Standard library only. When the question is answered it ends the turn.

@@ -1,4 +1,4 @@
-"""An agent that ends a turn late, and opens a session not always: `python stubborn.py FOLDER`.
+"""An agent that ends turns late, and does not always open a session: `python stubborn.py FOLDER`.
 
 Standard library only. "wait" is answered when the next session is asked for, anything else at once;
 "s98" is a word for that session, open or not. A session in the folder that FOLDER/full names is refused;

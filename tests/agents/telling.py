@@ -1,4 +1,4 @@
-"""An agent that tells what it was given: `python telling.py [http] [sse]` says which MCP servers it can take.
+"""An agent that reports what it was given: `python telling.py [http] [sse]`, its MCP transports.
 
 Standard library only. A prompt "env NAME" is answered with that variable, "servers" with the MCP servers of
 the session, anything else with nothing. "backwards env NAME" says it in reverse: what must not be seen is

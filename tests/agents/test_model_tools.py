@@ -1,4 +1,4 @@
-"""What the model is to do, in the words of whatever tools an agent offers."""
+"""An intention of the model becomes a call of the tools that an agent offers."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ WRITE = {"path": "/a", "text": "hi\n"}
         ),
     ],
 )
-def test_a_file_is_written_by_whatever_tool_there_is(
+def test_a_file_is_written_with_any_available_tool(
     offered: list[Tool], name: str, arguments: dict[str, Any]
 ) -> None:
     found, given = chosen("write", WRITE, offered)
     assert (found.name, given) == (name, arguments)
 
 
-def test_what_is_required_beside_it_is_filled_in() -> None:
+def test_other_required_arguments_are_filled_in() -> None:
     offered = [tool("run", "command", "why", "wait", command=TEXT, why=TEXT, wait={"type": "integer"})]
     with pytest.raises(NoTool, match="run"):
         chosen("run", {"line": "ls"}, offered)
@@ -59,7 +59,7 @@ def test_what_is_required_beside_it_is_filled_in() -> None:
     assert chosen("run", {"line": "ls"}, offered)[1] == {"command": "ls", "why": "as asked", "wait": 1}
 
 
-def test_a_list_of_paths_or_of_objects_gets_one() -> None:
+def test_a_list_of_paths_or_objects_gets_one_entry() -> None:
     many = tool("read_files", paths={"type": "array", "items": TEXT})
     assert chosen("read", {"path": "/a"}, [many])[1] == {"paths": ["/a"]}
     inner = {"type": "object", "properties": {"path": TEXT}, "required": ["path"]}

@@ -26,7 +26,7 @@ from tests.notebook.kernels import ROOT, VERSIONS, CannotMake
 HOSTS = ("lab", "notebook")
 
 COMMS = ("default", "disabled")
-"""How the page sends what is clicked: to a subshell, where the kernel has them, or as VS Code does."""
+"""How the page sends clicks: to a subshell, if the kernel has them, or like VS Code."""
 
 COMBINED: dict[str, Sequence[Sequence[str]]] = {
     "form_on": (("prompt", "await", "start"), tuple(VERSIONS), COMMS, ("lab", "notebook")),
@@ -34,7 +34,7 @@ COMBINED: dict[str, Sequence[Sequence[str]]] = {
     "return_on": (("reload", "reopen"), tuple(VERSIONS), COMMS, ("lab", "notebook")),
     "kernel_on": (tuple(VERSIONS), COMMS, ("lab", "notebook")),
 }
-"""Arguments of tests that stand for a combination of these."""
+"""Test arguments that are combinations of these."""
 
 SHOTS = Path(os.environ.get("ACP_TEST_SCREENSHOTS") or ROOT / ".cache" / "screenshots")
 
@@ -44,44 +44,49 @@ EVERY_RUN = {
     "test_two_sessions_at_once",
     "test_interrupt",
     "test_interrupt_of_an_agent_that_ignores_it",
-    "test_answer_while_a_cell_blocks",
-    "test_page_comes_back",
-    "test_restarts_in_mid_turn",
-    "test_the_session_hears_its_kernel",
+    "test_a_question_is_answered_while_a_cell_blocks",
+    "test_a_page_is_reloaded",
+    "test_the_kernel_restarts_in_mid_turn",
+    "test_a_slow_page_still_receives_the_kernels_messages",
     "test_nothing_is_lost_and_nothing_reordered",
     "test_saved_in_mid_turn_and_at_its_end",
     "test_saved_after_the_kernel_is_gone",
-    "test_a_page_that_comes_back_is_live_and_clean",
-    "test_without_access_to_the_document_the_kernel_puts_the_static_form_in",
-    "test_a_copy_of_the_file_says_it_all_in_python_and_as_html",
+    "test_a_reloaded_page_is_live_and_clean",
+    "test_without_document_access_the_kernel_inserts_the_static_output",
+    "test_a_copy_of_the_file_is_complete_in_python_and_as_html",
     "test_the_tour",
-    "test_an_agent_that_died_is_started_again",
-    "test_hostile_texts_stay_texts",
+    "test_a_dead_agent_is_restarted",
+    "test_hostile_text_stays_text",
     "test_no_violation",
     "test_answer_a_question",
     "test_write_send_and_stop",
     "test_an_agent_edits_inserts_and_deletes_while_the_user_writes",
     "test_session_notebook",
     "test_undo_a_hunk_a_file_a_turn_and_redo",
-    "test_cells_of_the_open_notebook_are_undone_and_done_again",
+    "test_cells_of_the_open_notebook_are_undone_and_redone",
     "test_fill_in_a_form_by_keyboard",
-    "test_what_waits_is_edited_removed_and_sent_now",
-    "test_a_cloned_project_is_told_and_does_nothing_until_it_is_trusted",
-    "test_signing_in_below_the_cell_that_waits",
-    "test_a_place_opens_the_file_at_its_line",
-    "test_a_cell_of_the_open_notebook_comes_into_sight",
-    "test_names_are_completed_by_keyboard_and_brought_along",
+    "test_queued_prompts_are_edited_removed_and_sent_now",
+    "test_a_cloned_project_is_reported_and_inert_until_trusted",
+    "test_signing_in_below_the_waiting_cell",
+    "test_a_location_opens_the_file_at_its_line",
+    "test_a_cell_of_the_open_notebook_is_scrolled_into_view",
+    "test_names_are_completed_by_keyboard_and_attached",
     "test_claude_code_edits_inserts_and_deletes_while_the_user_writes",
+    "test_code_below_a_cell_that_waits_is_asked_about_shown_and_kept",
+    "test_an_error_and_a_stop_from_the_panel",
+    "test_cells_are_added_and_run_where_they_are",
+    "test_while_a_cell_of_the_user_s_runs_code_is_told_so_and_reads_work",
+    "test_the_switch_takes_the_tools_away_and_gives_them_back",
 }
-"""What is tried in every run; with all of them it would take longer than a run may: those are for --full."""
+"""The combinations of every run; all of them would take too long and are for --full."""
 
 IN_TURN = {"test_saving.py", "test_views.py", "test_streaming.py", "test_slow_page.py"}
-"""Their tests run in one host by default, in turn; the others say themselves what is slow."""
+"""Modules whose tests run in one host by default, alternating; others mark slow tests themselves."""
 
 FAILED = pytest.StashKey[bool]()
 
 TEST_S = 900.0
-"""For a whole test."""
+"""The timeout of a whole test."""
 
 Open = Callable[..., NotebookPage]
 
@@ -109,7 +114,7 @@ def pytest_runtest_makereport(
 
 
 def missing(why: str) -> None:
-    """Skip on a user's machine; on ours, all of this has to run."""
+    """Skip on a user's machine; in CI, everything must run."""
     if os.environ.get("CI") == "true":
         pytest.fail(why, pytrace=False)
     pytest.skip(why)
@@ -125,7 +130,7 @@ def chromium() -> str:
 
 @pytest.fixture(scope="session")
 def servers(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Server]]:
-    """Gives the server of a host, started when it is first asked for."""
+    """Returns the server of a host, started on first use."""
     running: dict[str, Server] = {}
     with ExitStack() as stack:
 
@@ -183,7 +188,7 @@ def open_notebook(
 
 
 def keep_shot(item: pytest.Item, opened: NotebookPage) -> None:
-    """What the page looks like when a test has failed."""
+    """Save a screenshot of the page when a test has failed."""
     if item.stash.get(FAILED, False):
         SHOTS.mkdir(parents=True, exist_ok=True)
         path = SHOTS / f"{opened.path.stem}.png"

@@ -1,4 +1,4 @@
-"""The open notebook as its page has it, and the user's hands in it."""
+"""Read and edit the open notebook in its page, as a user does."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.waiting import wait_until
 
 
 def sources(notebook: NotebookPage) -> list[str]:
-    """Of the cells in the page, what is not saved included."""
+    """The sources of the cells in the page, including unsaved text."""
     found: list[str] = notebook.page.evaluate(
         f"() => {NOTEBOOK}.context.model.sharedModel.cells.map((cell) => cell.getSource())"
     )
@@ -26,7 +26,7 @@ def set_source(notebook: NotebookPage, cell: int, text: str) -> None:
 
 
 def type_in(notebook: NotebookPage, cell: int, text: str) -> None:
-    """As the user does, at the end of the cell; nothing is saved by that."""
+    """Type like the user at the end of the cell, without saving."""
     notebook.select(cell)
     notebook.page.keyboard.press("Control+End")
     notebook.page.keyboard.type(text)

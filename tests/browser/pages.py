@@ -1,4 +1,4 @@
-"""A notebook in a browser, driven as a user does: every wait is for something that shows, and bounded."""
+"""Drive a notebook in a browser as a user does; every wait is bounded and for something visible."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 from tests.browser.servers import Server
 
 LIMIT_S = 240.0
-"""For every wait: much longer than any of them takes, also on a machine twenty times slower."""
+"""The timeout of every wait: much longer than any takes, even on a machine twenty times slower."""
 
 NOTEBOOK = "window.jupyterapp.shell.currentWidget"
 
@@ -31,7 +31,7 @@ COMMS = f"""setting => {{
     }}
     return kernels.commsOverSubshells === setting && kernel.commsOverSubshells === setting;
 }}"""
-"""The page sends comm messages as the setting says; Notebook 7.6 does not read it, so it is told here."""
+"""Apply the setting for comm messages, which Notebook 7.6 does not read itself."""
 
 INTRODUCED = f"""async () => {{
     const context = {NOTEBOOK}.context;
@@ -39,10 +39,10 @@ INTRODUCED = f"""async () => {{
     await context.sessionContext.ready;
     await context.sessionContext.session.kernel.info;
 }}"""
-"""What is run before that can be lost."""
+"""Wait until the kernel is ready: cells run earlier can be lost."""
 
 NUMBERED = re.compile(r"\d")
-"""A cell that was run to its end."""
+"""Matches a cell that has run."""
 
 TRIES = 5
 """A kernel clears its queue within milliseconds after an error."""
@@ -58,7 +58,7 @@ SAVE = f"""limit => new Promise((saved, failed) => {{
     setTimeout(() => failed(new Error("the notebook was not saved in time")), limit);
     void window.jupyterapp.commands.execute("docmanager:save");
 }})"""
-"""Waits for the save itself: a turn that goes on has made the document dirty again before one can look."""
+"""Wait for the save itself: a running turn soon makes the document dirty again."""
 
 
 class NotebookPage:
@@ -107,7 +107,7 @@ class NotebookPage:
         self.page = self._opened()
 
     def command(self, name: str, **arguments: Any) -> None:
-        """One of the host's own commands, as its menus run it; does not wait for its end."""
+        """Run one of the host's commands, like its menus, without waiting for its end."""
         call = f"void window.jupyterapp.commands.execute({json.dumps(name)}, {json.dumps(arguments)})"
         self.page.evaluate(f"() => {{ {call} }}")
 
@@ -128,20 +128,20 @@ class NotebookPage:
         return self.output(number).locator("[data-acp-root=session]")
 
     def run_all(self) -> None:
-        """One after the other, as "Run All Cells" does: all are queued at once."""
+        """Queue all cells at once, like "Run All Cells"."""
         self.wait_idle()
         self.command("notebook:run-all-cells")
 
     def run(self, *numbers: int) -> None:
-        """These cells, without waiting for one to end."""
+        """Queue these cells without waiting for one to end."""
         for number in numbers:
             self.select(number)
             self.page.keyboard.press("Control+Enter")
 
     def run_after_an_error(self, failed: int, number: int) -> None:
-        """This cell, after that one has ended in an error; again, where the kernel still cleared its queue.
+        """Run this cell after that one failed; again, if the kernel still aborted its queue.
 
-        That the kernel is idle says little: it says so after each click that it handles, too.
+        An idle kernel proves little: it is idle after each handled click, too.
         """
         expect(self.prompt_of(failed)).to_have_text(NUMBERED, timeout=LIMIT_S * 1000)
         for _ in range(TRIES):
@@ -152,7 +152,7 @@ class NotebookPage:
         raise AssertionError(f"the kernel ran cell {number} in none of {TRIES} tries")
 
     def prompt_of(self, number: int) -> Locator:
-        """The [3]: beside a cell."""
+        """The execution count next to a cell."""
         return self.cell(number).locator(".jp-InputPrompt")
 
     def select(self, number: int) -> None:
@@ -160,7 +160,7 @@ class NotebookPage:
         expect(self.cell(number)).to_have_class(re.compile("jp-mod-active"))
 
     def save(self) -> dict[str, Any]:
-        """Save, and give what is in the file."""
+        """Save, and return the file's contents."""
         self.page.evaluate(SAVE, LIMIT_S * 1000)
         saved: dict[str, Any] = json.loads(self.path.read_text())
         return saved
@@ -203,7 +203,7 @@ class NotebookPage:
         self.option(number, kind).click()
 
     def prompt(self, number: int, text: str) -> None:
-        """Through the field of the session below a cell."""
+        """Send a prompt through the panel below a cell."""
         field = self.panel(number).get_by_role("textbox", name="Prompt for the agent")
         field.fill(text)
         field.press("Escape")  # closes the list of commands, if there is one

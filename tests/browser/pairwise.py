@@ -1,4 +1,4 @@
-"""Selections of combinations: every two values of different parameters meet, or every value is there."""
+"""Selections of combinations: every pair of values, or every value once."""
 
 from __future__ import annotations
 

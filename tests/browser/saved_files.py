@@ -1,4 +1,4 @@
-"""What a notebook's file holds, as the tests of saving look at it."""
+"""Read and check what a saved notebook file holds."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def saved(notebook: NotebookPage) -> Notebook:
 
 
 def saved_when_it_says(notebook: NotebookPage, cell: int, *texts: str) -> None:
-    """Save until the file has it: the kernel sends the static form a moment after the last change."""
+    """Save until the file has it: the kernel sends the static output a moment after the last change."""
 
     def told() -> bool:
         outputs = str(saved(notebook)["cells"][cell]["outputs"])
@@ -43,12 +43,12 @@ def data_of(notebook: Notebook, cell: int, output: int = 0) -> dict[str, Any]:
 
 
 def text_of(form: Any) -> str:
-    """A form of an output: a file may hold it as lines."""
+    """One form of an output, which a file may store as lines."""
     return "".join(form)
 
 
 def assert_static(notebook: Notebook, cell: int, *texts: str) -> None:
-    """The cell's first output needs no kernel, and says this."""
+    """Check that the cell's first output needs no kernel, and contains this."""
     assert notebook["cells"][cell]["outputs"], "an empty cell"
     data = data_of(notebook, cell)
     assert WIDGET_VIEW not in data

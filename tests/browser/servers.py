@@ -24,7 +24,7 @@ from tests.notebook.kernels import ROOT, kernel_python
 from tests.patience import patient_kernels
 
 HOSTS = {"lab": ("jupyterlab", "LabApp"), "notebook": ("notebook", "JupyterNotebookApp")}
-"""The module that starts it, and what its settings go by."""
+"""The module that starts it, and the prefix of its settings."""
 
 START_S = 180.0
 END_S = 60.0
@@ -46,16 +46,16 @@ THEMES = "@jupyterlab/apputils-extension/themes"
 NEWS = "@jupyterlab/apputils-extension/notification"
 
 FOREIGN = ("JUPYTER", "IPYTHON", "ACP_NOTEBOOK", "JPY_", "PYTEST_")
-"""Variables of the user's that would change what is tested."""
+"""The user's variables that would affect the tests."""
 
 
 class CannotStart(Exception):
-    """A server ended, or did not get ready."""
+    """A server ended, or did not become ready."""
 
 
 @dataclass(frozen=True)
 class Server:
-    """One that runs."""
+    """A running server."""
 
     host: str
     url: str
@@ -63,7 +63,7 @@ class Server:
     folder: Path
 
     def add_notebook(self, name: str, kernel: str, cells: list[str]) -> Path:
-        """A notebook with these cells, whose kernel has that ipykernel."""
+        """Create a notebook with these cells, for a kernel with this ipykernel."""
         kernelspec = {"name": self._kernel(kernel), "display_name": kernel, "language": "python"}
         blank: dict[str, Any] = {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": []}
         made = [{**blank, "id": f"cell-{at}", "source": source} for at, source in enumerate(cells)]
@@ -78,7 +78,7 @@ class Server:
         return f"{self.url}{view}/{notebook.name}?token={self.token}"
 
     def set(self, plugin: str, **settings: Any) -> None:
-        """Settings of the host, for the pages that are opened from now on; none: the host's own."""
+        """Set the host's settings for pages opened from now on; none: the defaults."""
         path = self.folder / "config" / "lab" / "user-settings" / f"{plugin}.jupyterlab-settings"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(settings))
@@ -96,7 +96,7 @@ class Server:
             return json.loads(answer.read() or b"null")
 
     def _kernel(self, version: str) -> str:
-        """The name of the kernel with that ipykernel; its specification is made when it is first wanted."""
+        """The name of the kernel with this ipykernel; its kernelspec is created on first use."""
         name = f"ipykernel-{version}"
         spec = self.folder / "data" / "kernels" / name / "kernel.json"
         if not spec.exists():
@@ -111,7 +111,7 @@ class Server:
 
 @contextmanager
 def started(host: str, folder: Path) -> Iterator[Server]:
-    """A server on loopback, on a port of its own, ended afterwards with all of its kernels."""
+    """Run a server on loopback, on its own port; ended afterwards with its kernels."""
     for name in ("home", "config", "data", "runtime", "ipython", "work"):
         (folder / name).mkdir()
     module, app = HOSTS[host]
@@ -132,7 +132,7 @@ def started(host: str, folder: Path) -> Iterator[Server]:
         )
     try:
         running = Server(host, _url(server, folder), token, folder)
-        running.set(NEWS, fetchNews="false", checkForUpdates=False)  # no question in the way, no network
+        running.set(NEWS, fetchNews="false", checkForUpdates=False)  # no dialogs, no network
         yield running
     finally:
         server.terminate()
@@ -162,6 +162,6 @@ def _url(server: subprocess.Popen[bytes], folder: Path) -> str:
     while time.monotonic() < deadline and server.poll() is None:
         try:
             return str(json.loads(info.read_text())["url"])
-        except (OSError, ValueError):  # not there yet, or half written
+        except (OSError, ValueError):  # missing or incomplete
             time.sleep(0.05)
     raise CannotStart(f"the server did not start:\n{(folder / 'log').read_text()[-2000:]}")

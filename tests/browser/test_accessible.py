@@ -1,4 +1,4 @@
-"""axe-core finds no fault in our views, in both hosts and both themes; the hosts' own are not ours."""
+"""axe-core finds no fault in our views, in both hosts and themes."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_no_violation(open_notebook: Open, host: str, theme: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("host", "theme"), list(product(("lab", "notebook"), THEMES)))
-def test_no_violation_in_what_is_asked_and_what_waits(
+def test_no_violation_in_questions_and_the_queue(
     open_notebook: Open, tmp_path: Path, host: str, theme: str
 ) -> None:
     """A form, its faults, prompts that wait, kept sessions, a rate limit, a sign-in."""

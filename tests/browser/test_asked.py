@@ -1,4 +1,4 @@
-"""Forms filled in and addresses opened by a user, and prompts that wait: in a real page."""
+"""A user fills in forms, opens addresses and manages waiting prompts in a real page."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_fill_in_a_form_by_keyboard(open_notebook: Open, host: str) -> None:
     keyboard.press("Enter")
     field = form.locator("[data-acp-field=name]")
     expect(field.get_by_role("alert")).to_have_text("at least 3 characters")
-    expect(form.locator("[data-acp-field=model]").get_by_role("alert")).to_have_text("this is needed")
+    expect(form.locator("[data-acp-field=model]").get_by_role("alert")).to_have_text("this field is required")
     keyboard.press("Control+A")
     keyboard.type("first-try")
     email = form.get_by_label("E-mail")
@@ -69,7 +69,7 @@ def test_fill_in_a_form_by_keyboard(open_notebook: Open, host: str) -> None:
 
 
 @hosts
-def test_an_address_is_opened_by_a_click_alone(open_notebook: Open, host: str) -> None:
+def test_an_address_opens_only_on_a_click(open_notebook: Open, host: str) -> None:
     notebook = open_notebook([CONNECT.format(""), "s", "s.prompt('/open ADDRESS');"], host=host)
     address = notebook.page.url.split("/lab")[0].split("/notebooks")[0] + "/api"
     cell = notebook.cell(2).locator(".cm-content")
@@ -91,7 +91,7 @@ def test_an_address_is_opened_by_a_click_alone(open_notebook: Open, host: str) -
 
 
 @hosts
-def test_what_waits_is_edited_removed_and_sent_now(open_notebook: Open, host: str) -> None:
+def test_queued_prompts_are_edited_removed_and_sent_now(open_notebook: Open, host: str) -> None:
     notebook = open_notebook([CONNECT.format(""), "s"], host=host)
     notebook.run(0, 1)
     panel = notebook.panel(1)
@@ -137,7 +137,7 @@ def test_limits_and_rate_limits(open_notebook: Open, host: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("theme", "size"), LOOKS)
-def test_looks(open_notebook: Open, theme: str, size: tuple[int, int]) -> None:
+def test_it_looks_right(open_notebook: Open, theme: str, size: tuple[int, int]) -> None:
     """Pictures to look at, of what an agent asks for and of what waits."""
     notebook = open_notebook([CONNECT.format(""), "s"], theme=theme, size=size)
     notebook.run(0, 1)

@@ -1,4 +1,4 @@
-"""The user's own code blocks the kernel while a question is open: the panel says so, nothing is lost."""
+"""While the user's code blocks the kernel with a question open, the panel says so and loses nothing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ print("free")
 """
 
 
-def test_answer_while_a_cell_blocks(open_notebook: Open, kernel_on: tuple[str, str, str]) -> None:
+def test_a_question_is_answered_while_a_cell_blocks(
+    open_notebook: Open, kernel_on: tuple[str, str, str]
+) -> None:
     kernel, comms, host = kernel_on
     cells = [
         "import acp_notebook as acp\ns = acp.connect('demo')",
@@ -39,7 +41,7 @@ def test_answer_while_a_cell_blocks(open_notebook: Open, kernel_on: tuple[str, s
     notebook.says(3, "then You answered allow_once.")
 
 
-def test_question_comes_while_a_cell_blocks(open_notebook: Open) -> None:
+def test_a_question_arrives_while_a_cell_blocks(open_notebook: Open) -> None:
     cells = [
         "import acp_notebook as acp\ns = acp.connect('demo')",
         "turn = s.start('/ask')\nturn",

@@ -1,4 +1,4 @@
-"""What a turn changed: seen, undone in parts and as a whole, done again; the files on disk say the same."""
+"""The changes of a turn are shown, undone in part or whole, and redone; the files on disk agree."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_undo_a_hunk_a_file_a_turn_and_redo(open_notebook: Open, host: str) -> N
 
 
 @each_host
-def test_what_the_user_changed_since_is_not_overwritten(open_notebook: Open, host: str) -> None:
+def test_later_changes_by_the_user_are_not_overwritten(open_notebook: Open, host: str) -> None:
     notebook, folder = reworking(open_notebook, host=host)
     a = folder / "a.txt"
     mine = text(0, 19).replace("reworked line 1\n", "mine\n")
@@ -114,7 +114,7 @@ def test_what_the_user_changed_since_is_not_overwritten(open_notebook: Open, hos
 @pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
 @pytest.mark.parametrize("size", [(1200, 1500), (520, 1700)], ids=["wide", "narrow"])
 @each_host
-def test_how_it_looks(open_notebook: Open, host: str, theme: str, size: tuple[int, int]) -> None:
+def test_it_looks_right(open_notebook: Open, host: str, theme: str, size: tuple[int, int]) -> None:
     notebook, folder = reworking(open_notebook, host=host, theme=theme, size=size)
     (folder / "b.txt").write_text(text(0, 19).replace("reworked line 1\n", "mine\n"))
     turn = notebook.turn(1)

@@ -1,4 +1,4 @@
-"""A click while a cell waits for the agent: on every kernel, in both hosts, however the page sends it."""
+"""Clicks work while a cell waits for the agent: on every kernel, in both hosts, by every comm setting."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_two_sessions_at_once(open_notebook: Open) -> None:
     notebook.says(2, "both You answered allow_once. You answered reject_once.")
 
 
-def test_prompt_in_a_widgets_callback(open_notebook: Open, kernel_on: tuple[str, str, str]) -> None:
+def test_a_prompt_in_a_widgets_callback(open_notebook: Open, kernel_on: tuple[str, str, str]) -> None:
     kernel, comms, host = kernel_on
     button = """
 import ipywidgets

@@ -1,4 +1,4 @@
-"""What a question covers is in sight, in full, in a real page: each attack of an agent, photographed."""
+"""A question shows in full what it covers: each attack of an agent, in a real page."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def writes(name: str, content: str) -> list[Any]:
 
 
 SCENES: dict[str, tuple[list[Any], list[str]]] = {
-    "title-only": ([asks(kind="execute", title="ls -la")], ["you are asked again"]),
+    "title-only": ([asks(kind="execute", title="ls -la")], ["you will be asked again"]),
     "other-kind": (
         [asks(kind="other", title="Look around", rawInput={"command": "rm -rf build"})],
         ["rm -rf build"],
@@ -111,7 +111,7 @@ LIGHT, DARK = "JupyterLab Light", "JupyterLab Dark"
         *(pytest.param(*it, marks=pytest.mark.slow) for it in (("lab", DARK), ("notebook", DARK))),
     ],
 )
-def test_everything_that_a_question_covers_is_drawn(open_notebook: Open, host: str, theme: str) -> None:
+def test_everything_a_question_covers_is_drawn(open_notebook: Open, host: str, theme: str) -> None:
     notebook = open_notebook([CONNECT, *map(turn_of, SCENES)], host=host, theme=theme, size=(1100, 900))
     notebook.run(0)
     for number, (name, (steps, texts)) in enumerate(SCENES.items(), 1):

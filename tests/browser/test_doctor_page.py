@@ -1,4 +1,4 @@
-"""acp.doctor() in a page: readable in both themes, folded, with its problems on top."""
+"""acp.doctor() in a page: readable in both themes, folded, problems first."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CELLS = [
 
 
 @pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
-def test_it_can_be_read_in_both_themes(open_notebook: Open, theme: str) -> None:
+def test_the_report_is_readable_in_both_themes(open_notebook: Open, theme: str) -> None:
     notebook = open_notebook(CELLS, theme=theme)
     notebook.run_all()
     report = notebook.output(1)

@@ -1,4 +1,4 @@
-"""An agent that cannot be started says why in the page: its last words on stderr, and what to do."""
+"""The page shows why an agent could not start: its last lines on stderr, and what to do."""
 
 from __future__ import annotations
 

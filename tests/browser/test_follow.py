@@ -1,4 +1,4 @@
-"""What the panel names can be gone to: files open at their line, cells of the open notebook are shown."""
+"""Links in the panel open files at their line and scroll to cells of the open notebook."""
 
 from __future__ import annotations
 
@@ -43,17 +43,17 @@ def looking(open_notebook: Open, host: str, *looks: str, **where: Any) -> Notebo
 
 
 @each_host
-def test_a_place_opens_the_file_at_its_line(open_notebook: Open, host: str) -> None:
+def test_a_location_opens_the_file_at_its_line(open_notebook: Open, host: str) -> None:
     notebook = looking(open_notebook, host, "long.py 300", "gone.py", "/etc/hostname")
     page, turns = notebook.page, notebook.turn(1)
     link = turns.nth(0).locator("[data-acp-open='long.py']")
     expect(link).to_have_attribute("aria-label", "Open long.py:300")
     gone = turns.nth(1).locator("[data-acp-open='gone.py']")
     gone.click()
-    expect(turns.nth(1).locator("[role=alert]")).to_contain_text("The server does not find it")
+    expect(turns.nth(1).locator("[role=alert]")).to_contain_text("The server cannot find this file")
     outside = turns.nth(2)
     expect(outside.locator("[data-acp-open]")).to_have_count(0)
-    expect(outside.get_by_title(re.compile("Outside of what the Jupyter server serves"))).to_be_visible()
+    expect(outside.get_by_title(re.compile("Outside the Jupyter server.s root"))).to_be_visible()
     outside.get_by_role("button", name="Copy path /etc/hostname").focus()
     page.screenshot(path=SHOTS / f"follow-places-{host}.png")
     if host == "notebook":
@@ -71,7 +71,7 @@ def test_a_place_opens_the_file_at_its_line(open_notebook: Open, host: str) -> N
 
 
 @each_host
-def test_a_cell_of_the_open_notebook_comes_into_sight(open_notebook: Open, host: str) -> None:
+def test_a_cell_of_the_open_notebook_is_scrolled_into_view(open_notebook: Open, host: str) -> None:
     filler = [f"# {number}\n" + "\n" * 20 for number in range(12)]
     cells = [CONNECT, *filler, "prompt"]  # last: its output would change the lines of those below
     notebook = open_notebook(cells, host=host, size=(1200, 900))

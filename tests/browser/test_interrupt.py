@@ -1,4 +1,4 @@
-"""The notebook's own stop button: it ends the turn, and leaves the kernel and the session usable."""
+"""The notebook's stop button ends the turn and leaves the kernel and the session usable."""
 
 from __future__ import annotations
 

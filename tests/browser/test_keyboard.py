@@ -1,4 +1,4 @@
-"""Without a mouse: questions answered, diffs and folds opened, prompts written and sent, turns stopped.
+"""Everything works without a mouse: questions, diffs, folds, prompts, stop.
 
 Cells are run first; from then on nothing is clicked.
 """
@@ -70,7 +70,7 @@ GO_ON = "() => { delete performance.now; }"
 
 
 @hosts
-def test_a_key_as_the_question_appears_is_visibly_not_taken(open_notebook: Open, host: str) -> None:
+def test_a_key_pressed_as_the_question_appears_is_visibly_ignored(open_notebook: Open, host: str) -> None:
     notebook = open_notebook([CONNECT, "s.prompt('/ask');"], host=host)
     notebook.run(0)
     notebook.wait_idle()
@@ -90,7 +90,7 @@ def test_a_key_as_the_question_appears_is_visibly_not_taken(open_notebook: Open,
 
 @pytest.mark.slow
 @hosts
-def test_a_key_for_a_cell_that_is_written_in_answers_nothing(open_notebook: Open, host: str) -> None:
+def test_a_key_typed_into_a_cell_answers_no_question(open_notebook: Open, host: str) -> None:
     notebook = open_notebook([CONNECT, "turn = s.start('/ask')\nturn", ""], host=host)
     notebook.run(0, 1)
     notebook.select(2)

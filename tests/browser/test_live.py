@@ -1,4 +1,4 @@
-"""The open notebook: agents read it with what is not saved, and change it there; nothing is lost."""
+"""Agents read the open notebook with its unsaved text, and edit it in place; nothing is lost."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_one_write_of_several_changes_is_one_step_to_undo(open_notebook: Open, h
 
 @pytest.mark.slow
 @each_host
-def test_the_agent_reads_what_is_not_saved(open_notebook: Open, host: str) -> None:
+def test_the_agent_reads_unsaved_text(open_notebook: Open, host: str) -> None:
     notebook = open_notebook([CONNECT, "agent", "mine"], host=host)
     type_in(notebook, 2, " + not saved")
     set_source(notebook, 1, f"print(s.prompt('/nb read {notebook.path.name}').text)")
@@ -102,7 +102,7 @@ def test_the_agent_reads_what_is_not_saved(open_notebook: Open, host: str) -> No
 
 
 @each_host
-def test_a_prompt_brings_along_what_is_not_saved(open_notebook: Open, host: str) -> None:
+def test_a_prompt_includes_unsaved_text(open_notebook: Open, host: str) -> None:
     notebook = open_notebook([CONNECT, "agent", "mine"], host=host)
     name = notebook.path.name
     look = "[it.text for it in s.transcript.items[0].prompt if it.type == 'resource']"
@@ -115,7 +115,7 @@ def test_a_prompt_brings_along_what_is_not_saved(open_notebook: Open, host: str)
 
 @pytest.mark.slow
 @each_host
-def test_a_cell_that_both_change_is_a_conflict(open_notebook: Open, host: str) -> None:
+def test_a_cell_changed_by_both_is_a_conflict(open_notebook: Open, host: str) -> None:
     notebook = open_notebook([CONNECT, "agent", "mine"], host=host)
     wait = notebook.path.parent / "nb-wait"
     wait.touch()
@@ -123,7 +123,7 @@ def test_a_cell_that_both_change_is_a_conflict(open_notebook: Open, host: str) -
     try:
         set_source(notebook, 1, f"print(s.prompt('/nb edit {name} cell-2 theirs').text)")
         notebook.run(0, 1)
-        notebook.has_status(1, "running")
+        wait_until(lambda: wait.read_text() == "read", "the agent has read the notebook", LIMIT_S)
         type_in(notebook, 2, " of the user")
     finally:
         wait.unlink()
@@ -197,7 +197,7 @@ print([(cell.id == new, cell.type, cell.source) for cell in n.cells[2:]], n.path
 
 @pytest.mark.slow
 @each_host
-def test_what_an_agent_changes_on_disk_comes_into_the_tab(open_notebook: Open, host: str) -> None:
+def test_an_agents_change_on_disk_appears_in_the_tab(open_notebook: Open, host: str) -> None:
     notebook = open_notebook([CONNECT, "first", "second", "theirs", "mine"], host=host)
     name = notebook.path.name
     set_source(notebook, 1, "s.prompt('hello');")
@@ -248,7 +248,7 @@ def test_a_code_block_becomes_a_cell_below(open_notebook: Open, host: str) -> No
 
 @pytest.mark.slow
 @each_host
-def test_emptying_the_open_notebook_asks_first_whatever_is_allowed(open_notebook: Open, host: str) -> None:
+def test_emptying_the_open_notebook_asks_first_despite_any_allow(open_notebook: Open, host: str) -> None:
     notebook = open_notebook([f"{CONNECT}\ns", "mine", "theirs"], host=host)
     before = sources(notebook)
     notebook.run(0)
@@ -280,7 +280,7 @@ def test_the_cell_that_asks_cannot_be_deleted(open_notebook: Open, host: str) ->
 
 @pytest.mark.slow
 @each_host
-def test_a_notebook_of_an_old_format_whose_cells_have_no_ids(open_notebook: Open, host: str) -> None:
+def test_a_notebook_in_an_old_format_without_cell_ids(open_notebook: Open, host: str) -> None:
     """Two of them say the same: the one that was meant is changed."""
     notebook = open_notebook([CONNECT, "agent", "twin", "between", "twin", "mine"], host=host)
     old = json.loads(notebook.path.read_text())
@@ -301,7 +301,7 @@ def test_a_notebook_of_an_old_format_whose_cells_have_no_ids(open_notebook: Open
 
 @pytest.mark.slow
 @each_host
-def test_a_notebook_with_ids_that_no_format_allows(open_notebook: Open, host: str) -> None:
+def test_a_notebook_with_invalid_cell_ids(open_notebook: Open, host: str) -> None:
     """Hosts keep them as they are: the agent's edits find their cells all the same."""
     notebook = open_notebook([CONNECT, "agent", "long", "number", "mine"], host=host)
     odd = json.loads(notebook.path.read_text())
@@ -323,9 +323,7 @@ RENDERED = f"""() => {NOTEBOOK}.content.widgets.filter((it) => it.model.type ===
 
 
 @each_host
-def test_what_a_markdown_cell_would_load_from_elsewhere_waits_for_the_user(
-    open_notebook: Open, host: str
-) -> None:
+def test_remote_content_of_a_markdown_cell_waits_for_the_user(open_notebook: Open, host: str) -> None:
     notebook = open_notebook([CONNECT, "agent", "mine"], host=host)
     name, page, asked = notebook.path.name, notebook.page, list[str]()
 

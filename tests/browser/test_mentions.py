@@ -1,4 +1,4 @@
-"""@-names in the panel's field: offered as they are written, and brought along when it is sent."""
+"""@-mentions in the panel's field are completed while typing and attached on send."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ each_host = pytest.mark.parametrize("host", ["lab", pytest.param("notebook", mar
 
 
 @each_host
-def test_names_are_completed_by_keyboard_and_brought_along(open_notebook: Open, host: str) -> None:
+def test_names_are_completed_by_keyboard_and_attached(open_notebook: Open, host: str) -> None:
     tape = f"tape-{host}.jsonl"
     connect = CONNECT.replace("permissions", f"record={tape!r}, permissions")
     notebook = open_notebook([DATA, connect], host=host)
@@ -61,7 +61,7 @@ def test_names_are_completed_by_keyboard_and_brought_along(open_notebook: Open, 
 
 
 @each_host
-def test_a_name_that_nothing_has_comes_back_with_a_reason(open_notebook: Open, host: str) -> None:
+def test_an_unknown_name_is_returned_with_a_reason(open_notebook: Open, host: str) -> None:
     notebook = open_notebook([CONNECT], host=host)
     notebook.run(0)
     field = notebook.panel(0).get_by_role("textbox")

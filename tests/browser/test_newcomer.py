@@ -1,4 +1,4 @@
-"""What somebody does who has just heard of this: clone, `python3 dev.py demo`, run the notebook.
+"""A newcomer clones, runs `python3 dev.py demo` and the notebook, and gets an answer.
 
 The time to the first answer is told at the end of the run, as `measured`; nothing hangs on it.
 """

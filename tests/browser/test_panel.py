@@ -1,4 +1,4 @@
-"""The panel shows everything that an agent can send, in both hosts; and what becomes of it in trouble."""
+"""The panel shows everything that an agent can send, in both hosts, and survives failures."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def shows_the_tour(view: Locator) -> None:
 
 
 @hosts
-def test_what_the_tour_leaves_out(open_notebook: Open, host: str) -> None:
+def test_items_that_the_tour_leaves_out(open_notebook: Open, host: str) -> None:
     run = r"/run printf '\033[31mred\033[0m plain\n 10%%\r100%%\n'; exit 3"
     texts = (
         run,
@@ -152,7 +152,7 @@ def test_a_recorded_turn_of_a_real_agent(open_notebook: Open, host: str) -> None
 
 
 @hosts
-def test_an_agent_that_died_is_started_again(open_notebook: Open, host: str) -> None:
+def test_a_dead_agent_is_restarted(open_notebook: Open, host: str) -> None:
     notebook = open_notebook([CONNECT, "s"], host=host)
     notebook.run_all()
     panel = notebook.panel(1)
@@ -171,7 +171,7 @@ def test_an_agent_that_died_is_started_again(open_notebook: Open, host: str) -> 
 
 
 @both_slow
-def test_a_kernel_that_is_gone_leaves_the_transcript(open_notebook: Open, host: str) -> None:
+def test_the_transcript_stays_when_the_kernel_is_gone(open_notebook: Open, host: str) -> None:
     notebook = open_notebook([CONNECT, "s", "s.start('/tour')"], host=host)
     notebook.run_all()
     notebook.asks(2)
@@ -180,7 +180,7 @@ def test_a_kernel_that_is_gone_leaves_the_transcript(open_notebook: Open, host: 
     expect(panel).to_have_attribute("data-acp-link", "gone")
     for view in (panel, notebook.output(2).locator(".acp")):
         expect(view).to_contain_text("A small story about a mean function")
-        expect(view).to_contain_text("the kernel of this session is gone")
+        expect(view).to_contain_text("this session's kernel is gone")
         for control in view.locator("[data-acp-option], [data-acp-stop], select, textarea").all():
             expect(control).to_be_disabled()
     assert panel.locator("[data-acp-option]").count() > 0
@@ -194,7 +194,7 @@ def is_at_end(area: Locator) -> bool:
 
 
 @hosts
-def test_the_stream_is_followed_by_who_is_at_its_end(open_notebook: Open, host: str) -> None:
+def test_a_reader_at_the_end_follows_the_stream(open_notebook: Open, host: str) -> None:
     notebook = open_notebook([CONNECT, "s"], host=host, size=(700, 800))
     notebook.run_all()
     panel = notebook.panel(1)
@@ -222,7 +222,7 @@ def test_the_stream_is_followed_by_who_is_at_its_end(open_notebook: Open, host: 
 
 
 @both_slow
-def test_what_was_earlier_is_shown_on_demand(open_notebook: Open, host: str) -> None:
+def test_earlier_turns_are_shown_on_demand(open_notebook: Open, host: str) -> None:
     notebook = open_notebook(
         [
             CONNECT,
@@ -324,7 +324,7 @@ def too_wide(notebook: NotebookPage) -> list[str]:
 
 
 @both_slow
-def test_the_file_reads_in_the_order_of_the_page(open_notebook: Open, host: str) -> None:
+def test_the_file_has_the_order_of_the_page(open_notebook: Open, host: str) -> None:
     notebook = open_notebook([CONNECT, "s.prompt('/tour');"], host=host)
     notebook.run_all()
     notebook.answer(1)

@@ -1,4 +1,4 @@
-"""A real agent edits the open notebook, through everything: claude-code-acp on our model, in a real page."""
+"""claude-code-acp with a mock model edits the open notebook in a real page, end to end."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_claude_code_edits_inserts_and_deletes_while_the_user_writes(
 
 @each_host
 @pytest.mark.parametrize("by", ["command", "tool"])
-def test_what_claude_code_does_to_the_file_itself_comes_into_the_tab(
+def test_claude_codes_own_file_edits_appear_in_the_tab(
     open_notebook: Open, model: str, tmp_path: Path, host: str, by: str
 ) -> None:
     """By a command, or by a tool of its own that does not go through us."""

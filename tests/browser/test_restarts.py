@@ -1,4 +1,4 @@
-"""Kernels that are restarted in mid-turn leave no process of an agent behind."""
+"""A kernel restarted in mid-turn leaves no agent process behind."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def agents_of(folder: Path) -> list[int]:
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs /proc")
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("times", [2, pytest.param(10, marks=pytest.mark.slow)])
-def test_restarts_in_mid_turn(open_notebook: Open, times: int) -> None:
+def test_the_kernel_restarts_in_mid_turn(open_notebook: Open, times: int) -> None:
     notebook = open_notebook([CONNECT, "s.prompt('/slow 600')"])
     folder = notebook.server.folder
     for _ in range(times):

@@ -1,4 +1,4 @@
-"""Live here, static in the file: whenever and however it is saved, the file needs no kernel to be read."""
+"""Live in the page, static in the file: a saved file never needs a kernel to be read."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_saved_in_mid_turn_and_at_its_end(open_notebook: Open, host: str, truste
 
 
 @each_host
-def test_a_mid_turn_file_is_read_by_itself(open_notebook: Open, host: str) -> None:
+def test_a_file_saved_in_mid_turn_is_readable_without_its_kernel(open_notebook: Open, host: str) -> None:
     notebook = open_notebook([CONNECT, SLOW], host=host)
     notebook.run_all()
     notebook.says(1, "tick2")
@@ -145,7 +145,7 @@ def test_saved_after_the_kernel_is_gone(open_notebook: Open, host: str, end: str
 
 @each_host
 @pytest.mark.parametrize("how", ["reload", "reopen"])
-def test_a_page_that_comes_back_is_live_and_clean(open_notebook: Open, host: str, how: str) -> None:
+def test_a_reloaded_page_is_live_and_clean(open_notebook: Open, host: str, how: str) -> None:
     notebook = open_notebook([CONNECT, "s.prompt('hello');", "turn = s.start('/ask')\nturn"], host=host)
     notebook.run_all()
     notebook.asks(2)
@@ -163,7 +163,7 @@ def test_a_page_that_comes_back_is_live_and_clean(open_notebook: Open, host: str
 
 
 @each_host
-def test_a_turn_that_ended_while_the_page_was_closed_is_whole(open_notebook: Open, host: str) -> None:
+def test_a_turn_that_ended_while_the_page_was_closed_is_complete(open_notebook: Open, host: str) -> None:
     cells = [CONNECT, "turn = s.start('/slow 3')\nturn", "print(turn.wait().stop_reason)"]
     notebook = open_notebook(cells, host=host)
     notebook.wait_idle()
@@ -177,9 +177,7 @@ def test_a_turn_that_ended_while_the_page_was_closed_is_whole(open_notebook: Ope
 
 
 @each_host
-def test_without_access_to_the_document_the_kernel_puts_the_static_form_in(
-    open_notebook: Open, host: str
-) -> None:
+def test_without_document_access_the_kernel_inserts_the_static_output(open_notebook: Open, host: str) -> None:
     """As with collaboration, where the server writes the file; VS Code and Colab have no document either."""
     notebook = open_notebook([CONNECT, ASK], host=host)
     hide = f"Object.defineProperty({NOTEBOOK}.context.model, 'collaborative', {{ get: () => true }})"
@@ -217,7 +215,7 @@ def test_a_shown_session_is_saved_as_its_transcript(open_notebook: Open, host: s
     shows_only_text(notebook, 1, "You said: “hello”.")
 
 
-def test_nothing_that_is_redacted_is_in_the_file(open_notebook: Open) -> None:
+def test_the_file_contains_nothing_redacted(open_notebook: Open) -> None:
     connect = CONNECT[:-1] + ", redact=lambda text: text.replace('sword' + 'fish', '•••'))"
     prompt = "turn = s.start(' '.join(['my', 'word', 'is', 'sword' + 'fish']))\nturn"
     notebook = open_notebook([connect, "s", prompt])
@@ -228,7 +226,7 @@ def test_nothing_that_is_redacted_is_in_the_file(open_notebook: Open) -> None:
     assert "swordfish" not in notebook.path.read_text()
 
 
-def test_a_copy_of_the_file_says_it_all_in_python_and_as_html(open_notebook: Open) -> None:
+def test_a_copy_of_the_file_is_complete_in_python_and_as_html(open_notebook: Open) -> None:
     notebook = open_notebook([CONNECT, "s.prompt('/tour');", "s.prompt('hello');"])
     notebook.wait_idle()
     notebook.run(0, 1)

@@ -1,4 +1,4 @@
-"""Signing in, choosing a session and changing settings, by hand, in a real page."""
+"""Sign in, pick a session and change settings by hand in a real page."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ def signin(notebook: NotebookPage, number: int) -> Locator:
 
 
 @hosts
-def test_signing_in_below_the_cell_that_waits(open_notebook: Open, host: str) -> None:
+def test_signing_in_below_the_waiting_cell(open_notebook: Open, host: str) -> None:
     notebook = open_notebook([SIGNING, "s.prompt('hello');"], host=host)
     notebook.run_all()
     card = signin(notebook, 0)
-    expect(card).to_contain_text("wants you to sign in first")
+    expect(card).to_contain_text("requires you to sign in")
     shot(notebook, "signin")
     card.get_by_role("button", name="Refused login").click()
     expect(card.get_by_role("alert")).to_contain_text("the password is wrong")
@@ -106,7 +106,7 @@ def test_a_prompt_waits_for_the_sign_in_after_logging_out(
     command = panel.locator(".acp-signin-command code")
     expect(command).to_contain_text(re.compile(r"^sh .*sign-in-1\.sh$"))
     panel.get_by_role("button", name="Done, try again").click()
-    expect(panel.locator("[data-acp-signin-error]")).to_contain_text("still wants a sign-in")
+    expect(panel.locator("[data-acp-signin-error]")).to_contain_text("still requires a sign-in")
     panel.get_by_role("button", name="Demo login", exact=True).click()
     notebook.has_status(2, "done")
     expect(panel.locator("[data-acp-signin]")).to_have_count(0)
@@ -115,12 +115,12 @@ def test_a_prompt_waits_for_the_sign_in_after_logging_out(
 @pytest.mark.parametrize(
     ("theme", "size"), [(DARK, (1200, 1400)), (DARK, NARROW), ("JupyterLab Light", NARROW)]
 )
-def test_how_it_looks(open_notebook: Open, tmp_path: Path, theme: str, size: tuple[int, int]) -> None:
+def test_it_looks_right(open_notebook: Open, tmp_path: Path, theme: str, size: tuple[int, int]) -> None:
     name = f"{'dark' if theme == DARK else 'light'}-{size[0]}"
     cells = [SIGNING, keeping(tmp_path / "kept", 3).replace("s =", "t =").replace("s.agent", "t.agent"), "t"]
     notebook = open_notebook(cells, theme=theme, size=size)
     notebook.run(0)
-    expect(signin(notebook, 0)).to_contain_text("wants you to sign in first")
+    expect(signin(notebook, 0)).to_contain_text("requires you to sign in")
     shot(notebook, f"signin-{name}")
     signin(notebook, 0).get_by_role("button", name="Demo login", exact=True).click()
     notebook.run(1, 2)
@@ -150,17 +150,17 @@ def test_picking_a_session(open_notebook: Open, host: str, tmp_path: Path) -> No
     expect(rows).to_have_count(1)
     expect(rows).to_contain_text("The story of 7, <b>in short</b>")
     search.press("Enter")
-    other = panel.locator("[data-acp-elsewhere]")
+    other = panel.locator("[data-acp-other-session]")
     expect(other).to_contain_text("You said: “The story of 7")
     field = other.get_by_role("textbox").last
     field.fill("and now?")
     field.press("Enter")
     expect(other).to_contain_text("You said: “and now?”")
-    shot(notebook, "picker-elsewhere")
+    shot(notebook, "picker-other-session")
     notebook.run(2)
     expect(notebook.output(2)).to_contain_text("2 are open")
     panel.locator("[data-acp-back]").first.click()
-    expect(panel.locator("[data-acp-elsewhere]")).to_have_count(0)
+    expect(panel.locator("[data-acp-other-session]")).to_have_count(0)
 
     panel.get_by_role("button", name="Sessions").click()
     search.fill("story 3,")

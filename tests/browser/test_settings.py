@@ -1,4 +1,4 @@
-"""Agents by name, settings and trust in a real page: what is shown and asked, and what does not start."""
+"""Agents by name, settings and trust in a real page: what is shown, asked, and not started."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def tools(folder: Path) -> Path:
 
 
 @pytest.mark.parametrize(("theme", "size"), LOOKS)
-def test_a_cloned_project_is_told_and_does_nothing_until_it_is_trusted(
+def test_a_cloned_project_is_reported_and_inert_until_trusted(
     open_notebook: Open, tmp_path: Path, theme: str, size: tuple[int, int]
 ) -> None:
     project, bin = clone(tmp_path), tools(tmp_path)
@@ -73,12 +73,12 @@ def test_a_cloned_project_is_told_and_does_nothing_until_it_is_trusted(
     notebook.page.screenshot(path=SHOTS / f"settings-{look}.png")
     notebook.run(3, 4)
     expect(notebook.output(3)).to_contain_text("trusted, until its content changes")
-    expect(notebook.output(3)).to_contain_text("left out: permissions.default")
+    expect(notebook.output(3)).to_contain_text("ignored: permissions.default")
     expect(notebook.panel(4)).to_contain_text("cannot allow anything")
     notebook.select(5)
     notebook.command("notebook:run-cell")
     answer = notebook.page.locator(".jp-Stdin-input")
-    expect(notebook.output(5)).to_contain_text("npx can fetch @qwen-code/qwen-code and run it")
+    expect(notebook.output(5)).to_contain_text("npx can download and run @qwen-code/qwen-code")
     notebook.page.screenshot(path=SHOTS / f"settings-asked-{look}.png")
     answer.fill("n")
     answer.press("Enter")

@@ -1,4 +1,4 @@
-"""A page that is so busy that a widget's module takes longer to load than anywidget waits for it."""
+"""A widget's module may load later than anywidget waits for it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ AbortSignal.timeout = ms => timeout.call(AbortSignal, ms === 2000 ? 0 : ms);
 
 
 @pytest.mark.parametrize("host", ["lab", "notebook"])
-def test_the_session_hears_its_kernel(open_notebook: Open, browser: BrowserContext, host: str) -> None:
+def test_a_slow_page_still_receives_the_kernels_messages(
+    open_notebook: Open, browser: BrowserContext, host: str
+) -> None:
     browser.add_init_script(IMPATIENT)
     cells = [CONNECT, "turn = s.prompt('/ask')", "print('after', turn.text)"]
     notebook = open_notebook(cells, host=host)

@@ -1,4 +1,4 @@
-"""More chunks a second than a server passes on one by one: all of them arrive, in their order."""
+"""Chunks that come faster than the server forwards messages all arrive, in order."""
 
 from __future__ import annotations
 

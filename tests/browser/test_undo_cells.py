@@ -1,4 +1,4 @@
-"""Cells of the open notebook are undone in the page: from the card, by a script, one by one; and redone."""
+"""Cells of the open notebook are undone and redone in the page: by card, by script, one by one."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def press(within: Locator, operation: str) -> None:
 
 
 @each_host
-def test_cells_of_the_open_notebook_are_undone_and_done_again(open_notebook: Open, host: str) -> None:
+def test_cells_of_the_open_notebook_are_undone_and_redone(open_notebook: Open, host: str) -> None:
     notebook, file = mixed(open_notebook, host=host)
     head = file.locator(".acp-changed-head")
     file.locator(".acp-expand").first.click()
@@ -93,7 +93,7 @@ def test_cells_of_the_open_notebook_are_undone_and_done_again(open_notebook: Ope
 
 @pytest.mark.slow
 @each_host
-def test_a_cell_that_the_user_changed_since_is_not_overwritten(open_notebook: Open, host: str) -> None:
+def test_a_cell_changed_later_by_the_user_is_not_overwritten(open_notebook: Open, host: str) -> None:
     notebook, file = mixed(open_notebook, host=host)
     type_in(notebook, 5, " + mine")
     press(file.locator(".acp-changed-head"), "undo")
@@ -109,7 +109,7 @@ def test_a_cell_that_the_user_changed_since_is_not_overwritten(open_notebook: Op
 @pytest.mark.slow
 @pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
 @pytest.mark.parametrize("size", [(1200, 1500), (520, 1700)], ids=["wide", "narrow"])
-def test_how_cells_look(open_notebook: Open, theme: str, size: tuple[int, int]) -> None:
+def test_changed_cells_look_right(open_notebook: Open, theme: str, size: tuple[int, int]) -> None:
     notebook, file = mixed(open_notebook, theme=theme, size=size)
     file.locator(".acp-expand").first.click()
     hunks = file.locator("[data-acp-hunk]")

@@ -1,4 +1,4 @@
-"""While a turn runs a command, the user saves two notebooks and makes a file: undo leaves that alone."""
+"""Undo leaves alone what the user saves and creates while a turn runs a command."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def sources(path: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
-def test_what_the_user_does_during_a_turn_is_not_undone_with_it(open_notebook: Open, theme: str) -> None:
+def test_the_users_changes_during_a_turn_are_not_undone_with_it(open_notebook: Open, theme: str) -> None:
     notebook, other, folder = opened(open_notebook, theme)
     notebook.page.bring_to_front()
     notebook.run(0, 1)

@@ -1,4 +1,4 @@
-"""Views come and go: the session goes on, and what is shown comes back where it should."""
+"""Views are closed and reopened: the session goes on, and its views come back in place."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def finish(notebook: NotebookPage, ask: int = 1) -> None:
     notebook.has_status(ask, "done")
 
 
-def test_page_comes_back(open_notebook: Open, return_on: tuple[str, str, str, str]) -> None:
+def test_a_page_is_reloaded(open_notebook: Open, return_on: tuple[str, str, str, str]) -> None:
     """The cells queued behind are the page's business, and go with it: so it is run again afterwards."""
     how, kernel, comms, host = return_on
     notebook = asking(open_notebook, kernel=kernel, comms=comms, host=host)

@@ -1,4 +1,4 @@
-"""Whether a Chromium can show a page here: `python -m tests.browser.trial PATH` exits with 0 if so."""
+"""Exits with 0 if Chromium can show a page here: `python -m tests.browser.trial PATH`."""
 
 from __future__ import annotations
 

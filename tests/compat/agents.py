@@ -1,6 +1,6 @@
 """The agents that the report knows by name: where they come from, and how each is started.
 
-Knows no more of them than that; an agent that is not here is given as a command line or as a package.
+Any other agent is given as a command line or as a package.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from tests.compat import models
 @dataclass(frozen=True)
 class Entry:
     package: str
-    """`npm:name@version`, or `pypi:name==version`; empty: a command that is there."""
+    """`npm:name@version` or `pypi:name==version`; empty: an installed command."""
     command: tuple[str, ...]
     setup: models.Setup = models.every_family
     answers_scripts: bool = True
@@ -48,4 +48,4 @@ AGENTS: dict[str, Entry] = {
 }
 
 DEFAULT = ("claude-agent-acp", "claude-code-acp", "gemini", "kimi", "sdk-example")
-"""Without names: those whose table is in docs/compat.md."""
+"""The default: the agents in docs/compat.md."""

@@ -1,4 +1,4 @@
-"""From what the user calls an agent to how it is started here. Knows no probe."""
+"""Resolves an agent's name, package or command line to how it is started. Knows no probe."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from tests.compat.install import NotInstalled, installed, npm_command
 from tests.compat.probes.eof import INTRODUCTION
 
 FORMS: tuple[tuple[str, ...], ...] = ((), ("--acp",), ("acp",), ("--experimental-acp",))
-"""How agents are told to speak the protocol: tried in this order where nobody says how."""
+"""Arguments that make agents speak the protocol, tried in this order if none are given."""
 
 TRIAL_S = 20.0
 
 
 @dataclass(frozen=True)
 class Places:
-    """Where packages are kept, where they may be already, and the Node that runs them."""
+    """Where packages are installed, where else they may be found, and the Node that runs them."""
 
     cache: Path
     also_in: tuple[Path, ...] = ()
@@ -67,8 +67,8 @@ def chosen(word: str, setup: models.Setup | None, url: str, home: Path, places: 
 
 
 def _in_catalog(word: str) -> Entry | None:
-    """An agent that users can name, by its package."""
-    known = catalog.known(word)
+    """A known agent, by its package."""
+    known = catalog.find_agent(word)
     if known is None or known.name in AGENTS:
         return None if known is None else AGENTS[known.name]
     if known.npm is None and known.pypi is None:
@@ -77,7 +77,7 @@ def _in_catalog(word: str) -> Entry | None:
 
 
 def _read(word: str) -> tuple[str, tuple[str, ...]]:
-    """The package, and the command; for a package the command may be left out."""
+    """Split into package and command; for a package, the command is optional."""
     words = tuple(shlex.split(word))
     if not words:
         raise NotInstalled("name an agent")

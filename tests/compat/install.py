@@ -1,4 +1,4 @@
-"""Agents from npm and PyPI, into a cache folder: each package in one of its own, once for each version.
+"""Installs agents from npm and PyPI into a cache: one folder for each package and version.
 
 Knows no agent. Packages run their own scripts, as they would for a user: they are about to be started anyway.
 """
@@ -21,19 +21,19 @@ NEWER_PYTHONS = ("python3.12", "python3.13", "python3.14")
 
 
 class NotInstalled(Exception):
-    """Says what the installer said."""
+    """The installation failed; the message has the installer's output."""
 
 
 @dataclass(frozen=True)
 class Package:
-    """`bin` holds its commands; `modules` its files."""
+    """An installed package: its commands are in `bin`, its files in `modules`."""
 
     bin: Path
     modules: Path
     version: str | None
 
     def command(self, words: Sequence[str], path: str) -> list[str]:
-        """With the whole path of its program, or of its script."""
+        """The command with the full path of its program or script."""
         first = shutil.which(words[0], path=os.pathsep.join([str(self.bin), path]))
         if first is None:
             raise NotInstalled(f"no {words[0]} in {self.bin.name}, and none on the PATH")
@@ -42,7 +42,7 @@ class Package:
 
 
 def installed(spec: str, cache: Path, also_in: Iterable[Path] = ()) -> Package:
-    """The package, installed if it is not there yet; `also_in` are folders where it may be already."""
+    """Install the package if it is missing; `also_in` are folders where it may be already."""
     kind, _, wanted = spec.partition(":")
     if kind == "npm":
         return _npm(wanted, cache, also_in)
@@ -59,13 +59,15 @@ def _npm(wanted: str, cache: Path, also_in: Iterable[Path]) -> Package:
         if found is not None:
             return found
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "package.json").write_text('{"private": true}\n')  # keeps npm from a parent's file
+    (folder / "package.json").write_text(
+        '{"private": true}\n'
+    )  # else npm would use the file of a parent folder
     quiet = ("--no-audit", "--no-fund", "--loglevel=error")
     install = [shutil.which("npm") or "npm", "install", *quiet]
     try:
         _run([*install, wanted], folder)
     except NotInstalled:
-        _run([*install, "--ignore-scripts", wanted], folder)  # some work all the same
+        _run([*install, "--ignore-scripts", wanted], folder)  # some work anyway
     found = _npm_found(folder, name, version)
     if found is None:
         raise NotInstalled(f"npm installed {wanted}, and it is not there")
@@ -82,7 +84,7 @@ def _npm_found(folder: Path, name: str, version: str) -> Package | None:
 
 
 def npm_command(package: Package, wanted: str) -> str:
-    """The program of a package that is not known here: the one that is named after it, else its first."""
+    """The program of an unknown package: the one named like it, else the first."""
     name = wanted.rpartition("@")[0] if "@" in wanted[1:] else wanted
     about = json.loads((package.modules / name / "package.json").read_text())
     programs = about.get("bin") or {}
@@ -107,7 +109,7 @@ def _pypi(wanted: str, cache: Path) -> Package:
 
 
 def _by_some_python(wanted: str, folder: Path, cache: Path) -> None:
-    """By this Python, or by a newer one: many agents want the newest."""
+    """Use this Python, or a newer one: many agents require the newest."""
     pythons = [sys.executable, *filter(None, map(shutil.which, NEWER_PYTHONS))]
     for at, python in enumerate(pythons):
         try:

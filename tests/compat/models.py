@@ -1,4 +1,4 @@
-"""How agents are told to use another model: our own. Each gets a home of its own, and finds nothing else.
+"""Points agents at the mock model. Each has its own home folder, and finds nothing else.
 
 Knows the settings that agents read, no probe. An agent that is not known gets the variables of all three
 families: most of them read one.
@@ -13,7 +13,7 @@ from pathlib import Path
 
 Env = dict[str, str]
 Setup = Callable[[str, Path], Env]
-"""From the model's URL and the agent's home to the variables it needs; may write settings there."""
+"""Returns the variables that an agent needs for the model's URL; may write settings into its home."""
 
 KEY = "no-real-key"
 MODEL = "mock-model"
@@ -117,15 +117,20 @@ def fast_agent(url: str, folder: Path) -> Env:
     return {**anthropic(url, folder), "FAST_AGENT_MODEL": "haiku"}
 
 
-def codex(url: str, folder: Path) -> Env:
+def codex(url: str, folder: Path, model: str = MODEL) -> Env:
     _write(
         folder / "codex" / "config.toml",
-        f'model = "{MODEL}"\nmodel_provider = "mock"\napprovals_reviewer = "user"\n'
+        f'model = "{model}"\nmodel_provider = "mock"\napprovals_reviewer = "user"\n'
         f'[model_providers.mock]\nname = "mock"\nbase_url = "{url}/v1"\n'
         f'wire_api = "responses"\nenv_key = "MOCK_KEY"\n'
         f"[analytics]\nenabled = false\n",
     )
     return {"CODEX_HOME": str(folder / "codex"), "MOCK_KEY": KEY}
+
+
+def codex_scripts(url: str, folder: Path) -> Env:
+    """codex with the name of a model that calls tools in scripts, as its newer ones do."""
+    return codex(url, folder, "gpt-6.1-sol")
 
 
 def goose(url: str, folder: Path) -> Env:
@@ -137,14 +142,20 @@ def goose(url: str, folder: Path) -> Env:
 
 
 def opencode(name: str) -> Setup:
-    """opencode, and whoever has its settings under another name."""
+    """opencode, and agents that have its settings under another name."""
 
     def setup(url: str, folder: Path) -> Env:
+        model = {
+            "name": MODEL,
+            "limit": {"context": 100000, "output": 10000},
+            "attachment": True,
+            "modalities": {"input": ["text", "image"], "output": ["text"]},
+        }
         provider = {
             "npm": "@ai-sdk/openai-compatible",
             "name": "mock",
             "options": {"baseURL": f"{url}/v1", "apiKey": KEY},
-            "models": {MODEL: {"name": MODEL, "limit": {"context": 100000, "output": 10000}}},
+            "models": {MODEL: model},
         }
         settings = {
             "model": f"mock/{MODEL}",

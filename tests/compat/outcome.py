@@ -17,7 +17,7 @@ from acp_notebook.wire.jsonrpc import INVALID_PARAMS, INVALID_REQUEST, PARSE_ERR
 Word = Literal["ok", "not offered", "by itself", "no model", "sign-in", "absent", "defect", "FAIL"]
 
 OURS = frozenset({INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR})
-"""Errors by which an agent says that we asked wrongly."""
+"""Error codes with which an agent says that our request was wrong."""
 
 LONGEST_NOTE = 160
 
@@ -40,7 +40,7 @@ class Found(Exception):
 
 
 def outcome_of(probe: Callable[[], Outcome | None]) -> Outcome:
-    """Run it to its end; whatever it raises is an outcome too."""
+    """Run a probe; whatever it raises becomes its outcome."""
     try:
         return probe() or OK
     except Found as found:
@@ -58,12 +58,12 @@ def outcome_of(probe: Callable[[], Outcome | None]) -> Outcome:
         return Outcome("defect", f"does not answer: {brief(error)}")
     except acp.ProtocolError as error:
         return Outcome("defect", brief(error))
-    except Exception as error:  # a fault of ours, or of the probe: it spoils its own cell only
+    except Exception as error:  # our error, or the probe's: it only affects its own cell
         return Outcome("FAIL", f"{type(error).__name__}: {brief(error)}")
 
 
 def brief(error: object) -> str:
-    """In one line, and the same each time."""
+    """Format on one line, reproducibly."""
     text = " ".join(str(error).split())
     text = re.sub(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{20,}|\b(ses|sess|session)[-_]\w{8,}", "<id>", text)
     text = re.sub(r"(/[\w.@+-]+){2,}", "<path>", text)

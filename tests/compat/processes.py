@@ -17,7 +17,7 @@ def mark_of(pid: int) -> bytes:
 
 
 def family(mark: bytes) -> set[int]:
-    """All that carry this mark and still run."""
+    """All running processes with this mark."""
     if not mark:
         return set()
     marked = {int(it) for it in os.listdir("/proc") if it.isdigit() and mark in _environment(it)}
@@ -25,7 +25,7 @@ def family(mark: bytes) -> set[int]:
 
 
 def running(line: str) -> set[int]:
-    """Those with this in their command line."""
+    """The processes with this text in their command line."""
     return {int(it) for it in os.listdir("/proc") if it.isdigit() and line.encode() in _command(it)}
 
 

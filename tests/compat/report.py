@@ -25,7 +25,7 @@ _CELL = re.compile(r"(?<!\\)\|")
 
 @dataclass(frozen=True)
 class Column:
-    """One agent's."""
+    """The results of one agent."""
 
     agent: str
     version: str | None = None
@@ -37,7 +37,7 @@ class Column:
 
 
 def failed(columns: Sequence[Column]) -> list[str]:
-    """The cells that are our fault."""
+    """The cells with failures that are our fault."""
     return [
         f"{it.title}: {probe}: {cell.note}"
         for it in columns
@@ -47,7 +47,7 @@ def failed(columns: Sequence[Column]) -> list[str]:
 
 
 def table(columns: Sequence[Column], probes: Sequence[str]) -> str:
-    """Probes down, agents across, notes below."""
+    """Format the table: a row per probe, a column per agent, notes below."""
     notes: dict[str, int] = {}
     lines = [_row(["", *(it.title for it in columns)]), _row(["---"] * (len(columns) + 1))]
     for probe in probes:
@@ -60,7 +60,7 @@ def table(columns: Sequence[Column], probes: Sequence[str]) -> str:
 
 
 def read(text: str) -> list[Column]:
-    """The columns of a table that was written before, with their notes."""
+    """Read the columns of an existing table, with their notes."""
     rows = [[_read(it) for it in _CELL.split(line)[1:-1]] for line in text.splitlines() if line[:1] == "|"]
     notes = {int(it[1]): _read(it[2]) for it in re.finditer(r"^(\d+)\. (.*)$", text, re.MULTILINE)}
     titles = [it.rpartition(" ") for it in rows[0][1:]] if rows else []
@@ -75,7 +75,7 @@ def read(text: str) -> list[Column]:
 
 
 def merged(before: Sequence[Column], new: Sequence[Column]) -> list[Column]:
-    """Those that were tried now in the place of what was known of them; others stay."""
+    """Replace the columns of the agents that were tested now; others stay."""
     found = {it.agent: it for it in (*before, *new)}
     return list(found.values())
 
@@ -104,5 +104,5 @@ def _row(cells: Sequence[str]) -> str:
 
 
 def _plain(text: str) -> str:
-    """No note breaks the table, or becomes markup."""
+    """Escape a note so that it cannot break the table or become markup."""
     return text.replace("|", "\\|").replace("<", "&lt;")

@@ -51,16 +51,16 @@ PROBES: dict[str, Probe] = {
 }
 
 SCHEMA = "our messages"
-"""The last row: whether all that we sent was allowed by the schema."""
+"""The last row: whether the schema allows everything that we sent."""
 
 ROWS = (*PROBES, SCHEMA)
 
 PROBE_S = 150.0
-"""Longer than the bounds inside of a probe: this one is for a probe that waits for what never comes."""
+"""Longer than the timeouts inside a probe: for a probe that waits forever."""
 
 
 def examined(subject: Subject, told: Callable[[str, Outcome], None] = lambda *_: None) -> Column:
-    """All probes, on one agent."""
+    """Run all probes with one agent."""
     cells: dict[str, Outcome] = {}
     for name, probe in PROBES.items():
         cells[name] = _bounded(subject, probe)

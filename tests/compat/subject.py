@@ -19,10 +19,10 @@ from tests.compat.outcome import Found
 from tests.schema import methods, validate_all
 
 TURN_S = 40.0
-"""For a turn that takes a second, or five in an example with a canned one, on a busy machine."""
+"""The timeout of a turn that takes one to five seconds on an idle machine."""
 
 START_S = 45.0
-"""For an agent to start, the first time from a cold disk."""
+"""The timeout of a start, the first time from a cold disk."""
 
 
 @dataclass
@@ -31,13 +31,13 @@ class Subject:
     command: Sequence[str]
     env: Mapping[str, str]
     folder: Path
-    """Its own: recordings, home, repository."""
+    """Its folder, with recordings, home and repository."""
     answers_scripts: bool = True
-    """False: an example without a model, whose turns are always the same."""
+    """False: an example without a model, with canned turns."""
     model_reached: Callable[[], bool] = lambda: True
     version: str | None = None
     verdict: str = "allow"
-    """What the user says to a question."""
+    """The user's answer to a question."""
     asked: list[PermissionRequest] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -52,7 +52,7 @@ class Subject:
 
     @property
     def session(self) -> acp.Session:
-        """The one that most probes share; another, when the last one was spoilt."""
+        """The process that most probes share; a new one if the last one was spoilt."""
         if self._shared is None or self._shared.status in ("dead", "closed", "stuck"):
             self._shared = self.connect()
         return self._shared
@@ -76,7 +76,7 @@ class Subject:
         return self.verdict
 
     def spoilt(self) -> None:
-        """Something went wrong: whatever comes next gets a new process."""
+        """Mark the process as spoilt: the next probe gets a new one."""
         self._shared = None
 
     def close(self) -> None:
@@ -87,14 +87,14 @@ class Subject:
         self._shared = None
 
     def kill(self) -> None:
-        """From any thread, and at once."""
+        """Kill it immediately, from any thread."""
         for session in self._open:
             session.agent._host.kill()
 
     # ---- talking
 
     def needs_model(self) -> None:
-        """The rest of the probe makes sense only with our model behind the agent."""
+        """Skip the rest of the probe without our model behind the agent."""
         if not self.answers_scripts or not self.model_reached():
             raise Found("no model")
 
@@ -102,24 +102,24 @@ class Subject:
         return session.prompt(script(*steps), timeout=TURN_S)
 
     def usable(self, session: acp.Session) -> bool:
-        """It still answers."""
+        """Check that the agent still answers."""
         turn = self.prompt(session, say("Still here."))
         return turn.text.endswith("Still here.") if self.answers_scripts else turn.stop_reason == "end_turn"
 
     def call(self, session: acp.Session, method: str, params: Mapping[str, object], limit: float) -> bytes:
-        """A request that the package has no words for."""
+        """Send a request that the package does not support."""
         host = session.agent._host
         request: v1.Call = (method, params)  # type: ignore[assignment]
-        return bytes(_loop(session).call(host.connection.request(request, limit)))
+        return bytes(_loop(session).call(host.agent.connection.request(request, limit)))
 
     def notify(self, session: acp.Session, method: str) -> None:
         notification: v1.Call = (method, {})  # type: ignore[assignment]
-        _loop(session).post(session.agent._host.notify, notification)
+        _loop(session).post(session.agent._host.agent.notify, notification)
 
     # ---- afterwards
 
     def invalid(self) -> str | None:
-        """What we sent that the schema does not allow."""
+        """The messages we sent that the schema does not allow."""
         for path in sorted(self.folder.glob("recording*.jsonl")):
             entries = [it for it in recording.load(path) if it.direction == "a2c" or _is_stable(it.message)]
             try:
@@ -130,11 +130,11 @@ class Subject:
 
 
 def _loop(session: acp.Session) -> LoopHandle:
-    return session.agent._host.loop
+    return session.agent._host.agent.loop
 
 
 def _is_stable(message: object) -> bool:
-    """Of the stable schema: what agents offer beside it cannot be held against it."""
+    """Of the stable schema: unstable methods of agents cannot be validated."""
     method = message.get("method") if isinstance(message, dict) else None
     return method is None or method in _STABLE or str(method).startswith("_")
 

@@ -1,4 +1,4 @@
-"""Whose fault it is, by what a probe raised; and notes that are the same each time."""
+"""An outcome names whose fault it is, by what a probe raised; notes are reproducible."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_a_probe_that_raises_nothing_is_ok_unless_it_says_otherwise() -> None:
         (KeyError("bug"), "FAIL"),
     ],
 )
-def test_whose_fault_it_is(error: Exception, word: str) -> None:
+def test_failures_are_classified_by_their_error(error: Exception, word: str) -> None:
     assert raising(error).word == word
 
 

@@ -1,4 +1,4 @@
-"""The table: the same outcomes give the same text, notes are numbered, and nothing breaks a row."""
+"""The same outcomes give the same table; notes are numbered, and nothing breaks a row."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.compat.report import LEGEND, Column, failed, merged, read, table
 TEXTS = st.text(st.characters(exclude_characters="\n\r"), max_size=30)
 
 
-def test_agents_stand_side_by_side_and_share_their_notes() -> None:
+def test_agents_are_columns_and_share_their_notes() -> None:
     columns = [
         Column("a", "1.0", {"new": OK, "fork": Outcome("defect", "forgets it")}),
         Column("b", None, {"new": Outcome("FAIL", "lost"), "fork": Outcome("defect", "forgets it")}),
@@ -27,7 +27,7 @@ def test_agents_stand_side_by_side_and_share_their_notes() -> None:
     assert failed(columns) == ["b: new: lost"]
 
 
-def test_the_legend_explains_the_words_that_are_used_and_no_others() -> None:
+def test_the_legend_explains_exactly_the_words_that_are_used() -> None:
     text = table([Column("a", "1", {"new": OK})], ["new"])
     assert f"- **ok**: {LEGEND['ok']}" in text
     assert "FAIL" not in text

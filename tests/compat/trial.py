@@ -21,7 +21,7 @@ Told = Callable[[str, str, Outcome], None]
 
 
 def places() -> Places:
-    """A folder of its own, and those of the tests, where some agents are installed already."""
+    """Its own cache folder, and those of the tests, where some agents are already installed."""
     cache, node = ROOT / ".cache", ROOT / ".cache" / "node" / "bin"
     tests = os.environ.get("ACP_TEST_AGENTS") or str(cache / "agents")
     return Places(cache / "compat", (Path(tests),), node if (node / "node").exists() else None)
@@ -34,9 +34,9 @@ def column(
     setup: models.Setup | None = None,
     extra: Sequence[str] = (),
 ) -> report.Column:
-    """`told` hears of each cell; `extra` are variables for the agent, as NAME=VALUE."""
+    """Test one agent. `told` is called for each cell; `extra` are variables for the agent, as NAME=VALUE."""
     heard: list[str] = []
-    with (  # a short name: agents make sockets in there
+    with (  # a short name, because agents create sockets there
         tempfile.TemporaryDirectory(prefix="acp-", ignore_cleanup_errors=True) as folder,
         mock_model.serving(heard.append) as url,
     ):

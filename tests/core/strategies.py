@@ -74,7 +74,7 @@ SPECIMENS: list[rec.Content] = [
     rec.UnknownContent([]),
     rec.UnknownContent({"type": "hologram", "raw": {"x": None}}),
 ]
-"""Each type of content, with and without what is optional."""
+"""Each type of content, with and without optional fields."""
 
 contents: st.SearchStrategy[Any] = st.sampled_from(SPECIMENS) | bare_texts
 chunk_contents = bare_texts | bare_texts | contents
@@ -189,6 +189,7 @@ headers = st.one_of(
         ev.ModesReplaced, several(st.builds(rec.Mode, ids, texts, optional(texts))), optional(ids), raws
     ),
     st.builds(ev.ModeChanged, ids, raws),
+    st.builds(ev.KernelToolsSwitched, st.booleans()),
     st.builds(
         ev.ConfigReplaced,
         several(
@@ -237,7 +238,7 @@ events: st.SearchStrategy[ev.Event] = st.one_of(*[kept_events] * 12, st.builds(e
 
 
 def runs_of(some: st.SearchStrategy[ev.Event], longest: int = 25) -> st.SearchStrategy[list[ev.Event]]:
-    """Runs of any length alike; plain lists would be short most of the time."""
+    """Lists of any length; Hypothesis's own are mostly short."""
     return st.integers(0, longest).flatmap(lambda size: st.lists(some, min_size=size, max_size=size))
 
 
@@ -269,7 +270,7 @@ def splits(text: str) -> st.SearchStrategy[list[str]]:
 
 
 def reference_apply(state: Json, wire: list[Json]) -> Json:
-    """What a patch means, said as simply as possible: a new plain state for a patch as it travels."""
+    """A minimal reference implementation: returns a new plain state for a patch in wire form."""
     state, wire = json.loads(json.dumps([state, wire]))
     items: list[Json] = state["items"]
     match wire:

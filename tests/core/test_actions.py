@@ -79,7 +79,7 @@ SAME: list[tuple[Any, Words]] = [
 
 
 @pytest.mark.parametrize(("asked", "came"), SAME)
-def test_the_same_line_is_covered_whichever_shell_is_around_it(asked: Any, came: Words) -> None:
+def test_the_same_line_is_covered_with_any_shell_around_it(asked: Any, came: Words) -> None:
     assert covered(asked, came)
 
 
@@ -166,7 +166,7 @@ def test_the_folder_and_the_environment_must_be_the_same_too() -> None:
         assert is_covered_by(other, other)
 
 
-def test_a_cd_elsewhere_names_the_folder_only_where_nothing_runs_if_it_fails() -> None:
+def test_a_cd_elsewhere_counts_only_if_nothing_runs_after_a_failure() -> None:
     assert run(("bash", "-c", "cd '/there' && make")) == Command("make", "/there")
     assert run("cd /there && make && make install") == Command("make && make install", "/there")
     for line in ("cd /there && make; ls", "cd /there && make || ls", "cd there && make", "cd /there; make"):
@@ -178,7 +178,7 @@ def test_a_folder_that_is_a_link_may_be_spelled_as_it_was_given() -> None:
     assert given == Command("a; b", "/real")
 
 
-def test_what_is_no_command() -> None:
+def test_invalid_commands() -> None:
     for words in ("", "  ", "a\0b", (), ("",), ("ls", "\0")):
         assert run(words) is None
 
@@ -251,7 +251,7 @@ def edit(*edits: tuple[str, str], everywhere: bool = False) -> Write:
     return write("shown", "shown", edits=tuple(Edit(old, new, everywhere) for old, new in edits))
 
 
-def test_a_whole_text_is_covered_in_place_of_the_text_that_was_shown() -> None:
+def test_a_whole_text_is_covered_in_place_of_the_shown_old_text() -> None:
     assert is_covered_by(write("new"), write("new"))
     assert is_covered_by(write("new\r\n", "old\r\n"), write("new\n", "old\n"))
     assert not is_covered_by(write("new and more"), write("new"))
@@ -290,7 +290,7 @@ def test_a_text_that_is_too_long_to_show_is_covered_by_its_hash() -> None:
     assert not is_covered_by(Write(A), Write(A)) and not is_covered_by(write("x"), long("1"))
 
 
-def test_what_does_not_fit_the_file_covers_nothing() -> None:
+def test_an_edit_that_does_not_match_the_file_covers_nothing() -> None:
     assert not is_covered_by(write("new", "old"), write("new", "old", covers=False))
 
 
@@ -326,7 +326,7 @@ OUR_OWN: list[Action] = [
     ],
     ids=lambda it: it.type,
 )
-def test_what_is_only_named_covers_nothing_that_we_do(wanted: Action, named: Action) -> None:
+def test_a_file_that_is_only_named_covers_no_client_method(wanted: Action, named: Action) -> None:
     assert not is_covered_by(wanted, named)
 
 
@@ -367,7 +367,7 @@ ALL: list[Action] = [
 
 
 @pytest.mark.parametrize("action", ALL, ids=lambda it: it.type)
-def test_what_is_shown_can_be_read_back(action: Action) -> None:
+def test_a_plain_action_can_be_read_back(action: Action) -> None:
     assert action_from_plain(action_to_plain(action)) == action
 
 

@@ -17,17 +17,17 @@ def keys(found: tuple[Answer, ...]) -> dict[str | None, str]:
 
 
 @pytest.mark.parametrize("options", [(ALWAYS, ONCE, NO), (NO, ALWAYS, ONCE), (ONCE, NO, ALWAYS)])
-def test_keys_go_by_meaning_whatever_the_agents_order(options: tuple[Option, ...]) -> None:
+def test_keys_depend_on_meaning_not_on_the_agents_order(options: tuple[Option, ...]) -> None:
     found = answers(options, (SESSION, FOLDER))
     assert keys(found) == {"1": "o", "2": "s", "3": "f", "4": "n", "5": "a"}
     assert [it.id for it in found] == ["o", "s", "f", "n", "a"]
 
 
-def test_the_agents_own_always_takes_the_key_where_we_offer_none() -> None:
+def test_the_agents_own_always_gets_the_key_if_we_offer_none() -> None:
     assert keys(answers((ALWAYS, ONCE, NO), ())) == {"1": "o", "3": "a", "4": "n"}
 
 
-def test_no_key_for_once_takes_a_lasting_allow() -> None:
+def test_the_key_for_once_never_selects_an_allow_always() -> None:
     found = answers((ALWAYS, NO), ())
     assert keys(found) == {"3": "a", "4": "n"} and all(it.meaning != "allow_once" for it in found)
 
@@ -38,13 +38,13 @@ def test_there_is_always_a_way_to_reject() -> None:
     assert keys(answers((), ())) == {"4": REJECT}
 
 
-def test_further_options_get_further_keys_and_then_none() -> None:
+def test_further_options_get_further_keys_while_there_are_some() -> None:
     many = tuple(Option(f"m{number}", "Allow", "allow_once") for number in range(8))
     found = answers((*many, NO), ())
     assert [it.key for it in found] == ["1", "4", "5", "6", "7", "8", "9", None, None]
 
 
-def test_what_the_agent_remembers_is_said_to_be_the_agents() -> None:
+def test_an_always_that_the_agent_remembers_is_marked_as_such() -> None:
     [_, always, _] = answers((ONCE, ALWAYS, NO), (), "claude", "until its session ends")
     assert always.note == "claude itself remembers this, until its session ends"
     [_, always, _] = answers((ONCE, ALWAYS, NO), ())
@@ -64,7 +64,7 @@ def test_what_the_agent_remembers_is_said_to_be_the_agents() -> None:
         *(("Reject always", "reject_always"), ("Proceed", "allow_once")),
     ],
 )
-def test_a_name_that_says_what_the_option_does_stays(name: str, kind: str) -> None:
+def test_a_clear_option_name_stays(name: str, kind: str) -> None:
     assert label(Option("x", name, kind)) == (name, None)
 
 
@@ -83,7 +83,7 @@ def test_a_name_that_says_what_the_option_does_stays(name: str, kind: str) -> No
         ("Option 1", "allow_once", "Allow once"),
     ],
 )
-def test_a_name_that_does_not_is_replaced_by_what_it_does(name: str, kind: str, shown: str) -> None:
+def test_a_misleading_option_name_is_replaced(name: str, kind: str, shown: str) -> None:
     assert label(Option("x", name, kind)) == (shown, f"the agent calls this {name!r}")
 
 

@@ -43,20 +43,20 @@ def who(change: Difference, *calls: Call, own_state: tuple[str, ...] = ()) -> Ve
     return verdict
 
 
-def test_what_a_call_names_is_the_agents() -> None:
+def test_files_that_a_call_names_are_the_agents() -> None:
     assert who(Difference("/w/a.py", changed_at=10 * S), EDIT, BLACK) == Verdict("agent", "edit")
     assert who(Difference("/w/a.py", deleted=True, gone="/w/a.py"), EDIT) == Verdict("agent", "edit")
     assert who(Difference("/w/b.py", changed_at=10 * S), EDIT) == UNKNOWN
 
 
-def test_what_was_last_changed_before_the_call_began_is_not() -> None:
-    """The user saved it, then the agent was to edit it and did not."""
+def test_files_changed_before_the_call_started_are_not_the_agents() -> None:
+    """The user saved it; then the agent should have edited it, but did not."""
     assert who(Difference("/w/a.py", changed_at=EDIT.began - 2 * REPORT_NS), EDIT) == UNKNOWN  # type: ignore[operator]
     assert who(Difference("/w/a.py", changed_at=EDIT.began - REPORT_NS // 2), EDIT).who == "agent"  # type: ignore[operator]
 
 
-def test_what_the_call_wrote_through_us_is_accounted_for() -> None:
-    """A formatter on save, or the user, changed it after that."""
+def test_writes_by_client_methods_are_accounted_for() -> None:
+    """A formatter or the user changed it afterwards."""
     change = Difference("/w/a.py", changed_at=10 * S, writers=frozenset({"edit"}))
     assert who(change, EDIT) == UNKNOWN
 
@@ -67,11 +67,11 @@ def test_what_the_call_wrote_through_us_is_accounted_for() -> None:
         (19 * S, UNKNOWN),
         (20 * S - TICK_NS, Verdict("command", "black")),
         (24 * S, Verdict("command", "black")),
-        (30 * S + 1, Verdict("command", "server")),  # it still runs
+        (30 * S + 1, Verdict("command", "server")),  # it is still running
         (None, UNKNOWN),
     ],
 )
-def test_what_changed_while_a_command_ran_goes_with_it(at: int | None, expected: Verdict) -> None:
+def test_files_changed_while_a_command_ran_belong_to_it(at: int | None, expected: Verdict) -> None:
     assert who(Difference("/w/b.py", changed_at=at), BLACK, SERVER) == expected
 
 
@@ -81,7 +81,7 @@ def test_of_two_commands_the_one_that_names_the_file_counts() -> None:
     assert who(Difference("/w/c.py", changed_at=26 * S), lint, SERVER) == Verdict("command", "server")
 
 
-def test_a_deleted_file_goes_with_a_command_that_names_it() -> None:
+def test_a_deleted_file_belongs_to_a_command_that_names_it() -> None:
     """Nothing says when it was deleted, only that its folder has not changed since."""
 
     def deleted(path: str, gone: str | None = None, at: int = 40 * S) -> Verdict:
@@ -107,7 +107,7 @@ def test_jupyters_saves_and_the_agents_own_sessions_are_not_listed() -> None:
     assert who(Difference("/w/.fast-agent/config"), own_state=("/w/.fast-agent/sessions",)) == UNKNOWN
 
 
-def test_a_replay_goes_by_what_was_recorded() -> None:
+def test_a_replay_uses_the_recorded_attribution() -> None:
     assert who(Difference("/w/b.py", during="black"), BLACK) == Verdict("command", "black")
     assert who(Difference("/w/a.py", during="black"), EDIT, BLACK) == Verdict("agent", "edit")
 
@@ -134,9 +134,7 @@ differences = st.builds(
 
 
 @given(st.lists(differences), st.lists(calls, max_size=4))
-def test_the_agents_is_only_what_a_call_names_and_a_commands_only_what_can_be(
-    found: list[Difference], made: list[Call]
-) -> None:
+def test_attribution_requires_evidence(found: list[Difference], made: list[Call]) -> None:
     verdicts = attribute(found, made, ("/w/.state",))
     assert len(verdicts) == len(found)
     for change, verdict in zip(found, verdicts, strict=True):
@@ -175,7 +173,7 @@ def evidence(
     return {it.key: it for it in found}
 
 
-def test_calls_name_by_diffs_locations_and_raw_input_relative_or_not() -> None:
+def test_calls_name_files_in_diffs_locations_and_raw_input() -> None:
     found = evidence(
         tool("a", content=(Diff("a.py", "new"),), locations=(Location("/w/sub/../b.py"),)),
         tool("b", "other", raw_input={"file_path": "c.py", "content": "/w/no.py"}),
@@ -190,7 +188,7 @@ def test_calls_name_by_diffs_locations_and_raw_input_relative_or_not() -> None:
     assert found["k-d"].trees == {"/w/sub"}
 
 
-def test_a_call_that_was_rejected_is_no_evidence() -> None:
+def test_a_rejected_call_is_not_evidence() -> None:
     edit = tool("a", locations=(Location("/w/a.py"),))
     assert evidence(edit, asked("a", "yes"))["k-a"].named
     assert "k-a" not in evidence(edit, asked("a", "no")) and "k-a" not in evidence(edit, asked("a", None))

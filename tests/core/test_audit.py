@@ -45,7 +45,7 @@ def test_entries_are_found_by_their_fields_and_details() -> None:
     assert audit.where(kind="execute").where(by="user")[0].outcome == "allowed"
 
 
-def test_memory_is_bounded_and_says_what_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_is_bounded_and_dropped_entries_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "KEPT_ENTRIES", 100)
     audit = filled(1000)
     assert 90 <= len(audit) <= 100 and audit[-1].number == 1000
@@ -54,7 +54,7 @@ def test_memory_is_bounded_and_says_what_is_gone(monkeypatch: pytest.MonkeyPatch
     assert f"{audit.dropped} no longer in memory" in audit._repr_html_()
 
 
-def test_long_texts_are_whole_for_the_file_and_cut_in_memory() -> None:
+def test_long_texts_are_complete_in_the_file_and_cut_in_memory() -> None:
     audit = Audit()
     long = "a" * 50_000 + "z"
     whole = add(audit, target=long, reason=long, detail={"stderr": long, "bytes": 5})
@@ -73,14 +73,14 @@ def test_a_detail_that_is_changed_later_does_not_change_the_audit() -> None:
     assert audit[0].detail == {"exit_code": 0}
 
 
-def test_the_table_shows_the_last_and_says_how_many_came_before() -> None:
+def test_the_table_shows_the_last_entries_and_the_number_before() -> None:
     shown = repr(filled(SHOWN_ENTRIES + 7))
     assert "… 7 earlier, not shown" in shown and "command 66" in shown and "command 6 " not in shown
     assert shown.count("\n") == SHOWN_ENTRIES + 1
     assert repr(Audit()) == "<audit: nothing yet>" and "nothing yet" in Audit()._repr_html_()
 
 
-def test_what_was_not_asked_for_is_marked() -> None:
+def test_unprompted_actions_are_marked() -> None:
     audit = Audit()
     add(audit, detail={"unprompted": True}, reason="no question covers it", by="user", outcome="allowed")
     assert "unprompted, no question covers it" in repr(audit)
@@ -98,7 +98,7 @@ def test_nothing_in_an_entry_can_break_out_of_the_table() -> None:
     assert "\n" not in audit[0].short_target
 
 
-def test_a_long_cell_has_its_whole_text_in_its_title_escaped() -> None:
+def test_a_long_cell_has_its_escaped_text_in_the_title() -> None:
     html = html_table(["a"], [['"><img src=x>' + "b" * 200]])
     assert "<img" not in html and 'title="&quot;&gt;&lt;img' in html
     assert text_table(["a", "b"], [["1", "2"], ["333", "4"]]) == "a    b\n1    2\n333  4"
@@ -111,7 +111,7 @@ def test_entries_are_plain_json_for_others() -> None:
     assert rows[0] == entry_to_plain(audit[0])
 
 
-def test_a_table_of_a_moment_does_not_grow() -> None:
+def test_a_slice_of_the_audit_does_not_grow() -> None:
     audit = filled(2)
     table, seen = audit[:], []
     for entry in audit:

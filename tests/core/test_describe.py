@@ -1,16 +1,16 @@
-"""What a tool call or a client request describes: everything that it shows, and nothing that it does not."""
+"""Actions described from a tool call or a client request: all that it shows, and nothing else."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from msgspec import Raw
+from msgspec.structs import replace
 from msgspec.structs import replace as changed
 
 from acp_notebook.agent.known_agents import quirks
@@ -112,7 +112,7 @@ def test_the_command_that_a_call_names(raw: Any, expected: Command, kind: str) -
     ],
     ids=json.dumps,
 )
-def test_what_cannot_be_read_as_a_command_is_shown_as_it_came_and_covers_nothing(raw: Any) -> None:
+def test_an_unreadable_command_is_shown_unchanged_and_covers_nothing(raw: Any) -> None:
     [other] = actions(call("execute", raw_input=raw, title="ls -la"))
     assert isinstance(other, Other) and other.kind == "execute"
     assert raw in (None, {}, []) or json.loads(other.input or "") == raw
@@ -138,7 +138,7 @@ def test_agents_that_name_the_command_in_words() -> None:
     assert isinstance(actions(call("execute", content=texts[1:]), kimi)[0], Other)
 
 
-def test_an_editor_s_command_is_no_shell_command() -> None:
+def test_an_editors_command_is_not_a_shell_command() -> None:
     raw = {"command": "write", "path": "a.txt", "file_text": "new"}
     assert actions(call("other", raw_input=raw)) == (Write(A, None, None, "new"),)
     assert readable_command(raw) is None and readable_command({"command": ["ls", "-l"]}) == "ls -l"
@@ -179,12 +179,12 @@ def test_a_text_that_a_call_shows(tool: ToolCall) -> None:
         (call("read", raw_input={"path": "a.txt", "url": "https://example.com"}), "https://example.com"),
     ],
 )
-def test_input_that_no_action_shows_is_shown_beside_them(tool: ToolCall, hidden: str) -> None:
+def test_input_that_no_action_shows_is_shown_separately(tool: ToolCall, hidden: str) -> None:
     *_, details = actions(tool)
     assert isinstance(details, Details) and hidden in details.input
 
 
-def test_a_path_in_the_input_is_shown_whatever_the_diffs_and_locations_name() -> None:
+def test_a_path_in_the_input_is_always_shown() -> None:
     tool = call(content=diff("new"), locations=(Location("c.txt"),), raw_input={"file_path": "b.txt"})
     assert actions(tool)[1:] == (FileAccess("edit", f"{CWD}/c.txt"), FileAccess("edit", f"{CWD}/b.txt"))
 
@@ -198,7 +198,7 @@ def test_a_path_in_the_input_is_shown_whatever_the_diffs_and_locations_name() ->
         call(raw_input={"path": "a.txt", "edits": [{"old_text": "hello", "new_text": "goodbye"}]}),
     ],
 )
-def test_an_edit_is_shown_as_what_it_makes_of_the_file(tool: ToolCall) -> None:
+def test_an_edit_is_shown_as_the_resulting_file(tool: ToolCall) -> None:
     [found] = actions(tool, a="hello from me\n")
     edits = (Edit("hello", "goodbye"),)
     assert found == Write(A, None, "hello from me\n", "goodbye from me\n", edits)
@@ -232,7 +232,7 @@ def test_files_that_are_only_named() -> None:
         assert not any(isinstance(it, Write) for it in named)
 
 
-def test_a_planned_notebook_write_takes_the_place_of_its_json() -> None:
+def test_a_planned_notebook_write_replaces_its_json() -> None:
     planned = NotebookWrite(f"{CWD}/n.ipynb", None, "# %%\n1", "# %%\n2")
     tool = call(content=diff("{}", path="n.ipynb"), locations=(Location(f"{CWD}/n.ipynb"),))
     assert describe(tool, PLACE, looks({}), {"n.ipynb": planned}) == (planned,)
@@ -251,7 +251,7 @@ def test_a_flood_of_paths_is_bounded_and_never_granted() -> None:
     assert isinstance(found[-1], Other)
 
 
-def test_what_a_request_would_write() -> None:
+def test_the_write_of_a_client_method() -> None:
     assert describe_write(FileState(A, "/real"), "x") == Write(A, "/real", None, "x")
     assert describe_write(FileState(A, exists=True), "x").note == NOT_TEXT
     long = describe_write(FileState(A), "x" * (SHOWN_CHARS + 1))
@@ -281,10 +281,10 @@ def recorded(name: str) -> Iterator[Any]:
 
 
 class Played:
-    """A recorded session: the actions that were described and allowed, and those that were asked of us."""
+    """A recorded session: the described and allowed actions, and the client methods that followed."""
 
     def __init__(self, name: str) -> None:
-        known = quirks.of([name], name, None)
+        known = quirks.for_agent([name], name, None)
         self.phrases = Phrases(input_in_text=known.input_in_text)
         self.harmless = known.harmless_env
         self.files: dict[str, str] = {}
@@ -305,7 +305,7 @@ class Played:
                 case {"method": "session/update"}:
                     transcript.apply(v1.read_update(raw)[1])
                 case {"method": "session/request_permission", "id": id}:
-                    question = v1.read_permission(raw)
+                    question = v1.requests.read_permission(raw)
                     transcript.apply(v1_asked(question.tool))
                     tool = transcript.tool(question.tool.id)
                     described = describe(tool, self.place, looks(self.files), phrases=self.phrases)
@@ -352,7 +352,7 @@ def test_what_real_agents_asked_for_covers_what_they_then_did(
     assert Counter(kind for kind, by_allow in played.came if not by_allow) == asked
 
 
-def test_what_is_left_of_their_questions_covers_nothing_else() -> None:
+def test_consumed_actions_of_real_agents_cover_nothing_else() -> None:
     for action in Played("claude-code-acp").allowed:
         other = replace_line(action) if isinstance(action, Command) else Write("/elsewhere", new_text="x")
         assert not is_covered_by(other, action)

@@ -26,7 +26,7 @@ CHOICES = (Choice("a", "A"), Choice("b", "B"))
 
 
 class Odd:
-    """A number that is not Python's own, as an array library's is."""
+    """A number of a foreign type, like NumPy's."""
 
     def __index__(self) -> int:
         return 7
@@ -55,7 +55,7 @@ class Odd:
         (Field("x", "unknown"), ["as", "it", "is"], ["as", "it", "is"]),
     ],
 )
-def test_what_fits_is_sent(field: Field, value: Any, sent: Any) -> None:
+def test_a_valid_value_is_sent(field: Field, value: Any, sent: Any) -> None:
     found = fitting(field, value)
     assert (found, type(found)) == (sent, type(sent))
 
@@ -82,7 +82,7 @@ def test_what_fits_is_sent(field: Field, value: Any, sent: Any) -> None:
         (Field("x", "number", least=0.5), 0.25, "at least 0.5"),
         (Field("x", "integer"), 1.5, "a whole number"),
         (Field("x", "integer", most=10), 11, "at most 10"),
-        (Field("x", "integer"), 2**63, "too big"),
+        (Field("x", "integer"), 2**63, "too large"),
         (Field("x", "integer"), None, "a whole number"),
         (Field("x", "boolean"), "yes", "true or false"),
         (Field("x", "boolean"), 1, "true or false"),
@@ -96,7 +96,7 @@ def test_what_fits_is_sent(field: Field, value: Any, sent: Any) -> None:
         (Field("x", "unknown"), {"deep": 1}, "a text, a number"),
     ],
 )
-def test_what_does_not_fit_says_why(field: Field, value: Any, why: str) -> None:
+def test_an_invalid_value_says_why(field: Field, value: Any, why: str) -> None:
     with pytest.raises(Misfit, match=why):
         fitting(field, value)
 
@@ -105,7 +105,7 @@ def test_what_does_not_fit_says_why(field: Field, value: Any, why: str) -> None:
     st.sampled_from(["string", "number", "integer", "boolean", "select", "multiselect", "unknown"]),
     json_values,
 )
-def test_anything_fits_or_says_why(kind: str, value: Any) -> None:
+def test_any_value_is_valid_or_says_why(kind: str, value: Any) -> None:
     found, wrong = checked([Field("x", kind, choices=CHOICES)], {"x": value})
     assert (value is None) or (len(found) + len(wrong) == 1)
 
@@ -117,15 +117,15 @@ FORM = (
 )
 
 
-def test_defaults_fill_what_is_left_out_and_none_leaves_it_out_for_good() -> None:
+def test_defaults_fill_missing_fields_and_none_omits_them() -> None:
     assert checked(FORM, {"name": "a"}) == ({"name": "a", "runs": 3}, {})
     assert checked(FORM, {"name": "a", "runs": None, "pin": None}) == ({"name": "a"}, {})
 
 
-def test_what_is_missing_or_not_asked_for_is_named() -> None:
+def test_missing_and_unknown_fields_are_named() -> None:
     assert checked(FORM, {"nmae": "a"})[1] == {
         "nmae": "the form has no such field",
-        "name": "this is needed",
+        "name": "this field is required",
     }
 
 
@@ -133,7 +133,7 @@ def test_secrets_are_not_kept() -> None:
     assert kept(FORM, {"name": "a", "pin": "1234"}) == {"name": "a", "pin": HIDDEN}
 
 
-def test_a_needed_field_of_an_unknown_type_leaves_only_to_decline() -> None:
+def test_a_required_field_of_an_unknown_type_can_only_be_declined() -> None:
     assert unanswerable([Field("odd", "unknown")]) is None
     assert "“Odd”" in (unanswerable([Field("odd", "unknown", "Odd", required=True)]) or "")
 
@@ -160,13 +160,13 @@ def test_a_needed_field_of_an_unknown_type_leaves_only_to_decline() -> None:
         ("", None),
     ],
 )
-def test_where_an_address_leads(url: str, host: str | None) -> None:
+def test_the_host_of_an_address(url: str, host: str | None) -> None:
     assert host_of(url) == host
     request = ElicitationRequest("m", "url", url=url)
     assert (problem_of(request) is None) == (host is not None)
 
 
-def test_a_mode_that_is_not_known_is_no_form() -> None:
+def test_an_unknown_mode_is_not_a_form() -> None:
     assert "'voice'" in (fillable(ElicitationRequest("m", "voice")) or "")
 
 
@@ -190,7 +190,7 @@ LINK = ElicitationRequest("m", "url", url="https://a.example")
         (None, LINK, "decline", "must return"),
     ],
 )
-def test_what_a_function_said(said: Any, request_: ElicitationRequest, action: str, why: str) -> None:
+def test_results_of_a_function(said: Any, request_: ElicitationRequest, action: str, why: str) -> None:
     outcome = outcome_of(said, request_)
     assert (outcome.action, outcome.by) == (action, "policy")
     assert why in (outcome.reason or "")
@@ -201,6 +201,6 @@ def test_an_accepted_form_has_its_values() -> None:
 
 
 @pytest.mark.parametrize("policy", ["accept", "", None, 1, {"x": "ask"}])
-def test_what_is_no_policy_is_refused(policy: Any) -> None:
+def test_an_invalid_policy_is_refused(policy: Any) -> None:
     with pytest.raises(ValueError, match='"ask", "decline" or a function'):
         checked_policy(policy)

@@ -1,4 +1,4 @@
-"""A grant reaches what it says and nothing beside it: folders by whole names, commands to the letter."""
+"""A grant allows what it names and nothing else: folders by whole names, commands to the letter."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def run(words: Words, folder: str = HOME) -> Action:
 @pytest.mark.parametrize(
     "path", ["/a/proj", "/a/proj/x", "/a/proj/x/y.py", "/a/proj/-", "/a/proj/a\nb", "/a/proj/..x"]
 )
-def test_a_folder_reaches_all_below_it(path: str) -> None:
+def test_a_folder_covers_everything_below_it(path: str) -> None:
     assert allows(grant(path="/a/proj"), edit(path))
     assert allows(grant(), edit(path))
 
@@ -92,7 +92,7 @@ def test_a_folder_reaches_all_below_it(path: str) -> None:
         *("/a/proj\n/x", "\\a\\proj\\x", "/a/proj\\x", "/a/pro\u200bj/x"),
     ],
 )
-def test_no_path_beside_the_folder_and_none_that_is_not_resolved_is_reached(path: str) -> None:
+def test_paths_outside_the_folder_or_unresolved_are_not_covered(path: str) -> None:
     assert not allows(grant(path="/a/proj"), edit(path))
     assert not allows(grant(), edit(path))
 
@@ -108,7 +108,7 @@ def test_a_folder_is_a_prefix_of_names_not_of_characters(folder: list[str], path
 
 
 @given(names.filter(bool), names.filter(bool))
-def test_what_a_grant_reaches_is_inside_its_folder(folder: list[str], path: list[str]) -> None:
+def test_a_grant_covers_only_paths_inside_its_folder(folder: list[str], path: list[str]) -> None:
     it = grant(path="/" + "/".join(folder))
     assert allows(it, edit("/" + "/".join(path))) == (path[: len(folder)] == folder)
 
@@ -119,27 +119,27 @@ def test_a_resolved_path_has_nothing_left_that_leads_elsewhere(path: str) -> Non
         assert path[0] == "/" and not {"", ".", ".."} & set(path[1:].split("/")) and "\0" not in path
 
 
-def test_a_file_is_reached_by_its_own_grant_and_its_neighbour_is_not() -> None:
+def test_a_file_grant_covers_only_that_file() -> None:
     it = grant(path="/a/proj/x.py")
     assert allows(it, edit("/a/proj/x.py"))
     assert not allows(it, edit("/a/proj/x.pyc"))
     assert not allows(it, edit("/a/proj/y.py"))
 
 
-def test_without_a_path_the_sessions_folders_are_meant() -> None:
+def test_without_a_path_a_grant_covers_the_sessions_folders() -> None:
     assert allows(grant(), edit("/other/x"), "/b", "/other")
     assert not allows(grant(), edit("/other/x"))
     assert not allows(grant(), edit("/other-evil/x"), "/other")
     assert not allows(grant(path=HOME), edit("/other/x"), "/other")
 
 
-def test_an_act_without_a_path_is_never_reached() -> None:
+def test_an_action_without_a_path_is_never_covered() -> None:
     assert not allows(grant(), Other("edit"))
     assert not allows(grant(path=HOME), Other("edit"))
 
 
 @pytest.mark.parametrize("guarded", [*sorted(GUARDED), ".GIT", ".Git"])
-def test_a_folders_grant_stops_before_what_decides_over_other_programs(guarded: str) -> None:
+def test_a_folder_grant_excludes_files_that_control_programs(guarded: str) -> None:
     for path in (f"{HOME}/{guarded}", f"{HOME}/{guarded}/hooks/x", f"{HOME}/sub/{guarded}/x"):
         assert not allows(grant(), edit(path))
         assert not allows(grant(path=HOME), edit(path))
@@ -147,7 +147,7 @@ def test_a_folders_grant_stops_before_what_decides_over_other_programs(guarded: 
         assert allows(grant(path=path), edit(path))
 
 
-def test_names_that_only_look_guarded_are_reached() -> None:
+def test_names_that_only_look_guarded_are_covered() -> None:
     for path in (".gitignore", "github/workflows/x.yml", "git/x", "x.git", "pth", "x.pth/y.py"):
         assert allows(grant(), edit(f"{HOME}/{path}"))
 
@@ -160,7 +160,7 @@ def test_names_that_only_look_guarded_are_reached() -> None:
         *(".vimrc", ".netrc", ".npmrc", ".acp_notebook.toml", ".claude/settings.json", "sub/.git/hooks/x"),
     ],
 )
-def test_a_folder_s_grant_stops_before_start_up_files(path: str) -> None:
+def test_a_folder_grant_excludes_start_up_files(path: str) -> None:
     assert not allows(grant(), edit(f"{HOME}/{path}"))
     assert not allows(grant(path=HOME), edit(f"{HOME}/{path}"))
     assert offers(edit(f"{HOME}/{path}"), cwd=HOME) == ()
@@ -181,7 +181,7 @@ def test_agent_workspace_and_kind_must_be_the_same() -> None:
         assert not allows(grant(), FileAccess(kind, f"{HOME}/x"))
 
 
-def test_always_holds_in_every_workspace() -> None:
+def test_always_applies_in_every_workspace() -> None:
     it = grant(scope="always", workspace=None, path="/b")
     assert allows(it, edit("/b/x")) and allows(it, edit("/b/x"), workspace="/other")
     assert not allows(it, edit("/c/x"))
@@ -215,7 +215,7 @@ def test_always_holds_in_every_workspace() -> None:
         grant(kind="move"),
     ],
 )
-def test_what_is_no_grant_reaches_nothing(it: Grant) -> None:
+def test_an_invalid_grant_covers_nothing(it: Grant) -> None:
     acts: list[Action] = [Other(it.kind), Other("edit"), Command("ls", HOME), Command("", HOME)]
     acts += [FileAccess(kind, path) for kind in (it.kind, "edit") for path in (HOME, f"{HOME}/x")]
     assert not any(allows(it, act, "/") for act in acts)
@@ -225,7 +225,7 @@ def test_what_is_no_grant_reaches_nothing(it: Grant) -> None:
             grant_from_plain(grant_to_plain(it))
 
 
-def test_deleting_is_reached_where_its_path_was_named() -> None:
+def test_deleting_is_covered_only_for_a_named_path() -> None:
     it = grant(kind="delete", path=f"{HOME}/build")
     assert allows(it, FileAccess("delete", f"{HOME}/build/x"))
     assert not allows(it, FileAccess("delete", f"{HOME}/x"))
@@ -241,12 +241,12 @@ def line(command: str, **fields: Any) -> Grant:
 @pytest.mark.parametrize(
     ("asked", "came"), [it for it in SAME if isinstance(it[0], str) and "/work" not in str(it[1])]
 )
-def test_the_same_line_is_reached(asked: str, came: Words) -> None:
+def test_the_same_line_is_granted(asked: str, came: Words) -> None:
     assert allows(line(asked), run(came))
 
 
 @pytest.mark.parametrize(("asked", "came"), [it for it in OTHERS if isinstance(it[0], str)])
-def test_another_line_is_never_reached(asked: str, came: Words) -> None:
+def test_another_line_is_never_granted(asked: str, came: Words) -> None:
     assert not allows(line(asked), run(came))
 
 
@@ -324,11 +324,11 @@ def test_a_command_offers_exactly_itself() -> None:
         run("x" * (LONGEST_COMMAND + 1)),
     ],
 )
-def test_nothing_is_offered_where_it_would_be_too_much_or_of_no_use(act: Action) -> None:
+def test_nothing_too_broad_or_useless_is_offered(act: Action) -> None:
     assert offers(act, cwd=HOME) == ()
 
 
-def test_several_acts_are_offered_together_or_not_at_all() -> None:
+def test_several_actions_are_offered_together_or_not_at_all() -> None:
     assert len(offers(edit(f"{HOME}/x"), edit(f"{HOME}/y"), cwd=HOME)) == 2
     assert offers(edit(f"{HOME}/x"), edit("/etc/y"), cwd=HOME) == ()
     assert offers(edit(f"{HOME}/x"), FileAccess("delete", f"{HOME}/y"), cwd=HOME) == ()
@@ -350,7 +350,7 @@ def test_names_are_short_and_hide_nothing(command: str) -> None:
 
 
 @given(st.sampled_from([edit(f"{HOME}/a/b"), run("make"), run(("git", "push", "a b")), run("make", "/a")]))
-def test_an_offer_taken_allows_the_act_and_only_for_this_agent_here(act: Action) -> None:
+def test_an_accepted_offer_allows_only_this_action_agent_and_folder(act: Action) -> None:
     for offer in offers(act, cwd=HOME):
         taken = offer.grant(id="g", agent=AGENT, workspace=HOME, created="now")
         assert allows(taken, act) and problem(taken) is None
@@ -360,7 +360,7 @@ def test_an_offer_taken_allows_the_act_and_only_for_this_agent_here(act: Action)
 # ---- as JSON ------------------------------------------------------------------------------------
 
 
-def test_a_grant_comes_back_from_its_json_form() -> None:
+def test_a_grant_is_restored_from_its_json_form() -> None:
     for it in (grant(created="2030"), line("a\nb\u202e"), grant(scope="always", workspace=None, path="/b")):
         plain = msgspec.json.decode(msgspec.json.encode(grant_to_plain(it)))
         assert grant_from_plain({**plain, "unknown": [1]}) == it
@@ -379,6 +379,6 @@ def test_a_grant_comes_back_from_its_json_form() -> None:
         {**grant_to_plain(grant()), "agent": None},
     ],
 )
-def test_what_is_no_grant_says_so(value: Any) -> None:
+def test_an_invalid_grant_says_why(value: Any) -> None:
     with pytest.raises(ValueError):
         grant_from_plain(value)

@@ -112,7 +112,7 @@ BAD: list[Any] = [
 
 
 @pytest.mark.parametrize(("message", "intent"), GOOD, ids=lambda it: str(it)[:40])
-def test_a_message_is_its_intent(message: dict[str, Any], intent: Intent) -> None:
+def test_a_message_is_parsed_to_its_intent(message: dict[str, Any], intent: Intent) -> None:
     assert parse(message) == intent
 
 
@@ -121,7 +121,7 @@ def test_fields_of_a_newer_page_are_ignored() -> None:
 
 
 @pytest.mark.parametrize("message", BAD, ids=str)
-def test_what_does_not_fit_is_refused_with_a_reason(message: Any) -> None:
+def test_an_invalid_message_is_refused_with_a_reason(message: Any) -> None:
     with pytest.raises(BadIntent, match=r"\w"):
         parse(message)
 

@@ -1,4 +1,4 @@
-"""Limits of a turn, and what agents say of their own."""
+"""The limits of a turn, and rate limits that agents report."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from acp_notebook.core.records import Cost
 from tests.core.strategies import json_values
 
 
-def test_a_turn_has_its_own_limits_and_else_the_sessions() -> None:
+def test_a_turn_has_its_own_limits_or_the_sessions() -> None:
     session = Limits(60, 20, 0.5, retries=3)
     assert Limits().within(session) == session
     assert Limits(max_tool_calls=2, max_cost=math.inf).within(session) == Limits(60, 2, math.inf, 3)
@@ -33,18 +33,18 @@ def test_a_turn_has_its_own_limits_and_else_the_sessions() -> None:
         (Limits(max_cost=math.inf), 0, 1e9, None),
     ],
 )
-def test_what_is_too_much(limits: Limits, calls: int, spent: float, why: str | None) -> None:
+def test_exceeded_limits(limits: Limits, calls: int, spent: float, why: str | None) -> None:
     assert limits.reached(calls=calls, spent=spent) == why
 
 
 @pytest.mark.parametrize("value", [0, -1, "5", True, math.nan])
 @pytest.mark.parametrize("name", ["max_seconds", "max_tool_calls", "max_cost"])
-def test_what_is_no_limit_is_refused(name: str, value: Any) -> None:
+def test_an_invalid_limit_is_refused(name: str, value: Any) -> None:
     with pytest.raises(ValueError, match=f"{name} is"):
         Limits(**{name: value})
 
 
-def test_how_often_it_is_tried_again() -> None:
+def test_the_number_of_retries() -> None:
     assert [retries_of(it) for it in (False, True, 0, 3)] == [0, 5, 0, 3]
     for wrong in (-1, 101, "3", None, 1.5):
         with pytest.raises(ValueError, match="retry_rate_limits"):
@@ -57,7 +57,7 @@ def test_how_often_it_is_tried_again() -> None:
         (None, True, [0.1, 0.3], 0.3),
         (None, False, [5.0, 5.2], 0.2),
         (1.0, False, [1.0, 1.5], 0.5),
-        (1.0, False, [0.25], 0.25),  # it began to count anew
+        (1.0, False, [0.25], 0.25),  # it started counting from zero
         (1.0, True, [], 0.0),
     ],
 )
@@ -91,9 +91,7 @@ def test_currencies_are_not_compared() -> None:
         ("rate limited", None, {"retryAfter": -5}, None),
     ],
 )
-def test_what_says_that_a_rate_limit_was_met(
-    text: str, code: int | None, data: Any, wait: float | None
-) -> None:
+def test_errors_that_report_a_rate_limit(text: str, code: int | None, data: Any, wait: float | None) -> None:
     assert rate_limit(text, code, data) == (True, wait)
 
 
@@ -106,14 +104,14 @@ def test_what_says_that_a_rate_limit_was_met(
         ("", None, [429]),
     ],
 )
-def test_what_does_not(text: str, code: int | None, data: Any) -> None:
+def test_errors_that_report_no_rate_limit(text: str, code: int | None, data: Any) -> None:
     assert rate_limit(text, code, data) == (False, None)
 
 
 @given(
     st.text(max_size=50), json_values, st.recursive(json_values, lambda it: st.dictionaries(st.text(), it))
 )
-def test_any_error_is_read(text: str, code: Any, data: Any) -> None:
+def test_any_error_can_be_checked_for_a_rate_limit(text: str, code: Any, data: Any) -> None:
     met, wait = rate_limit(text, code, data)
     assert wait is None or (met and wait >= 0)
 

@@ -1,4 +1,4 @@
-"""Lines compared and merged: nothing is lost, whatever the bytes are."""
+"""Line diffs and merges lose nothing, whatever the bytes."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ def patched(before: bytes, after: bytes) -> bytes:
 
 
 @given(texts, texts)
-def test_edits_make_the_one_of_the_other(before: bytes, after: bytes) -> None:
+def test_edits_turn_one_text_into_the_other(before: bytes, after: bytes) -> None:
     assert patched(before, after) == after
 
 
 @given(texts, texts)
-def test_so_do_they_where_texts_are_too_long_to_be_compared(before: bytes, after: bytes) -> None:
+def test_edits_of_very_long_texts_do_so_too(before: bytes, after: bytes) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(line_diff, "MATCH_LIMIT", 4)
         assert patched(before, after) == after
 
 
-def test_a_long_text_is_held_together_by_lines_that_occur_once() -> None:
+def test_a_long_text_is_anchored_at_unique_lines() -> None:
     old = [b"%d\n" % number for number in range(5_000)]
     new = [b"first\n", *old[1:2_500], b"middle\n", *old[2_500:4_999], b"last\n"]
     assert [tuple(it) for it in edits(old, new)] == [
@@ -47,7 +47,7 @@ def test_a_long_text_is_held_together_by_lines_that_occur_once() -> None:
 
 
 @given(texts, texts)
-def test_all_hunks_undone_is_the_text_before_and_none_the_text_after(before: bytes, after: bytes) -> None:
+def test_undoing_all_hunks_restores_the_text_before(before: bytes, after: bytes) -> None:
     old, new = split(before), split(after)
     found = groups(old, new)
     everything = frozenset(range(len(found)))
@@ -56,14 +56,14 @@ def test_all_hunks_undone_is_the_text_before_and_none_the_text_after(before: byt
 
 
 @given(texts, texts)
-def test_one_side_that_did_nothing_leaves_the_other(base: bytes, other: bytes) -> None:
+def test_a_merge_with_an_unchanged_side_is_the_other_side(base: bytes, other: bytes) -> None:
     assert merge(base, base, other) == other
     assert merge(base, other, base) == other
     assert merge(base, other, other) == other
 
 
 @given(texts, texts, texts)
-def test_it_does_not_matter_who_is_who(base: bytes, ours: bytes, theirs: bytes) -> None:
+def test_a_merge_is_symmetric(base: bytes, ours: bytes, theirs: bytes) -> None:
     assert merge(base, ours, theirs) == merge(base, theirs, ours)
 
 

@@ -41,7 +41,7 @@ FORMS: list[tuple[dict[str, Any], dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("form", "wanted"), FORMS)
-def test_a_friendly_form_becomes_the_protocols_own(form: dict[str, Any], wanted: dict[str, Any]) -> None:
+def test_the_short_form_becomes_the_protocols_form(form: dict[str, Any], wanted: dict[str, Any]) -> None:
     servers = v1.mcp_servers([read_server(form)])
     assert servers == [wanted]
     params = {"cwd": "/x", "mcpServers": servers}
@@ -75,8 +75,8 @@ def test_a_mapping_from_names_to_servers_is_a_list_of_servers() -> None:
         ([{"name": "a", "command": "x", "env": {"A=B": "x"}}], "cannot be the name of a variable"),
         ([{"name": "a", "command": "x", "headers": {"K": SECRET}}], "has no headers"),
         ([{"name": "a", "url": "http://x", "env": {"K": SECRET}}], "has no env"),
-        ([{"name": "a", "url": "file:///etc/passwd"}], "no address of http"),
-        ([{"name": "a", "url": "http://["}], "no address of http"),
+        ([{"name": "a", "url": "file:///etc/passwd"}], "not an http"),
+        ([{"name": "a", "url": "http://["}], "not an http"),
         ([{"name": "a", "url": "http://x", "headers": {"a b": SECRET}}], "cannot be sent as a header"),
         ([{"name": "a", "url": "http://x", "headers": {"a": f"{SECRET}\r\nx: y"}}], "cannot be sent"),
         ([{"name": "a", "url": "http://x", "headers": [SECRET]}], "write a mapping"),
@@ -84,7 +84,7 @@ def test_a_mapping_from_names_to_servers_is_a_list_of_servers() -> None:
         ([{"name": "a", "command": "x"}, {"name": "a", "command": "y"}], "two MCP servers are called 'a'"),
     ],
 )
-def test_what_is_wrong_is_said_without_any_secret(value: Any, words: str) -> None:
+def test_errors_contain_no_secrets(value: Any, words: str) -> None:
     with pytest.raises(ValueError, match=words) as caught:
         read_servers(value)
     assert SECRET not in str(caught.value)
@@ -101,7 +101,7 @@ def test_values_are_never_shown() -> None:
         st.none() | st.booleans() | st.text(), lambda it: st.lists(it) | st.dictionaries(st.text(), it)
     )
 )
-def test_anything_is_servers_or_a_value_error(value: Any) -> None:
+def test_any_value_is_valid_or_a_value_error(value: Any) -> None:
     try:
         found = read_servers(value)
     except ValueError:
@@ -109,7 +109,7 @@ def test_anything_is_servers_or_a_value_error(value: Any) -> None:
     assert all(isinstance(it, str | McpServer) for it in found)
 
 
-def test_variables_are_put_in_and_a_missing_one_is_named() -> None:
+def test_variables_are_expanded_and_a_missing_one_is_named() -> None:
     environ = {"TOKEN": SECRET}
     assert expanded({"A": "Bearer ${TOKEN}", "B": "$TOKEN"}, environ, "x") == {
         "A": f"Bearer {SECRET}",

@@ -30,7 +30,7 @@ def call(title: str = "", **fields: Any) -> ToolCall:
 
 
 def naming(agent: str, *servers: str) -> Naming:
-    known = quirks.of([agent], agent, None)
+    known = quirks.for_agent([agent], agent, None)
     return Naming(known.tool_name_in_meta, known.mcp_in_input, known.own_servers, servers)
 
 
@@ -92,5 +92,5 @@ def test_how_agents_name_the_tools_of_servers(agent: str, tool: ToolCall, found:
         ("claude-agent-acp", call(name="mcp__kernel__run_code\n")),
     ],
 )
-def test_what_may_be_a_lie_is_not_sure_to_be_that_tool(agent: str, tool: ToolCall) -> None:
+def test_a_forgeable_name_is_not_sure(agent: str, tool: ToolCall) -> None:
     assert mcp_call(tool, naming(agent)) != SURE

@@ -49,7 +49,7 @@ def cut(run: list[Patch], at: list[int]) -> list[list[Patch]]:
 
 @settings(deadline=None, max_examples=40)
 @given(patch_runs())
-def test_any_run_of_patches_does_what_the_reference_says(case: tuple[Json, list[Patch]]) -> None:
+def test_any_sequence_of_patches_matches_the_reference(case: tuple[Json, list[Patch]]) -> None:
     start, run = case
     expected = start
     for patch in run:
@@ -59,7 +59,7 @@ def test_any_run_of_patches_does_what_the_reference_says(case: tuple[Json, list[
 
 @settings(deadline=None, max_examples=40)
 @given(patch_runs())
-def test_a_patch_is_the_same_after_a_trip_over_the_wire(case: tuple[Json, list[Patch]]) -> None:
+def test_a_patch_survives_the_wire_unchanged(case: tuple[Json, list[Patch]]) -> None:
     _, run = case
     assert [from_wire(json.loads(json.dumps(to_wire(patch)))) for patch in run] == run
 
@@ -70,7 +70,7 @@ def test_items_stay_in_the_order_in_which_they_were_added() -> None:
     assert [item["key"] for item in after(EMPTY, run)["items"]] == ["k1", "k3", "k2"]
 
 
-def test_the_header_is_set_replaced_and_is_no_item() -> None:
+def test_the_header_is_set_and_replaced_and_is_not_an_item() -> None:
     run: list[Patch] = [
         Set(SESSION, ("title",), "t"),
         Add({"key": SESSION, "mode": "m"}),
@@ -79,13 +79,13 @@ def test_the_header_is_set_replaced_and_is_no_item() -> None:
     assert after(EMPTY, run) == {"session": {"key": SESSION, "mode": "m", "a": [1]}, "items": []}
 
 
-def test_text_grows_at_its_end_wherever_it_stands() -> None:
+def test_text_is_appended_at_any_path() -> None:
     run: list[Patch] = [Add({"key": "k1", "content": [{"text": "a"}]})]
     run += [Append("k1", ("content", 0, "text"), piece) for piece in "bcd"]
     assert after(EMPTY, run)["items"] == [{"key": "k1", "content": [{"text": "abcd"}]}]
 
 
-def test_text_that_grew_can_be_read_and_grow_again() -> None:
+def test_appended_text_can_be_read_and_appended_again() -> None:
     state = State()
     state.apply(Add({"key": "k1", "text": ""}))
     seen = []
@@ -95,13 +95,13 @@ def test_text_that_grew_can_be_read_and_grow_again() -> None:
     assert seen == ["a", "ab", "abc"]
 
 
-def test_text_that_grew_can_be_replaced() -> None:
+def test_appended_text_can_be_replaced() -> None:
     run: list[Patch] = [Add({"key": "k1", "t": "a"}), Append("k1", ("t",), "b"), Set("k1", ("t",), "c")]
     assert after(EMPTY, [*run, Append("k1", ("t",), "d")])["items"][0]["t"] == "cd"
 
 
 @pytest.mark.parametrize("patch", [Append("k9", ("x",), "t"), Set("k9", ("x",), 1), Remove("k9")])
-def test_a_patch_about_an_item_that_is_not_there_is_an_error(patch: Patch) -> None:
+def test_a_patch_of_an_unknown_item_is_an_error(patch: Patch) -> None:
     with pytest.raises(KeyError, match="k9"):
         State().apply(patch)
 
@@ -209,7 +209,7 @@ def test_coalescing_twice_changes_nothing_more(case: tuple[Json, list[Patch]]) -
     assert len(coalesce(once)) <= len(once)
 
 
-def test_chunks_of_two_messages_in_turns_become_one_patch_each() -> None:
+def test_alternating_chunks_of_two_messages_become_one_patch_each() -> None:
     run: list[Patch] = [Append(f"k{n % 2}", ("content", 0, "text"), str(n % 10)) for n in range(2000)]
     assert coalesce(run) == [
         Append("k0", ("content", 0, "text"), "02468" * 200),
@@ -217,7 +217,7 @@ def test_chunks_of_two_messages_in_turns_become_one_patch_each() -> None:
     ]
 
 
-def test_what_follows_an_added_item_goes_into_it() -> None:
+def test_patches_after_an_added_item_are_folded_into_it() -> None:
     run: list[Patch] = [
         Add({"key": "k1", "text": "a", "list": []}),
         Append("k1", ("text",), "b"),
@@ -269,7 +269,7 @@ def test_coalescing_takes_any_iterable() -> None:
         (Remove("k1"), ["remove", "k1"]),
     ],
 )
-def test_a_patch_travels_as_a_short_list(patch: Patch, wire: list[Json]) -> None:
+def test_a_patch_is_a_short_list_on_the_wire(patch: Patch, wire: list[Json]) -> None:
     assert to_wire(patch) == wire
     assert from_wire(wire) == patch
 
@@ -297,6 +297,6 @@ def test_a_patch_travels_as_a_short_list(patch: Patch, wire: list[Json]) -> None
         None,
     ],
 )
-def test_what_is_not_a_patch_is_refused_with_the_message_in_the_error(message: Any) -> None:
+def test_an_invalid_patch_is_refused_with_the_message(message: Any) -> None:
     with pytest.raises(ValueError, match="not a patch"):
         from_wire(message)

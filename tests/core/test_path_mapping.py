@@ -1,4 +1,4 @@
-"""Paths are found whole, wherever they stand, and put into the words of another place."""
+"""Paths are found whole inside any text, and translated to another root."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MOVED = PathMapping({"/tmp/a b": "/x/ü", "/home/u": "/root", "/tmp/a b/sub": "/
         ("--file=/home/u/x:/home/u", "--file=/root/x:/root"),
     ],
 )
-def test_a_path_is_moved(there: str, here: str) -> None:
+def test_a_path_is_mapped(there: str, here: str) -> None:
     assert MOVED.text(there) == here
 
 
@@ -44,16 +44,16 @@ def test_a_path_is_moved(there: str, here: str) -> None:
         "~/home/u",
     ],
 )
-def test_what_only_looks_like_it_is_left(text: str) -> None:
+def test_a_similar_path_is_left_alone(text: str) -> None:
     assert MOVED.text(text) == text
 
 
-def test_every_text_in_a_value_is_moved_also_a_name() -> None:
+def test_every_text_in_a_value_is_mapped_names_included() -> None:
     value = {"/home/u": ["/home/u", 1, None, {"uri": "file:///home/u/x"}]}
     assert MOVED.value(value) == {"/root": ["/root", 1, None, {"uri": "file:///root/x"}]}
 
 
-def test_folders_that_stayed_where_they_are_move_nothing_but_shield_what_is_in_them() -> None:
+def test_unmoved_folders_protect_their_contents() -> None:
     assert not PathMapping({"/a": "/a"}).moves
     assert PathMapping({"/a": "/b", "/a/keep": "/a/keep"}).text("/a/keep/x /a/x") == "/a/keep/x /b/x"
 
@@ -62,7 +62,7 @@ def test_folders_that_stayed_where_they_are_move_nothing_but_shield_what_is_in_t
     st.lists(st.sampled_from(["/tmp/a b", "/home/u", "/f.py", " ", "x", "and", "."]), max_size=8),
     st.lists(st.integers(0, 60), max_size=6),
 )
-def test_pieces_make_the_same_text_however_it_was_cut(parts: list[str], cuts: list[int]) -> None:
+def test_pieces_make_the_same_text_however_it_was_split(parts: list[str], cuts: list[int]) -> None:
     text = "".join(parts)
     marks = sorted(min(cut, len(text)) for cut in cuts)
     pieces = [text[a:b] for a, b in zip([0, *marks], [*marks, len(text)], strict=True)]

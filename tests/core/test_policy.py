@@ -1,4 +1,4 @@
-"""From what a policy says and what the agent offers to one answer; no doubt is ever taken for an allow."""
+"""A policy and the agent's options give one answer; a doubt is never an allow."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def request(kind: str = "edit") -> PermissionRequest:
         ("Allow", KINDS, "reject_once 2"),
     ],
 )
-def test_the_option_that_is_taken(said: str, kinds: tuple[str, ...], option: str | None) -> None:
+def test_the_selected_option(said: str, kinds: tuple[str, ...], option: str | None) -> None:
     assert decide(said, options(*kinds), by="policy").option == option
 
 
@@ -55,7 +55,7 @@ def test_the_option_that_is_taken(said: str, kinds: tuple[str, ...], option: str
     st.sampled_from(["allow", "reject", "ask", "", "0", None, True, 1]) | st.text(),
     st.lists(st.sampled_from([*KINDS, "allow", "allow_forever", "unknown", ""]), max_size=4),
 )
-def test_only_the_word_allow_allows_and_only_by_a_kind_that_allows(said: Any, kinds: list[str]) -> None:
+def test_only_allow_selects_an_option_that_allows(said: Any, kinds: list[str]) -> None:
     offered = options(*kinds)
     decision = decide(said, offered, by="policy")
     taken = next((option.kind for option in offered if option.id == decision.option), None)
@@ -66,7 +66,7 @@ def test_only_the_word_allow_allows_and_only_by_a_kind_that_allows(said: Any, ki
 
 
 class Odd:
-    """Compares to nothing, as arrays and data frames do."""
+    """Cannot be compared, like arrays and data frames."""
 
     def __eq__(self, other: object) -> bool:
         raise ValueError("ambiguous")
@@ -75,7 +75,7 @@ class Odd:
 
 
 @pytest.mark.parametrize("said", [None, True, 0, [], {"allow": True}, b"allow", Odd()])
-def test_nonsense_is_a_reject_that_says_so(said: Any) -> None:
+def test_an_invalid_decision_rejects_and_says_so(said: Any) -> None:
     decision = decide(said, options(*KINDS), by="policy")
     assert decision.option == "reject_once 2"
     assert "rejected" in str(decision.reason)
@@ -97,7 +97,7 @@ def test_policies(policy: Any) -> None:
 @pytest.mark.parametrize(
     "policy", ["", "ALLOW", "deny", None, True, 5, ["allow"], {"edit": "maybe"}, {"edit": None}]
 )
-def test_what_is_no_policy_is_refused_with_what_it_may_be(policy: Any) -> None:
+def test_an_invalid_policy_is_refused_with_the_valid_ones(policy: Any) -> None:
     with pytest.raises(ValueError, match='"ask", "allow"'):
         checked(policy)
 
@@ -106,19 +106,19 @@ def test_what_is_no_policy_is_refused_with_what_it_may_be(policy: Any) -> None:
     ("kind", "meant"),
     [
         ("pytest *", "permissions.rules"),
-        ("Edit", "these are read, edit"),
+        ("Edit", "the kinds are read, edit"),
         ("*", "left out is asked"),
-        (5, "no kind"),
+        (5, "not a tool kind"),
     ],
 )
-def test_a_kind_that_no_call_has_is_refused_instead_of_doing_nothing(kind: Any, meant: str) -> None:
-    with pytest.raises(ValueError, match="no kind of tool") as caught:
+def test_an_unknown_kind_is_refused_instead_of_ignored(kind: Any, meant: str) -> None:
+    with pytest.raises(ValueError, match="not a tool kind") as caught:
         checked({kind: "allow"})
     assert meant in str(caught.value)
 
 
 @pytest.mark.parametrize("word", WORDS)
-def test_a_word_holds_for_every_kind(word: Any) -> None:
+def test_a_word_applies_to_every_kind(word: Any) -> None:
     assert word_for(word, request("edit")) == word_for(word, request("brand_new")) == word
 
 

@@ -1,4 +1,4 @@
-"""What the user passes becomes content that can be sent; what the agent does not take is changed visibly."""
+"""What the user passes becomes prompt content; what the agent cannot take is converted visibly."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ def test_an_empty_prompt_is_refused(parts: list[Any]) -> None:
         content_of(parts, "/w")
 
 
-def test_content_without_words_is_a_prompt() -> None:
+def test_content_without_text_is_a_prompt() -> None:
     assert len(content_of(["", Image("aGk=", "image/png")], "/w")[0]) == 2
 
 
 @pytest.mark.parametrize("part", [5, None, b"x", ["x"], Diff("a", "b"), Terminal("t"), UnknownContent({})])
-def test_what_cannot_be_sent_is_refused_by_its_type(part: Any) -> None:
+def test_an_object_that_cannot_be_sent_is_refused_by_type(part: Any) -> None:
     with pytest.raises(ValueError, match=type(part).__name__):
         content_of(["x", part], "/w")
 
@@ -86,7 +86,7 @@ def test_whatever_is_sent_is_utf_8(text: str) -> None:
     msgspec.json.encode([plain(block) for block in content])
 
 
-def test_a_file_name_that_is_no_utf_8_keeps_its_uri() -> None:
+def test_a_file_name_that_is_not_utf_8_keeps_its_uri() -> None:
     (link,) = content_of([Path(os.fsdecode(b"/a\xff.py"))], "/w")[0]
     assert link == ResourceLink("file:///a%FF.py", "a\ufffd.py")
 
@@ -101,11 +101,11 @@ EVERYTHING: tuple[Content, ...] = (
 )
 
 
-def test_an_agent_that_takes_everything_gets_everything() -> None:
+def test_an_agent_that_accepts_everything_gets_everything() -> None:
     assert fitted(EVERYTHING, ALL) == (EVERYTHING, ())
 
 
-def test_an_agent_that_takes_nothing_gets_text_and_links_and_the_user_is_told_of_each_change() -> None:
+def test_other_agents_get_text_and_links_with_a_note_on_each_change() -> None:
     content, notes = fitted(EVERYTHING, NONE)
     assert [type(block) for block in content] == [Text, Text, Text, ResourceLink, Text, ResourceLink]
     assert "y = 1" in plain(content[4])["text"]
@@ -124,7 +124,7 @@ def test_an_agent_that_takes_nothing_gets_text_and_links_and_the_user_is_told_of
         (Capabilities(embedded_context=True), {1, 2}),
     ],
 )
-def test_only_what_is_not_taken_is_changed(can: Capabilities, changed: set[int]) -> None:
+def test_only_unsupported_content_is_changed(can: Capabilities, changed: set[int]) -> None:
     content, notes = fitted(EVERYTHING, can)
     assert {at for at, block in enumerate(content) if block != EVERYTHING[at]} == changed
     assert len(notes) == len(changed)

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 import pytest
 from hypothesis import given
@@ -22,12 +24,12 @@ from tests.core.strategies import contents
 
 
 @given(contents)
-def test_content_comes_back_from_its_plain_form(content: Content) -> None:
+def test_content_is_restored_from_its_plain_form(content: Content) -> None:
     assert content_from_plain(json.loads(json.dumps(plain(content)))) == content
 
 
 @given(contents)
-def test_the_plain_form_of_content_names_its_type_and_holds_no_none_of_its_own(content: Content) -> None:
+def test_the_plain_form_of_content_has_its_type_and_omits_none(content: Content) -> None:
     made = plain(content)
     assert made["type"] == content.type
     assert None not in made.values()
@@ -64,7 +66,7 @@ def test_only_none_is_left_out(value: object, made: Json) -> None:
 
 
 @pytest.mark.parametrize("block", [{}, {"type": "hologram", "x": 1}, {"type": None}, {"type": ["text"]}])
-def test_content_of_another_type_is_kept_as_it_came(block: dict[str, Json]) -> None:
+def test_content_of_an_unknown_type_is_kept_unchanged(block: dict[str, Json]) -> None:
     assert content_from_plain(block) == UnknownContent(block)
 
 
@@ -74,3 +76,37 @@ def test_unknown_content_can_be_nothing_at_all() -> None:
 
 def test_a_field_that_a_later_version_adds_does_no_harm() -> None:
     assert content_from_plain({"type": "text", "text": "a", "colour": "red"}) == Text("a")
+
+
+FIRST_USE = """
+import sys, threading
+from acp_notebook.core.intents import parse
+from acp_notebook.core.snapshot import item_from_plain
+
+tool = {"type": "tool", "key": "k", "turn": "t", "id": "i", "title": "t", "kind": "read", "status": "pending"}
+tool |= {"content": [{"type": "text", "text": "x"}], "locations": [{"path": "a", "line": 1}]}
+prompt = {"t": "prompt", "id": "p", "text": "x"}
+together = threading.Barrier(8)
+
+def read():
+    together.wait()
+    item_from_plain(tool)
+    parse(prompt)
+    done.append(1)
+
+done = []
+sys.setswitchinterval(1e-6)
+threads = [threading.Thread(target=read) for _ in range(8)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print(len(done))
+"""
+
+
+def test_threads_may_read_a_type_for_the_first_time_at_once() -> None:
+    """msgspec 0.22 crashes then, unless the type was built before: with Python 3.12, two times in three."""
+    for _ in range(6):
+        run = subprocess.run([sys.executable, "-c", FIRST_USE], capture_output=True, text=True, timeout=120)
+        assert (run.returncode, run.stdout.strip()) == (0, "8"), run.stderr

@@ -29,17 +29,17 @@ SECRET = "sk-Ab12345"
         (['a"b\n'], r"{\"k\": \"a\\\"b\\n\"}", rf"{{\"k\": \"{REDACTED}\"}}"),
     ],
 )
-def test_the_users_own_secrets_are_taken_out(
+def test_the_users_own_secrets_are_removed(
     secrets: list[str | re.Pattern[str]], text: str, shown: str
 ) -> None:
     assert Redactor(secrets=secrets).text(text) == shown
 
 
-def test_a_secret_word_is_left_inside_of_other_words() -> None:
+def test_a_secret_word_stays_inside_other_words() -> None:
     assert Redactor({"CAPS_KEY": "load"}).text("loaded, load") == f"loaded, {REDACTED}"
 
 
-def test_what_is_learnt_later_is_taken_out_too() -> None:
+def test_secrets_learnt_later_are_removed_too() -> None:
     redactor = Redactor()
     assert redactor.idle
     redactor.learn(["x", "hunter2!"])
@@ -57,7 +57,7 @@ def test_a_secret_in_any_number_of_pieces_is_never_shown(data: st.DataObject) ->
     assert "".join(shown) == redactor.text(text)
 
 
-def test_chunks_of_a_message_and_of_a_terminal_hide_what_they_share() -> None:
+def test_secrets_split_over_chunks_are_hidden() -> None:
     transcript, withheld = Transcript(), EventRedactor(Redactor({"A_KEY": SECRET}))
 
     def apply(*events: ev.Event) -> None:
@@ -91,13 +91,13 @@ def test_a_secret_in_chunks_with_annotations_is_hidden_too() -> None:
     assert item.content[0].annotations == {"priority": 1}  # type: ignore[union-attr]
 
 
-def test_ids_and_values_stay_what_they_are() -> None:
+def test_ids_and_values_are_not_redacted() -> None:
     withheld = EventRedactor(Redactor({"A_KEY": "call_1"}))
     (event,) = withheld.see(ev.ToolChanged("call_1", title="call_1", status="completed"))
     assert event == ev.ToolChanged("call_1", title=REDACTED, status="completed")
 
 
-def test_without_secrets_nothing_is_touched() -> None:
+def test_without_secrets_nothing_is_changed() -> None:
     event = ev.MessageChunk("agent", Text("s"))
     assert EventRedactor(Redactor()).see(event) == (event,)
 
@@ -148,6 +148,6 @@ def test_the_secret_part_of_a_value_is_found_alone(name: str, value: str, secret
     assert secret not in redactor.text(value)
 
 
-def test_what_is_harmless_in_an_address_stays() -> None:
+def test_harmless_parts_of_an_address_stay() -> None:
     redactor = Redactor({"url": "https://example.com/mcp/v1?page=2&sort=name"})
     assert redactor.idle

@@ -1,4 +1,4 @@
-"""Rules of files: the strictest counts, a project can only tighten, and an allow covers all or nothing."""
+"""Rules: the strictest counts, a project can only tighten, an allow covers all or nothing."""
 
 from __future__ import annotations
 
@@ -50,14 +50,12 @@ def test_a_project_never_grants(own: Rules, project: Rules, said: Word, seen: li
 
 
 @given(files)
-def test_what_is_left_of_a_projects_rules_allows_nothing(project: Rules) -> None:
+def test_tightened_project_rules_allow_nothing(project: Rules) -> None:
     assert allowing(tightening(project)) == []
 
 
 @given(files, st.sampled_from(WORDS), acts)
-def test_what_a_rule_of_ones_own_rejects_is_rejected_whatever_the_call_says(
-    own: Rules, said: Word, seen: list[Action]
-) -> None:
+def test_a_users_reject_rule_overrides_any_policy(own: Rules, said: Word, seen: list[Action]) -> None:
     judge = Judge(own, agent="demo")
     if own.matching("demo", "edit", seen) == "reject":
         assert judge.judged(said, "edit", seen)[0] == "reject"
@@ -121,7 +119,7 @@ def test_a_tool_of_a_server_is_allowed_by_its_exact_name() -> None:
         McpCall("search_", "query", sure=True),
     ],
 )
-def test_what_is_only_called_like_it_is_not_allowed(call: McpCall) -> None:
+def test_a_similar_name_is_not_allowed(call: McpCall) -> None:
     assert not allowed(call, INPUT)
 
 
@@ -132,7 +130,7 @@ def test_a_call_without_a_tool_of_a_server_is_not_allowed() -> None:
     assert not allowed(QUERY, McpCall("evil", "x", sure=True))
 
 
-def test_an_allowed_tool_carries_no_command_and_no_write_along() -> None:
+def test_an_allowed_tool_covers_no_command_and_no_write() -> None:
     """An allow would cover them: the agent could have them done by us."""
     assert not allowed(QUERY, RUN)
     assert not allowed(QUERY, RUN, path="/home/me/project")
@@ -158,7 +156,7 @@ def test_to_tighten_a_likely_name_is_enough(say: Word, call: McpCall, touched: b
     assert Rule(say=say, server="search", tool="query").matches("demo", "other", [call, INPUT]) is touched
 
 
-def test_to_tighten_names_may_be_spelled_as_models_take_them_and_tools_be_patterns() -> None:
+def test_to_tighten_altered_names_and_patterns_match() -> None:
     spelled = McpCall("my_files", "delete_file", sure=True)
     assert Rule(say="reject", server="my.files").matches("demo", "other", [spelled])
     assert Rule(say="reject", server="my files", tool="delete*").matches("demo", "other", [spelled])
@@ -170,7 +168,7 @@ def test_to_tighten_names_may_be_spelled_as_models_take_them_and_tools_be_patter
     assert not Rule(say="reject", server="files").matches("demo", "other", [INPUT, RUN])
 
 
-def test_the_special_comes_before_the_general_and_the_strictest_of_equals() -> None:
+def test_specific_rules_come_first_and_the_strictest_wins() -> None:
     own = Rules(
         default="reject",
         kinds={"edit": "ask"},

@@ -42,7 +42,7 @@ def test_a_cd_is_the_folder_of_the_rest(line: str) -> None:
         "echo \\>&1 & ls > ran",
     ],
 )
-def test_a_cd_stays_where_something_would_run_in_the_wrong_folder(line: str, tmp_path: Path) -> None:
+def test_a_cd_stays_if_something_would_run_in_the_wrong_folder(line: str, tmp_path: Path) -> None:
     whole = f"cd /not/there && {line}"
     assert split(whole) == (whole, "/here")
     subprocess.run(["bash", "-c", whole], cwd=tmp_path, capture_output=True, timeout=30)

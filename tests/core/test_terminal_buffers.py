@@ -9,7 +9,7 @@ from acp_notebook.core import records as rec
 from acp_notebook.core import terminal_buffers
 from acp_notebook.core.export import to_html, to_markdown, to_text
 from acp_notebook.core.patches import Append, State
-from acp_notebook.core.saved import OUTPUT_CHARS, loaded, saved
+from acp_notebook.core.saved_transcript import OUTPUT_CHARS, loaded, saved
 from acp_notebook.core.snapshot import TerminalRun
 from acp_notebook.core.transcript import Transcript
 
@@ -27,7 +27,7 @@ def screen(transcript: Transcript) -> TerminalRun:
     return item
 
 
-def test_output_stays_after_the_end_and_the_release() -> None:
+def test_output_stays_after_exit_and_release() -> None:
     item = screen(
         told(
             ev.TerminalOutput("x", "one\n"),
@@ -40,7 +40,7 @@ def test_output_stays_after_the_end_and_the_release() -> None:
     assert item.released and item.dropped == 0
 
 
-def test_the_whole_output_takes_the_place_of_what_came_before() -> None:
+def test_the_whole_output_replaces_earlier_output() -> None:
     part = ev.TerminalOutput("x", "late", dropped=3)
     transcript = told(ev.TerminalOutput("x", "2"), part, ev.TerminalOutput("x", "all", whole=True))
     assert (screen(transcript).output, screen(transcript).dropped) == ("all", 0)
@@ -48,16 +48,16 @@ def test_the_whole_output_takes_the_place_of_what_came_before() -> None:
     assert screen(transcript).output == "all more"
 
 
-def test_what_was_dropped_on_the_way_is_counted() -> None:
+def test_dropped_characters_are_counted() -> None:
     item = screen(told(ev.TerminalOutput("x", "begin"), ev.TerminalOutput("x", "end", dropped=100)))
     assert (item.output, item.dropped) == ("end", 105)
 
 
-def test_output_of_a_terminal_that_is_not_known_changes_nothing() -> None:
+def test_output_of_an_unknown_terminal_changes_nothing() -> None:
     assert told().apply(ev.TerminalOutput("y", "text")) == []
 
 
-def test_a_flood_is_cut_from_its_beginning_and_the_patches_say_the_same(
+def test_long_output_is_cut_at_the_start_and_patches_agree(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(terminal_buffers, "KEPT_CHARS", 100)
@@ -76,7 +76,7 @@ def test_a_flood_is_cut_from_its_beginning_and_the_patches_say_the_same(
     assert appended > 700, "most output is appended, not sent anew"
 
 
-def test_a_cut_in_one_endless_line_is_where_it_must_be(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_endless_line_is_cut_at_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(terminal_buffers, "KEPT_CHARS", 100)
     monkeypatch.setattr(terminal_buffers, "SLACK_CHARS", 0)
     item = screen(told(ev.TerminalOutput("x", "a" * 300)))
@@ -101,7 +101,7 @@ def test_a_terminal_without_a_tool_call_is_shown_where_it_was_started() -> None:
     assert "make" in document and "out" in document and "still running" in document
 
 
-def test_an_end_by_a_signal_and_long_output_are_told() -> None:
+def test_an_end_by_a_signal_and_long_output_are_shown() -> None:
     lines = "".join(f"{number}\n" for number in range(1000))
     ended = ev.TerminalChanged("x", status="killed", signal="SIGKILL")
     document = to_text(told(ev.TerminalOutput("x", lines), ended).snapshot().items)
@@ -109,7 +109,7 @@ def test_an_end_by_a_signal_and_long_output_are_told() -> None:
     assert "\n999" in document.replace("  ", "") and "\n5\n" not in document
 
 
-def test_unprompted_is_said() -> None:
+def test_unprompted_calls_are_marked() -> None:
     tool = ev.ToolChanged("c", title="Write a.py", kind="edit", status="completed", unprompted=True)
     assert "unprompted" in to_text(told(tool).snapshot().items)
 

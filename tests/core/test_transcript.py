@@ -70,7 +70,7 @@ def items(*run: ev.Event) -> tuple[Item, ...]:
 
 
 def shown(*run: ev.Event) -> list[str]:
-    """Each item in a few words."""
+    """A short description of each item."""
     return [_words(item) for item in items(*run)]
 
 
@@ -131,7 +131,7 @@ def test_patches_and_events_are_not_changed_by_later_events(run: list[ev.Event])
 
 @settings(deadline=None, max_examples=40)
 @given(event_runs)
-def test_the_version_grows_exactly_when_something_changed(run: list[ev.Event]) -> None:
+def test_the_version_increases_exactly_when_something_changed(run: list[ev.Event]) -> None:
     transcript = Transcript()
     for event in run:
         version = transcript.version
@@ -150,7 +150,7 @@ def test_the_same_events_give_the_same_patches(run: list[ev.Event]) -> None:
 
 @settings(deadline=None, max_examples=40)
 @given(event_runs)
-def test_items_never_change_places_and_new_ones_come_last(run: list[ev.Event]) -> None:
+def test_items_never_move_and_new_ones_come_last(run: list[ev.Event]) -> None:
     transcript = Transcript()
     keys: list[str] = []
     ever: set[str] = set()
@@ -189,7 +189,7 @@ def test_the_text_of_all_messages_is_the_text_of_all_chunks(run: list[ev.Event],
 
 @settings(deadline=None, max_examples=40)
 @given(st.lists(st.tuples(st.sampled_from(["agent", "thought", "tool"]), st.text(max_size=2)), max_size=20))
-def test_messages_thoughts_and_tools_stay_in_the_order_in_which_they_came(run: list[tuple[str, str]]) -> None:
+def test_messages_thoughts_and_tools_keep_their_order(run: list[tuple[str, str]]) -> None:
     expected: list[str] = []
     sent: list[ev.Event] = []
     for number, (what, text) in enumerate(run):
@@ -251,7 +251,7 @@ def test_pictures_and_texts_in_one_message_keep_their_order() -> None:
     assert item.content == (Text("a"), PICTURE, Text("bc"), PICTURE)
 
 
-def test_text_with_annotations_is_a_block_of_its_own() -> None:
+def test_text_with_annotations_is_a_separate_block() -> None:
     noted = Text("b", {"audience": ["user"]})
     run = [chunk("a"), ev.MessageChunk("agent", noted), chunk("c")]
     (item,) = items(*run)
@@ -277,9 +277,7 @@ def test_chunks_with_the_same_annotations_make_one_text() -> None:
         ("assistant", "abc"),
     ],
 )
-def test_what_is_for_the_model_only_is_no_answer_and_stays_with_its_annotations(
-    audience: Any, text: str
-) -> None:
+def test_content_for_the_model_only_is_not_part_of_the_answer(audience: Any, text: str) -> None:
     annotations = {"audience": audience, "priority": 0.5, "lastModified": "2026-01-01T00:00:00Z"}
     noted = Text("b", annotations)
     (item,) = items(chunk("a"), ev.MessageChunk("agent", noted), chunk("c"))
@@ -317,7 +315,7 @@ def test_a_call_announced_again_in_a_later_turn_is_another_call() -> None:
     assert [words for words in shown(*run) if "tool" in words] == ["tool t completed", "tool t failed"]
 
 
-def test_a_late_update_stays_with_the_turn_it_was_late_for() -> None:
+def test_a_late_update_stays_with_its_turn() -> None:
     transcript = told(START, announced("t"), END, ev.ToolChanged("t", status="completed"), chunk("late"))
     first = transcript.current_turn
     transcript.apply_all([START, ev.ToolChanged("t", title="later still"), chunk("new")])
@@ -325,7 +323,7 @@ def test_a_late_update_stays_with_the_turn_it_was_late_for() -> None:
     assert [_words(item) for item in transcript.turn_items(transcript.current_turn)][1:] == ["agent: new"]
 
 
-def test_an_update_changes_only_what_it_speaks_of_and_lists_are_replaced() -> None:
+def test_an_update_changes_only_its_fields_and_replaces_lists() -> None:
     run = (
         announced("t", title="a", content=(Text("1"), Text("2")), raw_input={"x": 1}),
         ev.ToolChanged("t", content=(Text("3"),), raw_output=[1], name="n", meta={"m": 1}),
@@ -352,7 +350,7 @@ def test_a_status_may_go_back_and_is_closed_again_at_the_end() -> None:
         (ev.TurnEnded("abandoned"), "unfinished"),
     ],
 )
-def test_open_tools_are_closed_and_still_take_updates(ending: ev.Event, status: str) -> None:
+def test_closed_tools_still_accept_updates(ending: ev.Event, status: str) -> None:
     run = (
         START,
         announced("a"),
@@ -366,7 +364,7 @@ def test_open_tools_are_closed_and_still_take_updates(ending: ev.Event, status: 
 
 @settings(deadline=None, max_examples=40)
 @given(event_runs)
-def test_when_a_turn_ended_no_tool_call_is_left_open(run: list[ev.Event]) -> None:
+def test_an_ended_turn_has_no_open_tool_call(run: list[ev.Event]) -> None:
     transcript = told(*run)
     assume(transcript.current_turn is not None)
     transcript.apply(END)
@@ -380,7 +378,7 @@ def test_a_tool_that_is_still_open_after_its_turn_is_closed_with_the_next() -> N
     assert "tool t unfinished" in shown(*run, END)
 
 
-def test_a_tool_of_a_status_that_we_do_not_know_may_still_go_on_and_is_closed_at_the_end() -> None:
+def test_a_tool_with_an_unknown_status_is_closed_at_the_end() -> None:
     assert shown(START, announced("t", status="strange"))[1] == "tool t strange"
     assert shown(START, announced("t", status="strange"), END)[1] == "tool t unfinished"
 
@@ -397,7 +395,7 @@ def test_closed_tools_are_not_closed_twice() -> None:
 # ---- turns and the user's messages ------------------------------------------------------------
 
 
-def test_a_turn_shows_its_prompt_and_how_it_went() -> None:
+def test_a_turn_shows_its_prompt_and_its_end() -> None:
     usage = TokenUsage(total=3)
     (turn,) = items(
         ev.TurnStarted((Text("a"), PICTURE)), ev.TurnEnded("failed", "refusal", "no", usage, {"x": 1})
@@ -426,7 +424,7 @@ def test_the_prompt_echoed_in_any_chunking_is_not_shown_again(
 
 @settings(deadline=None)
 @given(st.data())
-def test_another_message_of_the_user_is_shown_whole_in_any_chunking(data: st.DataObject) -> None:
+def test_another_user_message_is_shown_completely_in_any_chunking(data: st.DataObject) -> None:
     text = data.draw(st.sampled_from(["help", "hello there", "world", "wait, hello"]))
     echoed = data.draw(splits(PROMPT)) if data.draw(st.booleans()) else []
     run: list[ev.Event] = [START, *map(said, echoed), chunk("a"), *map(said, data.draw(splits(text)))]
@@ -439,14 +437,14 @@ def test_a_prompt_of_several_blocks_echoed_is_not_shown_again() -> None:
     assert len(items(*run)) == 1
 
 
-def test_a_picture_that_was_not_in_the_prompt_is_shown() -> None:
+def test_an_image_that_was_not_in_the_prompt_is_shown() -> None:
     run = (ev.TurnStarted((Text("look"),)), ev.MessageChunk("user", PICTURE))
     (message,) = items(*run)[1:]
     assert isinstance(message, Message)
     assert (message.role, message.content) == ("user", (PICTURE,))
 
 
-def test_an_echo_that_stops_early_is_forgotten_when_the_agent_speaks() -> None:
+def test_an_unfinished_echo_is_dropped_when_the_agent_speaks() -> None:
     assert shown(START, said("hello"), chunk("a"), said("wait"))[1:] == ["agent: a", "user: wait"]
 
 
@@ -456,13 +454,13 @@ def test_an_echo_with_raw_leaves_it_with_the_turn() -> None:
     assert turn.raw == ({"new": 1},)
 
 
-def test_history_keeps_the_raw_of_what_the_user_said() -> None:
+def test_history_keeps_the_raw_user_messages() -> None:
     first, second = items(said("a", "m", {"n": 1}), said("b", "m", {"n": 2}), said("c", "n", {"n": 3}))
     assert first.raw == ({"n": 1}, {"n": 2})  # type: ignore[union-attr]
     assert second.raw == ({"n": 3},)  # type: ignore[union-attr]
 
 
-def test_the_prompt_is_swallowed_once_only() -> None:
+def test_the_echoed_prompt_is_dropped_only_once() -> None:
     assert shown(START, said(PROMPT), said(PROMPT))[1:] == [f"user: {PROMPT}"]
 
 
@@ -470,7 +468,7 @@ def test_an_echo_does_not_break_the_agents_message() -> None:
     assert shown(START, chunk("a"), said(PROMPT), chunk("b"))[1:] == ["agent: ab"]
 
 
-def test_history_is_told_in_turns() -> None:
+def test_history_is_split_into_turns() -> None:
     run: list[ev.Event] = [
         said("a"),
         said("b"),
@@ -490,7 +488,7 @@ def test_history_is_told_in_turns() -> None:
     ]
 
 
-def test_each_message_of_the_user_is_a_history_turn_of_its_own() -> None:
+def test_each_user_message_is_a_separate_history_turn() -> None:
     first, second = items(
         said("a", "m"), said("b", "m"), said("c", "n"), ev.MessageChunk("user", PICTURE, "n"), said("d")
     )
@@ -500,11 +498,11 @@ def test_each_message_of_the_user_is_a_history_turn_of_its_own() -> None:
     assert second.prompt == (Text("c"), PICTURE, Text("d"))
 
 
-def test_the_prompt_of_a_history_turn_takes_no_text_of_the_agent() -> None:
+def test_the_prompt_of_a_history_turn_has_no_agent_text() -> None:
     assert shown(said("a"), chunk("b")) == ["turn 1 history: a", "agent: b"]
 
 
-def test_an_empty_message_of_the_user_starts_no_turn() -> None:
+def test_an_empty_user_message_starts_no_turn() -> None:
     assert shown(said(""), chunk("a"), said("")) == ["agent: a"]
     assert shown(said("a"), chunk("b"), said(""), chunk("c")) == ["turn 1 history: a", "agent: bc"]
 
@@ -513,7 +511,7 @@ def test_a_user_message_after_a_turn_is_history() -> None:
     assert shown(START, END, said("new"))[1:] == ["turn 2 history: new"]
 
 
-def test_a_real_turn_after_history_swallows_its_own_echo_only() -> None:
+def test_a_real_turn_after_history_drops_only_its_own_echo() -> None:
     run = (said(PROMPT), chunk("old"), START, said(PROMPT), chunk("new"))
     assert shown(*run) == [
         f"turn 1 history: {PROMPT}",
@@ -523,7 +521,7 @@ def test_a_real_turn_after_history_swallows_its_own_echo_only() -> None:
     ]
 
 
-def test_what_comes_before_the_first_turn_belongs_to_none() -> None:
+def test_items_before_the_first_turn_belong_to_none() -> None:
     transcript = told(chunk("hi"), announced("t"), START)
     assert [_words(item) for item in transcript.turn_items(None)] == ["agent: hi", "tool t pending"]
     assert transcript.turn_items("k99") == ()
@@ -542,12 +540,12 @@ def test_a_plan_is_replaced_in_its_turn_and_new_in_the_next() -> None:
     assert shown(*run)[1] == "plan ['late']"
 
 
-def test_plans_with_ids_stand_beside_each_other() -> None:
+def test_plans_with_different_ids_coexist() -> None:
     run = (START, plan("a", id="p"), plan("b", id="q"), plan("c"), plan("d", id="p"))
     assert shown(*run)[1:] == ["plan ['d']", "plan ['b']", "plan ['c']"]
 
 
-def test_a_plan_replaced_loses_what_the_new_one_does_not_have() -> None:
+def test_a_replaced_plan_keeps_nothing_of_the_old_one() -> None:
     (item,) = items(ev.PlanReplaced(text="prose", uri="file:///p"), plan("a"))
     assert item == Plan("k1", None, (PlanEntry("a"),))
 
@@ -556,7 +554,7 @@ def test_a_plan_that_did_not_change_makes_no_patches() -> None:
     assert told(START, plan("a", text="t")).apply(plan("a", text="t")) == []
 
 
-def test_a_removed_plan_is_gone_and_can_come_again() -> None:
+def test_a_removed_plan_can_be_added_again() -> None:
     run = (START, plan("a", id="p"), chunk("x"), ev.PlanRemoved("p"), ev.PlanRemoved("p"), chunk("y"))
     assert shown(*run)[1:] == ["agent: xy"]
     assert shown(*run, plan("b", id="p"))[1:] == ["agent: xy", "plan ['b']"]
@@ -600,7 +598,7 @@ ASKED = (START, ev.ToolChanged("t", asked=True), ev.QuestionAsked("q", "t", ANSW
         (None, "agent", "cancelled"),
     ],
 )
-def test_a_call_that_was_not_allowed_is_over_at_once(answer: str | None, by: str, status: str) -> None:
+def test_a_call_that_was_not_allowed_ends_immediately(answer: str | None, by: str, status: str) -> None:
     settled = ev.QuestionSettled("q", answer, by)
     assert shown(*ASKED, settled)[1] == f"tool t {status}"
     assert shown(*ASKED, settled, END)[1] == f"tool t {status}"
@@ -654,7 +652,7 @@ def test_a_question_about_a_reused_id_is_about_the_newest_call() -> None:
 # ---- compaction, notices, the unknown ---------------------------------------------------------
 
 
-def test_a_compaction_is_told_in_chunks_and_by_status() -> None:
+def test_a_compaction_is_updated_by_chunks_and_status() -> None:
     transcript = told(
         ev.CompactionChunk("c", Text("a")),
         ev.CompactionChunk("c", Text("b")),
@@ -671,13 +669,13 @@ def test_a_compaction_is_told_in_chunks_and_by_status() -> None:
     assert transcript.plain()["items"][0]["summary"] == plain((Text("d"),))
 
 
-def test_a_summary_does_not_lengthen_a_text_with_annotations_or_a_resource() -> None:
+def test_a_summary_does_not_append_to_annotated_text_or_resources() -> None:
     blocks = (Text("a", {"audience": []}), Text("b"), Resource("file:///a", "text"), Text("c"))
     (item,) = told(*(ev.CompactionChunk("c", block) for block in blocks)).plain()["items"]
     assert item["summary"] == plain(blocks)
 
 
-def test_the_unknown_is_kept_as_it_came() -> None:
+def test_unknown_messages_are_kept_unchanged() -> None:
     transcript = told(START, chunk("a"), ev.UnknownReceived("dance", {"steps": [1]}), chunk("b"))
     unknown = transcript.plain()["items"][2]
     assert unknown == {
@@ -690,7 +688,7 @@ def test_the_unknown_is_kept_as_it_came() -> None:
     assert [_words(item) for item in transcript.snapshot().items][1:] == ["agent: a", "Unknown", "agent: b"]
 
 
-def test_what_is_no_event_at_all_is_an_error_and_changes_nothing() -> None:
+def test_an_invalid_event_is_an_error_and_changes_nothing() -> None:
     transcript = told(START)
     before = transcript.plain()
     with pytest.raises(TypeError, match="not an event"):
@@ -739,7 +737,7 @@ def test_raw_messages_of_one_item_are_bounded(event: ev.Event) -> None:
 # ---- header and history -----------------------------------------------------------------------
 
 
-def test_the_header_takes_what_the_agent_tells_of_the_session() -> None:
+def test_the_header_has_what_the_agent_reports_about_the_session() -> None:
     transcript = told(
         ev.AgentKnown("demo", version="1"),
         ev.StatusChanged("idle"),
@@ -779,7 +777,7 @@ def test_a_header_that_did_not_change_makes_no_patches() -> None:
 
 @settings(deadline=None, max_examples=40)
 @given(runs_of(events, 15), runs_of(events, 15))
-def test_after_the_history_is_cleared_everything_goes_as_in_a_new_session(
+def test_after_clearing_the_history_the_transcript_is_like_new(
     before: list[ev.Event], later: list[ev.Event]
 ) -> None:
     transcript = told(*before, CLEARED)
@@ -811,7 +809,7 @@ def test_clearing_the_history_keeps_the_header_and_removes_each_item() -> None:
 
 
 def calls(work: Callable[[], object]) -> int:
-    """How many function calls the work takes: a cost that no busy machine changes."""
+    """The number of function calls, a cost that does not depend on the machine."""
     count = 0
 
     def counted(frame: FrameType, event: str, argument: object) -> None:
@@ -856,7 +854,7 @@ NEXT = [
 
 
 @pytest.mark.parametrize("event", NEXT, ids=lambda event: type(event).__name__)
-def test_the_cost_of_an_event_does_not_depend_on_how_long_the_conversation_is(event: ev.Event) -> None:
+def test_the_cost_of_an_event_does_not_depend_on_the_length(event: ev.Event) -> None:
     short, long = conversation(1), conversation(200)
     sizes = [
         len(json.dumps([to_wire(patch) for patch in copy.deepcopy(t).apply(event)])) for t in (short, long)

@@ -1,4 +1,4 @@
-"""Secrets are known by their names, or look random; everything else is left."""
+"""Secrets are recognised by name or because they look random; everything else is kept."""
 
 from __future__ import annotations
 
@@ -62,13 +62,13 @@ WORDS = st.text(string.ascii_lowercase, min_size=4, max_size=12)
 
 
 @pytest.mark.parametrize(("name", "value"), SETTINGS)
-def test_what_is_no_secret_is_left(name: str, value: str) -> None:
+def test_values_that_are_not_secrets_stay(name: str, value: str) -> None:
     assert not holds_secret(name, value)
     assert Redactor({name: value}).text(f"it is {value}") == f"it is {value}"
 
 
 @pytest.mark.parametrize(("name", "value"), SECRETS)
-def test_a_secret_is_taken_out(name: str, value: str) -> None:
+def test_a_secret_is_removed(name: str, value: str) -> None:
     assert holds_secret(name, value)
     assert Redactor({name: value}).text(f"it is {value}") == f"it is {REDACTED}"
 
@@ -79,7 +79,7 @@ def test_a_name_that_says_so_is_enough(name: str, value: str) -> None:
 
 
 @given(st.lists(WORDS, min_size=1, max_size=6), st.integers(0, 99_999_999))
-def test_words_and_a_number_are_no_secret(words: list[str], number: int) -> None:
+def test_words_and_a_number_are_not_a_secret(words: list[str], number: int) -> None:
     assert not looks_random("-".join([*words, str(number)]))
 
 

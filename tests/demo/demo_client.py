@@ -1,4 +1,4 @@
-"""A bare client for the demo agent: raw JSON lines, every one checked against the official schema.
+"""A minimal client for the demo agent: raw JSON lines, each checked against the official schema.
 
 It uses nothing of acp_notebook: the agent has to be right by the schema, not by our own client.
 """
@@ -11,18 +11,19 @@ import os
 import queue
 import select
 import subprocess
-import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 
+from tests.demo_agent import COMMAND
+
 ROOT = Path(__file__).parents[2]
 WAIT_S = 60.0
-"""A bound for a test that would otherwise hang; nothing here takes long on an idle machine."""
+"""The timeout of every wait; nothing here takes long on an idle machine."""
 
 Json = dict[str, Any]
 FULL: Json = {
@@ -68,7 +69,7 @@ class Ended(Exception):
 
 
 class Turn:
-    """All that came while a request was running."""
+    """All messages received while a request was running."""
 
     def __init__(self, response: Json, updates: list[Json], requests: list[Json]) -> None:
         self.response, self.updates, self.requests = response, updates, requests
@@ -87,7 +88,7 @@ class Turn:
 
 
 class Alive:
-    """Tells whether the processes of a command still run, by a pipe that all of them hold open."""
+    """Detects whether the processes of a command still run, by a pipe that they all hold open."""
 
     def __init__(self, directory: Path) -> None:
         self.path = directory / "alive"
@@ -113,7 +114,8 @@ Answerer = Callable[[Json], Json]
 
 
 def choosing(kind: str, **others: Json | Callable[[Json], Json]) -> Answerer:
-    """Answer questions by an option of a kind (or ``cancelled``), and other methods with what is given."""
+    """Answer questions with an option of this kind (or ``cancelled``), and other methods with the given
+    results."""
 
     def answer(request: Json) -> Json:
         params = request["params"]
@@ -131,10 +133,10 @@ def choosing(kind: str, **others: Json | Callable[[Json], Json]) -> Answerer:
 class Demo:
     """The agent as a child process."""
 
-    def __init__(self, env: dict[str, str]) -> None:
+    def __init__(self, env: dict[str, str], command: Sequence[str] = COMMAND) -> None:
         clean = {name: value for name, value in os.environ.items() if not name.startswith("ACP_DEMO_")}
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "acp_notebook.demo"],
+            command,
             env={**clean, "PYTHONPATH": str(ROOT), **env},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -187,7 +189,7 @@ class Demo:
 
     @contextlib.contextmanager
     def unchecked(self) -> Iterator[None]:
-        """Take what comes without the schema."""
+        """Accept messages that are not in the schema."""
         self.strict = False
         try:
             yield
@@ -208,7 +210,7 @@ class Demo:
     # -- comfortable
 
     def call(self, method: str, params: Json, answer: Answerer | None = None) -> Turn:
-        """Send a request and collect all until its response."""
+        """Send a request and collect all messages up to its response."""
         request_id = len(self._methods) + 1
         self.send(method, params, request_id)
         return self.until(request_id, answer)
@@ -230,7 +232,7 @@ class Demo:
                 updates.append(message["params"]["update"])
 
     def update(self) -> Json:
-        """The next message, which has to be an update."""
+        """Read the next message, which must be an update."""
         message = self.read()
         assert message.get("method") == "session/update", message
         update: Json = message["params"]["update"]
@@ -242,7 +244,7 @@ class Demo:
         return result
 
     def new(self, cwd: Path | str) -> str:
-        """A new session, with its announcement of the commands read."""
+        """Create a session, and read its announcement of the commands."""
         turn = self.call("session/new", {"cwd": str(cwd), "mcpServers": []})
         assert self.update()["sessionUpdate"] == "available_commands_update"
         return str(turn.response["result"]["sessionId"])
@@ -254,20 +256,20 @@ class Demo:
         self.send("session/prompt", {"sessionId": session, "prompt": [text_block(text)]}, request_id)
 
     def allow_first_question(self) -> None:
-        """Read on to a question, and allow what it asks."""
+        """Read up to a question, and allow it."""
         while (message := self.read()).get("method") != "session/request_permission":
             pass
         reply = {"jsonrpc": "2.0", "id": message["id"], **choosing("allow_once")(message)}
         self.write(json.dumps(reply).encode())
 
     def close_stdin(self) -> int:
-        """Close stdin; the exit code."""
+        """Close stdin, and return the exit code."""
         assert self.process.stdin
         self.process.stdin.close()
         return self.process.wait(timeout=WAIT_S)
 
     def join(self) -> None:
-        """Wait until all that it wrote was read."""
+        """Wait until all its output was read."""
         for thread in self._threads:
             thread.join(timeout=WAIT_S)
 

@@ -15,7 +15,7 @@ def code_of(response: dict[str, Any]) -> int:
     return int(response["error"]["code"])
 
 
-def test_initialize_tells_who_it_is_and_what_it_takes(start: Starter) -> None:
+def test_initialize_reports_name_and_capabilities(start: Starter) -> None:
     result = start(initialize=False).initialize()
     assert result["protocolVersion"] == 1
     assert result["agentInfo"] == {"name": "acp-demo", "title": "Demo agent", "version": "1.0"}
@@ -70,18 +70,20 @@ def test_a_method_that_is_not_served_is_not_found(shared: Demo, method: Any) -> 
         ("initialize", {}),
     ],
 )
-def test_bad_params_are_named_as_such(shared: Demo, method: Any, params: Any) -> None:
+def test_bad_params_are_reported_as_such(shared: Demo, method: Any, params: Any) -> None:
     assert code_of(shared.call(method, params).response) == -32602
 
 
 @pytest.mark.parametrize("prompt", [None, "text", [5], [{"text": "x"}], [{"type": "text"}]])
-def test_a_prompt_that_is_no_list_of_blocks_is_bad_params(shared: Demo, tmp_path: Path, prompt: Any) -> None:
+def test_a_prompt_that_is_not_a_list_of_blocks_is_bad_params(
+    shared: Demo, tmp_path: Path, prompt: Any
+) -> None:
     session = shared.new(tmp_path)
     turn = shared.call("session/prompt", {"sessionId": session, "prompt": prompt})
     assert code_of(turn.response) == -32602
 
 
-def test_params_that_are_no_object_are_bad_params(shared: Demo) -> None:
+def test_params_that_are_not_an_object_are_bad_params(shared: Demo) -> None:
     shared.write(b'{"jsonrpc":"2.0","id":"list","method":"session/new","params":[1]}')
     assert code_of(shared.until("list").response) == -32602
 
@@ -100,7 +102,7 @@ def test_a_broken_line_is_a_parse_error_without_an_id(shared: Demo, line: Any) -
 
 
 @pytest.mark.parametrize("line", [b"42", b"null", b"[]", b'{"id": null}'])
-def test_json_that_is_no_message_is_an_invalid_request(shared: Demo, line: Any) -> None:
+def test_json_that_is_not_a_message_is_an_invalid_request(shared: Demo, line: Any) -> None:
     shared.write(line)
     assert code_of(shared.read()) == -32600
 
@@ -117,7 +119,7 @@ def test_unknown_notifications_stray_answers_and_empty_lines_are_ignored(
 
 
 @pytest.mark.parametrize("request_id", [0, "a-string", -5])
-def test_an_id_comes_back_as_it_was(shared: Demo, tmp_path: Path, request_id: Any) -> None:
+def test_an_id_is_returned_unchanged(shared: Demo, tmp_path: Path, request_id: Any) -> None:
     shared.send("session/new", {"cwd": str(tmp_path), "mcpServers": []}, request_id)
     assert shared.read()["id"] == request_id
     assert shared.update()["sessionUpdate"] == "available_commands_update"
@@ -222,5 +224,5 @@ def test_a_long_prompt_is_quoted_shortened(shared: Demo, tmp_path: Path) -> None
     assert "x" * 80 not in text
 
 
-def test_a_slash_word_that_is_no_command_is_described_as_one(shared: Demo, tmp_path: Path) -> None:
+def test_an_unknown_slash_command_is_described_as_one(shared: Demo, tmp_path: Path) -> None:
     assert "I know no command `/nonsense`." in shared.prompt(shared.new(tmp_path), "/nonsense at all").text

@@ -7,6 +7,7 @@ import io
 import os
 import signal
 import struct
+import sys
 import wave
 import zlib
 from pathlib import Path
@@ -45,6 +46,17 @@ def test_help_lists_every_advertised_command(shared: Demo, tmp_path: Path) -> No
         assert command["description"] in text
 
 
+def test_the_built_in_agent_has_the_scenes_of_the_guide_and_no_probes(tmp_path: Path) -> None:
+    built_in = Demo({}, [sys.executable, "-m", "acp_notebook.demo"])
+    try:
+        built_in.initialize(FULL)
+        text = built_in.prompt(built_in.new(tmp_path), "/help").text
+    finally:
+        built_in.kill()
+    assert all(f"- `/{name}" in text for name in ("tour", "ask", "write", "sh", "form", "nb", "refactor"))
+    assert not any(f"- `/{name}" in text for name in ("pid", "hang", "ratelimit", "client", "unknown"))
+
+
 def test_markdown_is_rich(play: Play) -> None:
     text = play("/markdown").text
     for sign in ("# ", "```python", "|:--", "- [x]", "$$", "> ", "<script>", "日本語"):
@@ -78,7 +90,7 @@ def test_resource_is_an_embedded_text(play: Play) -> None:
     assert content["resource"]["text"].startswith("# Notes")
 
 
-def test_stream_sends_exactly_so_many_chunks_of_one_message(play: Play) -> None:
+def test_stream_sends_exactly_this_many_chunks_of_one_message(play: Play) -> None:
     turn = play("/stream 1000")
     assert [update["content"]["text"] for update in turn.updates] == [f"word{n} " for n in range(1, 1001)]
     assert len({update["messageId"] for update in turn.updates}) == 1
@@ -119,7 +131,7 @@ def test_think_thinks_before_it_answers(play: Play, thought: Any) -> None:
     assert kinds(turn)[0] == "agent_thought_chunk"
 
 
-def test_slow_ticks_as_long_as_it_is_told(play: Play) -> None:
+def test_slow_ticks_as_long_as_requested(play: Play) -> None:
     assert play("/slow 0.2").text == "tick1 tick2 tick3 tick4 "
 
 
@@ -175,7 +187,7 @@ def test_parallel_calls_are_interleaved(play: Play) -> None:
 @pytest.mark.parametrize(
     ("where", "line", "cell"), [("", None, None), (" 7", 7, None), (" abc", None, "abc")]
 )
-def test_look_names_a_place(play: Play, tmp_path: Path, where: str, line: object, cell: object) -> None:
+def test_look_names_a_location(play: Play, tmp_path: Path, where: str, line: object, cell: object) -> None:
     call, _ = of_kind(play(f"/look a.py{where}").updates, "tool_call", "tool_call_update")
     (place,) = call["locations"]
     assert (place["path"], place.get("line")) == (str(tmp_path / "a.py"), line)
@@ -234,7 +246,7 @@ def test_a_cancel_while_a_question_is_open_ends_the_turn_without_more_updates(
     assert (turn.stop, turn.updates) == ("cancelled", [])
 
 
-def test_withdraw_takes_its_question_back(shared: Demo, tmp_path: Path) -> None:
+def test_withdraw_withdraws_its_question(shared: Demo, tmp_path: Path) -> None:
     shared.start_prompt(shared.new(tmp_path), "/withdraw", "withdrawing")
     while (asked := shared.read()).get("method") != "session/request_permission":
         pass
@@ -260,7 +272,7 @@ def test_refuse_and_max_end_with_their_stop_reasons(play: Play) -> None:
         ("/error -32000 please log in", -32000, "please log in"),
     ],
 )
-def test_error_answers_with_a_json_rpc_error(play: Play, command: Any, code: Any, message: Any) -> None:
+def test_error_responds_with_a_json_rpc_error(play: Play, command: Any, code: Any, message: Any) -> None:
     assert play(command).response["error"] == {"code": code, "message": message}
 
 
@@ -280,7 +292,7 @@ def test_die_leaves_some_text_three_lines_on_stderr_and_its_exit_code(
     assert demo.stderr.endswith(b"demo: giving up\n")
 
 
-def test_stderr_writes_exactly_so_many_bytes_then_answers(start: Starter, tmp_path: Path) -> None:
+def test_stderr_writes_exactly_this_many_bytes_then_answers(start: Starter, tmp_path: Path) -> None:
     demo = start()
     assert demo.prompt(demo.new(tmp_path), "/stderr 1000003").text == "Wrote 1000003 bytes to stderr."
     assert demo.close_stdin() == 0
@@ -308,7 +320,7 @@ def test_compact_streams_a_summary(play: Play) -> None:
 
 
 @pytest.mark.parametrize("command", ["/notice", "/compact"])
-def test_what_the_client_did_not_advertise_is_said_and_not_sent(
+def test_a_missing_client_capability_is_reported_and_not_used(
     start: Starter, tmp_path: Path, command: Any
 ) -> None:
     demo = start()
@@ -321,7 +333,7 @@ def test_title_names_the_session(play: Play) -> None:
     assert of_kind(play("/title A  good name").updates, "session_info_update")[0]["title"] == "A  good name"
 
 
-def test_mode_is_told_both_ways(play: Play) -> None:
+def test_mode_is_reported_both_ways(play: Play) -> None:
     turn = play("/mode plan")
     assert of_kind(turn.updates, "current_mode_update")[0]["currentModeId"] == "plan"
     options = {o["id"]: o for o in of_kind(turn.updates, "config_option_update")[0]["configOptions"]}
@@ -338,7 +350,7 @@ def test_config_changes_an_option(play: Play, option: Any, value: Any, expected:
 
 
 @pytest.mark.parametrize("command", ["/mode sleep", "/config none x", "/config model none"])
-def test_a_choice_that_is_not_there_is_said_and_changes_nothing(play: Play, command: Any) -> None:
+def test_an_unknown_choice_is_reported_and_changes_nothing(play: Play, command: Any) -> None:
     turn = play(command)
     assert turn.text.startswith("No: ")
     assert set(kinds(turn)) == {"agent_message_chunk"}
@@ -368,7 +380,7 @@ def test_misuse_is_answered_with_the_usage(play: Play, command: Any) -> None:
 # -- trouble and probes
 
 
-def test_unknown_sends_what_no_schema_knows(start: Starter, tmp_path: Path) -> None:
+def test_unknown_sends_messages_outside_the_schema(start: Starter, tmp_path: Path) -> None:
     demo = start(FULL)
     session = demo.new(tmp_path)
     with demo.unchecked():
@@ -379,7 +391,7 @@ def test_unknown_sends_what_no_schema_knows(start: Starter, tmp_path: Path) -> N
     assert updates[3]["status"] == "beamed"
 
 
-def test_our_check_against_the_schema_does_find_what_is_not_in_it(start: Starter, tmp_path: Path) -> None:
+def test_our_schema_check_finds_messages_outside_the_schema(start: Starter, tmp_path: Path) -> None:
     demo = start(FULL)
     session = demo.new(tmp_path)
     demo.start_prompt(session, "/unknown", "unknown")
@@ -389,7 +401,7 @@ def test_our_check_against_the_schema_does_find_what_is_not_in_it(start: Starter
     assert demo.until("unknown").stop == "end_turn"
 
 
-def test_env_tells_a_variable_of_its_process(play: Play) -> None:
+def test_env_reports_a_variable_of_its_process(play: Play) -> None:
     assert play("/env ACP_DEMO_PROBE").text == "a value"
     assert play("/env ACP_DEMO_NO_SUCH").text == "not set"
 
@@ -399,7 +411,7 @@ def test_pid_is_its_own(shared: Demo, play: Play) -> None:
 
 
 @pytest.mark.parametrize("command", ["/spawn", "/spawn hold"])
-def test_spawn_starts_two_children_one_in_a_session_of_its_own(
+def test_spawn_starts_two_children_one_in_its_own_session(
     start: Starter, tmp_path: Path, command: Any
 ) -> None:
     demo = start()
@@ -442,13 +454,13 @@ def test_the_tour_shows_everything_in_one_turn(play: Play, tmp_path: Path) -> No
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_tour_goes_on_after_a_reject(play: Play) -> None:
+def test_the_tour_continues_after_a_reject(play: Play) -> None:
     turn = play("/tour", choosing("reject_once"))
     assert "You rejected the change" in turn.text
     assert turn.text.endswith("`/help` lists the single commands.")
 
 
-def test_the_tour_sends_no_notice_to_a_client_that_takes_none(start: Starter, tmp_path: Path) -> None:
+def test_the_tour_sends_no_notice_to_a_client_without_support(start: Starter, tmp_path: Path) -> None:
     demo = start()
     assert not of_kind(demo.prompt(demo.new(tmp_path), "/tour", choosing("allow_once")).updates, "notice")
 

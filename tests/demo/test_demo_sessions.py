@@ -13,9 +13,23 @@ import pytest
 from tests.demo.demo_client import FULL, WAIT_S, Demo, Starter, choosing, of_kind, text_of
 
 COMMANDS = [
-    *("ask", "audio", "client", "compact", "config", "cost", "cwd", "deaf", "die", "edit", "env"),
-    *("error", "fail", "form", "hang", "help", "image", "late", "link", "look", "markdown", "max"),
-    *("mode", "nb", "notice", "open", "parallel", "pid", "plan", "ratelimit", "read", "refactor"),
+    *(
+        "ask",
+        "audio",
+        "cells",
+        "client",
+        "compact",
+        "config",
+        "cost",
+        "cwd",
+        "data",
+        "deaf",
+        "die",
+        "edit",
+        "env",
+    ),
+    *("error", "fail", "form", "hang", "help", "image", "kernel", "late", "link", "look", "markdown", "max"),
+    *("mode", "nb", "notice", "open", "parallel", "pid", "plan", "plot", "ratelimit", "read", "refactor"),
     *("refuse", "resource", "rework", "run", "serve", "sh", "slow", "sly", "spawn", "stderr", "stream"),
     *("think", "throttled", "title", "tools", "tour", "unfinished", "unknown", "usage", "withdraw"),
     "write",
@@ -26,7 +40,7 @@ def options_of(result: Any) -> Any:
     return {option["id"]: option for option in result["configOptions"]}
 
 
-def test_a_new_session_announces_all_commands_after_its_answer(shared: Demo, tmp_path: Path) -> None:
+def test_a_new_session_announces_all_commands_after_its_response(shared: Demo, tmp_path: Path) -> None:
     shared.call("session/new", {"cwd": str(tmp_path), "mcpServers": []})
     commands = {command["name"]: command for command in shared.update()["availableCommands"]}
     assert list(commands) == COMMANDS
@@ -45,7 +59,7 @@ def test_a_new_session_offers_modes_and_options(start: Starter, tmp_path: Path) 
     assert options["verbose"]["type"] == "boolean"
 
 
-def test_a_boolean_option_is_only_for_clients_that_know_them(start: Starter, tmp_path: Path) -> None:
+def test_boolean_options_are_only_for_clients_that_support_them(start: Starter, tmp_path: Path) -> None:
     result = start().call("session/new", {"cwd": str(tmp_path), "mcpServers": []}).response["result"]
     assert "verbose" not in options_of(result)
 
@@ -95,9 +109,7 @@ def test_the_mode_can_be_set_as_an_option_too(shared: Demo, tmp_path: Path) -> N
     ("option", "value"),
     [("model", "other"), ("none", "x"), ("verbose", 1), ("model", True), ("mode", None), ("model", ["a"])],
 )
-def test_a_choice_that_is_not_offered_is_bad_params(
-    shared: Demo, tmp_path: Path, option: Any, value: Any
-) -> None:
+def test_an_unknown_choice_is_invalid_params(shared: Demo, tmp_path: Path, option: Any, value: Any) -> None:
     params = {"sessionId": shared.new(tmp_path), "configId": option, "value": value}
     assert shared.call("session/set_config_option", params).response["error"]["code"] == -32602
 
@@ -121,7 +133,7 @@ def test_a_second_prompt_in_a_running_turn_is_an_invalid_request(shared: Demo, t
     assert shared.until("first").stop == "cancelled"
 
 
-def test_a_cancel_right_behind_its_prompt_is_not_lost(shared: Demo, tmp_path: Path) -> None:
+def test_a_cancel_right_after_its_prompt_is_not_lost(shared: Demo, tmp_path: Path) -> None:
     session = shared.new(tmp_path)
     shared.start_prompt(session, "/slow 600", "cancelled-at-once")
     shared.send("session/cancel", {"sessionId": session})
@@ -159,7 +171,7 @@ def test_a_session_that_hangs_can_be_closed(shared: Demo, tmp_path: Path) -> Non
 # -- with a store
 
 
-def test_a_store_brings_its_capabilities(start: Starter, tmp_path: Path) -> None:
+def test_a_store_adds_its_capabilities(start: Starter, tmp_path: Path) -> None:
     capabilities = start(initialize=False, ACP_DEMO_HOME=str(tmp_path)).initialize()["agentCapabilities"]
     assert capabilities["loadSession"] is True
     assert set(capabilities["sessionCapabilities"]) == {"list", "resume", "fork", "close", "delete"}
@@ -204,7 +216,7 @@ def test_load_replays_the_history_before_its_answer(start: Starter, told: Any) -
     assert turn.response["result"]["modes"]["currentModeId"] == "code"
 
 
-def test_resume_replays_nothing_and_goes_on(start: Starter, told: Any) -> None:
+def test_resume_replays_nothing_and_continues(start: Starter, told: Any) -> None:
     home, cwd, session, _ = told
     demo = start(FULL, ACP_DEMO_HOME=str(home))
     assert reopened(demo, "session/resume", session, cwd).updates == []
@@ -213,7 +225,7 @@ def test_resume_replays_nothing_and_goes_on(start: Starter, told: Any) -> None:
     assert len(of_kind(reopened(demo, "session/load", session, cwd).updates, "tool_call")) == 2
 
 
-def test_what_was_said_survives_a_death_in_mid_turn(start: Starter, tmp_path: Path) -> None:
+def test_the_conversation_survives_a_death_in_mid_turn(start: Starter, tmp_path: Path) -> None:
     demo = start(ACP_DEMO_HOME=str(tmp_path))
     session = demo.new(tmp_path)
     demo.start_prompt(session, "/die", "dying")

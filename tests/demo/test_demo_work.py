@@ -75,7 +75,7 @@ def test_a_cancelled_question_about_an_edit_ends_the_turn(start: Starter, tmp_pa
 
 
 @pytest.mark.parametrize("path", ["../out.txt", "/out.txt", "a/../../out.txt", ".", "link/out.txt"])
-def test_a_path_that_leaves_the_cwd_is_refused_without_a_question(
+def test_a_path_outside_the_cwd_is_refused_without_a_question(
     start: Starter, tmp_path: Path, path: Any
 ) -> None:
     work, outside = tmp_path / "work", tmp_path / "outside"
@@ -95,7 +95,7 @@ def test_an_absolute_path_inside_the_cwd_is_fine(start: Starter, tmp_path: Path)
     assert (tmp_path / "a.txt").read_text() == "x\n"
 
 
-def test_a_file_that_is_no_text_is_left_alone(start: Starter, tmp_path: Path) -> None:
+def test_a_binary_file_is_left_alone(start: Starter, tmp_path: Path) -> None:
     demo, path = start(), tmp_path / "a.bin"
     path.write_bytes(b"\xff\xfe")
     turn = demo.prompt(demo.new(tmp_path), "/edit a.bin")
@@ -116,7 +116,7 @@ def test_always_is_remembered_for_that_session_and_that_kind(start: Starter, tmp
 # -- /edit through the client
 
 
-def test_with_a_client_that_has_files_nothing_is_touched_on_disk(start: Starter, tmp_path: Path) -> None:
+def test_with_client_files_nothing_is_touched_on_disk(start: Starter, tmp_path: Path) -> None:
     written = {}
 
     def write(params: Any) -> Any:
@@ -181,7 +181,7 @@ def test_output_cannot_close_its_fence(start: Starter, tmp_path: Path) -> None:
     assert reason(turn) == "````\n```\n````"
 
 
-def test_a_long_output_is_cut_at_its_beginning(start: Starter, tmp_path: Path) -> None:
+def test_a_long_output_is_cut_at_the_start(start: Starter, tmp_path: Path) -> None:
     demo = start()
     turn = demo.prompt(demo.new(tmp_path), "/run seq 100000", choosing("allow_once"))
     raw = last_tool(turn)["rawOutput"]
@@ -209,13 +209,13 @@ def test_a_rejected_command_does_not_run(start: Starter, tmp_path: Path) -> None
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_cwd_that_is_not_there_fails_the_tool(start: Starter, tmp_path: Path) -> None:
+def test_a_missing_cwd_fails_the_tool(start: Starter, tmp_path: Path) -> None:
     demo = start()
     turn = demo.prompt(demo.new(tmp_path / "gone"), "/run ls", choosing("allow_once"))
     assert reason(turn) == "cannot run it: No such file or directory"
 
 
-def test_a_cancel_kills_the_command_and_all_it_started(start: Starter, tmp_path: Path) -> None:
+def test_a_cancel_kills_the_command_and_its_children(start: Starter, tmp_path: Path) -> None:
     demo, alive = start(), Alive(tmp_path)
     session = demo.new(tmp_path)
     demo.start_prompt(session, f"/run {alive.line('sleep 300 & sleep 300')}", "running")
@@ -277,7 +277,7 @@ def test_a_cancelled_turn_releases_its_terminal(start: Starter, tmp_path: Path) 
     assert (turn.asked, turn.stop) == (["terminal/release"], "cancelled")
 
 
-def test_a_client_that_gives_no_terminal_fails_the_tool(start: Starter, tmp_path: Path) -> None:
+def test_a_client_that_refuses_a_terminal_fails_the_tool(start: Starter, tmp_path: Path) -> None:
     def answer(request: Any) -> Any:
         if request["method"] == "terminal/create":
             return {"error": {"code": -32603, "message": "too many terminals"}}

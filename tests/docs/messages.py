@@ -1,4 +1,4 @@
-"""The messages of the errors that the package raises, read from its source: what is not fixed is "…"."""
+"""Extracts the error messages that the package raises from its source; variable parts are "…"."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from acp_notebook import errors
 PACKAGE = Path(errors.__file__).parent
 ERRORS = {name for name, value in vars(errors).items() if inspect.isclass(value)}
 ELSEWHERE = {"demo"}
-"""The built-in agent is no part of the client: what it says is an agent's word."""
+"""The built-in agent is not part of the client: its messages are an agent's."""
 
 
 def messages() -> dict[str, set[str]]:
-    """By the error's name; those that are made elsewhere as a whole are left out."""
+    """The messages by error name; those that are created elsewhere are left out."""
     found: dict[str, set[str]] = {name: set() for name in sorted(ERRORS)}
     for path in sorted(PACKAGE.rglob("*.py")):
         if path.relative_to(PACKAGE).parts[0] not in ELSEWHERE:

@@ -1,4 +1,4 @@
-"""What README and docs/ show runs as it is written, and what they point to is there.
+"""Code in README and docs/ runs as written, and links lead somewhere.
 
 Python blocks of a page run in order, in one namespace, in a folder of their own, as a script: so "ask" is
 answered by no. A block with `%` or `!` in it is for a cell and is run by IPython.
@@ -25,7 +25,7 @@ SKIP = "# not run:"
 """A block that begins with this is not run; it says why."""
 
 PAGE_S = 240
-"""For all blocks of one page."""
+"""The timeout for all blocks of one page."""
 
 
 def blocks(page: Path, language: str) -> list[str]:
@@ -59,7 +59,7 @@ def test_python_blocks_run_as_written(page: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=named)
-def test_links_lead_somewhere(page: Path) -> None:
+def test_links_are_valid(page: Path) -> None:
     text = BLOCK.sub("", page.read_text(encoding="utf-8"))
     for target in LINK.findall(text):
         path, _, anchor = target.partition("#")
@@ -72,12 +72,12 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 
 def anchors(page: Path) -> set[str]:
-    """As they are made of headings."""
+    """The anchors of the page's headings."""
     heads = re.findall(r"^#+ (.*)$", BLOCK.sub("", page.read_text(encoding="utf-8")), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
 
 
-def test_the_commands_of_the_readme_are_there() -> None:
+def test_the_commands_of_the_readme_exist() -> None:
     shown = {line.split()[2] for page in PAGES for line in commands(page)}
     for verb in shown:
         with pytest.raises(SystemExit) as stopped:

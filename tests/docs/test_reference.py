@@ -18,6 +18,6 @@ def test_every_public_name_is_in_it() -> None:
         assert name.startswith("_") or f"### {name}\n" in text
 
 
-def test_the_page_of_agents_is_up_to_date() -> None:
+def test_the_agents_page_is_up_to_date() -> None:
     written = build_agents.TARGET.read_text(encoding="utf-8")
     assert written == build_agents.page(), "run: python3 dev.py docs"

@@ -1,4 +1,4 @@
-"""docs/troubleshooting.md speaks of every message that an error of ours has."""
+"""docs/troubleshooting.md lists every error message of the package."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_every_message_is_explained(error: str, texts: set[str]) -> None:
     assert not missing, f"docs/troubleshooting.md has no row for {error}: {missing}"
 
 
-def test_no_row_explains_a_message_that_is_gone() -> None:
+def test_no_row_explains_a_removed_message() -> None:
     every = {flat(text) for texts in messages().values() for text in texts}
     assert not told() - every
 

@@ -1,4 +1,4 @@
-"""One kernel for each version and module, shared by its tests: each leaves it as it was."""
+"""One kernel for each version and test module; every test leaves it as it was."""
 
 from __future__ import annotations
 
@@ -63,10 +63,11 @@ def version(request: pytest.FixtureRequest) -> str:
 
 
 class Shared:
-    """The kernel of a module; one that a test has lost is replaced for the next."""
+    """The kernel of a module; if a test has lost it, the next test gets a new one."""
 
-    def __init__(self, start: Callable[[], AbstractContextManager[Front]]) -> None:
+    def __init__(self, start: Callable[[], AbstractContextManager[Front]], setup: str = TOOLS) -> None:
         self._start = start
+        self._setup = setup
         self._stack = ExitStack()
         self._front: Front | None = None
 
@@ -74,7 +75,8 @@ class Shared:
         if self._front is None or self._front.lost:
             self.end()
             self._front = self._stack.enter_context(self._start())
-            assert self._front.run(TOOLS).content["status"] == "ok"
+            ready = self._front.run(self._setup)
+            assert ready.content["status"] == "ok", ready.content
         return self._front
 
     def end(self) -> None:

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,19 +31,19 @@ VERSIONS = {"6.29": "ipykernel==6.29.*", "7.3": "ipykernel==7.3.*", "newest": "i
 """One of the old kind, one with subshells, and the newest, which handles some messages by itself."""
 
 LIMIT_S = 60.0
-"""For every wait: much longer than any of them takes, also on a busy machine."""
+"""The timeout of every wait: much longer than any takes, even on a busy machine."""
 
-STDERR_MAX = 8_000
+STDERR_MAX = 40_000
 
 Message = dict[str, Any]
 
 
 class Lost(AssertionError):
-    """A kernel died, or does not answer any more."""
+    """A kernel died, or no longer answers."""
 
 
 class CannotMake(Exception):
-    """A kernel's venv is not there and could not be made."""
+    """A kernel's venv is missing and could not be created."""
 
 
 # ---- venvs
@@ -80,7 +80,7 @@ def _call(*command: str) -> None:
 
 @dataclass
 class Result:
-    """What a front end got for one request."""
+    """What a front end received for one request."""
 
     reply: Message | None = None
     messages: list[Message] = field(default_factory=list)
@@ -109,11 +109,13 @@ class Front:
         self._stderr_file = stderr
         self._results: dict[str, Result] = {}
         self.lost = False
+        self.limit_s = LIMIT_S
+        """For every wait: longer where a cell waits for slow code of an agent's."""
 
     # ---- requests: each returns the id that its result goes by
 
     def begin(self, code: str, *, cell_id: str | None = None, **content: Any) -> str:
-        """Have a cell run, and do not wait for it."""
+        """Run a cell without waiting for it."""
         full = {"code": code, "silent": False, "store_history": True, "user_expressions": {}}
         full |= {"allow_stdin": False, "stop_on_error": False} | content
         return self.send("execute_request", full, metadata={"cellId": cell_id} if cell_id else {})
@@ -147,22 +149,22 @@ class Front:
 
     def answer(self, text: str) -> str:
         """Answer the kernel's next question for input; gives the question."""
-        question = self._client.get_stdin_msg(timeout=LIMIT_S)
+        question = self.asked()
         self._client.input(text)
         return str(question["content"]["prompt"])
 
     # ---- what comes back
 
     def result(self, id: str) -> Result:
-        """All of a request that has a reply: to the reply and the idle that ends it."""
+        """Read a request to its end: its reply and its idle status."""
         found = self._results[id]
-        self._read_until(lambda: found.reply is not None and "idle" in found.states, f"the end of {id}")
+        self.read_until(lambda: found.reply is not None and "idle" in found.states, f"the end of {id}")
         return found
 
     def handled(self, id: str) -> Result:
-        """All of a comm message, which has no reply."""
+        """Read a comm message to its end; it has no reply."""
         found = self._results[id]
-        self._read_until(lambda: "idle" in found.states, f"the idle of {id}")
+        self.read_until(lambda: "idle" in found.states, f"the idle of {id}")
         return found
 
     def run(self, code: str, **content: Any) -> Result:
@@ -171,29 +173,47 @@ class Front:
     def told(self, id: str, text: str) -> None:
         """Wait until a cell has printed this."""
         found = self._results[id]
-        self._read_until(lambda: text in found.text, f"{text!r} from {id}")
+        self.read_until(lambda: text in found.text, f"{text!r} from {id}")
 
     def sent(self, id: str, data: Any) -> None:
         """Wait until the handler of a message has sent this through its comm."""
         found = self._results[id].messages
         sent = ("comm_msg", data)
-        self._read_until(
+        self.read_until(
             lambda: sent in [(it["msg_type"], it["content"].get("data")) for it in found], str(sent)
         )
 
-    def asked(self) -> None:
-        """Wait until the kernel asks for input."""
-        self._client.get_stdin_msg(timeout=LIMIT_S)
+    def asked(self) -> Message:
+        """Wait until the kernel asks for input; return its request."""
+        try:
+            return self._client.get_stdin_msg(timeout=self.limit_s)
+        except Empty:
+            stack = self._stack()
+        raise Lost(f"waited {self.limit_s:g} s in vain for a request for input; the kernel's stack:\n{stack}")
+
+    def messages(self) -> list[Message]:
+        """All published messages that were read, in no order between requests."""
+        return [message for result in self._results.values() for message in result.messages]
+
+    def forget(self, kind: str) -> None:
+        """The published messages of this type, or for a request of this type."""
+        for result in self._results.values():
+            result.messages = [
+                it
+                for it in result.messages
+                if kind not in (it["msg_type"], it["parent_header"].get("msg_type"))
+            ]
 
     def open(self, id: str) -> bool:
         """Whether its reply is still to come, as far as has been read."""
         return self._results[id].reply is None
 
-    def _read_until(self, condition: Callable[[], bool], what: str) -> None:
-        deadline = time.monotonic() + LIMIT_S
+    def read_until(self, condition: Callable[[], bool], what: str) -> None:
+        deadline = time.monotonic() + self.limit_s
         while not condition():
             if time.monotonic() > deadline:
-                raise Lost(f"waited {LIMIT_S:g} s in vain for {what}; the kernel's stack:\n{self._stack()}")
+                waited = f"waited {self.limit_s:g} s in vain for {what}"
+                raise Lost(f"{waited}; the kernel's stack:\n{self._stack()}")
             if not self._manager.is_alive():
                 raise Lost(f"the kernel died before {what}; the end of its stderr:\n{self._stderr()}")
             self._read(self._client.iopub_channel, 0.05)
@@ -201,7 +221,7 @@ class Front:
             self._read(self._client.control_channel, 0)
 
     def _stack(self) -> str:
-        """What each thread of a kernel that hangs does; it ends with that."""
+        """Get the stack of each thread of a hanging kernel, and end it."""
         self._manager.provisioner.process.send_signal(signal.SIGABRT)  # type: ignore[union-attr]
         wait_until(lambda: not self._manager.is_alive(), "the end of the kernel")
         return self._stderr()
@@ -223,14 +243,21 @@ class Front:
 
 
 @contextmanager
-def started(python: Path, folder: Path) -> Iterator[Front]:
-    """A kernel of its own, ended afterwards; its files go to the folder."""
+def started(
+    python: Path, folder: Path, *, watch_fds: bool = False, env: Mapping[str, str] | None = None
+) -> Iterator[Front]:
+    """Start a kernel with its files in this folder; ended afterwards. `env`: more variables."""
     manager = KernelManager(connection_file=str(folder / "connection.json"))
     argv = [str(python), "-m", "ipykernel_launcher", "-f", "{connection_file}"]
     manager._kernel_spec = KernelSpec(argv=argv, display_name="test", language="python")
-    env = {**os.environ, "PYTHONPATH": str(ROOT), "IPYTHONDIR": str(folder), "HOME": str(folder)}
+    own = {"PYTHONPATH": str(ROOT), "IPYTHONDIR": str(folder), "HOME": str(folder)}
+    env = {**os.environ, **own, **(env or {})}
     env |= {"PYTHONFAULTHANDLER": "1"}  # so that a kernel that hangs can say where
     env.pop("ACP_NOTEBOOK_HEADLESS", None)
+    if watch_fds:  # as outside of tests: ipykernel reads stdout and stderr, the kernel's last words included
+        env.pop("PYTEST_CURRENT_TEST", None)
+    else:
+        env.setdefault("PYTEST_CURRENT_TEST", "kernel")
     with (folder / "stderr").open("w") as stderr:
         manager.start_kernel(env=env, stdout=subprocess.DEVNULL, stderr=stderr)
     client = manager.client()

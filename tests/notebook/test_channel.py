@@ -1,4 +1,4 @@
-"""The wire to the browser, with a model of the page and of time instead of either."""
+"""The channel to the browser, with a model of the page and of time."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Message = dict[str, Any]
 
 
 class Clock:
-    """Time that passes when it is told to."""
+    """A clock that a test advances."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -47,7 +47,7 @@ class Clock:
 
 
 class Kernel:
-    """A transcript and its channel; what is sent goes to `sent`."""
+    """A transcript and its channel; sent messages go to `sent`."""
 
     def __init__(self) -> None:
         self.clock = Clock()
@@ -60,7 +60,7 @@ class Kernel:
 
     def happen(self, *some: ev.Event) -> None:
         for event in some:
-            self.channel.changed(self.transcript.apply(event))
+            self.channel.queue(self.transcript.apply(event))
 
     def say(self, *texts: str) -> None:
         self.happen(*[ev.MessageChunk("agent", Text(text)) for text in texts])
@@ -74,7 +74,7 @@ class Kernel:
 
 
 class Page:
-    """What js/src/store.ts and link.ts do, said as simply as possible."""
+    """A minimal model of js/src/store.ts and link.ts."""
 
     def __init__(self) -> None:
         self.state: State | None = None
@@ -122,20 +122,20 @@ def open_kernel(kernel: Kernel) -> Kernel:
 def test_nothing_is_sent_before_a_hello(kernel: Kernel) -> None:
     kernel.say("a", "b")
     kernel.channel.flush()
-    kernel.channel.tell({"t": "refused", "what": "x"})
+    kernel.channel.notify({"t": "refused", "what": "x"})
     kernel.clock.pass_(1000)
     assert kernel.sent == []
     assert kernel.clock.idle
 
 
-def test_a_hello_is_answered_with_the_state_as_it_is_now(kernel: Kernel) -> None:
+def test_a_hello_is_answered_with_the_current_state(kernel: Kernel) -> None:
     kernel.say("a")
     kernel.channel.hello()
     [message] = kernel.take()
     assert message == {"t": "state", "state": kernel.transcript.plain(), "seq": 1}
 
 
-def test_what_was_on_its_way_is_in_the_state_and_not_sent_again(open_kernel: Kernel) -> None:
+def test_queued_patches_are_in_the_state_and_not_sent_again(open_kernel: Kernel) -> None:
     open_kernel.say("a")
     open_kernel.channel.hello()
     open_kernel.take()
@@ -171,12 +171,12 @@ def test_a_flush_sends_at_once_and_only_once(open_kernel: Kernel) -> None:
     assert open_kernel.take() == []
 
 
-def test_a_message_beside_the_state_has_no_number(open_kernel: Kernel) -> None:
-    open_kernel.channel.tell({"t": "refused", "what": "x"})
+def test_a_message_outside_the_state_has_no_number(open_kernel: Kernel) -> None:
+    open_kernel.channel.notify({"t": "refused", "what": "x"})
     assert open_kernel.take() == [{"t": "refused", "what": "x"}]
 
 
-def test_a_large_batch_is_split_and_arrives_whole(open_kernel: Kernel) -> None:
+def test_a_large_batch_is_split_and_arrives_completely(open_kernel: Kernel) -> None:
     page = Page()
     open_kernel.channel.hello()
     for number in range(20):
@@ -189,7 +189,7 @@ def test_a_large_batch_is_split_and_arrives_whole(open_kernel: Kernel) -> None:
     assert page.plain == open_kernel.transcript.plain()
 
 
-def test_a_large_state_is_split_and_arrives_whole(kernel: Kernel) -> None:
+def test_a_large_state_is_split_and_arrives_completely(kernel: Kernel) -> None:
     page = Page()
     for number in range(20):
         kernel.happen(ev.NoticeGiven("info", f"{number}", "x" * 50_000))
@@ -204,13 +204,13 @@ def test_a_large_state_is_split_and_arrives_whole(kernel: Kernel) -> None:
 
 
 def test_beats_stop_when_everything_is_acknowledged(open_kernel: Kernel) -> None:
-    open_kernel.channel.acked(open_kernel.channel.seq)
+    open_kernel.channel.on_ack(open_kernel.channel.seq)
     open_kernel.clock.pass_(1000)
     assert open_kernel.take() == []
     assert open_kernel.clock.idle
 
 
-def test_a_silent_page_is_told_the_newest_number_a_few_times(open_kernel: Kernel) -> None:
+def test_a_silent_page_gets_the_newest_number_a_few_times(open_kernel: Kernel) -> None:
     open_kernel.clock.pass_(ACK_S)
     assert open_kernel.take() == [{"t": "beat", "seq": 1}]
     open_kernel.clock.pass_(10_000)
@@ -227,13 +227,13 @@ def test_beats_begin_again_with_the_next_change(open_kernel: Kernel) -> None:
 
 
 @pytest.mark.parametrize("sign", ["hello", "ack"])
-def test_a_page_that_comes_back_is_watched_as_closely_as_a_new_one(open_kernel: Kernel, sign: str) -> None:
+def test_a_reloaded_page_is_watched_like_a_new_one(open_kernel: Kernel, sign: str) -> None:
     open_kernel.clock.pass_(ACK_S * 2**BEATS)  # the next beat, if any, is a minute away
     open_kernel.take()
     if sign == "hello":
         open_kernel.channel.hello()
     else:
-        open_kernel.channel.acked(1)
+        open_kernel.channel.on_ack(1)
     open_kernel.say("a")
     open_kernel.channel.flush()
     open_kernel.take()
@@ -241,8 +241,8 @@ def test_a_page_that_comes_back_is_watched_as_closely_as_a_new_one(open_kernel: 
     assert open_kernel.take() == [{"t": "beat", "seq": open_kernel.channel.seq}]
 
 
-def test_a_number_that_was_never_sent_is_no_acknowledgement(open_kernel: Kernel) -> None:
-    open_kernel.channel.acked(10**9)
+def test_a_number_that_was_never_sent_is_not_an_acknowledgement(open_kernel: Kernel) -> None:
+    open_kernel.channel.on_ack(10**9)
     open_kernel.say("a")
     open_kernel.clock.pass_(BATCH_S + ACK_S)
     assert "beat" in open_kernel.kinds()
@@ -261,7 +261,7 @@ moves = st.one_of(
 
 
 @given(st.lists(moves, max_size=40), st.booleans())
-def test_a_page_has_the_kernels_state_in_the_end_whatever_was_lost(moves: list[Any], opened: bool) -> None:
+def test_a_page_ends_with_the_kernels_state_whatever_was_lost(moves: list[Any], opened: bool) -> None:
     kernel, page = Kernel(), Page()
     replies: list[Message] = []
 
@@ -288,7 +288,7 @@ def test_a_page_has_the_kernels_state_in_the_end_whatever_was_lost(moves: list[A
             case "wait":
                 kernel.clock.pass_(BATCH_S)
             case "ack":
-                kernel.channel.acked(page.have)
+                kernel.channel.on_ack(page.have)
             case "lose":
                 kernel.take()
             case "deliver":
@@ -307,41 +307,41 @@ def test_a_page_has_the_kernels_state_in_the_end_whatever_was_lost(moves: list[A
         kernel.clock.pass_(ACK_S)
         deliver()
         answer()
-        kernel.channel.acked(page.have)
+        kernel.channel.on_ack(page.have)
     assert page.plain == kernel.transcript.plain()
     kernel.clock.pass_(10_000)
     assert kernel.clock.idle
 
 
-def test_a_page_that_has_everything_does_not_hide_one_that_has_not(open_kernel: Kernel) -> None:
+def test_an_up_to_date_page_does_not_hide_one_that_lags(open_kernel: Kernel) -> None:
     channel = open_kernel.channel
-    channel.acked(channel.seq)
+    channel.on_ack(channel.seq)
     channel.hello("other")
-    channel.acked(channel.seq)
+    channel.on_ack(channel.seq)
     open_kernel.take()
     open_kernel.clock.pass_(ACK_S)
     assert open_kernel.kinds() == ["beat"]
-    channel.acked(channel.seq, "other")
+    channel.on_ack(channel.seq, "other")
     open_kernel.clock.pass_(10_000)
     assert open_kernel.take() == []
 
 
-def test_nobody_waits_for_a_page_that_has_said_goodbye(open_kernel: Kernel) -> None:
+def test_a_page_that_said_bye_is_not_waited_for(open_kernel: Kernel) -> None:
     channel = open_kernel.channel
     channel.hello("other")
-    channel.acked(channel.seq)
+    channel.on_ack(channel.seq)
     channel.bye("other")
     open_kernel.take()
     open_kernel.clock.pass_(10_000)
     assert open_kernel.take() == []
 
 
-def test_a_static_form_comes_after_what_it_shows_and_its_loss_is_noticed(open_kernel: Kernel) -> None:
+def test_a_static_output_follows_its_patches_and_its_loss_is_noticed(open_kernel: Kernel) -> None:
     channel = open_kernel.channel
-    channel.acked(channel.seq)
+    channel.on_ack(channel.seq)
     open_kernel.take()
     open_kernel.say("a")
-    channel.tell_surely({"t": "static", "turn": "t1", "bundle": {}})
+    channel.notify_reliably({"t": "static", "turn": "t1", "bundle": {}})
     batch, static = open_kernel.take()
     assert (batch["t"], static["t"]) == ("patches", "static") and static["seq"] == batch["seq"] + 1
     open_kernel.clock.pass_(ACK_S)

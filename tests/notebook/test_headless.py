@@ -1,4 +1,4 @@
-"""Runs without a page: nbclient, nbconvert and nbval get one static output for each prompt, and an end."""
+"""Headless runs (nbclient, nbconvert, nbval) get one static output a prompt, and end."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_a_prompt_leaves_one_static_output_however_the_cell_ends(tmp_path: Path)
         assert "You said: “hello”." in the_static_one(outputs)["text/plain"]
 
 
-def test_a_turn_that_is_waited_for_is_shown_however_fast_it_was(tmp_path: Path) -> None:
+def test_an_awaited_turn_is_shown_however_fast_it_was(tmp_path: Path) -> None:
     end = "assert turn._run.done.result(60) is None"
     every = outputs_of(
         'turn = session.start("hello").wait()',
@@ -89,7 +89,7 @@ def test_a_turn_that_is_waited_for_is_shown_however_fast_it_was(tmp_path: Path) 
         the_static_one(outputs)
 
 
-def test_what_is_neither_waited_for_nor_displayed_shows_nothing(tmp_path: Path) -> None:
+def test_a_turn_neither_awaited_nor_displayed_shows_nothing(tmp_path: Path) -> None:
     every = outputs_of(
         'turn = session.start("hello")\nassert turn._run.done.result(60) is None',
         'for event in session.stream("hello"):\n    pass',
@@ -99,7 +99,7 @@ def test_what_is_neither_waited_for_nor_displayed_shows_nothing(tmp_path: Path) 
     assert every == [[], [], []]
 
 
-def test_a_question_does_not_wait_and_the_reason_is_told(tmp_path: Path) -> None:
+def test_a_question_does_not_wait_and_the_reason_is_shown(tmp_path: Path) -> None:
     [outputs] = outputs_of('session.prompt("/ask")', folder=tmp_path)
     data = the_static_one(outputs)
     for form in ("text/html", "text/markdown", "text/plain"):
@@ -135,7 +135,7 @@ def converted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, 
     yield folder / "asks.ipynb", (folder / "asks.html").read_text()
 
 
-def test_nbconvert_ends_by_itself_with_the_answers_of_the_policy(converted: tuple[Path, str]) -> None:
+def test_nbconvert_finishes_with_the_policys_answers(converted: tuple[Path, str]) -> None:
     snapshot = acp.load_transcript(converted[0])
     questions = [item for item in snapshot.items if isinstance(item, Question)]
     assert len(questions) > 1
@@ -154,7 +154,7 @@ def test_the_html_of_nbconvert_shows_the_conversation(converted: tuple[Path, str
     assert str(converted[0].parent) not in html
 
 
-def test_the_notebook_in_the_repository_is_what_these_cells_leave() -> None:
+def test_the_notebook_in_the_repository_matches_these_cells() -> None:
     notebook = json.loads(FILE.read_text())
     assert ["".join(cell["source"]) for cell in notebook["cells"]] == CELLS, "run python -m tests.headless"
     text = json.dumps(notebook["cells"])
@@ -171,9 +171,7 @@ def test_nbval_finds_the_same_twice_in_a_row() -> None:
         run("pytest", *options, "--nbval", "--nbval-current-env", FILE.relative_to(root), cwd=root)
 
 
-def test_a_setting_makes_a_run_headless_whatever_the_front_end(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_setting_makes_any_run_headless(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ACP_NOTEBOOK_HEADLESS", "1")
     assert os.environ["ACP_NOTEBOOK_HEADLESS"] == "1"
     [outputs] = outputs_of('session.prompt("/ask")', folder=tmp_path)

@@ -32,9 +32,9 @@ CELLS = (
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path: Path) -> Path:
     """With a recording that was made elsewhere, and a notebook that plays it."""
-    be_patient(monkeypatch)
+    be_patient()
     there, here = tmp_path / "there", tmp_path / "here"
     there.mkdir()
     here.mkdir()
@@ -65,7 +65,7 @@ def outputs(notebook: Path) -> list[list[dict[str, Any]]]:
     return [cell["outputs"] for cell in json.loads(notebook.read_text())["cells"]]
 
 
-def test_nbconvert_execute_to_notebook_leaves_the_recorded_turns_as_static_outputs(folder: Path) -> None:
+def test_nbconvert_to_notebook_leaves_recorded_turns_as_static_outputs(folder: Path) -> None:
     before = {*folder.iterdir()}
     done = nbconvert(folder, "--to", "notebook", "--output", "done")
     assert done.returncode == 0, done.stderr
@@ -79,7 +79,7 @@ def test_nbconvert_execute_to_notebook_leaves_the_recorded_turns_as_static_outpu
     assert "".join(last[0]["text"]) == "None\n"
 
 
-def test_nbconvert_execute_to_html_shows_them_too(folder: Path) -> None:
+def test_nbconvert_to_html_shows_recorded_turns(folder: Path) -> None:
     done = nbconvert(folder, "--to", "html")
     assert done.returncode == 0, done.stderr
     html = (folder / "plays.html").read_text().partition("<body")[2]
@@ -88,7 +88,7 @@ def test_nbconvert_execute_to_html_shows_them_too(folder: Path) -> None:
 
 
 @pytest.mark.slow
-def test_nbconvert_execute_fails_with_the_difference_where_a_prompt_was_changed(folder: Path) -> None:
+def test_nbconvert_fails_with_a_diff_if_a_prompt_was_changed(folder: Path) -> None:
     _write(folder, CELLS[0], "session.prompt('/sh rm -r out')")
     done = nbconvert(folder, "--to", "notebook", "--output", "done")
     assert done.returncode != 0

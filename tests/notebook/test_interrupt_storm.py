@@ -106,13 +106,15 @@ def stormy(kernel: Front) -> None:
 @pytest.mark.usefixtures("stormy")
 @pytest.mark.parametrize("count", [DEFAULT, pytest.param(MANY, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("work", "longest_s"), [("job", 0.004), ("wait_for_another", 0.001)])
-def test_the_kernel_survives(kernel: Front, work: str, longest_s: float, count: int) -> None:
+def test_the_kernel_survives_an_interrupt_storm(
+    kernel: Front, work: str, longest_s: float, count: int
+) -> None:
     check(kernel, work, count, longest_s)
 
 
 @pytest.mark.usefixtures("stormy")
 @pytest.mark.parametrize("count", [DEFAULT // 5, pytest.param(MANY, marks=pytest.mark.slow)])
-def test_the_kernel_and_the_session_survive(kernel: Front, count: int) -> None:
+def test_kernel_and_session_survive_an_interrupt_storm(kernel: Front, count: int) -> None:
     assert kernel.run("session = acp.connect('demo')").content["status"] == "ok"
     try:
         check(kernel, "stream", count, 0.02)

@@ -1,4 +1,4 @@
-"""An interrupt that strikes where it would break something is put off, and never lost or doubled."""
+"""An interrupt at a dangerous moment is delayed, never lost or doubled."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FOREVER_S = 60.0
 
 
 class StruckLock:
-    """A lock whose owner is interrupted when it has just been taken: the worst moment."""
+    """A lock whose owner is interrupted just after acquiring it, the worst moment."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -50,7 +50,7 @@ def later(seconds: float) -> None:
     threading.Timer(seconds, lambda: signal.pthread_kill(main, signal.SIGINT)).start()
 
 
-def test_an_interrupt_within_threading_strikes_when_that_is_left() -> None:
+def test_an_interrupt_inside_threading_is_raised_outside_it() -> None:
     lock = StruckLock()
     condition = threading.Condition(lock)  # type: ignore[arg-type]
     reached = []
@@ -66,7 +66,7 @@ def test_an_interrupt_within_threading_strikes_when_that_is_left() -> None:
     assert not lock.lock.locked()
 
 
-def test_it_never_becomes_another_exception() -> None:
+def test_an_interrupt_never_becomes_another_exception() -> None:
     """Between the release of a lock and the `try` that takes it again, `Condition.wait` is not safe."""
     condition = threading.Condition(threading.Lock())
     release = condition._release_save  # type: ignore[attr-defined]
@@ -94,13 +94,13 @@ def join_a_thread_that_stays() -> None:
 
 
 @pytest.mark.parametrize("work", [threading.Event().wait, Future[None]().result, join_a_thread_that_stays])
-def test_what_waits_for_something_can_be_interrupted(work: Callable[[], object]) -> None:
+def test_a_wait_can_be_interrupted(work: Callable[[], object]) -> None:
     later(5 * STEP_S)
     with pytest.raises(KeyboardInterrupt), Gate() as gate:
         gate.run(work)
 
 
-def test_an_interrupt_that_was_put_off_is_noted_when_the_work_ends_first_and_comes_once() -> None:
+def test_a_delayed_interrupt_is_raised_once_even_if_the_work_ended() -> None:
     condition = threading.Condition(StruckLock())  # type: ignore[arg-type]
 
     def work() -> None:
@@ -112,7 +112,7 @@ def test_an_interrupt_that_was_put_off_is_noted_when_the_work_ends_first_and_com
             gate.run(work)
             with pytest.raises(KeyboardInterrupt):
                 gate.check()
-    time.sleep(3 * STEP_S)  # a second one would strike here
+    time.sleep(3 * STEP_S)  # a second one would be raised here
 
 
 def test_code_that_is_called_by_threading_and_never_leaves_it_still_ends() -> None:
@@ -121,8 +121,8 @@ def test_code_that_is_called_by_threading_and_never_leaves_it_still_ends() -> No
         gate.run(threading.Thread(target=spin).run)
 
 
-def test_the_result_of_a_job_is_handed_on_whole() -> None:
-    """Struck in `set_result`, a future would be done, and whoever waits for it would not be told."""
+def test_the_result_of_a_job_is_passed_on_completely() -> None:
+    """Interrupted in `set_result`, a future would be done without notifying its waiters."""
     job = main_thread.add(lambda: 3)
     told: list[int] = []
     set_result = job.done.set_result
@@ -138,7 +138,7 @@ def test_the_result_of_a_job_is_handed_on_whole() -> None:
     assert told == [3]
 
 
-def test_a_script_that_ignores_ctrl_c_waits_on() -> None:
+def test_a_script_that_ignores_ctrl_c_keeps_waiting() -> None:
     future: Future[int] = Future()
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:

@@ -1,4 +1,4 @@
-"""What we do with a ZMQStream, tried on real ones."""
+"""What we do with a ZMQStream works on real ones."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def connected() -> Iterator[tuple[ZMQStream, Any]]:
 
 
 @pytest.mark.timeout(30)
-def test_a_flush_within_a_flush_leaves_the_outer_one_its_work() -> None:
+def test_a_nested_flush_does_not_affect_the_outer_one() -> None:
     """As when the page sends two messages, and ipykernel 6 flushes its shell after an interrupted cell."""
 
     async def scene() -> list[bytes]:
@@ -54,7 +54,7 @@ def test_a_flush_within_a_flush_leaves_the_outer_one_its_work() -> None:
 
 
 @pytest.mark.timeout(30)
-def test_a_stream_reads_on_after_it_was_flushed() -> None:
+def test_a_stream_keeps_reading_after_a_flush() -> None:
     async def scene() -> list[bytes]:
         read: list[bytes] = []
         with connected() as (stream, there):

@@ -1,4 +1,4 @@
-"""Where code runs, and how it waits there: interrupts, timeouts, threads, on kernels of several versions."""
+"""Where code runs and how it waits: interrupts, timeouts, threads, on several kernel versions."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def healthy(kernel: Front) -> bool:
 
 
 @WAITS
-def test_an_interrupt_is_told_and_ends_the_cell(kernel: Front, cell: str, error: str) -> None:
+def test_an_interrupt_is_reported_and_ends_the_cell(kernel: Front, cell: str, error: str) -> None:
     id = kernel.begin(cell.format(grace=NEVER))
     kernel.told(id, "waiting")
     kernel.interrupt()
@@ -116,7 +116,7 @@ def test_an_interrupt_unwinds_a_wait_within_a_wait(kernel: Front, widget: str, c
     assert healthy(kernel)
 
 
-def test_waiting_leaves_the_kernel_s_signal_handler_in_place(kernel: Front, widget: str) -> None:
+def test_waiting_keeps_the_kernels_signal_handler(kernel: Front, widget: str) -> None:
     handler = "signal.getsignal(signal.SIGINT)"
     cell = f"h = {handler}; print('waiting'); wait(w.future('go')); print(h is {handler})"
     id = kernel.begin(cell)
@@ -129,7 +129,7 @@ def test_waiting_leaves_the_kernel_s_signal_handler_in_place(kernel: Front, widg
 
 
 @pytest.mark.parametrize("how", ["wait(done)", "await wait_async(done)"])
-def test_a_wait_gives_what_the_future_has(kernel: Front, how: str) -> None:
+def test_a_wait_returns_the_futures_result(kernel: Front, how: str) -> None:
     done = "done = Future(); threading.Thread(target=done.{}, args=[{}]).start()"
     assert kernel.run(f"{done.format('set_result', 7)}; print({how})").text == "7\n"
     assert kernel.run(f"{done.format('set_exception', 'KeyError()')}; {how}").content["ename"] == "KeyError"
@@ -140,7 +140,7 @@ def test_a_wait_ends_after_its_timeout(kernel: Front) -> None:
     assert kernel.run("wait(Future(), 0)").content["ename"] == "TimeoutError"
 
 
-def test_other_threads_wait_plainly(kernel: Front, widget: str) -> None:
+def test_other_threads_wait_without_pumping(kernel: Front, widget: str) -> None:
     kernel.run(
         "def other():\n    results.append(asyncio.run(wait_async(w.future('go'))))\n"
         "    results.append(wait(w.future('go')))\n"
@@ -159,6 +159,23 @@ def test_work_for_the_main_thread_is_done_while_it_waits(kernel: Front, how: str
     job = "lambda: done.set_result(threading.current_thread() is threading.main_thread())"
     start = f"threading.Thread(target=run_on_main, args=[{job}]).start()"
     assert kernel.run(f"done = Future(); {start}; print({how})").text == "True\n"
+
+
+def test_work_for_the_main_thread_does_not_wait_for_the_next_look(kernel: Front) -> None:
+    kernel.run(
+        "from acp_notebook.notebook import kernel as waits\n"
+        "pauses = waits.FIRST_PAUSE_S, waits.LONGEST_PAUSE_S\n"
+        "waits.FIRST_PAUSE_S = waits.LONGEST_PAUSE_S = 3600\n"
+        "def three_in_turn(left):\n"
+        "    if left:\n"
+        "        threading.Thread(target=run_on_main, args=[lambda: three_in_turn(left - 1)]).start()\n"
+        "    else:\n"
+        "        done.set_result('done')"
+    )
+    try:
+        assert kernel.run("done = Future(); three_in_turn(3); print(wait(done))").text == "done\n"
+    finally:
+        kernel.run("waits.FIRST_PAUSE_S, waits.LONGEST_PAUSE_S = pauses")
 
 
 @pytest.mark.parametrize("how", ["wait(job)", "await wait_async(job)"])
@@ -234,7 +251,7 @@ SHOW = "p = where(); print(p.kernel, p.main_thread, p.headless, p.cell_id, p.can
 
 
 @pytest.mark.parametrize("before", ["", "await asyncio.sleep(0); "], ids=["plain", "async"])
-def test_a_cell_knows_its_page(kernel: Front, before: str) -> None:
+def test_a_cell_knows_that_it_has_a_page(kernel: Front, before: str) -> None:
     cell = before + SHOW
     assert kernel.run(cell, allow_stdin=True, cell_id="c7").text == "True True False c7 True\n"
     assert kernel.run(cell, allow_stdin=True).text == "True True None None True\n"
@@ -248,7 +265,7 @@ def test_a_thread_belongs_to_the_cell_but_cannot_ask(kernel: Front) -> None:
 
 
 @pytest.mark.parametrize("how", ["wait(w.future('go'))", "await wait_async(w.future('go'))"])
-def test_a_click_s_handler_knows_that_somebody_is_there(kernel: Front, widget: str, how: str) -> None:
+def test_a_click_handler_knows_that_a_user_is_present(kernel: Front, widget: str, how: str) -> None:
     kernel.run("places = []; w.react = lambda data: places.append(where())")
     kernel.handled(kernel.click(widget, "idle"))
     id = kernel.begin(f"print('waiting'); {how}; {SHOW}")
@@ -259,7 +276,7 @@ def test_a_click_s_handler_knows_that_somebody_is_there(kernel: Front, widget: s
     assert shown == "{(False, False)} 2\n"
 
 
-def test_the_user_can_say_whether_anyone_is_there(kernel: Front) -> None:
+def test_the_user_can_override_whether_anyone_is_present(kernel: Front) -> None:
     assert kernel.run("nb.set_headless(False); print(where().headless)").text == "False\n"
     assert kernel.run("os.environ['ACP_NOTEBOOK_HEADLESS'] = '1'; print(where().headless)").text == "False\n"
     page = {"allow_stdin": True, "cell_id": "c7"}
@@ -270,7 +287,7 @@ def test_the_user_can_say_whether_anyone_is_there(kernel: Front) -> None:
     )
 
 
-def test_a_forked_copy_is_no_kernel(kernel: Front) -> None:
+def test_a_forked_copy_is_not_a_kernel(kernel: Front) -> None:
     code = (
         "import warnings; warnings.simplefilter('ignore')  # of forks in threaded processes\n"
         "read, write = os.pipe()\n"

@@ -1,4 +1,4 @@
-"""A kernel that a test loses says where it was, and the next test gets another."""
+"""A test kernel that dies says where it was, and the next test gets a new one."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_a_kernel_that_hangs_is_reported_with_its_stack_and_replaced(
         shared.end()
 
 
-def test_a_kernel_that_dies_is_reported_with_its_last_words(
+def test_a_kernel_that_dies_is_reported_with_its_last_output(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     with started(kernel_python("newest"), tmp_path_factory.mktemp("kernel")) as front:

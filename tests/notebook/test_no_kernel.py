@@ -1,4 +1,4 @@
-"""The same waits without Jupyter: in a script, in any asyncio program, with no IPython installed."""
+"""Waiting without Jupyter: in scripts, in asyncio programs, without IPython."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from acp_notebook.notebook.interrupts import Gate
 from acp_notebook.notebook.kernel import (
     Runtime,
     attend,
+    handle_without_events,
     keep_subshell,
     pump_status,
     run_on_main,
@@ -51,12 +52,14 @@ def test_a_script_is_headless(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(("text", "headless"), [("0", False), ("1", True), ("", True), ("perhaps", True)])
-def test_the_environment_can_say_so(monkeypatch: pytest.MonkeyPatch, text: str, headless: bool) -> None:
+def test_an_environment_variable_can_set_headless(
+    monkeypatch: pytest.MonkeyPatch, text: str, headless: bool
+) -> None:
     monkeypatch.setenv("ACP_NOTEBOOK_HEADLESS", text)
     assert where().headless is headless
 
 
-def test_a_call_says_it_before_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_call_overrides_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ACP_NOTEBOOK_HEADLESS", "1")
     set_headless(False)
     assert where().headless is False
@@ -105,7 +108,7 @@ def test_a_second_interrupt_is_raised_at_once() -> None:
 
 
 @pytest.mark.parametrize("ends", [True, False])
-def test_a_cancelled_await_tells_and_drains(ends: bool) -> None:
+def test_a_cancelled_await_notifies_and_drains(ends: bool) -> None:
     future: Future[None] = Future()
     told: list[int] = []
 
@@ -154,7 +157,7 @@ def test_a_timeout_of_asyncio_around_an_await_stays_a_timeout() -> None:
         asyncio.run(main())
 
 
-def test_the_end_of_a_future_may_come_after_the_loop_s() -> None:
+def test_a_future_may_end_after_the_loop() -> None:
     future: Future[None] = Future()
 
     async def main() -> None:
@@ -178,13 +181,13 @@ def test_work_for_the_main_thread_is_done_while_it_waits() -> None:
     assert threads == [threading.main_thread()]
 
 
-def test_an_error_of_such_work_is_the_asker_s() -> None:
+def test_an_error_of_a_job_is_raised_to_its_caller() -> None:
     job = run_on_main(lambda: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         wait(job)
 
 
-def test_such_work_may_be_cancelled_while_it_is_done() -> None:
+def test_a_job_may_be_cancelled_while_it_runs() -> None:
     jobs: list[Future[str]] = []
     done: Future[None] = Future()
 
@@ -198,12 +201,13 @@ def test_such_work_may_be_cancelled_while_it_is_done() -> None:
     assert jobs[0].cancelled()
 
 
-def test_what_needs_a_kernel_does_nothing() -> None:
+def test_functions_that_need_a_kernel_do_nothing() -> None:
     attend(Future())
     keep_subshell(object())
+    handle_without_events(object())
 
 
-def test_a_gate_notes_an_interrupt_and_hands_it_on() -> None:
+def test_a_gate_notes_an_interrupt_and_passes_it_on() -> None:
     reached: list[str] = []
     with pytest.raises(KeyboardInterrupt), Gate():
         signal.raise_signal(signal.SIGINT)
@@ -218,7 +222,7 @@ def test_a_gate_notes_an_interrupt_and_hands_it_on() -> None:
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_a_gate_lets_an_interrupt_strike_code_that_is_run_in_it() -> None:
+def test_a_gate_lets_an_interrupt_reach_the_code_it_runs() -> None:
     reached: list[str] = []
 
     def function() -> None:

@@ -28,10 +28,10 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_file_is_the_one_that_is_told_of(file: Path) -> None:
-    assert notebook_path.is_told_of(str(file), facts(file))
+def test_a_file_that_matches_the_metadata_is_proved(file: Path) -> None:
+    assert notebook_path.matches(str(file), facts(file))
     told = facts(file)
-    assert notebook_path.is_told_of(str(file), FileFacts(told.last_modified, told.size))
+    assert notebook_path.matches(str(file), FileFacts(told.last_modified, told.size))
 
 
 @pytest.mark.parametrize(
@@ -50,13 +50,13 @@ def test_a_file_is_the_one_that_is_told_of(file: Path) -> None:
 def test_anything_else_proves_nothing(file: Path, change: dict[str, object]) -> None:
     told = facts(file)
     fields = {name: getattr(told, name) for name in told.__struct_fields__} | change
-    assert not notebook_path.is_told_of(str(file), FileFacts(**fields))
+    assert not notebook_path.matches(str(file), FileFacts(**fields))
 
 
-def test_what_is_gone_is_nothing(file: Path) -> None:
+def test_a_missing_file_is_not_proved(file: Path) -> None:
     told = facts(file)
     file.unlink()
-    assert not notebook_path.is_told_of(str(file), told)
+    assert not notebook_path.matches(str(file), told)
 
 
 def test_the_servers_root_follows_from_what_the_kernel_was_started_for(file: Path) -> None:
@@ -83,29 +83,29 @@ def test_links_are_followed(file: Path, tmp_path: Path) -> None:
 
 def test_only_absolute_paths_are_taken_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JPY_SESSION_NAME", "a.ipynb")
-    assert notebook_path.started_as() == []
+    assert notebook_path.started_paths() == []
     monkeypatch.setenv("JPY_SESSION_NAME", "/x/a.ipynb")
-    assert notebook_path.started_as() == ["/x/a.ipynb"]
+    assert notebook_path.started_paths() == ["/x/a.ipynb"]
 
 
-def test_what_the_server_calls_the_files_of_a_folder(file: Path, tmp_path: Path) -> None:
+def test_server_paths_of_a_folder(file: Path, tmp_path: Path) -> None:
     root, work = str(tmp_path / "root"), str(file.parent)
     (tmp_path / "link").symlink_to(file.parent)
     folders = [work, str(tmp_path / "link"), str(tmp_path), "/"]
-    served = notebook_path.served("work/a.ipynb", str(file), [str(file)], folders)
+    served = notebook_path.server_prefixes("work/a.ipynb", str(file), [str(file)], folders)
     assert dict(served) == {work: "work", str(tmp_path / "link"): "work", root: ""}
     assert served[0] == (work, "work")
-    assert notebook_path.served("RTC:work/a.ipynb", str(file), [str(file)], []) == [(root, "")]
+    assert notebook_path.server_prefixes("RTC:work/a.ipynb", str(file), [str(file)], []) == [(root, "")]
 
 
-def test_a_root_behind_a_link_goes_by_both_names(file: Path, tmp_path: Path) -> None:
+def test_a_root_behind_a_link_has_both_names(file: Path, tmp_path: Path) -> None:
     (tmp_path / "linked").symlink_to(tmp_path / "root")
     started = str(tmp_path / "linked" / "work" / "a.ipynb")
-    served = notebook_path.served("work/a.ipynb", str(file), [started], [])
+    served = notebook_path.server_prefixes("work/a.ipynb", str(file), [started], [])
     assert served == [(str(tmp_path / "linked"), ""), (str(tmp_path / "root"), "")]
 
 
-def test_where_the_root_is_in_doubt_nothing_is_served(file: Path, tmp_path: Path) -> None:
+def test_with_an_ambiguous_root_nothing_is_served(file: Path, tmp_path: Path) -> None:
     (tmp_path / "root" / "a.ipynb").symlink_to(file)
-    assert notebook_path.served("a.ipynb", str(file), [str(file)], []) == []
-    assert notebook_path.served("other.ipynb", str(file), [str(file)], []) == []
+    assert notebook_path.server_prefixes("a.ipynb", str(file), [str(file)], []) == []
+    assert notebook_path.server_prefixes("other.ipynb", str(file), [str(file)], []) == []

@@ -1,4 +1,4 @@
-"""The open notebook, in a page that is only played: what the agent reads and writes, and what is refused."""
+"""The open notebook in a simulated page: what the agent reads and writes, and what is refused."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 import acp_notebook as acp
+from acp_notebook import timeouts
 from acp_notebook.api.live_notebook import LiveNotebook
 from acp_notebook.core.ipynb import source_hash
 from acp_notebook.frontend.panel import session_panel as panel_module
 from acp_notebook.frontend.panel.session_panel import Panel
-from acp_notebook.notebook import open_documents as live_module
 from tests.frontend.panel.test_session_panel import LIMIT_S, Message, Output, TurnWidget, Widget
 from tests.session.helpers import notices
 from tests.session.test_client_services import ask_client
@@ -36,7 +36,7 @@ def book(*cells: Message) -> Message:
 
 
 class Page:
-    """Plays a page that has a notebook open, as js/src/live.ts answers."""
+    """Simulates a page with an open notebook, like js/src/live.ts."""
 
     def __init__(self, panel: Panel, file: Path, path: str, view: str = "v") -> None:
         widget: Any = panel._widget
@@ -54,13 +54,13 @@ class Page:
 
     @property
     def mute(self) -> bool:
-        """It answers nothing; only then is an answer given up soon."""
+        """Make the page silent, with a short timeout for its answers."""
         return self._mute
 
     @mute.setter
     def mute(self, mute: bool) -> None:
         self._mute = mute
-        live_module.ANSWER_S = 0.3 if mute else LIMIT_S
+        timeouts.replace(page_answer=0.3 if mute else LIMIT_S)
 
     def hello(self, **fields: Any) -> None:
         told = {"document": True, "live": True, "path": self.path, **fields}
@@ -168,8 +168,7 @@ def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
     monkeypatch.setattr(panel_module, "SessionWidget", Widget)
     monkeypatch.setattr(panel_module, "TurnWidget", TurnWidget)
     monkeypatch.setattr(panel_module, "Output", Output)
-    monkeypatch.setattr(live_module, "ANSWER_S", LIMIT_S)
-    monkeypatch.setattr(live_module, "HELLO_S", LIMIT_S)
+    timeouts.replace(page_answer=LIMIT_S, page_hello=LIMIT_S)
     monkeypatch.setenv("ACP_NOTEBOOK_CONFIG", str(tmp_path / "config"))
     folder = tmp_path / "root" / "work"
     folder.mkdir(parents=True)
@@ -184,7 +183,7 @@ def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
 # ---- the agent reads and writes -----------------------------------------------------------------
 
 
-def test_the_agent_reads_what_is_not_saved(stage: Stage) -> None:
+def test_the_agent_reads_unsaved_text(stage: Stage) -> None:
     stage.page.notebook["cells"][0]["source"] = "one, not saved"
     stage.page.hello()
     assert "one, not saved" in stage.nb("read")
@@ -205,7 +204,7 @@ def test_the_agent_writes_in_the_page_and_not_on_disk(stage: Stage) -> None:
     assert len({it["rid"] for it in stage.page.heard}) == len(stage.page.heard)
 
 
-def test_a_page_that_comes_late_is_waited_for(stage: Stage) -> None:
+def test_a_late_page_is_waited_for(stage: Stage) -> None:
     turn = stage.session.start(f"/nb edit {stage.file.name} a ONE")
     wait_until(lambda: stage.session.status == "working", "the turn runs", LIMIT_S)
     stage.page.hello()
@@ -230,8 +229,8 @@ def test_without_an_answer_the_file_is_read_and_nothing_is_written(stage: Stage)
     assert stage.page.sources() == ["one, not saved", "TWO", "three"]
 
 
-def test_an_answer_that_is_lost_after_the_change_does_not_double_it(stage: Stage) -> None:
-    """The page has done it, and we do not know: the agent tries again."""
+def test_an_answer_lost_after_the_change_does_not_repeat_it(stage: Stage) -> None:
+    """The page has applied it, but its answer is lost: the agent tries again."""
     stage.page.hello()
 
     def deaf(message: Message) -> None:
@@ -250,7 +249,7 @@ def test_an_answer_that_is_lost_after_the_change_does_not_double_it(stage: Stage
     assert stage.page.sources() == ["one", "new", "two", "three"]
 
 
-def test_a_change_between_the_look_and_the_write_is_merged_anew(stage: Stage) -> None:
+def test_a_change_between_read_and_write_is_merged_again(stage: Stage) -> None:
     stage.page.hello()
 
     def meanwhile(message: Message) -> None:
@@ -307,8 +306,8 @@ def test_the_open_file_by_another_name_is_the_open_file(stage: Stage) -> None:
     assert stage.page.sources()[0] == "ONE" and "ONE" not in stage.file.read_text()
 
 
-def test_what_cannot_be_proved_is_not_written(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A server elsewhere that has a notebook of this name, with another content."""
+def test_an_unproved_file_is_not_written(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another server with a notebook of the same name and different content."""
     monkeypatch.setattr(stage.page, "facts", lambda: {"last_modified": "2020-01-01T00:00:00Z", "size": 3})
     stage.page.hello()
     before = stage.file.read_bytes()
@@ -328,8 +327,8 @@ def test_a_renamed_notebook_is_followed(stage: Stage) -> None:
     assert stage.page.sources()[:2] == ["ONE", "TWO"]
 
 
-def test_a_renamed_notebook_is_not_written_behind_its_page_that_could_not_tell_yet(stage: Stage) -> None:
-    """While the user's code holds the kernel, nothing is heard of the page: neither the name nor anything."""
+def test_a_just_renamed_notebook_is_not_written_behind_its_page(stage: Stage) -> None:
+    """While the user's code blocks the kernel, no message of the page arrives, not even the new name."""
     stage.page.hello()
     assert "Wrote" in stage.nb("edit", "a ONE")
     renamed = stage.file.with_name("b.ipynb")
@@ -359,7 +358,7 @@ def test_another_notebook_is_written_on_disk(stage: Stage) -> None:
     assert "ONE" in other.read_text()
 
 
-def test_a_page_that_said_goodbye_has_nothing_open(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_that_said_bye_has_nothing_open(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     stage.page.hello()
     assert "Wrote" in stage.nb("edit", "a ONE")
     stage.page.do_save({})
@@ -388,7 +387,7 @@ def test_the_newest_page_is_asked(stage: Stage) -> None:
 @pytest.mark.parametrize(
     "text", ["", "no JSON", "[]", '{"result": 5}', '{"result": {"path": 1}}', '{"error": 1}', "[" * 100_000]
 )
-def test_an_answer_that_makes_no_sense_is_an_error(stage: Stage, text: str) -> None:
+def test_an_invalid_answer_is_an_error(stage: Stage, text: str) -> None:
     def answer(message: Message) -> None:
         fields = {"rid": message["rid"], "text": text, "part": 0, "of": 1, "now": 0}
         stage.page.widget.receive({"t": "doc", "view": "v", **fields})
@@ -402,7 +401,7 @@ def test_an_answer_that_makes_no_sense_is_an_error(stage: Stage, text: str) -> N
     assert stage.file.read_bytes() == before
 
 
-def test_answers_of_others_and_parts_that_come_twice_do_no_harm(stage: Stage) -> None:
+def test_foreign_answers_and_repeated_parts_do_no_harm(stage: Stage) -> None:
     real = stage.page.answer
 
     def answer(message: Message) -> None:
@@ -443,7 +442,7 @@ def test_the_user_changes_the_notebook(stage: Stage) -> None:
     assert repr(notebook.cells[2]) == "<Cell b · code · 'TWO'>"
 
 
-def test_cells_are_found_by_how_they_ran(stage: Stage) -> None:
+def test_cells_are_found_by_their_execution_count(stage: Stage) -> None:
     stage.page.notebook["cells"][0]["execution_count"] = 3
     stage.page.notebook["cells"][2]["execution_count"] = 2
     stage.page.hello()
@@ -452,7 +451,7 @@ def test_cells_are_found_by_how_they_ran(stage: Stage) -> None:
     assert found == ["one", "three", "one", None]
 
 
-def test_what_the_user_asks_in_vain(stage: Stage) -> None:
+def test_requests_of_the_user_that_fail(stage: Stage) -> None:
     stage.page.hello()
     notebook = stage.notebook
     old = notebook.cells[0]
@@ -476,8 +475,8 @@ def test_what_the_user_asks_in_vain(stage: Stage) -> None:
         repr(notebook.cells)
 
 
-def test_in_a_script_there_is_no_notebook() -> None:
-    with acp.connect("demo") as session, pytest.raises(acp.UsageError, match="no notebook is open"):
+def test_a_script_has_no_notebook() -> None:
+    with acp.connect("demo") as session, pytest.raises(acp.UsageError, match="there is no open notebook"):
         repr(session.notebook)
 
 
@@ -491,7 +490,7 @@ def test_a_clean_tab_is_reloaded(stage: Stage) -> None:
     wait_until(lambda: any("changed on disk" in it for it in notices(stage.session)), "told", LIMIT_S)
 
 
-def test_a_tab_with_other_edits_gets_both(stage: Stage) -> None:
+def test_a_tab_with_other_edits_merges_both(stage: Stage) -> None:
     stage.page.hello()
     stage.nb("read")
     wait_until(
@@ -510,20 +509,20 @@ def test_a_cell_that_both_changed_is_left_to_the_user(stage: Stage) -> None:
     stage.page.dirty = True
     stage.page.notebook["cells"][0]["source"] = "one by the user"
     stage.nb("disk", "a ONE")
-    told = "do not go together"
+    told = "conflicts with unsaved edits"
     wait_until(lambda: any(told in it for it in notices(stage.session)), "the user is told", LIMIT_S)
     assert stage.page.sources()[0] == "one by the user"
     assert "ONE" in stage.file.read_text()
 
 
-# ---- what the server calls the files ------------------------------------------------------------
+# ---- the server's paths ------------------------------------------------------------
 
 
 def places(stage: Stage) -> list[Message]:
     return [it for it in stage.page.widget.sent if it["t"] == "places"]
 
 
-def test_a_page_is_told_what_its_server_calls_the_files(stage: Stage) -> None:
+def test_a_page_gets_its_servers_paths(stage: Stage) -> None:
     stage.page.hello()
     wait_until(lambda: len(places(stage)) == 1, "it is told", LIMIT_S)
     folder = stage.file.parent
@@ -531,7 +530,7 @@ def test_a_page_is_told_what_its_server_calls_the_files(stage: Stage) -> None:
     assert places(stage) == [{"t": "places", "view": "v", "prefixes": prefixes}]
 
 
-def test_a_page_that_does_not_answer_yet_is_told_with_the_next_turn(stage: Stage) -> None:
+def test_a_page_that_does_not_answer_yet_gets_them_with_the_next_turn(stage: Stage) -> None:
     stage.page.mute = True
     stage.page.hello()
     wait_until(lambda: any(it["op"] == "locate" for it in stage.page.heard), "it is asked", LIMIT_S)
@@ -540,7 +539,7 @@ def test_a_page_that_does_not_answer_yet_is_told_with_the_next_turn(stage: Stage
     wait_until(lambda: len(places(stage)) == 1, "it is told", LIMIT_S)
 
 
-def test_a_page_without_a_file_is_told_nothing(stage: Stage) -> None:
+def test_a_page_without_a_file_gets_no_paths(stage: Stage) -> None:
     stage.page.path = "elsewhere/b.ipynb"
     stage.page.hello(live=False)
     stage.session.prompt("hello", timeout=LIMIT_S)

@@ -1,4 +1,4 @@
-"""A cell waits, the user clicks: on kernels of several versions, with raw comm messages for clicks."""
+"""Clicks while a cell waits: raw comm messages, on several kernel versions."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_two_gathered_awaits_share_the_pump(kernel: Front, widget: str) -> None:
 
 
 @BOTH
-def test_a_wait_in_a_click_s_handler_pumps_too(kernel: Front, widget: str, cell: str) -> None:
+def test_a_wait_in_a_click_handler_pumps_too(kernel: Front, widget: str, cell: str) -> None:
     kernel.run("w.react = lambda data: data == 'outer' and wait(w.future('inner'))")
     id = kernel.begin(cell)
     kernel.told(id, "waiting")
@@ -152,7 +152,7 @@ def test_a_wait_that_a_handler_started_may_outlive_the_cell(kernel: Front, widge
     assert kernel.run("print(await tasks[0])").text == "late\n"
 
 
-def test_a_waiting_task_does_not_hold_other_cells_up(kernel: Front, widget: str) -> None:
+def test_a_waiting_task_does_not_block_other_cells(kernel: Front, widget: str) -> None:
     kernel.run("task = asyncio.ensure_future(wait_async(w.future('go')))")
     assert kernel.run("print('free')").text == "free\n"
     blocked = kernel.begin("print('waiting'); print(wait(w.future('other')))")
@@ -163,7 +163,7 @@ def test_a_waiting_task_does_not_hold_other_cells_up(kernel: Front, widget: str)
     assert kernel.run("print(await task)").text == "go\n"
 
 
-def test_a_click_during_the_user_s_own_await_reaches_what_is_attended(kernel: Front, widget: str) -> None:
+def test_a_click_during_the_users_own_await_is_handled(kernel: Front, widget: str) -> None:
     kernel.run("attend(w.future('go')); mine = asyncio.Event(); w.react = lambda data: mine.set()")
     id = kernel.begin("print('waiting'); await mine.wait(); print(wait(w.future('go')))")
     kernel.told(id, "waiting")
@@ -171,7 +171,7 @@ def test_a_click_during_the_user_s_own_await_reaches_what_is_attended(kernel: Fr
     assert kernel.result(id).text == "waiting\ngo\n"
 
 
-def test_what_is_attended_leaves_other_cells_alone(kernel: Front, widget: str) -> None:
+def test_attending_leaves_other_cells_alone(kernel: Front, widget: str) -> None:
     kernel.run("attend(w.future('go'))")
     assert kernel.run("print(pump_is_off()); print(await asyncio.sleep(0, 'async'))").text == "False\nasync\n"
     kernel.handled(kernel.click(widget, "go"))
@@ -184,6 +184,30 @@ def test_clicks_in_a_subshell_are_handled_there(kernel: Front, widget: str, subs
     kernel.told(id, "busy")
     assert kernel.handled(kernel.click(widget, "go", subshell)).states == ["busy", "idle"]
     assert kernel.result(id).text == "busy\n[False]\n"
+
+
+WATCH = """nb.handle_without_events(w.comm)
+events = []
+for name in ("pre_execute", "post_execute"):
+    get_ipython().events.register(name, lambda name=name: events.append(name))"""
+
+
+def test_a_click_draws_and_closes_no_figure_of_the_user_s(kernel: Front, widget: str) -> None:
+    """matplotlib does so on `post_execute`, which ipykernel triggers for every comm message."""
+    kernel.run(WATCH)
+    id = kernel.begin("events.clear(); print('waiting'); print(wait(w.future('go')), events)")
+    kernel.told(id, "waiting")
+    kernel.click(widget, "go")
+    assert kernel.result(id).text == "waiting\ngo []\n"
+
+
+def test_a_click_in_a_subshell_draws_none_either(kernel: Front, widget: str, subshell: str) -> None:
+    kernel.run(f"{WATCH}\nnb.keep_subshell(w.comm)")
+    waits = "events.clear(); import time; print('busy')\nwhile not w.got: time.sleep(0.01)\nprint(events)"
+    id = kernel.begin(waits)
+    kernel.told(id, "busy")
+    kernel.handled(kernel.click(widget, "go", subshell))
+    assert kernel.result(id).text == "busy\n[]\n"
 
 
 @BOTH
@@ -205,9 +229,7 @@ def test_a_cell_in_a_subshell_waits_there(kernel: Front, widget: str, subshell: 
     assert kernel.result(id).text == "waiting\ngo\n"
 
 
-def test_a_wait_in_a_subshell_takes_the_clicks_that_come_there(
-    kernel: Front, widget: str, subshell: str
-) -> None:
+def test_a_wait_in_a_subshell_handles_its_clicks(kernel: Front, widget: str, subshell: str) -> None:
     """The callback of a widget that asks: the answer's click goes to the subshell that the callback holds."""
     content = {"code": BLOCK, "silent": False, "allow_stdin": False}
     id = kernel.send("execute_request", content, subshell_id=subshell)
@@ -234,14 +256,14 @@ except KeyboardInterrupt:
 """
 
 
-def test_a_click_is_not_lost_to_an_interrupt_that_strikes_on_receiving_it(kernel: Front, widget: str) -> None:
+def test_an_interrupt_while_receiving_does_not_lose_a_click(kernel: Front, widget: str) -> None:
     id = kernel.begin(STRIKE % 60)
     kernel.told(id, "waiting")
     kernel.click(widget, "go")
     assert kernel.result(id).text == "waiting\ninterrupted [1] True\n"
 
 
-def test_a_cell_is_not_lost_to_an_interrupt_that_strikes_on_receiving_it(kernel: Front, widget: str) -> None:
+def test_an_interrupt_while_receiving_does_not_lose_a_cell(kernel: Front, widget: str) -> None:
     id = kernel.begin(STRIKE % 0)
     kernel.told(id, "waiting")
     behind = kernel.begin("print('behind')")
@@ -249,7 +271,7 @@ def test_a_cell_is_not_lost_to_an_interrupt_that_strikes_on_receiving_it(kernel:
     assert kernel.result(behind).text == "behind\n"
 
 
-def test_an_error_in_a_handler_is_not_the_cell_s(kernel: Front, widget: str) -> None:
+def test_an_error_in_a_handler_does_not_fail_the_cell(kernel: Front, widget: str) -> None:
     kernel.run("w.react = lambda data: data == 'bad' and 1 / 0")
     id = kernel.begin(BLOCK)
     kernel.told(id, "waiting")
@@ -258,7 +280,7 @@ def test_an_error_in_a_handler_is_not_the_cell_s(kernel: Front, widget: str) -> 
     assert kernel.result(id).text == "waiting\ngo\n"
 
 
-def test_messages_that_cannot_be_read_are_the_kernel_s_own_matter(kernel: Front, widget: str) -> None:
+def test_unreadable_messages_are_left_to_the_kernel(kernel: Front, widget: str) -> None:
     id = kernel.begin(BLOCK)
     kernel.told(id, "waiting")
     kernel.send("no_such_request", {})
@@ -267,7 +289,7 @@ def test_messages_that_cannot_be_read_are_the_kernel_s_own_matter(kernel: Front,
     assert kernel.result(id).text == "waiting\ngo\n"
 
 
-def test_an_error_in_the_cell_aborts_the_cells_behind_it(kernel: Front, widget: str) -> None:
+def test_an_error_in_the_cell_aborts_the_queued_cells(kernel: Front, widget: str) -> None:
     id = kernel.begin(f"{BLOCK}; 1 / 0", stop_on_error=True)
     kernel.told(id, "waiting")
     behind = [kernel.begin("print('not run')") for _ in range(2)]
@@ -279,7 +301,7 @@ def test_an_error_in_the_cell_aborts_the_cells_behind_it(kernel: Front, widget: 
     assert next(it.text for it in later if it.content["status"] != "aborted") == "healthy\n"
 
 
-def test_a_failed_probe_leaves_a_plain_wait_and_says_so(kernel: Front) -> None:
+def test_a_failed_probe_falls_back_to_a_plain_wait(kernel: Front) -> None:
     text = kernel.run(
         "from acp_notebook.notebook import ipykernel_compat as streams\n"
         "parts, streams.STREAM_PARTS = streams.STREAM_PARTS, ('no_such_part',)\n"
@@ -289,7 +311,7 @@ def test_a_failed_probe_leaves_a_plain_wait_and_says_so(kernel: Front) -> None:
     ).text
     assert text.splitlines() == [
         "cannot be used: the shell's stream has no no_such_part. "
-        "A click is handled when the cell has ended, or in a subshell",
+        "Clicks are handled after the cell has ended, or in a subshell",
         "plain plain",
         "works",
     ]

@@ -1,4 +1,4 @@
-"""A kernel that is restarted in mid-turn leaves no traceback in the server's terminal."""
+"""A kernel restarted in mid-turn leaves no traceback in the server's log."""
 
 from __future__ import annotations
 

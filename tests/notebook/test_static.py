@@ -1,4 +1,4 @@
-"""What a file holds of a turn: every form, of bounded size, and nothing that `redact` has not seen."""
+"""The static output of a turn: every form, bounded, and redacted."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from acp_notebook.core import events as ev
 from acp_notebook.core.records import Diff, Json, Location, Option, PlanEntry, Resource, Text
-from acp_notebook.core.saved import loaded
+from acp_notebook.core.saved_transcript import loaded
 from acp_notebook.core.transcript import Transcript
 from acp_notebook.notebook.static import NOTHING_YET, TRANSCRIPT_MIME, bundle
 
@@ -61,7 +61,7 @@ def secrets_everywhere() -> list[dict[str, Json]]:
     )
 
 
-def test_a_turn_has_every_form() -> None:
+def test_a_turn_is_rendered_in_every_form() -> None:
     forms = bundle(turn("the <answer>"), cwd=CWD)
     assert list(forms) == [*LOOKS, TRANSCRIPT_MIME]
     assert "the &lt;answer&gt;" in forms["text/html"]
@@ -70,7 +70,7 @@ def test_a_turn_has_every_form() -> None:
     assert len(loaded([forms[TRANSCRIPT_MIME]]).items) == 2
 
 
-def test_a_turn_that_has_not_begun_says_so() -> None:
+def test_a_turn_that_has_not_started_says_so() -> None:
     forms = bundle([], cwd=CWD)
     assert [NOTHING_YET in forms[form] for form in LOOKS] == [True] * 3
 
@@ -108,20 +108,20 @@ def test_redaction_reaches_every_form() -> None:
     assert "•••" in text
 
 
-def test_redaction_sees_what_the_agent_wrote_not_only_what_the_file_shows() -> None:
+def test_redaction_sees_the_agents_full_text_not_only_the_shown_part() -> None:
     """A function that knows a path by its full name finds it."""
     forms = bundle(turn(f"in {CWD}/secret.txt"), cwd=CWD, redact=lambda text: text.replace("secret", "•••"))
     assert "secret" not in json.dumps(forms)
 
 
 @pytest.mark.parametrize("answer", ["", "x"])
-def test_a_function_that_eats_everything_leaves_readable_output(answer: str) -> None:
+def test_a_function_that_removes_everything_leaves_readable_output(answer: str) -> None:
     forms = bundle(secrets_everywhere(), cwd=CWD, redact=lambda _: answer)
     assert SECRET not in json.dumps(forms)
     assert len(loaded([forms[TRANSCRIPT_MIME]]).items) == len(secrets_everywhere())
 
 
-def test_a_function_that_fails_leaves_a_note_and_no_text() -> None:
+def test_a_failing_function_leaves_a_note_and_no_text() -> None:
     def fails(_: str) -> Any:
         raise RuntimeError("out of order")
 
@@ -131,7 +131,7 @@ def test_a_function_that_fails_leaves_a_note_and_no_text() -> None:
     assert TRANSCRIPT_MIME not in forms
 
 
-def test_a_function_that_gives_no_text_counts_as_one_that_fails() -> None:
+def test_a_function_that_returns_no_text_counts_as_failing() -> None:
     def forgets(_: str) -> Any:
         return None
 

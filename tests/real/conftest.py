@@ -1,4 +1,4 @@
-"""Real agents for the tests: found, not installed; each with a home of its own and a fresh repository.
+"""Fixtures for installed agents: each with its own home and a new repository.
 
 `dev.py test --agents` installs them. Without them these tests are skipped, with ACP_TEST_REQUIRE_AGENTS=1
 they fail. Every connection is recorded, and all that we sent is validated against the official schema.
@@ -28,20 +28,11 @@ from tests.schema import validate_all
 ROOT = Path(__file__).parents[2]
 EXAMPLE = Path("@agentclientprotocol", "sdk", "dist", "examples", "agent.js")
 
-_CLAUDE = {
-    "ANTHROPIC_API_KEY": "no-real-key",
-    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-    "DISABLE_AUTOUPDATER": "1",
-    "DISABLE_TELEMETRY": "1",
-    "MAX_THINKING_TOKENS": "1024",
-    "NO_PROXY": "127.0.0.1",
-}
-
 COMMAND_LIMIT_MS = 600_000
-"""claude-code-acp takes no command without a limit; longer than any test, so that it ends none."""
+"""claude-code-acp needs a timeout for each command: longer than any test."""
 
 KIMI_NODE = (22, 19)
-"""What its package says that it needs; with an older one it does not start."""
+"""The Node version that its package requires; it does not start with an older one."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +46,7 @@ class Tools:
     path: str = "path"
     old_new: tuple[str, str] = ("old_string", "new_string")
     of_edit: dict[str, Any] = field(default_factory=dict)
-    """What an edit must have, too."""
+    """Further required arguments of an edit."""
     of_run: dict[str, Any] = field(default_factory=lambda: {"description": "Run it"})
 
 
@@ -67,6 +58,46 @@ GEMINI_TOOLS = Tools(
 )
 
 GOOSE_TOOLS = Tools("write", "read", "edit", "shell", old_new=("before", "after"), of_run={})
+
+
+def claude_env(url: str, folder: Path) -> models.Env:
+    return models.claude(url, folder) | {"MAX_THINKING_TOKENS": "1024"}
+
+
+@dataclass(frozen=True)
+class Installed:
+    """How an agent that `dev.py` has installed is started. `big`: a download for --full only."""
+
+    command: tuple[str, ...]
+    setup: models.Setup
+    node: tuple[int, int] = (20, 0)
+    big: bool = False
+    folder: str = ".bin"
+    """A pattern; the last match counts."""
+
+
+_OPENCODE = "opencode-*/bin"
+"""npm runs no scripts here, and it is one that makes its `.bin`; "…-baseline" runs on every processor."""
+
+AGENTS = {
+    "claude": Installed(("claude-code-acp",), claude_env),
+    "claude_agent": Installed(("claude-agent-acp",), claude_env),
+    "kimi": Installed(("kimi", "acp"), models.kimi, node=KIMI_NODE),
+    "gemini": Installed(("gemini", "--acp"), models.gemini_cli),
+    "goose": Installed(("goose", "acp"), models.goose, big=True),
+    "codex": Installed(("codex-acp",), models.codex, big=True),
+    "codex_scripts": Installed(("codex-acp",), models.codex_scripts, big=True),
+    "opencode": Installed(("opencode", "acp"), models.opencode("opencode"), big=True, folder=_OPENCODE),
+}
+
+
+def installed(name: str, model: str, folder: Path) -> tuple[list[str], dict[str, str]]:
+    """The command and the whole environment of an agent, with a home in that folder; skips without it."""
+    agent = AGENTS[name]
+    program, *arguments = agent.command
+    found = sorted(_modules().glob(f"{agent.folder}/{program}")) or [Path(program)]
+    path = _module(found[-1], node=agent.node, big=agent.big)
+    return [str(path), *arguments], _env(folder, agent.setup, model)
 
 
 class Starter:
@@ -89,6 +120,7 @@ class Starter:
         permissions: Any = "allow",
         inherit_env: list[str] | bool = False,
         elicitation: Any = "decline",
+        tools: Any = None,
     ) -> acp.Session:
         self.recordings.append(self._folder / f"recording{len(self.recordings)}.jsonl")
         # The basics only: keys, proxies and settings of whoever runs the tests are not the agent's.
@@ -100,6 +132,7 @@ class Starter:
             permissions=permissions,
             elicitation=elicitation,
             record=self.recordings[-1],
+            tools=tools,
         )
         self._opened.append(session)
         return session
@@ -124,18 +157,18 @@ class Starter:
         return use(self.tools.run, {"command": command} | self.tools.of_run)
 
     def sent(self) -> list[str]:
-        """The methods that we called and answered, all of it valid."""
+        """The methods that we called and answered, after validating all messages."""
         return [it for path in self.recordings for it in validate_all(recording.load(path), "c2a")]
 
 
 @pytest.fixture(autouse=True)
-def patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    be_patient(monkeypatch)
+def patience() -> None:
+    be_patient()
 
 
 @pytest.fixture(autouse=True)
 def own_grants(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """None of those whom the user has allowed something."""
+    """A name for which the user has no grants."""
     monkeypatch.setenv("ACP_NOTEBOOK_CONFIG", str(tmp_path / "grants"))
 
 
@@ -148,58 +181,47 @@ def model() -> Iterator[str]:
 @pytest.fixture
 def claude(model: str, tmp_path: Path) -> Iterator[Starter]:
     """claude-code-acp, with our model behind it."""
-    command, env = claude_code(model, tmp_path)
-    yield from _started(command, env, tmp_path, CLAUDE_TOOLS)
+    yield from _started(*claude_code(model, tmp_path), tmp_path, CLAUDE_TOOLS)
 
 
 def claude_code(model: str, folder: Path) -> tuple[list[str], dict[str, str]]:
     """The command and the whole environment of claude-code-acp, with a home in that folder."""
-    env = _env(folder) | _CLAUDE | {"ANTHROPIC_BASE_URL": model}
-    env["CLAUDE_CONFIG_DIR"] = str(folder / "home" / "claude")
-    return [str(_module(Path(".bin", "claude-code-acp")))], env
+    return installed("claude", model, folder)
 
 
 @pytest.fixture
 def claude_agent(model: str, tmp_path: Path) -> Iterator[Starter]:
     """claude-agent-acp, which reads, writes and runs by itself; with our model behind it."""
-    env = _env(tmp_path) | _CLAUDE | {"ANTHROPIC_BASE_URL": model}
-    env["CLAUDE_CONFIG_DIR"] = str(tmp_path / "home" / "claude")
-    yield from _started(
-        [str(_module(Path(".bin", "claude-agent-acp")))], env, tmp_path, Tools(path="file_path")
-    )
+    yield from _started(*installed("claude_agent", model, tmp_path), tmp_path, Tools(path="file_path"))
 
 
 @pytest.fixture
 def kimi(model: str, tmp_path: Path) -> Iterator[Starter]:
     """kimi-code, with our model behind it."""
-    command = [str(_module(Path(".bin", "kimi"), node=KIMI_NODE)), "acp"]
-    yield from _started(command, _env(tmp_path, models.kimi, model), tmp_path)
+    yield from _started(*installed("kimi", model, tmp_path), tmp_path)
 
 
 @pytest.fixture
 def gemini(model: str, tmp_path: Path) -> Iterator[Starter]:
     """gemini-cli, which runs commands by itself; with our model behind it."""
-    command = [str(_module(Path(".bin", "gemini"))), "--acp"]
-    yield from _started(command, _env(tmp_path, models.gemini_cli, model), tmp_path, GEMINI_TOOLS)
+    yield from _started(*installed("gemini", model, tmp_path), tmp_path, GEMINI_TOOLS)
 
 
 @pytest.fixture
 def goose(model: str, tmp_path: Path) -> Iterator[Starter]:
     """goose, which asks about everything; with our model behind it."""
-    command = [str(_module(Path(".bin", "goose"), big=True)), "acp"]
-    yield from _started(command, _env(tmp_path, models.goose, model), tmp_path, GOOSE_TOOLS)
+    yield from _started(*installed("goose", model, tmp_path), tmp_path, GOOSE_TOOLS)
 
 
 @pytest.fixture
 def codex(model: str, tmp_path: Path) -> Iterator[Starter]:
     """codex-acp, which reads, writes and runs by itself; with our model behind it."""
-    command = [str(_module(Path(".bin", "codex-acp"), big=True))]
-    yield from _started(command, _env(tmp_path, models.codex, model), tmp_path)
+    yield from _started(*installed("codex", model, tmp_path), tmp_path)
 
 
 @pytest.fixture(params=["claude", "kimi"])
 def agent(request: pytest.FixtureRequest) -> Starter:
-    """Each agent that does its work through us, one after the other."""
+    """Each agent that uses our client methods, one after the other."""
     starter = request.getfixturevalue(request.param)
     assert isinstance(starter, Starter)
     return starter
@@ -225,9 +247,9 @@ def _started(
 
 
 def _module(path: Path, *, node: tuple[int, int] = (20, 0), big: bool = False) -> Path:
-    """A file of an installed agent; its absence is a skip or a failure. `big`: a download for --full only."""
-    folder = os.environ.get("ACP_TEST_AGENTS") or str(ROOT / ".cache" / "agents")
-    found = Path(folder, "node_modules", path)
+    """A file of an installed agent; skips or fails if it is missing. `big`: only downloaded for --full."""
+    folder = _modules()
+    found = folder / path
     if not found.exists() and big:
         reason = f"{path.name} is a download of over 300 MB: `dev.py test --full --agents` installs it"
         _absent(reason, "ACP_TEST_REQUIRE_BIG_AGENTS")
@@ -236,6 +258,10 @@ def _module(path: Path, *, node: tuple[int, int] = (20, 0), big: bool = False) -
     if _node_version() < node:
         _absent(f"no node {node[0]}.{node[1]} or newer on the PATH")
     return found
+
+
+def _modules() -> Path:
+    return Path(os.environ.get("ACP_TEST_AGENTS") or ROOT / ".cache" / "agents", "node_modules")
 
 
 @cache
@@ -258,6 +284,6 @@ def _path() -> str:
 
 
 def _env(folder: Path, setup: models.Setup = models.none, model: str = "") -> dict[str, str]:
-    """A home of its own: nothing is read from the user's, nothing is written there."""
+    """A separate home: nothing is read from or written to the user's."""
     home = folder / "home"
     return models.home(home, _path()) | setup(model, home)

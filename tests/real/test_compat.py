@@ -1,4 +1,4 @@
-"""The compatibility report, for two agents: every cell as it stands in docs/compat.md."""
+"""The compatibility report for two agents matches docs/compat.md."""
 
 from __future__ import annotations
 

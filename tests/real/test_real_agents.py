@@ -1,4 +1,4 @@
-"""What real agents say, ask and do is all there, and they end when they are told to."""
+"""Real agents: everything that they say, ask and do arrives, and they end on request."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.waiting import gone, wait_until
 pytestmark = pytest.mark.real_agent
 
 LIMIT_S = 120.0
-"""For a turn that takes a second, or five in the example, on a machine twenty times slower."""
+"""The timeout of a turn that takes one to five seconds, on a machine twenty times slower."""
 
 TODOS = [
     {"content": "Look", "activeForm": "Looking", "status": "completed"},
@@ -32,7 +32,7 @@ def write(agent: Starter, path: Path, content: str = "one\ntwo\n") -> str:
 
 
 def family(pid: int | None) -> set[int]:
-    """The process and all that it started: those with its mark in their environment."""
+    """The process and everything it started: those with its mark in their environment."""
     mark = next(it for it in _environment(str(pid)) if it.startswith(b"ACP_NOTEBOOK_AGENT="))
     return {int(it) for it in os.listdir("/proc") if it.isdigit() and mark in _environment(it)}
 
@@ -129,7 +129,7 @@ def test_a_policy_function_sees_what_claude_asks_and_decides(claude: Starter) ->
     assert [it.kind for it in seen[0].options] == ["allow_always", "allow_once", "reject_once"]
 
 
-def test_a_mode_that_is_set_holds_and_we_ask_about_what_claude_no_longer_does(claude: Starter) -> None:
+def test_a_mode_stays_and_we_ask_what_claude_no_longer_asks(claude: Starter) -> None:
     asked: list[acp.PermissionRequest] = []
 
     def policy(request: acp.PermissionRequest) -> str:
@@ -194,7 +194,7 @@ def test_cancel_ends_a_turn_that_waits_for_a_permission(claude: Starter) -> None
     assert not path.exists()
 
 
-def test_a_turn_that_is_cancelled_in_the_queue_is_never_asked(claude: Starter) -> None:
+def test_a_turn_cancelled_in_the_queue_is_never_sent(claude: Starter) -> None:
     session = claude()
     first, second = session.start(script(talk())), session.start(script(say("Second.")))
     third = session.start(script(say("Third, {prompts}.")))
@@ -224,7 +224,7 @@ def test_sessions_on_one_agent_do_not_mix(claude: Starter) -> None:
     assert [turn.wait(LIMIT_S).text for turn in turns] == ["I am 0, 2.", "I am 1, 2.", "I am 2, 2."]
 
 
-def test_a_session_answers_while_another_one_on_the_agent_talks(claude: Starter) -> None:
+def test_a_session_answers_while_another_one_streams(claude: Starter) -> None:
     talking = claude()
     other = talking.agent.new_session()
     turn = talking.start(script(talk()))
@@ -240,7 +240,7 @@ def test_a_session_answers_while_another_one_on_the_agent_talks(claude: Starter)
 # ---- claude-code-acp: ends and returns ----------------------------------------------------------------
 
 
-def test_a_killed_agent_is_an_error_and_the_next_prompt_goes_on_where_it_was(claude: Starter) -> None:
+def test_after_a_kill_the_next_prompt_continues_the_session(claude: Starter) -> None:
     session = claude()
     id, pid = session.id, session.agent.pid
     assert pid is not None
@@ -263,11 +263,11 @@ def test_a_killed_agent_is_an_error_and_the_next_prompt_goes_on_where_it_was(cla
     assert len(prompts(items)) == 3
     assert answers(items) == ["First 1.", turn.text, "Third."]
     (notice,) = (item for item in items if isinstance(item, Notice))
-    assert "started again" in notice.title
+    assert "restarted" in notice.title
     assert "resumed" in str(notice.description)
 
 
-def test_a_turn_that_is_cancelled_while_the_agent_starts_again_costs_no_session_its_memory(
+def test_cancelling_during_a_restart_loses_no_session(
     claude: Starter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = claude()
@@ -296,7 +296,7 @@ def test_a_turn_that_is_cancelled_while_the_agent_starts_again_costs_no_session_
         assert len([it for it in session.transcript.items if isinstance(it, Notice)]) == 1
 
 
-def test_a_session_is_listed_and_loaded_with_its_history_told_once(claude: Starter) -> None:
+def test_a_session_is_listed_and_loaded_with_its_history_once(claude: Starter) -> None:
     earlier, path = claude(), claude.cwd / "new.txt"
     asked = [write(claude, path), script(say("Second."))]
     for prompt in asked:
@@ -311,7 +311,7 @@ def test_a_session_is_listed_and_loaded_with_its_history_told_once(claude: Start
     def calls() -> list[ToolCall]:
         return [item for item in session.transcript.items if isinstance(item, ToolCall)]
 
-    # Seen once on a busy machine: the result of a call comes after the load's answer.
+    # Seen once on a busy machine: the result of a call arrives after the response to load.
     wait_until(
         lambda: [it.status for it in calls()] == ["completed"], "the call is told as completed", LIMIT_S
     )
@@ -322,7 +322,7 @@ def test_a_session_is_listed_and_loaded_with_its_history_told_once(claude: Start
     assert session.prompt(script(say("I know {prompts}.")), timeout=LIMIT_S).text == "I know 3."
 
 
-def test_a_recording_of_claude_plays_back_the_same_transcript(claude: Starter) -> None:
+def test_a_recording_of_claude_replays_the_same_transcript(claude: Starter) -> None:
     asked = [
         script(say("Yes.", thought="Let me see.")),
         script(use("TodoWrite", {"todos": TODOS}), say("planned")),
@@ -344,7 +344,7 @@ def test_a_recording_of_claude_plays_back_the_same_transcript(claude: Starter) -
 # ---- the example agent of the TypeScript SDK --------------------------------------------------------
 
 
-def test_the_example_changes_the_file_when_allowed_and_its_second_turn_has_tool_calls_of_its_own(
+def test_the_example_changes_the_file_and_each_turn_has_its_own_calls(
     example: Starter,
 ) -> None:
     session = example(permissions="allow")
@@ -375,7 +375,7 @@ def test_cancel_ends_the_example_in_mid_turn(example: Starter) -> None:
         if isinstance(event, acp.events.ToolChanged):
             session._loop.post(session._conversation.cancel)
 
-    session._loop.post(session._conversation.listen, stop)
+    session._loop.post(session._conversation.state.listen, stop)
     turn = session.start("Improve it.")
     assert turn.wait(LIMIT_S).stop_reason == "cancelled"
     assert [it.kind for it in turn.tool_calls] == ["read"]

@@ -1,4 +1,4 @@
-"""A cassette of a real agent plays without it: the same transcript, files and static HTML, elsewhere."""
+"""A cassette of a real agent replays without it: same transcript, files and static HTML."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def agent(request: pytest.FixtureRequest) -> Starter:
     return starter
 
 
-def test_a_real_agent_is_replayed_without_it_in_another_folder(
+def test_a_real_agents_recording_is_replayed_in_another_folder(
     agent: Starter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    be_patient(monkeypatch)
+    be_patient()
     there = agent.cwd
     (there / "etl.py").write_text("rows = [1, 2]\nprint(rows)\n")
     (there / "old.csv").write_text("a,b\n" * 10)

@@ -1,4 +1,4 @@
-"""What a real agent asks of the user beside permission: its question as a form, and the answer."""
+"""A real agent's elicitation: its form, and the answer."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_its_question_is_a_form_and_the_answer_reaches_the_model(claude_agent: S
     assert [(it.status, it.by) for it in asked(session)] == [("accepted", "policy")]
 
 
-def test_one_that_is_declined_lets_the_turn_go_on(claude_agent: Starter) -> None:
+def test_after_a_decline_the_turn_continues(claude_agent: Starter) -> None:
     session = claude_agent(elicitation=lambda request: "decline")
     turn = session.prompt(ASK, timeout=LIMIT_S)
     assert turn.stop_reason is not None

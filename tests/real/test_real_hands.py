@@ -1,4 +1,4 @@
-"""Real agents work through us: files, commands, and the questions about them, with nothing asked twice."""
+"""Real agents use our client methods: files, commands, permission; nothing is asked twice."""
 
 from __future__ import annotations
 
@@ -50,9 +50,7 @@ def calls(session: acp.Session) -> list[ToolCall]:
 # ---- allowed ------------------------------------------------------------------------------------
 
 
-def test_a_file_is_written_and_read_and_a_command_run_by_us_with_one_question_for_each_act(
-    agent: Starter, request: pytest.FixtureRequest
-) -> None:
+def test_client_methods_ask_once_for_each_action(agent: Starter, request: pytest.FixtureRequest) -> None:
     session = agent(permissions="ask")
     User(session, allow)
     written, there = agent.cwd / "new.txt", agent.cwd / "there.txt"
@@ -84,7 +82,7 @@ def test_a_file_is_written_and_read_and_a_command_run_by_us_with_one_question_fo
 
 
 @pytest.mark.slow
-def test_kimis_cut_and_moved_commands_are_asked_about_once_and_shown_whole(kimi: Starter) -> None:
+def test_kimis_cut_commands_are_asked_once_and_shown_in_full(kimi: Starter) -> None:
     session, folder = kimi(permissions="ask"), kimi.cwd / "it's"
     folder.mkdir()
     shown: list[str] = []
@@ -102,7 +100,7 @@ def test_kimis_cut_and_moved_commands_are_asked_about_once_and_shown_whole(kimi:
     assert "word end" in shown[1]
 
 
-def test_calls_at_once_are_asked_about_once_each(agent: Starter) -> None:
+def test_concurrent_calls_are_asked_about_once_each(agent: Starter) -> None:
     session = agent(permissions="ask")
     User(session, allow)
     paths = [agent.cwd / "a.txt", agent.cwd / "b.txt"]
@@ -117,7 +115,7 @@ def test_calls_at_once_are_asked_about_once_each(agent: Starter) -> None:
     assert len(calls(session)) == 4, "none of them is shown a second time by us"
 
 
-def test_allow_needs_nobody(agent: Starter) -> None:
+def test_with_allow_nobody_is_asked(agent: Starter) -> None:
     session, path = agent(permissions="allow"), agent.cwd / "new.txt"
     path.write_text("one\ntwo\n")
     steps = (agent.read(path), agent.edit(path, "two", "2"), agent.run("cat new.txt"))
@@ -127,7 +125,7 @@ def test_allow_needs_nobody(agent: Starter) -> None:
     assert decided(session) == [("edit", "policy", "allowed"), ("execute", "policy", "allowed")]
 
 
-def test_all_edits_in_this_session_is_the_last_question_about_an_edit(agent: Starter) -> None:
+def test_after_allow_all_edits_there_are_no_more_edit_questions(agent: Starter) -> None:
     session = agent(permissions="ask")
     user = User(session, offer("session"))
     names = ["a.txt", "b.txt", "c.txt"]
@@ -142,7 +140,7 @@ def test_all_edits_in_this_session_is_the_last_question_about_an_edit(agent: Sta
 
 
 @pytest.mark.slow
-def test_an_agents_own_always_is_followed_by_no_question_about_the_same(agent: Starter) -> None:
+def test_after_the_agents_own_always_we_do_not_ask_again(agent: Starter) -> None:
     session = agent(permissions="ask")
     user = User(session, always)
     for _ in range(2):
@@ -157,7 +155,7 @@ def test_an_agents_own_always_is_followed_by_no_question_about_the_same(agent: S
 # ---- refused ------------------------------------------------------------------------------------
 
 
-def test_what_is_refused_is_not_done_and_the_session_goes_on(agent: Starter) -> None:
+def test_a_rejected_action_is_not_done_and_the_session_continues(agent: Starter) -> None:
     session = agent(permissions="ask")
     User(session, reject)
     for step in (agent.write(agent.cwd / "new.txt", "no"), agent.run("touch new.txt")):
@@ -173,7 +171,7 @@ def test_what_is_refused_is_not_done_and_the_session_goes_on(agent: Starter) -> 
 # ---- cancelled ----------------------------------------------------------------------------------
 
 
-def test_cancel_in_a_command_ends_the_command_and_the_turn(agent: Starter) -> None:
+def test_a_cancel_during_a_command_ends_command_and_turn(agent: Starter) -> None:
     session = agent(permissions="allow")
     turn = session.start(script(agent.run(HOLD), say("never")))
     pid = pid_in(agent.cwd)
@@ -187,7 +185,7 @@ def test_cancel_in_a_command_ends_the_command_and_the_turn(agent: Starter) -> No
 
 
 @pytest.mark.parametrize("act", ["write", pytest.param("run", marks=pytest.mark.slow)])
-def test_cancel_at_a_question_does_nothing_and_ends_the_turn(agent: Starter, act: str) -> None:
+def test_a_cancel_at_a_question_ends_the_turn_without_the_action(agent: Starter, act: str) -> None:
     session, path = agent(permissions="ask"), agent.cwd / "new.txt"
     User(session)
     step = agent.write(path, "no") if act == "write" else agent.run("touch new.txt")
@@ -203,7 +201,7 @@ def test_cancel_at_a_question_does_nothing_and_ends_the_turn(agent: Starter, act
 
 
 @pytest.mark.slow
-def test_a_server_of_an_earlier_turn_outlives_a_cancel_and_ends_with_the_session(claude: Starter) -> None:
+def test_an_earlier_turns_server_survives_a_cancel_until_close(claude: Starter) -> None:
     session = claude(permissions="allow")
     serve = claude.run(HOLD)
     serve["calls"][0]["input"]["run_in_background"] = True
@@ -220,7 +218,7 @@ def test_a_server_of_an_earlier_turn_outlives_a_cancel_and_ends_with_the_session
     wait_until(lambda: gone(pid), "the server is gone")
 
 
-def test_close_in_a_command_leaves_no_process(agent: Starter) -> None:
+def test_closing_during_a_command_leaves_no_process(agent: Starter) -> None:
     session = agent(permissions="allow")
     turn = session.start(script(agent.run(HOLD), say("never")))
     pids = {pid_in(agent.cwd)} | family(session.agent.pid)

@@ -1,4 +1,4 @@
-"""What real agents say of a session that they do not know, and how they name the tools of MCP servers."""
+"""How real agents answer for an unknown session, and how they name the tools of MCP servers."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ UNKNOWN = "00000000-0000-4000-8000-000000000000"
 
 
 @pytest.mark.parametrize("name", ["claude", "claude_agent", "kimi", "gemini"])
-def test_a_session_that_the_agent_does_not_know_is_lost_and_a_new_one_takes_its_place(
+def test_an_unknown_session_is_lost_and_replaced_by_a_new_one(
     name: str, request: pytest.FixtureRequest
 ) -> None:
     agent: Starter = request.getfixturevalue(name)
     session = agent()
     conversation = session._conversation
-    conversation.host.sessions[UNKNOWN] = conversation
-    conversation.id = UNKNOWN
+    session.agent._host.sessions.known[UNKNOWN] = conversation
+    conversation.state.id = UNKNOWN
     with pytest.raises(acp.SessionLost, match=r"session\.reopen\(new=True\)"):
         session.prompt("Are you there?", timeout=LIMIT_S)
     assert session.status == "lost"

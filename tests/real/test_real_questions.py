@@ -1,4 +1,4 @@
-"""Honest agents are asked about once for each action, and no more after "allow for this session"."""
+"""Real agents: one question an action, and none after "allow for this session"."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_one_question_for_each_command(agent: Starter) -> None:
     }
 
 
-def test_no_question_after_allow_for_this_session(agent: Starter) -> None:
+def test_allow_for_this_session_ends_the_questions(agent: Starter) -> None:
     session = agent(permissions="ask")
     user = User(session, offer("session"))
     path, line = agent.cwd / "a.txt", "printf 1 >> ran"
@@ -104,7 +104,7 @@ def test_no_question_after_allow_for_this_session(agent: Starter) -> None:
     assert files(agent) == {"a.txt": b"1\n", "b.txt": b"2\n", "ran": b"11"}
 
 
-def test_what_is_rejected_reads_rejected_and_is_not_done(agent: Starter) -> None:
+def test_a_rejected_call_is_shown_as_rejected_and_not_done(agent: Starter) -> None:
     session = agent(permissions="ask")
     User(session, reject)
     for step in (agent.write(agent.cwd / "new.txt", "no"), agent.run("printf no > new.txt")):

@@ -1,4 +1,4 @@
-"""What real agents change is undone, to the byte, and done again: through us, and by themselves."""
+"""What real agents change is undone to the byte and redone, whether through us or directly."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def each(request: pytest.FixtureRequest) -> Starter:
     return starter
 
 
-def test_what_is_theirs_is_listed_and_undone_to_the_byte_and_nothing_else(
+def test_exactly_the_agents_changes_are_listed_and_undone(
     each: Starter, request: pytest.FixtureRequest
 ) -> None:
     folder = each.cwd

@@ -1,4 +1,4 @@
-"""A user at a page, for the tests: every question is answered as soon as it is asked, or left open."""
+"""A simulated user who answers every question at once, or leaves it open."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import acp_notebook as acp
 from acp_notebook.core.snapshot import Question, ToolCall
 
 Choose = Callable[[Question], str | None]
-"""The id of an option or an offer; None leaves the question open."""
+"""Chooses the id of an option or an offer; None leaves the question open."""
 
 
 def option(kind: str) -> Choose:
-    """The first option of this kind, whoever asks."""
+    """Choose the first option of this kind."""
     return lambda question: next(it.id for it in question.options if it.kind == kind)
 
 
 def offer(scope: str) -> Choose:
-    """What we add to the options."""
+    """Choose our own offer with this scope."""
     return lambda question: next(it.id for it in question.offers if it.scope == scope)
 
 
@@ -26,18 +26,19 @@ allow, reject, always = option("allow_once"), option("reject_once"), option("all
 
 
 class User:
-    """Of one session, until `leave`: from then on nobody can be asked."""
+    """The user of one session, until `leave`: from then on nobody can be asked."""
 
     def __init__(self, session: acp.Session, choose: Choose = lambda _: None) -> None:
         self.choose = choose
         self._session = session
         self._permissions = session._conversation.permissions
-        self._permissions.questions.can_ask = True
-        session._conversation.listeners = (*session._conversation.listeners, self._hear)
+        self._audience = session._conversation.state.audience
+        self._audience.can_answer = True
+        session._conversation.state.listeners = (*session._conversation.state.listeners, self._hear)
 
     def leave(self) -> None:
         self.choose = lambda _: None
-        self._permissions.questions.can_ask = False
+        self._audience.can_answer = False
 
     def _hear(self, event: Any, _: Any) -> None:
         if isinstance(event, acp.events.QuestionAsked):
@@ -52,6 +53,6 @@ def questions(session: acp.Session) -> list[Question]:
 
 
 def unprompted(session: acp.Session) -> list[bool]:
-    """Of each question: whether it is ours, because the agent did not ask."""
+    """For each question, whether it is ours because the agent did not ask."""
     calls = {it.key: it for it in session.transcript.items if isinstance(it, ToolCall)}
     return [calls[str(question.tool)].unprompted for question in questions(session)]

@@ -1,4 +1,4 @@
-"""Sessions on the built-in agent, closed after the test whatever happens in it."""
+"""Sessions on the demo agent, closed after each test."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ Demo = Callable[..., acp.Session]
 
 
 @pytest.fixture(autouse=True)
-def patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where a test wants a grace to pass, it says so itself."""
-    be_patient(monkeypatch)
+def patience() -> None:
+    """A test that wants a timeout to pass sets it itself."""
+    be_patient()
 
 
 @pytest.fixture
 def demo() -> Iterator[Demo]:
-    """Connects to the demo agent, as often as a test wants; keywords are those of acp.connect."""
+    """Connects to the demo agent with the keywords of acp.connect."""
     opened: list[acp.Session] = []
 
     def connect(**options: Any) -> acp.Session:

@@ -1,4 +1,4 @@
-"""What the tests of sessions share: bounded waits for a turn's text, and names of the demo's pids."""
+"""Helpers for session tests: bounded waits for a turn, pids that the demo agent reports."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from acp_notebook.core.snapshot import Notice
 from tests.waiting import wait_until
 
 LIMIT_S = 60.0
-"""For every wait: much longer than any of them takes, also on a machine that is twenty times slower."""
+"""The timeout of every wait: much longer than any takes, even on a machine twenty times slower."""
 
 
 @contextmanager
 def agent(*command: object, **options: Any) -> Iterator[acp.Session]:
-    """A session on an agent that ends with the block, whatever other sessions are open on it."""
+    """A session on an agent that is closed, with all its sessions, at the end of the block."""
     session = acp.connect([str(word) for word in command], **options)
     try:
         yield session
@@ -25,18 +25,18 @@ def agent(*command: object, **options: Any) -> Iterator[acp.Session]:
 
 
 def begun(turn: acp.Turn) -> acp.Turn:
-    """The turn, once the agent has said something in it."""
+    """Wait until the agent has said something in the turn."""
     wait_until(lambda: turn.text != "", "the agent says something", LIMIT_S)
     return turn
 
 
 def pids_of(turn: acp.Turn) -> list[int]:
-    """What /pid and /spawn say."""
+    """The pids in the answers to /pid and /spawn."""
     return [int(word) for word in turn.text.split()[1:]]
 
 
 def notices(session: acp.Session) -> list[str]:
-    """What the client itself told in the session."""
+    """The notices of the client in the session."""
     items = session.transcript.items
     return [
         f"{item.title}: {item.description}"

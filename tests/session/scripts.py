@@ -1,4 +1,4 @@
-"""Scripts of users, run as processes of their own: what they print, how they end, what they leave behind."""
+"""Runs user scripts as processes: their output, their exit, what they leave behind."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.demo_agent import STARTUP
+
 ROOT = Path(__file__).parents[2]
 
 LIMIT_S = 90.0
-"""A script that takes longer hangs."""
+"""A script that takes longer counts as hanging."""
 
 NOISE = ("asyncio", "Task was destroyed", "never awaited", "never retrieved", "ResourceWarning", "ignored in")
 
@@ -35,15 +37,15 @@ def children(session):
 
 
 FORK_WARNING = "ignore:This process:DeprecationWarning"
-"""From 3.12 on the interpreter warns whoever forks with threads: true, and the script's own business."""
+"""Since 3.12, Python warns about a fork with threads, which is intended here."""
 
 
 class Script:
-    """A running script. Its first line of output are the pids that must not outlive it."""
+    """A running script. Its first line of output has the pids that must not outlive it."""
 
     def __init__(self, body: str, *options: str) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-X", "dev", "-W", FORK_WARNING, *options, "-c", BEGIN + body],
+            [sys.executable, "-X", "dev", "-W", FORK_WARNING, *options, "-c", STARTUP + BEGIN + body],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -60,7 +62,7 @@ class Script:
         return self.process.stdout.readline().decode().rstrip("\n")
 
     def end(self) -> tuple[int, str, str]:
-        """Wait for it: its exit code, the rest of its output, and its stderr."""
+        """Wait until it exits: its exit code, the rest of its output, its stderr."""
         out, errors = self.process.communicate(timeout=LIMIT_S)
         return self.process.returncode, out.decode(), errors.decode()
 
@@ -76,5 +78,5 @@ def script(body: str, *options: str) -> Iterator[Script]:
 
 
 def noise(errors: str) -> list[str]:
-    """What nobody wants to read on a script's stderr."""
+    """Noise on stderr that a user should never see."""
     return [word for word in NOISE if word in errors]

@@ -1,4 +1,4 @@
-"""Files that a prompt brings along: small text goes with it where the agent takes that, else a link."""
+"""Files attached to a prompt: small text is embedded where the agent takes it, others are links."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FORGETFUL = Path(__file__).parents[1] / "agents" / "forgetful.py"
 
 
 def brought(session: acp.Session, *parts: Any) -> list[Any]:
-    """What the prompt brings beside its text."""
+    """The content of the prompt besides its text."""
     turn = session.prompt("see", *parts, timeout=LIMIT_S)
     (start,) = (it for it in turn.items if isinstance(it, TurnStart))
     return list(start.prompt[1:])
@@ -33,13 +33,13 @@ def brought(session: acp.Session, *parts: Any) -> list[Any]:
     [
         ("etl.py", "x = 1\n", "text/x-python"),
         ("a b.md", "# é\r\n", "text/markdown"),
-        ("app.ts", "let x;", "text/plain"),  # to the system it is a film
+        ("app.ts", "let x;", "text/plain"),  # the system's type for it is a video
         ("Makefile", "", "text/plain"),
         ("data.json", "{}", "application/json"),
         ("full.txt", "x" * EMBEDDED_BYTES, "text/plain"),
     ],
 )
-def test_a_small_text_file_goes_with_the_prompt(
+def test_a_small_text_file_is_embedded_in_the_prompt(
     demo: Demo, tmp_path: Path, name: str, text: str, mime_type: str
 ) -> None:
     (tmp_path / name).write_bytes(text.encode())
@@ -57,7 +57,7 @@ def test_a_small_text_file_goes_with_the_prompt(
         ("unknown", b"\xff\xfe\xfd", None),
     ],
 )
-def test_what_is_long_or_no_text_is_a_link_with_its_type_and_size(
+def test_long_and_binary_files_are_links_with_type_and_size(
     demo: Demo, tmp_path: Path, name: str, data: bytes, mime_type: str | None
 ) -> None:
     (tmp_path / name).write_bytes(data)
@@ -65,7 +65,7 @@ def test_what_is_long_or_no_text_is_a_link_with_its_type_and_size(
     assert block == acp.ResourceLink((tmp_path / name).as_uri(), name, mime_type=mime_type, size=len(data))
 
 
-def test_an_agent_that_takes_no_embedded_resources_gets_links_and_no_notice(tmp_path: Path) -> None:
+def test_an_agent_without_embedded_resources_gets_links_silently(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("x = 1\n")
     with agent(sys.executable, FORGETFUL, cwd=tmp_path) as session:
         turn = session.prompt("see", Path("a.py"), timeout=LIMIT_S)
@@ -80,20 +80,20 @@ def test_an_agent_that_takes_no_embedded_resources_gets_links_and_no_notice(tmp_
         assert not session.notices
 
 
-def test_what_is_no_file_is_a_link_and_nothing_hangs(demo: Demo, tmp_path: Path) -> None:
+def test_special_files_are_links_and_nothing_hangs(demo: Demo, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     blocks = brought(demo(cwd=tmp_path), Path("pipe"), tmp_path, Path("missing"), Path("/dev/zero"))
     assert [type(it) for it in blocks] == [acp.ResourceLink] * 4
     assert [it.size for it in blocks] == [None] * 4
 
 
-def test_a_link_that_the_user_made_stays_one(demo: Demo, tmp_path: Path) -> None:
+def test_a_link_by_the_user_stays_a_link(demo: Demo, tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("x = 1\n")
     link = acp.ResourceLink((tmp_path / "a.py").as_uri(), "a.py")
     assert brought(demo(cwd=tmp_path), link) == [link]
 
 
-def test_a_notebook_goes_as_agents_read_it(demo: Demo, tmp_path: Path) -> None:
+def test_a_notebook_is_sent_as_agents_read_it(demo: Demo, tmp_path: Path) -> None:
     path = tmp_path / "a.ipynb"
     path.write_text(book(code("a", "one", image()), code("b", "two")))
     assert path.stat().st_size > EMBEDDED_BYTES
@@ -103,33 +103,31 @@ def test_a_notebook_goes_as_agents_read_it(demo: Demo, tmp_path: Path) -> None:
     assert "one" in block.text and "iVBOR" not in block.text
 
 
-def test_of_the_open_notebook_goes_what_is_in_its_page(demo: Demo, tmp_path: Path) -> None:
+def test_the_open_notebook_is_sent_as_in_its_page(demo: Demo, tmp_path: Path) -> None:
     path = tmp_path / "a.ipynb"
     path.write_text(book(code("a", "saved")))
     session = demo(cwd=tmp_path)
     pages = Pages(path)
-    session._conversation.services.notebooks.live = pages
+    session._conversation.workspace.open_notebooks = pages
     pages.notebook["cells"][0]["source"] = "not saved yet"
     [block] = brought(session, path)
     assert isinstance(block, acp.Resource) and block.text is not None
     assert "not saved yet" in block.text and '"saved"' not in block.text
 
 
-def test_of_a_long_open_notebook_no_stale_text_goes(demo: Demo, tmp_path: Path) -> None:
+def test_no_stale_text_of_a_long_open_notebook_is_sent(demo: Demo, tmp_path: Path) -> None:
     path = tmp_path / "a.ipynb"
     path.write_text(book(code("a", "saved")))
     session = demo(cwd=tmp_path)
     pages = Pages(path)
-    session._conversation.services.notebooks.live = pages
+    session._conversation.workspace.open_notebooks = pages
     pages.notebook["cells"][0]["source"] = "x" * EMBEDDED_BYTES
     [block] = brought(session, path)
     assert isinstance(block, acp.ResourceLink)
     assert block.mime_type == "application/x-ipynb+json"
 
 
-def test_what_was_brought_along_counts_as_read_and_what_was_previewed_does_not(
-    demo: Demo, tmp_path: Path
-) -> None:
+def test_attached_notebooks_count_as_read_but_previewed_ones_do_not(demo: Demo, tmp_path: Path) -> None:
     path = tmp_path / "a.ipynb"
     path.write_text(book(code("a", "one")))
     session = demo(cwd=tmp_path, permissions="allow")
@@ -140,7 +138,7 @@ def test_what_was_brought_along_counts_as_read_and_what_was_previewed_does_not(
     assert list(bases) == [str(path)]
 
 
-def test_the_preview_has_the_size_of_what_goes_along_and_of_what_stays(demo: Demo, tmp_path: Path) -> None:
+def test_the_preview_has_the_sizes_of_embedded_and_linked_files(demo: Demo, tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("x = 1\n" * 100)
     (tmp_path / "b.bin").write_bytes(b"\0" * 70_000)
     preview = demo(cwd=tmp_path).preview("see", Path("a.py"), Path("b.bin"))

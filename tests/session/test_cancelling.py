@@ -1,4 +1,4 @@
-"""A turn can always be stopped: by an agent that obeys, and by us where it does not."""
+"""A turn can always be stopped: by the agent, or by us if it does not obey."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import acp_notebook as acp
-from acp_notebook.agent import conversation
+from acp_notebook import timeouts
 from acp_notebook.core.snapshot import Question
 from tests.session.conftest import Demo
 from tests.session.helpers import LIMIT_S, agent, begun, notices, pids_of
@@ -21,21 +21,19 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
-def short_graces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(conversation, "CANCEL_GRACE_S", 0.1)
-    monkeypatch.setattr(conversation, "RESTART_GRACE_S", 0.1)
+def short_graces() -> None:
+    timeouts.replace(cancel_grace=0.1, restart_grace=0.1)
 
 
 @pytest.fixture
-def never_restarted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(conversation, "CANCEL_GRACE_S", 0.1)
-    monkeypatch.setattr(conversation, "RESTART_GRACE_S", 600.0)
+def never_restarted() -> None:
+    timeouts.replace(cancel_grace=0.1, restart_grace=600.0)
 
 
 # ---- agents that obey -----------------------------------------------------------------------------
 
 
-def test_a_running_turn_ends_as_cancelled_and_keeps_what_came(session: acp.Session) -> None:
+def test_a_cancelled_turn_keeps_what_has_arrived(session: acp.Session) -> None:
     turn = begun(session.start("/slow 600"))
     turn.cancel()
     assert turn.wait(LIMIT_S) is turn
@@ -44,14 +42,14 @@ def test_a_running_turn_ends_as_cancelled_and_keeps_what_came(session: acp.Sessi
     assert session.status == "idle"
 
 
-def test_cancelling_a_session_stops_the_running_turn_and_the_queue_goes_on(session: acp.Session) -> None:
+def test_cancelling_a_session_stops_only_the_running_turn(session: acp.Session) -> None:
     running, queued = begun(session.start("/slow 600")), session.start("next")
     session.cancel()
     assert running.wait(LIMIT_S).stop_reason == "cancelled"
     assert queued.wait(LIMIT_S).stop_reason == "end_turn"
 
 
-def test_a_turn_that_was_only_just_started_is_cancelled_too(session: acp.Session) -> None:
+def test_a_turn_that_has_just_started_is_cancelled(session: acp.Session) -> None:
     turn = session.start("/slow 600")
     session.cancel()
     assert turn.wait(LIMIT_S).stop_reason == "cancelled"
@@ -91,7 +89,7 @@ def test_an_open_tool_call_of_a_cancelled_turn_is_cancelled(demo: Demo, tmp_path
     assert [call.status for call in turn.tool_calls] == ["cancelled"]
 
 
-def test_a_cancel_settles_the_question_that_a_policy_function_still_thinks_about(demo: Demo) -> None:
+def test_a_cancel_settles_a_question_that_a_function_is_deciding(demo: Demo) -> None:
     asked, never = threading.Event(), threading.Event()
 
     def hanging(request: acp.PermissionRequest) -> str:
@@ -123,7 +121,7 @@ def test_closing_the_session_ends_a_running_and_a_queued_turn(session: acp.Sessi
 
 
 @pytest.mark.usefixtures("never_restarted")
-def test_a_turn_that_the_agent_will_not_end_is_abandoned_and_late_updates_stay_with_it(demo: Demo) -> None:
+def test_an_unending_turn_is_abandoned_and_keeps_late_updates(demo: Demo) -> None:
     session = demo()
     turn = begun(session.start("/deaf"))
     turn.cancel()
@@ -133,7 +131,7 @@ def test_a_turn_that_the_agent_will_not_end_is_abandoned_and_late_updates_stay_w
 
 
 @pytest.mark.usefixtures("never_restarted")
-def test_a_late_answer_frees_the_session_without_a_restart(tmp_path: Path) -> None:
+def test_a_late_response_frees_the_session_without_a_restart(tmp_path: Path) -> None:
     with agent(sys.executable, STUBBORN, tmp_path) as session:
         pid = session.agent.pid
         turn = begun(session.start("wait"))
@@ -149,7 +147,7 @@ def test_a_late_answer_frees_the_session_without_a_restart(tmp_path: Path) -> No
 
 
 @pytest.mark.usefixtures("short_graces")
-def test_without_one_the_agent_is_started_again_and_the_next_prompt_works(demo: Demo) -> None:
+def test_without_one_the_agent_is_restarted_and_the_next_prompt_works(demo: Demo) -> None:
     session = demo()
     before = session.agent.pid
     turn = begun(session.start("/hang"))
@@ -162,14 +160,14 @@ def test_without_one_the_agent_is_started_again_and_the_next_prompt_works(demo: 
 
 
 @pytest.mark.usefixtures("short_graces")
-def test_two_stuck_sessions_restart_their_agent_once_and_both_are_told(demo: Demo) -> None:
+def test_two_stuck_sessions_restart_their_agent_once(demo: Demo) -> None:
     first = demo()
     second = first.agent.new_session()
     turns = [begun(session.start("/hang")) for session in (first, second)]
     for turn in turns:
         turn.cancel()
     pids = [pids_of(session.prompt("/pid", timeout=LIMIT_S)) for session in (first, second)]
-    # Whatever had been going to restart it a second time would have done so before this prompt.
+    # A second restart would have happened before this prompt.
     assert [pids_of(session.prompt("/pid", timeout=LIMIT_S)) for session in (first, second)] == pids
     assert pids[0] == pids[1] == [first.agent.pid]
     assert [len(notices(session)) for session in (first, second)] == [1, 1]
@@ -191,7 +189,7 @@ def test_an_agent_that_dies_while_stuck_is_no_longer_stuck(demo: Demo) -> None:
 # ---- Ctrl-C ---------------------------------------------------------------------------------------
 
 
-def test_an_interrupt_that_strikes_before_there_is_a_wait_cancels_the_turn_too(
+def test_an_interrupt_before_the_wait_cancels_the_turn(
     session: acp.Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def struck(*_: object) -> None:

@@ -1,4 +1,4 @@
-"""What an agent changed by its own tools or by commands is in its recording, and a replay has it again."""
+"""Changes by an agent's own tools and commands are recorded and replayed."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 import acp_notebook as acp
+from acp_notebook import timeouts
 from acp_notebook.agent.recordings import file_changes as taping
-from acp_notebook.agent.undo import change_tracker, checkpoints
 from acp_notebook.agent.undo.backend import CheckpointUnavailable
 from acp_notebook.agent.undo.git_backend import GitBackend
 from acp_notebook.api.changes import Change, ChangesTable
@@ -26,7 +26,7 @@ State = tuple[str, str, bytes]
 
 
 def states(folder: str | Path) -> dict[str, State]:
-    """Everything in it: plain files with their rights, links, and folders that are empty."""
+    """The folder's contents: files with their modes, links, and empty folders."""
     return {os.path.relpath(path, folder): _state(path) for path in Path(folder).rglob("*") if _counts(path)}
 
 
@@ -44,7 +44,7 @@ def _state(path: Path) -> State:
 
 def found_in(session: acp.Session) -> ChangesTable:
     """All that changed, whoever did it."""
-    session._loop.call(session._conversation.undoing.settled(LIMIT_S))
+    session._loop.call(session._conversation.undoing.wait_settled(LIMIT_S))
     conversation = session._conversation
     turns = conversation.undoing.log.turns.values()
     return ChangesTable(conversation, [Change(conversation, it) for turn in turns for it in turn.all])
@@ -59,12 +59,12 @@ def lines(tape: Path) -> list[dict[str, Any]]:
 
 
 def told(tape: Path) -> list[dict[str, Any]]:
-    """What the recording tells of each turn."""
+    """The recorded changes of each turn."""
     return [it["msg"] for it in lines(tape) if it.get("dir") == "did" and it["msg"]["what"] == "changed"]
 
 
 def retold(tape: Path, change: Any) -> None:
-    """Have the recording tell something else of its turns."""
+    """Edit the recorded changes of the turns."""
     entries = lines(tape)
     for entry in entries:
         if entry.get("dir") == "did" and entry["msg"]["what"] == "changed":
@@ -106,7 +106,7 @@ def test_a_replay_has_the_same_files_and_shows_the_same_changes(
         assert {it["action"] for it in changes} == {"created", "deleted", "moved", "modified", "mode"}
 
 
-def test_what_is_replayed_can_be_undone_and_done_again(work: Path) -> None:
+def test_replayed_changes_can_be_undone_and_redone(work: Path) -> None:
     tape, _ = recorded(work, *PROMPTS)
     with acp.connect(cassette=tape, permissions="allow") as session:
         ask(session, PROMPTS[0])
@@ -119,7 +119,7 @@ def test_what_is_replayed_can_be_undone_and_done_again(work: Path) -> None:
         assert states(session.cwd) == done
 
 
-def test_a_notebook_that_was_changed_on_disk_or_through_us(there: Path) -> None:
+def test_a_notebook_changed_on_disk_or_by_a_client_method(there: Path) -> None:
     cells = [
         {"cell_type": "code", "id": "a", "execution_count": 1, "metadata": {}, "source": "1", "outputs": []},
         {"cell_type": "markdown", "id": "b", "metadata": {}, "source": "two"},
@@ -135,7 +135,7 @@ def test_a_notebook_that_was_changed_on_disk_or_through_us(there: Path) -> None:
         assert [it["via"] for it in rows(found_in(session))] == ["client", "agent", "client"]
 
 
-def test_paths_in_files_and_links_are_those_of_here(there: Path, tmp_path: Path) -> None:
+def test_paths_in_files_and_links_are_mapped(there: Path, tmp_path: Path) -> None:
     command = '/sh pwd > where.txt; ln -s "$PWD/where.txt" link; ln -s /etc/hostname out; ln -s ../.. up'
     tape, _ = recorded(there, command)
     with acp.connect(cassette=tape, permissions="allow") as session:
@@ -148,7 +148,7 @@ def test_paths_in_files_and_links_are_those_of_here(there: Path, tmp_path: Path)
         assert "leads out" in str(left["out"].why)
 
 
-def test_a_folder_that_is_called_by_a_link_is_found_again(there: Path, tmp_path: Path) -> None:
+def test_a_folder_named_by_a_link_is_found(there: Path, tmp_path: Path) -> None:
     (tmp_path / "by-link").symlink_to(there)
     (tmp_path / "here").mkdir()
     (tmp_path / "also-by-link").symlink_to(tmp_path / "here")
@@ -161,7 +161,7 @@ def test_a_folder_that_is_called_by_a_link_is_found_again(there: Path, tmp_path:
     assert states(tmp_path / "here") == states(there)
 
 
-def test_in_a_folder_that_is_named_what_was_there_can_be_had_again(work: Path, tmp_path: Path) -> None:
+def test_in_a_given_folder_the_original_files_can_be_restored(work: Path, tmp_path: Path) -> None:
     tape, _ = recorded(work, "/sh rm gone.txt; echo new > old.txt")
     here = tmp_path / "here"
     here.mkdir()
@@ -175,11 +175,11 @@ def test_in_a_folder_that_is_named_what_was_there_can_be_had_again(work: Path, t
     assert (here / "old.txt").read_text() == "my own\n"
 
 
-def test_several_sessions_and_an_agent_that_died_keep_their_changes_apart(there: Path) -> None:
+def test_several_sessions_and_a_dead_agent_keep_changes_separate(there: Path) -> None:
     tape = there.parent / "tape.jsonl"
 
     def talk(session: acp.Session) -> list[list[dict[str, str]]]:
-        other = session.agent.new_session()  # in the same folder, and looked at for the first time at once
+        other = session.agent.new_session()  # in the same folder, and scanned for the first time at once
         ask(session, "/sh echo 1 > one.txt")
         ask(other, "/sh echo 2 > two.txt", "/sh echo 3 > three.txt")
         with pytest.raises(acp.AgentDied):
@@ -197,7 +197,7 @@ def test_several_sessions_and_an_agent_that_died_keep_their_changes_apart(there:
 # ---- what is not there ------------------------------------------------------------------------------
 
 
-def test_what_is_too_large_for_a_recording_is_said(there: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_too_large_for_a_recording_is_reported(there: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(taping, "MOST_STATE", 100)
     (there / "gone.txt").write_text("x" * 200)
     command = "/sh seq 1000 > large.txt; rm gone.txt; echo small > small.txt"
@@ -213,14 +213,14 @@ def test_what_is_too_large_for_a_recording_is_said(there: Path, monkeypatch: pyt
         assert "too large to be kept in a recording" in session.to_text()
 
 
-def test_all_that_a_turn_changed_has_a_bound_too(there: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_total_size_of_a_turns_changes_is_bounded(there: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(taping, "MOST_TURN", 10)
     tape, _ = recorded(there, "/sh echo 1234567 > a.txt; echo 1234567 > b.txt", "/sh echo 1234567 > c.txt")
     kept = [[("text" in it["after"]) for it in turn["files"]] for turn in told(tape)]
     assert kept == [[True, False], [True]]
 
 
-def test_secrets_are_not_in_it(there: Path) -> None:
+def test_the_recorded_changes_contain_no_secrets(there: Path) -> None:
     tape, secret = there.parent / "tape.jsonl", "very-secret-4711"
     command = "/sh echo key=$KEY > key.txt; printf '\\000%s' $KEY > key.bin; printf '\\000text' > other.bin"
     with acp.connect("demo", cwd=there, env={"KEY": secret}, permissions="allow", record=tape) as session:
@@ -236,8 +236,8 @@ def test_secrets_are_not_in_it(there: Path) -> None:
         assert {*states(session.cwd)} == {"key.txt", "other.bin"}
 
 
-def test_bytes_are_kept_whatever_secrets_and_folders_are_called(there: Path) -> None:
-    """A short secret, or a short path, is somewhere in any long base64."""
+def test_binary_files_are_kept_despite_secrets_and_folder_names(there: Path) -> None:
+    """A short secret or path occurs in any long base64 text by chance."""
     (there / "make.py").write_text(
         "import random\nopen('x.bin', 'wb').write(b'\\0' + random.Random(1).randbytes(200_000))\n"
     )
@@ -250,7 +250,7 @@ def test_bytes_are_kept_whatever_secrets_and_folders_are_called(there: Path) -> 
         assert (Path(session.cwd) / "x.bin").read_bytes() == (there / "x.bin").read_bytes()
 
 
-def test_a_name_that_is_no_text_is_said(there: Path) -> None:
+def test_a_file_name_that_is_not_text_is_reported(there: Path) -> None:
     command = "/sh printf x > $(printf 'a\\377b'); echo fine > fine.txt"
     tape, _ = recorded(there, command)
     with acp.connect(cassette=tape, permissions="allow") as session:
@@ -259,7 +259,7 @@ def test_a_name_that_is_no_text_is_said(there: Path) -> None:
         assert [it.why for it in found_in(session) if not it.undoable] == [taping.NO_NAME]
 
 
-def test_a_recording_of_before_plays_as_it_did(there: Path) -> None:
+def test_an_old_recording_is_replayed_as_before(there: Path) -> None:
     tape, _ = recorded(there, "/sh echo x > x.txt", "/write y.txt y")
     older = [it for it in lines(tape) if it.get("msg", {}).get("what") != "changed"]
     for it in older:
@@ -272,7 +272,7 @@ def test_a_recording_of_before_plays_as_it_did(there: Path) -> None:
         assert session.changes.notes == ()
 
 
-def test_a_recording_that_ends_before_the_changes_were_found_says_so(there: Path) -> None:
+def test_a_recording_without_its_changes_is_reported(there: Path) -> None:
     tape, _ = recorded(there, "/sh echo x > x.txt", "/sh echo y > y.txt")
     entries = lines(tape)
     last = max(at for at, it in enumerate(entries) if it.get("msg", {}).get("what") == "changed")
@@ -284,9 +284,7 @@ def test_a_recording_that_ends_before_the_changes_were_found_says_so(there: Path
         assert taping.CUT_OFF in session.to_text()
 
 
-def test_a_checkpoint_that_was_skipped_is_said_by_the_replay_too(
-    there: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_replay_reports_a_skipped_checkpoint(there: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tape = there.parent / "tape.jsonl"
     with monkeypatch.context() as patched:
 
@@ -306,7 +304,7 @@ def test_a_checkpoint_that_was_skipped_is_said_by_the_replay_too(
 
 @pytest.fixture
 def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
-    """The look at what a turn changed waits for this; nobody waits for it."""
+    """The scan after a turn waits for this event; nothing waits for the scan."""
     go = threading.Event()
     compare = GitBackend.compare
 
@@ -315,19 +313,17 @@ def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
         return compare(shadow, *marks)
 
     monkeypatch.setattr(GitBackend, "compare", waits)
-    monkeypatch.setattr(change_tracker, "SETTLE_S", 0.01)
+    timeouts.replace(changes_settle=0.01)
     yield go
     go.set()
 
 
-def test_changes_that_were_found_late_belong_to_their_turn(
-    there: Path, held: threading.Event, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_changes_found_late_belong_to_their_turn(there: Path, held: threading.Event) -> None:
     tape = there.parent / "tape.jsonl"
     prompts = ("/sh echo x > x.txt", "hello")
     with acp.connect("demo", cwd=there, permissions="allow", record=tape) as session:
         ask(session, prompts[0])
-        monkeypatch.setattr(checkpoints, "START_S", 0.01)  # the next turn does not wait for them either
+        timeouts.replace(checkpoint_start=0.01)  # the next turn does not wait for them either
         ask(session, prompts[1])
         held.set()
         changes = rows(found_in(session))
@@ -340,19 +336,17 @@ def test_changes_that_were_found_late_belong_to_their_turn(
         assert [it["path"] for it in rows(found_in(session))] == [it["path"] for it in changes] == ["x.txt"]
 
 
-def test_a_session_that_is_closed_meanwhile_says_so_in_its_recording(
-    there: Path, held: threading.Event
-) -> None:
+def test_a_session_closed_too_early_notes_it_in_its_recording(there: Path, held: threading.Event) -> None:
     tape = there.parent / "tape.jsonl"
     with acp.connect("demo", cwd=there, permissions="allow", record=tape) as session:
         ask(session, "/sh echo x > x.txt")
     with acp.connect(cassette=tape, permissions="allow") as session:
         ask(session, "/sh echo x > x.txt")
         assert states(session.cwd) == {}
-        assert len(session.changes.notes) == 1  # how far it came then, nobody can say
+        assert len(session.changes.notes) == 1  # how far it got is unknown
 
 
-def test_what_was_overlooked_at_first_is_there_with_its_turn(there: Path) -> None:
+def test_changes_overlooked_at_first_belong_to_their_turn(there: Path) -> None:
     prompts = ("/sh echo x > x.txt", "hello")
     tape, _ = recorded(there, *prompts)
     [first, _] = told(tape)
@@ -396,7 +390,7 @@ def test_nothing_is_written_outside(there: Path, path: str) -> None:
 
 
 @pytest.mark.parametrize("target", ["/etc", "..", "../..", "sub/../..", "/", "sub/../sub", "a/../../b"])
-def test_no_link_leads_out_nor_could_once_others_are_turned(there: Path, target: str) -> None:
+def test_no_link_leads_outside_even_after_other_links_change(there: Path, target: str) -> None:
     tape, _ = recorded(there, "/sh ln -s x y")
     retold(tape, lambda turn: turn["files"][0]["after"].update(link=target))
     with acp.connect(cassette=tape, permissions="allow") as session:
@@ -418,7 +412,7 @@ def test_no_link_leads_out_nor_could_once_others_are_turned(there: Path, target:
         {"turn": "one"},
     ],
 )
-def test_nonsense_in_it_is_no_fault(there: Path, change: dict[str, Any]) -> None:
+def test_invalid_entries_in_a_recording_do_no_harm(there: Path, change: dict[str, Any]) -> None:
     tape, _ = recorded(there, "/sh echo x > x.txt")
     there_x = json.dumps(str(there / "x.txt"))[1:-1]
     made = json.loads(json.dumps(change).replace("{x}", there_x))
@@ -437,7 +431,7 @@ def test_a_setuid_bit_is_not_replayed(there: Path) -> None:
         assert states(session.cwd)["x.txt"][1] == "-rwxr-xr-x"
 
 
-def test_a_turn_that_went_another_way_changes_nothing(there: Path) -> None:
+def test_a_turn_that_diverged_changes_nothing(there: Path) -> None:
     tape, _ = recorded(there, "/sh echo x > x.txt")
     with acp.connect(cassette=tape, permissions="allow") as session:
         with pytest.raises(acp.CassetteMismatch):

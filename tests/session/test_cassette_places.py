@@ -1,4 +1,4 @@
-"""A recording that is whole tells nothing of the machine it was made on, and plays in any other home."""
+"""A finished recording reveals nothing of its machine, and replays in any home."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def prompts(home: Path | str, tmp: Path | str) -> tuple[str, ...]:
     )
 
 
-def test_no_known_place_is_in_it_and_another_home_takes_its_place(
+def test_a_recording_contains_no_known_folder_and_works_in_another_home(
     there: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one, other = homes(tmp_path)
@@ -77,7 +77,7 @@ def test_the_home_that_env_gave_the_agent(there: Path, tmp_path: Path) -> None:
         assert session.turns[0].terminals[0].output == f"{os.path.expanduser('~')}/found\n"
 
 
-def test_a_recording_that_was_never_closed_plays_too(
+def test_an_unclosed_recording_is_replayed(
     there: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one, other = homes(tmp_path)
@@ -95,7 +95,7 @@ def test_a_recording_that_was_never_closed_plays_too(
             assert os.listdir(session.cwd) == ["y.txt"]
 
 
-def test_places_that_are_the_same_everywhere_stay(there: Path, tmp_path: Path) -> None:
+def test_paths_that_are_the_same_everywhere_stay(there: Path, tmp_path: Path) -> None:
     tape = tmp_path / "tape.jsonl"
     with acp.connect("demo", cwd=there, env={"TMPDIR": "/tmp"}, record=tape) as session:
         ask(session, "write /tmp/out.txt, not /var/tmp/x")
@@ -103,7 +103,7 @@ def test_places_that_are_the_same_everywhere_stay(there: Path, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("content", ["", "no json\n", '["a", "list"]\n', "\x00\xff", '{"dir": 3}\n'])
-def test_what_is_no_recording_is_left_alone(tmp_path: Path, content: str) -> None:
+def test_a_file_that_is_not_a_recording_is_left_alone(tmp_path: Path, content: str) -> None:
     path = tmp_path / "tape.jsonl"
     path.write_text(content)
     path_scrubbing.hide(path)
@@ -113,7 +113,7 @@ def test_what_is_no_recording_is_left_alone(tmp_path: Path, content: str) -> Non
     path_scrubbing.hide(tmp_path)
 
 
-def test_lines_for_people_and_names_of_fields_are_told_anew_too(tmp_path: Path) -> None:
+def test_notes_and_field_names_are_mapped_too(tmp_path: Path) -> None:
     path, home = tmp_path / "tape.jsonl", "/home/ada"
     lines = [
         {"acp_recording": 1, "agent": f"{home}/bin/agent", "home": home},

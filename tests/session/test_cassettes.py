@@ -1,4 +1,4 @@
-"""A cassette plays what was recorded: same transcript, same files, elsewhere; anything else is an error."""
+"""A cassette replays the same transcript and files elsewhere; any difference is an error."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import acp_notebook as acp
-from acp_notebook.agent.recordings import replay as replaying
+from acp_notebook import timeouts
 from acp_notebook.api import connect as connect_module
 from tests.real.user import User, allow, offer, questions, reject
 from tests.waiting import wait_until
@@ -33,7 +33,7 @@ def own_config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def there(tmp_path: Path) -> Path:
-    """Where a recording is made."""
+    """The folder in which a recording is made."""
     folder = tmp_path / "there" / "my project"
     folder.mkdir(parents=True)
     return folder
@@ -56,7 +56,7 @@ def files(folder: str | Path) -> dict[str, str]:
 def recorded(
     there: Path, *prompts: str, permissions: Any = "allow", user: Callable[..., Any] | None = None
 ) -> tuple[Path, tuple[str, str, str]]:
-    """A recording of the demo agent, and what came of it."""
+    """A recording of the demo agent, and its transcript."""
     tape = there.parent / "tape.jsonl"
     with acp.connect("demo", cwd=there, permissions=permissions, record=tape) as session:
         if user is not None:
@@ -81,7 +81,7 @@ WORK = (
 # ---- the same ---------------------------------------------------------------------------------------
 
 
-def test_files_and_commands_are_replayed_in_a_scratch_folder_and_nothing_is_run(
+def test_files_are_replayed_in_a_scratch_folder_and_no_command_runs(
     there: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (there / "notes.txt").write_text("before\n")
@@ -101,7 +101,7 @@ def test_files_and_commands_are_replayed_in_a_scratch_folder_and_nothing_is_run(
     assert list(here.iterdir()) == [] and not there.exists()
 
 
-def test_paths_are_those_of_here_wherever_they_stand(there: Path, tmp_path: Path) -> None:
+def test_recorded_paths_are_mapped_everywhere(there: Path, tmp_path: Path) -> None:
     tape, _ = recorded(there, *WORK)
     here = tmp_path / "über here"
     here.mkdir()
@@ -113,17 +113,17 @@ def test_paths_are_those_of_here_wherever_they_stand(there: Path, tmp_path: Path
     assert files(here) == files(there)
 
 
-def test_a_cwd_that_is_named_is_written_to_and_scratch_is_not(there: Path) -> None:
+def test_a_given_cwd_is_written_to_instead_of_scratch(there: Path) -> None:
     tape, _ = recorded(there, "/write a.txt x")
     (there / "a.txt").unlink()
     with acp.connect(cassette=tape, cwd=there, permissions="allow") as session:
         ask(session, "/write a.txt x")
     assert files(there) == {"a.txt": "x\n"}
-    with pytest.raises(acp.UsageError, match="leave out cwd"):
+    with pytest.raises(acp.UsageError, match="omit cwd"):
         acp.connect(cassette=acp.Cassette(tape, files="scratch"), cwd=there)
 
 
-def test_files_write_means_the_current_directory(there: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_write_uses_the_current_directory(there: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tape, _ = recorded(there, "/write a.txt x")
     (there / "sub").mkdir()
     monkeypatch.chdir(there / "sub")
@@ -133,12 +133,12 @@ def test_files_write_means_the_current_directory(there: Path, monkeypatch: pytes
 
 
 def remember(question: Any) -> str | None:
-    """For this session, where that is offered."""
+    """Answers "for this session" if that is offered."""
     return offer("session")(question) if question.offers else allow(question)
 
 
 @pytest.mark.parametrize("user", [allow, reject, remember])
-def test_what_a_person_answered_is_answered_again(there: Path, user: Callable[..., Any]) -> None:
+def test_a_users_answer_is_replayed(there: Path, user: Callable[..., Any]) -> None:
     prompts = ("/write a.txt x", "/write b.txt y", "/ask", "/run echo hi")
     tape, made = recorded(there, *prompts, permissions="ask", user=user)
     with acp.connect(cassette=tape) as session:
@@ -154,7 +154,7 @@ def fill_in(request: acp.ElicitationRequest) -> Any:
     return {field.name: answers[field.name] for field in request.fields if field.name in answers}
 
 
-def test_a_form_that_was_filled_in_is_answered_again(there: Path) -> None:
+def test_a_filled_in_form_is_replayed(there: Path) -> None:
     prompts = ("/form", "/form secret", "/open", "/form request", "/form hostile")
     tape = there.parent / "tape.jsonl"
     with acp.connect("demo", cwd=there, elicitation=fill_in, record=tape) as session:
@@ -164,12 +164,12 @@ def test_a_form_that_was_filled_in_is_answered_again(there: Path) -> None:
     with acp.connect(cassette=tape) as session:
         ask(session, *prompts)
         assert exports(session) == made
-    with acp.connect(cassette=tape, elicitation=fill_in) as session:  # who answers as it was is no mismatch
+    with acp.connect(cassette=tape, elicitation=fill_in) as session:  # the same answer is not a mismatch
         ask(session, *prompts)
         assert exports(session) == made
 
 
-def test_a_form_is_answered_again_by_a_recording_that_does_not_tell_who_did(there: Path) -> None:
+def test_a_form_is_replayed_even_if_its_answerer_was_not_recorded(there: Path) -> None:
     tape = there.parent / "tape.jsonl"
     with acp.connect("demo", cwd=there, elicitation=fill_in, record=tape) as session:
         said = session.prompt("/form", timeout=LIMIT_S).text
@@ -190,13 +190,11 @@ def test_another_answer_to_a_form_is_a_mismatch(there: Path) -> None:
             ask(session, "/form")
 
 
-def test_a_form_that_was_cancelled_or_taken_back_is_so_again(
-    there: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_cancelled_or_withdrawn_form_is_replayed(there: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tape = there.parent / "tape.jsonl"
     monkeypatch.setattr(connect_module, "may_be_asked", lambda: True)
     with acp.connect("demo", cwd=there, record=tape) as session:
-        session._conversation.permissions.questions.can_ask = True
+        session._conversation.state.audience.can_answer = True
         ask(session, "/form withdraw")
         turn = session.start("/form")
         wait_until(lambda: getattr(session.transcript.items[-1], "status", "") == "open", "it asks")
@@ -204,13 +202,13 @@ def test_a_form_that_was_cancelled_or_taken_back_is_so_again(
         turn.wait(LIMIT_S)
         made = exports(session)
     monkeypatch.setattr(connect_module, "may_be_asked", lambda: False)
-    monkeypatch.setattr(replaying, "GRACE_S", GRACE_S)
+    timeouts.replace(recording_grace=GRACE_S)
     with acp.connect(cassette=tape) as session:
         ask(session, "/form withdraw", "/form")
         assert exports(session) == made
 
 
-def test_a_lasting_answer_is_not_remembered_by_a_replay(there: Path, tmp_path: Path) -> None:
+def test_a_replay_does_not_store_grants(there: Path, tmp_path: Path) -> None:
     tape, made = recorded(there, "/run echo hi", permissions="ask", user=offer("workspace"))
     shutil.rmtree(tmp_path / "config")
     with acp.connect(cassette=tape) as session:
@@ -239,7 +237,7 @@ def test_roots_are_mapped_too(there: Path, tmp_path: Path) -> None:
     assert files(root) == {"in.csv": "a,b\n", "out.csv": "c"}
 
 
-def test_the_recorded_time_is_kept_if_asked_for(there: Path) -> None:
+def test_the_recorded_timing_is_kept_on_request(there: Path) -> None:
     tape, _ = recorded(there, "/slow 1")
     took = []
     for speed in (None, 4):
@@ -264,7 +262,7 @@ def talk_in_two(session: acp.Session) -> list[str]:
     return texts
 
 
-def test_several_sessions_and_one_that_is_loaded(there: Path) -> None:
+def test_several_sessions_and_a_loaded_one_are_replayed(there: Path) -> None:
     tape = there.parent / "tape.jsonl"
     env = {"ACP_DEMO_HOME": str(there.parent / "sessions")}
     with acp.connect("demo", cwd=there, env=env, permissions="allow", record=tape) as session:
@@ -273,15 +271,13 @@ def test_several_sessions_and_one_that_is_loaded(there: Path) -> None:
         assert talk_in_two(session) == made
 
 
-def test_sessions_in_another_order_than_recorded_are_a_mismatch(
-    there: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_sessions_in_another_order_than_recorded_are_a_mismatch(there: Path) -> None:
     tape = there.parent / "tape.jsonl"
     with acp.connect("demo", cwd=there, record=tape) as session:
         other = session.agent.new_session()
         ask(session, "first")
         ask(other, "second")
-    monkeypatch.setattr(replaying, "GRACE_S", 0.05)
+    timeouts.replace(recording_grace=0.05)
     with acp.connect(cassette=tape) as session, pytest.raises(acp.CassetteMismatch) as raised:
         ask(session.agent.new_session(), "second")
     assert f"recorded: session/prompt 'first' (session {session.id})" in str(raised.value)
@@ -295,7 +291,7 @@ def cancelled(session: acp.Session, prompt: str) -> None:
     turn.wait(LIMIT_S)
 
 
-def test_a_cancelled_turn_is_replayed_whoever_cancels(there: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cancelled_turn_is_replayed_whoever_cancelled_it(there: Path) -> None:
     tape = there.parent / "tape.jsonl"
     with acp.connect("demo", cwd=there, permissions="allow", record=tape) as session:
         cancelled(session, "/slow 600")
@@ -305,16 +301,14 @@ def test_a_cancelled_turn_is_replayed_whoever_cancels(there: Path, monkeypatch: 
         cancelled(session, "/slow 600")
         ask(session, "and then")
         assert exports(session) == made
-    monkeypatch.setattr(replaying, "GRACE_S", 0.05)
+    timeouts.replace(recording_grace=0.05)
     with acp.connect(cassette=tape, permissions="allow") as session:
         ask(session, "/slow 600", "and then")  # the recording presses the stop button
         assert session.turns[0].stop_reason == "cancelled"
         assert exports(session) == made
 
 
-def test_a_question_that_was_cancelled_is_cancelled_again(
-    there: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_question_that_was_cancelled_is_cancelled_again(there: Path) -> None:
     tape = there.parent / "tape.jsonl"
     with acp.connect("demo", cwd=there, permissions="ask", record=tape) as session:
         User(session, lambda _: None)
@@ -323,7 +317,7 @@ def test_a_question_that_was_cancelled_is_cancelled_again(
         turn.cancel()
         turn.wait(LIMIT_S)
         made = exports(session)
-    monkeypatch.setattr(replaying, "GRACE_S", GRACE_S)
+    timeouts.replace(recording_grace=GRACE_S)
     with acp.connect(cassette=tape) as session:
         ask(session, "/ask")
         assert exports(session) == made
@@ -335,7 +329,7 @@ def dies(session: acp.Session) -> acp.AgentDied:
     return raised.value
 
 
-def test_an_agent_that_died_dies_again_and_comes_back(there: Path) -> None:
+def test_a_recorded_death_and_restart_are_replayed(there: Path) -> None:
     tape = there.parent / "tape.jsonl"
     with acp.connect("demo", cwd=there, permissions="allow", record=tape) as session:
         ask(session, "before")
@@ -412,7 +406,7 @@ def test_another_answer_to_a_question_is_a_mismatch(there: Path, prompt: str) ->
     assert "reject" in text
 
 
-def test_more_than_was_recorded_is_a_mismatch_and_less_is_not(there: Path) -> None:
+def test_only_more_than_was_recorded_is_a_mismatch(there: Path) -> None:
     tape, _ = recorded(there, "one", "two")
     assert "nothing more" in mismatch(tape, "one", "two", "three")
     with acp.connect(cassette=tape) as session:
@@ -431,7 +425,7 @@ def test_another_mode_is_a_mismatch(there: Path) -> None:
 # ---- recordings of other forms ----------------------------------------------------------------------
 
 
-def test_a_recording_that_does_not_tell_what_the_client_did_plays_too(there: Path) -> None:
+def test_a_recording_without_client_actions_is_replayed(there: Path) -> None:
     (there / "notes.txt").write_text("before\n")
     tape, _ = recorded(there, *WORK)
     lines = tape.read_text().splitlines()
@@ -446,7 +440,7 @@ def test_a_recording_that_does_not_tell_what_the_client_did_plays_too(there: Pat
 
 
 @pytest.mark.parametrize("name", ["claude-agent-acp.rich", "claude-code-acp", "gemini-cli", "kimi-code"])
-def test_recordings_of_real_agents_made_by_another_client_play_too(name: str) -> None:
+def test_recordings_made_by_another_client_are_replayed(name: str) -> None:
     tape = acp.Cassette(RECORDINGS / f"{name}.jsonl", match=lambda recorded, asked: True)
     with acp.connect(cassette=tape) as session:
         turns = [session.prompt("the same", timeout=LIMIT_S) for _ in range(4)]
@@ -471,14 +465,14 @@ def test_a_file_that_gemini_read_before_it_created_it_is_created_again() -> None
         assert files(session.cwd) == {"empty.txt": ""}
 
 
-def test_a_recording_that_was_cut_off_says_so(there: Path) -> None:
+def test_a_truncated_recording_is_reported(there: Path) -> None:
     tape, _ = recorded(there, "one", "/tools 3")
     lines = tape.read_text().splitlines()
     tape.write_text("\n".join(lines[:-6]))
     assert "cut short" in mismatch(tape, "one", "/tools 3", permissions="allow")
 
 
-def test_secrets_of_env_are_not_in_what_the_client_did(there: Path) -> None:
+def test_client_actions_contain_no_secrets_of_env(there: Path) -> None:
     tape, secret = there.parent / "tape.jsonl", "very-secret-4711"
     (there / "a.txt").write_text(f"the key is {secret}")
     with acp.connect("demo", cwd=there, env={"KEY": secret}, permissions="allow", record=tape) as session:
@@ -487,7 +481,7 @@ def test_secrets_of_env_are_not_in_what_the_client_did(there: Path) -> None:
     assert secret not in tape.read_text()
 
 
-def test_a_recording_in_the_sessions_folder_is_no_change_of_the_agents(there: Path) -> None:
+def test_a_recording_in_the_sessions_folder_is_not_the_agents_change(there: Path) -> None:
     with acp.connect("demo", cwd=there, permissions="allow", record=there / "tape.jsonl") as session:
         ask(session, "/write a.txt x")
         assert [Path(it.path).name for it in session.changes] == ["a.txt"]
@@ -508,16 +502,16 @@ def test_a_cassette_records_itself_once(there: Path) -> None:
     assert [it.name for it in tape.file.parent.iterdir()] == ["tape.jsonl"]
 
 
-def test_a_cassette_that_is_not_there_says_how_to_make_one(tmp_path: Path) -> None:
+def test_a_missing_cassette_says_how_to_record_one(tmp_path: Path) -> None:
     with pytest.raises(acp.RecordingError, match="--acp-record=once"):
         acp.connect("demo", cassette=tmp_path / "tape.jsonl")
-    with pytest.raises(acp.UsageError, match="give one of them"):
+    with pytest.raises(acp.UsageError, match="give only one of them"):
         acp.connect("demo", cassette=tmp_path / "a", record=tmp_path / "b")
 
 
 @pytest.mark.parametrize(
     "options", [{"match": "some"}, {"speed": 0}, {"speed": -1}, {"files": "none"}, {"record": "new"}]
 )
-def test_options_that_cannot_be_are_refused(options: dict[str, Any]) -> None:
+def test_invalid_options_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(acp.UsageError, match=next(iter(options))):
         acp.Cassette("tape.jsonl", **options)

@@ -1,4 +1,4 @@
-"""What the agent has done by us: files, commands, and who allowed them, through a whole session."""
+"""Client methods through a whole session: files, commands, and who allowed them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import acp_notebook as acp
-from acp_notebook.agent import conversation
+from acp_notebook import timeouts
 from acp_notebook.core.policy import PermissionRequest
 from acp_notebook.core.snapshot import Question, TerminalRun, ToolCall
 from tests.session.conftest import Demo
@@ -36,7 +36,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def ask_client(session: acp.Session, method: str, **params: Any) -> Any:
-    """What the client answers to the agent."""
+    """The client's response to the agent."""
     text = session.prompt(f"/client {method} {json.dumps(params)}", timeout=LIMIT_S).text
     return json.loads(text)
 
@@ -46,16 +46,16 @@ def questions(session: acp.Session) -> list[Question]:
 
 
 def others(session: acp.Session) -> tuple[Any, ...]:
-    return tuple(it for it in session._conversation.listeners if it.__name__ != "listener")
+    return tuple(it for it in session._conversation.state.listeners if it.__name__ != "listener")
 
 
 def nobody_answers(session: acp.Session) -> None:
-    session._conversation.listeners = others(session)
-    session._conversation.permissions.questions.can_ask = False
+    session._conversation.state.listeners = others(session)
+    session._conversation.state.audience.can_answer = False
 
 
 def answering(session: acp.Session, choose: Callable[[Question], str]) -> None:
-    """Stands for a user at a page: every question is answered as soon as it is asked."""
+    """Simulates a user at a page, who answers every question at once."""
     conversation = session._conversation
 
     def listener(event: Any, _: Any) -> None:
@@ -63,8 +63,8 @@ def answering(session: acp.Session, choose: Callable[[Question], str]) -> None:
             question = next(it for it in questions(session) if it.id == event.id)
             session._loop.post(conversation.permissions.answer, question, choose(question))
 
-    conversation.permissions.questions.can_ask = True
-    conversation.listeners = (*others(session), listener)
+    conversation.state.audience.can_answer = True
+    conversation.state.listeners = (*others(session), listener)
 
 
 def offer(scope: str) -> Callable[[Question], str]:
@@ -115,7 +115,7 @@ def test_roots_open_further_folders(demo: Demo, folder: Path, tmp_path: Path) ->
     assert ask_client(demo(cwd=folder, roots=[data]), "fs/read_text_file", path=path) == {"content": "1\n"}
 
 
-def test_a_write_that_was_asked_about_is_not_asked_about_again(demo: Demo, folder: Path) -> None:
+def test_a_write_is_asked_about_only_once(demo: Demo, folder: Path) -> None:
     asked: list[PermissionRequest] = []
 
     def policy(request: PermissionRequest) -> str:
@@ -130,7 +130,7 @@ def test_a_write_that_was_asked_about_is_not_asked_about_again(demo: Demo, folde
 
 
 @pytest.mark.parametrize(("command", "kind"), [("/write a.txt hi", "edit"), ("/sh touch a.txt", "execute")])
-def test_what_nobody_was_asked_about_is_asked_about_by_us_once(
+def test_we_ask_once_about_what_the_agent_did_not_ask(
     demo: Demo, folder: Path, command: str, kind: str
 ) -> None:
     asked: list[PermissionRequest] = []
@@ -150,7 +150,7 @@ def test_what_nobody_was_asked_about_is_asked_about_by_us_once(
 @pytest.mark.parametrize(
     "command", ["/write a.txt hi", "/sh touch a.txt", "/edit a.txt hi", "/run touch a.txt"]
 )
-def test_reject_means_that_nothing_is_done(demo: Demo, folder: Path, command: str) -> None:
+def test_a_rejected_action_is_not_done(demo: Demo, folder: Path, command: str) -> None:
     session = demo(cwd=folder, permissions="reject")
     turn = session.prompt(command, timeout=LIMIT_S)
     assert not (folder / "a.txt").exists()
@@ -158,9 +158,7 @@ def test_reject_means_that_nothing_is_done(demo: Demo, folder: Path, command: st
     assert len(questions(session)) == 1
 
 
-def test_without_a_user_the_unprompted_write_is_rejected_and_the_agent_told_why(
-    demo: Demo, folder: Path
-) -> None:
+def test_without_a_user_an_unprompted_write_is_rejected_with_a_reason(demo: Demo, folder: Path) -> None:
     turn = demo(cwd=folder).prompt("/write a.txt hi", timeout=LIMIT_S)
     assert not (folder / "a.txt").exists()
     assert "nobody can be asked here" in turn.text
@@ -168,7 +166,7 @@ def test_without_a_user_the_unprompted_write_is_rejected_and_the_agent_told_why(
     assert call.unprompted and call.status == "rejected" and call.diffs[0].new_text == "hi\n"
 
 
-def test_an_allow_for_one_file_is_none_for_another(demo: Demo, folder: Path) -> None:
+def test_an_allow_for_one_file_does_not_cover_another(demo: Demo, folder: Path) -> None:
     asked: list[PermissionRequest] = []
 
     def policy(request: PermissionRequest) -> str:
@@ -181,7 +179,7 @@ def test_an_allow_for_one_file_is_none_for_another(demo: Demo, folder: Path) -> 
 
 
 @pytest.mark.parametrize("policy", ["allow", {"edit": "allow"}])
-def test_a_policy_that_allows_covers_what_was_not_asked_about(demo: Demo, folder: Path, policy: Any) -> None:
+def test_an_allowing_policy_covers_unprompted_actions(demo: Demo, folder: Path, policy: Any) -> None:
     turn = demo(cwd=folder, permissions=policy).prompt("/write a.txt hi", timeout=LIMIT_S)
     assert (folder / "a.txt").read_text() == "hi\n"
     (call,) = turn.tool_calls
@@ -223,7 +221,7 @@ def test_all_edits_in_this_session_are_asked_about_once(demo: Demo, folder: Path
     assert not (folder / "d.txt").exists()
 
 
-def test_an_agents_own_always_is_not_followed_by_questions_of_ours(demo: Demo, folder: Path) -> None:
+def test_after_the_agents_own_always_we_ask_nothing(demo: Demo, folder: Path) -> None:
     session = demo(cwd=folder)
     answering(session, lambda _: "yes-always")
     session.prompt("/edit a.txt one", timeout=LIMIT_S)
@@ -233,9 +231,7 @@ def test_an_agents_own_always_is_not_followed_by_questions_of_ours(demo: Demo, f
     assert [it.by for it in questions(session)] == ["user", "grant"]
 
 
-def test_a_lasting_grant_is_for_that_agent_folder_and_command_until_it_is_revoked(
-    demo: Demo, folder: Path, tmp_path: Path
-) -> None:
+def test_a_stored_grant_covers_its_agent_folder_and_command(demo: Demo, folder: Path, tmp_path: Path) -> None:
     session = demo(cwd=folder)
     answering(session, offer("workspace"))
     session.prompt("/sh touch a.txt", timeout=LIMIT_S)
@@ -256,7 +252,7 @@ def test_a_lasting_grant_is_for_that_agent_folder_and_command_until_it_is_revoke
     assert by(folder, "/sh touch a.txt") == ("policy", "reject")
 
 
-def test_a_policy_that_rejects_is_above_any_grant(demo: Demo, folder: Path) -> None:
+def test_a_rejecting_policy_overrides_any_grant(demo: Demo, folder: Path) -> None:
     acp.permissions().add(kind="edit", agent="demo", workspace=str(folder))
     demo(cwd=folder).prompt("/write a.txt hi", timeout=LIMIT_S)
     assert (folder / "a.txt").exists()
@@ -264,7 +260,7 @@ def test_a_policy_that_rejects_is_above_any_grant(demo: Demo, folder: Path) -> N
     assert not (folder / "b.txt").exists()
 
 
-def test_of_two_answers_the_first_wins(demo: Demo, folder: Path) -> None:
+def test_the_first_of_two_answers_wins(demo: Demo, folder: Path) -> None:
     session = demo(cwd=folder)
 
     def twice(question: Question) -> str:
@@ -312,7 +308,7 @@ def test_a_command_that_cannot_be_run_is_refused(demo: Demo, folder: Path, param
     assert not session.turns[0].terminals
 
 
-def test_unknown_terminals_and_switched_off_hands(demo: Demo, folder: Path) -> None:
+def test_unknown_terminals_and_disabled_client_methods(demo: Demo, folder: Path) -> None:
     session = demo(cwd=folder, permissions="allow")
     assert ask_client(session, "terminal/output", terminalId="x")["error"]["code"] == NOT_FOUND
     without = demo(cwd=folder, permissions="allow", fs=False, terminal=False)
@@ -321,11 +317,11 @@ def test_unknown_terminals_and_switched_off_hands(demo: Demo, folder: Path) -> N
         ("terminal/create", {"command": "pwd"}),
     ):
         assert ask_client(without, method, **params)["error"]["code"] == NO_METHOD
-    without.prompt("/edit a.txt hi", timeout=LIMIT_S)  # the agent writes it by itself
+    without.prompt("/edit a.txt hi", timeout=LIMIT_S)  # the agent writes it directly
     assert (folder / "a.txt").read_text() == "hi\n"
 
 
-def test_an_allow_does_not_cover_a_command_with_another_path(demo: Demo, folder: Path) -> None:
+def test_an_allow_does_not_cover_a_command_with_another_path_variable(demo: Demo, folder: Path) -> None:
     session = demo(cwd=folder)
     answering(session, offer("session"))
     session.prompt("/sh echo hi", timeout=LIMIT_S)
@@ -349,9 +345,7 @@ def server(demo: Demo, folder: Path) -> Iterator[tuple[acp.Session, int]]:
     yield session, pid_in(folder / "server.pid")
 
 
-def test_cancel_ends_the_commands_of_its_turn_and_no_others(
-    server: tuple[acp.Session, int], folder: Path
-) -> None:
+def test_a_cancel_ends_only_the_commands_of_its_turn(server: tuple[acp.Session, int], folder: Path) -> None:
     session, pid = server
     turn = session.start("/run echo $$ > run.pid; exec sleep 300")
     running = pid_in(folder / "run.pid")
@@ -361,16 +355,14 @@ def test_cancel_ends_the_commands_of_its_turn_and_no_others(
     assert not gone(pid)
 
 
-def test_commands_of_a_turn_that_is_abandoned_end(
-    demo: Demo, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(conversation, "CANCEL_GRACE_S", 0.1)
+def test_commands_of_a_turn_that_is_abandoned_end(demo: Demo, folder: Path) -> None:
+    timeouts.replace(cancel_grace=0.1)
     session = demo(cwd=folder, permissions="allow")
     with_terminal = session.start("/serve echo $$ > run.pid; exec sleep 300")
     with_terminal.wait(LIMIT_S)
     pid = pid_in(folder / "run.pid")
     turn = session.start("/hang")
-    session._conversation.services.terminals.get("term-1").turn = turn._run  # as if it had been its own
+    session._conversation.services.terminals.get("term-1").turn = turn._run  # as if it were its own
     wait_until(lambda: session.status == "working", "the turn runs")
     turn.cancel()
     turn.wait(LIMIT_S)
@@ -422,7 +414,7 @@ def test_the_audit_says_who_allowed_what_and_what_was_done(demo: Demo, folder: P
     session.prompt("/read a.txt", timeout=LIMIT_S)
     told = [(it.turn, it.what, it.kind, it.by, it.outcome) for it in session.audit]
     assert told == [
-        ("t1", "act", "read", "client", "failed"),  # the agent looks whether it is there
+        ("t1", "act", "read", "client", "failed"),  # the agent checks whether it exists
         ("t1", "request", "edit", "agent", ""),
         ("t1", "decision", "edit", "policy", "allowed"),
         ("t1", "request", "edit", "agent", ""),
@@ -437,7 +429,7 @@ def test_the_audit_says_who_allowed_what_and_what_was_done(demo: Demo, folder: P
     assert "a.txt" in repr(session.audit) and "<table" in session.audit._repr_html_()
 
 
-def test_a_recording_touches_nothing_when_it_is_played(
+def test_replaying_a_recording_touches_nothing(
     demo: Demo, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tape = tmp_path / "tape.jsonl"
@@ -461,7 +453,7 @@ def calls(session: acp.Session) -> list[ToolCall]:
 
 def test_after_a_cancel_nothing_more_is_done(demo: Demo, folder: Path) -> None:
     session = demo(cwd=folder)
-    session._conversation.permissions.questions.can_ask = True
+    session._conversation.state.audience.can_answer = True
     turn = session.start("/write a.txt hi")
     wait_until(lambda: bool(questions(session)), "the question is asked")
     turn.cancel()

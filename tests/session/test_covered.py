@@ -1,4 +1,4 @@
-"""An agent that asks for one thing and does another, through a whole session: nothing unseen is done."""
+"""An agent asks for one thing and does another: nothing unseen is done."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def start(opened: list[Scripted], folder: Path, *answers: Any) -> Scripted:
     return opened[-1]
 
 
-def test_a_command_that_was_described_runs_and_no_other(opened: list[Scripted], folder: Path) -> None:
+def test_only_the_described_command_runs(opened: list[Scripted], folder: Path) -> None:
     agent = start(opened, folder, "once")
     asked = {"toolCallId": "1", "kind": "execute", "title": "ls", "rawInput": {"command": "ls -la"}}
     done = agent(
@@ -94,7 +94,7 @@ def test_a_command_that_was_described_runs_and_no_other(opened: list[Scripted], 
     assert agent.requests[2].env == {"LD_PRELOAD": "/tmp/x.so"} and agent.requests[2].command == "ls -la"
 
 
-def test_a_title_is_no_description(opened: list[Scripted], folder: Path) -> None:
+def test_a_title_is_not_a_description(opened: list[Scripted], folder: Path) -> None:
     agent = start(opened, folder, "once", "reject", "once", "reject")
     done = agent(
         ["ask", {"toolCallId": "1", "kind": "execute", "title": "ls -la"}],
@@ -106,7 +106,7 @@ def test_a_title_is_no_description(opened: list[Scripted], folder: Path) -> None
     assert os.listdir(folder) == []
 
 
-def test_a_file_of_the_name_of_a_line_is_not_run_in_its_place(opened: list[Scripted], folder: Path) -> None:
+def test_a_file_named_like_a_command_line_is_not_run_instead(opened: list[Scripted], folder: Path) -> None:
     """Without arguments a command may be a line or a program: what runs is what was described."""
     trap = folder / "ls -la ."
     trap.mkdir()
@@ -119,7 +119,7 @@ def test_a_file_of_the_name_of_a_line_is_not_run_in_its_place(opened: list[Scrip
     assert agent.requests[1].command == "'ls -la ./x'", "the question about it shows what would run"
 
 
-def test_the_content_that_was_shown_is_what_is_written(opened: list[Scripted], folder: Path) -> None:
+def test_the_shown_content_is_written(opened: list[Scripted], folder: Path) -> None:
     agent = start(opened, folder, "once", "reject", "reject")
     shown = {"type": "diff", "path": str(folder / "a.txt"), "newText": "good\n"}
     done = agent(
@@ -133,9 +133,7 @@ def test_the_content_that_was_shown_is_what_is_written(opened: list[Scripted], f
     assert [it.content for it in agent.requests] == ["good\n", "evil\n", "good, then evil\n"]
 
 
-def test_an_edit_that_was_shown_covers_the_whole_file_that_it_gives(
-    opened: list[Scripted], folder: Path
-) -> None:
+def test_a_shown_edit_covers_the_resulting_file(opened: list[Scripted], folder: Path) -> None:
     (folder / "a.txt").write_bytes(b"hello from me\r\nand more\r\n")
     agent = start(opened, folder, "once")
     shown = {"type": "diff", "path": "a.txt", "oldText": "hello", "newText": "goodbye"}
@@ -147,7 +145,7 @@ def test_an_edit_that_was_shown_covers_the_whole_file_that_it_gives(
     assert (folder / "a.txt").read_bytes() == b"goodbye from me\r\nand more\r\n"
 
 
-def test_a_link_is_shown_with_where_it_leads(opened: list[Scripted], folder: Path) -> None:
+def test_a_link_is_shown_with_its_target(opened: list[Scripted], folder: Path) -> None:
     (folder / ".git").mkdir()
     (folder / ".git/config").write_text("[core]\n")
     (folder / "notes.txt").symlink_to(".git/config")
@@ -161,7 +159,7 @@ def test_a_link_is_shown_with_where_it_leads(opened: list[Scripted], folder: Pat
     assert "→ .git/config)" in agent.session.to_markdown()
 
 
-def test_a_link_that_is_swapped_while_the_question_is_open_leads_nowhere(
+def test_a_link_swapped_during_the_question_is_not_followed(
     opened: list[Scripted], folder: Path, tmp_path: Path
 ) -> None:
     config = Path(os.environ["ACP_NOTEBOOK_CONFIG"])
@@ -178,20 +176,18 @@ def test_a_link_that_is_swapped_while_the_question_is_open_leads_nowhere(
     assert "error" in answer and os.listdir(config) == [] and os.listdir(folder / "gone") == []
 
 
-def test_a_file_that_the_user_changes_while_the_question_is_open_is_not_overwritten(
-    opened: list[Scripted], folder: Path
-) -> None:
+def test_a_file_changed_during_the_question_is_not_overwritten(opened: list[Scripted], folder: Path) -> None:
     def edit(request: PermissionRequest) -> str:
         (folder / "a.txt").write_text("mine")
         return "allow"
 
     agent = start(opened, folder, edit)
     [answer] = agent(agent.write("a.txt", "the agent's"))
-    assert "changed while the write was asked about" in answer["error"]
+    assert "changed while the user was asked" in answer["error"]
     assert (folder / "a.txt").read_text() == "mine"
 
 
-def test_an_id_that_is_used_again_is_a_new_call(opened: list[Scripted], folder: Path) -> None:
+def test_a_reused_id_is_a_new_call(opened: list[Scripted], folder: Path) -> None:
     agent = start(opened, folder, "always", "ask", "ask")
     first = {"toolCallId": "1", "kind": "execute", "title": "ls", "rawInput": {"command": "ls"}}
     assert agent(["ask", first]) == ["always"]
@@ -201,7 +197,9 @@ def test_an_id_that_is_used_again_is_a_new_call(opened: list[Scripted], folder: 
     assert agent(["ask", first]) == ["once"], "the grant for ls holds"
 
 
-def test_an_option_that_lies_about_its_kind_says_what_it_does(opened: list[Scripted], folder: Path) -> None:
+def test_an_option_with_a_misleading_name_is_labelled_by_its_kind(
+    opened: list[Scripted], folder: Path
+) -> None:
     agent = start(opened, folder, "yes")
     lying = [{"optionId": "yes", "name": "Reject", "kind": "allow_always"}]
     agent(["ask", {"toolCallId": "1", "kind": "execute", "title": "ls", "options": lying}])
@@ -210,7 +208,7 @@ def test_an_option_that_lies_about_its_kind_says_what_it_does(opened: list[Scrip
     assert "→ Always allow" in agent.session.to_markdown()
 
 
-def test_the_audit_keeps_what_was_described(opened: list[Scripted], folder: Path) -> None:
+def test_the_audit_contains_the_described_action(opened: list[Scripted], folder: Path) -> None:
     agent = start(opened, folder, "allow", "allow")
     agent(run("ls", env=env(HOME="/tmp/x")), agent.write("a.txt", "x"))
     command, write = agent.session.audit.where(what="decision")

@@ -1,4 +1,4 @@
-"""An agent that dies in the very instant of a prompt, or while a turn waits: nothing is done twice."""
+"""An agent dies at the instant of a prompt, or while a turn waits: nothing is done twice."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ def life(folder: Path) -> list[str]:
 
 
 def kill(pid: int) -> None:
-    """Until it is dead, and nobody has had the time to notice."""
+    """Wait until it is dead, before anybody notices."""
     os.kill(pid, signal.SIGKILL)
     wait_until(lambda: gone(pid), "it is dead", LIMIT_S)
 
 
 def stop(pid: int) -> None:
-    """It reads nothing any more."""
+    """Stop it from reading."""
     os.kill(pid, signal.SIGSTOP)
     state = Path(f"/proc/{pid}/stat")
     wait_until(lambda: state.read_text().rpartition(")")[2].split()[0] == "T", "it is stopped", LIMIT_S)
 
 
 def at_the_next_prompt(session: acp.Session, before: Strike, after: Strike = lambda pid: None) -> None:
-    """Strike within the call that sends it, between our last look at the agent and the write, or after it."""
+    """Kill it within the call that sends: between our last check of the agent and the write, or after it."""
     queue = session._conversation.queue
     begin = queue._begin
 
@@ -70,7 +70,7 @@ def at_the_next_prompt(session: acp.Session, before: Strike, after: Strike = lam
     [(kill, lambda pid: None), (stop, kill)],
     ids=["the pipe is closed", "it is written and never read"],
 )
-def test_what_an_agent_did_not_read_before_its_death_is_sent_to_the_next_one_once(
+def test_a_prompt_unread_at_the_agents_death_is_sent_again_once(
     session: acp.Session, tmp_path: Path, before: Strike, after: Strike
 ) -> None:
     at_the_next_prompt(session, before, after)
@@ -79,11 +79,11 @@ def test_what_an_agent_did_not_read_before_its_death_is_sent_to_the_next_one_onc
     assert (turn.text, turn.status) == (f"I am {session.agent.pid}", "done")
     assert (len(session.turns), session.status) == (1, "idle")
     (notice,) = notices(session)
-    assert "was started again, because it had ended" in notice
+    assert "was restarted because it had ended" in notice
 
 
 @pytest.mark.parametrize("size", [10, 1_000_000], ids=["small", "larger than the pipe"])
-def test_the_other_session_gets_its_turn_too_and_each_prompt_is_read_once(
+def test_both_sessions_get_their_turn_and_each_prompt_is_read_once(
     session: acp.Session, tmp_path: Path, size: int
 ) -> None:
     other = session.agent.new_session()
@@ -96,21 +96,19 @@ def test_the_other_session_gets_its_turn_too_and_each_prompt_is_read_once(
     assert sorted(life(tmp_path)) == ["start", "start", "x" * size, "y" * size]
 
 
-def test_what_it_may_have_read_is_not_sent_twice_and_the_error_says_so(
-    session: acp.Session, tmp_path: Path
-) -> None:
-    with pytest.raises(acp.AgentDied, match="not known whether it had begun") as caught:
+def test_a_prompt_that_may_have_been_read_is_not_sent_again(session: acp.Session, tmp_path: Path) -> None:
+    with pytest.raises(acp.AgentDied, match="unknown whether it started on it") as caught:
         session.prompt("mute", timeout=LIMIT_S)
     assert (caught.value.exit_code, caught.value.untaken) == (3, False)
     assert life(tmp_path) == ["start", "mute"]
-    assert "not known whether it had begun" in session.to_text()
+    assert "unknown whether it started on it" in session.to_text()
     with pytest.raises(acp.AgentDied) as caught:
         session.prompt("loud", timeout=LIMIT_S)
-    assert "begun" not in str(caught.value), "that it had begun can be seen"
+    assert "unknown whether" not in str(caught.value), "that it had begun can be seen"
     assert session.prompt("hello", timeout=LIMIT_S).status == "done"
 
 
-def test_an_agent_that_never_reads_it_is_not_started_for_ever(session: acp.Session, tmp_path: Path) -> None:
+def test_an_agent_that_never_reads_is_not_restarted_forever(session: acp.Session, tmp_path: Path) -> None:
     (tmp_path / "hurry").touch()
     at_the_next_prompt(session, kill)
     with pytest.raises(acp.AgentDied):
@@ -122,7 +120,7 @@ def test_an_agent_that_never_reads_it_is_not_started_for_ever(session: acp.Sessi
     assert session.prompt("hello", timeout=LIMIT_S).status == "done"
 
 
-def test_twice_unread_is_told_as_that(session: acp.Session, tmp_path: Path) -> None:
+def test_a_prompt_unread_twice_is_reported(session: acp.Session, tmp_path: Path) -> None:
     def once_more(pid: int) -> None:
         at_the_next_send(session, kill)
         kill(pid)
@@ -150,7 +148,7 @@ def at_the_next_send(session: acp.Session, strike: Strike) -> None:
     conversation._prompting.send = struck  # type: ignore[method-assign]
 
 
-def test_a_recording_of_it_goes_the_same_way(tmp_path: Path) -> None:
+def test_a_recording_of_it_replays_the_same_way(tmp_path: Path) -> None:
     tape = tmp_path / "tape.jsonl"
     with agent(sys.executable, MORTAL, tmp_path, cwd=tmp_path, undo=False, record=tape) as session:
         at_the_next_prompt(session, stop, kill)
@@ -168,7 +166,7 @@ def test_a_recording_of_it_goes_the_same_way(tmp_path: Path) -> None:
 
 
 def limited(session: acp.Session, text: str) -> acp.Turn:
-    """The turn, once it waits."""
+    """Wait until the turn waits; returns it."""
     turn = session.start(text)
 
     def waits() -> bool:
@@ -179,12 +177,12 @@ def limited(session: acp.Session, text: str) -> acp.Turn:
 
 
 def killed(session: acp.Session) -> None:
-    """Dead, and the connection knows."""
+    """Kill it, and wait until the connection knows."""
     pid = session.agent.pid
     assert pid is not None
     os.kill(pid, signal.SIGKILL)
-    host = session.agent._host
-    wait_until(lambda: host.connection.error is not None, "the connection knows that it died", LIMIT_S)
+    agent = session.agent._host.agent
+    wait_until(lambda: agent.connection.error is not None, "the connection knows that it died", LIMIT_S)
     assert gone(pid)
 
 
@@ -200,22 +198,20 @@ def test_a_rate_limits_wait_outlives_the_agent(session: acp.Session, tmp_path: P
 
 
 def pass_the_wait(session: acp.Session) -> None:
-    """As if the time were over: another wait of the same turn, of no length."""
+    """End the wait: replace it with one of zero length."""
     conversation = session._conversation
 
     async def now() -> None:
-        run = conversation.running
+        run = conversation.state.running
         assert run is not None
         assert run.pause is not None
         run.pause.cancel()
-        run.pause = conversation.host.background(conversation._prompting._send_later(run, 0))
+        run.pause = conversation.agent.background(conversation._prompting._send_later(run, 0))
 
     session._loop.call(now())
 
 
-def test_a_turn_that_had_begun_before_the_limit_fails_with_the_agent(
-    session: acp.Session, tmp_path: Path
-) -> None:
+def test_a_turn_started_before_the_limit_fails_with_the_agent(session: acp.Session, tmp_path: Path) -> None:
     (tmp_path / "wait").write_text("500")
     turn = limited(session, "work")
     killed(session)
@@ -241,7 +237,7 @@ def test_a_turn_that_waits_without_an_agent_can_be_cancelled_and_closed(
     assert turn.wait(LIMIT_S).stop_reason == "cancelled"
 
 
-def test_another_sessions_prompt_starts_the_agent_and_the_wait_goes_on(
+def test_another_sessions_prompt_restarts_the_agent_during_the_wait(
     session: acp.Session, tmp_path: Path
 ) -> None:
     (tmp_path / "wait").write_text("500")
@@ -262,7 +258,7 @@ def test_another_sessions_prompt_starts_the_agent_and_the_wait_goes_on(
 def test_a_turn_that_waits_for_a_sign_in_outlives_the_agent(demo: Demo) -> None:
     session = demo(env={"ACP_DEMO_AUTH": "trouble"}, auth="demo-login")
     session.agent.logout()
-    session._conversation.shows_sign_in = True
+    session._conversation.state.audience.can_sign_in = True
     turn = session.start("hello")
     wait_until(lambda: session.transcript.sign_in is not None, "a sign-in is wanted", LIMIT_S)
     killed(session)

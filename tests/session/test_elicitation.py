@@ -1,4 +1,4 @@
-"""What an agent asks of the user beside permission: answered once, by whoever can, and never left open."""
+"""Elicitations are answered once, by the user, a function or the policy, and never left open."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import acp_notebook as acp
-from acp_notebook.agent.permissions import questions as permission
+from acp_notebook import timeouts
 from acp_notebook.api import connect as connect_module
 from acp_notebook.core.snapshot import Elicitation
 from tests.session.conftest import Demo
@@ -39,7 +39,7 @@ def opened(session: acp.Session) -> Elicitation:
 
 
 def answer(session: acp.Session, action: Any, **values: Any) -> dict[str, str]:
-    """As a page does it."""
+    """Answer like a page."""
     id, conversation = opened(session).id, session._conversation
 
     async def answered() -> dict[str, str]:
@@ -50,15 +50,15 @@ def answer(session: acp.Session, action: Any, **values: Any) -> dict[str, str]:
 
 @pytest.fixture
 def seen(demo: Demo, monkeypatch: pytest.MonkeyPatch) -> acp.Session:
-    """A session whose questions somebody sees."""
+    """A session with a user who sees its questions."""
     monkeypatch.setattr(connect_module, "may_be_asked", lambda: True)
     session = demo(permissions="allow")
-    session._conversation.permissions.questions.can_ask = True
+    session._conversation.state.audience.can_answer = True
     return session
 
 
 class Broken(Mapping[str, Any]):
-    """A mapping that nothing can be taken from."""
+    """A mapping whose items cannot be read."""
 
     def __getitem__(self, name: str) -> Any:
         raise RuntimeError("broken")
@@ -73,7 +73,7 @@ class Broken(Mapping[str, Any]):
 # ---- by a function ------------------------------------------------------------------------------
 
 
-def test_an_answer_that_cannot_be_read_does_not_leave_the_form_open(demo: Demo) -> None:
+def test_an_unreadable_answer_does_not_leave_the_form_open(demo: Demo) -> None:
     session = demo(elicitation=lambda _: Broken())
     assert session.prompt("/form", timeout=LIMIT_S).text == "You answered decline."
     form = asked(session)
@@ -81,7 +81,7 @@ def test_an_answer_that_cannot_be_read_does_not_leave_the_form_open(demo: Demo) 
     assert "broken" in (form.reason or "")
 
 
-def test_a_function_gets_the_fields_and_gives_the_values(demo: Demo) -> None:
+def test_a_function_gets_the_fields_and_returns_the_values(demo: Demo) -> None:
     requests: list[acp.ElicitationRequest] = []
 
     def fill_in(request: acp.ElicitationRequest) -> dict[str, Any]:
@@ -120,14 +120,14 @@ def test_it_may_be_async(demo: Demo) -> None:
     ("said", "status", "why"),
     [
         ("decline", "declined", None),
-        ({"name": "X"}, "declined", "name: at least 3 characters; model: this is needed"),
+        ({"name": "X"}, "declined", "name: at least 3 characters; model: this field is required"),
         ({**GOOD, "rate": 2}, "declined", "rate: at most 1"),
         ({**GOOD, "nmae": 1}, "declined", "nmae: the form has no such field"),
         (None, "declined", "must return a mapping"),
         ("ask", "declined", "nobody can be asked here"),
     ],
 )
-def test_what_it_says_otherwise(demo: Demo, said: Any, status: str, why: str | None) -> None:
+def test_other_results_of_a_function(demo: Demo, said: Any, status: str, why: str | None) -> None:
     session = demo(elicitation=lambda request: said)
     assert session.prompt("/form", timeout=LIMIT_S).text == "You answered decline."
     item = asked(session)
@@ -135,20 +135,18 @@ def test_what_it_says_otherwise(demo: Demo, said: Any, status: str, why: str | N
     assert why is None or why in (item.reason or "")
 
 
-def test_a_cancel_of_its_own_is_told_to_the_agent(demo: Demo) -> None:
+def test_a_cancel_by_the_function_reaches_the_agent(demo: Demo) -> None:
     session = demo(elicitation=lambda request: "cancel")
     assert session.prompt("/form", timeout=LIMIT_S).stop_reason == "cancelled"
     assert asked(session).status == "cancelled"
 
 
-def test_one_that_raises_or_takes_too_long_is_a_decline_with_that_reason(
-    demo: Demo, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_function_that_raises_or_hangs_declines_with_the_reason(demo: Demo) -> None:
     never = threading.Event()
     session = demo(elicitation=lambda request: 1 / 0)
     session.prompt("/form", timeout=LIMIT_S)
     assert "raised ZeroDivisionError" in (asked(session).reason or "")
-    monkeypatch.setattr(permission, "POLICY_S", 0.05)
+    timeouts.replace(policy=0.05)
     session = demo(elicitation=lambda request: never.wait(LIMIT_S))
     session.prompt("/form", timeout=LIMIT_S)
     never.set()
@@ -168,7 +166,7 @@ def test_an_address_is_accepted_and_its_completion_seen(demo: Demo) -> None:
 
 
 @pytest.mark.parametrize("url", ["file:///etc/passwd", "javascript:alert(1)", "https://a.example:x/"])
-def test_an_address_that_is_none_is_declined_whatever_the_function_says(demo: Demo, url: str) -> None:
+def test_an_invalid_address_is_declined_despite_the_function(demo: Demo, url: str) -> None:
     session = demo(elicitation=lambda request: True)
     assert session.prompt(f"/open {url}", timeout=LIMIT_S).text == "You answered decline."
     assert (asked(session).by, asked(session).host) == ("client", None)
@@ -177,7 +175,7 @@ def test_an_address_that_is_none_is_declined_whatever_the_function_says(demo: De
 # ---- nobody -------------------------------------------------------------------------------------
 
 
-def test_where_nobody_can_be_asked_it_is_not_offered_and_never_waits(demo: Demo) -> None:
+def test_without_anybody_to_ask_it_is_not_advertised_and_never_waits(demo: Demo) -> None:
     for session in (demo(), demo(elicitation="decline")):
         assert session.prompt("/form", timeout=LIMIT_S).text == "Your client shows no forms."
         assert session.prompt("/open", timeout=LIMIT_S).text == "Your client opens no addresses."
@@ -185,7 +183,7 @@ def test_where_nobody_can_be_asked_it_is_not_offered_and_never_waits(demo: Demo)
         assert (asked(session).status, session.status) == ("declined", "idle")
 
 
-def test_what_is_no_policy_is_refused() -> None:
+def test_an_invalid_policy_is_refused() -> None:
     with pytest.raises(acp.UsageError, match='"ask", "decline" or a function'):
         acp.connect("demo", elicitation="yes")  # type: ignore[arg-type]
 
@@ -217,7 +215,7 @@ def test_a_form_that_cannot_be_filled_in_can_only_be_declined(seen: acp.Session)
     assert turn.wait(LIMIT_S).text == "You answered decline."
 
 
-def test_a_hostile_form_is_held_within_bounds(seen: acp.Session) -> None:
+def test_a_hostile_form_is_bounded(seen: acp.Session) -> None:
     turn = seen.start("/form hostile")
     item = opened(seen)
     assert {field.name: field.type for field in item.fields} == {
@@ -238,17 +236,17 @@ def test_a_hostile_form_is_held_within_bounds(seen: acp.Session) -> None:
     assert "1,000 fields" in (asked(seen).reason or "")
 
 
-def test_an_unanswered_one_is_declined_after_the_time_for_questions(seen: acp.Session) -> None:
-    seen._conversation.permissions.questions.timeout = 0.05
+def test_an_unanswered_form_is_declined_after_the_timeout(seen: acp.Session) -> None:
+    seen._conversation.state.audience.timeout = 0.05
     assert seen.prompt("/form", timeout=LIMIT_S).text == "You answered decline."
     assert asked(seen).reason == "nobody answered within 0.05 s"
 
 
-def test_an_address_that_is_done_elsewhere_is_settled(seen: acp.Session) -> None:
+def test_an_address_completed_elsewhere_is_settled(seen: acp.Session) -> None:
     turn = seen.start("/open")
     opened(seen)
-    seen._loop.post(seen._conversation.host.elicitation_completed, "nobody's")
-    seen._loop.post(seen._conversation.host.elicitation_completed, "link_1")
+    seen._loop.post(seen.agent._host.sessions.elicitation_completed, "nobody's")
+    seen._loop.post(seen.agent._host.sessions.elicitation_completed, "link_1")
     assert turn.wait(LIMIT_S).text == "You answered accept."
     assert (asked(seen).completed, asked(seen).by) == (True, "agent")
 
@@ -264,7 +262,7 @@ def test_a_cancel_settles_it(seen: acp.Session) -> None:
     assert (asked(seen).status, asked(seen).reason) == ("cancelled", "the turn was cancelled")
 
 
-def test_the_agent_takes_it_back(seen: acp.Session) -> None:
+def test_the_agent_withdraws_it(seen: acp.Session) -> None:
     assert "-32800" in seen.prompt("/form withdraw", timeout=LIMIT_S).text
     assert all(item.status != "open" for item in seen.transcript.items if isinstance(item, Elicitation))
 
@@ -289,7 +287,7 @@ def test_closing_the_session_settles_it(seen: acp.Session) -> None:
     assert (asked(seen).status, asked(seen).reason) == ("cancelled", "the session was closed")
 
 
-def test_one_outside_of_a_turn_waits_for_its_answer(seen: acp.Session) -> None:
+def test_a_form_outside_a_turn_waits_for_its_answer(seen: acp.Session) -> None:
     seen.prompt("/form later", timeout=LIMIT_S)
     item = opened(seen)
     assert seen.status == "idle"
@@ -299,7 +297,7 @@ def test_one_outside_of_a_turn_waits_for_its_answer(seen: acp.Session) -> None:
     wait_until(lambda: seen.title == 'accept {"colour":"blue"}', "the agent has the answer", LIMIT_S)
 
 
-def test_one_outside_of_a_turn_ends_with_the_session(seen: acp.Session) -> None:
+def test_a_form_outside_a_turn_ends_with_the_session(seen: acp.Session) -> None:
     seen.agent.new_session()
     seen.prompt("/form later", timeout=LIMIT_S)
     opened(seen)
@@ -307,7 +305,7 @@ def test_one_outside_of_a_turn_ends_with_the_session(seen: acp.Session) -> None:
     assert asked(seen).status == "cancelled"
 
 
-def test_one_for_a_request_is_shown_in_a_session(seen: acp.Session) -> None:
+def test_a_form_for_a_request_is_shown_in_a_session(seen: acp.Session) -> None:
     turn = seen.start("/form request")
     assert answer(seen, "accept", other="mine") == {}
     assert '"other":"mine"' in turn.wait(LIMIT_S).text
@@ -329,7 +327,7 @@ def kept(demo: Demo, tmp_path: Path) -> Iterator[tuple[acp.Session, Path]]:
     )
 
 
-def test_a_secret_is_nowhere_but_at_the_agent(kept: tuple[acp.Session, Path]) -> None:
+def test_only_the_agent_gets_a_secret(kept: tuple[acp.Session, Path]) -> None:
     session, folder = kept
     turn = session.prompt("/form secret", timeout=LIMIT_S)
     assert "14 characters" in turn.text
@@ -358,7 +356,7 @@ def test_the_audit_says_who_answered_what(demo: Demo) -> None:
     assert decision.detail["fields"] == ["colour"]
 
 
-def test_what_was_answered_is_in_the_static_form(demo: Demo) -> None:
+def test_the_answer_is_in_the_static_output(demo: Demo) -> None:
     session = demo(elicitation=lambda request: GOOD)
     text = session.prompt("/form", timeout=LIMIT_S).to_text()
     assert "Answer: accepted (by policy)" in text

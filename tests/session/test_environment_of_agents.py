@@ -1,4 +1,4 @@
-"""What an agent gets along from the process that starts it: its folder, and which variables."""
+"""The working directory and environment of an agent."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def outside(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_OTHER", "other")
 
 
-def test_by_default_an_agent_gets_all_but_the_servers_secrets(demo: Demo) -> None:
+def test_by_default_an_agent_gets_everything_except_the_servers_secrets(demo: Demo) -> None:
     session = demo()
     assert variable(session, "MY_SETTING") == "mine"
     for secret in ("JUPYTERHUB_API_TOKEN", "JPY_PARENT_PID", "JUPYTER_TOKEN"):
@@ -34,34 +34,34 @@ def test_by_default_an_agent_gets_all_but_the_servers_secrets(demo: Demo) -> Non
 
 
 def test_env_adds_and_overrides(demo: Demo, tmp_path: Path) -> None:
-    changed = str(tmp_path)  # a folder that is there is no secret, and so it is shown
+    changed = str(tmp_path)  # an existing folder is not a secret, so it is shown
     session = demo(env={"MY_SETTING": changed, "JPY_ASKED_FOR": changed})
     assert variable(session, "MY_SETTING") == changed
     assert variable(session, "JPY_ASKED_FOR") == changed
     assert variable(session, "MY_OTHER") == "other"
 
 
-def test_without_inheritance_only_the_basics_go_along(demo: Demo) -> None:
+def test_without_inheritance_only_basic_variables_are_passed(demo: Demo) -> None:
     session = demo(inherit_env=False, env={"EXTRA": "1"})
     assert variable(session, "MY_SETTING") == "not set"
     assert variable(session, "EXTRA") == "1"
     assert variable(session, "PATH") == os.environ["PATH"]
 
 
-def test_names_choose_exactly_what_goes_along(demo: Demo) -> None:
+def test_names_select_exactly_the_inherited_variables(demo: Demo) -> None:
     session = demo(inherit_env=["MY_SETTING", "PATH"])
     assert variable(session, "MY_SETTING") == "mine"
     assert variable(session, "MY_OTHER") == "not set"
 
 
-def test_what_cannot_be_an_environment_is_a_usage_error() -> None:
+def test_an_invalid_environment_is_a_usage_error() -> None:
     with pytest.raises(acp.UsageError, match="must be a string, not int"):
         acp.connect("demo", env={"N": 1})  # type: ignore[dict-item]
     with pytest.raises(acp.UsageError, match="a list of names"):
         acp.connect("demo", inherit_env="PATH")
 
 
-def test_the_session_works_in_its_folder_and_by_default_in_ours(demo: Demo, tmp_path: Path) -> None:
+def test_the_session_works_in_its_folder_or_the_current_one(demo: Demo, tmp_path: Path) -> None:
     session = demo(cwd=tmp_path, permissions="allow")
     assert session.prompt("/cwd", timeout=LIMIT_S).text == session.cwd == str(tmp_path)
     assert session.prompt("/run pwd", timeout=LIMIT_S).terminals[0].output == f"{tmp_path}\n"

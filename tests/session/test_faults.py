@@ -1,4 +1,4 @@
-"""Whatever an agent does, a turn ends with the right result or a clear error, and nothing later is lost."""
+"""Whatever an agent does, a turn ends with its result or a clear error, and later turns work."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import acp_notebook as acp
-from acp_notebook.agent import connection
+from acp_notebook import timeouts
 from acp_notebook.core.records import UnknownContent
 from acp_notebook.core.snapshot import Message, Unknown
 from tests.waiting import gone, wait_until
@@ -18,7 +18,7 @@ from tests.waiting import gone, wait_until
 FAULTY = Path(__file__).parents[1] / "agents" / "faulty.py"
 
 LIMIT_S = 60.0
-"""Each of these must be over by then, also on a slow machine: what hangs, hangs for ever."""
+"""The timeout of each fault, even on a slow machine."""
 
 
 def faulty(start: str = "", **options: object) -> acp.Session:
@@ -46,7 +46,7 @@ def session() -> Iterator[acp.Session]:
         "10,000 requests",
     ],
 )
-def test_noise_costs_nothing_that_comes_later(session: acp.Session, fault: str) -> None:
+def test_noise_does_not_affect_later_messages(session: acp.Session, fault: str) -> None:
     turn = session.prompt(fault, timeout=LIMIT_S)
     assert turn.text == "before after"
     assert turn.stop_reason == "end_turn"
@@ -65,7 +65,7 @@ def test_noise_costs_nothing_that_comes_later(session: acp.Session, fault: str) 
         ("20 MB line", "before " + "x" * 20_000_000 + "after"),
     ],
 )
-def test_odd_messages_are_read_as_far_as_they_go(session: acp.Session, fault: str, text: str) -> None:
+def test_odd_messages_are_read_as_far_as_possible(session: acp.Session, fault: str, text: str) -> None:
     assert session.prompt(fault, timeout=LIMIT_S).text == text
 
 
@@ -83,7 +83,7 @@ def test_requests_are_answered_with_their_own_id(session: acp.Session, fault: st
     assert session.prompt(fault, timeout=LIMIT_S).text == f"before {answer} after"
 
 
-def test_a_permission_request_that_cannot_be_read_is_refused_and_the_turn_goes_on(
+def test_an_unreadable_permission_request_is_refused(
     session: acp.Session,
 ) -> None:
     text = session.prompt("bad permission", timeout=LIMIT_S).text
@@ -100,7 +100,7 @@ def test_a_permission_request_that_cannot_be_read_is_refused_and_the_turn_goes_o
         ("broken JSON", "unreadable message"),
     ],
 )
-def test_what_we_do_not_know_is_kept_and_shown(session: acp.Session, fault: str, what: str) -> None:
+def test_unknown_messages_are_kept_and_shown(session: acp.Session, fault: str, what: str) -> None:
     turn = session.prompt(fault, timeout=LIMIT_S)
     kept = [item for item in turn.items if isinstance(item, Unknown)]
     assert len(kept) == 1
@@ -139,10 +139,8 @@ def test_an_update_before_its_call_shows_the_tool(session: acp.Session) -> None:
 
 
 @pytest.mark.parametrize("fault", ["error is text", "error without code", "error with id null"])
-def test_an_error_of_any_shape_is_an_error_with_its_text(
-    session: acp.Session, fault: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(connection, "NULL_ID_BEGUN_S", 0.5)
+def test_an_error_of_any_shape_is_an_error_with_its_text(session: acp.Session, fault: str) -> None:
+    timeouts.replace(null_id_begun=0.5)
     with pytest.raises(acp.AgentError, match="boom"):
         session.prompt(fault, timeout=LIMIT_S)
     assert session.turns[-1].status == "failed"
@@ -150,27 +148,25 @@ def test_an_error_of_any_shape_is_an_error_with_its_text(
 
 
 @pytest.mark.parametrize("fault", ["unreadable answer", "answer too deep", "answer without a stop reason"])
-def test_an_answer_that_cannot_be_read_fails_the_turn_instead_of_hanging(
-    session: acp.Session, fault: str
-) -> None:
+def test_an_unreadable_response_fails_the_turn_instead_of_hanging(session: acp.Session, fault: str) -> None:
     with pytest.raises(acp.ProtocolError, match="session/prompt"):
         session.prompt(fault, timeout=LIMIT_S)
     assert session.prompt("42", timeout=LIMIT_S).text == "before after"
 
 
-def test_an_answer_with_a_string_id_and_an_unknown_stop_reason_are_taken(session: acp.Session) -> None:
+def test_a_string_id_and_an_unknown_stop_reason_are_accepted(session: acp.Session) -> None:
     assert session.prompt("answer with a string id", timeout=LIMIT_S).stop_reason == "end_turn"
     assert session.prompt("unknown stop reason", timeout=LIMIT_S).stop_reason == "bored"
 
 
-def test_updates_after_the_answer_stay_with_their_turn(session: acp.Session) -> None:
+def test_updates_after_the_response_stay_with_their_turn(session: acp.Session) -> None:
     turn = session.prompt("late", timeout=LIMIT_S)
     wait_until(lambda: turn.text == "before after", "the late chunk is there")
     session.prompt("42", timeout=LIMIT_S)
     assert turn.text == "before after"
 
 
-def test_updates_before_the_session_is_there_are_kept() -> None:
+def test_updates_before_the_session_exists_are_kept() -> None:
     with faulty("early") as session:
         (message,) = (item for item in session.transcript.items if isinstance(item, Message))
         assert message.text == "early "
@@ -180,7 +176,7 @@ def test_updates_before_the_session_is_there_are_kept() -> None:
 # ---- death ----------------------------------------------------------------------------------------
 
 
-def test_death_in_mid_turn_is_an_error_with_code_and_last_words(session: acp.Session) -> None:
+def test_death_in_mid_turn_is_an_error_with_exit_code_and_stderr(session: acp.Session) -> None:
     with pytest.raises(acp.AgentDied, match="exited with code 9") as caught:
         session.prompt("die", timeout=LIMIT_S)
     assert caught.value.exit_code == 9
@@ -190,14 +186,14 @@ def test_death_in_mid_turn_is_an_error_with_code_and_last_words(session: acp.Ses
     assert session.status == "dead"
 
 
-def test_a_dead_agent_is_started_again_by_the_next_prompt(session: acp.Session) -> None:
+def test_the_next_prompt_restarts_a_dead_agent(session: acp.Session) -> None:
     with pytest.raises(acp.AgentDied):
         session.prompt("die", timeout=LIMIT_S)
     assert session.prompt("42", timeout=LIMIT_S).text == "before after"
-    assert "started again" in session.to_text()
+    assert "restarted" in session.to_text()
 
 
-def test_a_grandchild_that_holds_stdout_does_not_hold_up_the_end(session: acp.Session) -> None:
+def test_a_grandchild_that_holds_stdout_does_not_delay_the_end(session: acp.Session) -> None:
     turn = session.start("die with a grandchild")
     with pytest.raises(acp.AgentDied):
         turn.wait(LIMIT_S)
@@ -206,7 +202,7 @@ def test_a_grandchild_that_holds_stdout_does_not_hold_up_the_end(session: acp.Se
     wait_until(lambda: all(map(gone, pids)), "the grandchildren are gone")
 
 
-def test_an_agent_that_closes_its_output_has_died(session: acp.Session) -> None:
+def test_an_agent_that_closes_its_output_counts_as_dead(session: acp.Session) -> None:
     with pytest.raises(acp.AgentDied, match="closed its output"):
         session.prompt("close stdout", timeout=LIMIT_S)
 
@@ -215,7 +211,7 @@ def test_an_agent_that_closes_its_input_still_answers_and_can_be_closed(session:
     assert session.prompt("close stdin", timeout=LIMIT_S).text == "before after"
 
 
-def test_an_agent_that_never_reads_holds_up_nothing() -> None:
+def test_an_agent_that_never_reads_blocks_nothing() -> None:
     session = faulty("no reading")
     pid = session.agent.pid
     turn = session.start("x" * 2_000_000)
@@ -237,7 +233,7 @@ def test_an_agent_that_ignores_the_end_of_its_input_is_ended() -> None:
 
 
 @pytest.mark.parametrize("wrapped", [False, True])
-def test_closing_leaves_no_grandchild_also_behind_a_shell(wrapped: bool) -> None:
+def test_closing_leaves_no_grandchild_even_behind_a_shell(wrapped: bool) -> None:
     command = [sys.executable, str(FAULTY)]
     if wrapped:
         command = ["sh", "-c", f"{sys.executable} {FAULTY}; true"]
@@ -252,7 +248,7 @@ def test_closing_leaves_no_grandchild_also_behind_a_shell(wrapped: bool) -> None
 # ---- start ----------------------------------------------------------------------------------------
 
 
-def test_a_version_that_we_do_not_speak_is_refused_with_both_versions() -> None:
+def test_an_unsupported_version_is_refused_with_both_versions() -> None:
     with pytest.raises(acp.ProtocolError, match=r"version 99 .* version 1"):
         faulty("version")
 

@@ -1,4 +1,4 @@
-"""What real agents said, a little wrong: the turn ends, all of it can be shown, the next turn works."""
+"""Slightly corrupted messages of real agents: the turn ends, is shown, and the next one works."""
 
 from __future__ import annotations
 
@@ -29,6 +29,6 @@ def test_an_agent_that_garbles_its_messages_does_no_harm(seed: int, tmp_path: Pa
         for shown in (session.to_text(), session.to_markdown(), session.to_html()):
             assert "plain" in shown
         assert "<script" not in session.to_html()
-        assert json.dumps(session._conversation.read(lambda transcript: transcript.plain()))
+        assert json.dumps(session._conversation.state.read(lambda transcript: transcript.plain()))
         assert repr(session.audit) and repr(session.changes) and repr(garbled.tool_calls)
     assert sorted(tmp_path.iterdir()) == before

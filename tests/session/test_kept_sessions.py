@@ -1,15 +1,17 @@
-"""Lists of sessions that are long, endless, in a circle or full of nonsense: bounded, and told as such."""
+"""Session lists that are long, endless, circular or nonsense are bounded and reported."""
 
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 import acp_notebook as acp
+from acp_notebook import timeouts
 from acp_notebook.agent import session_store
-from acp_notebook.frontend.panel.picker import MOST_ROWS, Picker
+from acp_notebook.frontend.panel.picker import MOST_ROWS, Picker, SessionOpener
 from tests.session.helpers import agent
 
 KEEPER = Path(__file__).parents[1] / "agents" / "keeper.py"
@@ -20,7 +22,7 @@ def listed(how: str, tmp_path: Path) -> acp.SessionTable:
         return session.agent.sessions()
 
 
-def test_ten_thousand_sessions_are_all_there_and_few_are_shown(tmp_path: Path) -> None:
+def test_ten_thousand_sessions_are_listed_but_few_are_shown(tmp_path: Path) -> None:
     found = listed("pages", tmp_path)
     assert (len(found), len({it.id for it in found}), found.complete) == (10_000, 10_000, True)
     assert "… 9940 more" in repr(found)
@@ -31,7 +33,7 @@ def test_ten_thousand_sessions_are_all_there_and_few_are_shown(tmp_path: Path) -
     ("how", "most"),
     [("heap", 50), ("endless", 30), ("circle", 2), ("hollow", 0)],
 )
-def test_a_list_without_an_end_is_left_and_not_called_complete(
+def test_an_endless_list_is_cut_and_marked_incomplete(
     how: str, most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(session_store, "MOST_SESSIONS", 50)
@@ -39,18 +41,16 @@ def test_a_list_without_an_end_is_left_and_not_called_complete(
     found = listed(how, tmp_path)
     assert (len(found), found.complete) == (most, False)
     if most:
-        assert "this is the beginning of the agent's list: its end did not come" in repr(found)
+        assert "the list is incomplete: the agent did not send the rest" in repr(found)
 
 
-def test_an_agent_that_takes_its_time_for_each_page_is_not_waited_for_for_ever(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(session_store, "LIST_S", 0)
+def test_a_slow_list_is_not_waited_for_forever(tmp_path: Path) -> None:
+    timeouts.replace(session_list=0)
     found = listed("endless", tmp_path)
     assert (len(found), found.complete) == (0, False)
 
 
-def test_fields_that_are_missing_wrong_or_hostile_cost_nothing_but_themselves(tmp_path: Path) -> None:
+def test_missing_invalid_or_hostile_fields_only_affect_themselves(tmp_path: Path) -> None:
     found = listed("odd", tmp_path)
     assert [it.id for it in found] == ["bare", "nulls", "wrong", "hostile", "long"]
     assert found.complete, 'some agents say "" for the end'
@@ -63,7 +63,7 @@ def test_fields_that_are_missing_wrong_or_hostile_cost_nothing_but_themselves(tm
 
 
 @pytest.mark.parametrize("how", ["load", "resume"])
-def test_the_title_that_the_list_told_is_kept_where_the_agent_tells_none(how: str, tmp_path: Path) -> None:
+def test_the_listed_title_is_kept_if_the_agent_sends_none(how: str, tmp_path: Path) -> None:
     with agent(sys.executable, KEEPER, "circle", cwd=tmp_path, undo=False) as session:
         session.agent.sessions()
         opened = getattr(session.agent, how)("s2")
@@ -72,9 +72,11 @@ def test_the_title_that_the_list_told_is_kept_where_the_agent_tells_none(how: st
         assert other.transcript.title is None, "of that one the list told nothing"
 
 
-def test_a_page_of_the_agents_that_no_browser_could_show_is_cut_and_that_is_told(tmp_path: Path) -> None:
+def test_a_huge_page_of_the_list_is_cut_and_reported(tmp_path: Path) -> None:
     with agent(sys.executable, KEEPER, "heap", cwd=tmp_path, undo=False) as session:
-        picker = Picker(session._conversation, session.agent, lambda message: None)
+        conversation, running = session._conversation, session.agent
+        opener = SessionOpener(running._panel_of, partial(running._open_like, conversation))
+        picker = Picker(conversation, running._host, opener, lambda message: None)
         told = session._loop.call(picker._page(None))
     assert len(told["sessions"]) == MOST_ROWS
     assert told["left_out"] == session_store.MOST_SESSIONS - MOST_ROWS

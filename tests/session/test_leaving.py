@@ -1,4 +1,4 @@
-"""However a script is left, its agent ends with it, and so does all that the agent started; quietly."""
+"""However a script ends, its agent and all that the agent started end quietly with it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import signal
 
 import pytest
 
+from tests.patience import code_to_replace
 from tests.session.scripts import noise, script
 from tests.waiting import gone, wait_until
 
@@ -44,7 +45,7 @@ with acp.connect("demo") as session:
     ],
 )
 @pytest.mark.parametrize("inside", [False, True], ids=["without close", "inside with"])
-def test_a_script_that_ends_takes_its_agent_along_and_says_nothing_of_it(
+def test_a_script_that_ends_ends_its_agent_silently(
     ending: str, code: int, last_words: str, inside: bool
 ) -> None:
     with script(WITH.format(ending=ending) if inside else CONNECT + ending) as running:
@@ -56,14 +57,14 @@ def test_a_script_that_ends_takes_its_agent_along_and_says_nothing_of_it(
     nothing_left(pids)
 
 
-def test_os_exit_takes_the_agent_along() -> None:
+def test_os_exit_ends_the_agent() -> None:
     with script(CONNECT + "begun(session.start('/slow 600')); os._exit(5)") as running:
         pids = running.pids()
         assert running.end() == (5, "", "")
     nothing_left(pids)
 
 
-def test_a_hanging_policy_function_does_not_hold_up_the_end() -> None:
+def test_a_hanging_policy_function_does_not_delay_the_exit() -> None:
     body = """
 asked = threading.Event()
 def hanging(request):
@@ -80,7 +81,7 @@ asked.wait()
     nothing_left(pids)
 
 
-def test_a_session_may_be_closed_once_more_by_an_exit_handler_of_the_users() -> None:
+def test_a_users_exit_handler_may_close_a_session_again() -> None:
     body = """
 import atexit
 def goodbye():
@@ -107,16 +108,14 @@ children(session)
     nothing_left(pids)
 
 
-def test_an_interrupted_close_is_still_carried_out() -> None:
+def test_an_interrupted_close_still_closes() -> None:
     body = """
-from acp_notebook.agent.processes import process_transport as process
-process.EOF_GRACE_S = 60.0
 session = acp.connect("demo")
 children(session)
 pid = session.agent.pid
 os.kill(pid, signal.SIGSTOP)  # so that it does not say goodbye
 def interrupt():
-    while not session._conversation.closed:
+    while not session._conversation.state.closed:
         threading.Event().wait(0.01)
     os.kill(os.getpid(), signal.SIGINT)
 threading.Thread(target=interrupt).start()
@@ -131,7 +130,7 @@ try:
 except ProcessLookupError:
     say("gone")
 """
-    with script(body) as running:
+    with script(code_to_replace(agent_eof_grace=60.0) + body) as running:
         pids = running.pids()
         assert running.end() == (0, "interrupted\ngone\n", "")
     nothing_left(pids)
@@ -141,7 +140,7 @@ except ProcessLookupError:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
-def test_a_script_that_is_killed_takes_its_agent_along(number: signal.Signals) -> None:
+def test_a_killed_script_ends_its_agent(number: signal.Signals) -> None:
     with script(CONNECT + "session.prompt('/hang')") as running:
         pids = running.pids()
         running.process.send_signal(number)
@@ -149,7 +148,7 @@ def test_a_script_that_is_killed_takes_its_agent_along(number: signal.Signals) -
         nothing_left(pids)
 
 
-def test_ctrl_c_that_nobody_catches_cancels_the_turn_and_ends_the_script() -> None:
+def test_an_uncaught_ctrl_c_cancels_the_turn_and_ends_the_script() -> None:
     body = """
 def tell():
     while len(session.turns) < 2 or not session.turns[1].text:
@@ -216,7 +215,7 @@ session.close()
         "del session; import gc; gc.collect(); sys.exit(7)",
     ],
 )
-def test_a_forked_child_leaves_without_touching_the_agent_of_its_parent(does: str) -> None:
+def test_a_forked_child_exits_without_touching_its_parents_agent(does: str) -> None:
     with script(CONNECT + CHILD.format(does=does)) as running:
         pids = running.pids()
         code, out, errors = running.end()
@@ -225,7 +224,7 @@ def test_a_forked_child_leaves_without_touching_the_agent_of_its_parent(does: st
     nothing_left(pids)
 
 
-def test_a_forked_child_may_leave_a_with_block_of_its_parents() -> None:
+def test_a_forked_child_may_leave_its_parents_with_block() -> None:
     with script(WITH.format(ending=CHILD.format(does="sys.exit(7)").replace("\n", "\n    "))) as running:
         pids = running.pids()
         assert running.end() == (0, f"7\npid {pids[0]}\n", "")
@@ -244,10 +243,10 @@ def test_a_forked_child_may_leave_a_with_block_of_its_parents() -> None:
         "setattr(session, 'mode', 'plan')",
         "session.config.update(model='demo-max')",
         "session.agent.new_session()",
-        "__import__('asyncio').run(turn._awaited())",
+        "__import__('asyncio').run(turn._wait_async())",
     ],
 )
-def test_using_the_session_in_a_forked_child_is_a_clear_error_and_no_hang(call: str) -> None:
+def test_using_the_session_in_a_forked_child_is_a_clear_error(call: str) -> None:
     body = """
 turn = begun(session.start("/slow 600"))
 worker = os.fork()
@@ -270,7 +269,7 @@ session.close()
     nothing_left(pids)
 
 
-def test_a_forked_child_may_have_an_agent_of_its_own() -> None:
+def test_a_forked_child_may_have_its_own_agent() -> None:
     does = "own = acp.connect('demo'); say(own.prompt('hello').stop_reason); own.close(); sys.exit(7)"
     with script(CONNECT + CHILD.format(does=does)) as running:
         pids = running.pids()
@@ -278,7 +277,7 @@ def test_a_forked_child_may_have_an_agent_of_its_own() -> None:
     nothing_left(pids)
 
 
-def test_forking_during_a_stream_gives_each_child_a_whole_transcript() -> None:
+def test_forking_during_a_stream_gives_each_child_a_complete_transcript() -> None:
     body = """
 turn = session.start("/stream 30000")
 codes = []
@@ -297,7 +296,7 @@ session.close()
     nothing_left(pids)
 
 
-def test_a_pool_of_forked_processes_works_beside_a_running_turn() -> None:
+def test_a_pool_of_forked_processes_works_during_a_turn() -> None:
     body = """
 import multiprocessing
 turn = begun(session.start("/slow 600"))

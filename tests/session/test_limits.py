@@ -1,4 +1,4 @@
-"""Turns with limits: stopped with a reason; and what becomes of an agent's own rate limit."""
+"""Turn limits stop a turn with a reason; rate limits of an agent are waited out or reported."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import acp_notebook as acp
-from acp_notebook.agent import conversation
+from acp_notebook import timeouts
 from acp_notebook.core.snapshot import TurnStart
 from tests.session.conftest import Demo
 from tests.session.helpers import LIMIT_S, begun, notices
@@ -30,28 +30,28 @@ def test_too_many_tool_calls_stop_the_turn_with_that_reason(session: acp.Session
     assert session.prompt("/tools 20", max_tool_calls=20, timeout=LIMIT_S).limit is None
 
 
-def test_too_long_stops_the_turn(session: acp.Session) -> None:
+def test_exceeding_the_time_stops_the_turn(session: acp.Session) -> None:
     turn = session.prompt("/slow 600", max_seconds=0.2, timeout=LIMIT_S)
     assert (turn.limit, turn.stop_reason) == ("more than 0.2 s", "cancelled")
     quick = session.prompt("hello", max_seconds=60, timeout=LIMIT_S)
     assert (quick.limit, quick.stop_reason) == (None, "end_turn")
 
 
-def test_too_costly_stops_the_turn_and_each_turn_counts_for_itself(session: acp.Session) -> None:
+def test_exceeding_the_cost_stops_the_turn_and_each_turn_counts_alone(session: acp.Session) -> None:
     turn = session.prompt("/cost 0.1 4 wait", max_cost=0.35, timeout=LIMIT_S)
     assert (turn.limit, turn.stop_reason) == ("it cost more than 0.35", "cancelled")
     assert session.prompt("/cost 0.1 3", max_cost=0.35, timeout=LIMIT_S).limit is None
     assert notices(session) == []
 
 
-def test_an_agent_that_tells_no_cost_is_noticed_once(session: acp.Session) -> None:
+def test_an_agent_that_reports_no_cost_is_noted_once(session: acp.Session) -> None:
     session.prompt("hello", max_cost=1, timeout=LIMIT_S)
     session.prompt("hello", max_cost=1, timeout=LIMIT_S)
     wait_until(lambda: notices(session) != [], "it is told", LIMIT_S)
-    assert notices(session) == ["max_cost cannot be watched: the agent does not tell what its turns cost"]
+    assert notices(session) == ["max_cost has no effect: the agent does not report the cost of its turns"]
 
 
-def test_the_sessions_limits_hold_for_every_turn_that_has_none_of_its_own(demo: Demo) -> None:
+def test_the_sessions_limits_apply_to_turns_without_their_own(demo: Demo) -> None:
     session = demo(permissions="allow", max_tool_calls=2)
     assert session.prompt("/tools 3 wait", timeout=LIMIT_S).limit == "more than 2 tool calls"
     assert session.prompt("/tools 5", max_tool_calls=math.inf, timeout=LIMIT_S).limit is None
@@ -60,30 +60,28 @@ def test_the_sessions_limits_hold_for_every_turn_that_has_none_of_its_own(demo: 
     assert session.turns[-1].limit == "more than 2 tool calls"
 
 
-def test_a_turn_that_ignores_it_is_abandoned_with_that_reason(
-    session: acp.Session, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(conversation, "CANCEL_GRACE_S", 0.1)
+def test_a_turn_that_ignores_a_limit_is_abandoned_with_the_reason(session: acp.Session) -> None:
+    timeouts.replace(cancel_grace=0.1)
     turn = session.start("/hang", max_seconds=0.1)
     turn.wait(LIMIT_S)
     assert (turn.status, turn.limit) == ("abandoned", "more than 0.1 s")
     assert "The turn was stopped: more than 0.1 s" in turn.to_text()
 
 
-def test_what_waits_goes_on_after_a_limit(session: acp.Session) -> None:
+def test_the_queue_continues_after_a_limit(session: acp.Session) -> None:
     stopped, after = session.start("/slow 600", max_seconds=0.1), session.start("after")
     assert stopped.wait(LIMIT_S).limit == "more than 0.1 s"
     assert "after" in after.wait(LIMIT_S).text
 
 
-def test_a_turn_that_the_user_stops_has_reached_no_limit(session: acp.Session) -> None:
+def test_a_turn_stopped_by_the_user_has_reached_no_limit(session: acp.Session) -> None:
     turn = begun(session.start("/slow 600", max_seconds=600))
     turn.cancel()
     assert (turn.wait(LIMIT_S).stop_reason, turn.limit) == ("cancelled", None)
 
 
 @pytest.mark.parametrize("option", [{"max_seconds": 0}, {"max_tool_calls": -1}, {"max_cost": "1"}])
-def test_what_is_no_limit_is_refused(session: acp.Session, option: dict[str, Any]) -> None:
+def test_an_invalid_limit_is_refused(session: acp.Session, option: dict[str, Any]) -> None:
     with pytest.raises(acp.UsageError, match="a number above 0"):
         session.prompt("hello", **option)
     with pytest.raises(acp.UsageError, match="a number above 0"):
@@ -100,11 +98,12 @@ def test_a_rate_limit_fails_the_turn_and_is_shown_with_its_wait(session: acp.Ses
     with pytest.raises(acp.AgentError, match="rate limit exceeded"):
         turn.wait(LIMIT_S)
     limit = start_of(turn).rate_limit
+    assert limit is not None
     assert (limit["wait"], limit["attempt"], limit["until"] > 0) == (20, 0, True)
     assert session.prompt("/ratelimit 20", timeout=LIMIT_S).text == "It went through."
 
 
-def test_it_is_sent_again_only_if_the_user_asked_for_that(demo: Demo) -> None:
+def test_a_rate_limited_prompt_is_retried_only_on_request(demo: Demo) -> None:
     session = demo(retry_rate_limits=2)
     turn = session.prompt("/ratelimit 0 2", timeout=LIMIT_S)
     assert (turn.text, turn.status, start_of(turn).rate_limit) == ("It went through.", "done", None)
@@ -117,6 +116,7 @@ def test_a_wait_can_be_stopped_at_once(demo: Demo) -> None:
     turn = session.start("/ratelimit 500")
     wait_until(lambda: bool(turn.items) and start_of(turn).rate_limit is not None, "it waits", LIMIT_S)
     limit = start_of(turn).rate_limit
+    assert limit is not None
     assert (limit["attempt"], limit["of"], limit["wait"]) == (1, 5, 500)
     turn.cancel()
     assert turn.wait(LIMIT_S).stop_reason == "cancelled"
@@ -139,9 +139,9 @@ def test_a_wait_that_is_too_long_is_left_to_the_user(demo: Demo) -> None:
         session.prompt("/ratelimit 4000", timeout=LIMIT_S)
 
 
-def test_a_notice_of_a_rate_limit_is_over_when_the_turn_goes_on(session: acp.Session) -> None:
+def test_a_rate_limit_notice_ends_when_the_turn_continues(session: acp.Session) -> None:
     seen: list[Any] = []
-    session._loop.post(session._conversation.listen, lambda event, _: seen.append(event))
+    session._loop.post(session._conversation.state.listen, lambda event, _: seen.append(event))
     turn = session.prompt("/throttled 20", timeout=LIMIT_S)
     over = acp.events.RateLimitOver()
     wait_until(lambda: over in seen, "it goes on", LIMIT_S)
@@ -151,19 +151,17 @@ def test_a_notice_of_a_rate_limit_is_over_when_the_turn_goes_on(session: acp.Ses
     assert start_of(turn).rate_limit is None
 
 
-def test_what_a_session_cost_before_it_was_opened_here_is_not_the_next_turns(
-    demo: Demo, tmp_path: Path
-) -> None:
-    """Also after the agent was started again: who has not told a cost before may tell the whole of it."""
+def test_earlier_costs_of_a_session_do_not_count_for_the_next_turn(demo: Demo, tmp_path: Path) -> None:
+    """Also after a restart: an agent's first cost may include earlier turns."""
     session = demo(env={"ACP_DEMO_HOME": str(tmp_path)})
     session.prompt("hello", timeout=LIMIT_S)
     kept = session.agent.new_session()
     kept.prompt("hello", timeout=LIMIT_S)
     kept.close()
     opened = [session.fork(), session.agent.load(kept.id)]
-    assert [it._conversation.fresh for it in (session, *opened)] == [True, False, False]
+    assert [it._conversation.state.fresh for it in (session, *opened)] == [True, False, False]
     with pytest.raises(acp.AgentDied):
         session.prompt("/die", timeout=LIMIT_S)
     for each in (session, *opened):
         each.prompt("hello", timeout=LIMIT_S)
-    assert [it._conversation.fresh for it in (session, *opened)] == [True, False, False]
+    assert [it._conversation.state.fresh for it in (session, *opened)] == [True, False, False]

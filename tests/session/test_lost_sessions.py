@@ -1,4 +1,4 @@
-"""A living agent that does not know its session any more: the error says so, and there is a way on."""
+"""A living agent has forgotten its session: the error says so, and there is a way on."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def lose(session: acp.Session) -> acp.SessionLost:
 
 
 @pytest.mark.parametrize("can", ["load", "resume", "resume,load"])
-def test_the_error_names_both_ways_and_loading_it_again_leads_on(can: str) -> None:
+def test_the_error_names_both_ways_and_reloading_works(can: str) -> None:
     with forgetful(can) as session:
         error = lose(session)
         assert "Session not found: s1" in str(error)
@@ -40,7 +40,7 @@ def test_the_error_names_both_ways_and_loading_it_again_leads_on(can: str) -> No
         session.reopen()
         assert (session.status, session.transcript.ways) == ("idle", ())
         assert session.prompt("and on", timeout=LIMIT_S).text.startswith("s1: 1 blocks")
-        assert any(it.startswith("The session was opened again") for it in notices(session))
+        assert any(it.startswith("The session was reopened") for it in notices(session))
 
 
 def test_an_agent_that_can_load_nothing_offers_a_new_session_only() -> None:
@@ -54,7 +54,7 @@ def test_an_agent_that_can_load_nothing_offers_a_new_session_only() -> None:
         assert session.status == "lost"
 
 
-def test_a_load_that_fails_leaves_the_session_lost_and_the_other_way_open() -> None:
+def test_a_failed_load_keeps_the_session_lost_and_the_other_way_open() -> None:
     with forgetful("load", "refuses") as session:
         lose(session)
         with pytest.raises(acp.AgentError, match="Session not found"):
@@ -66,7 +66,7 @@ def test_a_load_that_fails_leaves_the_session_lost_and_the_other_way_open() -> N
         assert session.prompt("hello", timeout=LIMIT_S).text.startswith("s2:")
 
 
-def test_a_new_session_takes_the_conversation_along_once() -> None:
+def test_a_new_session_gets_the_conversation_once() -> None:
     with forgetful("load") as session:
         session.prompt("the number is 7", timeout=LIMIT_S)
         lose(session)
@@ -91,7 +91,7 @@ def test_a_command_stays_the_first_word_of_its_prompt() -> None:
         assert CONTEXT_URI in str(start.prompt[1])
 
 
-def test_the_context_of_a_second_new_session_does_not_hold_the_first_ones_again() -> None:
+def test_a_second_new_session_does_not_repeat_the_first_ones_context() -> None:
     with forgetful() as session:
         session.prompt("the number is 7", timeout=LIMIT_S)
         lose(session)
@@ -107,7 +107,7 @@ def test_the_context_of_a_second_new_session_does_not_hold_the_first_ones_again(
 
 
 @pytest.mark.parametrize("how", ["load", "resume"])
-def test_a_load_that_was_none_is_told_by_the_first_prompt(how: str) -> None:
+def test_an_ineffective_load_is_noticed_at_the_first_prompt(how: str) -> None:
     with forgetful("load,resume", "pretends", **{how: "gone"}) as session:
         with pytest.raises(acp.SessionLost, match="answered as if") as lost:
             session.prompt("go on", timeout=LIMIT_S)
@@ -117,7 +117,7 @@ def test_a_load_that_was_none_is_told_by_the_first_prompt(how: str) -> None:
         assert session.prompt("hello", timeout=LIMIT_S).text.startswith("s1:")
 
 
-def test_a_session_that_is_loaded_again_in_vain_offers_that_no_more() -> None:
+def test_an_ineffective_reload_is_not_offered_again() -> None:
     with forgetful("load", "pretends") as session:
         lose(session)
         session.reopen()
@@ -126,14 +126,14 @@ def test_a_session_that_is_loaded_again_in_vain_offers_that_no_more() -> None:
         assert session.transcript.ways == ("new",)
 
 
-def test_settings_of_a_lost_session_say_the_same() -> None:
+def test_settings_of_a_lost_session_raise_the_same_error() -> None:
     with forgetful("load") as session:
         session.prompt("forget", timeout=LIMIT_S)
         with pytest.raises(acp.SessionLost, match=r"session\.reopen\(\)"):
             session.config["model"] = "listed"
 
 
-def test_reopening_waits_for_no_turn_and_restores_settings() -> None:
+def test_reopening_does_not_wait_for_a_turn_and_restores_settings() -> None:
     with forgetful("load") as session:
         session.config["model"] = "other"
         lose(session)
@@ -141,7 +141,7 @@ def test_reopening_waits_for_no_turn_and_restores_settings() -> None:
         assert session.config["model"] == "other"
 
 
-def test_a_closed_session_is_not_opened_again() -> None:
+def test_a_closed_session_is_not_reopened() -> None:
     with forgetful("load") as session:
         session.close()
         with pytest.raises(acp.SessionClosed):
@@ -149,7 +149,7 @@ def test_a_closed_session_is_not_opened_again() -> None:
 
 
 @pytest.mark.parametrize("prompt", ["fail", "work, fail"])
-def test_what_went_wrong_elsewhere_is_no_lost_session(prompt: str) -> None:
+def test_other_errors_do_not_mean_a_lost_session(prompt: str) -> None:
     with forgetful("load") as session:
         with pytest.raises(acp.AgentError) as raised:
             session.prompt(prompt, timeout=LIMIT_S)
@@ -178,7 +178,7 @@ OTHER: list[tuple[int, str, Any]] = [
 
 
 @pytest.mark.parametrize("said", REAL)
-def test_the_words_of_real_agents_are_understood(said: tuple[int, str, Any]) -> None:
+def test_the_error_messages_of_real_agents_are_recognised(said: tuple[int, str, Any]) -> None:
     assert is_lost(_error(*said), "s1")
 
 

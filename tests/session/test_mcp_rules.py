@@ -1,4 +1,4 @@
-"""Rules of the user's file that name an MCP server and its tools, through a whole session."""
+"""Permission rules for MCP servers and tools, through a whole session."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def ask(id: str, name: str | None = None, title: str = "a title", **fields: Any)
     return ["ask", {"toolCallId": id, "title": title, "kind": "other", **named, **fields}]
 
 
-def test_what_is_named_is_allowed_and_nothing_that_only_looks_like_it(tmp_path: Path) -> None:
+def test_only_the_named_tool_is_allowed_not_a_similar_one(tmp_path: Path) -> None:
     with agent(sys.executable, SCRIPTED, cwd=tmp_path) as session:
         said = results(
             session,
@@ -60,7 +60,7 @@ def test_what_is_named_is_allowed_and_nothing_that_only_looks_like_it(tmp_path: 
         assert allowed.target == "search/query"
 
 
-def test_an_allowed_tool_covers_nothing_that_is_done_through_us(tmp_path: Path) -> None:
+def test_an_allowed_tool_covers_no_client_method(tmp_path: Path) -> None:
     marker = tmp_path / "done"
     with agent(sys.executable, SCRIPTED, cwd=tmp_path) as session:
         said, ran, wrote = results(
@@ -74,7 +74,7 @@ def test_an_allowed_tool_covers_nothing_that_is_done_through_us(tmp_path: Path) 
         assert not marker.exists()
 
 
-def test_what_is_rejected_stays_rejected_whatever_the_call_says_and_however_it_is_named(
+def test_a_rejected_tool_stays_rejected_under_any_name(
     tmp_path: Path,
 ) -> None:
     with agent(sys.executable, SCRIPTED, cwd=tmp_path, permissions="allow") as session:

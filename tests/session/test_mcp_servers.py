@@ -1,4 +1,4 @@
-"""MCP servers of the user's reach the agent as the protocol wants them, or an error says why not."""
+"""The user's MCP servers reach the agent in the protocol's form, or an error says why not."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def telling(*can: str, **options: Any) -> Any:
     return agent(sys.executable, TELLING, *can, **options)
 
 
-def test_a_server_goes_to_every_way_of_opening_a_session() -> None:
+def test_a_server_is_passed_to_every_way_of_opening_a_session() -> None:
     with telling("http", mcp_servers=[SH, WEB]) as session:
         stdio, web = told(session)
         assert stdio["command"].startswith("/") and stdio["command"].endswith("/sh"), "the whole path"
@@ -49,31 +49,33 @@ def test_a_server_goes_to_every_way_of_opening_a_session() -> None:
 
 
 @pytest.mark.parametrize("kind", ["http", "sse"])
-def test_one_that_the_agent_cannot_take_is_an_error_and_no_session_is_opened(kind: str) -> None:
-    with pytest.raises(acp.UsageError, match=f"takes no MCP servers over {kind}, and 'web' is one"):
+def test_a_server_that_the_agent_does_not_support_is_an_error(kind: str) -> None:
+    with pytest.raises(acp.UsageError, match=f"does not support MCP servers over {kind}, such as 'web'"):
         acp.connect([sys.executable, str(TELLING)], mcp_servers=[{**WEB, "type": kind}])
     with telling(kind) as session:
         assert session.agent.new_session(mcp_servers=[{**WEB, "type": kind}]).id == "s1"
     with telling() as session:
-        with pytest.raises(acp.UsageError, match="it takes stdio"):
+        with pytest.raises(acp.UsageError, match="it supports stdio"):
             session.agent.new_session(mcp_servers=[{**WEB, "type": kind}])
         assert session.agent.new_session().id == "s1", "the refused one was never asked for"
 
 
-def test_a_wrong_server_is_an_error_before_the_agent_is_started(tmp_path: Path) -> None:
+def test_an_invalid_server_is_an_error_before_the_agent_starts(tmp_path: Path) -> None:
     started = tmp_path / "started"
     command = ["sh", "-c", f"touch {started}; exec {sys.executable} {TELLING}"]
     for server, words in (
         ({"name": "x", "command": "no-such-command"}, "'no-such-command', which is not on the PATH"),
         ({"name": "x", "comand": "sh"}, "did you mean 'command'"),
-        ("unknown", "no MCP server is called 'unknown' in your file; there are none"),
+        ("unknown", "your settings have no MCP server 'unknown'; they have none"),
     ):
         with pytest.raises(acp.UsageError, match=words):
             acp.connect(command, mcp_servers=[server])
     assert not started.exists()
 
 
-def test_servers_of_the_file_by_name_always_and_none(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_servers_from_the_settings_by_name_always_or_not_at_all(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("MY_TOKEN", SECRET)
     (folder / "config.toml").write_text(
         f"[agents.mine]\ncommand = [{sys.executable!r}, {str(TELLING)!r}, 'http']\nmcp_servers = ['third']\n"
@@ -94,7 +96,7 @@ def test_servers_of_the_file_by_name_always_and_none(folder: Path, monkeypatch: 
         assert [it["name"] for it in told(session)] == ["first", "third"]
 
 
-def test_another_session_on_the_agent_has_what_connect_was_given(folder: Path) -> None:
+def test_another_session_on_the_agent_gets_the_servers_of_connect(folder: Path) -> None:
     (folder / "config.toml").write_text("[mcp_servers.first]\ncommand = 'sh'\nalways = true\n")
     for given, names in (([SH], ["files"]), (None, []), ((), ["first"])):
         with telling(mcp_servers=given) as session:
@@ -103,7 +105,7 @@ def test_another_session_on_the_agent_has_what_connect_was_given(folder: Path) -
             assert [it["name"] for it in told(session.agent.load("other"))] == names
 
 
-def test_its_secrets_are_in_no_recording_no_repr_and_no_audit(tmp_path: Path) -> None:
+def test_a_servers_secrets_are_in_no_recording_repr_or_audit(tmp_path: Path) -> None:
     recorded = tmp_path / "recorded.jsonl"
     with telling("http", mcp_servers=[SH, WEB], record=recorded) as session:
         assert "[redacted]" in session.prompt("servers", timeout=60).text
@@ -117,6 +119,6 @@ def test_its_secrets_are_in_no_recording_no_repr_and_no_audit(tmp_path: Path) ->
             + repr(session._conversation.mcp_servers)
             + repr(session.audit)
         )
-        assert SECRET not in seen + repr(session.agent._host.launch)
+        assert SECRET not in seen + repr(session.agent._host.agent.launch)
     text = recorded.read_text()
     assert "x.example" in text and SECRET not in text and "another-secret" not in text

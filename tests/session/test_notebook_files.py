@@ -1,4 +1,4 @@
-"""Notebooks that no page has open, through a whole session: read without ballast, written by merging."""
+"""Notebooks that no page has open: read without outputs, written by merging."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_a_notebook_is_read_as_its_sources_in_stable_lines(demo: Demo, path: Pat
     assert read(session, path, line=len(lines) + 1) == ""
 
 
-def test_raw_means_the_bytes(demo: Demo, path: Path) -> None:
+def test_raw_returns_the_bytes(demo: Demo, path: Path) -> None:
     session = demo(cwd=path.parent, read_notebooks="raw", permissions="allow")
     assert read(session, path) == path.read_text()
     assert write(session, path, path.read_text().replace('"two"', '"2"')) == {}
@@ -95,14 +95,14 @@ def test_raw_means_the_bytes(demo: Demo, path: Path) -> None:
     assert cells_of(path)[0]["outputs"] == [image()]
 
 
-def test_settings_that_cannot_be_are_refused() -> None:
+def test_invalid_settings_are_refused() -> None:
     with pytest.raises(acp.UsageError, match="read_notebooks"):
         acp.connect("demo", read_notebooks="all")  # type: ignore[arg-type]
     with pytest.raises(acp.UsageError, match="notebook_outputs"):
         acp.connect("demo", notebook_outputs="some")  # type: ignore[arg-type]
 
 
-def test_what_is_no_notebook_is_read_as_it_is(demo: Demo, tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_notebook_is_read_unchanged(demo: Demo, tmp_path: Path) -> None:
     (tmp_path / "a.ipynb").write_text("<<<<<<< HEAD")
     assert read(demo(cwd=tmp_path), tmp_path / "a.ipynb") == "<<<<<<< HEAD"
 
@@ -135,7 +135,7 @@ def test_outputs_of_a_changed_cell_can_be_kept(demo: Demo, path: Path) -> None:
     assert cells_of(path)[1]["outputs"] == [image()]
 
 
-def test_what_others_changed_meanwhile_survives(demo: Demo, path: Path) -> None:
+def test_changes_by_others_in_between_survive(demo: Demo, path: Path) -> None:
     session = demo(cwd=path.parent, permissions="allow")
     mine = json.loads(read(session, path))
     path.write_text(book(code("a", "ONE by the user", image()), code("b", "two", image()), code("n", "new")))
@@ -158,7 +158,7 @@ def test_a_conflict_writes_nothing_and_names_the_cell(demo: Demo, path: Path) ->
     assert not questions(session), "nobody is asked about what cannot be"
     [told] = notices(session)
     assert "a.ipynb was not written: you and the agent changed it" in told and "cell 1 (by the user)" in told
-    # Reading in parts again is enough to know better.
+    # Reading it again in parts is enough.
     lines = len(read(session, path).splitlines())
     mine = json.loads(
         read(session, path, line=1, limit=lines // 2) + read(session, path, line=lines // 2 + 1)
@@ -178,7 +178,7 @@ def test_a_conflict_writes_nothing_and_names_the_cell(demo: Demo, path: Path) ->
     ],
     ids=["no JSON", "no notebook", "one id twice", "an old format"],
 )
-def test_what_is_no_notebook_is_not_written(demo: Demo, path: Path, text: str, says: str) -> None:
+def test_an_invalid_notebook_is_not_written(demo: Demo, path: Path, text: str, says: str) -> None:
     before = path.read_bytes()
     session = demo(cwd=path.parent, permissions="allow")
     for target in (path, path.parent / "new.ipynb"):
@@ -188,7 +188,7 @@ def test_what_is_no_notebook_is_not_written(demo: Demo, path: Path, text: str, s
     assert os.listdir(path.parent) == ["a.ipynb"]
 
 
-def test_a_new_notebook_is_made_whole(demo: Demo, tmp_path: Path) -> None:
+def test_a_new_notebook_is_complete(demo: Demo, tmp_path: Path) -> None:
     session = demo(cwd=tmp_path, permissions="allow")
     cells = '[{"cell_type": "code", "source": "1", "metadata": {}, "outputs": [], "execution_count": null}]'
     text = f'{{"cells": {cells}, "metadata": {{}}, "nbformat": 4, "nbformat_minor": 4}}'
@@ -199,7 +199,7 @@ def test_a_new_notebook_is_made_whole(demo: Demo, tmp_path: Path) -> None:
     assert [it["source"] for it in cells_of(tmp_path / "sub" / "new.ipynb")] == [["2"]]
 
 
-def test_a_notebook_behind_a_link_of_another_name_is_one_all_the_same(demo: Demo, path: Path) -> None:
+def test_a_notebook_behind_a_link_is_recognised(demo: Demo, path: Path) -> None:
     (path.parent / "notes.txt").symlink_to(path)
     session = demo(cwd=path.parent, permissions="allow")
     assert IMAGE not in read(session, path.parent / "notes.txt")
@@ -225,7 +225,7 @@ def test_the_card_compares_sources_cell_by_cell(demo: Demo, path: Path) -> None:
     assert diff.new_text == diff.old_text.replace("two", "TWO")
 
 
-def test_an_agents_own_diff_of_a_notebook_is_shown_by_cells(demo: Demo, path: Path) -> None:
+def test_an_agents_own_notebook_diff_is_shown_as_cells(demo: Demo, path: Path) -> None:
     """It shows JSON; asked about is what would be in the cells, and what was done is told with what was."""
     asked: list[PermissionRequest] = []
 
@@ -244,7 +244,7 @@ def test_an_agents_own_diff_of_a_notebook_is_shown_by_cells(demo: Demo, path: Pa
     assert [it["source"] for it in cells_of(path)] == ["one", "TWO", "three"]
 
 
-def test_emptying_a_notebook_is_asked_about_whatever_was_allowed(demo: Demo, path: Path) -> None:
+def test_emptying_a_notebook_is_asked_about_despite_any_allow(demo: Demo, path: Path) -> None:
     session = demo(cwd=path.parent)
     answering(session, offer("session"))
     session.prompt("/nb edit a.ipynb b TWO", timeout=LIMIT_S)
@@ -267,27 +267,23 @@ def test_a_policy_may_allow_even_that(demo: Demo, path: Path) -> None:
     assert cells_of(path) == []
 
 
-def test_a_word_that_allows_all_does_not_allow_that_where_somebody_can_be_asked(
-    demo: Demo, path: Path
-) -> None:
+def test_allow_does_not_cover_emptying_if_somebody_can_be_asked(demo: Demo, path: Path) -> None:
     session = demo(cwd=path.parent, permissions="allow")
-    asked = session._conversation.permissions.questions
-    asked.can_ask, asked.timeout = True, 0.05  # somebody is there, and does not answer
+    asked = session._conversation.state.audience
+    asked.can_answer, asked.timeout = True, 0.05  # a user is present, but does not answer
     before = path.read_bytes()
     assert "nobody answered" in session.prompt("/nb clear a.ipynb", timeout=LIMIT_S).text
     assert path.read_bytes() == before
     assert "Wrote" in session.prompt("/nb edit a.ipynb c THREE", timeout=LIMIT_S).text
 
 
-def test_a_function_may_allow_that_where_somebody_can_be_asked(demo: Demo, path: Path) -> None:
+def test_a_function_may_allow_emptying_if_somebody_can_be_asked(demo: Demo, path: Path) -> None:
     session = demo(cwd=path.parent, permissions=lambda _: "allow")
-    session._conversation.permissions.questions.can_ask = True
+    session._conversation.state.audience.can_answer = True
     assert "Wrote" in session.prompt("/nb clear a.ipynb", timeout=LIMIT_S).text
 
 
-def test_a_file_that_is_no_notebook_is_only_replaced_when_somebody_says_so(
-    demo: Demo, tmp_path: Path
-) -> None:
+def test_an_invalid_notebook_is_only_replaced_with_consent(demo: Demo, tmp_path: Path) -> None:
     path = tmp_path / "a.ipynb"
     path.write_text("<<<<<<< HEAD")
     session = demo(cwd=tmp_path)
@@ -301,7 +297,7 @@ def test_a_file_that_is_no_notebook_is_only_replaced_when_somebody_says_so(
     assert [it["source"] for it in cells_of(path)] == [["x"]]
 
 
-def test_what_changes_while_the_user_decides_is_not_overwritten(demo: Demo, path: Path) -> None:
+def test_changes_while_the_user_decides_are_not_overwritten(demo: Demo, path: Path) -> None:
     def policy(_: PermissionRequest) -> str:
         path.write_text(book(code("a", "by the user"), code("b", changed), code("c", "three")))
         return "allow"
@@ -317,7 +313,7 @@ def test_what_changes_while_the_user_decides_is_not_overwritten(demo: Demo, path
     assert ["".join(it["source"]) for it in cells_of(path)] == ["by the user", "TWO", "three"]
 
 
-def test_what_was_not_taken_is_told(demo: Demo, path: Path) -> None:
+def test_rejected_parts_of_a_write_are_reported(demo: Demo, path: Path) -> None:
     session = demo(cwd=path.parent, permissions="allow")
     mine = json.loads(read(session, path))
     mine["cells"][2]["outputs"] = [{"output_type": "stream", "name": "stdout", "text": "made up"}]

@@ -1,4 +1,4 @@
-"""A cloned repository's own file: until it is trusted nothing starts, and nothing is ever granted."""
+"""A cloned project's file starts nothing until trusted, and never grants anything."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def page(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Somebody is there."""
+    """Simulates a user who can be asked."""
     monkeypatch.setattr(config, "where", lambda: PAGE)
 
 
 @pytest.fixture
 def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Hostile in all that it holds; whatever of it runs leaves a mark."""
+    """A hostile project; whatever runs from it leaves a mark."""
     root = tmp_path / "clone"
     (root / ".git").mkdir(parents=True)
     evil = f"#!/bin/sh\ntouch {root}/STARTED\nexit 1\n"
@@ -100,7 +100,7 @@ def sent_servers(session: acp.Session) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize("headless", [True, False])
-def test_nothing_of_it_starts_and_nothing_is_granted(
+def test_an_untrusted_project_starts_and_grants_nothing(
     repository: Path, monkeypatch: pytest.MonkeyPatch, headless: bool
 ) -> None:
     if not headless:
@@ -120,7 +120,7 @@ def test_nothing_of_it_starts_and_nothing_is_granted(
     assert not started(repository)
 
 
-def test_no_program_of_the_folder_is_taken_for_a_known_agent(
+def test_no_program_in_the_folder_counts_as_a_known_agent(
     repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from acp_notebook.agent.known_agents import launchers
@@ -136,7 +136,7 @@ def test_no_program_of_the_folder_is_taken_for_a_known_agent(
     assert not started(repository)
 
 
-def test_a_module_of_the_folder_is_not_taken_for_node(repository: Path) -> None:
+def test_a_module_in_the_folder_does_not_count_as_node(repository: Path) -> None:
     from acp_notebook.agent.known_agents import launchers
 
     sys.path.insert(0, "")
@@ -156,7 +156,7 @@ def test_a_module_of_the_folder_is_not_taken_for_node(repository: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["demo", "gemini", "gemini-cli", "claude", "mine"])
-def test_a_project_takes_nobodys_name(repository: Path, folder: Path, page: None, name: str) -> None:
+def test_a_project_cannot_reuse_an_agents_name(repository: Path, folder: Path, page: None, name: str) -> None:
     (folder / "config.toml").write_text(f"[agents.mine]\ncommand = [{sys.executable!r}, {str(TELLING)!r}]\n")
     (repository / PROJECT_FILE).write_text(f"[agents.{name}]\ncommand = './evil.sh'\n")
     with pytest.raises(acp.UsageError, match="the name of another agent"):
@@ -180,7 +180,7 @@ def test_a_link_a_pipe_a_folder_and_a_huge_file_are_not_read(
 
     ways: list[tuple[Callable[[], object], str]] = [
         (link, "symbolic link"),
-        (lambda: os.mkfifo(file), "no regular file"),
+        (lambda: os.mkfifo(file), "not a regular file"),
         (lambda: file.mkdir(), "directory|regular"),
         (lambda: file.write_bytes(b"#" * (MAX_BYTES + 1)), "bigger than"),
     ]
@@ -193,9 +193,9 @@ def test_a_link_a_pipe_a_folder_and_a_huge_file_are_not_read(
             assert "is not used" in "".join(notices(session))
 
 
-def test_a_file_that_is_no_toml_stops_nobody(repository: Path, page: None) -> None:
+def test_an_invalid_toml_file_does_not_stop_anything(repository: Path, page: None) -> None:
     (repository / PROJECT_FILE).write_bytes(b"\xff\xfe[[[")
-    with pytest.raises(acp.UsageError, match="no text in UTF-8"):
+    with pytest.raises(acp.UsageError, match="is not UTF-8 text"):
         acp.trust()
     hash = read_project_file(str(repository / PROJECT_FILE)).sha256
     with acp.connect("demo", trust_project=hash) as session:
@@ -215,7 +215,9 @@ def good(repository: Path, more: str = "") -> Path:
     return file
 
 
-def test_trusted_it_names_agents_and_servers_and_allows_nothing(repository: Path, page: None) -> None:
+def test_a_trusted_project_defines_agents_and_servers_but_allows_nothing(
+    repository: Path, page: None
+) -> None:
     file = good(repository, "[permissions]\ndefault = 'allow'\n[permissions.kinds]\nedit = 'reject'\n")
     long = "x" * 500
     file.write_text(
@@ -231,7 +233,7 @@ def test_trusted_it_names_agents_and_servers_and_allows_nothing(repository: Path
     assert trust.trusted and trust.path == str(file)
     with acp.connect("theirs") as session:
         assert sent_servers(session) == ("tools",)
-        assert "cannot allow anything; left out: permissions.default" in "".join(notices(session))
+        assert "cannot allow anything; ignored: permissions.default" in "".join(notices(session))
     with acp.connect("demo", permissions="allow") as session:
         params = json.dumps({"path": str(repository / "owned"), "content": "x"})
         said = session.prompt(f"/client fs/write_text_file {params}", timeout=60).text
@@ -245,7 +247,7 @@ def test_trusted_it_names_agents_and_servers_and_allows_nothing(repository: Path
     assert not started(repository), "an agent would start the server, not we"
 
 
-def test_what_decides_what_a_command_does_is_shown_before_it_is_trusted(repository: Path, page: None) -> None:
+def test_everything_that_affects_a_command_is_shown_before_trusting(repository: Path, page: None) -> None:
     (repository / PROJECT_FILE).write_text(
         "[agents.helper]\ncommand = 'python3'\ncwd = 'sub'\nenv = { PYTHONPATH = './evil x' }\n"
         "[mcp_servers.files]\ncommand = 'sh'\n"
@@ -256,7 +258,7 @@ def test_what_decides_what_a_command_does_is_shown_before_it_is_trusted(reposito
     assert "files: LD_PRELOAD=./evil.so API_KEY=… TOKEN=${MY_TOKEN} sh" in shown
 
 
-def test_trusted_it_may_say_which_agent_is_meant(repository: Path, page: None) -> None:
+def test_a_trusted_project_may_set_the_default_agent(repository: Path, page: None) -> None:
     good(repository, "[defaults]\nagent = 'theirs'\n")
     with pytest.raises(acp.UsageError, match="name an agent"):
         acp.connect()
@@ -274,11 +276,11 @@ def test_a_changed_content_is_untrusted_again(repository: Path, page: None) -> N
         acp.connect("theirs")
     with acp.connect("demo") as session:
         assert "its content has changed since you trusted it" in "".join(notices(session))
-    with pytest.raises(acp.UsageError, match="another content by now"):
+    with pytest.raises(acp.UsageError, match="has changed"):
         acp.trust(sha256="0" * 64)
 
 
-def test_headless_it_is_used_only_with_the_word_of_the_caller(
+def test_a_headless_run_uses_it_only_if_the_caller_says_so(
     repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     good(repository)
@@ -299,7 +301,7 @@ def test_headless_it_is_used_only_with_the_word_of_the_caller(
         acp.connect("theirs", trust_project="0" * 64)
 
 
-def test_what_is_judged_is_what_is_used_though_the_file_is_swapped(
+def test_the_checked_content_is_used_even_if_the_file_is_swapped(
     repository: Path, page: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = good(repository)
@@ -318,14 +320,14 @@ def test_what_is_judged_is_what_is_used_though_the_file_is_swapped(
     assert not started(repository)
 
 
-def test_a_server_may_not_hide_one_of_the_users(repository: Path, folder: Path, page: None) -> None:
+def test_a_project_server_cannot_hide_a_users_server(repository: Path, folder: Path, page: None) -> None:
     (folder / "config.toml").write_text("[mcp_servers.tools]\ncommand = 'sh'\n")
     good(repository)
-    with pytest.raises(acp.UsageError, match="a server of yours"):
+    with pytest.raises(acp.UsageError, match="already have an MCP server"):
         acp.trust()
 
 
-def test_the_file_is_looked_for_up_to_the_top_of_the_repository(repository: Path, tmp_path: Path) -> None:
+def test_the_file_is_searched_up_to_the_repository_root(repository: Path, tmp_path: Path) -> None:
     (tmp_path / PROJECT_FILE).write_text("")
     assert find_project_file(str(repository / "sub")) == str(repository / PROJECT_FILE)
     (repository / PROJECT_FILE).unlink()

@@ -1,4 +1,4 @@
-"""Asking: prompt, start, stream and await; in which order turns run, and what a turn then holds."""
+"""prompt, start, stream and await: the order of turns, and what a turn holds."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_prompt_returns_the_turn_when_it_is_over(session: acp.Session) -> None:
     assert session.status == "idle"
 
 
-def test_start_returns_at_once_and_wait_gives_the_turn_back(session: acp.Session) -> None:
+def test_start_returns_immediately_and_wait_returns_the_turn(session: acp.Session) -> None:
     turn = begun(session.start("/slow 600"))
     assert (turn.done, turn.status, turn.stop_reason, turn.error) == (False, "running", None, None)
     assert session.status == "working"
@@ -40,7 +40,7 @@ def test_start_returns_at_once_and_wait_gives_the_turn_back(session: acp.Session
     assert turn.wait(LIMIT_S) is turn
 
 
-def test_wait_with_a_timeout_raises_and_the_turn_goes_on(session: acp.Session) -> None:
+def test_wait_with_a_timeout_raises_and_the_turn_continues(session: acp.Session) -> None:
     turn = begun(session.start("/slow 600"))
     with pytest.raises(acp.Timeout, match=r"still running after 0\.01 s"):
         turn.wait(0.01)
@@ -54,7 +54,7 @@ def test_prompt_with_a_timeout_cancels_the_turn_and_says_so(session: acp.Session
     assert session.prompt("again", timeout=LIMIT_S).stop_reason == "end_turn"
 
 
-def test_stream_gives_every_event_of_the_turn_from_its_start_to_its_end(session: acp.Session) -> None:
+def test_stream_yields_every_event_of_the_turn(session: acp.Session) -> None:
     events = list(session.stream("/tools 2"))
     assert isinstance(events[0], ev.TurnStarted)
     assert isinstance(events[-1], ev.TurnEnded)
@@ -74,7 +74,7 @@ def test_leaving_a_stream_early_cancels_its_turn(session: acp.Session) -> None:
     assert session.turns[-1].wait(LIMIT_S).stop_reason == "cancelled"
 
 
-def test_a_stream_begins_when_it_is_asked_for_not_when_it_is_read(session: acp.Session) -> None:
+def test_a_stream_starts_when_created_not_when_read(session: acp.Session) -> None:
     events = session.stream("first")
     second = session.prompt("second", timeout=LIMIT_S)
     first = session.turns[0]
@@ -89,7 +89,7 @@ def test_a_stream_ends_with_the_error_that_its_turn_failed_with(session: acp.Ses
     assert caught.value.code == 7
 
 
-def test_a_turn_can_be_awaited_and_several_at_once(demo: Demo) -> None:
+def test_several_turns_can_be_awaited_at_once(demo: Demo) -> None:
     first = demo()
     second = first.agent.new_session()
 
@@ -104,7 +104,7 @@ def test_a_turn_can_be_awaited_and_several_at_once(demo: Demo) -> None:
     assert "two" in two.text
 
 
-def test_giving_up_an_await_cancels_the_turn(session: acp.Session) -> None:
+def test_cancelling_an_await_cancels_the_turn(session: acp.Session) -> None:
     async def impatient() -> acp.Turn:
         turn = session.start("/slow 600")
         with pytest.raises(TimeoutError):
@@ -148,7 +148,7 @@ def test_prompts_from_several_threads_each_get_their_own_answer(demo: Demo) -> N
         assert f"“thread {number}!”" in answer
 
 
-def test_session_turns_stand_in_the_order_in_which_they_ran_whoever_started_them(demo: Demo) -> None:
+def test_session_turns_are_in_the_order_in_which_they_ran(demo: Demo) -> None:
     session = demo(undo=False)
     gate = threading.Barrier(8)
 
@@ -173,7 +173,7 @@ def test_text_and_thoughts_are_kept_apart(session: acp.Session) -> None:
     assert (turn.thoughts, turn.text) == ("deep thoughts", "I have thought about it.")
 
 
-def test_tool_calls_tell_what_was_done_with_what(session: acp.Session) -> None:
+def test_tool_calls_say_what_was_done(session: acp.Session) -> None:
     first, second = session.prompt("/tools 2", timeout=LIMIT_S).tool_calls
     assert (first.title, first.kind, first.status) == ("Read part 1", "read", "completed")
     assert (second.raw_input, second.raw_output) == ({"part": 2}, {"lines": 2})
@@ -193,7 +193,7 @@ def test_the_plan_is_the_newest(session: acp.Session) -> None:
     assert session.prompt("no plan", timeout=LIMIT_S).plan is None
 
 
-def test_diffs_and_files_tell_what_was_changed(demo: Demo, tmp_path: Path) -> None:
+def test_diffs_and_files_say_what_was_changed(demo: Demo, tmp_path: Path) -> None:
     session = demo(cwd=tmp_path, permissions="allow")
     turn = session.prompt("/edit notes.txt hello", timeout=LIMIT_S)
     path = tmp_path / "notes.txt"
@@ -214,7 +214,7 @@ def test_a_refusal_says_that_the_prompt_was_dropped(demo: Demo) -> None:
 
 
 @pytest.mark.parametrize(("command", "reason"), [("/refuse", "refusal"), ("/max", "max_tokens")])
-def test_other_stop_reasons_are_no_errors(session: acp.Session, command: str, reason: str) -> None:
+def test_other_stop_reasons_are_not_errors(session: acp.Session, command: str, reason: str) -> None:
     turn = session.prompt(command, timeout=LIMIT_S)
     assert (turn.status, turn.stop_reason) == ("done", reason)
 
@@ -229,7 +229,7 @@ def test_an_error_of_the_agent_is_raised_kept_and_shown(session: acp.Session) ->
     assert session.prompt("and now?", timeout=LIMIT_S).stop_reason == "end_turn"
 
 
-def test_session_usage_title_and_commands_are_what_the_agent_told_last(session: acp.Session) -> None:
+def test_session_usage_title_and_commands_are_the_latest(session: acp.Session) -> None:
     session.prompt("/usage", timeout=LIMIT_S)
     session.prompt("/title A good name", timeout=LIMIT_S)
     assert session.usage is not None
@@ -242,20 +242,22 @@ def test_session_usage_title_and_commands_are_what_the_agent_told_last(session: 
 
 
 @pytest.mark.parametrize("parts", [(), ("",), ("  \n",), ("", " ")])
-def test_an_empty_prompt_is_a_usage_error_and_no_turn(session: acp.Session, parts: tuple[str, ...]) -> None:
+def test_an_empty_prompt_is_a_usage_error_without_a_turn(
+    session: acp.Session, parts: tuple[str, ...]
+) -> None:
     for ask in (session.prompt, session.start, session.stream):
         with pytest.raises(acp.UsageError, match="empty"):
             ask(*parts)
     assert session.turns == ()
 
 
-def test_what_cannot_be_sent_is_named(session: acp.Session) -> None:
+def test_an_object_that_cannot_be_sent_is_named(session: acp.Session) -> None:
     with pytest.raises(acp.UsageError, match="a Terminal cannot be sent"):
         session.start("look at", Terminal("t"))
     assert session.turns == ()
 
 
-def test_content_of_which_no_message_can_be_made_fails_its_turn_alone(session: acp.Session) -> None:
+def test_content_that_cannot_be_encoded_fails_only_its_turn(session: acp.Session) -> None:
     with pytest.raises(acp.UsageError, match="cannot be sent"):
         session.prompt("see", acp.Image(object(), "image/png"), timeout=LIMIT_S)  # type: ignore[arg-type]
     assert session.turns[-1].status == "failed"
@@ -270,20 +272,20 @@ def test_lone_surrogates_are_replaced_not_fatal(session: acp.Session) -> None:
     session.to_html().encode()
 
 
-def test_a_path_of_no_file_becomes_a_link(demo: Demo, tmp_path: Path) -> None:
+def test_a_path_without_a_file_becomes_a_link(demo: Demo, tmp_path: Path) -> None:
     session = demo(cwd=tmp_path)
     turn = session.prompt("see", Path("a b.csv"), Path("/usr"), timeout=LIMIT_S)
     assert f"link to {(tmp_path / 'a b.csv').as_uri()} (a b.csv)" in turn.text
     assert "link to file:///usr (usr)" in turn.text
 
 
-def test_an_image_is_sent_to_an_agent_that_takes_images(session: acp.Session) -> None:
+def test_an_image_is_sent_to_an_agent_that_accepts_images(session: acp.Session) -> None:
     turn = session.prompt("see", acp.Image("AAAA", "image/png"), timeout=LIMIT_S)
     assert "image of image/png, 3 bytes" in turn.text
     assert notices(session) == []
 
 
-def test_an_image_for_an_agent_that_takes_none_is_left_out_visibly() -> None:
+def test_an_image_is_visibly_left_out_for_other_agents() -> None:
     with acp.connect([sys.executable, str(FAULTY)]) as session:
         turn = session.prompt("42", acp.Image("AAAA", "image/png"), timeout=LIMIT_S)
         assert turn.text == "before after"
@@ -312,7 +314,7 @@ def test_reprs_of_unfinished_turns_say_so(session: acp.Session) -> None:
     assert repr(queued) == "<Turn queued>"
 
 
-def test_sessions_and_turns_show_themselves_as_text_markdown_and_html(session: acp.Session) -> None:
+def test_sessions_and_turns_export_text_markdown_and_html(session: acp.Session) -> None:
     turn = session.prompt("/think so & so", timeout=LIMIT_S)
     for shown in (session, turn):
         assert "I have thought about it." in shown.to_text()
@@ -321,14 +323,14 @@ def test_sessions_and_turns_show_themselves_as_text_markdown_and_html(session: a
         assert shown._repr_html_() == shown.to_html()
 
 
-def test_a_turn_shows_itself_only(session: acp.Session) -> None:
+def test_a_turn_exports_only_itself(session: acp.Session) -> None:
     first, second = session.prompt("one", timeout=LIMIT_S), session.prompt("two", timeout=LIMIT_S)
     assert "“two”" not in first.to_text()
     assert "“one”" not in second.to_text()
     assert session.to_text().index("“one”") < session.to_text().index("“two”")
 
 
-def test_the_running_agent_tells_who_it_is(session: acp.Session) -> None:
+def test_the_running_agent_has_its_name_and_version(session: acp.Session) -> None:
     agent = session.agent
     assert (agent.name, agent.title, agent.version) == ("demo", "Demo agent", "1.0")
     assert agent.capabilities.image

@@ -1,4 +1,4 @@
-"""Prompts that wait while a turn runs: seen, edited, moved, removed, sent now."""
+"""Waiting prompts are listed, edited, moved, removed, and sent now."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import threading
 import pytest
 
 import acp_notebook as acp
-from acp_notebook.agent import conversation
+from acp_notebook import timeouts
 from tests.session.conftest import Demo
 from tests.session.helpers import LIMIT_S, begun
 
@@ -17,16 +17,16 @@ def texts(session: acp.Session) -> list[str]:
 
 
 def answered(turn: acp.Turn) -> str:
-    """What the demo says of a prompt that is no command: the prompt itself is in it."""
+    """The demo's answer to a prompt that is not a command; it contains the prompt."""
     return turn.wait(LIMIT_S).text
 
 
-def test_what_waits_is_listed_in_its_order(session: acp.Session) -> None:
-    assert (len(session.queue), repr(session.queue)) == (0, "<queue: nothing waits>")
+def test_queued_prompts_are_listed_in_order(session: acp.Session) -> None:
+    assert (len(session.queue), repr(session.queue)) == (0, "<queue: empty>")
     running = begun(session.start("/slow 600"))
     one, two = session.start("one"), session.start("two", acp.Image("aGk=", "image/png"))
     assert texts(session) == ["one", "two"]
-    assert repr(session.queue) == "<queue: 2 wait>\n  0  <queued: one>\n  1  <queued: two (+1)>"
+    assert repr(session.queue) == "<queue: 2 waiting>\n  0  <queued: one>\n  1  <queued: two (+1)>"
     assert [entry.text for entry in session.queue[1:]] == ["two"]
     running.cancel()
     assert "one" in answered(one)
@@ -34,7 +34,7 @@ def test_what_waits_is_listed_in_its_order(session: acp.Session) -> None:
     assert texts(session) == []
 
 
-def test_a_waiting_prompt_gets_other_words_and_keeps_its_pictures(session: acp.Session) -> None:
+def test_editing_a_queued_prompt_keeps_its_images(session: acp.Session) -> None:
     running = begun(session.start("/slow 600"))
     turn = session.start("wrong", acp.Image("aGk=", "image/png"))
     session.queue[0].edit("right")
@@ -62,7 +62,7 @@ def test_the_whole_queue_can_be_cleared(session: acp.Session) -> None:
     assert not running.done
 
 
-def test_prompts_change_places(session: acp.Session) -> None:
+def test_queued_prompts_can_be_moved(session: acp.Session) -> None:
     running = begun(session.start("/slow 600"))
     turns = [session.start(text) for text in ("a", "b", "c")]
     session.queue[2].move(0)
@@ -77,7 +77,7 @@ def test_prompts_change_places(session: acp.Session) -> None:
     assert [turn.items[0].text for turn in order] == ["b", "a", "c"]  # type: ignore[union-attr]
 
 
-def test_sending_one_now_stops_the_running_turn_and_leaves_the_others_waiting(session: acp.Session) -> None:
+def test_sending_one_now_stops_the_running_turn_and_keeps_the_queue(session: acp.Session) -> None:
     running = begun(session.start("/slow 600"))
     first, urgent = session.start("first"), session.start("/slow 61")
     session.queue[1].send_now()
@@ -88,11 +88,8 @@ def test_sending_one_now_stops_the_running_turn_and_leaves_the_others_waiting(se
     assert "first" in answered(first)
 
 
-def test_sending_one_now_does_not_wait_for_an_agent_that_ignores_the_cancel(
-    session: acp.Session, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(conversation, "CANCEL_GRACE_S", 0.1)
-    monkeypatch.setattr(conversation, "RESTART_GRACE_S", 0.1)
+def test_sending_one_now_does_not_wait_for_an_agent_that_ignores_the_cancel(session: acp.Session) -> None:
+    timeouts.replace(cancel_grace=0.1, restart_grace=0.1)
     running, urgent = begun(session.start("/hang")), session.start("urgent")
     session.queue[0].send_now()
     assert running.wait(LIMIT_S).status == "abandoned"
@@ -117,7 +114,7 @@ def test_a_prompt_that_was_sent_or_removed_cannot_be_changed(session: acp.Sessio
     running.wait(LIMIT_S)
     begun(turn)
     for change in (entry.remove, entry.send_now, lambda: entry.edit("x"), lambda: entry.move(0)):
-        with pytest.raises(acp.UsageError, match="does not wait any more"):
+        with pytest.raises(acp.UsageError, match="is no longer waiting"):
             change()
     assert not turn.done
 
@@ -130,7 +127,7 @@ def test_an_empty_text_is_refused(session: acp.Session) -> None:
     assert texts(session) == ["something"]
 
 
-def test_closing_the_session_ends_what_waits(session: acp.Session) -> None:
+def test_closing_the_session_ends_the_queued_turns(session: acp.Session) -> None:
     begun(session.start("/slow 600"))
     waiting = [session.start("one"), session.start("two")]
     session.close()

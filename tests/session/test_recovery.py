@@ -1,8 +1,9 @@
-"""An agent that is gone is started again by whoever needs it, and its sessions are taken along."""
+"""A dead agent is started again when needed, and its sessions are restored."""
 
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -11,8 +12,9 @@ from pathlib import Path
 import pytest
 
 import acp_notebook as acp
-from acp_notebook.agent import conversation, recovery
+from acp_notebook import timeouts
 from acp_notebook.core.snapshot import TurnStart
+from tests.demo_agent import COMMAND
 from tests.session.conftest import Demo
 from tests.session.helpers import LIMIT_S, agent, begun, notices, pids_of
 from tests.waiting import gone, wait_until
@@ -32,7 +34,7 @@ def prompts(session: acp.Session) -> list[str]:
     return [item.text for item in session.transcript.items if isinstance(item, TurnStart)]
 
 
-# ---- how a session comes back ---------------------------------------------------------------------
+# ---- restoring a session ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -45,7 +47,7 @@ def prompts(session: acp.Session) -> list[str]:
         ("", "It does not remember this conversation."),
     ],
 )
-def test_a_session_is_resumed_else_loaded_else_begun_anew_and_nothing_is_told_twice(
+def test_a_session_is_resumed_else_loaded_else_replaced(
     demo: Demo, tmp_path: Path, can: str, memory: str
 ) -> None:
     session = demo(env={"ACP_DEMO_HOME": str(tmp_path), "ACP_DEMO_CAPS": can})
@@ -56,11 +58,11 @@ def test_a_session_is_resumed_else_loaded_else_begun_anew_and_nothing_is_told_tw
     assert prompts(session) == ["/tools 2", "and on"]
     assert session.transcript.items[: len(before)] == before
     (notice,) = notices(session)
-    assert "demo was started again, because it had ended." in notice
+    assert "demo was restarted because it had ended." in notice
     assert notice.endswith(memory)
 
 
-def test_a_session_that_the_agent_has_lost_is_begun_anew(demo: Demo, tmp_path: Path) -> None:
+def test_a_session_that_the_agent_has_lost_is_replaced(demo: Demo, tmp_path: Path) -> None:
     session = demo(env={"ACP_DEMO_HOME": str(tmp_path)})
     session.prompt("one", timeout=LIMIT_S)
     kill(session)
@@ -82,14 +84,14 @@ def test_death_in_a_turn_fails_that_turn_and_the_next_one_works(session: acp.Ses
     assert session.status == "idle"
 
 
-def test_turns_that_were_queued_when_the_agent_died_run_on_the_next_one(session: acp.Session) -> None:
+def test_turns_queued_when_the_agent_died_run_on_the_next_one(session: acp.Session) -> None:
     dying, following = session.start("/die"), session.start("/pid")
     with pytest.raises(acp.AgentDied):
         dying.wait(LIMIT_S)
     assert pids_of(following.wait(LIMIT_S)) == [session.agent.pid]
 
 
-def test_two_sessions_come_back_together_on_one_agent(demo: Demo) -> None:
+def test_two_sessions_are_restored_together_on_one_agent(demo: Demo) -> None:
     first = demo()
     second = first.agent.new_session()
     kill(first)
@@ -117,8 +119,7 @@ def command(tmp_path: Path) -> str:
     """The demo agent as a command that can be taken away, and that waits while `gate` is there."""
     path = tmp_path / "agent"
     path.write_text(
-        f"#!/bin/sh\nwhile [ -e {tmp_path}/gate ]; do sleep 0.02; done\n"
-        f"exec {sys.executable} -m acp_notebook.demo\n"
+        f"#!/bin/sh\nwhile [ -e {tmp_path}/gate ]; do sleep 0.02; done\nexec {shlex.join(COMMAND)}\n"
     )
     path.chmod(0o755)
     return str(path)
@@ -140,9 +141,7 @@ def connect(command: str) -> Iterator[Callable[[], acp.Session]]:
 Connect = Callable[[], acp.Session]
 
 
-def test_an_agent_that_cannot_be_started_again_is_an_error_until_it_can(
-    connect: Connect, command: str
-) -> None:
+def test_an_agent_that_cannot_be_restarted_is_an_error_until_it_can(connect: Connect, command: str) -> None:
     session = connect()
     kill(session)
     Path(command).rename(command + ".away")
@@ -155,7 +154,7 @@ def test_an_agent_that_cannot_be_started_again_is_an_error_until_it_can(
     assert session.status == "idle"
 
 
-def test_a_session_that_cannot_be_opened_again_does_not_hold_up_the_others(tmp_path: Path) -> None:
+def test_a_session_that_cannot_be_reopened_does_not_block_the_others(tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     with agent(sys.executable, STUBBORN, tmp_path, cwd=elsewhere) as refused:
@@ -172,13 +171,13 @@ def test_a_session_that_cannot_be_opened_again_does_not_hold_up_the_others(tmp_p
         assert refused.prompt("hello", timeout=LIMIT_S).text == f"hello {pid} "
         assert len(notices(refused)) == len(notices(other)) == 1
         assert (other.id, refused.id) == ("s99", "s98")
-        kill(refused)  # and now the first to come back gets the id that the other had
+        kill(refused)  # and now the first restored session gets the id that the other had
         assert refused.prompt("hello", timeout=LIMIT_S).stop_reason == "end_turn"
         assert other.prompt("hello", timeout=LIMIT_S).stop_reason == "end_turn"
         assert (other.id, refused.id) == ("s98", "s99")
 
 
-def test_cancelling_the_turn_that_started_the_agent_again_costs_the_other_session_nothing(
+def test_cancelling_the_turn_that_restarts_the_agent_keeps_the_other(
     connect: Connect, tmp_path: Path
 ) -> None:
     first = connect()
@@ -196,9 +195,7 @@ def test_cancelling_the_turn_that_started_the_agent_again_costs_the_other_sessio
     assert [len(notices(session)) for session in (first, second)] == [1, 1]
 
 
-def test_a_session_closed_while_its_agent_is_started_again_stays_closed(
-    connect: Connect, tmp_path: Path
-) -> None:
+def test_a_session_closed_during_a_restart_stays_closed(connect: Connect, tmp_path: Path) -> None:
     first = connect()
     second = first.agent.new_session()
     kill(first)
@@ -215,7 +212,7 @@ def test_a_session_closed_while_its_agent_is_started_again_stays_closed(
     assert gone(pid), "it was the last session"
 
 
-def test_a_session_closed_while_it_is_opened_again_is_not_taken_back(tmp_path: Path) -> None:
+def test_a_session_closed_while_it_is_reopened_stays_closed(tmp_path: Path) -> None:
     first = acp.connect([sys.executable, str(STUBBORN), str(tmp_path)])
     second = first.agent.new_session()
     kill(first)
@@ -232,9 +229,7 @@ def test_a_session_closed_while_it_is_opened_again_is_not_taken_back(tmp_path: P
     assert gone(pid), "it was the last session"
 
 
-def test_closing_the_last_session_while_its_agent_is_started_again_leaves_none(
-    connect: Connect, tmp_path: Path
-) -> None:
+def test_closing_the_last_session_during_a_restart_leaves_no_agent(connect: Connect, tmp_path: Path) -> None:
     session = connect()
     kill(session)
     (tmp_path / "gate").touch()
@@ -248,14 +243,11 @@ def test_closing_the_last_session_while_its_agent_is_started_again_leaves_none(
         turn.wait(LIMIT_S)
 
 
-# ---- stuck beside others --------------------------------------------------------------------------
+# ---- stuck next to other sessions --------------------------------------------------------------------------
 
 
-def test_a_restart_for_a_stuck_session_waits_for_the_turns_of_others(
-    demo: Demo, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(conversation, "CANCEL_GRACE_S", 0.1)
-    monkeypatch.setattr(conversation, "RESTART_GRACE_S", 0.1)
+def test_a_restart_for_a_stuck_session_waits_for_the_turns_of_others(demo: Demo) -> None:
+    timeouts.replace(cancel_grace=0.1, restart_grace=0.1)
     stuck = demo()
     other = stuck.agent.new_session()
     hanging, working = begun(stuck.start("/hang")), begun(other.start("/slow 1"))
@@ -266,17 +258,13 @@ def test_a_restart_for_a_stuck_session_waits_for_the_turns_of_others(
     assert [len(notices(session)) for session in (stuck, other)] == [1, 1]
 
 
-def test_it_does_not_wait_for_ever_and_tells_the_turn_that_it_cuts_off(
-    demo: Demo, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(conversation, "CANCEL_GRACE_S", 0.1)
-    monkeypatch.setattr(conversation, "RESTART_GRACE_S", 0.1)
-    monkeypatch.setattr(recovery, "DEFER_S", 0.1)
+def test_the_restart_does_not_wait_forever_and_fails_the_running_turn(demo: Demo) -> None:
+    timeouts.replace(cancel_grace=0.1, restart_grace=0.1, restart_defer=0.1)
     stuck = demo()
     other = stuck.agent.new_session()
     hanging, working = begun(stuck.start("/hang")), begun(other.start("/slow 600"))
     hanging.cancel()
-    with pytest.raises(acp.AgentDied, match="started again, because it did not end a cancelled turn"):
+    with pytest.raises(acp.AgentDied, match="restarted because it did not end a cancelled turn"):
         working.wait(LIMIT_S)
     assert working.status == "failed"
     assert other.prompt("hello", timeout=LIMIT_S).stop_reason == "end_turn"

@@ -1,4 +1,4 @@
-"""We and the official Python SDK understand each other: our client drives an agent written with it."""
+"""Our client drives an agent written with the official Python SDK."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_it_introduces_itself_answers_and_ends_with_the_session(session: acp.Ses
     assert running.stderr == ""
 
 
-def test_what_it_does_not_take_falls_back_visibly(session: acp.Session) -> None:
+def test_unsupported_content_falls_back_visibly(session: acp.Session) -> None:
     sent = session.prompt(
         "see", acp.Image("AAAA", "image/png"), acp.Resource("memo:1", text="hi"), timeout=LIMIT_S
     )

@@ -1,4 +1,4 @@
-"""What must not be seen is in no error and no repr, whatever an agent tells: tracebacks end in files, too."""
+"""No error, repr or traceback shows a secret, whatever an agent sends."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def test_a_secret_is_in_no_error_and_no_repr(tmp_path: Path) -> None:
         running = session.agent
         wait_until(lambda: bool(running.stray), "its stray line is there")
         seen += [*told(refused.value), running, running.stray, running.title, running.auth_methods]
-        seen += [running.sessions(), acp.doctor(), running._host.launch, session, session.transcript]
+        seen += [running.sessions(), acp.doctor(), running._host.agent.launch, session, session.transcript]
     texts = [str(it) for it in seen]
     assert all(SECRET not in it for it in texts)
     assert sum("[redacted]" in it for it in texts) > 8
 
 
-def test_a_secret_in_a_prompt_that_waits_is_not_in_its_repr(tmp_path: Path) -> None:
+def test_the_repr_of_a_queued_prompt_contains_no_secret(tmp_path: Path) -> None:
     with acp.connect("demo", cwd=tmp_path, env={"KEY": SECRET}, undo=False) as session:
         begun(session.start("/slow 600"))
         session.start(f"use {SECRET}")
@@ -50,10 +50,8 @@ def test_a_secret_in_a_prompt_that_waits_is_not_in_its_repr(tmp_path: Path) -> N
         assert "[redacted]" in repr(session.queue)
 
 
-def test_what_is_judged_is_what_would_be_done_though_it_is_shown_without_secrets(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A variable's value may be the name of a folder, and a secret part of a command."""
+def test_policies_judge_the_unredacted_action(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A variable's value may be a folder's name, and part of a command may be secret."""
     monkeypatch.setenv("ACP_NOTEBOOK_CONFIG", str(tmp_path / "config"))
     (config := tmp_path / "config").mkdir(mode=0o700)
     (folder := tmp_path / "alpha").mkdir()
@@ -80,7 +78,7 @@ def test_what_is_judged_is_what_would_be_done_though_it_is_shown_without_secrets
             assert SECRET not in text
 
 
-def test_a_setting_stays_in_the_text_and_the_secret_beside_it_does_not(tmp_path: Path) -> None:
+def test_a_setting_stays_in_the_text_but_a_secret_does_not(tmp_path: Path) -> None:
     env = {"DEBUG": "true", "MODE": "development", "LEVEL": "info", "KEY": SECRET}
     tape = tmp_path / "tape.jsonl"
     with acp.connect("demo", cwd=tmp_path, env=env, undo=False, record=tape) as session:

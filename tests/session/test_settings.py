@@ -1,4 +1,4 @@
-"""Modes and options of the agent, changed from both sides."""
+"""Modes and options, changed by the user and by the agent."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_the_agent_may_change_its_mode_itself(either: acp.Session) -> None:
     assert either.mode == "code"
 
 
-def test_an_unknown_mode_is_refused_with_those_that_there_are(either: acp.Session) -> None:
+def test_an_unknown_mode_is_refused_with_the_known_ones(either: acp.Session) -> None:
     with pytest.raises(acp.UsageError, match=r"ask.*code.*plan"):
         either.mode = "yolo"
     assert either.mode == "ask"
@@ -44,7 +44,7 @@ def test_the_mode_can_be_changed_while_a_turn_runs(either: acp.Session) -> None:
     assert not turn.done
 
 
-def test_options_are_a_mapping_that_the_agent_answers_for(session: acp.Session) -> None:
+def test_options_are_a_mapping_backed_by_the_agent(session: acp.Session) -> None:
     config = session.config
     assert dict(config) == {"mode": "ask", "model": "demo-mini", "thought_level": "medium", "verbose": False}
     config["model"] = "demo-max"
@@ -61,7 +61,7 @@ def test_the_agent_may_change_an_option_itself(session: acp.Session) -> None:
     assert config["thought_level"] == "high"
 
 
-def test_options_tell_their_choices(session: acp.Session) -> None:
+def test_options_list_their_choices(session: acp.Session) -> None:
     (model,) = (option for option in session.config.options if option.id == "model")
     assert [(it.value, it.group) for it in model.choices] == [
         ("demo-mini", "Small"),
@@ -70,20 +70,20 @@ def test_options_tell_their_choices(session: acp.Session) -> None:
     ]
 
 
-def test_unknown_options_and_values_are_refused_with_what_there_is(session: acp.Session) -> None:
+def test_unknown_options_and_values_are_refused_with_the_known_ones(session: acp.Session) -> None:
     with pytest.raises(acp.UsageError, match=r"no option 'colour'; .*mode, model"):
         session.config["colour"]
     with pytest.raises(acp.UsageError, match="no option"):
         session.config["colour"] = "red"
     with pytest.raises(acp.UsageError, match=r"'gpt'; it may be 'demo-mini', 'demo-fast', 'demo-max'"):
         session.config["model"] = "gpt"
-    with pytest.raises(acp.UsageError, match="set, not removed"):
+    with pytest.raises(acp.UsageError, match="set, but not removed"):
         del session.config["model"]
     assert session.config["model"] == "demo-mini"
 
 
-def test_a_value_that_the_agent_takes_and_does_not_list_can_be_set_and_left_again() -> None:
-    """As with goose and zed-codex: the first model is not among the choices."""
+def test_an_unlisted_value_that_the_agent_accepts_can_be_set_and_unset() -> None:
+    """Like goose and zed-codex: the first model is not among the choices."""
     with agent(sys.executable, FORGETFUL) as session:
         session.config["model"] = "secret-model"
         assert session.config["model"] == "secret-model"
@@ -99,7 +99,7 @@ def test_a_value_that_the_agent_takes_and_does_not_list_can_be_set_and_left_agai
 
 
 @pytest.mark.parametrize("value", ["true", 1, None])
-def test_a_boolean_option_takes_only_booleans(session: acp.Session, value: object) -> None:
+def test_a_boolean_option_accepts_only_booleans(session: acp.Session, value: object) -> None:
     with pytest.raises(acp.UsageError, match="True, False"):
         session.config["verbose"] = value  # type: ignore[assignment]
 
@@ -118,7 +118,7 @@ def test_settings_of_a_closed_session_on_a_living_agent_are_refused(session: acp
         session.config["model"] = "demo-max"
 
 
-def test_a_restarted_agent_gets_the_settings_again_that_it_has_forgotten(either: acp.Session) -> None:
+def test_a_restarted_agent_gets_its_settings_again(either: acp.Session) -> None:
     either.mode = "plan"
     if either.config:
         either.config["model"] = "demo-max"
@@ -146,7 +146,7 @@ def test_the_models_of_an_older_agent_are_an_option_and_stay_after_a_restart(dem
     assert (session.config["model"], session.mode) == ("demo-max", "plan")
 
 
-def test_notices_and_compactions_are_there_in_python_too(session: acp.Session) -> None:
+def test_notices_and_compactions_are_available_in_python(session: acp.Session) -> None:
     session.prompt("/notice", timeout=LIMIT_S)
     session.prompt("/compact", timeout=LIMIT_S)
     assert {it.severity for it in session.notices if it.source == "agent"} >= {"info", "warning", "error"}

@@ -1,4 +1,4 @@
-"""Several conversations with one agent: at the same time, kept and opened again, closed one by one."""
+"""Several sessions on one agent: concurrent, loaded again, closed one by one."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ STUBBORN = Path(__file__).parents[1] / "agents" / "stubborn.py"
 
 @pytest.fixture
 def keeping(demo: Demo, tmp_path: Path) -> acp.Session:
-    """A session on an agent that keeps its sessions."""
+    """A session on an agent that stores its sessions."""
     return demo(env={"ACP_DEMO_HOME": str(tmp_path / "kept")}, cwd=tmp_path)
 
 
 # ---- at the same time -----------------------------------------------------------------------------
 
 
-def test_sessions_on_one_agent_work_at_the_same_time_and_are_not_mixed_up(session: acp.Session) -> None:
+def test_sessions_on_one_agent_run_concurrently_without_mixing(session: acp.Session) -> None:
     sessions = [session, *(session.agent.new_session() for _ in range(3))]
     assert len({it.id for it in sessions}) == 4
 
@@ -59,9 +59,7 @@ def test_a_new_session_may_have_its_own_folder_and_policy(session: acp.Session, 
 # ---- closing --------------------------------------------------------------------------------------
 
 
-def test_a_new_session_has_the_roots_of_its_folder_and_another_folder_has_none(
-    demo: Demo, tmp_path: Path
-) -> None:
+def test_a_new_session_has_only_the_roots_of_its_folder(demo: Demo, tmp_path: Path) -> None:
     (beside := tmp_path / "beside").mkdir()
     (beside / "a.txt").write_text("what is beside")
     running = demo(roots=[beside]).agent
@@ -71,7 +69,7 @@ def test_a_new_session_has_the_roots_of_its_folder_and_another_folder_has_none(
     assert "what is beside" not in running.new_session(cwd=elsewhere).prompt(read, timeout=LIMIT_S).text
 
 
-def test_closing_one_session_keeps_the_agent_and_closing_the_last_ends_it(session: acp.Session) -> None:
+def test_closing_the_last_session_ends_the_agent(session: acp.Session) -> None:
     running, other = session.agent, session.agent.new_session()
     session.close()
     assert session.status == "closed"
@@ -108,7 +106,7 @@ def test_closing_twice_and_from_several_threads_is_closing_once(session: acp.Ses
     assert gone(pid)
 
 
-def test_updates_for_a_session_that_nobody_has_asked_for_are_not_those_of_the_next_one(
+def test_updates_for_an_unknown_session_do_not_reach_the_next_one(
     tmp_path: Path,
 ) -> None:
     with agent(sys.executable, STUBBORN, tmp_path) as session:
@@ -119,7 +117,7 @@ def test_updates_for_a_session_that_nobody_has_asked_for_are_not_those_of_the_ne
         assert "too early" not in session.to_text()
 
 
-def test_what_a_closed_session_held_can_still_be_read(session: acp.Session) -> None:
+def test_a_closed_session_can_still_be_read(session: acp.Session) -> None:
     turn = session.prompt("remember me", timeout=LIMIT_S)
     session.close()
     assert "remember me" in turn.text
@@ -130,7 +128,7 @@ def test_what_a_closed_session_held_can_still_be_read(session: acp.Session) -> N
 # ---- kept sessions --------------------------------------------------------------------------------
 
 
-def test_a_kept_session_is_loaded_with_its_history_or_resumed_without(keeping: acp.Session) -> None:
+def test_a_stored_session_is_loaded_with_history_or_resumed_without(keeping: acp.Session) -> None:
     running, id = keeping.agent, keeping.id
     keeping.prompt("/think about it", timeout=LIMIT_S)
     other = running.new_session()
@@ -150,7 +148,7 @@ def test_a_kept_session_is_loaded_with_its_history_or_resumed_without(keeping: a
     other.close()
 
 
-def test_a_session_that_is_open_cannot_be_opened_again_and_stays_as_it_is(keeping: acp.Session) -> None:
+def test_an_open_session_cannot_be_opened_again(keeping: acp.Session) -> None:
     keeping.prompt("one", timeout=LIMIT_S)
     before = keeping.transcript.items
     for again in (keeping.agent.load, keeping.agent.resume):
@@ -160,7 +158,7 @@ def test_a_session_that_is_open_cannot_be_opened_again_and_stays_as_it_is(keepin
     assert keeping.prompt("two", timeout=LIMIT_S).stop_reason == "end_turn"
 
 
-def test_a_session_that_the_agent_does_not_know_is_its_error_and_leaves_nothing_behind(
+def test_an_unknown_session_is_an_agent_error_and_leaves_nothing(
     keeping: acp.Session,
 ) -> None:
     for open in (keeping.agent.load, keeping.agent.resume):
@@ -170,7 +168,7 @@ def test_a_session_that_the_agent_does_not_know_is_its_error_and_leaves_nothing_
     assert repr(keeping.agent).endswith("1 open>")
 
 
-def test_all_pages_of_the_kept_sessions_are_listed(keeping: acp.Session, tmp_path: Path) -> None:
+def test_all_pages_of_stored_sessions_are_listed(keeping: acp.Session, tmp_path: Path) -> None:
     here, elsewhere = keeping.agent, tmp_path / "elsewhere"
     elsewhere.mkdir()
     for _ in range(12):
@@ -196,7 +194,7 @@ def test_what_the_agent_does_not_offer_is_a_usage_error_that_says_so(session: ac
             call()
 
 
-def test_connecting_can_load_or_resume_a_kept_session(
+def test_connecting_can_load_or_resume_a_stored_session(
     keeping: acp.Session, demo: Demo, tmp_path: Path
 ) -> None:
     keeping.prompt("/think about it", timeout=LIMIT_S)
@@ -207,17 +205,17 @@ def test_connecting_can_load_or_resume_a_kept_session(
     assert (resumed.id, resumed.transcript.items) == (keeping.id, ())
     with pytest.raises(acp.AgentError, match="there is no session"):
         demo(env=env, load="demo-4711")
-    with pytest.raises(acp.UsageError, match="name one of them"):
+    with pytest.raises(acp.UsageError, match="give only one of them"):
         demo(env=env, load="a", resume="b")
 
 
-def test_a_fork_goes_on_from_a_session_also_while_a_turn_runs_in_it(keeping: acp.Session) -> None:
+def test_a_session_can_be_forked_even_during_a_turn(keeping: acp.Session) -> None:
     keeping.prompt("The first words", timeout=LIMIT_S)
     slow = begun(keeping.start("/slow 600"))
     fork = keeping.fork()
     assert fork.id != keeping.id
     assert fork.cwd == keeping.cwd
-    assert "goes on from another one" in fork.to_text()
+    assert "continues another one" in fork.to_text()
     assert fork.prompt("go on", timeout=LIMIT_S).stop_reason == "end_turn"
     assert not slow.done
     slow.cancel()
@@ -227,7 +225,7 @@ def test_a_fork_goes_on_from_a_session_also_while_a_turn_runs_in_it(keeping: acp
         keeping.agent.fork("demo-4711")
 
 
-def test_a_session_is_deleted_once_and_for_all_and_closed_if_it_is_open(keeping: acp.Session) -> None:
+def test_deleting_a_session_also_closes_it(keeping: acp.Session) -> None:
     running, other = keeping.agent, keeping.agent.new_session()
     turn = begun(other.start("/slow 600"))
     running.delete(other.id)
@@ -238,7 +236,7 @@ def test_a_session_is_deleted_once_and_for_all_and_closed_if_it_is_open(keeping:
     assert running.open_sessions == (keeping,)
 
 
-def test_the_kept_sessions_are_a_table(keeping: acp.Session) -> None:
+def test_stored_sessions_are_a_table(keeping: acp.Session) -> None:
     keeping.prompt("<b>bold</b> words", timeout=LIMIT_S)
     found = keeping.agent.sessions()
     assert found[0].updated_at is not None
@@ -251,7 +249,7 @@ def test_the_kept_sessions_are_a_table(keeping: acp.Session) -> None:
     assert list(found[:1]) == list(found)
 
 
-def test_every_session_of_an_agent_redacts_what_goes_into_the_file(demo: Demo) -> None:
+def test_every_session_of_an_agent_redacts_its_output(demo: Demo) -> None:
     first = demo(redact=lambda text: text.replace("hunter2", "***"))
     for session in (first, first.agent.new_session()):
         session.prompt("hunter2", timeout=LIMIT_S)

@@ -1,4 +1,4 @@
-"""Signing in: by a name, by whoever is asked, in a terminal; refused, hanging, fatal; and out again."""
+"""Signing in by name, by callback, in a terminal; refused, hanging, fatal; and signing out."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import pytest
 
 import acp_notebook as acp
 from acp_notebook.core.records import SignIn
+from tests.demo_agent import SCRIPT
 from tests.session.conftest import Demo
 from tests.session.helpers import LIMIT_S
 from tests.waiting import wait_until
@@ -23,7 +24,7 @@ TROUBLE = {"ACP_DEMO_AUTH": "trouble"}
 
 
 def asked(session: acp.Session) -> SignIn:
-    """What is shown of the sign-in that the agent wants, once it is."""
+    """Wait for the sign-in that the agent requires; returns it."""
     wait_until(lambda: session.transcript.sign_in is not None, "a sign-in is wanted", LIMIT_S)
     found = session.transcript.sign_in
     assert found is not None
@@ -32,12 +33,12 @@ def asked(session: acp.Session) -> SignIn:
 
 @pytest.fixture
 def signed_out(demo: Demo) -> Callable[..., acp.Session]:
-    """A session that somebody can see, of which the agent has forgotten who it is."""
+    """A session with a page, whose agent is signed out."""
 
     def make(**options: Any) -> acp.Session:
         session = demo(env=TROUBLE, auth="demo-login", **options)
         session.agent.logout()
-        session._conversation.shows_sign_in = True
+        session._conversation.state.audience.can_sign_in = True
         return session
 
     return make
@@ -52,10 +53,10 @@ def test_without_anybody_to_ask_the_error_says_what_to_do(demo: Demo) -> None:
     assert [method.id for method in caught.value.methods] == ["demo-login", "demo-terminal"]
     text = str(caught.value)
     assert "acp.connect(…, auth='demo-login')" in text
-    assert "-m acp_notebook.demo --login" in text
+    assert f"{SCRIPT} --login" in text
 
 
-def test_a_named_method_is_used_when_the_agent_wants_it(demo: Demo) -> None:
+def test_a_named_method_is_used_when_the_agent_requires_it(demo: Demo) -> None:
     session = demo(env=WANTED, auth="demo-login")
     assert session.status == "idle"
     other = session.agent.new_session()
@@ -66,12 +67,12 @@ def test_a_named_method_is_used_when_the_agent_wants_it(demo: Demo) -> None:
     ("method", "says"),
     [
         ("nonsense", "no sign-in method 'nonsense'; it has 'demo-login', 'demo-terminal'"),
-        ("demo-terminal", "in a terminal: run this there"),
+        ("demo-terminal", "needs a terminal: run this command there"),
         ("demo-refuse", "the password is wrong"),
         ("demo-die", "exited with code 3"),
     ],
 )
-def test_a_named_method_that_does_not_work_says_so(demo: Demo, method: str, says: str) -> None:
+def test_a_named_method_that_fails_is_reported(demo: Demo, method: str, says: str) -> None:
     with pytest.raises(acp.Error, match=says):
         demo(env=TROUBLE, auth=method)
 
@@ -85,14 +86,14 @@ def test_after_logging_out_a_prompt_fails_until_somebody_signs_in(demo: Demo) ->
     assert session.prompt("hello", timeout=LIMIT_S).stop_reason == "end_turn"
 
 
-def test_an_agent_that_was_started_again_is_signed_in_again(demo: Demo) -> None:
+def test_a_restarted_agent_is_signed_in_again(demo: Demo) -> None:
     session = demo(env=WANTED, auth="demo-login")
     with pytest.raises(acp.AgentDied):
         session.prompt("/die", timeout=LIMIT_S)
     assert session.prompt("hello", timeout=LIMIT_S).stop_reason == "end_turn"
 
 
-def test_an_agent_without_it_cannot_be_logged_out_of(session: acp.Session) -> None:
+def test_logging_out_needs_an_agent_that_supports_it(session: acp.Session) -> None:
     with pytest.raises(acp.UsageError, match="does not offer to log out"):
         session.agent.logout()
     with pytest.raises(acp.UsageError, match="it has none"):
@@ -118,12 +119,12 @@ def test_a_setting_waits_for_it_too(signed_out: Callable[..., acp.Session]) -> N
     session = signed_out()
     with ThreadPoolExecutor() as pool:
         opened = pool.submit(session.agent.new_session)
-        # Nobody can be asked for the new one, and yet the page of this one may sign in.
+        # Nobody can be asked in the new session, but the page of this one may sign in.
         with pytest.raises(acp.AuthenticationRequired):
             opened.result(LIMIT_S)
 
 
-def test_one_that_is_refused_is_shown_with_its_reason_and_another_can_be_chosen(
+def test_a_refused_method_shows_its_reason_and_another_can_be_chosen(
     signed_out: Callable[..., acp.Session],
 ) -> None:
     session = signed_out()
@@ -137,13 +138,13 @@ def test_one_that_is_refused_is_shown_with_its_reason_and_another_can_be_chosen(
     assert turn.wait(LIMIT_S).stop_reason == "end_turn"
 
 
-def test_one_that_hangs_can_be_stopped_and_two_at_once_are_one(
+def test_a_hanging_sign_in_can_be_stopped_and_two_at_once_are_one(
     signed_out: Callable[..., acp.Session],
 ) -> None:
     session = signed_out()
     turn = session.start("hello")
     asked(session)
-    signing = session._conversation.host.signing
+    signing = session.agent._host.signing
 
     async def twice() -> list[BaseException | None]:
         attempts = (signing.authenticate("demo-hang") for _ in range(2))
@@ -152,7 +153,7 @@ def test_one_that_hangs_can_be_stopped_and_two_at_once_are_one(
     with ThreadPoolExecutor() as pool:
         both = pool.submit(session._loop.call, twice())
         wait_until(lambda: asked(session).trying == "demo-hang", "it is under way", LIMIT_S)
-        with pytest.raises(acp.UsageError, match="'Slow login' is under way"):
+        with pytest.raises(acp.UsageError, match="'Slow login' is in progress"):
             session.authenticate("demo-login")
         session._loop.post(signing.stop)
         assert [str(it) for it in both.result(LIMIT_S)] == ["the sign-in was stopped"] * 2
@@ -161,7 +162,7 @@ def test_one_that_hangs_can_be_stopped_and_two_at_once_are_one(
     assert turn.wait(LIMIT_S).stop_reason == "end_turn"
 
 
-def test_an_agent_that_dies_of_it_is_started_again_for_the_next_try(
+def test_an_agent_that_dies_during_a_sign_in_is_restarted(
     signed_out: Callable[..., acp.Session],
 ) -> None:
     session = signed_out()
@@ -187,12 +188,12 @@ def test_a_turn_that_waits_for_it_can_be_cancelled(signed_out: Callable[..., acp
     session.close()
 
 
-def test_saying_that_it_is_done_when_it_is_not_asks_again(signed_out: Callable[..., acp.Session]) -> None:
+def test_claiming_to_be_signed_in_too_early_asks_again(signed_out: Callable[..., acp.Session]) -> None:
     session = signed_out()
     turn = session.start("hello")
     asked(session)
-    session._loop.post(session._conversation.host.signing.passed)
-    wait_until(lambda: "still wants" in str(asked(session).error), "it is asked again", LIMIT_S)
+    session._loop.post(session.agent._host.signing.passed)
+    wait_until(lambda: "still requires" in str(asked(session).error), "it is asked again", LIMIT_S)
     session.authenticate("demo-login")
     assert turn.wait(LIMIT_S).stop_reason == "end_turn"
 
@@ -208,7 +209,7 @@ def test_closing_ends_the_wait(signed_out: Callable[..., acp.Session]) -> None:
 # ---- in a terminal ----------------------------------------------------------------------------------
 
 
-def test_the_command_signs_in_and_what_waited_goes_on_by_itself(
+def test_after_the_sign_in_command_waiting_prompts_continue(
     signed_out: Callable[..., acp.Session], tmp_path: Path
 ) -> None:
     session = signed_out(cwd=tmp_path)
@@ -224,7 +225,7 @@ def test_the_command_signs_in_and_what_waited_goes_on_by_itself(
     assert not script.exists()
 
 
-def test_no_secret_of_a_sign_in_is_on_the_disk(
+def test_no_secret_of_a_sign_in_is_on_disk(
     demo: Demo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("INHERITED_API_KEY", "inherited-4711")
@@ -249,7 +250,7 @@ def test_a_command_that_fails_says_so(signed_out: Callable[..., acp.Session]) ->
     wait_until(lambda: "exit code 7" in str(asked(session).error), "its end is seen", LIMIT_S)
 
 
-def test_what_the_methods_environment_holds_is_a_secret(signed_out: Callable[..., acp.Session]) -> None:
+def test_the_environment_of_a_method_is_secret(signed_out: Callable[..., acp.Session]) -> None:
     session = signed_out()
     (method,) = (it for it in session.agent.auth_methods if it.type == "terminal")
     (secret,) = method.env.values()
@@ -261,14 +262,14 @@ def test_what_the_methods_environment_holds_is_a_secret(signed_out: Callable[...
 
 
 @pytest.mark.parametrize("whole", [True, False], ids=["the agent", "the session"])
-def test_nobody_waits_for_a_sign_in_of_what_was_closed(demo: Demo, tmp_path: Path, whole: bool) -> None:
+def test_a_closed_session_does_not_wait_for_a_sign_in(demo: Demo, tmp_path: Path, whole: bool) -> None:
     session = demo(env={**WANTED, "ACP_DEMO_HOME": str(tmp_path)}, auth="demo-login")
     other = session.agent.new_session()
     session.agent.logout()
-    session._conversation.shows_sign_in = True
+    session._conversation.state.audience.can_sign_in = True
     store, home = session.agent._host.store, session._loop
     with ThreadPoolExecutor() as pool:
-        listing = pool.submit(home.call, store.page(None, None, session._conversation))
+        listing = pool.submit(home.call, store.page(None, None, session._conversation.state))
         others = pool.submit(session.agent.sessions)
         wait_until(lambda: len(session.agent._host.signing._leaving) == 2, "both wait for it", LIMIT_S)
         session.agent.close() if whole else session.close()

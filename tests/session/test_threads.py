@@ -1,4 +1,4 @@
-"""One loop thread does the work; every other thread may ask and read, and never sees half a change."""
+"""The loop thread does the work; other threads may ask and read, and never see half a change."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.session.helpers import LIMIT_S, begun
 
 
 def on_the_loop(session: acp.Session, work: Callable[[], Any]) -> BaseException | None:
-    """What it raises on the loop thread."""
+    """The error that it raises on the loop thread."""
     raised: Future[BaseException | None] = Future()
 
     def run() -> None:
@@ -25,12 +25,12 @@ def on_the_loop(session: acp.Session, work: Callable[[], Any]) -> BaseException 
         except BaseException as error:
             raised.set_result(error)
 
-    session._conversation.host.loop.post(run)
+    session._conversation.agent.loop.post(run)
     return raised.result(LIMIT_S)
 
 
 @pytest.mark.parametrize("what", ["prompt", "wait", "close", "new_session", "mode"])
-def test_a_call_that_waits_is_an_error_on_the_loop_thread_not_a_hang(session: acp.Session, what: str) -> None:
+def test_a_blocking_call_on_the_loop_thread_is_an_error_not_a_hang(session: acp.Session, what: str) -> None:
     running = begun(session.start("/slow 600"))
     calls: dict[str, Callable[[], Any]] = {
         "prompt": lambda: session.prompt("x"),
@@ -46,12 +46,12 @@ def test_a_call_that_waits_is_an_error_on_the_loop_thread_not_a_hang(session: ac
     assert running.wait(LIMIT_S).stop_reason == "cancelled"
 
 
-def test_reading_and_starting_work_on_the_loop_thread(session: acp.Session) -> None:
+def test_reading_and_starting_are_possible_on_the_loop_thread(session: acp.Session) -> None:
     assert on_the_loop(session, lambda: (session.transcript, session.start("x"))) is None
     assert session.turns[-1].wait(LIMIT_S).stop_reason == "end_turn"
 
 
-def test_a_transcript_read_by_many_threads_during_a_stream_is_whole_and_only_grows(
+def test_concurrent_readers_see_a_consistent_growing_transcript(
     session: acp.Session,
 ) -> None:
     over = threading.Event()
@@ -79,7 +79,7 @@ def test_a_transcript_read_by_many_threads_during_a_stream_is_whole_and_only_gro
     assert turn.text == "".join(f"word{n} " for n in range(1, 5001))
 
 
-def test_a_snapshot_that_was_kept_does_not_change(session: acp.Session) -> None:
+def test_a_snapshot_never_changes(session: acp.Session) -> None:
     session.prompt("one", timeout=LIMIT_S)
     kept = session.transcript
     text = repr(kept.items)
@@ -88,7 +88,7 @@ def test_a_snapshot_that_was_kept_does_not_change(session: acp.Session) -> None:
     assert session.transcript.version > kept.version
 
 
-def test_a_policy_function_runs_beside_the_loop_and_may_read_the_session(demo: Any) -> None:
+def test_a_policy_function_runs_off_the_loop_and_may_read_the_session(demo: Any) -> None:
     seen: list[tuple[str, str]] = []
 
     def policy(request: acp.PermissionRequest) -> str:

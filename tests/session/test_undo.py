@@ -1,4 +1,4 @@
-"""What an agent changed is undone and done again, through a whole session."""
+"""Undo and redo of what an agent changed, through a whole session."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 
 import acp_notebook as acp
-from acp_notebook.agent.undo import checkpoints
-from acp_notebook.agent.undo.backend import Checkpoint, PathChange
+from acp_notebook import timeouts
+from acp_notebook.agent.undo.backend import Checkpoint
 from acp_notebook.agent.undo.git import GitTrouble
 from acp_notebook.agent.undo.git_backend import GitBackend
 from acp_notebook.agent.undo.scan import FullScan
-from acp_notebook.core.changes import FileChange
+from acp_notebook.core.changes import FileChange, PathChange
 from acp_notebook.core.snapshot import Changes, ToolCall
 from tests.session.conftest import Demo
 from tests.session.helpers import LIMIT_S
@@ -35,7 +35,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def act(session: acp.Session, deed: str, *of: str) -> None:
-    """What a click in the page does."""
+    """Do what a click in the page does."""
     session._loop.call(session._conversation.undoing.act(deed, *of))  # type: ignore[arg-type]
 
 
@@ -50,19 +50,19 @@ def the_file(session: acp.Session) -> FileChange:
 
 
 def command_of(turn: acp.Turn) -> ToolCall:
-    """The agent's own call; there may be another one, of ours, that asked about it."""
+    """The agent's own call; there may also be ours, which asked about it."""
     return next(it for it in turn.tool_calls if it.kind == "execute")
 
 
 def of_command(turn: acp.Turn) -> list[acp.Change]:
-    """What changed while the turn's command ran; the agent itself changed nothing."""
+    """The files changed while the turn's command ran; the agent itself changed none."""
     assert not turn.changes
     found = turn.also_changed.where(command=command_of(turn))
     assert len(found) == len(turn.also_changed)
     return [*found]
 
 
-def test_a_write_through_us_is_undone_and_done_again(demo: Demo, folder: Path) -> None:
+def test_a_write_by_a_client_method_is_undone_and_redone(demo: Demo, folder: Path) -> None:
     file = folder / "a.txt"
     file.write_bytes(b"one\r\ntwo\r\n")
     os.chmod(file, 0o640)
@@ -82,7 +82,7 @@ def test_a_write_through_us_is_undone_and_done_again(demo: Demo, folder: Path) -
     assert the_file(session).state == "applied"
 
 
-def test_a_new_file_goes_with_the_folders_that_were_made_for_it(demo: Demo, folder: Path) -> None:
+def test_undoing_a_new_file_removes_the_folders_created_for_it(demo: Demo, folder: Path) -> None:
     session = demo(cwd=folder, permissions="allow")
     session.prompt("/write deep/er/a.txt new", timeout=LIMIT_S)
     assert the_file(session).action == "created"
@@ -92,7 +92,7 @@ def test_a_new_file_goes_with_the_folders_that_were_made_for_it(demo: Demo, fold
     assert (folder / "deep/er/a.txt").read_text() == "new\n"
 
 
-def test_an_empty_folder_stays_in_whatever_order_turns_are_undone(demo: Demo, folder: Path) -> None:
+def test_an_empty_folder_stays_whatever_the_order_of_undos(demo: Demo, folder: Path) -> None:
     (folder / "sub").mkdir()
     session = demo(cwd=folder, permissions="allow")
     turns = [session.prompt(f"/write sub/{name}.txt x", timeout=LIMIT_S) for name in "ab"]
@@ -101,7 +101,7 @@ def test_an_empty_folder_stays_in_whatever_order_turns_are_undone(demo: Demo, fo
     assert list((folder / "sub").iterdir()) == []
 
 
-def test_what_the_user_changed_since_is_merged_or_a_conflict(demo: Demo, folder: Path) -> None:
+def test_later_user_changes_are_merged_or_a_conflict(demo: Demo, folder: Path) -> None:
     file = folder / "a.txt"
     file.write_text("old\n")
     session = demo(cwd=folder, permissions="allow")
@@ -126,13 +126,13 @@ def test_hunks_are_kept_one_by_one(demo: Demo, folder: Path) -> None:
     assert the_file(session).state == "applied"
     assert [hunk.kept for hunk in the_file(session).hunks] == [True, None]
     act(session, "undo", "t1", change.id, last)
-    act(session, "keep", "t1", change.id, first)  # once more: nothing is left to look at
+    act(session, "keep", "t1", change.id, first)  # again: nothing is left to scan
     assert the_file(session).state == "kept"
     act(session, "undo", "t1", change.id)
     assert the_file(session).state == "undone"
 
 
-def test_keep_and_nonsense(demo: Demo, folder: Path) -> None:
+def test_keep_and_invalid_selections(demo: Demo, folder: Path) -> None:
     session = demo(cwd=folder, permissions="allow")
     session.prompt("/write a.txt new", timeout=LIMIT_S)
     act(session, "keep", "t1")
@@ -142,11 +142,11 @@ def test_keep_and_nonsense(demo: Demo, folder: Path) -> None:
             act(session, "undo", *nonsense)
 
 
-# ---- what the agent does by itself, or by a command ---------------------------------------------
+# ---- changes by the agent itself, or by a command ---------------------------------------------
 
 
 def picture(folder: Path) -> dict[str, tuple[str, int, bytes]]:
-    """Every file and folder: what it is, its rights, what is in it."""
+    """Every file and folder: its kind, mode and contents."""
     found = {}
     for path in sorted(folder.rglob("*")):
         if ".git" in path.relative_to(folder).parts:
@@ -194,7 +194,7 @@ def git(folder: Path, *words: str) -> str:
 
 
 @pytest.mark.parametrize("kind", ["no repository", "repository", "subfolder", "no git"])
-def test_what_a_command_did_is_undone_and_done_again(
+def test_a_commands_changes_are_undone_and_redone(
     demo: Demo, folder: Path, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     work = folder / "below" if kind == "subfolder" else folder
@@ -235,14 +235,14 @@ def test_what_a_command_did_is_undone_and_done_again(
     assert picture(folder) == after
 
 
-def test_a_turn_that_changes_nothing_says_nothing(demo: Demo, folder: Path) -> None:
+def test_a_turn_without_changes_shows_nothing(demo: Demo, folder: Path) -> None:
     filled(folder)
     session = demo(cwd=folder, permissions="allow")
     session.prompt("/sh echo a >> a.txt; printf 'one\\r\\ntwo\\nthree' > a.txt", timeout=LIMIT_S)
     assert not items(session)
 
 
-def test_the_users_own_repository_is_as_it_was(demo: Demo, folder: Path) -> None:
+def test_the_users_own_repository_is_untouched(demo: Demo, folder: Path) -> None:
     filled(folder)
     git(folder, "init", "-q")
     (folder / ".gitignore").write_text("data/\n*.log\n")
@@ -283,7 +283,7 @@ def test_the_users_own_repository_is_as_it_was(demo: Demo, folder: Path) -> None
     turn = session.prompt(f"/sh {command}", timeout=LIMIT_S)
     assert {os.path.relpath(it.path, folder) for it in of_command(turn)} == {"a.txt", "x.bin", "kept.log"}
     assert all(it.undoable for it in turn.also_changed)
-    assert turn.also_changed.notes == ("repositories of their own are not covered: nested/",)
+    assert turn.also_changed.notes == ("nested repositories are not covered: nested/",)
     turn.revert(command=command_of(turn))
     (folder / "data/more/7.csv").write_text("1\n")
     (nested / "n.txt").write_text("n\n")
@@ -324,7 +324,7 @@ def test_a_submodule_and_a_huge_ignored_folder(demo: Demo, folder: Path, tmp_pat
     command = "echo two > a.txt; echo more >> vendor/lib/lib.py; echo new > data/7/new"
     turn = session.prompt(f"/sh {command}", timeout=LIMIT_S)
     assert [(os.path.relpath(it.path, folder), it.undoable) for it in of_command(turn)] == [("a.txt", True)]
-    assert turn.also_changed.notes == ("repositories of their own are not covered: vendor/lib/",)
+    assert turn.also_changed.notes == ("nested repositories are not covered: vendor/lib/",)
     turn.revert(command=command_of(turn))
     assert (folder / "a.txt").read_text() == "one\n"
     assert (folder / "vendor/lib/lib.py").read_text() == "the user's own\nmore\n"
@@ -342,7 +342,7 @@ def test_a_pipe_where_a_file_was_hides_nothing_else(
     session = demo(cwd=folder, permissions="allow")
     turn = session.prompt("/sh rm f; mkfifo f; mkfifo new; echo more >> g", timeout=LIMIT_S)
     assert {Path(it.path).name: it.action for it in of_command(turn)} == {"f": "deleted", "g": "modified"}
-    with pytest.raises(acp.Conflict, match="f is no plain file"):
+    with pytest.raises(acp.Conflict, match="f is not a regular file"):
         turn.revert(command=command_of(turn))
     assert (folder / "g").read_text() == "g\n"
     (folder / "f").unlink()
@@ -351,7 +351,7 @@ def test_a_pipe_where_a_file_was_hides_nothing_else(
 
 
 @pytest.mark.parametrize("kind", ["no repository", "repository", "no git"])
-def test_a_folder_that_was_deleted_as_a_whole_comes_back(
+def test_a_deleted_folder_is_restored(
     demo: Demo, folder: Path, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     filled(folder)
@@ -374,7 +374,7 @@ def test_a_folder_that_was_deleted_as_a_whole_comes_back(
 # ---- when ----------------------------------------------------------------------------------------
 
 
-def test_undo_clicked_twice_leaves_what_came_since(demo: Demo, folder: Path) -> None:
+def test_a_second_undo_click_keeps_later_changes(demo: Demo, folder: Path) -> None:
     session = demo(cwd=folder, permissions="allow")
     session.prompt("/write a.txt new", timeout=LIMIT_S)
     act(session, "undo", "t1")
@@ -411,7 +411,7 @@ def test_nothing_is_undone_between_the_mark_and_the_prompt(
     assert [it.name for it in folder.iterdir()] == ["b.txt"]
 
 
-def test_a_slow_look_after_a_turn_neither_holds_the_next_one_nor_is_missed(
+def test_a_slow_scan_after_a_turn_neither_delays_nor_misses_the_next(
     demo: Demo, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session = demo(cwd=folder, permissions="allow")
@@ -423,13 +423,12 @@ def test_a_slow_look_after_a_turn_neither_holds_the_next_one_nor_is_missed(
         return real(self, before, after)
 
     monkeypatch.setattr(GitBackend, "compare", slow)
-    monkeypatch.setattr("acp_notebook.agent.undo.change_tracker.SETTLE_S", 0.05)
-    monkeypatch.setattr("acp_notebook.api.changes.FOUND_S", 0.05)
+    timeouts.replace(changes_settle=0.05, changes_found=0.05)
     first = session.prompt("/sh echo a > a.txt", timeout=LIMIT_S)
-    assert not first.also_changed and "still being found" in " ".join(first.also_changed.notes)
-    monkeypatch.setattr(checkpoints, "START_S", 0.05)
+    assert not first.also_changed and "still being determined" in " ".join(first.also_changed.notes)
+    timeouts.replace(checkpoint_start=0.05)
     second = session.prompt("/write b.txt b", timeout=LIMIT_S)
-    monkeypatch.setattr("acp_notebook.api.changes.FOUND_S", LIMIT_S)
+    timeouts.replace(changes_found=LIMIT_S)
     go_on.set()
     assert [Path(it.path).name for it in second.changes] == ["b.txt"]
     assert "not ready in time" in " ".join(second.changes.notes)
@@ -442,7 +441,7 @@ def test_a_slow_look_after_a_turn_neither_holds_the_next_one_nor_is_missed(
 def test_a_file_that_is_being_written_hides_nothing_else(
     demo: Demo, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """git stops where a file gets shorter while it reads it."""
+    """git fails if a file shrinks while it is being read."""
     real, log = FullScan.update, folder / "log"
 
     def update(self: FullScan, touched: list[str], *rest: Any) -> None:
@@ -465,7 +464,7 @@ def test_a_file_that_is_being_written_hides_nothing_else(
     assert [(Path(it.path).name, it.undoable) for it in of_command(turn)] == [("log", True)]
 
 
-def test_a_lock_that_a_killed_git_left_is_no_hindrance(folder: Path, tmp_path: Path) -> None:
+def test_a_stale_git_lock_is_not_a_problem(folder: Path, tmp_path: Path) -> None:
     shadow = GitBackend(str(folder), tmp_path / "state")
     try:
         before = shadow.mark()
@@ -477,7 +476,7 @@ def test_a_lock_that_a_killed_git_left_is_no_hindrance(folder: Path, tmp_path: P
         shadow.close()
 
 
-def test_a_git_that_hangs_is_ended_with_all_that_it_started(
+def test_a_hanging_git_is_ended_with_its_children(
     demo: Demo, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told = tmp_path / "pid"
@@ -501,7 +500,7 @@ def is_alive(pid: int) -> bool:
 # ---- as it is scripted --------------------------------------------------------------------------
 
 
-def test_changes_are_a_table_with_diffs_and_a_way_back(demo: Demo, folder: Path) -> None:
+def test_changes_are_a_table_with_diffs_and_undo(demo: Demo, folder: Path) -> None:
     file = folder / "a.txt"
     lines = [f"{number}\n" for number in range(40)]
     file.write_text("".join(lines))
@@ -538,7 +537,7 @@ def test_changes_are_a_table_with_diffs_and_a_way_back(demo: Demo, folder: Path)
     assert (folder / "b.txt").read_text() == "reworked b\n" and not (folder / "c.txt").exists()
 
 
-def test_many_files_of_all_kinds_are_undone_side_by_side(
+def test_many_files_of_all_kinds_are_undone_together(
     demo: Demo, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("acp_notebook.agent.undo.operations.AT_ONCE", 7)
@@ -577,7 +576,7 @@ def test_a_conflict_is_raised_and_the_rest_is_undone(demo: Demo, folder: Path) -
     assert [(it.kind, it.outcome) for it in session.audit][-2:] == [("undo", "failed"), ("undo", "done")]
 
 
-def test_the_way_back_outlives_the_agent_and_the_session(demo: Demo, folder: Path) -> None:
+def test_undo_works_after_the_agent_and_the_session_ended(demo: Demo, folder: Path) -> None:
     session = demo(cwd=folder, permissions="allow")
     turn = session.prompt("/sh echo a > a.txt", timeout=LIMIT_S)
     session.close()
@@ -586,7 +585,7 @@ def test_the_way_back_outlives_the_agent_and_the_session(demo: Demo, folder: Pat
     assert not any(folder.iterdir())
 
 
-def test_what_a_turn_that_fails_or_is_cancelled_did_is_known(demo: Demo, folder: Path) -> None:
+def test_changes_of_failed_and_cancelled_turns_are_known(demo: Demo, folder: Path) -> None:
     session = demo(cwd=folder, permissions="allow")
     turn = session.start("/sh echo a > a.txt; sleep 600")
     wait_until((folder / "a.txt").exists, "the command has begun", LIMIT_S)
@@ -598,7 +597,7 @@ def test_what_a_turn_that_fails_or_is_cancelled_did_is_known(demo: Demo, folder:
     assert not any(folder.iterdir())
 
 
-def test_two_sessions_in_one_folder_are_told_apart_as_far_as_it_goes(demo: Demo, folder: Path) -> None:
+def test_two_sessions_in_one_folder_are_distinguished_if_possible(demo: Demo, folder: Path) -> None:
     one, other = demo(cwd=folder, permissions="allow"), demo(cwd=folder, permissions="allow")
     turn = one.start("/sh echo a > a.txt; while [ ! -e done ]; do sleep 0.1; done")
     wait_until((folder / "a.txt").exists, "the command has begun", LIMIT_S)
@@ -619,9 +618,7 @@ def test_other_roots_are_covered_too(demo: Demo, folder: Path, tmp_path: Path) -
     assert (data / "d.csv").read_text() == "1\n"
 
 
-def test_sessions_that_are_opened_in_one_folder_at_once_each_have_what_they_changed(
-    demo: Demo, folder: Path
-) -> None:
+def test_sessions_in_one_folder_each_have_their_own_changes(demo: Demo, folder: Path) -> None:
     session = demo(cwd=folder, permissions="allow")
     sessions = [session, *(session.agent.new_session() for _ in range(3))]
     turns = [
@@ -632,7 +629,7 @@ def test_sessions_that_are_opened_in_one_folder_at_once_each_have_what_they_chan
     assert not any(it.changes.notes for it in sessions)
 
 
-def test_without_checkpoints_what_is_written_through_us_can_be_undone(demo: Demo, folder: Path) -> None:
+def test_without_checkpoints_client_method_writes_can_be_undone(demo: Demo, folder: Path) -> None:
     session = demo(cwd=folder, permissions="allow", undo=False)
     session.prompt("/sh echo a > a.txt", timeout=LIMIT_S)
     assert not items(session)
@@ -640,7 +637,7 @@ def test_without_checkpoints_what_is_written_through_us_can_be_undone(demo: Demo
     assert [it.name for it in folder.iterdir()] == ["a.txt"]
 
 
-def test_a_checkpoint_that_is_late_is_left_out_and_that_is_said(
+def test_a_late_checkpoint_is_skipped_and_reported(
     demo: Demo, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     go_on = threading.Event()
@@ -651,14 +648,14 @@ def test_a_checkpoint_that_is_late_is_left_out_and_that_is_said(
         return real(self)
 
     monkeypatch.setattr(GitBackend, "mark", slow)
-    monkeypatch.setattr(checkpoints, "START_S", 0.05)
+    timeouts.replace(checkpoint_start=0.05)
     session = demo(cwd=folder, permissions="allow")
     turn = session.prompt("/sh echo a > a.txt", timeout=LIMIT_S)
     go_on.set()
     assert not turn.changes and "not ready in time" in " ".join(turn.changes.notes)
     with pytest.raises(acp.Conflict, match="not ready in time"):
         turn.revert()
-    monkeypatch.setattr(checkpoints, "START_S", LIMIT_S)
+    timeouts.replace(checkpoint_start=LIMIT_S)
     turn = session.prompt("/sh echo b > b.txt", timeout=LIMIT_S)
     assert [it.path for it in of_command(turn)] == [str(folder / "b.txt")]
 
@@ -684,7 +681,7 @@ def test_the_demo_shows_all_of_it(demo: Demo, folder: Path) -> None:
     assert not any(folder.iterdir())
 
 
-def test_a_closed_session_leaves_nothing_but_what_the_next_one_begins_with(
+def test_a_closed_session_leaves_only_what_the_next_one_reuses(
     demo: Demo, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ACP_NOTEBOOK_STATE", str(tmp_path / "state"))
@@ -700,7 +697,7 @@ def test_a_closed_session_leaves_nothing_but_what_the_next_one_begins_with(
     assert json.loads((store / "rights.json").read_text())["rights"] == {"gone.txt": 0o600}
 
 
-def test_what_is_too_large_is_named_and_cannot_be_undone(
+def test_a_file_that_is_too_large_is_named_but_cannot_be_undone(
     demo: Demo, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("acp_notebook.agent.undo.scan.MOST_FILE", 1000)

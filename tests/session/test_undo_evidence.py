@@ -1,4 +1,4 @@
-"""Only what the agent did is undone: what the user and other programs do during a turn stays, to the byte."""
+"""Undo touches only what the agent did; the user's and other programs' changes stay, to the byte."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def meanwhile(session: acp.Session, folder: Path, command: str, act: Callable[[], object]) -> acp.Turn:
-    """A turn that runs this command, and what happens in the folder while it does."""
+    """Run this command in a turn, and do something in the folder in the meantime."""
     turn = session.start(f"/sh {WAITS}; {command}")
     wait_until((folder / "begun").exists, "the command has begun", LIMIT_S)
     act()
@@ -46,22 +46,22 @@ def names(changes: acp.ChangesTable) -> list[str]:
     return sorted(Path(it.path).name for it in changes)
 
 
-def test_a_file_that_the_user_makes_during_a_turn_is_not_deleted(demo: Demo, folder: Path) -> None:
+def test_a_file_created_by_the_user_during_a_turn_is_not_deleted(demo: Demo, folder: Path) -> None:
     session = demo(cwd=folder, permissions="allow")
     turn = meanwhile(
         session, folder, "echo out > out.txt", lambda: (folder / "mine.txt").write_text("mine\n")
     )
     assert not turn.changes and not session.changes
-    turn.revert()
+    assert "2 other files changed during the turn, see turn.also_changed" in repr(turn.revert())
     session.changes.revert()
     assert (folder / "mine.txt").read_text() == "mine\n" and (folder / "out.txt").exists()
-    # It changed while the command ran: so it is listed with it, and each file has a way back of its own.
+    # It changed while the command ran, so it is listed with it, and each file can be undone separately.
     assert names(turn.also_changed) == ["mine.txt", "out.txt"]
     turn.also_changed.where(path="out.txt").revert()
     assert (folder / "mine.txt").exists() and not (folder / "out.txt").exists()
 
 
-def test_what_changed_while_no_command_ran_has_no_bulk_action(demo: Demo, folder: Path) -> None:
+def test_changes_without_a_command_have_no_bulk_action(demo: Demo, folder: Path) -> None:
     for name in ("a.txt", "b.txt", "c.txt"):
         (folder / name).write_text("old\n")
 
@@ -88,8 +88,8 @@ def test_what_changed_while_no_command_ran_has_no_bulk_action(demo: Demo, folder
     assert (folder / "b.txt").read_text() == "old\n"
 
 
-def test_a_command_that_outlives_its_call_has_what_it_changes(demo: Demo, folder: Path) -> None:
-    """In the background: what it changes when its call is over is not known to be its."""
+def test_changes_by_a_command_that_outlives_its_call_belong_to_it(demo: Demo, folder: Path) -> None:
+    """A background command: later changes are not known to be its own."""
     session = demo(cwd=folder, permissions="allow")
     turn = session.prompt("/sh (sleep 0.2; echo late > late.txt) & echo now > now.txt", timeout=LIMIT_S)
     wait_until((folder / "late.txt").exists, "it has written", LIMIT_S)
@@ -98,7 +98,7 @@ def test_a_command_that_outlives_its_call_has_what_it_changes(demo: Demo, folder
     assert not turn.changes
 
 
-def test_old_dates_do_not_hide_what_a_command_did(demo: Demo, folder: Path) -> None:
+def test_old_dates_do_not_hide_a_commands_changes(demo: Demo, folder: Path) -> None:
     """`cp -p`, `mv` and `tar` keep the time of modification."""
     source = folder.parent / "source"
     source.mkdir()
@@ -114,7 +114,7 @@ def test_old_dates_do_not_hide_what_a_command_did(demo: Demo, folder: Path) -> N
     assert sorted(os.listdir(folder)) == ["dir"] and (folder / "dir/in").exists()
 
 
-def test_what_is_written_through_us_keeps_what_others_did_to_the_file(demo: Demo, folder: Path) -> None:
+def test_undoing_our_write_keeps_changes_by_others(demo: Demo, folder: Path) -> None:
     lines = [f"{number}\n" for number in range(20)]
     file = folder / "a.txt"
     file.write_text("".join(lines))
@@ -133,7 +133,7 @@ def test_what_is_written_through_us_keeps_what_others_did_to_the_file(demo: Demo
 
 
 def test_an_allowed_edit_by_a_relative_path_says_who_allowed_it(folder: Path) -> None:
-    """The agent writes by itself, and names the file as it does in the folder."""
+    """The agent writes directly, and names the file with a relative path."""
     (folder / "a.txt").write_text("old\n")
     with acp.connect([sys.executable, str(EDITOR)], cwd=folder, permissions="allow") as session:
         turn = session.prompt("a.txt new", timeout=LIMIT_S)
@@ -145,10 +145,8 @@ def test_an_allowed_edit_by_a_relative_path_says_who_allowed_it(folder: Path) ->
 
 
 @pytest.mark.parametrize(("name", "listed"), [("fast-agent-acp", []), ("another", ["history.json"])])
-def test_the_sessions_that_an_agent_keeps_in_the_folder_are_left_alone(
-    folder: Path, name: str, listed: list[str]
-) -> None:
-    """Undone, it would forget the conversation. Those of an agent that is not known are listed."""
+def test_session_files_that_an_agent_keeps_are_left_alone(folder: Path, name: str, listed: list[str]) -> None:
+    """Undoing these would lose the conversation. Those of an unknown agent are listed."""
     with acp.connect([sys.executable, str(EDITOR), name], cwd=folder, permissions="allow") as session:
         for number in (1, 2):
             turn = session.prompt(f"{number}.txt new", timeout=LIMIT_S)
@@ -158,7 +156,7 @@ def test_the_sessions_that_an_agent_keeps_in_the_folder_are_left_alone(
     assert len((folder / ".fast-agent/sessions/one/history.json").read_text().splitlines()) == 2
 
 
-def test_an_edit_that_was_rejected_makes_nothing_the_agents(demo: Demo, folder: Path) -> None:
+def test_a_rejected_edit_attributes_nothing_to_the_agent(demo: Demo, folder: Path) -> None:
     file = folder / "a.txt"
     file.write_text("old\n")
 
@@ -206,7 +204,7 @@ Act = tuple[str, str, bytes]
 
 
 def do(folder: Path, act: Act) -> None:
-    """As far as it goes: what is in its way stays."""
+    """As far as possible: what is in its way stays."""
     kind, name, data = act
     path = folder / name
     with contextlib.suppress(OSError):
@@ -231,9 +229,7 @@ def of_others(folder: Path) -> dict[str, tuple[str, int, bytes]]:
     }
 
 
-def test_whatever_others_do_during_a_turn_its_revert_leaves_every_byte_of_it(
-    demo: Demo, folder: Path
-) -> None:
+def test_a_revert_keeps_every_byte_that_others_wrote(demo: Demo, folder: Path) -> None:
     queue: list[list[Act]] = []
 
     def meanwhile(request: acp.PermissionRequest) -> str:

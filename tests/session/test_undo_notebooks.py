@@ -1,4 +1,4 @@
-"""What an agent changed in a notebook is undone by its cells: outputs of others survive, pages are asked."""
+"""Notebook changes are undone by cell: other outputs survive, open pages apply it themselves."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def sources(path: Path) -> list[str]:
 
 
 def changed(path: Path, *cells: dict[str, Any]) -> str:
-    """A command that writes the notebook anew, behind our back."""
+    """A command that rewrites the notebook without us."""
     other = path.parent.parent / "other.ipynb"
     other.write_text(book(*cells))
     return f"/sh cp {other} {path}"
 
 
-def test_a_notebook_that_nobody_touched_since_is_what_it_was_to_the_byte(demo: Demo, path: Path) -> None:
+def test_an_untouched_notebook_is_restored_to_the_byte(demo: Demo, path: Path) -> None:
     before = path.read_bytes()
     session = demo(cwd=path.parent, permissions="allow")
     command = changed(path, code("a", "one"), code("b", "TWO"), code("new", "four"))
@@ -57,7 +57,7 @@ def test_a_notebook_that_nobody_touched_since_is_what_it_was_to_the_byte(demo: D
     assert sources(path) == ["one", "TWO", "four"]
 
 
-def test_outputs_and_edits_of_the_users_survive_an_undo(demo: Demo, path: Path) -> None:
+def test_the_users_outputs_and_edits_survive_an_undo(demo: Demo, path: Path) -> None:
     session = demo(cwd=path.parent, permissions="allow")
     turn = session.prompt(
         changed(path, code("a", "one"), code("b", "TWO"), code("c", "three")), timeout=LIMIT_S
@@ -77,7 +77,7 @@ def test_outputs_and_edits_of_the_users_survive_an_undo(demo: Demo, path: Path) 
 
 
 @pytest.mark.parametrize("number", [0, 1, 2])
-def test_one_cell_is_undone_and_done_again(demo: Demo, path: Path, number: int) -> None:
+def test_one_cell_is_undone_and_redone(demo: Demo, path: Path, number: int) -> None:
     session = demo(cwd=path.parent, permissions="allow")
     command = changed(path, code("a", "one"), code("b", "TWO"), code("new", "four"))
     change = session.prompt(command, timeout=LIMIT_S).also_changed[0]
@@ -96,7 +96,7 @@ def test_one_cell_is_undone_and_done_again(demo: Demo, path: Path, number: int) 
 
 
 class Pages:
-    """Stands for a page that has the notebook open, with text that is not saved."""
+    """Simulates a page that has the notebook open with unsaved text."""
 
     def __init__(self, path: Path) -> None:
         self._path = str(path)
@@ -132,7 +132,7 @@ def test_the_open_notebook_is_undone_in_its_page_and_not_on_disk(demo: Demo, pat
     on_disk = path.read_bytes()
     session = demo(cwd=path.parent, permissions="allow")
     pages = Pages(path)
-    session._conversation.services.notebooks.live = pages
+    session._conversation.workspace.open_notebooks = pages
     pages.notebook["cells"][2]["source"] = "not saved"
     written = json.loads(on_disk)
     written["cells"][2]["source"] = "not saved"
@@ -151,8 +151,8 @@ def test_the_open_notebook_is_undone_in_its_page_and_not_on_disk(demo: Demo, pat
     assert path.read_bytes() == on_disk
 
 
-def test_a_page_that_saves_is_no_change_of_the_agents(demo: Demo, path: Path) -> None:
-    """While a command runs: its outputs have changed, no cell's text has."""
+def test_a_save_by_the_page_is_not_the_agents_change(demo: Demo, path: Path) -> None:
+    """While a command runs, outputs have changed, but no cell's text."""
     session = demo(cwd=path.parent, permissions="allow")
     turn = session.start("/sh touch begun; while [ ! -e go ]; do sleep 0.05; done; rm go")
     wait_until((path.parent / "begun").exists, "the command has begun", LIMIT_S)
@@ -166,8 +166,8 @@ def test_a_page_that_saves_is_no_change_of_the_agents(demo: Demo, path: Path) ->
     assert path.read_bytes() == saved
 
 
-def test_outputs_that_a_command_made_of_a_notebook_it_names_are_listed(demo: Demo, path: Path) -> None:
-    """As `jupyter nbconvert --inplace` does."""
+def test_outputs_written_by_a_command_to_a_named_notebook_are_listed(demo: Demo, path: Path) -> None:
+    """Like `jupyter nbconvert --inplace`."""
     before = path.read_bytes()
     session = demo(cwd=path.parent, permissions="allow")
     ran = code("c", "three", {"output_type": "stream", "name": "stdout", "text": "ran"})

@@ -1,4 +1,4 @@
-"""Session updates of every stable kind: with all fields, and with those alone that cannot be missing."""
+"""Session updates of every stable kind: with all fields, and with the required ones only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Forms that the official documentation shows are read, though the schema does not have them."""
+"""Messages that the documentation shows are read, although the schema lacks them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_content_of_a_tool_call_without_its_wrapper() -> None:
     assert event.content == (Text("found"),)
 
 
-def test_a_result_that_comes_as_data_only_is_in_the_static_form() -> None:
+def test_a_result_sent_only_as_data_is_in_the_static_output() -> None:
     transcript = Transcript()
     transcript.apply(ev.TurnStarted((Text("go"),), "t1"))
     transcript.apply(ev.ToolChanged("c", title="search", status="completed", raw_output={"output": "42"}))

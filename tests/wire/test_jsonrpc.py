@@ -1,4 +1,4 @@
-"""Whatever bytes come, messages come out: nothing raises, nothing that is owed an answer is forgotten."""
+"""Any bytes become messages: nothing raises, and no request goes unanswered."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from msgspec import UNSET, Raw
 from acp_notebook.wire import jsonrpc
 from acp_notebook.wire.jsonrpc import (
     INVALID_REQUEST,
-    Answer,
     Garbage,
     Incoming,
     Notification,
     Peer,
     Request,
+    Response,
     RpcError,
     Unaddressed,
 )
@@ -99,7 +99,7 @@ def test_a_message_after_any_bytes_still_arrives(stream: bytes) -> None:
     assert messages[-1].method == "last"
 
 
-def test_an_unfinished_line_is_no_message_yet() -> None:
+def test_an_unfinished_line_is_not_a_message_yet() -> None:
     peer = Peer()
     assert list(peer.receive(b'{"jsonrpc":"2.0",')) == []
     (message,) = peer.receive(b'"method":"x"}\n')
@@ -107,7 +107,7 @@ def test_an_unfinished_line_is_no_message_yet() -> None:
 
 
 @pytest.mark.parametrize("line", [b"", b"  ", b"\r", b"\t \r"])
-def test_blank_lines_are_nothing(line: bytes) -> None:
+def test_blank_lines_are_ignored(line: bytes) -> None:
     assert told(line) == []
 
 
@@ -119,7 +119,7 @@ def test_crlf_ends_a_line_too() -> None:
 
 
 @pytest.mark.parametrize("id", [0, 1, -5, "a", "", "0", None, 10**30])
-def test_a_request_keeps_its_id_with_its_type_and_the_answer_repeats_it(id: Any) -> None:
+def test_the_response_repeats_a_requests_id_with_its_type(id: Any) -> None:
     message = only({"jsonrpc": "2.0", "id": id, "method": "x", "params": {"y": 1}})
     assert isinstance(message, Request)
     assert message.id == id
@@ -129,12 +129,12 @@ def test_a_request_keeps_its_id_with_its_type_and_the_answer_repeats_it(id: Any)
 
 
 @pytest.mark.parametrize("id", [True, 1.5, [1], {"a": 1}])
-def test_what_cannot_be_an_id_is_none(id: Any) -> None:
+def test_an_invalid_id_is_ignored(id: Any) -> None:
     assert isinstance(only({"jsonrpc": "2.0", "id": id, "method": "x"}), Notification)
     assert isinstance(only({"jsonrpc": "2.0", "id": id, "result": 1}, open_requests=2), Garbage)
 
 
-def test_a_request_without_params_has_null() -> None:
+def test_a_request_without_params_has_null_params() -> None:
     message = only({"jsonrpc": "2.0", "id": 1, "method": "x"})
     assert isinstance(message, Request)
     assert bytes(message.params) == b"null"
@@ -154,7 +154,7 @@ def test_lone_surrogates_are_sent_as_replacement_characters() -> None:
     assert json.loads(Peer.result(1, {"\ud800": ["a\udfff"]}))["result"] == {"\ufffd": ["a\ufffd"]}
 
 
-def test_an_error_is_sent_with_its_data_where_it_has_some() -> None:
+def test_an_error_is_sent_with_its_data_if_any() -> None:
     assert json.loads(Peer.error(1, RpcError(-1, "no")))["error"] == {"code": -1, "message": "no"}
     assert json.loads(Peer.error(1, RpcError(-1, "no", [2])))["error"]["data"] == [2]
 
@@ -163,24 +163,24 @@ def test_an_error_is_sent_with_its_data_where_it_has_some() -> None:
 
 
 @pytest.mark.parametrize("id", [2, "2", 2.0])
-def test_an_answer_finds_its_request_by_number_or_text(id: Any) -> None:
+def test_a_response_finds_its_request_by_number_or_string(id: Any) -> None:
     message = only({"jsonrpc": "2.0", "id": id, "result": {"ok": True}}, open_requests=3)
-    assert isinstance(message, Answer)
+    assert isinstance(message, Response)
     assert (message.id, message.method) == (2, "method 2")
     assert bytes(message.result) in (b'{"ok": true}', b'{"ok":true}')
     assert message.error is None
 
 
-def test_a_second_answer_to_one_request_is_garbage() -> None:
+def test_a_second_response_to_one_request_is_garbage() -> None:
     answer = {"jsonrpc": "2.0", "id": 1, "result": 1}
     first, second = told(answer, answer, open_requests=1)
-    assert isinstance(first, Answer)
+    assert isinstance(first, Response)
     assert isinstance(second, Garbage)
     assert second.id is UNSET
 
 
 @pytest.mark.parametrize("id", [4, "4", "x", "٢", "9" * 5000, -1, None])
-def test_an_answer_to_nothing_is_garbage(id: Any) -> None:
+def test_a_response_to_no_request_is_garbage(id: Any) -> None:
     assert isinstance(only({"jsonrpc": "2.0", "id": id, "result": 1}, open_requests=3), Garbage)
 
 
@@ -205,18 +205,18 @@ def test_an_answer_to_nothing_is_garbage(id: Any) -> None:
 )
 def test_errors_of_every_shape_are_read(fields: dict[str, Any], error: RpcError | None) -> None:
     message = only({"jsonrpc": "2.0", "id": 1, **fields}, open_requests=1)
-    assert isinstance(message, Answer)
+    assert isinstance(message, Response)
     assert message.error == error
     assert message.unreadable is None
 
 
 def test_a_missing_result_is_null() -> None:
     message = only({"jsonrpc": "2.0", "id": 1}, open_requests=1)
-    assert isinstance(message, Answer)
+    assert isinstance(message, Response)
     assert bytes(message.result) == b"null"
 
 
-def test_an_error_without_an_id_says_which_error_it_is() -> None:
+def test_an_error_without_an_id_keeps_its_error() -> None:
     error = {"jsonrpc": "2.0", "id": None, "error": {"code": -32700, "message": "what?"}}
     for open_requests in range(3):
         message = only(error, open_requests=open_requests)
@@ -224,7 +224,7 @@ def test_an_error_without_an_id_says_which_error_it_is() -> None:
         assert message.error == RpcError(-32700, "what?")
 
 
-def test_a_request_whose_method_is_no_text_is_owed_an_answer() -> None:
+def test_a_request_with_an_invalid_method_needs_a_response() -> None:
     message = only({"jsonrpc": "2.0", "id": 78, "method": 5})
     assert isinstance(message, Garbage)
     assert (message.id, message.code) == (78, INVALID_REQUEST)
@@ -241,11 +241,11 @@ def test_a_batch_is_its_messages_in_order() -> None:
         {"jsonrpc": "2.0", "id": "q", "method": "b"},
     ]
     messages = told(batch, open_requests=1)
-    assert [type(message) for message in messages] == [Notification, Answer, Garbage, Request]
+    assert [type(message) for message in messages] == [Notification, Response, Garbage, Request]
 
 
 @pytest.mark.parametrize("line", [b"42", b"null", b'"text"', b"true", b"log: hello", b"{", b"\xff\xfe"])
-def test_what_is_no_message_is_kept_as_garbage(line: bytes) -> None:
+def test_a_line_that_is_not_a_message_is_garbage(line: bytes) -> None:
     message = only(line)
     assert isinstance(message, Garbage)
     assert message.head == line.decode("utf-8", "replace")
@@ -267,7 +267,7 @@ def test_garbage_keeps_only_the_beginning_of_a_line() -> None:
         (b'{"x":"\xff"}', {"x": "\ufffd"}),
     ],
 )
-def test_what_json_does_not_allow_is_repaired(params: bytes, read: Any) -> None:
+def test_invalid_json_is_repaired(params: bytes, read: Any) -> None:
     message = only(b'{"jsonrpc":"2.0","id":1.0,"method":"x","params":' + params + b',"a":NaN}')
     assert isinstance(message, Request)
     assert message.id == 1
@@ -282,7 +282,7 @@ def test_a_request_that_is_nested_too_deeply_can_still_be_refused(deep: bytes) -
     assert "nested" in message.why
 
 
-def test_brackets_in_texts_do_not_nest() -> None:
+def test_brackets_in_strings_do_not_nest() -> None:
     message = only({"jsonrpc": "2.0", "method": "x", "params": {"text": '[{"\\' * 1000}})
     assert isinstance(message, Notification)
 
@@ -290,9 +290,9 @@ def test_brackets_in_texts_do_not_nest() -> None:
 # ---- unreadable, but owed ----------------------------------------------------------------------
 
 
-def test_an_unreadable_answer_fails_its_request() -> None:
+def test_an_unreadable_response_fails_its_request() -> None:
     message = only(b'{"jsonrpc":"2.0","id":2,"result":{"x":oops}}', open_requests=3)
-    assert isinstance(message, Answer)
+    assert isinstance(message, Response)
     assert (message.id, message.method, message.error) == (2, "method 2", None)
     assert message.unreadable is not None
 
@@ -305,7 +305,7 @@ def test_an_unreadable_request_is_garbage_with_its_id(id: str) -> None:
 
 
 @pytest.mark.parametrize("id", ["007", '"a\x01"', "٣", "1.5", "[1]"])
-def test_an_id_that_cannot_be_read_either_is_left(id: str) -> None:
+def test_an_unreadable_id_is_ignored(id: str) -> None:
     message = only(f'{{"jsonrpc":"2.0","id":{id},"method":"x","params":oops}}'.encode())
     assert isinstance(message, Garbage)
     assert message.id is UNSET
@@ -317,7 +317,7 @@ def test_an_id_inside_the_params_of_an_unreadable_notification_is_not_answered()
     assert message.id is UNSET
 
 
-def test_an_unreadable_line_that_is_no_json_rpc_answers_nothing() -> None:
+def test_an_unreadable_line_that_is_not_json_rpc_gets_no_response() -> None:
     message = only(b'log: {"id":1,"result":oops}', open_requests=1)
     assert isinstance(message, Garbage)
     assert message.id is UNSET
@@ -335,8 +335,8 @@ def test_a_line_that_is_too_long_is_dropped_and_its_request_fails(
     stream = b'{"jsonrpc":"2.0","id":1,"result":"' + b"x" * 500 + b'"}\n{"jsonrpc":"2.0","id":2,"result":1}\n'
     pieces = [stream[at : at + size] for at in range(0, len(stream), size)]
     first, second = (message for piece in pieces for message in peer.receive(piece))
-    assert isinstance(first, Answer)
+    assert isinstance(first, Response)
     assert first.id == 1
     assert "200 bytes" in str(first.unreadable)
-    assert isinstance(second, Answer)
+    assert isinstance(second, Response)
     assert second.unreadable is None

@@ -1,4 +1,4 @@
-"""Recordings of real agents, from bytes to transcripts: nothing unknown, nothing lost, always the same."""
+"""Recordings of real agents, from bytes to transcripts: nothing unknown or lost, always the same."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from acp_notebook.core.records import Text, UnknownContent
 from acp_notebook.core.snapshot import Message, TurnStart
 from acp_notebook.core.transcript import Transcript
 from acp_notebook.wire import jsonrpc, v1
-from acp_notebook.wire.jsonrpc import Answer, Garbage, Notification, Request
+from acp_notebook.wire.jsonrpc import Garbage, Notification, Request, Response
 from tests import schema
 
 FOLDER = Path(__file__).parents[1] / "data" / "transcripts"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.jsonl"))
 
 UNSTABLE_METHODS = {"session/fork", "session/set_model"}
-"""Answered by agents, and not in the stable schema."""
+"""Responses of agents that are not in the stable schema."""
 
 
 class Session:
@@ -40,7 +40,7 @@ class Session:
 
 
 class Replayed:
-    """What a client makes of a recording: the agent's messages from bytes, the client's from what it did."""
+    """The transcript of a recording: the agent's messages from bytes, the client's from its actions."""
 
     def __init__(self, entries: list[recording.Entry]) -> None:
         self.sessions: list[Session] = []
@@ -79,7 +79,7 @@ class Replayed:
         elif method == "session/cancel":
             self.session(params["sessionId"]).apply(ev.TurnCancelling())
         elif method == "session/load":
-            self._open.pop(params["sessionId"], None)  # another one of the same id: its history is told anew
+            self._open.pop(params["sessionId"], None)  # another one with the same id: its history is replayed
 
     def _settled(self, message: dict[str, Any]) -> None:
         session = self._questions.pop(message["id"], None)
@@ -94,7 +94,7 @@ class Replayed:
             message = {**message, "id": self._ids[message["id"]]}
         data = str(entry.line).encode() if message is None else json.dumps(message).encode()
         (read,) = self._peer.receive(data + b"\n")
-        if isinstance(read, Answer | Request | Notification):
+        if isinstance(read, Response | Request | Notification):
             self.received[json.dumps(shape(message))] = message, read.method
         self._take(read)
 
@@ -105,12 +105,12 @@ class Replayed:
                 self.events.append((json.loads(bytes(params))["update"], event))
                 self.session(str(id)).apply(event)
             case Request(id, "session/request_permission", params):
-                asked = v1.read_permission(params)
+                asked = v1.requests.read_permission(params)
                 session = self.session(asked.session_id)
                 self._questions[id] = asked.session_id
                 session.apply(asked.tool)
                 session.apply(ev.QuestionAsked(str(id), asked.tool.id, asked.options, asked.raw))
-            case Answer(error=None):
+            case Response(error=None):
                 self._answered(read.method, self._asked[read.id], read.result)
             case Garbage():
                 raise AssertionError(f"unreadable: {read}")
@@ -129,7 +129,7 @@ class Replayed:
             case "session/list":
                 assert v1.read_sessions(result)[0]
             case "session/prompt":
-                answer = v1.read_prompt_answer(result)
+                answer = v1.read_prompt_response(result)
                 end = ev.TurnEnded("done", answer.stop_reason, usage=answer.usage, raw=answer.raw)
                 self.session(asked["sessionId"]).apply(end)
 
@@ -251,7 +251,7 @@ def test_every_recording_has_a_golden_summary() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_recording_gives_the_transcript_it_always_gave(name: str) -> None:
+def test_a_recording_produces_its_golden_transcript(name: str) -> None:
     assert summary(name) == GOLDEN[name]
 
 
@@ -263,7 +263,7 @@ def test_agents_send_what_the_schema_allows(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_nothing_that_an_agent_sent_is_unknown(name: str) -> None:
+def test_no_agent_sent_anything_unknown(name: str) -> None:
     for update, event in replayed(name).events:
         assert not isinstance(event, ev.UnknownReceived), update
         assert getattr(event, "raw", None) is None, update
@@ -282,7 +282,7 @@ def test_the_patches_add_up_to_the_transcript(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_exports_are_the_same_each_time_and_have_what_the_agent_said(name: str) -> None:
+def test_exports_are_deterministic_and_contain_the_agents_text(name: str) -> None:
     again = Replayed(recording.load(FOLDER / f"{name}.jsonl"))
     for session, twin in zip(replayed(name).sessions, again.sessions, strict=True):
         items = session.transcript.snapshot().items
@@ -306,7 +306,7 @@ def test_exports_are_the_same_each_time_and_have_what_the_agent_said(name: str) 
         ("ts-sdk-example", [], False, False, False),
     ],
 )
-def test_what_each_agent_lets_be_set_and_tells_of_itself_is_known(
+def test_each_agents_options_and_introduction_are_known(
     name: str, options: list[str], modes: bool, commands: bool, costs: bool
 ) -> None:
     first = replayed(name).sessions[0].transcript.snapshot()

@@ -1,4 +1,4 @@
-"""Version 1: every message of the official schema is read, and everything that we send is in it."""
+"""Version 1: every message of the official schema is read, and all that we send conforms."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from acp_notebook.agent.host import CAPABILITIES
+from acp_notebook.agent.launch import CAPABILITIES
 from acp_notebook.core import events as ev
 from acp_notebook.core import records as rec
 from acp_notebook.core.requests import AuthMethod, SessionInfo
-from acp_notebook.wire import jsonrpc, lenient, v1
+from acp_notebook.wire import jsonrpc, lenient_types, v1
 from acp_notebook.wire import schema as s
 from acp_notebook.wire.v1 import updates
 from tests import schema
@@ -112,7 +112,9 @@ def without_raw(event: ev.Event) -> ev.Event:
 
 def tolerantly(update: Any) -> ev.Event:
     """By the slow path, which a valid update does not take by itself."""
-    notification = lenient.read(s.SessionNotification, {"sessionId": SESSION, "update": update, "new": 1})
+    notification = lenient_types.read(
+        s.SessionNotification, {"sessionId": SESSION, "update": update, "new": 1}
+    )
     return updates._event(notification.update)
 
 
@@ -121,6 +123,10 @@ def tolerantly(update: Any) -> ev.Event:
 
 def test_every_kind_of_update_in_the_schema_has_an_example_and_an_event() -> None:
     assert set(KINDS) == set(FULL) == set(EVENTS)
+
+
+def test_the_updates_after_which_a_message_continues_are_those_of_the_events() -> None:
+    assert {name for name, event in EVENTS.items() if event.is_aside} == v1.ASIDE
 
 
 @pytest.mark.parametrize("update", [*FULL.values(), *MINIMAL.values()])
@@ -138,7 +144,7 @@ def test_the_full_examples_leave_no_field_out(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", FULL)
-def test_a_full_update_is_read_whole(kind: str) -> None:
+def test_a_full_update_is_read_completely(kind: str) -> None:
     assert read(FULL[kind]) == EVENTS[kind]
 
 
@@ -207,7 +213,7 @@ def test_null_clears_a_title() -> None:
         ("compaction_update", "summary", "summary"),
     ],
 )
-def test_entries_of_a_list_that_cannot_be_read_are_left_out(kind: str, name: str, attribute: str) -> None:
+def test_unreadable_list_entries_are_left_out(kind: str, name: str, attribute: str) -> None:
     update = copy.deepcopy(FULL[kind])
     first, *rest = update[name]
     update[name] = [5, {}, first, None, "x", *rest, []]
@@ -241,7 +247,7 @@ def test_unknown_content_of_a_tool_call_is_kept_in_its_place() -> None:
         (BLOCKS[5], rec.Resource("file:///a.bin", None, "aGk=", "image/png")),
     ],
 )
-def test_content_is_read_whole(block: Any, record: rec.Content) -> None:
+def test_content_is_read_completely(block: Any, record: rec.Content) -> None:
     assert read({"sessionUpdate": "agent_message_chunk", "content": block}) == ev.MessageChunk(
         "agent", record
     )
@@ -266,7 +272,7 @@ def test_unstable_plans_are_read(update: Any, event: ev.Event) -> None:
     assert read(update) == event
 
 
-def test_choices_of_odd_types_do_not_get_through() -> None:
+def test_choices_of_invalid_types_are_dropped() -> None:
     options = [
         {"value": "a", "name": 5, "description": 6},
         {"value": 7},
@@ -295,7 +301,7 @@ def test_choices_of_odd_types_do_not_get_through() -> None:
     ],
     ids=repr,
 )
-def test_an_update_that_we_do_not_know_is_kept(update: Any) -> None:
+def test_an_unknown_update_is_kept(update: Any) -> None:
     event = read(update)
     assert isinstance(event, ev.UnknownReceived)
     assert event.raw == update
@@ -303,14 +309,14 @@ def test_an_update_that_we_do_not_know_is_kept(update: Any) -> None:
 
 
 @pytest.mark.parametrize("value", [None, 5, [], {}, {"sessionId": 5, "update": FULL["notice"]}], ids=repr)
-def test_an_update_for_no_session_is_kept(value: Any) -> None:
+def test_an_update_without_a_session_is_kept(value: Any) -> None:
     session, event = v1.read_update(raw(value))
     assert session is None
     assert isinstance(event, ev.UnknownReceived)
     assert event.raw == value
 
 
-def test_an_update_that_is_no_json_is_kept_as_far_as_it_is_shown() -> None:
+def test_an_update_that_is_not_json_is_kept_in_part() -> None:
     session, event = v1.read_update(msgspec.Raw(b'{"x":' + b"[" * 500))
     assert session is None
     assert isinstance(event, ev.UnknownReceived)
@@ -319,7 +325,7 @@ def test_an_update_that_is_no_json_is_kept_as_far_as_it_is_shown() -> None:
 
 
 @pytest.mark.parametrize("number", ["1e400", "9" * 30, "9" * 4000, "9" * 6000, "NaN"])
-def test_numbers_of_any_size_are_read_into_what_can_be_written(number: str) -> None:
+def test_numbers_of_any_size_can_be_written_again(number: str) -> None:
     text = json.dumps({"sessionId": SESSION, "update": {**FULL["tool_call"], "rawInput": [7]}})
     _, event = v1.read_update(
         msgspec.Raw(text.replace('"rawInput": [7]', f'"rawInput": [{number}]').encode())
@@ -410,13 +416,13 @@ NOTIFICATIONS: list[v1.Call] = [v1.cancel("s"), v1.cancel_request(7)]
 
 
 @pytest.mark.parametrize("call", REQUESTS, ids=lambda call: call[0])
-def test_every_request_of_ours_is_valid(call: v1.Call) -> None:
+def test_all_our_requests_are_valid(call: v1.Call) -> None:
     _, data = jsonrpc.Peer().request(*call)
     schema.validate(json.loads(data), "c2a")
 
 
 @pytest.mark.parametrize("call", NOTIFICATIONS, ids=lambda call: call[0])
-def test_every_notification_of_ours_is_valid(call: v1.Call) -> None:
+def test_all_our_notifications_are_valid(call: v1.Call) -> None:
     schema.validate(json.loads(jsonrpc.Peer.notification(*call)), "c2a")
 
 
@@ -428,7 +434,9 @@ def test_we_can_call_every_method_of_an_agent() -> None:
 
 def test_we_know_every_method_that_an_agent_can_call() -> None:
     assert (
-        set(v1.AGENT_REQUESTS) == schema.methods("client", "Request") == schema.methods("client", "Response")
+        set(v1.requests.AGENT_REQUESTS)
+        == schema.methods("client", "Request")
+        == schema.methods("client", "Response")
     )
     assert schema.methods("client", "Notification") == {"session/update", "elicitation/complete"}
 
@@ -464,12 +472,12 @@ EXCHANGES: list[tuple[str, dict[str, Any], s.Wire]] = [
             "toolCall": TOOL,
             "options": [{"optionId": "y", "name": "Yes", "kind": "allow_once"}],
         },
-        v1.permission_answer("y"),
+        v1.requests.permission_response("y"),
     ),
     (
         "session/request_permission",
         {"sessionId": SESSION, "toolCall": {"toolCallId": "t1"}, "options": []},
-        v1.permission_answer(None),
+        v1.requests.permission_response(None),
     ),
     ("fs/read_text_file", {"sessionId": SESSION, "path": "/a"}, s.ReadTextFileResponse(content="")),
     (
@@ -528,27 +536,27 @@ EXCHANGES: list[tuple[str, dict[str, Any], s.Wire]] = [
 @pytest.mark.parametrize(
     ("method", "asked", "answer"), EXCHANGES, ids=lambda it: it if isinstance(it, str) else ""
 )
-def test_what_an_agent_asks_is_read_and_our_answer_is_valid(method: str, asked: Any, answer: s.Wire) -> None:
+def test_an_agents_request_is_read_and_our_response_is_valid(method: str, asked: Any, answer: s.Wire) -> None:
     schema.validate({"jsonrpc": "2.0", "id": 0, "method": method, "params": asked}, "a2c")
-    asked_as, answered_as = v1.AGENT_REQUESTS[method]
+    asked_as, answered_as = v1.requests.AGENT_REQUESTS[method]
     assert json.loads(msgspec.json.encode(msgspec.json.decode(raw(asked), type=asked_as))) == asked
     assert isinstance(answer, answered_as)
     schema.validate(json.loads(jsonrpc.Peer.result(0, answer)), "c2a", method)
 
 
 def test_there_is_an_example_of_every_request() -> None:
-    assert {method for method, _, _ in EXCHANGES} == set(v1.AGENT_REQUESTS)
+    assert {method for method, _, _ in EXCHANGES} == set(v1.requests.AGENT_REQUESTS)
 
 
 @pytest.mark.parametrize("id", [0, "a", None])
 @pytest.mark.parametrize("data", [None, {"x": 1}, "text"])
-def test_our_error_answers_are_valid(id: jsonrpc.Id, data: Any) -> None:
+def test_our_error_responses_are_valid(id: jsonrpc.Id, data: Any) -> None:
     answer = jsonrpc.Peer.error(id, jsonrpc.RpcError(jsonrpc.CANCELLED, "cancelled", data))
     schema.validate(json.loads(answer), "c2a", "fs/read_text_file")
 
 
 def test_a_permission_request_is_read_with_its_tool_call() -> None:
-    asked = v1.read_permission(raw(EXCHANGES[0][1]))
+    asked = v1.requests.read_permission(raw(EXCHANGES[0][1]))
     assert asked.session_id == SESSION
     assert asked.tool == replace(_call, created=False, meta=ev.UNSET)
     assert asked.options == (rec.Option("y", "Yes", "allow_once"),)
@@ -558,7 +566,7 @@ def test_a_permission_request_is_read_with_its_tool_call() -> None:
 def test_a_permission_request_keeps_unknown_kinds_and_drops_broken_options() -> None:
     options = [{"optionId": "a", "name": "A", "kind": "allow_sometimes"}, {"name": "no id"}, 5]
     value = {"sessionId": SESSION, "toolCall": {"toolCallId": "t"}, "options": options, "new": 1}
-    asked = v1.read_permission(raw(value))
+    asked = v1.requests.read_permission(raw(value))
     assert asked.options == (rec.Option("a", "A", "allow_sometimes"),)
     assert asked.raw == asked.tool.raw == value
 
@@ -569,18 +577,18 @@ def test_a_permission_request_keeps_unknown_kinds_and_drops_broken_options() -> 
 )
 def test_a_permission_request_without_its_essentials_is_malformed(value: Any) -> None:
     with pytest.raises(v1.Malformed):
-        v1.read_permission(raw(value))
+        v1.requests.read_permission(raw(value))
 
 
 @pytest.mark.parametrize("id", [0, 3, "a", None])
-def test_a_request_that_is_taken_back_is_named_by_its_id(id: Any) -> None:
-    assert v1.read_cancel_request(raw({"requestId": id})) == id
+def test_a_cancelled_request_is_named_by_its_id(id: Any) -> None:
+    assert v1.requests.read_cancel_request(raw({"requestId": id})) == id
 
 
 # ---- answers of agents --------------------------------------------------------------------------------
 
 
-def test_an_introduction_is_read_whole() -> None:
+def test_an_introduction_is_read_completely() -> None:
     result = {
         "protocolVersion": 1,
         "agentInfo": {"name": "a", "title": "A", "version": "2"},
@@ -618,14 +626,14 @@ def test_an_introduction_is_read_whole() -> None:
 
 
 @pytest.mark.parametrize("no", [None, False])
-def test_a_capability_that_is_null_or_false_is_not_there(no: Any) -> None:
+def test_a_capability_that_is_null_or_false_is_not_offered(no: Any) -> None:
     can = {"sessionCapabilities": {"list": no, "resume": no, "close": no}, "auth": {"logout": no}}
     facts = v1.read_initialize(raw({"protocolVersion": 1, "agentCapabilities": can}))
     assert not any(getattr(facts.capabilities, name) for name in facts.capabilities.__slots__)
 
 
 @pytest.mark.parametrize("capabilities", [None, 5, [], {"loadSession": "yes", "promptCapabilities": 3}])
-def test_capabilities_that_cannot_be_read_are_none(capabilities: Any) -> None:
+def test_unreadable_capabilities_are_not_offered(capabilities: Any) -> None:
     facts = v1.read_initialize(raw({"protocolVersion": 1, "agentCapabilities": capabilities}))
     assert not any(getattr(facts.capabilities, name) for name in facts.capabilities.__slots__)
     assert facts.raw is not None
@@ -640,7 +648,7 @@ def test_config_options_win_over_modes() -> None:
     assert facts.events == (EVENTS["config_option_update"],)
 
 
-def test_modes_are_read_where_there_are_no_config_options() -> None:
+def test_modes_are_read_without_config_options() -> None:
     facts = v1.read_session(raw({"modes": MODES, "configOptions": None}))
     assert facts.events == (ev.ModesReplaced((rec.Mode("a", "A", "d"),), "a"),)
 
@@ -666,12 +674,12 @@ def test_the_models_of_older_agents_are_an_option() -> None:
 
 
 @pytest.mark.parametrize("models", [None, 5, [], {"currentModelId": "a"}, {"availableModels": "no"}])
-def test_models_that_cannot_be_read_are_none(models: object) -> None:
+def test_unreadable_models_are_ignored(models: object) -> None:
     assert v1.read_session(raw({"models": models})).events == ()
 
 
 @pytest.mark.parametrize("result", [None, {}])
-def test_an_answer_to_load_may_be_empty(result: Any) -> None:
+def test_the_response_to_load_may_be_empty(result: Any) -> None:
     assert v1.read_session(raw(result)).events == ()
 
 
@@ -681,7 +689,7 @@ def test_a_new_session_needs_an_id(result: Any) -> None:
         v1.read_new_session(raw(result))
 
 
-def test_sessions_are_listed_without_those_that_cannot_be_read() -> None:
+def test_unreadable_sessions_are_not_listed() -> None:
     one = {"sessionId": "s", "cwd": "/w", "title": "T", "updatedAt": "2026", "additionalDirectories": ["/x"]}
     found, following = v1.read_sessions(raw({"sessions": [one, {"sessionId": "t"}, 5], "nextCursor": "n"}))
     assert found == (SessionInfo("s", "/w", "T", "2026", ("/x",)),)
@@ -708,9 +716,9 @@ def answers() -> Iterator[tuple[Any, str, rec.TokenUsage | None]]:
 
 @pytest.mark.parametrize(("result", "reason", "usage"), list(answers()))
 def test_the_end_of_a_turn_is_read(result: Any, reason: str, usage: rec.TokenUsage | None) -> None:
-    answer = v1.read_prompt_answer(raw(result))
+    answer = v1.read_prompt_response(raw(result))
     assert (answer.stop_reason, answer.usage) == (reason, usage)
 
 
-def test_the_answer_to_a_changed_option_is_the_whole_list() -> None:
+def test_the_response_to_a_changed_option_is_the_whole_list() -> None:
     assert v1.read_config(raw({"configOptions": CONFIG})) == EVENTS["config_option_update"]

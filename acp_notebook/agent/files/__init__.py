@@ -1,4 +1,4 @@
-"""Files for an agent: which are inside the session's folders, read and written so that nothing is lost.
+"""Read and write files for an agent, only inside the session's folders, without losing anything.
 
-Asks no permission (`permissions` does that) and knows no message.
+Does not ask for permission (`permissions` does); independent of the protocol's messages.
 """

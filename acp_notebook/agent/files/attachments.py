@@ -1,8 +1,8 @@
-"""Files that a prompt brings along: small text goes with it, for all else a link.
+"""Attach files to a prompt: small text files are embedded, all others are linked.
 
-Reads what the user named, wherever that is: it is the user's own doing, not the agent's. A notebook goes as
-the agent would read it, from its page if one has it open. Lives on the loop thread; files are touched on
-others.
+Reads the files that the user named, also outside of the session's folders, because the user chose them, not
+the agent. A notebook is embedded as the agent would read it, from its page if one has it open. Runs on the
+loop thread, and reads files on other threads.
 """
 
 from __future__ import annotations
@@ -17,11 +17,14 @@ from msgspec.structs import replace
 
 from ...core.ipynb.percent_format import SUFFIX
 from ...core.records import Content, Resource, ResourceLink
+from ...log import logger
 from ..threads import on_a_thread
 from .notebook_files import NotebookFiles
 
+_log = logger(__name__)
+
 EMBEDDED_BYTES = 64 * 1024
-"""Of a file that goes with the prompt: some 16,000 tokens. Of a longer one an agent reads what it needs."""
+"""The largest file that is embedded: about 16,000 tokens. An agent reads what it needs of larger ones."""
 
 NOTEBOOK_TYPE = "application/x-ipynb+json"
 
@@ -33,7 +36,7 @@ _TEXTS = frozenset(
 )
 
 _types = mimetypes.MimeTypes(filenames=())
-"""Python's own table, not the system's: the same type on every machine."""
+"""Python's own table, not the system's, so that a file has the same type on every machine."""
 for _type, _suffix in (
     ("text/markdown", ".md"),
     ("application/toml", ".toml"),
@@ -43,7 +46,7 @@ for _type, _suffix in (
     _types.add_type(_type, _suffix)
 
 
-async def attached(
+async def attach_files(
     content: tuple[Content, ...],
     files: Mapping[int, Path],
     notebooks: NotebookFiles,
@@ -51,9 +54,10 @@ async def attached(
     embeds: bool,
     seen: bool,
 ) -> tuple[Content, ...]:
-    """The content, with the blocks at these places made of these files.
+    """Replace the links at these positions of the content by these files.
 
-    `embeds`: the agent takes embedded resources. `seen`: it is really sent, and a notebook counts as read.
+    `embeds`: the agent accepts embedded resources. `seen`: the content is really sent, so that the agent
+    knows a notebook in it.
     """
     made = list(content)
     for at, path in files.items():
@@ -76,13 +80,14 @@ async def _notebook(
 
 
 def _file(link: ResourceLink, path: Path, *, embeds: bool) -> Resource | ResourceLink:
-    """Blocks. What cannot be looked at is a link: perhaps the agent can."""
+    """Embed or link a file. Blocks. Links an unreadable file, because the agent may be able to read it."""
     try:
         status = os.stat(path)
         if not stat.S_ISREG(status.st_mode):
             return link
         text = _text(path) if embeds and status.st_size <= EMBEDDED_BYTES else None
     except (OSError, ValueError):
+        _log.debug("an attached file cannot be read and is sent as a link", exc_info=True)
         return link
     if text is not None:
         return Resource(link.uri, text=text, mime_type=_text_type(path))
@@ -90,8 +95,8 @@ def _file(link: ResourceLink, path: Path, *, embeds: bool) -> Resource | Resourc
 
 
 def _text(path: Path) -> str | None:
-    """None for what is no text, or has grown."""
-    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # swapped for a pipe, it would block
+    """The text; None if the file is not text, or has grown."""
+    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # else a pipe in its place would block
     with open(fd, "rb") as file:
         data = file.read(EMBEDDED_BYTES + 1)
     if len(data) > EMBEDDED_BYTES or b"\0" in data:
@@ -109,6 +114,6 @@ def _type_of(path: Path) -> str | None:
 
 
 def _text_type(path: Path) -> str:
-    """Of a file that is text: the table has a kind of film for TypeScript."""
+    """The mime type of a text file: for TypeScript, the table has a video format."""
     found = _type_of(path) or ""
     return found if found.startswith("text/") or found in _TEXTS else "text/plain"

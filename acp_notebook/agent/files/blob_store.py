@@ -1,6 +1,6 @@
-"""Keeps states of files for undo, compressed, in one unnamed file that ends with the process.
+"""Keeps file contents for undo, compressed, in one unnamed file that disappears with the process.
 
-Knows no paths. Usable from any thread.
+Independent of paths. Usable from any thread.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from dataclasses import dataclass
 from ...core.changes import Version
 
 MOST_BYTES = 2 * 2**30
-"""Of all that is kept of one session, compressed: a disk is not ours to fill."""
+"""The limit per session, compressed, so that undo does not fill the disk."""
 
 FAST = 1
 """zlib's level: source code shrinks to a quarter at 100 MB a second."""
 
 
 class Full(Exception):
-    """There is no room for more; says so to people."""
+    """The store has reached its limit. The message is for the user."""
 
 
 @dataclass(frozen=True, slots=True)
 class BlobRef:
-    """A state of a file, to be had again from its store."""
+    """A reference to a file's content in the store."""
 
     at: int
     stored: int
@@ -37,7 +37,7 @@ class BlobRef:
 
 
 class BlobStore:
-    """Keeps states of files in one unnamed file, which goes with the process; usable from any thread."""
+    """Keeps file contents in one unnamed file; usable from any thread."""
 
     def __init__(self) -> None:
         self._fd: int | None = None
@@ -45,13 +45,13 @@ class BlobStore:
         self._lock = threading.Lock()
 
     def keep(self, version: Version) -> BlobRef:
-        """Raises Full, OSError."""
+        """Store the content. Raises Full or OSError."""
         data = zlib.compress(version.data, FAST)
         with self._lock:
             if self._fd is None:
-                self._fd = self._opened()
+                self._fd = self._open()
             if self._end + len(data) > MOST_BYTES:
-                raise Full(f"more than {MOST_BYTES >> 30} GB of changes in this session")
+                raise Full(f"there are more than {MOST_BYTES >> 30} GB of changes in this session")
             at = self._end
             left = memoryview(data)
             while left:
@@ -59,8 +59,8 @@ class BlobStore:
                 left, self._end = left[done:], self._end + done
         return BlobRef(at, len(data), len(version.data), version.mode, version.link)
 
-    def _opened(self) -> int:
-        with tempfile.TemporaryFile() as file:  # it never has a name, where the system can do that
+    def _open(self) -> int:
+        with tempfile.TemporaryFile() as file:  # never has a name, where the system supports that
             fd = os.dup(file.fileno())
         weakref.finalize(self, os.close, fd)
         return fd
@@ -72,6 +72,6 @@ class BlobStore:
         while at < end:
             parts.append(os.pread(self._fd, end - at, at))
             if not parts[-1]:
-                raise OSError("what was kept of the file is gone")
+                raise OSError("the stored content of the file is gone")
             at += len(parts[-1])
         return Version(zlib.decompress(b"".join(parts)), kept.mode, kept.link)

@@ -1,7 +1,7 @@
-"""Reads the state of a file and writes it back exactly: bytes, mode, symlink, or that there is no file.
+"""Read the state of a file and write it back exactly: bytes, mode, symlink, or that there is no file.
 
-A path here has no symlinks on its way and is inside the session's folders; the name itself may be a symlink,
-which is then what is read and written. Blocks, so it belongs on a thread.
+Paths here are inside the session's folders, and none of their folders is a symlink; the file itself may be a
+symlink, which is then read and written as such. Blocks, so call it on a thread.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import stat
 from collections.abc import Callable, Iterator
 
 from ...core.changes import Version
+from ...log import logger, suppressed
 from .roots import (
     Failed,
     FileTrouble,
@@ -27,26 +28,28 @@ from .roots import (
 )
 from .unfinished import new_name
 
+_log = logger(__name__)
+
 MOST_FILE = 32 * 2**20
-"""Bytes of a file that is kept: data sets are not what an agent edits by the dozen."""
+"""The largest file that is kept: agents rarely edit data sets."""
 
 ATTEMPTS = 5
-"""How often a write is begun anew because the file changed under it."""
+"""How often a write is retried because the file changed during it."""
 
 
 def place_of(roots: Roots, path: str) -> ResolvedPath:
-    """Where the path is; raises FileTrouble if a link on its way leads elsewhere by now."""
+    """Resolve the path; raises FileTrouble if one of its folders has become a link."""
     folder, name = os.path.split(path)
     above = roots.resolve(folder)
     if above.path != folder:
-        raise Refused(f"{visible(path)} cannot be reached: a folder on its way is a link by now")
+        raise Refused(f"{visible(path)} cannot be used: one of its folders is now a link")
     return ResolvedPath(path, above.root, (*above.parts, name), folder=False)
 
 
 def read_state(roots: Roots, path: str, most: int = MOST_FILE) -> Version | None:
-    """The file as it is; None: there is none. Raises FileTrouble for what is no file, or too large."""
+    """The state of the file; None if there is none. Raises FileTrouble if it is too large or not a file."""
     place = place_of(roots, path)
-    with _told(place, "read"):
+    with _as_file_trouble(place, "read"):
         try:
             with parent_of(place) as folder:
                 return _read(folder, place, most)
@@ -60,14 +63,14 @@ def _read(folder: Folder, place: ResolvedPath, most: int) -> Version | None:
         if stat.S_ISLNK(status.st_mode):
             return Version(os.fsencode(os.readlink(place.name, dir_fd=folder.fd)), 0o777, link=True)
         if not stat.S_ISREG(status.st_mode):
-            raise Refused(f"{place.shown} is no plain file")
+            raise Refused(f"{place.shown} is not a regular file")
         if status.st_size > most:
             raise TooLarge(f"{place.shown} is too large to be kept ({status.st_size / 2**20:.0f} MB)")
         flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_NOCTTY | os.O_CLOEXEC
         with open(os.open(place.name, flags, dir_fd=folder.fd), "rb") as file:
             mode = os.fstat(file.fileno()).st_mode
             if not stat.S_ISREG(mode):
-                raise Refused(f"{place.shown} is no plain file")
+                raise Refused(f"{place.shown} is not a regular file")
             return Version(file.read(most + 1), stat.S_IMODE(mode))
     except FileNotFoundError:
         return None
@@ -80,13 +83,13 @@ def write_state(
     now: Version | None,
     note: Callable[[str], None] = lambda _: None,
 ) -> bool:
-    """Make the file that, in place of what it is now; False: it is something else by now.
+    """Replace the state `now` of the file by `version`; return False if it is no longer in the state `now`.
 
-    A new one is whole before it takes the old one's place; folders that are missing are made. `note`: is
-    told where it stands until then.
+    A new file is complete before it replaces the old one; missing folders are created. `note` is called with
+    the path of the temporary file.
     """
     place = place_of(roots, path)
-    with _told(place, "written"):
+    with _as_file_trouble(place, "written"):
         try:
             with parent_of(place, create=version is not None) as folder:
                 if _read(folder, place, MOST_FILE) != now:
@@ -120,7 +123,7 @@ def _replace(folder: Folder, place: ResolvedPath, version: Version, note: Callab
             _new_file(folder, name, version)
         os.replace(name, place.name, src_dir_fd=folder.fd, dst_dir_fd=folder.fd)
     finally:
-        with contextlib.suppress(OSError):  # it is in its place
+        with suppressed(_log, OSError):  # it was moved into place
             os.unlink(name, dir_fd=folder.fd)
 
 
@@ -138,40 +141,40 @@ def _new_file(folder: Folder, name: str, version: Version) -> None:
 
 
 def remove_empty(roots: Roots, folder: str, keep: frozenset[str]) -> None:
-    """This folder and those above it, as far as they are empty; never a root, and none of `keep`."""
+    """Remove this folder and its parents as far as they are empty; never a root, and none of `keep`."""
     while folder not in roots.folders and folder not in keep:
         try:
             place = place_of(roots, folder)
             with parent_of(place) as above:
                 os.rmdir(place.name, dir_fd=above.fd)
         except (OSError, FileTrouble):
-            return  # not empty, or not there
+            return  # not empty, or missing
         folder = os.path.dirname(folder)
 
 
 def make_folder(roots: Roots, folder: str) -> None:
-    """An empty folder that was there before."""
-    with contextlib.suppress(OSError, FileTrouble):  # what is in its way is told with the files
+    """Restore an empty folder."""
+    with suppressed(_log, OSError, FileTrouble):  # an obstacle is reported with the files
         place = place_of(roots, folder)
         with parent_of(place, create=True) as above, contextlib.suppress(FileExistsError):
             os.mkdir(place.name, dir_fd=above.fd)
 
 
 def make_root(roots: Roots, path: str) -> None:
-    """The session's folder that the path is in, if it is gone as a whole; nothing above it is made."""
+    """Create the root that contains the path if it is missing; never creates its parents."""
     for root in roots.folders:
         above = os.path.dirname(root)
         if path.startswith(f"{root}/") and not os.path.lexists(root) and os.path.realpath(above) == above:
-            with contextlib.suppress(OSError):  # what is written next says why
+            with suppressed(_log, OSError):  # the next write reports why
                 os.mkdir(root)
 
 
 @contextlib.contextmanager
-def _told(place: ResolvedPath, doing: str) -> Iterator[None]:
+def _as_file_trouble(place: ResolvedPath, doing: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
         why = os.strerror(error.errno) if error.errno else str(error)
         if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-            why += ": the permissions must be changed first"
+            why += ": change the permissions first"
         raise Failed(f"{place.shown} cannot be {doing} ({why})") from None

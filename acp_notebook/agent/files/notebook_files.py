@@ -1,10 +1,11 @@
-"""Notebooks for an agent: read without ballast, written by merging; in the page if one has them open.
+"""Read notebooks for an agent without bulky data, and write them by merging; in the page that has them open.
 
-Knows files and, through an interface, open documents; asks no permission (`client_services` does) and
-knows no protocol. Lives on the loop thread; files are touched on others.
+Uses files and, through an interface, open documents. Does not ask for permission (`client_services` does);
+independent of the protocol. Runs on the loop thread, and accesses files on other threads.
 
-A notebook that a page has open is read and changed there, never on disk behind its back. Where nobody can
-tell, it is not written at all. What an agent has seen of each notebook is kept: it is the base of a merge.
+A notebook that a page has open is read and changed there, never on disk behind its back. If it is unknown
+whether a page has it open, it is not written at all. What an agent has seen of each notebook is kept as the
+base of a merge.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import hashlib
 import os
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from ...core.actions import MetadataChange, NotebookWrite
@@ -29,14 +30,14 @@ from ...core.ipynb import (
     View,
     all_metadata,
     as_agent_sees,
-    created,
-    drastic,
+    create_notebook,
+    drastic_reason,
     merge,
     metadata_changes,
     operations,
     read,
 )
-from ...core.ipynb.partial_reads import Lines, cell_lines, known, lines_of
+from ...core.ipynb.partial_reads import Lines, cell_lines, known_after, slice_lines
 from ...core.ipynb.percent_format import SUFFIX, script
 from ...core.notebook_changes import brought
 from ...core.records import Content, Diff, Text
@@ -47,16 +48,16 @@ from .text_reader import Bytes, read_bytes, read_text
 from .text_writer import ATTEMPTS, Written, write_bytes
 
 MAX_NOTEBOOK = 512 * 2**20
-"""Bytes of a notebook's file: with its images, far more than anyone can work with."""
+"""The largest notebook file: even with images, far more than anyone can work with."""
 
 SHOWN_CHARS = 1_000_000
-"""Of all sources of a notebook: longer ones are named, not shown as a diff."""
+"""The longest notebook, in characters of source, that is shown as a diff; longer ones are only named."""
 
 BASES = 100
-"""Notebooks of which it is kept what the agent has seen."""
+"""For how many notebooks to keep what the agent has seen."""
 
 SAME_S = 0.002
-"""Between two readings of one file's time: servers tell it in text, by microseconds, rounded."""
+"""Modification times this close count as equal: servers report them as text, rounded to microseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,7 @@ class NotebookState:
     place: ResolvedPath
     state: State
     notebook: Notebook | None
-    """None: there is nothing, or what is there is no notebook."""
+    """None if there is no file, or it is not a notebook."""
     live: bool = False
     file: Bytes | None = None
 
@@ -78,9 +79,12 @@ class WritePlan:
     action: NotebookWrite
     shown: Content
     drastic: str | None
-    """Why the user must be asked in any case."""
+    """Why the user must be asked in any case; None if there is no reason."""
     new: bool = False
-    """There is no notebook yet."""
+    """Whether there is no notebook yet."""
+    base: View | None = None
+    """What the agent had seen when it wrote the text: what it reads while the user is asked is no part of it.
+    """
 
 
 class NotebookFiles:
@@ -89,55 +93,57 @@ class NotebookFiles:
     def __init__(
         self,
         roots: Roots,
-        tell: Callable[[NoticeGiven], None],
+        notify: Callable[[NoticeGiven], None],
         asker: Callable[[], tuple[str | None, str | None]],
+        on_read: Callable[[str, Lines], None] = lambda path, lines: None,
         *,
         raw: bool = False,
         keep_outputs: bool = False,
     ) -> None:
         self.live: OpenNotebooks | None = None
-        """What the pages have open; None: there are none."""
-        self.shown: Callable[[str, Lines], None] = lambda path, lines: None
-        """Told what an agent reads: the lines of which cells."""
+        """The notebooks that pages have open; None if there are no pages."""
+        self._on_read = on_read
+        """Called when an agent reads a notebook, with the lines of its cells."""
         self._roots = roots
-        self._tell = tell
+        self._notify = notify
         self._asker = asker
-        """The running turn's id, and the id of the cell that asked."""
+        """Returns the id of the running turn, and of the cell with its prompt."""
         self._raw = raw
         self._keep_outputs = keep_outputs
         self._bases: OrderedDict[str, View] = OrderedDict()
-        self._told: tuple[str | None, set[str]] = (None, set())
+        self._notified: tuple[str | None, set[str]] = (None, set())
+        """The running turn, and the notices that were shown in it."""
         self._before: dict[str, tuple[bytes, FileFacts]] = {}
-        """Files of open notebooks, as their pages last loaded or saved them."""
+        """The files of open notebooks, as their pages last loaded or saved them."""
         self._following = asyncio.Lock()
         self.reloaded: set[str] = set()
-        """Notebooks whose page followed a change on disk in this turn."""
+        """Notebooks whose page was updated after a change on disk in this turn."""
 
     async def place_of(self, path: str) -> ResolvedPath | None:
-        """Where a notebook is, if the path names one; raises FileTrouble."""
+        """Resolve the path; None if it does not name a notebook. Raises FileTrouble."""
         place = await on_a_thread(lambda: self._roots.resolve(path))
         return place if is_notebook(place) else None
 
     # ---- reading --------------------------------------------------------------------------------
 
     async def read(self, place: ResolvedPath, line: int | None, limit: int | None) -> str:
-        """The notebook's text for the agent, or these lines of it; raises FileTrouble."""
+        """The notebook's text for the agent, or some lines of it; raises FileTrouble."""
         for name, number in (("line", line), ("limit", limit)):
             if number is not None and number < 0:
                 raise BadRequest(f"{name} must not be negative ({number})")
-        there = await self._there(place, reading=True)
+        there = await self._current(place, reading=True)
         if there.notebook is None or (self._raw and not there.live):
             if there.notebook is not None and line is None and limit is None:
                 self._remember(place, as_agent_sees(there.notebook, outputs="raw"))
             return await on_a_thread(lambda: read_text(place, line, limit))
         view = await self._view(place, there.notebook)
-        text = lines_of(view.text, line, limit)
+        text = slice_lines(view.text, line, limit)
         if len(text) > MAX_TEXT:
             raise TooLarge(
                 f"{place.shown} is too large even without its bulky outputs: read parts, with line and limit"
             )
-        self._remember(place, known(self._bases.get(place.path), view, line, limit))
-        self.shown(place.asked, await on_a_thread(lambda: cell_lines(view)))
+        self._remember(place, known_after(self._bases.get(place.path), view, line, limit))
+        self._on_read(place.asked, await on_a_thread(lambda: cell_lines(view)))
         return text
 
     async def _view(self, place: ResolvedPath, notebook: Notebook) -> View:
@@ -148,7 +154,7 @@ class NotebookFiles:
         except Invalid as error:
             raise BadRequest(f"{place.shown}: {error}") from None
 
-    async def _there(self, place: ResolvedPath, *, reading: bool) -> NotebookState:
+    async def _current(self, place: ResolvedPath, *, reading: bool) -> NotebookState:
         state = await self._state_of(place)
         if state == "open" and self.live is not None:
             try:
@@ -160,7 +166,7 @@ class NotebookFiles:
             name = visible(os.path.basename(place.path))
             what = "is open, but its page does not answer" if state == "open" else "may be open in a page"
             title = f"{name} {what}: the agent reads the saved file"
-            self._tell_once(title, "What is not saved is not in it.")
+            self._notify_once(title, "It does not contain unsaved changes.")
         elif state != "closed":
             raise _busy(place, None)
         return await on_a_thread(lambda: self._on_disk(place, state))
@@ -173,7 +179,7 @@ class NotebookFiles:
         try:
             return await on_a_thread(lambda: read(data))
         except Invalid as error:
-            raise PageFailed(f"the open document is no notebook ({error})") from None
+            raise PageFailed(f"the open document is not a notebook ({error})") from None
 
     def _on_disk(self, place: ResolvedPath, state: State) -> NotebookState:
         try:
@@ -185,14 +191,14 @@ class NotebookFiles:
         except Invalid:
             return NotebookState(place, state, None, file=file)
 
-    def _tell_once(self, title: str, description: str) -> None:
-        """Agents read the same file again and again; people need to know it once a turn."""
+    def _notify_once(self, title: str, description: str) -> None:
+        """Show a notice once a turn: agents read the same file again and again."""
         turn, _ = self._asker()
-        if self._told[0] != turn:
-            self._told = (turn, set())
-        if title not in self._told[1]:
-            self._told[1].add(title)
-            self._tell(NoticeGiven("warning", title, description, source="client"))
+        if self._notified[0] != turn:
+            self._notified = (turn, set())
+        if title not in self._notified[1]:
+            self._notified[1].add(title)
+            self._notify(NoticeGiven("warning", title, description, source="client"))
 
     def _remember(self, place: ResolvedPath, view: View) -> None:
         self._bases[place.path] = view
@@ -203,34 +209,36 @@ class NotebookFiles:
     # ---- writing --------------------------------------------------------------------------------
 
     async def plan(self, place: ResolvedPath, text: str) -> WritePlan:
-        """What a write would do, before anyone is asked; raises FileTrouble if it cannot be."""
+        """What a write would do, before the user is asked; raises FileTrouble if it is impossible."""
         _, protected = self._asker()
-        there = await self._there(place, reading=False)
+        there = await self._current(place, reading=False)
         if there.notebook is None:
-            data = await self._made(place, text)
+            data = await self._create(place, text)
             after = await on_a_thread(lambda: read(data))
             before = None if there.file is None else there.file.data.decode(errors="replace")
-            why = "it would replace what is there, which is no notebook" if (before or "").strip() else None
+            why = "it would replace a file that is not a notebook" if (before or "").strip() else None
             return _plan(place, before, script(after), all_metadata(after), why, new=True)
         notebook = there.notebook
-        merged = await self._merged(there, notebook, text, protected)
+        base = self._bases.get(place.path)
+        merged = await self._merge(there, notebook, text, protected, base)
         comparison = merged.comparison
         after_script, metadata = script(comparison.after), metadata_changes(comparison)
-        return _plan(place, script(notebook), after_script, metadata, drastic(comparison))
+        plan = _plan(place, script(notebook), after_script, metadata, drastic_reason(comparison))
+        return replace(plan, base=base)
 
     async def text_for_agent(self, place: ResolvedPath) -> str | None:
-        """What the agent would read now, which its edits are meant for; None if there is no notebook."""
-        there = await self._there(place, reading=False)
+        """What the agent would read now, as the base of its edits; None if there is no notebook."""
+        there = await self._current(place, reading=False)
         return None if there.notebook is None else (await self._view(place, there.notebook)).text
 
     async def text_to_embed(self, path: str, most: int, *, seen: bool) -> str | None:
-        """What the agent would read now; None if that is no notebook of ours, or has more than `most` bytes.
+        """What the agent would read now; None if it cannot read this notebook, or for more than `most` bytes.
 
-        `seen`: it gets that, as if it had read it.
+        `seen`: the agent gets the text, so it counts as read.
         """
         try:
             place = await self.place_of(path)
-            there = None if place is None else await self._there(place, reading=True)
+            there = None if place is None else await self._current(place, reading=True)
             if place is None or there is None or there.notebook is None:
                 return None
             view = await self._view(place, there.notebook)
@@ -243,10 +251,10 @@ class NotebookFiles:
         return view.text
 
     async def write(self, place: ResolvedPath, text: str, planned: WritePlan) -> Written:
-        """Merge again, with what is there by now, and write; a FileTrouble means that nothing was written."""
+        """Merge again, with the present notebook, and write; FileTrouble means that nothing was written."""
         _, protected = self._asker()
         for _ in range(ATTEMPTS):
-            there = await self._there(place, reading=False)
+            there = await self._current(place, reading=False)
             done = await self._attempt(there, text, protected, planned)
             if done is not None:
                 return done
@@ -255,27 +263,27 @@ class NotebookFiles:
     async def _attempt(
         self, there: NotebookState, text: str, protected: str | None, planned: WritePlan
     ) -> Written | None:
-        """None: what is there changed meanwhile."""
+        """Try to write; return None if the notebook changed during the attempt."""
         place = there.place
         if there.notebook is None:
             if not planned.new:
-                raise Refused(f"{place.shown} changed while the write was asked about: read it again")
-            data = await self._made(place, text)
+                raise Refused(f"{place.shown} changed while the user was asked: read it again, then write")
+            data = await self._create(place, text)
             done = await on_a_thread(lambda: write_bytes(place, data, there.file))
             if done is not None:
                 self._remember(place, await on_a_thread(lambda: as_agent_sees(data)))
             return done
-        merged = await self._merged(there, there.notebook, text, protected)
-        if planned.drastic is None and drastic(merged.comparison) is not None:
-            raise Refused(f"{place.shown} changed while the write was asked about: read it again, then write")
-        done = await self._carried_out(there, merged)
+        merged = await self._merge(there, there.notebook, text, protected, planned.base)
+        if planned.drastic is None and drastic_reason(merged.comparison) is not None:
+            raise Refused(f"{place.shown} changed while the user was asked: read it again, then write")
+        done = await self._carry_out(there, merged)
         if done is not None:
             self._remember(place, merged.base)
-            self._tell_notes(place, merged)
+            self._notify_notes(place, merged)
         return done
 
-    async def _carried_out(self, there: NotebookState, merged: Merged) -> Written | None:
-        """None: what is there changed meanwhile."""
+    async def _carry_out(self, there: NotebookState, merged: Merged) -> Written | None:
+        """Write the merge, in the page or on disk; return None if the notebook has changed since."""
         place, size = there.place, len(merged.data)
         if not merged.changed:
             return Written(place.path, False, None, "", "utf-8", size)
@@ -287,15 +295,16 @@ class NotebookFiles:
         except Stale:
             return None
         except PageFailed as error:
-            raise Failed(f"{place.shown} is open, and its page cannot change it: {error}") from None
+            raise Failed(f"{place.shown} is open, but its page cannot change it: {error}") from None
         except Unreachable as error:
             raise _busy(place, error) from None
-        self._tell_unrendered(place, applied)
+        self._notify_unrendered(place, applied)
         states = (there.notebook.data, merged.data) if there.notebook is not None else None
         return Written(place.path, False, None, "", "utf-8", size, states)
 
-    async def _merged(self, there: NotebookState, now: Notebook, text: str, protected: str | None) -> Merged:
-        base = self._bases.get(there.place.path)
+    async def _merge(
+        self, there: NotebookState, now: Notebook, text: str, protected: str | None, base: View | None
+    ) -> Merged:
         protected = protected if there.live else None  # a copy of the notebook has the same ids
 
         def work() -> Merged:
@@ -304,67 +313,68 @@ class NotebookFiles:
         try:
             return await on_a_thread(work)
         except Conflict as error:
-            self._tell_conflict(there.place, error)
+            self._notify_conflict(there.place, error)
             raise BadRequest(f"{there.place.shown}: {error}") from None
         except Invalid as error:
             raise BadRequest(f"{there.place.shown}: {error}") from None
 
-    def _tell_conflict(self, place: ResolvedPath, error: Conflict) -> None:
+    def _notify_conflict(self, place: ResolvedPath, error: Conflict) -> None:
         if error.both_changed:
             title = f"{visible(os.path.basename(place.path))} was not written: you and the agent changed it"
-            self._tell_once(
-                title, f"It stays as you have it ({error.places}); the agent is told to read again."
+            self._notify_once(
+                title, f"Your version was kept ({error.places}); the agent has to read it again."
             )
 
-    async def _made(self, place: ResolvedPath, text: str) -> bytes:
+    async def _create(self, place: ResolvedPath, text: str) -> bytes:
         try:
-            return await on_a_thread(lambda: created(text))
+            return await on_a_thread(lambda: create_notebook(text))
         except Invalid as error:
             raise BadRequest(f"{place.shown}: {error}") from None
 
-    def _tell_unrendered(self, place: ResolvedPath, applied: Applied | None) -> None:
+    def _notify_unrendered(self, place: ResolvedPath, applied: Applied | None) -> None:
         if applied is not None and applied.unrendered:
             name = visible(os.path.basename(place.path))
             count = len(applied.unrendered)
             cells = "a markdown cell" if count == 1 else f"{count} markdown cells"
-            self._tell_once(
+            self._notify_once(
                 f"{name}: {cells} with remote content {'is' if count == 1 else 'are'} not rendered",
-                "The agent put an image or other content from the web into it. To render it would load that;"
+                "The agent added an image or other content from the web. Rendering the cell would load it;"
                 " run the cell to do so.",
             )
 
-    def _tell_notes(self, place: ResolvedPath, merged: Merged) -> None:
+    def _notify_notes(self, place: ResolvedPath, merged: Merged) -> None:
         if merged.notes:
             name = visible(os.path.basename(place.path))
             notes = "\n".join(merged.notes)
-            self._tell(NoticeGiven("info", f"{name}: not all was taken as written", notes, source="client"))
+            title = f"{name}: some of the agent's changes were not applied"
+            self._notify(NoticeGiven("info", title, notes, source="client"))
 
-    # ---- undone ---------------------------------------------------------------------------------
+    # ---- undo -----------------------------------------------------------------------------------
 
     async def is_open(self, path: str) -> bool:
-        """Whether a page has it open, or may have: then it is not changed on disk."""
+        """Whether a page has the notebook open, or may have: then it must not be changed on disk."""
         place = await self.place_of(path)
         return place is not None and await self._state_of(place) != "closed"
 
-    async def bring(self, path: str, source: bytes, target: bytes) -> None:
-        """In its page: what leads from the one state to the other; raises FileTrouble."""
+    async def apply_change(self, path: str, source: bytes, target: bytes) -> None:
+        """Apply the difference between two states to the open notebook; raises FileTrouble."""
         place = await self.place_of(path)
         assert place is not None
         for _ in range(ATTEMPTS):
-            there = await self._there(place, reading=False)
+            there = await self._current(place, reading=False)
             if not there.live or there.notebook is None:
-                raise Refused(f"{place.shown} was closed meanwhile: try again")
+                raise Refused(f"{place.shown} has just been closed: try again")
             now = there.notebook.data
-            merged = await _brought(place, source, target, now)
-            if await self._carried_out(there, merged) is not None:
+            merged = await _merge_change(place, source, target, now)
+            if await self._carry_out(there, merged) is not None:
                 self._remember(place, merged.base)
                 return
         raise Refused(f"{place.shown} keeps changing: try again")
 
-    # ---- written on disk by others --------------------------------------------------------------
+    # ---- changes on disk ------------------------------------------------------------------------
 
-    async def turn_began(self, path: str) -> None:
-        """Keep the file as its page knows it: what an agent makes of it by itself is told by that."""
+    async def on_turn_begin(self, path: str) -> None:
+        """Snapshot the file as its page last saw it, to detect changes by the agent's own tools."""
         place = await self.place_of(path)
         if place is not None and self.live is not None:
             await self._keep(place, self.live)
@@ -378,7 +388,7 @@ class NotebookFiles:
             self._before[place.path] = (file.data, known)
 
     async def is_saved_by_page(self, path: str) -> bool:
-        """Whether the file is as the page that has it open saved it, rather than loaded it in this turn."""
+        """Whether the file is what its page saved, not a change on disk that the page loaded in this turn."""
         place = await self.place_of(path)
         if place is None or self.live is None or await self._state_of(place) != "open":
             return False
@@ -390,30 +400,31 @@ class NotebookFiles:
                 return False
         return known is not None and place.path not in self.reloaded and _is_known(file, known)
 
-    async def changed_on_disk(self, path: str) -> None:
-        """The agent may have written the file itself: the tab that has it open is brought up to date."""
+    async def on_disk_change(self, path: str) -> None:
+        """Update the tab that has the file open, because the agent may have written the file itself."""
         place = await self.place_of(path)
         if place is None or self.live is None or await self._state_of(place) != "open":
             return
         async with self._following:
             try:
-                became = await self.live.refresh(place.path)
-                if became == "same":  # also for the next turn: its agent may be quicker than we are
+                result = await self.live.refresh(place.path)
+                if result == "same":  # also for the next turn, whose agent may be faster than we are
                     await self._keep(place, self.live)
-                if became == "unsaved" and await self._followed(place, self.live):
-                    became = "reloaded"
+                if result == "unsaved" and await self._merge_disk_change(place, self.live):
+                    result = "reloaded"
             except (Unreachable, PageFailed, Stale):
-                return  # the page notices by itself when it saves, and asks
+                return  # the page notices the change when it saves, and asks
         name = visible(os.path.basename(place.path))
-        if became == "reloaded":
+        if result == "reloaded":
             self.reloaded.add(place.path)
-            self._tell(NoticeGiven("info", f"{name} was changed on disk: the tab follows", source="client"))
-        elif became == "unsaved":
-            title = f"{name} was changed on disk, and the tab has edits that do not go together with that"
-            self._tell_once(title, "Neither was overwritten; when the tab is saved, it asks first.")
+            title = f"{name} was changed on disk: the tab was updated"
+            self._notify(NoticeGiven("info", title, source="client"))
+        elif result == "unsaved":
+            title = f"{name} was changed on disk, and the change conflicts with unsaved edits in the tab"
+            self._notify_once(title, "Nothing was overwritten; the tab asks before it saves.")
 
-    async def _followed(self, place: ResolvedPath, live: OpenNotebooks) -> bool:
-        """Bring what changed on disk into a tab that is not saved; False if both cannot be had."""
+    async def _merge_disk_change(self, place: ResolvedPath, live: OpenNotebooks) -> bool:
+        """Merge a change on disk into a tab with unsaved edits; return False if both conflict."""
         base, known = self._before.get(place.path, (b"", None))
         if known is None or await live.known(place.path) != known:
             return False
@@ -429,10 +440,12 @@ class NotebookFiles:
             disk, merged = await on_a_thread(work)
         except (Invalid, Conflict, FileTrouble):
             return False
-        if merged.notes or drastic(merged.comparison) is not None:
-            return False  # something of it would be lost
+        if merged.notes or drastic_reason(merged.comparison) is not None:
+            return False  # a part of the change would be lost
         holds = hashlib.sha256(disk).hexdigest()
-        self._tell_unrendered(place, await live.apply(place.path, operations(merged.comparison), holds=holds))
+        self._notify_unrendered(
+            place, await live.apply(place.path, operations(merged.comparison), holds=holds)
+        )
         if (now_known := await live.known(place.path)) is not None:
             self._before[place.path] = (disk, now_known)
         return True
@@ -442,7 +455,7 @@ def is_notebook(place: ResolvedPath) -> bool:
     return any(it.lower().endswith(SUFFIX) for it in (place.asked, place.path))
 
 
-async def _brought(place: ResolvedPath, source: bytes, target: bytes, now: bytes) -> Merged:
+async def _merge_change(place: ResolvedPath, source: bytes, target: bytes, now: bytes) -> Merged:
     try:
         return await on_a_thread(lambda: brought(source, target, now))
     except Conflict as error:
@@ -452,14 +465,14 @@ async def _brought(place: ResolvedPath, source: bytes, target: bytes, now: bytes
 
 
 def _is_known(file: Bytes, known: FileFacts) -> bool:
-    """Whether a page knows the file as it is: by its content, else (a server that tells no hash) its time."""
+    """Whether a page knows this state of the file: by its hash, or its time if the server sends no hash."""
     if known.hash is not None and known.hash_algorithm == "sha256":
         return hashlib.sha256(file.data).hexdigest() == known.hash
     try:
-        told = datetime.fromisoformat(known.last_modified).timestamp()
+        modified = datetime.fromisoformat(known.last_modified).timestamp()
     except ValueError:
         return False
-    return abs(told - file.modified) < SAME_S
+    return abs(modified - file.modified) < SAME_S
 
 
 def _busy(place: ResolvedPath, error: Exception | None) -> Failed:
@@ -480,7 +493,7 @@ def _plan(
     size = len(after) + sum(len(it.before or "") + len(it.after or "") for it in metadata)
     if max(len(before or ""), size) > SHOWN_CHARS:
         digest = hashlib.sha256(repr((after, metadata)).encode(errors="surrogatepass")).hexdigest()
-        note = f"A notebook with {size:,} characters, too many to show (SHA-256 {digest})"
+        note = f"A notebook with {size:,} characters, too long to show (SHA-256 {digest})"
         return WritePlan(NotebookWrite(place.named, target, note=note), Text(note), why, new)
     action = NotebookWrite(place.named, target, before, after, metadata, why)
     return WritePlan(action, Diff(place.asked, after, before), why, new)

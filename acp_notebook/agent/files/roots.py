@@ -1,17 +1,17 @@
-"""Where an agent may read and write: the session's folders, and nothing outside of them.
+"""Where an agent may read and write: in the session's folders, and nowhere else.
 
-Knows no text and no protocol. A path is first resolved by name (`..` and symlinks), then walked with
-descriptors from / on, one name at a time and never through a symlink: what was swapped in between is an
-error, never a way out. POSIX only.
+Independent of the files' contents and of the protocol. A path is first resolved by name (`..` and symlinks),
+then walked with descriptors from / on, one name at a time and never through a symlink: something swapped in
+between is an error, never a way out. POSIX only.
 
     FileTrouble
-    ├── BadRequest    the path or a number cannot be: relative, a NUL in it, a negative line
+    ├── BadRequest    the path or a number is invalid: relative, with a NUL, a negative line
     ├── Outside       the path leaves the session's folders
     ├── NotFound      there is no such file
-    ├── Refused       it is there, but no file for us: a folder, a device, read-only, swapped meanwhile
+    ├── Refused       not a usable file: a folder, a device, read-only, swapped during the operation
     ├── NotText       it cannot be read, or written, as text without losing something
-    ├── TooLarge      more than one answer may hold
-    └── Failed        the operating system says no: no permission, no space
+    ├── TooLarge      the file exceeds the size limit
+    └── Failed        the operating system refused the operation: no permission, no space
 """
 
 from __future__ import annotations
@@ -24,26 +24,30 @@ import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from ...log import logger, suppressed
+
+_log = logger(__name__)
+
 MAX_PATH = 4096
-"""Characters of a path: what Linux takes in one call. A longer one only costs time."""
+"""The longest path, in characters: what Linux accepts in one call. A longer one only costs time."""
 
 MAX_LINKS = 40
-"""Symlinks on the way to a file, as in Linux: more of them run in a circle."""
+"""The most symlinks in a path, as in Linux: more of them form a loop."""
 
 MAX_NEW_FOLDERS = 64
-"""Folders that one write may create: deeper than projects are, and each holds a descriptor until the end."""
+"""Folders that one write may create: deeper than any project, and each keeps a descriptor open."""
 
 SYSTEM = ("/proc", "/sys", "/dev")
-"""Never served, also if a root is above them: /proc/self/environ holds the kernel's secrets."""
+"""Never accessible, even if a root is above them: /proc/self/environ contains the kernel's secrets."""
 
 SYSTEM_EXCEPT = "/dev/shm"
-"""Plain memory, where people do work."""
+"""Shared memory, where people do work."""
 
 _SHOWN_PATH = 300
-"""Characters of a path in a message: a name that is longer tells no more."""
+"""Characters of a path in a message; more would not help."""
 
 _BLANK = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0]")
-"""Characters that count as printable and show nothing."""
+"""Characters that count as printable, but are invisible."""
 
 
 class FileTrouble(Exception):
@@ -79,7 +83,7 @@ class Failed(FileTrouble):
 
 
 def visible(path: str) -> str:
-    """The path for people: one line, with every character in it to be seen."""
+    """The path for messages: one line, with every character visible."""
     if len(path) > _SHOWN_PATH:
         path = f"{path[: _SHOWN_PATH // 2]}…{path[-_SHOWN_PATH // 2 :]}"
     return "".join(char if char.isprintable() and not _BLANK.match(char) else _named(char) for char in path)
@@ -87,24 +91,24 @@ def visible(path: str) -> str:
 
 def _named(char: str) -> str:
     point = ord(char)
-    # How Python spells a byte of a name that is not UTF-8.
+    # Python's representation of a byte in a name that is not UTF-8.
     name = f"0x{point - 0xDC00:02X}" if 0xDC80 <= point <= 0xDCFF else f"U+{point:04X}"
     return f"\u2039{name}\u203a"
 
 
 @dataclass(frozen=True, slots=True)
 class ResolvedPath:
-    """A path inside a root: no `..` and no symlink was left in it when it was resolved."""
+    """A path inside a root, without `..` and symlinks at the time when it was resolved."""
 
     asked: str
     """As the agent wrote it."""
     root: str
     parts: tuple[str, ...]
-    """From the root on; empty for the root itself."""
+    """The names below the root; empty for the root itself."""
     folder: bool
-    """It can only be meant as a folder: the root itself, or written with a slash at the end."""
+    """Whether it can only mean a folder: the root itself, or a path with a slash at the end."""
     named: str = ""
-    """The path for people: as the agent wrote it, with the root's real path; unlike `path` behind a link."""
+    """The path for display: as the agent wrote it, with the root's real path; links in it are kept."""
 
     @property
     def path(self) -> str:
@@ -120,10 +124,9 @@ class ResolvedPath:
 
 
 class Roots:
-    """The folders of a session: its working directory first.
+    """The folders of a session, its working directory first.
 
-    What they are is settled here, once: a root that is a symlink and is turned elsewhere later does not
-    take the agent along.
+    They are resolved once: if a root is a symlink that changes later, the agent does not follow it.
     """
 
     def __init__(self, folders: Sequence[str]) -> None:
@@ -131,13 +134,13 @@ class Roots:
         self.folders = tuple(dict.fromkeys(self._spellings.values()))
 
     def resolve(self, path: str) -> ResolvedPath:
-        """Where the path leads, whether or not there is anything; raises Outside if it leaves the roots."""
+        """Resolve the path, whether or not the file exists; raises Outside if it leaves the roots."""
         if os.open not in os.supports_dir_fd or not hasattr(os, "O_NOFOLLOW"):
-            raise Refused("files are not served on this system (Windows): the agent must use its own tools")
+            raise Refused("this client has no file access on Windows: the agent must use its own tools")
         real = _real(_checked(path))
         if _below(real, SYSTEM) and not _below(real, (SYSTEM_EXCEPT,)):
             raise Outside(f"{visible(path)} belongs to the operating system, not to the session's folders")
-        # The deepest one, so that as little as possible must be there already.
+        # The deepest root first, so that as few folders as possible must exist already.
         for root in sorted(self.folders, key=len, reverse=True):
             if _below(real, (root,)):
                 parts = tuple(filter(None, real[len(root) :].split("/")))
@@ -166,16 +169,16 @@ class Roots:
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """An open folder: `fd` is for `dir_fd=` only."""
+    """An open folder; use `fd` only for `dir_fd=`."""
 
     fd: int
     made: list[tuple[int, str]] = field(default_factory=list)
-    """The folders that were created on the way, each with the descriptor of the one that it is in."""
+    """The folders that were created on the way, each with the descriptor of its parent."""
 
 
 @contextlib.contextmanager
 def parent_of(place: ResolvedPath, *, create: bool = False) -> Iterator[Folder]:
-    """The folder that the file is in, open; what was created for it goes again if the block fails."""
+    """Open the folder of the file; folders that were created for it are removed if the block fails."""
     if place.folder:
         raise Refused(f"{place.shown} names a folder, not a file: name a file in it")
     made: list[tuple[int, str]] = []
@@ -190,7 +193,7 @@ def parent_of(place: ResolvedPath, *, create: bool = False) -> Iterator[Folder]:
         yield Folder(fd, made)
     except BaseException:
         for holder, name in reversed(made):
-            with contextlib.suppress(OSError):  # not empty: somebody has put something there meanwhile
+            with suppressed(_log, OSError):  # not empty: another process has created something there
                 os.rmdir(name, dir_fd=holder)
         raise
     finally:
@@ -199,7 +202,7 @@ def parent_of(place: ResolvedPath, *, create: bool = False) -> Iterator[Folder]:
 
 
 def _step(fd: int, name: str, place: ResolvedPath, made: list[tuple[int, str]] | None) -> int:
-    """One folder down; `made` is the list to note it in if it may be created."""
+    """Open the next folder; `made` records it if it had to be created, None: do not create it."""
     try:
         try:
             return os.open(name, _folder_flags(), dir_fd=fd)
@@ -222,14 +225,14 @@ def _make(fd: int, name: str, place: ResolvedPath, made: list[tuple[int, str]]) 
     try:
         os.mkdir(name, 0o777, dir_fd=fd)  # less the umask
     except FileExistsError:
-        return  # somebody was faster: theirs is as good, and not ours to remove
+        return  # another process was faster: use its folder, and never remove it
     made.append((fd, name))
 
 
 def _no_folder(fd: int, name: str, place: ResolvedPath) -> Refused:
-    with contextlib.suppress(OSError):
+    with suppressed(_log, OSError):
         if not stat.S_ISLNK(os.stat(name, dir_fd=fd, follow_symlinks=False).st_mode):
-            return Refused(f"{place.shown} cannot be: {visible(name)} in it is not a folder")
+            return Refused(f"{place.shown} cannot exist: {visible(name)} in it is not a folder")
     return swapped(place)
 
 
@@ -238,7 +241,7 @@ def swapped(place: ResolvedPath) -> Refused:
 
 
 def _folder_flags() -> int:
-    # O_PATH needs no right to list a folder: /home is often closed to that.
+    # O_PATH needs no permission to list a folder, which /home often denies.
     return getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -248,7 +251,7 @@ def _checked(path: str) -> str:
     if len(path) > MAX_PATH:
         raise BadRequest(f"the path is too long ({len(path)} characters): {visible(path)}")
     if "\0" in path:
-        raise BadRequest(f"the path has a NUL character in it: {visible(path)}")
+        raise BadRequest(f"the path contains a NUL character: {visible(path)}")
     try:
         os.fsencode(path)
     except UnicodeEncodeError:
@@ -259,7 +262,7 @@ def _checked(path: str) -> str:
 
 
 def _real(path: str) -> str:
-    """The path without `..` and symlinks, as the operating system walks it; what is missing is kept."""
+    """The path without `..` and symlinks, as the operating system resolves it; missing parts are kept."""
     done, links = "/", 0
     todo = path.split("/")[::-1]
     while todo:
@@ -276,7 +279,7 @@ def _real(path: str) -> str:
             continue
         links += 1
         if links > MAX_LINKS:
-            raise Refused(f"the symlinks in {visible(path)} run in a circle")
+            raise Refused(f"the symlinks in {visible(path)} form a loop")
         if target.startswith("/"):
             done = "/"
         todo.extend(target.split("/")[::-1])
@@ -284,13 +287,13 @@ def _real(path: str) -> str:
 
 
 def _target(here: str, path: str) -> str | None:
-    """What a symlink points at; None for everything else."""
+    """The target of a symlink; None for everything else."""
     try:
         return os.readlink(here)
     except OSError as error:
         if error.errno == errno.ENAMETOOLONG:
             raise BadRequest(f"a name in the path is too long: {visible(path)}") from None
-        return None  # no symlink, missing, or closed to us: then the walk to it says so
+        return None  # not a symlink, missing, or not accessible: the walk to it will report that
 
 
 def _below(path: str, folders: Sequence[str]) -> bool:

@@ -1,6 +1,6 @@
-"""Plain files in the session's folders: opened, unless something else was swapped in; trouble told in words.
+"""Open regular files in the session's folders, refuse anything swapped in, and translate system errors.
 
-Knows neither texts nor why a file is opened; `roots` says where it is. Blocks.
+Independent of the files' contents; `roots` resolves the paths. Blocks.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _ADVICE = {
 
 @contextlib.contextmanager
 def reader(folder: Folder, place: ResolvedPath, *, writable: bool = False) -> Iterator[BinaryIO]:
-    """The regular file of that name, open; with `writable`, only if a plain write could change it too."""
+    """Open the regular file; with `writable`, only if a plain write could change it, too."""
     try:
-        # Looked at before it is opened: opening a device can already do something.
+        # Check before opening: opening a device can already have an effect.
         _check_kind(os.stat(place.name, dir_fd=folder.fd, follow_symlinks=False), place, writable)
         fd = _open_file(folder, place, writable)
     except FileNotFoundError:
@@ -43,7 +43,7 @@ def reader(folder: Folder, place: ResolvedPath, *, writable: bool = False) -> It
 
 
 def _open_file(folder: Folder, place: ResolvedPath, writable: bool) -> int:
-    # O_NONBLOCK: a FIFO that was swapped in must not hold us.
+    # O_NONBLOCK: a FIFO that was swapped in must not block us.
     flags = os.O_NONBLOCK | os.O_NOFOLLOW | os.O_NOCTTY | os.O_CLOEXEC
     try:
         return os.open(place.name, flags | (os.O_RDWR if writable else os.O_RDONLY), dir_fd=folder.fd)
@@ -62,13 +62,13 @@ def _check_kind(status: os.stat_result, place: ResolvedPath, writable: bool) -> 
     if stat.S_ISDIR(mode):
         raise Refused(f"{place.shown} is a folder: name a file in it")
     if not stat.S_ISREG(mode):
-        raise Refused(f"{place.shown} is a device, a pipe or a socket: only plain files are served")
-    if writable and not mode & 0o222:  # root could, but whoever set it so meant it
+        raise Refused(f"{place.shown} is a device, a pipe or a socket: only regular files can be used")
+    if writable and not mode & 0o222:  # root could write it, but it was made read-only on purpose
         raise _read_only(place)
 
 
 def _read_only(place: ResolvedPath) -> Refused:
-    return Refused(f"{place.shown} is read-only for us: the user must change its permissions first")
+    return Refused(f"{place.shown} is read-only: the user must change its permissions first")
 
 
 def status_of(folder: Folder, place: ResolvedPath) -> tuple[int, ...] | None:
@@ -83,8 +83,8 @@ def identity(status: os.stat_result) -> tuple[int, ...]:
 
 
 @contextlib.contextmanager
-def told(place: ResolvedPath, doing: str) -> Iterator[None]:
-    """What the operating system says, as an error of ours."""
+def as_file_trouble(place: ResolvedPath, doing: str) -> Iterator[None]:
+    """Turn an OSError into `Failed`, with advice."""
     try:
         yield
     except OSError as error:

@@ -1,6 +1,6 @@
-"""How a text is put into bytes: its encoding, byte order mark and line ends, told from the bytes.
+"""Detect how a text is encoded: its codec, byte order mark and line ends.
 
-UTF-8, or UTF-16 and UTF-32 with a byte order mark; no other encoding is guessed. Knows no file system.
+UTF-8, or UTF-16 and UTF-32 with a byte order mark; never guesses another encoding. Does not access files.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 MAX_TEXT = 32 * 2**20
-"""Bytes of a file that is read whole, characters of a part: no agent has a use for more in one message."""
+"""The limit in bytes for a whole file, in characters for a part: no agent can use more in one message."""
 
 MAX_BEFORE = 4 * 2**20
-"""Bytes of an old text that is kept for a diff: nobody reads a longer one."""
+"""The longest old text, in bytes, that is kept for a diff: nobody reads a longer one."""
 
 _BOMS = (  # UTF-32 first: its mark begins with that of UTF-16
     (codecs.BOM_UTF32_LE, "utf-32-le"),
@@ -28,22 +28,23 @@ LONGEST_BOM = 4
 
 @dataclass(frozen=True, slots=True)
 class TextEncoding:
-    """How a text is put into bytes."""
+    """The encoding, byte order mark and line ends of a text file."""
 
     codec: str = "utf-8"
     bom: bytes = b""
     crlf: bool = False
     """Every line ends in CRLF."""
     doubled: bool = False
-    """The text itself begins with a mark: then one in a new text is no copy of ours."""
+    """The text itself begins with a second mark, so one in a new text is not a copy of the first."""
 
     def fitted(self, text: str) -> str:
+        """The text without a copied byte order mark, and with the line ends of this encoding."""
         text = text.removeprefix("\ufeff") if self.bom and not self.doubled else text
         return text.replace("\n", "\r\n") if self.crlf and "\r" not in text else text
 
 
 def survey(file: BinaryIO) -> tuple[str | None, TextEncoding]:
-    """The text if it can be shown, and its form, which a very long file tells by its beginning."""
+    """The text if it can be shown, and its encoding, which is detected at the start of a very long file."""
     data = file.read(MAX_TEXT + 1)
     bom, codec = mark(data)
     try:

@@ -1,6 +1,7 @@
-"""Text files for an agent: read whole or in part, exactly or not at all.
+"""Read text files for an agent, whole or in part, exactly or not at all.
 
-Knows no protocol and asks no permission; `roots` says where. Blocks, so it belongs on a thread of its own.
+Independent of the protocol; does not ask for permission; `roots` resolves the paths. Blocks, so call it on a
+thread.
 """
 
 from __future__ import annotations
@@ -12,14 +13,14 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 from .roots import BadRequest, NotFound, NotText, ResolvedPath, TooLarge, parent_of
-from .safe_open import identity, reader, told
+from .safe_open import as_file_trouble, identity, reader
 from .text_encoding import LONGEST_BOM, MAX_TEXT, mark, survey
 
 MAX_SCAN = 8 * 2**30
-"""Bytes that are read in search of a line: some ten seconds. A thread must not read for hours."""
+"""Bytes that are read in search of a line: about ten seconds. A thread must not read for hours."""
 
 CHUNK = 2**20
-"""Bytes read at once: a part of a file of any size costs a few of these in memory."""
+"""Bytes read at once: reading a part needs memory for a few of these, whatever the size of the file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,21 +29,21 @@ class Bytes:
 
     data: bytes
     identity: tuple[int, ...]
-    """Another one, another state of the file."""
+    """Changes with every state of the file."""
     modified: float
     """Seconds since 1970."""
 
 
 def read_text(place: ResolvedPath, line: int | None = None, limit: int | None = None) -> str:
-    """The text, from that line on (1 is the first; 0 means the same) and at most so many lines.
+    """At most `limit` lines of the text, from `line` on (the first is 1; 0 means the same).
 
-    Lines end at \\n and nowhere else, and keep their ends. Beyond the end there is "". A part is only checked
-    as far as it had to be read.
+    Lines end only at \\n, and keep their ends. Beyond the end, the result is "". Only the part that had to be
+    read is checked to be text.
     """
     for name, number in (("line", line), ("limit", limit)):
         if number is not None and number < 0:
             raise BadRequest(f"{name} must not be negative ({number})")
-    with told(place, "read"), parent_of(place) as folder, reader(folder, place) as file:
+    with as_file_trouble(place, "read"), parent_of(place) as folder, reader(folder, place) as file:
         if line is None and limit is None:
             size = os.fstat(file.fileno()).st_size
             if size > MAX_TEXT:
@@ -52,8 +53,8 @@ def read_text(place: ResolvedPath, line: int | None = None, limit: int | None = 
 
 
 def read_bytes(place: ResolvedPath, most: int) -> Bytes:
-    """The file, whatever is in it; raises TooLarge beyond `most` bytes."""
-    with told(place, "read"), parent_of(place) as folder, reader(folder, place) as file:
+    """The file's bytes, text or not; raises TooLarge beyond `most` bytes."""
+    with as_file_trouble(place, "read"), parent_of(place) as folder, reader(folder, place) as file:
         status = os.fstat(file.fileno())
         data = file.read(most + 1)
         if len(data) > most:
@@ -62,9 +63,9 @@ def read_bytes(place: ResolvedPath, most: int) -> Bytes:
 
 
 def peek(place: ResolvedPath) -> str | None:
-    """The text that a write would replace; None if it is missing, no text, or too long to be shown."""
+    """The text that a write would replace; None if the file is missing, not text, or too long to show."""
     try:
-        with told(place, "read"), parent_of(place) as folder, reader(folder, place) as file:
+        with as_file_trouble(place, "read"), parent_of(place) as folder, reader(folder, place) as file:
             return survey(file)[0]
     except NotFound:
         return None
@@ -96,14 +97,16 @@ def _part(file: BinaryIO, place: ResolvedPath, line: int, limit: int | None) -> 
 
 
 def _texts(file: BinaryIO, place: ResolvedPath) -> Iterator[str]:
-    """The text piece by piece; raises NotText where it is none."""
+    """Yield the text in pieces; raises NotText."""
     bom, codec = mark(file.read(LONGEST_BOM))
     decoder = codecs.getincrementaldecoder(codec)()
     done = file.seek(len(bom))
     data = b"more"
     while data:
         if done > MAX_SCAN:
-            raise TooLarge(f"{place.shown} is too long to look for that line: more than {MAX_SCAN >> 30} GB")
+            raise TooLarge(
+                f"{place.shown} is too long to search for that line: more than {MAX_SCAN >> 30} GB"
+            )
         data = file.read(CHUNK)
         waiting = len(decoder.getstate()[0])
         try:
@@ -114,7 +117,7 @@ def _texts(file: BinaryIO, place: ResolvedPath) -> Iterator[str]:
                 f"{place.shown} is not {codec.upper()} text (byte {offset}): convert it to UTF-8 first"
             ) from None
         if "\0" in text:
-            raise NotText(f"{place.shown} is binary, not text: it has NUL characters in it")
+            raise NotText(f"{place.shown} is binary, not text: it contains NUL characters")
         done += len(data)
         yield text
 
@@ -127,5 +130,5 @@ def _after_line(text: str, number: int) -> int:
 
 
 def _too_large(place: ResolvedPath, size: int) -> str:
-    most = f"{MAX_TEXT >> 20} MB at most in one answer"
+    most = f"at most {MAX_TEXT >> 20} MB in one response"
     return f"{place.shown} is too large ({size / 2**20:.1f} MB, {most}): read parts, with line and limit"

@@ -1,6 +1,6 @@
-"""Files that are not in their place yet: listed in the state folder, so that none stays after a kill.
+"""Lists temporary files in the state folder, so that none is left behind after a kill.
 
-Each list is locked as long as its process lives, so what a free one names is nobody's. Blocks.
+Each process locks its list for as long as it lives, so the files on an unlocked list are leftovers. Blocks.
 """
 
 from __future__ import annotations
@@ -15,13 +15,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from ..user_dirs import lock, state_folder
+from ...log import logger, suppressed
+from ..locked_file import lock
+from ..user_dirs import state_folder
+
+_log = logger(__name__)
 
 LEFTOVER = re.compile(r"\.acp-notebook-[0-9a-f]{16}\.tmp")
-"""The names of unfinished files, each used once."""
+"""The names of temporary files, each used once."""
 
 DRAFT = ".part"
-"""How the name of an unfinished cassette ends. It may be used again, so it is locked while it is written."""
+"""The suffix of an unfinished cassette. Its name may be reused, so it is locked while it is written."""
 
 FOLDER = "unfinished"
 
@@ -31,7 +35,7 @@ def new_name() -> str:
 
 
 class Unfinished:
-    """A list of this process's; usable from any thread."""
+    """A list of this process's temporary files; usable from any thread."""
 
     def __init__(self, base: Path | None = None) -> None:
         self._base = base
@@ -41,15 +45,15 @@ class Unfinished:
         self._pending = 0
 
     def note(self, path: str) -> None:
-        """Before it is made. Where nothing can be noted, it is made all the same."""
-        with self._lock, contextlib.suppress(OSError):
+        """Add a path before the file is created. Errors are ignored: the file is created all the same."""
+        with self._lock, suppressed(_log, OSError):
             if self._fd < 0:
                 self._open()
             os.write(self._fd, os.fsencode(path) + b"\0")
 
     @contextlib.contextmanager
-    def noted(self, path: str) -> Iterator[None]:
-        """While the file is made; the list is gone when nothing more is on it."""
+    def noting(self, path: str) -> Iterator[None]:
+        """List the path during the block; the list is removed when it is empty."""
         with self._lock:
             self._pending += 1
         self.note(path)
@@ -75,7 +79,7 @@ class Unfinished:
         self._file, self._fd = file, fd
 
     def close(self) -> None:
-        """All of them are in their places, or gone."""
+        """Remove the list, because all its files are in place or gone."""
         with self._lock:
             self._close()
 
@@ -87,33 +91,33 @@ class Unfinished:
 
     def __del__(self) -> None:
         if self._fd >= 0:
-            with contextlib.suppress(OSError):
+            with suppressed(_log, OSError):
                 os.close(self._fd)
 
 
 writes = Unfinished()
-"""Of this process: the files that are being written."""
+"""The temporary files of this process's writes."""
 
 
 def remove_unfinished(base: Path | None = None) -> None:
-    """Remove what processes that are gone have left."""
-    with contextlib.suppress(OSError):
+    """Remove the temporary files of processes that no longer run."""
+    with suppressed(_log, OSError):
         for file in ((base or state_folder()) / FOLDER).iterdir():
-            with contextlib.suppress(OSError):
+            with suppressed(_log, OSError):
                 _remove_listed(file)
 
 
 def _remove_listed(file: Path) -> None:
     with open(file, "rb") as opened:
-        lock(opened.fileno(), exclusive=True)  # whoever made it lives, or it is being made: an OSError
+        lock(opened.fileno(), exclusive=True)  # raises OSError if its process is alive
         for path in map(os.fsdecode, opened.read().split(b"\0")[:-1]):
-            with contextlib.suppress(OSError):
+            with suppressed(_log, OSError):
                 _remove(path)
         file.unlink(missing_ok=True)
 
 
 def _remove(path: str) -> None:
-    """If it is ours: nobody else's file of that name, and no folder; by no link on its way."""
+    """Remove the file if it is ours: owned by the user, with our name, not a folder, not behind a link."""
     folder, name = os.path.split(path)
     if not os.path.isabs(path) or os.path.realpath(folder) != folder:
         return
@@ -125,7 +129,7 @@ def _remove(path: str) -> None:
     elif name.endswith(DRAFT) and stat.S_ISREG(status.st_mode):
         fd = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:
-            lock(fd, exclusive=True)  # a living process writes it: an OSError
+            lock(fd, exclusive=True)  # raises OSError if a process is writing it
             if _is_at(fd, path):
                 os.unlink(path)
         finally:
@@ -133,7 +137,7 @@ def _remove(path: str) -> None:
 
 
 def open_draft(path: Path) -> BinaryIO:
-    """An empty file, ours alone as long as it is open; raises OSError, BlockingIOError if it is another's."""
+    """Open an empty file and lock it; raises OSError, and BlockingIOError if another process has it."""
     while True:
         file = open(path, "ab", buffering=0)  # noqa: SIM115
         try:
@@ -153,7 +157,7 @@ def _lock_draft(fd: int) -> None:
     except BlockingIOError:
         raise
     except OSError:
-        pass  # a file system without locks: then nobody removes it, either
+        pass  # the file system has no locks: then no process removes the file, either
 
 
 def _is_at(fd: int, path: str | Path) -> bool:

@@ -1,6 +1,6 @@
-"""A file in the folder of the user's settings: read once and whole, replaced as a whole.
+"""Read and replace files in the user's settings folder, each as a whole.
 
-Knows nothing of what stands in it. What others could have written is not believed.
+Independent of their contents. Refuses files that other users could have written.
 """
 
 from __future__ import annotations
@@ -13,23 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import Error
-from ..permissions.grant_store import (
-    Untrusted,
-    bytes_of,
-    check_mine,
-    config_folder,
-    locked,
-    sync_folder,
-    write_new,
-)
-
-__all__ = ["Untrusted", "change_json", "config_folder", "read_json", "read_own"]
+from ..locked_file import Untrusted, bytes_of, check_mine, locked, sync_folder, write_new
 
 
 def read_own(path: Path) -> bytes | None:
-    """The file's bytes; None: there is none. Raises Untrusted where it must not be believed.
+    """The file's bytes; None if there is no file. Raises Untrusted if others could have written it.
 
-    A link is followed: people keep their settings in other places. What it leads to must be theirs.
+    Follows a link, because people keep their settings elsewhere; its target must belong to the user.
     """
     try:
         check_mine(os.stat(path.parent), f"the folder {path.parent}", "700")
@@ -47,28 +37,29 @@ def read_own(path: Path) -> bytes | None:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """An object; empty if there is no file. Raises Error with what is wrong."""
+    """Read a JSON object; empty if there is no file. Raises Error if the file is untrusted or damaged."""
     try:
         data = read_own(path)
         value = {} if data is None else json.loads(data)
     except Untrusted as error:
         raise Error(f"{path} is not used: {error}") from None
     except (ValueError, RecursionError):
-        raise Error(f"{path} is damaged: remove it, and decide anew") from None
+        raise Error(f"{path} is damaged: remove it, then decide again") from None
     if not isinstance(value, dict):
-        raise Error(f"{path} is damaged: remove it, and decide anew")
+        raise Error(f"{path} is damaged: remove it, then decide again")
     return value
 
 
-def change_json(path: Path, changed: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
-    """Replace the object by what `changed` makes of it, under a lock; a crash leaves the old or the new."""
+def change_json(path: Path, change: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+    """Replace the object by the result of `change`, under a lock; a crash leaves the old or the new one."""
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with locked(path.with_name(f"{path.name}.lock")):
-            for left in path.parent.glob(f"{path.name}.*.tmp"):  # of a crash: who makes one holds the lock
+            # Left by a crash: only the holder of the lock creates such a file.
+            for left in path.parent.glob(f"{path.name}.*.tmp"):
                 left.unlink(missing_ok=True)
             fresh = path.with_name(f"{path.name}.{secrets.token_hex(4)}.tmp")
-            write_new(fresh, json.dumps(changed(read_json(path)), indent=1).encode() + b"\n")
+            write_new(fresh, json.dumps(change(read_json(path)), indent=1).encode() + b"\n")
             os.replace(fresh, path)
             sync_folder(path.parent)
     except OSError as error:

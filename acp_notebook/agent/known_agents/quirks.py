@@ -1,7 +1,7 @@
-"""What particular agents need: one table, by agent and version, each entry with its reason.
+"""What particular agents need: one table by agent and version, with a reason for each entry.
 
-Decides nothing else: whoever starts an agent or serves it asks `before_start` and `of`. Nothing that is
-true of one agent only stands anywhere else in the package.
+Code that starts an agent or handles its requests looks quirks up with `before_start` and `for_agent`. Nothing
+else in the package is specific to one agent.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Version = tuple[int, ...]
 ANY = ".*"
 
 SESSION_ID = "{session}"
-"""In `harmless_env`: the id of the session."""
+"""A placeholder for the session's id in `harmless_env`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,35 +23,45 @@ class Quirks:
     """What one agent needs that others do not."""
 
     env: Mapping[str, str | None] = field(default_factory=dict)
-    """Variables to start it with; None: one that it must not find."""
+    """Variables to start it with; None: a variable that must be unset."""
     announced: Mapping[str, bool] = field(default_factory=dict)
-    """What we say of ourselves beyond the protocol, in `_meta` of our capabilities."""
+    """Capabilities beyond the protocol that we announce, in `_meta` of our capabilities."""
     missing_reads_empty: bool = False
-    """A file that is not there reads as an empty one."""
+    """A missing file reads as an empty one."""
     terminals_in_meta: bool = False
-    """It runs commands itself, and tells their output beside its tool calls."""
+    """It runs commands itself, and reports their output in `_meta` of its tool calls."""
     usage_in_meta: bool = False
-    """The tokens of a turn stand in `_meta` of its answer."""
+    """It reports the tokens of a turn in `_meta` of the response to the prompt."""
     harmless_env: Mapping[str, str] = field(default_factory=dict)
-    """Variables that it sends with every command, by their exact values: they change nothing that counts."""
+    """Variables that it sends with every command, with their exact values; they change nothing relevant."""
     command_in_title: str | None = None
     """A pattern for the title of a question; its first group is the whole command line."""
     command_in_text: str | None = None
-    """The same for the question's text."""
+    """The same for the text of the question."""
     folder_in_text: str | None = None
     """A pattern for the beginning of the question's text; its first group is the command's folder."""
     input_in_text: bool = False
-    """A call that has no raw input has it as JSON in its text."""
+    """A call without raw input has it as JSON in its text."""
     always_lasts: str | None = None
     """How long the agent itself remembers an "always", in words that follow "remembers this,"."""
     own_state: tuple[str, ...] = ()
-    """Folders in the session's folder where it keeps its sessions: nothing to list, and nothing to undo."""
+    """Folders below the session's folder where it keeps its sessions: they are not listed and not undone."""
     tool_name_in_meta: tuple[str, ...] = ()
-    """The keys that lead to a tool's name in `_meta` of its call."""
+    """The keys to a tool's name in `_meta` of its call."""
     mcp_in_input: bool = False
-    """The raw input of an MCP tool's call is {server, tool, arguments}."""
+    """The raw input of a call to an MCP tool is {server, tool, arguments}."""
     own_servers: tuple[str, ...] = ()
-    """MCP servers that are a part of it: their tools are its own."""
+    """MCP servers that are part of the agent: their tools are its own."""
+    mcp_in_title: bool = False
+    """The title of an MCP call, which has the kind "other", is the agent's own name for the tool."""
+    servers_by_name: bool = False
+    """Its sessions share MCP servers by name: it offers the servers of each session to all of them."""
+    mcp_http_only: bool = False
+    """It only supports MCP servers over HTTP, regardless of its capabilities."""
+    mcp_title_by_server: bool = False
+    """Its question about an MCP call has the kind "other" and the title that the server gave the tool."""
+    forks_lack_servers: bool = False
+    """A fork does not get the MCP servers of the request until it is closed and resumed."""
 
     def __or__(self, other: Quirks) -> Quirks:
         return Quirks(
@@ -70,23 +80,30 @@ class Quirks:
             other.tool_name_in_meta or self.tool_name_in_meta,
             self.mcp_in_input or other.mcp_in_input,
             self.own_servers + other.own_servers,
+            self.mcp_in_title or other.mcp_in_title,
+            self.servers_by_name or other.servers_by_name,
+            self.mcp_http_only or other.mcp_http_only,
+            self.mcp_title_by_server or other.mcp_title_by_server,
+            self.forks_lack_servers or other.forks_lack_servers,
         )
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
+    """The quirks of one agent, in a range of versions, and the reason."""
+
     agent: str
-    """What it calls itself, or a word of the command that starts it: a pattern for the whole name."""
+    """A pattern for the whole name: the agent's own, or a word of the command that starts it."""
     quirks: Quirks
     reason: str
     since: Version = ()
     before: Version | None = None
 
-    def holds(self, names: Iterable[str], version: str | None) -> bool:
+    def applies_to(self, names: Iterable[str], version: str | None) -> bool:
         if not any(re.fullmatch(self.agent, name) for name in names):
             return False
         number = version_of(version)
-        # An agent that does not say its version is taken for one that needs it: a quirk costs little.
+        # Without a version, assume that the agent needs the quirk, because it costs little.
         return not number or (number >= self.since and (self.before is None or number < self.before))
 
 
@@ -95,30 +112,30 @@ TABLE = (
         ANY,
         Quirks(announced={"terminal_output": True}, terminals_in_meta=True),
         "An extension of several agents (codex-acp, claude-agent-acp): they run commands themselves, name a "
-        "terminal in the tool call that we never made, and send its output and end in `_meta`.",
+        "terminal in the tool call that we did not create, and send its output and end in `_meta`.",
     ),
     Entry(
         "gemini|gemini-cli",
         Quirks(missing_reads_empty=True),
-        "Before it writes a file it reads it through us, and takes any error for a reason to give up, also "
-        "the one for a missing file: it could never make a new one. Seen in 0.61.0.",
+        "Before it writes a file, it reads it through the client, and gives up after any error, also the one "
+        "for a missing file: it could never create a file. Seen in 0.61.0.",
     ),
     Entry(
         "gemini|gemini-cli",
         Quirks(usage_in_meta=True),
-        "It tells neither usage_update nor usage, but how many tokens a turn took in `_meta.quota` of the "
-        "turn's answer. Seen in 0.61.0.",
+        "It sends neither usage_update nor usage, but reports the tokens of a turn in `_meta.quota` of the "
+        "response. Seen in 0.61.0.",
     ),
     Entry(
         "fast-agent|fast-agent-acp|fast-agent-mcp",
         Quirks(own_state=(".fast-agent/sessions/",)),
-        "It keeps its sessions in the folder that it works in. Undoing that would make it forget the "
-        "conversation. Seen in 0.10.48.",
+        "It keeps its sessions in its working folder. To undo that would make it forget the conversation. "
+        "Seen in 0.10.48.",
     ),
     Entry(
         "claude-code-acp",
         Quirks(harmless_env={"CLAUDECODE": "1"}),
-        "It sets this variable for every command, to say who runs it. Seen in 0.16.2.",
+        "It sets this variable for every command, to identify itself. Seen in 0.16.2.",
     ),
     Entry(
         "claude-code-acp|claude-agent-acp",
@@ -129,7 +146,7 @@ TABLE = (
     Entry(
         "claude-code-acp",
         Quirks(own_servers=("acp",)),
-        "Its file and command tools, which work through us, are called `mcp__acp__…`. Seen in 0.16.2.",
+        "Its file and command tools, which use the client, are called `mcp__acp__…`. Seen in 0.16.2.",
     ),
     Entry(
         "qwen|qwen-code",
@@ -143,10 +160,39 @@ TABLE = (
         "in 2.6.0.",
     ),
     Entry(
+        "gemini|gemini-cli|kimi|kimi-code|opencode",
+        Quirks(mcp_in_title=True),
+        "It names an MCP tool only in the title, with a name of its own, and the kind is other; commands and "
+        "files have other kinds. Seen in gemini-cli 0.61.0, kimi-code 2.1.0, opencode 1.18.33.",
+    ),
+    Entry(
+        "opencode|kilo|kilocode",
+        Quirks(servers_by_name=True),
+        "An MCP server of a second session replaces the first session's server of the same name, and gets "
+        "the first session's calls; with another name, both sessions see both. Seen in opencode 1.18.33.",
+    ),
+    Entry(
+        "copilot|copilot-cli",
+        Quirks(mcp_http_only=True),
+        "It rejects stdio servers of a client, and only logs that. Seen in 1.0.102.",
+    ),
+    Entry(
+        "copilot|copilot-cli",
+        Quirks(mcp_in_title=True, mcp_title_by_server=True),
+        "A call's title is `server-tool` until it asks; then it is the tool's title, which any server may "
+        "choose. So our server has a name that none can guess, and titles of that form. Seen in 1.0.102.",
+    ),
+    Entry(
+        "kimi|kimi-code",
+        Quirks(forks_lack_servers=True),
+        "It answers session/fork, but connects none of the servers, not even if the open fork is loaded or "
+        "resumed. Seen in 2.1.0.",
+    ),
+    Entry(
         "kimi|kimi-code",
         Quirks(harmless_env={"SHELL": "/bin/bash"}, input_in_text=True),
-        "It names the shell for every command. Its question has no raw input and cuts the command after 50 "
-        "characters, but the text of the call before it is the whole input as JSON. Seen in 2.1.0.",
+        "It names the shell for every command. Its question has no raw input and truncates the command after "
+        "50 characters, but the text of the preceding call is the whole input as JSON. Seen in 2.1.0.",
     ),
     Entry(
         "gemini|gemini-cli",
@@ -157,7 +203,7 @@ TABLE = (
     Entry(
         "goose",
         Quirks(harmless_env={"AGENT_SESSION_ID": SESSION_ID}),
-        "It tells every command the id of the session. Seen in 1.50.0.",
+        "It passes the id of the session to every command. Seen in 1.50.0.",
     ),
     Entry(
         "claude-code-acp",
@@ -200,45 +246,45 @@ TABLE = (
     Entry(
         "claude-code-acp",
         Quirks(env={"CLAUDECODE": None}),
-        "Where this variable is set it refuses to start a session. It is set in every shell that Claude Code "
+        "If this variable is set, it refuses to start a session. Claude Code sets it in every shell that it "
         "opens, and so in the kernels of a JupyterLab that was started from one. Seen in 0.16.2.",
     ),
 )
 
 
 def before_start(command: Sequence[str]) -> Quirks:
-    """For an agent of which nothing is known yet but its command."""
-    return _found(_names(command), None)
+    """The quirks of an agent of which only the command is known yet."""
+    return _matching(_names(command), None)
 
 
-def of(command: Sequence[str], name: str | None, version: str | None) -> Quirks:
-    """For an agent that has introduced itself."""
-    return _found([*_names(command), *_names([name or ""])], version)
+def for_agent(command: Sequence[str], name: str | None, version: str | None) -> Quirks:
+    """The quirks of an agent that has been initialized."""
+    return _matching([*_names(command), *_names([name or ""])], version)
 
 
 def environment(
     inherited: Mapping[str, str], command: Sequence[str], given: Mapping[str, str]
 ) -> dict[str, str]:
-    """The variables to start an agent with; what the user gave is left alone."""
+    """The variables to start an agent with; those that the user gave are not changed."""
     needed = {name: it for name, it in before_start(command).env.items() if name not in given}
     return {name: it for name, it in {**inherited, **needed}.items() if it is not None}
 
 
 def version_of(text: str | None) -> Version:
-    """The numbers at its beginning: "0.61.0-preview.1" is (0, 61, 0); nothing, if there are none."""
+    """The numbers at the beginning: "0.61.0-preview.1" is (0, 61, 0); empty if there are none."""
     found = re.match(r"v?(\d+(?:\.\d+)*)", text or "")
     return tuple(int(part) for part in found[1].split(".")) if found else ()
 
 
-def _found(names: Sequence[str], version: str | None) -> Quirks:
+def _matching(names: Sequence[str], version: str | None) -> Quirks:
     quirks = Quirks()
     for entry in TABLE:
-        if entry.holds(names, version):
+        if entry.applies_to(names, version):
             quirks |= entry.quirks
     return quirks
 
 
 def _names(words: Sequence[str]) -> list[str]:
-    """The last part of each word, without a version: of /usr/bin/x, of @someone/x@1.2, of x.js."""
+    """The bare name in each word: x for /usr/bin/x, @someone/x@1.2 and x.js."""
     short = (word.rstrip("/").rpartition("/")[2] for word in words)
     return [re.sub(r"@.*|\.(js|mjs|py|exe)$", "", it) or it for it in short]

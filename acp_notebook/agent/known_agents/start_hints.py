@@ -1,6 +1,6 @@
-"""Why agents fail to start: what their stderr says, and what to do about it.
+"""Explain why an agent failed to start: what its stderr says, and what to do about it.
 
-Knows no process: it gets texts. Keeps the last failure of each agent, for `acp.doctor()`.
+Works on text only. Keeps the last failure of each agent, for `acp.doctor()`.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 LINES = 10
-"""Of stderr, in an error: the last ones say why."""
+"""How many of the last lines of stderr an error shows."""
 
 _HINTS = (
     (r"root(?:/sudo)? privileges|as root|running as root", "start the kernel as another user than root"),
@@ -30,17 +30,17 @@ _HINTS = (
 )
 
 last: dict[str, str] = {}
-"""By the agent's name: the error of its last start that failed."""
+"""The error of the last failed start, by the agent's name."""
 
 
 def explanation(stderr: str) -> str:
-    """The last lines of stderr and a hint, as lines to put below an error; "" where there is nothing."""
+    """The last lines of stderr and a hint, to append to an error; "" if there are none."""
     lines = [line.rstrip() for line in stderr.strip().splitlines()[-LINES:]]
-    told = ["on stderr it printed:", *(f"  {line}" for line in lines)] if lines else []
+    printed = ["it printed on stderr:", *(f"  {line}" for line in lines)] if lines else []
     found = hint(stderr)
-    return "\n".join([*told, *([f"hint: {found}"] if found else [])])
+    return "\n".join([*printed, *([f"hint: {found}"] if found else [])])
 
 
 def hint(text: str) -> str | None:
-    """What to do, where the cause is a known one."""
+    """What to do, if the cause is known."""
     return next((advice for cause, advice in _HINTS if re.search(cause, text, re.IGNORECASE)), None)

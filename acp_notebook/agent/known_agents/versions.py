@@ -1,7 +1,7 @@
-"""Which version of an agent is installed, found without starting it where that can be.
+"""Find the installed version of an agent, if possible without starting it.
 
-Knows no protocol. npm and pip leave the version beside what they install; only a program of neither kind is
-asked by `--version`, for a bounded time, in a folder that is nobody's project.
+Independent of the protocol. npm and pip store the version next to what they install; only a program of
+neither kind is run with `--version`, with a time limit, in a folder that is not a project.
 """
 
 from __future__ import annotations
@@ -12,36 +12,36 @@ import re
 import signal
 import subprocess
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 
+from ... import timeouts
+from ...log import logger, suppressed
 from .launchers import SAFE_FOLDER
 
-VERSION_S = 3.0
-"""For a program to say its version: many are big, and all are asked at once."""
+_log = logger(__name__)
 
 LEVELS = 6
-"""How far above a script its package's own file may be."""
+"""How many folders above a script its package.json may be."""
 
 MOST_BYTES = 1_000_000
-"""Of a package.json, and of what a program says."""
+"""The largest package.json that is read."""
 
 _VERSION = re.compile(r"\d+\.\d+[\w.+-]*")
 _SCRIPTS = re.compile(rb"^#!.*\b(node|python[\d.]*|bun|deno)\b")
 
 
 def installed_version(command: str, npm: str | None, pypi: str | None, env: Mapping[str, str]) -> str | None:
-    """None: it cannot be told."""
+    """The version; None if it cannot be determined."""
     place = Path(os.path.realpath(command))
-    found = (npm and _of_npm(place, npm)) or (pypi and _of_pip(place, pypi))
-    if found or _is_script(place):  # a script that is no version of what we know might do anything
+    found = (npm and _npm_version(place, npm)) or (pypi and _pip_version(place, pypi))
+    if found or _is_script(place):  # a script of an unknown package might do anything: do not run it
         return found or None
-    return _said(command, env)
+    return _reported_version(command, env)
 
 
-def _of_npm(script: Path, package: str) -> str | None:
+def _npm_version(script: Path, package: str) -> str | None:
     for folder in list(script.parents)[:LEVELS]:
-        with suppress(OSError, ValueError):
+        with suppressed(_log, OSError, ValueError):
             file = folder / "package.json"
             if file.stat().st_size <= MOST_BYTES:
                 value = json.loads(file.read_bytes())
@@ -50,7 +50,7 @@ def _of_npm(script: Path, package: str) -> str | None:
     return None
 
 
-def _of_pip(script: Path, package: str) -> str | None:
+def _pip_version(script: Path, package: str) -> str | None:
     name = re.sub(r"[-_.]+", "_", package.split("[")[0]).lower()
     for info in script.parent.parent.glob(f"lib/python3*/site-packages/{name}-*.dist-info"):
         return _short(info.name.removeprefix(f"{name}-").removesuffix(".dist-info"))
@@ -62,10 +62,10 @@ def _is_script(place: Path) -> bool:
         with open(place, "rb") as file:
             return _SCRIPTS.match(file.readline(200)) is not None
     except OSError:
-        return True  # it cannot be looked at, so it is not run either
+        return True  # it cannot be read, so it is not run either
 
 
-def _said(command: str, env: Mapping[str, str]) -> str | None:
+def _reported_version(command: str, env: Mapping[str, str]) -> str | None:
     try:
         process = subprocess.Popen(
             [command, "--version"],
@@ -80,15 +80,16 @@ def _said(command: str, env: Mapping[str, str]) -> str | None:
         return None
     with process:
         try:
-            output, _ = process.communicate(timeout=VERSION_S)
+            output, _ = process.communicate(timeout=timeouts.get().agent_version)
         except subprocess.TimeoutExpired:
+            _log.debug("a command did not report its version in time", exc_info=True)
             return None
         finally:
-            with suppress(ProcessLookupError, PermissionError):
+            with suppressed(_log, ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)
     return _short(output[:1000].decode("utf-8", "replace"))
 
 
-def _short(said: object) -> str | None:
-    found = _VERSION.search(said) if isinstance(said, str) else None
+def _short(text: object) -> str | None:
+    found = _VERSION.search(text) if isinstance(text, str) else None
     return found[0][:30] if found else None

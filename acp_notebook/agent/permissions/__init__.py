@@ -1,4 +1,4 @@
-"""Who allows an act: the policy, what was allowed before, or the user, asked at most once.
+"""Permissions: the policy, earlier grants or the user decide about an action, with at most one question.
 
-Carries nothing out itself.
+Carries out no actions.
 """

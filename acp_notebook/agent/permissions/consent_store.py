@@ -1,6 +1,6 @@
-"""What the user has decided for good, beside permissions: packages to run, project files to trust.
+"""The user's lasting decisions other than permissions: packages to run, project files to trust.
 
-One file of the user's. Knows nothing of what a project file says, nor who asks.
+Keeps them in one file of the user. Knows neither the content of project files nor who asks.
 """
 
 from __future__ import annotations
@@ -8,20 +8,21 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ..files.user_files import change_json, config_folder, read_json
+from ..files.user_files import change_json, read_json
+from ..user_dirs import config_folder
 
 FILE_NAME = "decisions.json"
 FORMAT = 1
 
 
 class ConsentStore:
-    """Stores the user's lasting decisions in one file, which is read again for every question."""
+    """Stores lasting decisions in a file and reads it again for each question."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self.path = (folder if folder is not None else config_folder()) / FILE_NAME
 
     def packages(self) -> list[str]:
-        """What npx and uvx may always run, as "npx NAME"; raises Error for a damaged file."""
+        """Packages that npx and uvx may always run, as "npx NAME". Raises Error if the file is damaged."""
         found = read_json(self.path).get("packages")
         return [it for it in found if isinstance(it, str)] if isinstance(found, list) else []
 
@@ -36,13 +37,13 @@ class ConsentStore:
         return [it for it in found if it != way] if isinstance(found, list) else []
 
     def trusted(self, path: str) -> str | None:
-        """The hash of the content that was trusted, of the file at this resolved path."""
+        """The hash of the trusted content of the file at this resolved path, or None."""
         found = read_json(self.path).get("projects")
         hash = found.get(path) if isinstance(found, dict) else None
         return hash if isinstance(hash, str) else None
 
     def trust(self, path: str, hash: str | None) -> None:
-        """None: no longer."""
+        """Trust content with this hash; None revokes the trust."""
 
         def changed(value: dict[str, Any]) -> dict[str, Any]:
             found = value.get("projects")

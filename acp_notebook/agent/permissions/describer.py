@@ -1,7 +1,6 @@
-"""Gathers what `core.describe` needs from the disk, the open notebooks and the agent's quirks.
+"""Collects what `core.describe` needs from the disk, the open notebooks and the agent's quirks.
 
-Decides nothing: a description is the same whoever asks for it. Lives on the loop thread; files are read on
-others.
+Decides nothing. Runs on the loop thread; work threads read files.
 """
 
 from __future__ import annotations
@@ -31,11 +30,11 @@ from ..files.text_reader import peek
 from ..known_agents.quirks import SESSION_ID, Quirks
 from ..threads import on_a_thread
 
-OUTSIDE = "Outside of the session's folders: what is there now is not shown"
+OUTSIDE = "Outside the session's folders: its current content is not shown"
 
 
 class Describes(Protocol):
-    """What the permission manager asks of a describer."""
+    """The part of a describer that the permission manager uses."""
 
     @property
     def place(self) -> CommandContext: ...
@@ -58,6 +57,7 @@ class Describer:
         quirks: Callable[[], Quirks],
         session: Callable[[], str] = lambda: "",
         servers: tuple[str, ...] = (),
+        kernel: Callable[[], str] = lambda: "",
     ) -> None:
         self._roots = roots
         self._notebooks = notebooks
@@ -67,7 +67,9 @@ class Describer:
         self._session = session
         """The session's id, which some agents send with their commands."""
         self._servers = servers
-        """The names of the MCP servers that the session was given."""
+        """The names of the session's MCP servers."""
+        self._kernel = kernel
+        """The name of the kernel tools server in the session, or "" if there is none."""
 
     @property
     def place(self) -> CommandContext:
@@ -85,7 +87,20 @@ class Describer:
             quirks.command_in_text,
             quirks.folder_in_text,
             quirks.input_in_text,
-            Naming(quirks.tool_name_in_meta, quirks.mcp_in_input, quirks.own_servers, self._servers),
+            self.naming,
+        )
+
+    @property
+    def naming(self) -> Naming:
+        quirks, kernel = self._quirks(), self._kernel()
+        servers = (*self._servers, kernel) if kernel else self._servers
+        return Naming(
+            quirks.tool_name_in_meta,
+            quirks.mcp_in_input,
+            quirks.own_servers,
+            servers,
+            quirks.mcp_in_title,
+            kernel,
         )
 
     async def call(self, tool: ToolCall) -> tuple[Action, ...]:
@@ -102,7 +117,7 @@ class Describer:
         return describe_command(words, folder, env, self.place)
 
     async def _notebook(self, claim: WriteClaim) -> NotebookWrite | None:
-        """What a write would do to the cells; None where it cannot be known before the write comes."""
+        """What a write would do to the cells; None if that is unknown before the write itself."""
         try:
             place = await self._notebooks.place_of(self._absolute(claim.path))
             if place is None:
@@ -116,7 +131,7 @@ class Describer:
             return None
 
     def _look(self, path: str) -> FileState:
-        """Blocks."""
+        """The state of a file. Blocks."""
         whole = self._absolute(path)
         try:
             return state_of(self._roots.resolve(whole))
@@ -128,16 +143,16 @@ class Describer:
 
 
 def state_of(place: files.ResolvedPath) -> FileState:
-    """The file as a write would find it. Blocks; raises FileTrouble where it cannot be looked at."""
+    """The state of the file before a write. Blocks. Raises FileTrouble if it cannot be read."""
     target = None if place.path == place.named else place.path
     return FileState(place.named, target, peek(place), os.path.lexists(place.path))
 
 
 def _unserved(path: str) -> FileState:
-    """A file that we would not write ourselves: the agent may, by its own means."""
+    """The state of a file that the client would not write. The agent's own tools may still write it."""
     try:
         real = os.path.realpath(path)
-    except (OSError, ValueError):  # a NUL in it, say
+    except (OSError, ValueError):  # for example, a NUL character
         return FileState(path, note=OUTSIDE)
     named = os.path.normpath(path)
     return FileState(named, None if real == named else real, note=OUTSIDE)

@@ -1,19 +1,15 @@
-"""Where grants are remembered: those of a session in memory, the lasting ones in one file of the user's.
+"""Stores grants: those of a session in memory, lasting ones in one file of the user.
 
-Knows no session and no question; what a grant reaches is `core.grants`' business. The file is read at
-each check, so that what is revoked elsewhere is gone at once; it is replaced as a whole, under a lock,
-so that a crash leaves the old one or the new one. A file that is damaged, or that others could have
-written, grants nothing and says so (`warning`).
+The file is read for each check, so that a grant revoked in another process ends at once. It is replaced as a
+whole under a lock, so that a crash leaves either the old or the new file. A file that is damaged, or that
+others could have written, grants nothing (see `warning`). `core.grants` decides what a grant covers.
 """
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import secrets
-import stat
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -25,28 +21,13 @@ import msgspec
 from ...core.actions import Action, Command, real_path
 from ...core.grants import Grant, Offer, grant_from_plain, grant_to_plain, inside, matches, problem
 from ...errors import Error, UsageError
+from ..locked_file import Untrusted, bytes_of, check_mine, locked, sync_folder, write_new
+from ..user_dirs import config_folder
 
 FORMAT = 1
-FOLDER_VARIABLE = "ACP_NOTEBOOK_CONFIG"
 FILE_NAME = "permissions.json"
 
-LOCK_S = 5.0
-"""Another kernel holds the lock for some milliseconds; longer only if it is stopped, or the disk is."""
-
-LOCK_PAUSE_S = 0.01
-
-MAX_BYTES = 4_000_000
-"""Some ten thousand grants: a bigger file is not ours, and a check must not take long."""
-
 LASTING = ("workspace", "always")
-
-
-def config_folder(environ: Mapping[str, str] = os.environ) -> Path:
-    """The folder of the user's settings. A relative XDG_CONFIG_HOME does not count (as its rules say)."""
-    if chosen := environ.get(FOLDER_VARIABLE):
-        return Path(chosen).expanduser().absolute()
-    base = environ.get("XDG_CONFIG_HOME", "")
-    return (Path(base) if os.path.isabs(base) else Path.home() / ".config") / "acp_notebook"
 
 
 def new_id() -> str:
@@ -58,7 +39,7 @@ def now() -> str:
 
 
 class SessionGrants:
-    """What is allowed as long as the session lives."""
+    """Holds the grants that end with the session."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder if folder is not None else config_folder()
@@ -75,7 +56,7 @@ class SessionGrants:
         return known or grant
 
     def find(self, agent: str, workspace: str, action: Action, roots: Iterable[str] = ()) -> Grant | None:
-        """The grant that allows the action; never one to write the file of the lasting grants."""
+        """The grant that allows the action, or None. No grant allows writing the file of lasting grants."""
         return _first(self._grants, agent, workspace, action, tuple(roots), self._folder)
 
     def revoke(self, id: str) -> bool:
@@ -86,20 +67,23 @@ class SessionGrants:
 
 @dataclass(frozen=True, slots=True)
 class _Contents:
-    """The file as it was read. `entries` are its grants as they stand there, readable or not."""
+    """The content of the file. `entries`: its grants as stored, valid or not."""
 
     grants: tuple[Grant, ...] = ()
     entries: tuple[Any, ...] = ()
     fields: Mapping[str, Any] = field(default_factory=dict)
     warning: str | None = None
     damaged: bool = False
-    """It may be replaced, after a copy was made."""
+    """The file may be replaced after a copy is made."""
     untrusted: bool = False
-    """It must not be touched before the user has looked at it."""
+    """The file must not be changed until the user has checked it."""
 
 
 class GrantStore:
-    """The file of lasting grants. From any thread; `add` and `revoke` may wait for LOCK_S."""
+    """Reads and changes the file of lasting grants. Safe from any thread.
+
+    `add` and `revoke` may wait for `file_lock`.
+    """
 
     def __init__(self, folder: Path | None = None) -> None:
         self.folder = folder if folder is not None else config_folder()
@@ -110,14 +94,14 @@ class GrantStore:
 
     @property
     def warning(self) -> str | None:
-        """Why the file, or a part of it, grants nothing."""
+        """Why the file or a part of it grants nothing, or None."""
         return self._contents().warning
 
     def grants(self) -> tuple[Grant, ...]:
         return self._contents().grants
 
     def find(self, agent: str, workspace: str, action: Action, roots: Iterable[str] = ()) -> Grant | None:
-        """The grant that allows the action; never one to write this very file, or beside it."""
+        """The grant that allows the action, or None. No grant allows writing into this file's folder."""
         return _first(self.grants(), agent, workspace, action, tuple(roots), self.folder)
 
     def _contents(self) -> _Contents:
@@ -127,16 +111,16 @@ class GrantStore:
             return _Contents(warning=f"{self.path} grants nothing: {error}", untrusted=True)
         if data is None:
             return _Contents()
-        # Compared, not by its time: files that are replaced twice at once may look the same by that.
+        # Compares the bytes, not the time: two replacements in quick succession may have the same time.
         if self._read is None or self._read[0] != data:
             self._read = (data, _parsed(data, self.path))
         return self._read[1]
 
     def _bytes(self) -> bytes | None:
-        """None: there is no file."""
+        """The content of the file, or None if there is no file. Raises Untrusted."""
         try:
             check_mine(os.stat(self.folder), f"the folder {self.folder}", "700")
-            # Not blocked by a pipe of that name, and no link to elsewhere followed.
+            # Does not block on a pipe and does not follow a link.
             handle = os.open(self.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         except FileNotFoundError:
             return None
@@ -153,7 +137,7 @@ class GrantStore:
     # ---- changing -----------------------------------------------------------------------------
 
     def add(self, offer: Offer, *, agent: str, workspace: str) -> Grant:
-        """The grant, remembered; one that says the same is not added twice."""
+        """Store and return the grant; return the existing one if it is the same."""
         grant = offer.grant(id=new_id(), agent=agent, workspace=workspace, created=now())
         _check(grant, LASTING)
         known: list[Grant] = []
@@ -167,19 +151,19 @@ class GrantStore:
         return known[-1]
 
     def revoke(self, id: str) -> bool:
-        """Whether there was one."""
+        """Remove a grant; return whether it existed."""
         return self._remove(lambda entry: isinstance(entry, Mapping) and entry.get("id") == id) > 0
 
     def revoke_all(self) -> int:
-        """How many there were; what could not be read as a grant goes as well."""
+        """Remove all entries, invalid ones included; return how many there were."""
         return self._remove(lambda entry: True)
 
-    def _remove(self, goes: Callable[[Any], bool]) -> int:
+    def _remove(self, is_removed: Callable[[Any], bool]) -> int:
         count = 0
 
         def kept(contents: _Contents) -> tuple[Any, ...]:
             nonlocal count
-            stays = tuple(entry for entry in contents.entries if not goes(entry))
+            stays = tuple(entry for entry in contents.entries if not is_removed(entry))
             count = len(contents.entries) - len(stays)
             return stays
 
@@ -203,7 +187,7 @@ class GrantStore:
             raise Error(f"cannot write {self.path}: {error.strerror or error}") from None
 
     def _replace(self, value: Any) -> None:
-        for left in self.folder.glob(f"{FILE_NAME}.*.tmp"):  # of a crash: who makes one holds the lock
+        for left in self.folder.glob(f"{FILE_NAME}.*.tmp"):  # from a crash: only the lock holder writes them
             left.unlink(missing_ok=True)
         fresh = self.path.with_name(f"{FILE_NAME}.{secrets.token_hex(4)}.tmp")
         write_new(fresh, json.dumps(value, indent=1).encode() + b"\n")
@@ -218,30 +202,6 @@ class GrantStore:
         data = self._bytes()
         if data is not None:
             write_new(self.path.with_name(f"{FILE_NAME}.{secrets.token_hex(4)}.damaged"), data)
-
-
-class Untrusted(Exception):
-    """The file must not be believed; the text says why."""
-
-
-def bytes_of(handle: int) -> bytes:
-    status = os.fstat(handle)
-    if not stat.S_ISREG(status.st_mode):
-        raise Untrusted("it is no regular file")
-    check_mine(status, "it", "600")
-    data = b""
-    while part := os.read(handle, MAX_BYTES + 1 - len(data)):
-        data += part
-    if len(data) > MAX_BYTES:
-        raise Untrusted(f"it is bigger than {MAX_BYTES} bytes")
-    return data
-
-
-def check_mine(status: os.stat_result, what: str, mode: str) -> None:
-    if status.st_uid != os.geteuid():
-        raise Untrusted(f"{what} belongs to another user")
-    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        raise Untrusted(f"{what} can be written by others; look at it, then chmod {mode}")
 
 
 def _parsed(data: bytes, path: Path) -> _Contents:
@@ -282,7 +242,10 @@ def _check(grant: Grant, scopes: tuple[str, ...]) -> None:
 def _first(
     grants: Iterable[Grant], agent: str, workspace: str, action: Action, roots: tuple[str, ...], ours: Path
 ) -> Grant | None:
-    """`ours`: the folder that no grant reaches, for who writes there allows himself anything."""
+    """The first grant that allows the action.
+
+    No grant covers files in `ours`: an agent that writes there could grant itself everything.
+    """
     path = None if isinstance(action, Command) else real_path(action)
     if path is not None and inside(os.path.realpath(ours), path):
         return None
@@ -290,51 +253,7 @@ def _first(
 
 
 def _same_in(grants: Iterable[Grant], grant: Grant) -> Grant | None:
-    def says(it: Grant) -> Grant:
+    def content(it: Grant) -> Grant:
         return msgspec.structs.replace(it, id="", created="")
 
-    return next((it for it in grants if says(it) == says(grant)), None)
-
-
-@contextlib.contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Held by one process and one thread at a time; the system lets go of a dead holder's."""
-    try:
-        import fcntl
-    except ImportError:
-        raise Error("permissions can be remembered on Linux and macOS only") from None
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    try:
-        deadline = time.monotonic() + LOCK_S
-        while True:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if time.monotonic() > deadline:
-                    raise Error(f"{path} is held by another process; nothing was changed") from None
-                time.sleep(LOCK_PAUSE_S)
-        yield
-    finally:
-        os.close(handle)
-
-
-def write_new(path: Path, data: bytes) -> None:
-    """A new file of the user's own, on the disk when this returns."""
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    try:
-        with open(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(handle)
-    except BaseException:
-        path.unlink(missing_ok=True)
-        raise
-
-
-def sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    return next((it for it in grants if content(it) == content(grant)), None)

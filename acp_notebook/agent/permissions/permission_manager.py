@@ -1,16 +1,16 @@
-"""Joins the questions (`questions`), the grants and the rules into one answer: may this be done?
+"""Decides whether an action is permitted, from questions, grants and rules.
 
-Knows no protocol; draws nothing. What a question covers is what `core.describe` makes of it, no more: an
-allow holds for the described actions, each of them once, while the turn runs and the call is open.
+An allow covers exactly the actions that `core.describe` found, each of them once, while the turn runs and the
+tool call is open. Knows no protocol and renders nothing.
 """
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -21,6 +21,9 @@ from ...core.actions import (
     Action,
     Command,
     FileAccess,
+    KernelAction,
+    KernelCall,
+    McpCall,
     Write,
     action_to_plain,
     brief,
@@ -29,31 +32,40 @@ from ...core.actions import (
 )
 from ...core.answers import answers
 from ...core.describe import mentions
+from ...core.kernel_tools.calls import OWN_RUNS, SERVER
 from ...core.policy import WORDS, Decision, PermissionRequest, Policy, Word, decide, strictest
 from ...core.records import Answer, Json, Offer, Option
 from ...core.requests import RequestPermission
 from ...core.rules import NO_JUDGE, Judge
 from ...core.snapshot import Question, ToolCall
-from ..auditor import Auditor
+from ...log import logger
+from ..known_answers import KnownAnswers, NoAnswers
+from ..session_state import SessionState
 from ..threads import on_a_thread
 from .describer import Describes
 from .grant_store import GrantStore, SessionGrants
 from .questions import Questions
 
-if TYPE_CHECKING:
-    from ..conversation import Conversation
+_log = logger(__name__)
+
+TOOLS_OFF = "the kernel's tools are switched off"
+READS_ALLOWED = "reading variables and the notebook is allowed; tools=False switches it off"
+ASKED_LATER = "the question comes when the code is known"
 
 OPTIONS = (Option("allow", "Allow once", "allow_once"), Option("reject", "Reject", "reject_once"))
-"""Of a question that we ask ourselves."""
+"""The options of a question that the client asks on its own."""
 
 
 class Denied(Exception):
-    """Nobody allowed it; says who did not."""
+    """An action was not permitted. The message says who rejected it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Permit:
-    """An action that may be done. `card`: the tool call that we made to show it; None: the agent has one."""
+    """Permission for one action.
+
+    `card`: the tool call that the client created to show the action, or None if the agent has its own.
+    """
 
     card: str | None
     unprompted: bool
@@ -62,32 +74,35 @@ class Permit:
 
 @dataclass(slots=True)
 class Allowance:
-    """What is left of an answered question: the actions that were allowed and not done yet."""
+    """The actions of an allowed question that the agent has not performed yet."""
 
     tool: ToolCall
     actions: tuple[Action, ...]
 
 
 class PermissionManager:
-    """Answers the permission questions of one session, the agent's and our own."""
+    """Decides about the agent's permission requests in one session, and asks about other actions."""
 
     def __init__(
         self,
-        conversation: Conversation,
+        state: SessionState,
         policy: Policy,
         folders: Sequence[str],
-        auditor: Auditor,
         describer: Describes,
         judge: Judge = NO_JUDGE,
+        known: KnownAnswers | None = None,
     ) -> None:
-        self.questions = Questions(policy)
+        self.questions = Questions(policy, state.audience)
         self.grants = SessionGrants()
         self.lasting = GrantStore()
-        self._conversation = conversation
+        self._state = state
+        self._known = known or NoAnswers()
         self._workspace, *self._roots = folders
-        self._auditor = auditor
+        self._auditor = state.auditor
         self._describer = describer
         self._judge = judge
+        self.kernel_is_off = False
+        """The kernel's tools are switched off: a question about one is answered at once."""
         self._asked = 0
         self._cards = 0
         self._allowed: list[Allowance] = []
@@ -95,47 +110,94 @@ class PermissionManager:
     def turn_started(self) -> None:
         self._allowed.clear()
 
-    # ---- the agent asks -----------------------------------------------------------------------
+    # ---- permission requests of the agent -----------------------------------------------------
 
-    async def asked(self, asked: RequestPermission) -> str | None:
-        """The id of the option that was chosen; None: cancelled."""
-        self._conversation.apply(replace(asked.tool, asked=True))
-        tool = self._conversation.read_calls(lambda transcript: transcript.tool(asked.tool.id))
+    async def handle_request(self, asked: RequestPermission) -> str | None:
+        """Decide about a permission request; return the id of the chosen option, or None if cancelled."""
+        self._state.apply(replace(asked.tool, asked=True))
+        tool = self._state.calls.call(asked.tool.id)
         actions = await self._describer.call(tool)
         self._auditor.note(
             "request", tool.kind, target_of(actions) or tool.title, tool=tool.id, actions=_audited(actions)
         )
-        decision = await self._decided(tool, asked.options, actions, raw=asked.raw)
+        tool = self._as_kernel_call(tool, actions)
+        decision = self._of_kernel(asked.options, actions)
+        if self.kernel_is_off and any(isinstance(it, KernelAction) for it in actions):
+            decision = decide("reject", asked.options, by="client", reason=TOOLS_OFF)
+            self._auditor.note_decision(
+                tool.kind, target_of(actions), decision, "rejected", {"tool": tool.id}
+            )
+        elif decision is not None:
+            self._auditor.note_decision(tool.kind, target_of(actions), decision, "allowed", {"tool": tool.id})
+        else:
+            decision = await self._decide(tool, asked.options, actions, raw=asked.raw)
         return decision.option
 
-    # ---- we ask, for what the agent did not ask about -----------------------------------------
+    def _as_kernel_call(self, tool: ToolCall, actions: Sequence[Action]) -> ToolCall:
+        """Set the kind of a call to a kernel tool by what it does: agents call all of them "other"."""
+        if not actions or not isinstance(actions[0], McpCall) or not actions[0].sure:
+            return tool
+        kind = next((it.kind for it in actions if isinstance(it, KernelAction)), "")
+        if kind in ("", tool.kind) or any(isinstance(it, KernelCall) and it.later for it in actions):
+            return tool
+        self._state.apply(ev.ToolChanged(tool.id, kind=kind))
+        return replace(tool, kind=kind)
+
+    def _of_kernel(self, options: tuple[Option, ...], actions: Sequence[Action]) -> Decision | None:
+        """Allow calls that only read the kernel, and those that the kernel tools server asks about later."""
+        counted = [action for action in actions if not isinstance(action, BESIDE)]
+        calls = [action for action in counted if isinstance(action, KernelCall)]
+        if not calls or len(calls) < len(counted):
+            return None
+        later = all(call.later for call in calls)
+        if not later and (self.questions.policy not in ("ask", "allow") or self._restricts(actions)):
+            return None
+        decision = decide("allow", options, by="grant", reason=ASKED_LATER if later else READS_ALLOWED)
+        return decision if decision.allows(options) else None
+
+    def _restricts(self, actions: Sequence[Action]) -> bool:
+        """Whether a rule rejects the actions or requires a question."""
+        word, _ = self._judge.judged("allow", "read", actions)
+        return word != "allow"
+
+    # ---- actions that the agent did not ask about ---------------------------------------------
 
     async def permit(
-        self, action: Action, card: Callable[[str], ev.ToolChanged], *, always: bool = False
+        self,
+        action: Action,
+        card: Callable[[str], ev.ToolChanged],
+        *,
+        always: bool = False,
+        own: ToolCall | None = None,
+        only: bool = False,
+        context: tuple[Action, ...] = (),
     ) -> Permit:
-        """Returns when the action may be done; raises Denied. `card` makes a tool call with the id given.
+        """Return when the action is permitted. Raises Denied.
 
-        `always`: it is asked about, on a card of its own, whatever was allowed before; also where the
-        policy's word is "allow", if there is somebody to ask.
+        `card` creates a tool call with the given id. `always`: ask on a separate card, even if earlier allows
+        cover the action, and even with the policy "allow" if someone can answer. `own`: the agent's tool call
+        that performs the action, if known. `only`: an allow of another call does not cover the action.
+        `context`: actions that describe it further.
         """
-        calls = self._conversation.read_calls(lambda transcript: transcript.open_tools())
-        covering = self._covering(action, calls)
+        calls = self._state.calls.open()
+        covering = self._use_allowance((*context, action), [own] if only and own is not None else calls)
         if covering is not None and not always:
             return Permit(None, False, covering.id)
-        own = None if always else self._own_call(action, calls)
-        if not always and calls and self._covered_in_recording(own):
+        own = own or (None if always else self._own_call(action, calls))
+        if not always and calls and self._is_known(own):
             return Permit(None, False, (own or calls[-1]).id)
         if own is not None:
-            # What is asked about is what would be done, not what the call shows of itself.
+            # The question shows what would happen, not what the call says about itself.
             id, shown = own.id, ev.ToolChanged(own.id, content=card(own.id).content, unprompted=True)
         else:
             self._cards += 1
             id = f"acp:{self._cards}"
             shown = card(id)
-        self._conversation.apply(shown)
-        tool = self._conversation.read_calls(lambda transcript: transcript.tool(id))
+        self._state.apply(shown)
+        tool = self._state.calls.call(id)
         try:
-            decision = await self._decided(tool, OPTIONS, (action,), ours=True, destructive=always)
+            actions = (*context, action)
+            decision = await self._decide(tool, OPTIONS, actions, ours=True, destructive=always)
         except asyncio.CancelledError:
             if own is None:
                 self.finished(Permit(id, True, id), "cancelled")
@@ -146,9 +208,10 @@ class PermissionManager:
             raise Denied(_refusal(decision))
         return permit
 
-    def _covering(self, action: Action, calls: Sequence[ToolCall]) -> ToolCall | None:
-        """The call whose allow covers the action, which is used up by that."""
-        if self.forbidden(action) is not None:
+    def _use_allowance(self, actions: Sequence[Action], calls: Sequence[ToolCall]) -> ToolCall | None:
+        """Use up an allowance that covers the last of the actions; return its tool call, or None."""
+        action = actions[-1]
+        if self._judge.judged("allow", action.kind, actions)[0] == "reject":
             return None
         open_keys = {call.key for call in calls}
         for allowance in self._allowed:
@@ -160,28 +223,25 @@ class PermissionManager:
                 return allowance.tool
         return None
 
-    def _covered_in_recording(self, own: ToolCall | None) -> bool:
-        """In a replay nobody is asked who was not asked then."""
-        replay = self._conversation.host.launch.replay
-        if replay is None:
-            return False
+    def _is_known(self, own: ToolCall | None) -> bool:
+        """Whether a recording says that the action was allowed without a question."""
         id = f"acp:{self._cards + 1}" if own is None else own.id
-        return not replay.responders.was_asked(self._conversation.id, id)
+        return self._known.is_allowed(self._state.id, id)
 
     def _own_call(self, action: Action, calls: Sequence[ToolCall]) -> ToolCall | None:
-        """The open call that says of itself that it does this, if its id is still its own."""
+        """The open call that announces this action, if no newer call reused its id."""
         place, phrases = self._describer.place, self._describer.phrases
         newest = {call.id: call for call in calls}
         return next((call for call in newest.values() if mentions(call, action, place, phrases)), None)
 
     def finished(self, permit: Permit, status: str) -> None:
-        """How the action went; the agent tells that of its own calls."""
+        """Set the final status on the client's card. The agent updates its own calls."""
         if permit.card is not None:
-            self._conversation.apply(ev.ToolChanged(permit.card, status=status))
+            self._state.apply(ev.ToolChanged(permit.card, status=status))
 
     # ---- questions ------------------------------------------------------------------------------
 
-    async def _decided(
+    async def _decide(
         self,
         tool: ToolCall,
         options: tuple[Option, ...],
@@ -191,14 +251,17 @@ class PermissionManager:
         raw: Json = None,
         destructive: bool = False,
     ) -> Decision:
-        """`ours`: the action is done at once, so that nothing of the allow is left for later."""
+        """Open a question and wait for its answer.
+
+        `ours`: the action follows at once, so an allow leaves no allowance.
+        """
         self._asked += 1
         id = f"q{self._asked}"
         granted = () if destructive else actions
         offers = self._offers(options, granted)
         shown = tuple(Offer(it.id, it.name, it.scope) for it in offers)
         request = PermissionRequest(tool, options, actions)
-        self._conversation.apply(
+        self._state.apply(
             ev.QuestionAsked(id, tool.id, options, raw, shown, actions, self._answers(options, shown))
         )
         target = target_of(actions) or tool.title
@@ -206,62 +269,70 @@ class PermissionManager:
         if ours:
             detail["unprompted"] = True
         try:
-            decision = await self._answered(id, request, granted, destructive)
+            decision = await self._ask(id, request, granted, destructive)
         except asyncio.CancelledError:
-            decision = Decision(None, "agent", "the agent took the question back")
+            decision = Decision(None, "agent", "the agent withdrew the request")
             self._settle(id, decision)
-            self._auditor.decided(tool.kind, target, decision, "cancelled", detail)
+            self._auditor.note_decision(tool.kind, target, decision, "cancelled", detail)
             raise
         allowed = decision.allows(options)
         if allowed and not ours:
             self._allowed.append(Allowance(tool, actions))
-        if allowed and (offer := _taken(decision, options, offers)) is not None:
+        if allowed and (offer := _offer_to_remember(decision, options, offers)) is not None:
             decision = await self._remember(decision, offer)
-        if decision.by != "client":  # else it was told by `settle_all`
+        if decision.by != "client":  # otherwise `settle_all` has settled it
             self._settle(id, decision)
         outcome = "allowed" if allowed else "cancelled" if decision.option is None else "rejected"
-        self._auditor.decided(tool.kind, target, decision, outcome, detail)
+        self._auditor.note_decision(tool.kind, target, decision, outcome, detail)
         return decision
 
-    async def _answered(
+    async def _ask(
         self, id: str, request: PermissionRequest, granted: Sequence[Action], destructive: bool
     ) -> Decision:
-        running = self._conversation.running
-        if running is None or running.cancelling:
+        if not self._state.accepts_actions:
             decision = Decision(None, "client", "no turn is running")
             self._settle(id, decision)
             return decision
-        replay = self._conversation.host.launch.replay
-        if replay is None:
+        known = self._known.permission(self._state.id, request)
+        if known is None:
             return await self.questions.ask(
                 id,
                 request,
-                lambda: self._granted(request.options, granted),
-                lambda said: self._judged(self._downgraded(said, destructive), request),
+                lambda: self._by_grants(request.options, granted),
+                lambda said: self._apply_rules(self._downgrade_allow(said, destructive), request),
             )
-        recorded, waits = replay.responders.answer_to(self._conversation.id, request)
-        return await self.questions.ask(id, request, lambda: recorded, waits=waits)
+        return await self.questions.ask(id, request, lambda: known.answer, waits=known.waits)
 
-    def forbidden(self, action: Action) -> str | None:
-        """Whose rule rejects the action, whoever would allow it."""
-        return self._judge.rejects(action)
+    def check_kernel(self, tool: str) -> None:
+        """Raise Denied if a rule, or the policy for reads, rejects this kernel tool.
+
+        Never asks, and never calls a policy function, which decides about questions only.
+        """
+        policy = self.questions.policy
+        said = policy.get("read") if isinstance(policy, Mapping) else policy
+        if said == "reject" and tool not in OWN_RUNS:
+            raise Denied("the user's policy rejects reading")
+        actions = (McpCall(SERVER, tool, sure=True), KernelCall(tool))
+        word, rule = self._judge.judged("ask", "read", actions)
+        if word == "reject":
+            raise Denied(f"{rule} rejects it")
 
     def check_read(self, path: str) -> None:
-        """Raises Denied where a rule says that this file is not read. Nobody is asked."""
+        """Raise Denied if a rule forbids reading this file. Never asks."""
         rule = self._judge.rejects(FileAccess("read", path), "ask")
         if rule is not None:
             raise Denied(f"{rule} rejects it")
 
-    def _downgraded(self, said: Any, destructive: bool) -> Any:
-        """A word that allows everything was not said with this in mind; what a function says, was."""
-        questions = self.questions
-        by_word = destructive and said == "allow" and not callable(questions.policy)
-        return "ask" if by_word and questions.can_ask else said
+    def _downgrade_allow(self, said: Any, destructive: bool) -> Any:
+        """Turn a blanket "allow" into "ask" for destructive actions. A policy function saw the action."""
+        blanket = destructive and said == "allow" and not callable(self.questions.policy)
+        return "ask" if blanket and self._state.audience.can_answer else said
 
-    def _judged(self, said: Any, request: PermissionRequest) -> tuple[Any, str | None]:
-        """What the rules of files make of a policy's answer, which may be an option's id.
+    def _apply_rules(self, said: Any, request: PermissionRequest) -> tuple[Any, str | None]:
+        """Apply the rules of settings files to a policy's answer, which may be an option id.
 
-        Each kind of action is judged, whatever the agent calls its tool.
+        Judges each kind of action, regardless of the kind that the agent declared. Returns the answer, and
+        the rule if one changed it.
         """
         if isinstance(said, str) and said in WORDS:
             word: Word = said  # type: ignore[assignment]
@@ -273,21 +344,21 @@ class PermissionManager:
         return (said, None) if judged == word else (judged, rule)
 
     def _settle(self, id: str, decision: Decision) -> None:
-        self._conversation.apply(ev.QuestionSettled(id, decision.option, decision.by, decision.reason))
+        self._state.apply(ev.QuestionSettled(id, decision.option, decision.by, decision.reason))
 
     def answer(self, question: Question, said: str) -> bool:
-        """The user's answer: an option's id, or an offer's. The first answer wins; False: too late."""
+        """Give the user's answer, the id of an option or offer. Return False if it is too late."""
         return self.questions.settle(question, said, by="user")
 
     def settle_all(self, reason: str) -> None:
-        """Settled at once, not when `_decided` comes to it: a turn that is over has no open question."""
+        """Cancel all open questions now, without waiting for `_decide`: an ended turn has none."""
         for id in self.questions.settle_all(reason):
             self._settle(id, Decision(None, "client", reason))
 
-    # ---- what was allowed before ----------------------------------------------------------------
+    # ---- grants ---------------------------------------------------------------------------------
 
-    def _granted(self, options: tuple[Option, ...], actions: Sequence[Action]) -> Decision | None:
-        """An allow, if every action is reached by a grant."""
+    def _by_grants(self, options: tuple[Option, ...], actions: Sequence[Action]) -> Decision | None:
+        """An allow if grants cover every action, else None."""
         found = [self._grant_for(action) for action in actions if not isinstance(action, BESIDE)]
         if not found or any(grant is None for grant in found):
             return None
@@ -295,7 +366,7 @@ class PermissionManager:
         return decision if decision.allows(options) else None
 
     def _grant_for(self, action: Action) -> gr.Grant | None:
-        agent, workspace = self._conversation.host.launch.identity, self._workspace
+        agent, workspace = self._state.agent.identity, self._workspace
         return self.grants.find(agent, workspace, action, self._roots) or self.lasting.find(
             agent, workspace, action, self._roots
         )
@@ -305,40 +376,44 @@ class PermissionManager:
             return ()
         taken = {option.id for option in options}
         found = gr.offers(*actions, cwd=self._workspace, roots=self._roots, taken=taken)
-        clean = self._conversation.host.launch.redactor.text
+        clean = self._state.agent.redactor.text
         commands = [action.text for action in actions if isinstance(action, Command)]
         secret = any(clean(text) != text for text in commands)
-        # What lasts is written to a file, and listed.
+        # Lasting grants are written to a file and listed, so they must not contain a secret.
         return tuple(it for it in found if not secret or it.scope == "session")
 
     def _answers(self, options: tuple[Option, ...], offers: tuple[Offer, ...]) -> tuple[Answer, ...]:
-        host = self._conversation.host
-        return answers(options, offers, host.name, host.quirks.always_lasts)
+        agent = self._state.agent
+        return answers(options, offers, agent.name, agent.quirks.always_lasts)
 
     async def _remember(self, decision: Decision, offer: gr.Offer) -> Decision:
-        """Remember what the user allowed beyond this question; the reason says so, or why that failed."""
-        agent, workspace = self._conversation.host.launch.identity, self._workspace
+        """Store the chosen offer as a grant. The reason names it, or says why storing it failed."""
+        agent, workspace = self._state.agent.identity, self._workspace
         reason = offer.name
         if offer.scope == "session":
             self.grants.add(offer, agent=agent, workspace=workspace)
         else:
             try:
                 await on_a_thread(lambda: self.lasting.add(offer, agent=agent, workspace=workspace))
-            except Exception as error:  # this act is allowed all the same
-                reason = f"this time only: it could not be remembered ({error})"
+            except Exception as error:  # this action is allowed all the same
+                _log.warning("could not store a grant", exc_info=True)
+                reason = f"allowed once only: the grant could not be stored ({error})"
         return Decision(decision.option, decision.by, reason, decision.offer)
 
 
-def _taken(decision: Decision, options: Sequence[Option], offers: Sequence[gr.Offer]) -> gr.Offer | None:
-    """What is to be remembered: the offer that was chosen, or, after the agent's own "always", the session's.
+def _offer_to_remember(
+    decision: Decision, options: Sequence[Option], offers: Sequence[gr.Offer]
+) -> gr.Offer | None:
+    """The chosen offer; for the agent's own "always" option, the offer for the session.
 
-    The agent will not ask again; without this, we would.
+    After "always" the agent does not ask again, so the client should not either. Only a person, who has read
+    that the answer does so, can grant all code.
     """
     always = _is_always(decision, options)
     if decision.offer is None and not always:
         return None
     wanted = (it for it in offers if it.id == decision.offer or (always and it.scope == "session"))
-    return next(wanted, None)
+    return next((it for it in wanted if it.kind != gr.CODE or decision.by == "user"), None)
 
 
 def _is_always(decision: Decision, options: Sequence[Option]) -> bool:
@@ -358,7 +433,7 @@ def _refusal(decision: Decision) -> str:
 
 
 def _audited(actions: Sequence[Action]) -> list[Json]:
-    """For the audit: all that was described; of a text its hash."""
+    """The actions for the audit, with the hash of a written text instead of the text."""
     found: list[Json] = []
     for action in actions:
         plain = brief(action_to_plain(action))

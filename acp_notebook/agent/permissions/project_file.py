@@ -1,6 +1,6 @@
-"""A project's own settings file: found, and read once.
+"""Finds and reads a project's settings file.
 
-Knows nothing of what stands in it, and believes nothing of it: whoever made the project wrote it.
+Does not interpret the file and does not trust it: the author of the project wrote it, not the user.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from ...errors import Error
 PROJECT_FILE = ".acp_notebook.toml"
 
 MAX_BYTES = 64_000
-"""A page of settings; a bigger file is none."""
+"""Size limit: settings fit on a page."""
 
 MAX_LEVELS = 64
-"""Folders above the session's that are looked at."""
+"""How many parent folders to search."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProjectFile:
-    """The file as it was read: what is hashed is what is used, whatever the file holds a moment later."""
+    """The content of the file, read once: the hash covers the bytes in use, even if the file changes."""
 
     path: str
     data: bytes = field(repr=False)
@@ -34,7 +34,10 @@ class ProjectFile:
 
 
 def find_project_file(cwd: str) -> str | None:
-    """The nearest one, from the folder up to the top of its repository; without a repository, only here."""
+    """The nearest settings file between `cwd` and the top of its repository.
+
+    Without a repository, looks only in `cwd`.
+    """
     here = os.path.realpath(cwd)
     folders = [here]
     while not os.path.lexists(os.path.join(folders[-1], ".git")):
@@ -48,7 +51,7 @@ def find_project_file(cwd: str) -> str | None:
 
 
 def read_project_file(path: str) -> ProjectFile:
-    """Raises Error where it is no plain file of a sane size."""
+    """Read the file. Raises Error if it is a link, not a regular file, or too large."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
@@ -56,7 +59,7 @@ def read_project_file(path: str) -> ProjectFile:
         raise Error(f"{path} is not used: {why}") from None
     try:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise Error(f"{path} is not used: it is no regular file")
+            raise Error(f"{path} is not used: it is not a regular file")
         with open(handle, "rb", closefd=False) as file:
             data = file.read(MAX_BYTES + 1)
     except OSError as error:

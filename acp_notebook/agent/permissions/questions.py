@@ -1,7 +1,7 @@
-"""Questions: the user's policy first, then whoever can be asked; the first answer wins.
+"""Open questions: the user's policy answers first, then the user; the first answer wins.
 
-Knows no protocol. A function of the user's runs on a thread of its own, for a bounded time; what it
-raises, and what it forgets to answer, is a reject with that reason.
+A policy function runs on its own thread for a bounded time; if it raises or does not answer, the question is
+rejected with that reason. Knows no protocol.
 """
 
 from __future__ import annotations
@@ -12,28 +12,24 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, TypeVar
 
+from ... import timeouts
 from ...core.answers import REJECT
 from ...core.policy import Decision, PermissionRequest, Policy, decide, word_for
 from ...core.snapshot import Question
+from ..audience import Audience
 from ..threads import on_a_thread
 
 R = TypeVar("R")
-
-POLICY_S = 60.0
-"""How long a policy function of the user's may think: longer than any rule needs, and a turn still ends."""
 
 NOBODY = 'nobody can be asked here; pass permissions="allow", a mapping or a function to decide'
 
 
 class Questions:
-    """The open questions of one session. Lives on the loop thread."""
+    """Keeps the open questions of one session and waits for their answers. Runs on the loop thread."""
 
-    def __init__(self, policy: Policy) -> None:
+    def __init__(self, policy: Policy, audience: Audience) -> None:
         self.policy = policy
-        self.can_ask = False
-        """Whether somebody sees the questions and can answer: no, without a front end."""
-        self.timeout: float | None = None
-        """How long a person may take, in seconds; None: as long as it takes."""
+        self._audience = audience
         self._open: dict[str, asyncio.Future[Decision]] = {}
 
     async def ask(
@@ -45,11 +41,11 @@ class Questions:
         *,
         waits: bool = False,
     ) -> Decision:
-        """The decision; ends at the latest when `settle` or `settle_all` is called.
+        """Return the decision; at the latest when `settle` or `settle_all` is called.
 
-        What the policy says is `judged` by the rules of files, with whose rule it was. Where that says to
-        ask, what was `remembered` answers in the user's place. `waits`: it is left open also where nobody can
-        be asked, because it is known that it will be settled.
+        `judged` applies the rules of settings files to the policy's answer and returns the rule that changed
+        it. If the result is "ask", `remembered` may answer for the user. `waits`: keep the question open even
+        if nobody can answer, because something will settle it.
         """
         answer: asyncio.Future[Decision] = asyncio.get_running_loop().create_future()
         self._open[id] = answer
@@ -66,7 +62,7 @@ class Questions:
             del self._open[id]
 
     def settle(self, question: Question, said: str, *, by: str) -> bool:
-        """An answer from a person; False if the question was settled before, or has no such answer."""
+        """Answer a question. Return False if it is already settled or has no such answer."""
         answer = self._open.get(question.id)
         if answer is None or answer.done():
             return False
@@ -79,7 +75,7 @@ class Questions:
         return True
 
     def settle_all(self, reason: str) -> list[str]:
-        """Every open question is answered "cancelled"; their ids."""
+        """Cancel every open question and return their ids."""
         settled = [id for id, answer in self._open.items() if not answer.done()]
         for id in settled:
             self._open[id].set_result(Decision(None, "client", reason))
@@ -88,7 +84,7 @@ class Questions:
     async def _by_policy(
         self, request: PermissionRequest, judged: Callable[[Any], tuple[Any, str | None]]
     ) -> Decision | None:
-        """None: the policy says to ask."""
+        """The policy's decision, or None if it says to ask."""
         if callable(self.policy):
             said, reason = await call_function(self.policy, request, "policy function", "reject")
         else:
@@ -102,33 +98,36 @@ class Questions:
     async def _by_user(
         self, answer: asyncio.Future[Decision], request: PermissionRequest, waits: bool
     ) -> Decision:
-        if not self.can_ask and not waits:
+        if not self._audience.can_answer and not waits:
             return decide("reject", request.options, by="policy", reason=NOBODY)
-        done, _ = await asyncio.wait({answer}, timeout=self.timeout)
+        done, _ = await asyncio.wait({answer}, timeout=self._audience.timeout)
         if done:
             return answer.result()
-        reason = f"nobody answered within {self.timeout:g} s"
+        reason = f"nobody answered within {self._audience.timeout:g} s"
         return decide("reject", request.options, by="policy", reason=reason)
 
 
 async def call_function(
     function: Callable[[R], Any], request: R, what: str, instead: str
 ) -> tuple[Any, str | None]:
-    """What the user's function says; where it says nothing in time or raises, the word `instead` and why."""
+    """Call the user's function on a thread; return its answer and None.
+
+    If it raises or exceeds its time limit, return `instead` and the reason.
+    """
     try:
-        async with asyncio.timeout(POLICY_S):
+        async with asyncio.timeout(timeouts.get().policy):
             return await on_a_thread(lambda: _run(function, request, what, instead), "acp-policy")
     except TimeoutError:
-        return instead, f"the {what} did not answer within {POLICY_S:g} s"
+        return instead, f"the {what} did not answer within {timeouts.get().policy:g} s"
 
 
 def _run(function: Callable[[R], Any], request: R, what: str, instead: str) -> tuple[Any, str | None]:
     try:
         said = function(request)
-        return (asyncio.run(_awaited(said)) if inspect.isawaitable(said) else said), None
-    except BaseException as error:  # also sys.exit(): it would end this thread, and the question stay open
+        return (asyncio.run(_await(said)) if inspect.isawaitable(said) else said), None
+    except BaseException as error:  # also SystemExit: it would end this thread and leave the question open
         return instead, f"the {what} raised {error!r}"
 
 
-async def _awaited(said: Any) -> Any:
+async def _await(said: Any) -> Any:
     return await said

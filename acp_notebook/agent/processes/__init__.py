@@ -1,4 +1,4 @@
-"""Processes: started, read and written without blocking, watched, and ended with all their relatives.
+"""Start processes, read and write them without blocking, watch them, and end their whole process tree.
 
-Knows neither the protocol nor sessions.
+Independent of the protocol and of sessions.
 """

@@ -1,35 +1,35 @@
-"""One child process: started, watched for its exit, reaped, killed with all its relatives.
+"""One child process: start it, watch for its exit, reap it, kill it with its whole tree.
 
-Knows nothing of what it says or is told: the pipes are handed on as they are.
+Does not read or write: it only provides the pipes.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import errno
 import os
 import signal
 import time
 from collections.abc import Callable, Collection
 
+from ... import timeouts
+from ...log import logger, suppressed
 from .command import Command
 from .direct import Direct
 from .guardian import Table, Tree, snapshot, start_of
 from .supervised import NotSupervised, Supervised
 from .terminate import pauses
 
-__all__ = ["Child", "Command", "kill_now", "spawn"]
+_log = logger(__name__)
 
-KILL_NOW_S = 0.5
-"""How long `kill_now` may take: it runs while the interpreter shuts down."""
+__all__ = ["Child", "Command", "kill_now", "spawn"]
 
 
 class Child:
-    """A started command, with everything that it starts in turn."""
+    """A started command, with every process that it starts."""
 
     def __init__(self, command: Command, token: str, *, talks: bool = True) -> None:
-        """`talks=False`: it reads nothing, and all that it writes is one stream, `stdout`."""
+        """`talks=False`: no stdin, and `stdout` also carries stderr."""
         self._process = spawn(command, token, talks)
         self.stdin, self.stdout, self.stderr = (
             self._process.stdin,
@@ -44,17 +44,17 @@ class Child:
         self.exited = asyncio.Event()
         self._owner = os.getpid()
 
-    def watch(self, loop: asyncio.AbstractEventLoop, exited: Callable[[], object]) -> None:
-        """Set `exited` and call back, on the loop, when the process is over, whoever holds its pipes."""
+    def watch(self, loop: asyncio.AbstractEventLoop, on_exit: Callable[[], object]) -> None:
+        """Set `exited` and call `on_exit` on the loop when the process exits; its pipes may still be open."""
 
-        def on_exit() -> None:
+        def exited() -> None:
             self.exited.set()
-            exited()
+            on_exit()
 
-        self._process.watch(loop, on_exit)
+        self._process.watch(loop, exited)
 
     def unwatch(self) -> None:
-        """Last of all: a supervisor is let go of, too."""
+        """Stop watching and release the supervisor; call this last."""
         self._process.unwatch()
 
     @property
@@ -62,32 +62,32 @@ class Child:
         return self._process.ended
 
     def reap(self) -> int | None:
-        """The exit code, negative for a signal; None while it runs, or if nobody can tell any more."""
+        """The exit code, negative for a signal; None while it runs, or if the code is lost."""
         return self._process.poll()
 
     def peek(self) -> int | None:
-        """The exit code as `reap` tells it; the pid stays taken, where the system can do that."""
+        """The same exit code as from `reap`, without freeing the pid, where the system allows that."""
         return self._process.poll(keep=True)
 
     def kill_now(self) -> None:
-        """SIGKILL for the whole tree, on whatever thread; a forked copy of the owner touches nobody."""
+        """Send SIGKILL to the whole tree, from any thread; does nothing in a forked copy of the owner."""
         kill_now([self])
 
     def _kill(self, table: Table | None) -> bool:
-        """Whether anything may be left. Without a table at least its own group is killed."""
+        """Kill the tree, or without a table at least its own group; return whether anything may be left."""
         if os.getpid() != self._owner:
             return False
         left = table is None or self.tree.signal(signal.SIGKILL, table) > 0
         self.reap()
-        if table is None and not self.reaped:  # so the number is still its own
-            with contextlib.suppress(ProcessLookupError, PermissionError):
+        if table is None and not self.reaped:  # so the pid is still its own
+            with suppressed(_log, ProcessLookupError, PermissionError):
                 os.killpg(self.pid, signal.SIGKILL)
         return left or not self.reaped
 
 
 def kill_now(children: Collection[Child]) -> None:
-    """SIGKILL for the trees of all of them, as `Child.kill_now`: they share the time and the looks."""
-    deadline = time.monotonic() + KILL_NOW_S
+    """Send SIGKILL to the trees of all children, with one time limit and shared process tables."""
+    deadline = time.monotonic() + timeouts.get().kill_now
     for pause in pauses():
         try:
             table = snapshot() if children else {}
@@ -100,7 +100,7 @@ def kill_now(children: Collection[Child]) -> None:
 
 
 def spawn(command: Command, token: str, talks: bool) -> Supervised | Direct:
-    """Start it in a session of its own: the stop button interrupts the kernel's whole group."""
+    """Start the command in its own session, because the stop button interrupts the kernel's whole group."""
     if os.name != "posix":
         raise OSError("acp_notebook needs POSIX (Linux, macOS, or WSL on Windows) to start a process")
     if not command.argv:
@@ -109,6 +109,7 @@ def spawn(command: Command, token: str, talks: bool) -> Supervised | Direct:
         try:
             return Supervised(command, token, talks)
         except NotSupervised:
+            _log.debug("there is no supervisor here", exc_info=True)
             return Direct(command, token, talks)
     except ValueError as error:  # a NUL or a lone surrogate in an argument, a "=" in a name
         raise OSError(errno.EINVAL, f"this command cannot be started: {error}") from error

@@ -1,7 +1,4 @@
-"""A command to start.
-
-Knows nothing of how that is done.
-"""
+"""A command to start."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Command:
-    """What to start, where, with which environment (all of it: nothing is added but our marker)."""
+    """What to start, where, and with which environment (complete: only our marker is added)."""
 
     argv: tuple[str, ...]
     cwd: str

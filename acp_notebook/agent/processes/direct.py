@@ -1,27 +1,29 @@
-"""A command as a child of the kernel itself: macOS, and Linux where no supervisor can be had.
+"""A command as a direct child of the kernel: on macOS, and on Linux where no supervisor can be started.
 
-Does not know about trees of processes: orphans below the command are found by its session and its token.
+Does not track the process tree: `guardian.Tree` finds orphans of the command by its session and its token.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import subprocess
 import threading
 import time
 from collections.abc import Callable
 
+from ...log import logger, suppressed
 from .command import Command
 from .guardian import MARKER
+
+_log = logger(__name__)
 
 REAP_POLL_S = 0.05
 """Only where the system can neither show nor wait for an exit without reaping (macOS, Python < 3.13)."""
 
 
 class Direct:
-    """A started command. It stays unreaped, its pid its own, until `poll` takes its exit."""
+    """A started command. It stays unreaped, and so keeps its pid, until `poll` collects its exit code."""
 
     supervisor = None
 
@@ -43,8 +45,8 @@ class Direct:
         self._reaping = threading.Lock()
         self._handle: int | None = None
 
-    def watch(self, loop: asyncio.AbstractEventLoop, exited: Callable[[], object]) -> None:
-        self._loop, self._on_exit = loop, exited
+    def watch(self, loop: asyncio.AbstractEventLoop, on_exit: Callable[[], object]) -> None:
+        self._loop, self._on_exit = loop, on_exit
         try:
             self._handle = os.pidfd_open(self.pid)
         except (AttributeError, OSError):  # macOS, an old Linux, a sandbox, no file descriptor left
@@ -64,13 +66,13 @@ class Direct:
 
     def _wait(self) -> None:
         if hasattr(os, "waitid"):
-            with contextlib.suppress(ChildProcessError):  # reaped elsewhere: it has exited
+            with suppressed(_log, ChildProcessError):  # reaped elsewhere: it has exited
                 os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
         else:
             while not self.ended:
                 time.sleep(REAP_POLL_S)
                 self.poll()
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+        with suppressed(_log, RuntimeError):  # the loop is closed: nothing waits any more
             self._loop.call_soon_threadsafe(self._exit)
 
     @property
@@ -78,12 +80,12 @@ class Direct:
         return self._popen.returncode is not None
 
     def poll(self, keep: bool = False) -> int | None:
-        """The exit code; None while it runs, or if another's wait() has taken it. From any thread.
+        """The exit code; None while it runs, or if another wait() has collected it. From any thread.
 
-        `keep`: the pid stays taken, where the system can do that.
+        With `keep`, the pid is not freed, where the system allows that.
         """
         if keep and not self.ended and hasattr(os, "waitid"):
-            with contextlib.suppress(ChildProcessError):
+            with suppressed(_log, ChildProcessError):
                 found = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
                 if found is None:
                     return None
@@ -93,7 +95,7 @@ class Direct:
                 try:
                     pid, status = os.waitpid(self.pid, os.WNOHANG)
                 except ChildProcessError:
-                    self._popen.returncode = 0  # for Popen only, which else warns of a running child
+                    self._popen.returncode = 0  # only to keep Popen from warning about a running child
                 else:
                     if pid:
                         self._popen.returncode = self._exit_code = os.waitstatus_to_exitcode(status)

@@ -1,40 +1,38 @@
-"""The environment that an agent starts with.
-
-Knows nothing of processes; decides only which variables of the kernel's go along.
-"""
+"""Decide which of the kernel's environment variables an agent gets."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
 
-# JPY_* and JUPYTERHUB_*: how the kernel talks to its server and its hub, tokens and private addresses among
-# them (JUPYTERHUB_API_TOKEN acts as the user on the whole hub). The other JUPYTER_* settings are harmless and
-# useful (JUPYTER_PATH, JUPYTER_CONFIG_DIR), except those that open the server: with JUPYTER_TOKEN a process
-# runs code in any kernel, so an agent that has it needs none of our permissions. Images and extensions have
-# their own names for it (JUPYTER_SERVER_PASSWORD, JUPYTER_TOKEN_FILE), so those go by the word in them.
+# JPY_* and JUPYTERHUB_*: how the kernel talks to its server and its hub, including tokens and private
+# addresses (JUPYTERHUB_API_TOKEN acts as the user on the whole hub). The other JUPYTER_* settings are
+# harmless and useful (JUPYTER_PATH, JUPYTER_CONFIG_DIR), except those that give access to the server: with
+# JUPYTER_TOKEN a process can run code in any kernel, so an agent that has it can bypass our permissions.
+# Images and extensions have their own names for it (JUPYTER_SERVER_PASSWORD, JUPYTER_TOKEN_FILE), so those
+# are matched by a word.
 _SERVER = re.compile(
     r"JUPYTERHUB_.*|JPY_.*|CONFIGPROXY_AUTH_TOKEN"
     r"|JUPYTER(_.*)?_(TOKEN|PASSWORD|PASSWD|PASSPHRASE|SECRET|COOKIE)S?(_.*)?"
 )
 
 _KERNEL_BACKENDS = ("module://matplotlib_inline", "module://ipykernel")
-"""What ipykernel puts into MPLBACKEND. It works in a kernel only; a value of the user's own is kept."""
+"""Values that ipykernel sets in MPLBACKEND. They work in a kernel only; the user's own value is kept."""
 
 _BASICS = re.compile(r"PATH|HOME|USER|LOGNAME|SHELL|LANG|LC_.*|TZ|TMPDIR|TERM|XDG_.*")
-"""What nearly every program needs in order to start, and nothing that could hold a secret."""
+"""What nearly every program needs to start, and nothing that could be a secret."""
 
 
 def agent_environment(
     base: Mapping[str, str], extra: Mapping[str, str] | None = None, inherit: bool | Iterable[str] = True
 ) -> dict[str, str]:
-    """The variables of `base` that an agent gets, and `extra` over them.
+    """The variables of `base` that an agent gets, overridden by `extra`.
 
-    `inherit=True`: all but the server's secrets; `inherit=False`: the basics only; names: exactly those,
-    whatever they are, since they were asked for by name.
+    `inherit=True`: all but the server's secrets; `inherit=False`: only the basics; names: exactly those,
+    even secrets, because the user named them.
     """
     wanted = _wanted(inherit)
-    chosen = {name: value for name, value in base.items() if _goes_along(name, value, wanted)}
+    chosen = {name: value for name, value in base.items() if _is_inherited(name, value, wanted)}
     return chosen | _checked(extra or {})
 
 
@@ -46,11 +44,11 @@ def _wanted(inherit: bool | Iterable[str]) -> bool | frozenset[str]:
     names = frozenset(inherit)
     for name in names:
         if not isinstance(name, str):
-            raise TypeError(f"inherit must hold names of variables, not {type(name).__name__} ({name!r})")
+            raise TypeError(f"inherit must contain names of variables, not {type(name).__name__} ({name!r})")
     return names
 
 
-def _goes_along(name: str, value: str, wanted: bool | frozenset[str]) -> bool:
+def _is_inherited(name: str, value: str, wanted: bool | frozenset[str]) -> bool:
     if isinstance(wanted, frozenset):
         return name in wanted
     if not wanted:
@@ -70,5 +68,5 @@ def _checked(extra: Mapping[str, str]) -> dict[str, str]:
                 f"environment variable {name} must be a string, not {type(value).__name__}: {hint}"
             )
         if "\0" in value:
-            raise TypeError(f"environment variable {name} must not hold a NUL character")
+            raise TypeError(f"environment variable {name} must not contain a NUL character")
     return dict(extra)

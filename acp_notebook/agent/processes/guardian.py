@@ -1,24 +1,24 @@
-"""All processes of an agent: find them, signal them; run as a script, outlive the kernel to do it.
+"""Find and signal all processes of an agent; run as a script, survive the kernel to do so.
 
-Knows nothing of the package (standard library only: the guardian is this very file, run isolated), nothing
-of pipes or protocols, and never who else runs on the machine: what is not provably a relative of the agent
-is not touched. `guardian_client.py` starts the script; `process_transport.py` uses `Tree` by itself.
+Imports only the standard library (the guardian is this file, run in isolation) and is independent of pipes
+and protocols. It never touches a process that is not provably a relative of the agent. `guardian_client.py`
+starts the script; `process_transport.py` uses `Tree` directly.
 
 Who is a relative
 -----------------
-1. Whoever bears the agent's token in the marker variable of its environment. The token is random, so this
-   is proof by itself; it finds daemons whose parents are long dead.
+1. A process with the agent's token in the marker variable of its environment. The token is random, so this
+   alone is proof; it finds daemons whose parents are long dead.
 2. Children of a relative.
-3. Whoever shares a session with a relative. The agent is started in a session of its own, and a process
+3. A process that shares a session with a relative. The agent is started in its own session, and a process
    can only leave a session by making a new one: every session with a relative in it was made by one.
    (A process group lies within one session, so groups add nothing.)
-4. Whoever was a relative before: a process id together with its start time is never used twice.
+4. A process that was a relative before: a process id together with its start time is never used twice.
 5. Children of the agent's supervisor (`supervisor.py`, Linux): orphans end up there, whatever they did to
    their session and their environment.
 
-The agent's process id is also the number of its session, and stays taken while the agent is unreaped or
-the session has a member. After that it may be reused, so the *number* alone counts only up to the first
-look that finds the agent gone: an instant ago it still held it, and ids are given out in a circle.
+The agent's process id is also the id of its session, and is not reused while the agent is unreaped or the
+session has a member. After that it may be reused, so the *number* alone counts only up to the first look that
+finds the agent gone: it was the agent's an instant ago, and ids are assigned in a cycle.
 """
 
 from __future__ import annotations
@@ -36,30 +36,30 @@ MARKER = "ACP_NOTEBOOK_AGENT"
 """The environment variable that every process of an agent inherits; its value is the agent's token."""
 
 TOKEN_LENGTH = 32
-"""Digits of a token: nobody else has it by chance."""
+"""Hexadecimal digits of a token: too many for a collision."""
 
 GUARDIAN_TOKEN = "guardian"
-"""The guardian's own value of it, and its supervisors': nobody's relative, even below an agent that runs a
-kernel of its own. They end by themselves when they have nothing more to do."""
+"""The marker's value for guardians and their supervisors: they are never relatives, even below an agent that
+runs its own kernel. They exit when they have nothing more to do."""
 
 TERM_GRACE_S = 1.0
-"""The kernel is gone and nobody waits for the agents' last words: shorter than in an orderly close."""
+"""Shorter than in an orderly close: the kernel is gone, and nothing waits for the agents' last output."""
 
 QUIET_S = 0.5
-"""How long nothing may be seen before the guardian is done: an agent that was being started when the
-kernel was killed bears its token only after its exec."""
+"""How long no process may be found before the guardian exits: an agent that was being started when the kernel
+was killed has its token only after its exec."""
 
 END_S = 10.0
-"""When the guardian gives up: what SIGKILL did not end by then hangs in the operating system."""
+"""When the guardian gives up: a process that SIGKILL has not ended by then hangs in the operating system."""
 
 LOOK_S = 0.05
-"""Between two looks: processes need about that long to end."""
+"""The time between two looks: processes need about that long to exit."""
 
 IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""Whoever ends the kernel by signalling all around it must not end the guardian first."""
+"""A signal that ends the kernel and everything around it must not end the guardian first."""
 
 PARENT_POLL_MS = 500
-"""Only where there is no pidfd: how soon the kernel's death is seen."""
+"""How soon the kernel's death is noticed, where there is no pidfd."""
 
 
 class Process(NamedTuple):
@@ -69,9 +69,9 @@ class Process(NamedTuple):
     parent: int
     session: int
     start: str
-    """When it started, in whatever unit: with the pid, an identity."""
+    """When it started, in any unit: identifies a process together with its pid."""
     alive: bool
-    """False for a zombie: it holds its pid, but there is nothing left to end."""
+    """False for a zombie, which keeps its pid, but has nothing left to end."""
     token: str
 
 
@@ -87,7 +87,7 @@ def snapshot() -> dict[int, Process]:
 
 
 def start_of(pid: int) -> str:
-    """When that process started, or "" when there is none."""
+    """When that process started; "" if there is none."""
     if os.path.exists("/proc/self/stat"):
         stat = _read(f"/proc/{pid}/stat")
         return _stat_fields(stat)[19].decode() if stat else ""
@@ -104,14 +104,14 @@ def _proc_row(pid: int) -> Process | None:
     if not stat:
         return None
     fields = _stat_fields(stat)
-    # A "zombie" with threads is a process whose main thread ended before the others: it lives.
+    # A "zombie" with threads is a process whose main thread ended before the others: it is alive.
     alive = fields[0] not in (b"Z", b"X") or int(fields[17]) > 1
     token = _token_in(b"\0" + _read(f"/proc/{pid}/environ"))
     return Process(pid, int(fields[1]), int(fields[3]), fields[19].decode(), alive, token)
 
 
 def _stat_fields(stat: bytes) -> list[bytes]:
-    """The fields from the third on (proc(5)); the second, the name, may hold blanks and brackets."""
+    """The fields from the third on (proc(5)); the second, the name, may contain blanks and parentheses."""
     return stat[stat.rindex(b")") + 2 :].split()
 
 
@@ -128,18 +128,18 @@ def _read(path: str) -> bytes:
     try:
         with open(path, "rb", buffering=0) as file:
             return file.readall()
-    except OSError:  # ended meanwhile, or another user's
+    except OSError:  # the process has just exited, or belongs to another user
         return b""
 
 
 def _from_ps() -> dict[int, Process]:
-    """macOS. It shows no environment of its own tools (/bin/sh), so there the token is not found."""
+    """For macOS, which hides the environment of its own tools (/bin/sh), so that their token is not found."""
     rows = _ps("-axo", "pid=,ppid=,stat=,lstart=")
     return parse_ps(rows, _ps("-axEwwo", "pid=,command="))
 
 
 def parse_ps(rows: str, commands: str) -> dict[int, Process]:
-    """The table from `ps` output: `pid ppid stat lstart` rows, and `pid command environment` rows."""
+    """Build the table from `ps` output: `pid ppid stat lstart` rows and `pid command environment` rows."""
     import re
 
     tokens: dict[int, str] = {}
@@ -158,15 +158,15 @@ def parse_ps(rows: str, commands: str) -> dict[int, Process]:
 
 def _session(pid: int) -> int:
     try:
-        return os.getsid(pid)  # `ps -o sess` shows an address of the system's there
+        return os.getsid(pid)  # `ps -o sess` shows a kernel address there
     except OSError:
         return 0
 
 
 def _ps(*arguments: str) -> str:
-    import subprocess  # here, because the guardian needs it on macOS only, and it is half of its start
+    import subprocess  # here, because only macOS needs it, and importing it doubles the guardian's start time
 
-    # Start times are compared as text between processes: one language, one time zone.
+    # Start times are compared as text between processes, so all need the same language and time zone.
     environment = {"LC_ALL": "C", "TZ": "UTC", MARKER: GUARDIAN_TOKEN}
     command = ["/bin/ps", *arguments]
     done = subprocess.run(
@@ -179,16 +179,16 @@ def _ps(*arguments: str) -> str:
 
 
 def relatives(table: Table, seeds: Iterable[int]) -> set[int]:
-    """The seeds, their descendants, and all who share a session with any of these; never a bystander.
+    """The seeds, their descendants, and all that share a session with any of these; never a bystander.
 
-    A guardian below an agent is no relative, but what its supervisors keep is.
+    A guardian below an agent is not a relative, but the children of its supervisors are.
     """
     helpers = {process.pid for process in table.values() if process.token == GUARDIAN_TOKEN}
     spared = bystanders(table)
     strangers = spared - (helpers - {os.getpid()})
     reached = set(seeds) - strangers
     while True:
-        # Session 0 is "led from outside of this container": who is in it has nothing in common.
+        # Session 0 means "led from outside of this container": its members have nothing in common.
         sessions = {table[pid].session for pid in reached - helpers} - {0}
         more = (
             {
@@ -205,8 +205,8 @@ def relatives(table: Table, seeds: Iterable[int]) -> set[int]:
 
 
 def bystanders(table: Table) -> set[int]:
-    """Those who cannot be relatives, whatever the evidence: ourselves, our ancestors, all of our session
-    (an agent has left it before its first instruction), init, and guardians."""
+    """Processes that cannot be relatives, whatever the evidence: this one, its ancestors, its whole session
+    (an agent leaves it before its first instruction), init, and guardians."""
     spared = {0, 1, os.getpid()}
     spared.update(process.pid for process in table.values() if process.token == GUARDIAN_TOKEN)
     me = table.get(os.getpid())
@@ -220,11 +220,11 @@ def bystanders(table: Table) -> set[int]:
 
 
 class Tree:
-    """The processes of one agent, looked up anew each time: they fork and end while we look."""
+    """Finds and signals the processes of one agent; looks them up each time, because they fork and exit."""
 
     def __init__(self, token: str, pid: int = 0, start: str = "") -> None:
         if len(token) < TOKEN_LENGTH:
-            # Not a formality: an empty token would be borne by every process of the machine.
+            # Essential: an empty token would match every process on the machine.
             raise ValueError("the token of an agent must be long and random: use new_token()")
         self._owner = os.getpid()
         self._token = token
@@ -232,10 +232,10 @@ class Tree:
         self._known = {(pid, start)}
         self._session_is_ours = pid > 0
         self.supervisor: tuple[int, str] | None = None
-        """Its pid and its start time."""
+        """The supervisor's pid and start time."""
 
     def look(self, table: Table | None = None) -> list[Process]:
-        """Those who are alive now."""
+        """The processes that are alive now."""
         table = snapshot() if table is None else table
         found = [table[pid] for pid in relatives(table, self._seeds(table))]
         self._known.update((process.pid, process.start) for process in found)
@@ -244,7 +244,7 @@ class Tree:
     def _seeds(self, table: Table) -> list[int]:
         root = table.get(self._root)
         if root is not None and (root.pid, root.start) not in self._known:
-            self._session_is_ours = False  # another process has the number now
+            self._session_is_ours = False  # another process has this pid now
         parent = self._supervisor_in(table)
         seeds = [
             process.pid for process in table.values() if process.parent == parent or self._is_seed(process)
@@ -254,7 +254,7 @@ class Tree:
         return seeds
 
     def _supervisor_in(self, table: Table) -> int:
-        """Its pid while it lives, else -1."""
+        """The supervisor's pid if it is alive, else -1."""
         if self.supervisor is None:
             return -1
         pid, start = self.supervisor
@@ -268,9 +268,9 @@ class Tree:
         )
 
     def signal(self, number: int, table: Table | None = None) -> int:
-        """Send a signal to all who are alive; returns how many there were.
+        """Send a signal to all processes that are alive; return how many there were.
 
-        A forked copy of the owner (os.fork, multiprocessing) has this object too, and touches nobody.
+        Does nothing in a forked copy of the owner (os.fork, multiprocessing), which has this object, too.
         """
         if os.getpid() != self._owner:
             return 0
@@ -281,7 +281,7 @@ class Tree:
 
 
 def send(process: Process, number: int) -> None:
-    """Signal exactly that process: never another one that got its pid in the meantime."""
+    """Signal exactly this process, never another one that has since got its pid."""
     try:
         handle = os.pidfd_open(process.pid)
     except ProcessLookupError:
@@ -296,21 +296,21 @@ def send(process: Process, number: int) -> None:
         else:
             signal.pidfd_send_signal(handle, number)
     except (ProcessLookupError, PermissionError):
-        pass  # it ended by itself, or it became another user's (sudo)
+        pass  # it has exited, or now belongs to another user (sudo)
     finally:
         if handle is not None:
             os.close(handle)
 
 
-# ---- the guardian: `main(KERNEL_PID)` in a process of its own, told on stdin (a socket) what to watch
+# ---- the guardian: `main(KERNEL_PID)` in a separate process, which reads on stdin (a socket) what to watch
 
 
 class Orders:
-    """What the kernel wants watched, kept from the lines that it writes.
+    """Reads the kernel's orders, line by line, and keeps what it wants watched.
 
     `watch TOKEN` comes before the agent is started; `watch TOKEN PID START` and `supervisor TOKEN PID START`
-    after; `forget TOKEN` when nothing of it is left. `supervise TOKEN` comes with a file descriptor, the
-    control socket of a new supervisor.
+    after; `forget TOKEN` when none of its processes is left. `supervise TOKEN` comes with a file descriptor,
+    the control socket of a new supervisor.
     """
 
     def __init__(self, supervise: Callable[[int], tuple[int, str] | None] = lambda control: None) -> None:
@@ -341,9 +341,9 @@ class Orders:
 
 
 def listen(kernel: int, handle: int | None, orders: Orders, connection: socket.socket) -> None:
-    """Take orders until the kernel is gone or has closed the pipe.
+    """Read orders until the kernel is gone or has closed the pipe.
 
-    Both are watched: a worker that the user forked may hold the pipe open long after the kernel's death.
+    Watches both: a worker that the user forked may keep the pipe open long after the kernel's death.
     """
     connection.setblocking(False)
     poller = select.poll()
@@ -353,8 +353,8 @@ def listen(kernel: int, handle: int | None, orders: Orders, connection: socket.s
     more = True
     while more and os.getppid() == kernel:
         ready = poller.poll(None if handle is not None else PARENT_POLL_MS)
-        more = _take(connection, orders) and not any(descriptor == handle for descriptor, _ in ready)
-    _take(connection, orders)  # what the kernel wrote just before its end
+        more = _read_orders(connection, orders) and not any(descriptor == handle for descriptor, _ in ready)
+    _read_orders(connection, orders)  # what the kernel wrote just before its end
 
 
 def _pidfd(pid: int) -> int | None:
@@ -364,8 +364,8 @@ def _pidfd(pid: int) -> int | None:
         return None
 
 
-def _take(connection: socket.socket, orders: Orders) -> bool:
-    """Read what there is; False at its end."""
+def _read_orders(connection: socket.socket, orders: Orders) -> bool:
+    """Read what is available; return False at the end of the stream."""
     while True:
         try:
             data, descriptors, _flags, _address = socket.recv_fds(connection, 65536, 16)
@@ -381,13 +381,13 @@ def _take(connection: socket.socket, orders: Orders) -> bool:
 
 
 def fork_supervisor(control: int, kernel: int | None) -> tuple[int, str] | None:
-    """Hand the socket to a process of its own; where that fails, the kernel sees it closed."""
+    """Fork a supervisor with this socket; if that fails, the kernel sees the socket closed."""
     from .supervisor import supervise
 
     _reap_supervisors()
     try:
         pid = os.fork()
-    except OSError:  # no process left for this user
+    except OSError:  # the user's process limit is reached
         return None
     else:
         if pid == 0:
@@ -406,7 +406,7 @@ def _reap_supervisors() -> None:
 
 
 def end_all(trees: Iterable[Tree]) -> None:
-    """SIGTERM, a short grace, then SIGKILL until nothing is seen for a while."""
+    """Send SIGTERM, wait a short time, then send SIGKILL until no process is found for QUIET_S."""
     trees = list(trees)
     table = snapshot()
     for tree in trees:

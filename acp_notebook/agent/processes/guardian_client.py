@@ -1,7 +1,6 @@
-"""The kernel's end of the guardian: start it once, tell it what to watch.
+"""The kernel's side of the guardian: start it once, and register what to watch.
 
-Does not know how processes are found or ended; `guardian.py` does, in a process of its own that outlives
-a `kill -9` of the kernel.
+`guardian.py` finds and ends the processes, in a separate process that survives a `kill -9` of the kernel.
 """
 
 from __future__ import annotations
@@ -15,41 +14,44 @@ import sys
 import threading
 import warnings
 
+from ...log import logger, suppressed
 from . import guardian as script
 
+_log = logger(__name__)
+
 INHERITED = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
-"""All that a Python may need to start; the guardian has no use for the rest, and no business with secrets."""
+"""What Python may need to start; the guardian needs nothing else and must not get any secrets."""
 
 FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(script.__file__)))
 RUN = "import sys; sys.path.append(sys.argv[1]); from processes.guardian import main; main(int(sys.argv[2]))"
-"""Its folder as a package of its own, without the package around it: so it starts in milliseconds."""
+"""Imports this folder as a package, without the package around it, so that it starts in milliseconds."""
 
 
 class Guardian:
-    """One guardian process, started with the first thing to watch and again if it has died."""
+    """Controls the guardian process: starts it when needed, and again if it has died."""
 
     def __init__(self) -> None:
         self.owner = os.getpid()
         self.pid: int | None = None
         self.problem: str | None = None
-        """Why there is no guardian, for people; None while all is well."""
+        """Why there is no guardian, for people; None if there is one."""
         self._pipe: int | None = None
         self._watched: dict[str, str] = {}
         self._lock = threading.Lock()
 
     def prepare(self) -> None:
-        """Start it now, so that the first agent need not wait for its interpreter (40 ms)."""
-        with self._lock, contextlib.suppress(OSError):  # `watch` says what is wrong
-            if not self._alive():
+        """Start it now, so that the first agent does not wait for its interpreter (40 ms)."""
+        with self._lock, suppressed(_log, OSError):  # `watch` reports the error
+            if not self._is_alive():
                 self._say("")
 
     def watch(
         self, token: str, pid: int = 0, start: str = "", supervisor: tuple[int, str] | None = None
     ) -> bool:
-        """End everything that bears this token when the kernel is gone. False: nobody is watching.
+        """End all processes with this token when the kernel is gone. Returns False if there is no guardian.
 
-        Called with the token alone before the agent is started, so that no moment is uncovered, and again
-        with its process. Never raises: an agent without a guardian is better than no agent.
+        Call it with the token alone before the agent starts, so that there is no gap, and again with its
+        process. Never raises: an agent without a guardian is better than no agent.
         """
         orders = f"watch {token} {pid} {start}\n" if pid else f"watch {token}\n"
         if supervisor is not None:
@@ -65,18 +67,18 @@ class Guardian:
             return True
 
     def forget(self, token: str) -> None:
-        """Nothing of it is left."""
+        """Stop watching a token of which no process is left."""
         with self._lock:
             known = self._watched.pop(token, None)
-            if known is not None and self._alive():
-                with contextlib.suppress(OSError):  # a dead one has nothing to forget
+            if known is not None and self._is_alive():
+                with suppressed(_log, OSError):  # a dead one has nothing to forget
                     self._write(f"forget {token}\n")
 
     def supervisor(self, token: str) -> socket.socket | None:
-        """A connection to a new supervisor for what `watch` was told of; None where there is no guardian."""
+        """Connect to a new supervisor for a watched token; None if there is no guardian."""
         with self._lock:
             try:
-                if not self._alive():
+                if not self._is_alive():
                     self._say("")
                 assert self._pipe is not None
                 ours, theirs = socket.socketpair()
@@ -86,7 +88,7 @@ class Guardian:
             connection = socket.socket(fileno=self._pipe)
             try:
                 socket.send_fds(connection, [f"supervise {token}\n".encode()], [theirs.fileno()])
-            except OSError:  # it died just now, or it is stuck
+            except OSError:  # it has just died, or is stuck
                 ours.close()
                 return None
             finally:
@@ -95,38 +97,39 @@ class Guardian:
             return ours
 
     def drop(self) -> None:
-        """Close our copy of the pipe: for a forked child, which has the copy but not the guardian."""
+        """Close our copy of the pipe: in a forked child, which inherits the pipe but not the guardian."""
         if self._pipe is not None:
             os.close(self._pipe)
             self._pipe = None
 
     def _say(self, line: str) -> None:
-        if self._alive():
-            with contextlib.suppress(BrokenPipeError):  # it died just now
+        if self._is_alive():
+            with suppressed(_log, BrokenPipeError):  # it has just died
                 return self._write(line)
         self._start()
         self._write("".join(self._watched.values()))
 
     def _write(self, text: str) -> None:
         assert self._pipe is not None
-        # Short lines: the socket takes each whole or (when the guardian is stuck) raises BlockingIOError.
+        # Lines are short: the socket takes each as a whole, or raises BlockingIOError if the guardian is
+        # stuck.
         os.write(self._pipe, text.encode())
 
-    def _alive(self) -> bool:
+    def _is_alive(self) -> bool:
         if self.pid is None:
             return False
         try:
             return os.waitpid(self.pid, os.WNOHANG) == (0, 0)
-        except ChildProcessError:  # somebody else waited for it
+        except ChildProcessError:  # other code has waited for it
             return False
 
     def _start(self) -> None:
         if not sys.executable:
-            raise OSError("Python does not know its own command here")
+            raise OSError("sys.executable is empty, so Python cannot be started")
         self.drop()
         ours, theirs = socket.socketpair()
-        # A new process inherits the mask of the thread that starts it: so the guardian is proof against
-        # these signals before its interpreter has come to ignoring them.
+        # A new process inherits the signal mask of the thread that starts it, so these signals cannot end the
+        # guardian before its interpreter ignores them.
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, script.IGNORED)
         try:
             process = subprocess.Popen(
@@ -145,7 +148,7 @@ class Guardian:
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
             theirs.close()
         self.pid = process.pid
-        process.returncode = 0  # it is meant to outlive us: no "still running" warning, `_alive` reaps it
+        process.returncode = 0  # it outlives us: no "still running" warning; `_is_alive` reaps it
         ours.setblocking(False)
         self._pipe = ours.detach()
 
@@ -156,9 +159,9 @@ class Guardian:
     def _complain(self, reason: str) -> None:
         first, self.problem = self.problem is None, reason
         if first:
-            with contextlib.suppress(RuntimeWarning):  # with -W error it would stop the agent's start
+            with contextlib.suppress(RuntimeWarning):  # with -W error it would prevent the agent's start
                 warnings.warn(
-                    f"no guardian process ({reason}): agents may go on running if this process is killed",
+                    f"no guardian process ({reason}): agents may keep running if this process is killed",
                     RuntimeWarning,
                     stacklevel=3,
                 )
@@ -168,7 +171,7 @@ _guardian: Guardian | None = None
 
 
 def guardian() -> Guardian:
-    """This process's guardian: a forked child has its own, for its own agents."""
+    """The guardian of this process; a forked child gets its own, for its own agents."""
     global _guardian
     if _guardian is None or _guardian.owner != os.getpid():
         if _guardian is not None:

@@ -1,6 +1,6 @@
-"""The two directions of a pipe on an event loop: neither ever blocks it.
+"""Read and write pipes on an event loop without ever blocking it.
 
-Knows nothing of processes: file descriptors, bytes, and the end of a stream.
+Independent of processes: deals with file descriptors, bytes, and the end of a stream.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ from collections.abc import Callable
 from typing import IO
 
 READ_BYTES = 64 * 1024
-"""What a pipe holds. More is slower: from 128 KiB on the C library maps and unmaps memory for every call
-(25 µs against 1.5 µs for a short line, measured on Linux)."""
+"""The capacity of a pipe. More is slower: from 128 KiB on, the C library maps and unmaps memory for every
+call (25 µs against 1.5 µs for a short line, measured on Linux)."""
 
 READS_AT_ONCE = 4
-"""How often one callback reads while the pipe is full, before it is the turn of others on the loop."""
+"""How often one callback reads from a full pipe before it lets other callbacks run."""
 
 
 class ReadPipe:
-    """Hands every chunk on, in order, until the end of the stream."""
+    """Passes on every chunk, in order, until the end of the stream."""
 
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,
         file: IO[bytes],
         receive: Callable[[bytes], object],
-        ended: Callable[[], object] = lambda: None,
+        on_eof: Callable[[], object] = lambda: None,
     ) -> None:
         self.eof = asyncio.Event()
-        self._ended = ended
+        self._on_eof = on_eof
         self._loop = loop
         self._file = file
         self._receive = receive
@@ -52,7 +52,7 @@ class ReadPipe:
             self._loop.remove_reader(self._file.fileno())
 
     def sweep(self, limit: int) -> None:
-        """Take what is there now; the limit is for a writer that never stops."""
+        """Read what is available now, up to a limit, in case the writer never stops."""
         while limit > 0 and (taken := self._read()):
             limit -= taken
 
@@ -66,7 +66,7 @@ class ReadPipe:
                 return
 
     def _read(self) -> int:
-        """Hand on one chunk; returns its size, 0 when there is none."""
+        """Pass on one chunk; return its size, 0 if there is none."""
         try:
             data = os.read(self._file.fileno(), READ_BYTES)
         except BlockingIOError:
@@ -76,19 +76,19 @@ class ReadPipe:
         else:
             self.stop()
             self.eof.set()
-            self._ended()
+            self._on_eof()
         return len(data)
 
 
 class WritePipe:
-    """Takes any amount, sends it in order as fast as the other side reads."""
+    """Accepts any amount of data and sends it in order, as fast as the other side reads."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, file: IO[bytes]) -> None:
         self.unsent = 0
         self.broken = False
-        """The other side has closed its end."""
+        """Whether the other side has closed its end."""
         self.unread = 0
-        """Bytes of ours that certainly nobody has read, nor ever will; known once it is closed."""
+        """Bytes that certainly were not and will not be read; known once the pipe is closed."""
         self._loop = loop
         self._file = file
         self._queue: deque[memoryview] = deque()
@@ -113,7 +113,7 @@ class WritePipe:
             self.close()
 
     def close(self) -> None:
-        """Close now; what is queued is dropped."""
+        """Close now and drop what is queued."""
         self._closing = True
         if not self._file.closed:
             self.unread += self.unsent + _left_behind(self._file.fileno())
@@ -136,7 +136,7 @@ class WritePipe:
                 sent = os.write(self._file.fileno(), head)
                 self.unsent -= sent
                 if sent < len(head):
-                    self._queue[0] = head[sent:]  # a view: no byte is copied
+                    self._queue[0] = head[sent:]  # a memoryview: nothing is copied
                 else:
                     self._queue.popleft()
         except BlockingIOError:
@@ -147,13 +147,13 @@ class WritePipe:
 
 
 def _left_behind(fd: int) -> int:
-    """How many bytes a pipe still holds that nobody can read any more; 0 where that cannot be told.
+    """How many bytes in a pipe cannot be read any more; 0 if that is unknown.
 
-    As long as anybody has the other end open, a child of the agent's perhaps, they may still be read.
+    While any process has the other end open, perhaps a child of the agent, they may still be read.
     """
-    looked = select.poll()
-    looked.register(fd, 0)
-    if not any(event & select.POLLERR for _, event in looked.poll(0)):
+    poller = select.poll()
+    poller.register(fd, 0)
+    if not any(event & select.POLLERR for _, event in poller.poll(0)):
         return 0
     held = array.array("i", [0])
     try:

@@ -1,10 +1,10 @@
-"""A transport over a child process: read and write it, see it end, leave nothing of it behind.
+"""A transport over a child process: read and write it, notice its end, leave no process behind.
 
-Knows nothing of messages (bytes only), nor of how processes are found and signalled (`guardian.Tree`), nor
-of who outlives a killed kernel to do that (`guardian_client`).
+Deals with bytes, not messages. `guardian.Tree` finds and signals the processes; `guardian_client` starts the
+guardian that ends them if the kernel is killed.
 
-The end goes one way only, in `_finish`, whatever began it: the process exited, it closed its output, or
-`close` was called. The first of these is reported; the whole tree is ended in each case.
+The end always runs through `_finish`, whatever began it: the process exited, it closed its output, or `close`
+was called. The first of these is reported; the whole tree is ended in each case.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import contextlib
 import signal
 from typing import Literal
 
+from ... import timeouts
 from ..transport import CLOSED, Ended, Ending, Receive
 from .child import Child, Command
 from .guardian import new_token
@@ -24,33 +25,18 @@ from .terminate import Terminator
 
 __all__ = ["Command", "ProcessTransport"]
 
-EOF_GRACE_S = 1.0
-"""Well-behaved agents exit at once when stdin ends; several real ones never do."""
-
-TERM_GRACE_S = 2.0
-"""Time to save a session's state after SIGTERM."""
-
-KILL_S = 2.0
-"""What is still there this long after SIGKILL hangs in the operating system: say so, do not wait for it."""
-
-EXIT_WAIT_S = 1.0
-"""Between the end of stdout and the exit of the process: an interpreter needs a moment to shut down."""
-
-DRAIN_S = 0.5
-"""After the exit, for the last output of grandchildren that hold the pipe open; most never close it."""
-
 DRAIN_BYTES = 4 * 1024 * 1024
-"""At most this much is taken of the last output, in case a grandchild never stops writing. All that the
-agent itself wrote is among it: a pipe holds 64 KiB, and 1 MiB at most when made larger."""
+"""The most that is read of the last output, in case a grandchild never stops writing. It includes everything
+that the agent itself wrote: a pipe holds 64 KiB, or at most 1 MiB if it was enlarged."""
 
 
 class ProcessTransport:
-    """The agent as a child process. All of it on the loop thread, except `kill_now` and `stderr_text`."""
+    """Runs the agent as a child process. Use it on the loop thread, except `kill_now` and `stderr_text`."""
 
     def __init__(self, command: Command) -> None:
         self.command = command
         self.survivors: tuple[int, ...] = ()
-        """Processes that not even SIGKILL ended; empty but for a fault of the operating system."""
+        """Processes that SIGKILL did not end; empty unless the operating system is at fault."""
         self._token = new_token()
         self._stderr = Ring()
         self._child: Child | None = None
@@ -67,7 +53,7 @@ class ProcessTransport:
 
     @property
     def stdin_closed(self) -> bool:
-        """The agent has closed its stdin (seen when we write): what we write is dropped."""
+        """Whether the agent has closed its stdin (noticed when we write): further writes are dropped."""
         return self._child is not None and self._stdin.broken
 
     @property
@@ -75,10 +61,10 @@ class ProcessTransport:
         return 0 if self._child is None else self._stdin.unsent
 
     def start(self, receive: Receive, ended: Ended) -> None:
-        """Spawn. Raises an OSError that names what is missing: the command, the folder, a permission."""
+        """Start the process. Raises an OSError that names what is missing: command, folder or permission."""
         loop = asyncio.get_running_loop()
         watcher = guardian()
-        watcher.watch(self._token)  # before there is anything to watch: the kernel may be killed in between
+        watcher.watch(self._token)  # before there is anything to watch: the kernel may be killed at any time
         try:
             child = Child(self.command, self._token)
         except BaseException:
@@ -102,7 +88,7 @@ class ProcessTransport:
         return self._stderr.text()
 
     async def close(self) -> None:
-        """EOF on stdin, then SIGTERM, then SIGKILL, each with its grace, until nothing of the tree is left.
+        """Close stdin, then send SIGTERM, then SIGKILL, with a pause after each, until the tree has ended.
 
         Calls share one shutdown, and a cancelled call does not stop it.
         """
@@ -110,7 +96,7 @@ class ProcessTransport:
             await asyncio.shield(self._begin_end("close"))
 
     def kill_now(self) -> None:
-        """SIGKILL for the whole tree, from any thread, without the loop: for an atexit handler."""
+        """Send SIGKILL to the whole tree, from any thread and without the loop: for an atexit handler."""
         if self._child is not None:
             self._child.kill_now()
 
@@ -126,15 +112,15 @@ class ProcessTransport:
         try:
             if by_us:
                 self._stdin.finish()
-                await self._drain(EOF_GRACE_S)
+                await self._drain(timeouts.get().agent_eof_grace)
                 await self._end_tree()
-                with contextlib.suppress(TimeoutError):  # a supervisor needs a moment to tell the exit code
-                    async with asyncio.timeout(EXIT_WAIT_S):
+                with contextlib.suppress(TimeoutError):  # a supervisor needs a moment to report the exit code
+                    async with asyncio.timeout(timeouts.get().agent_exit):
                         await self._child.exited.wait()
                 self._report(CLOSED, self._child.reap())
             else:
-                await self._drain(EXIT_WAIT_S)
-                self._child.tree.look()  # while the pid is surely still the agent's: reaping frees it
+                await self._drain(timeouts.get().agent_exit)
+                self._child.tree.look()  # while the pid certainly is the agent's: reaping frees it
                 code = self._child.reap()
                 self._report(_reason(self._child.reaped, code), code)
                 await self._end_tree()
@@ -142,21 +128,21 @@ class ProcessTransport:
             self._release()
 
     async def _drain(self, exit_wait: float) -> None:
-        """Wait for the exit, then for the last output: its own is in the pipe, but others may still write."""
+        """Wait for the exit, then for the last output: other processes may still write to the pipe."""
         assert self._child is not None
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(exit_wait):
                 await self._child.exited.wait()
-            async with asyncio.timeout(DRAIN_S):
+            async with asyncio.timeout(timeouts.get().agent_drain):
                 await self._stdout.eof.wait()
                 await self._errors.eof.wait()
 
     async def _end_tree(self) -> None:
         assert self._child is not None
-        await Terminator(TERM_GRACE_S, KILL_S).end(self._child.tree)
+        await Terminator(timeouts.get().agent_term_grace, timeouts.get().agent_kill).end(self._child.tree)
 
     def _report(self, reason: str, exit_code: int | None) -> None:
-        """Hand on what is left in the pipes, then the ending: once, and last."""
+        """Pass on what is left in the pipes, then report the ending, once and last."""
         if self._over:
             return
         try:
@@ -169,7 +155,7 @@ class ProcessTransport:
             self._ended(Ending(reason, exit_code, self._stderr.tail(), unread=self._stdin.unread))
 
     def _release(self) -> None:
-        """Give everything back; by force when the shutdown was cut short (a loop that is being closed)."""
+        """Release all resources; kill the tree if the shutdown was cut short (by closing the loop)."""
         assert self._child is not None
         left = self._child.tree.look()
         if left:

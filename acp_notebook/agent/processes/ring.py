@@ -1,7 +1,4 @@
-"""The newest part of what an agent wrote to stderr.
-
-Does not know where the bytes come from, nor what they mean.
-"""
+"""A ring buffer for the newest part of what an agent wrote to stderr."""
 
 from __future__ import annotations
 
@@ -9,14 +6,14 @@ import codecs
 import threading
 
 KEPT_BYTES = 256 * 1024
-"""Thousands of lines of a log, enough for any bug report; agents write megabytes of it in a day."""
+"""Thousands of log lines, enough for any bug report; agents write megabytes a day."""
 
 TAIL_BYTES = 4096
-"""What fits below an error message without hiding it."""
+"""As much as fits below an error message without hiding it."""
 
 
 class Ring:
-    """Bytes with a bound; written by one thread, read by any."""
+    """Keeps the newest bytes; one thread writes, any thread may read."""
 
     def __init__(self, kept: int = KEPT_BYTES) -> None:
         self._kept = kept
@@ -27,17 +24,17 @@ class Ring:
     def append(self, data: bytes) -> None:
         with self._lock:
             self._bytes += data
-            # At twice the bound, so that each byte is moved once at most, however small the pieces are.
+            # Trim at twice the limit, so that each byte is moved at most once, however small the pieces are.
             if len(self._bytes) > 2 * self._kept:
                 del self._bytes[: -self._kept]
                 self._cut = True
 
     def text(self) -> str:
-        """All that is kept."""
+        """Everything that is kept."""
         return _decode(*self._newest(self._kept))
 
     def tail(self, size: int = TAIL_BYTES) -> str:
-        """The last lines, whole ones unless one alone is longer than that."""
+        """The last lines; only a line that is longer than `size` is cut."""
         data, cut = self._newest(size)
         _part, newline, lines = data.partition(b"\n")
         return _decode(lines, False) if cut and newline and lines else _decode(data, cut)
@@ -48,7 +45,7 @@ class Ring:
 
 
 def _decode(data: bytes, cut: bool) -> str:
-    """As UTF-8, without the half characters that cutting left at either end."""
+    """Decode UTF-8, without partial characters at the ends if the data was cut."""
     if cut:
         half = next((at for at, byte in enumerate(data[:4]) if byte & 0xC0 != 0x80), 0)
         data = data[half:]

@@ -1,6 +1,6 @@
-"""The kernel's end of a supervisor: ask for a start, read the exit.
+"""The kernel's side of a supervisor: request a start, read the exit code.
 
-Does not know how the supervisor keeps orphans (`supervisor.py`), nor who ends them.
+`supervisor.py` adopts the orphans; `guardian.Tree` ends them.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ import threading
 from collections.abc import Callable
 from typing import IO, Literal, NamedTuple
 
+from ... import timeouts
+from ...log import logger, suppressed
 from .command import Command
 from .guardian import MARKER
 from .guardian_client import guardian
 from .supervisor import LENGTH, Request
 
-ANSWER_S = 10.0
-"""A supervisor answers in 2 ms; the first one after the guardian's interpreter has started. Later than this,
-on a stopped or thrashing machine, the agent is started without one."""
+_log = logger(__name__)
 
 
 class Stdio(NamedTuple):
-    """Our ends of the pipes, and the descriptors that the child gets."""
+    """Our ends of the pipes, and the descriptors for the child."""
 
     stdin: IO[bytes] | None
     stdout: IO[bytes]
@@ -35,10 +35,10 @@ class Stdio(NamedTuple):
 
 
 class Supervised:
-    """A command below a supervisor of its own."""
+    """A started command with its own supervisor."""
 
     def __init__(self, command: Command, token: str, talks: bool) -> None:
-        """Raises NotSupervised where only the direct way is left, else an OSError that names the fault."""
+        """Raises NotSupervised if the command must be started directly; an OSError names any other fault."""
         request = _request(command, token)
         with contextlib.ExitStack() as on_failure:
             stdio = _pipes(talks, on_failure)
@@ -65,10 +65,10 @@ class Supervised:
             case ["failed", number, where]:
                 name = command.cwd if where == "folder" else command.argv[0]
                 raise OSError(int(number), os.strerror(int(number)), name)
-        raise NotSupervised("the supervisor ended without an answer")
+        raise NotSupervised("the supervisor exited without an answer")
 
     def _answer(self) -> str:
-        """The first line; the agent may have exited by now, so more can follow it."""
+        """The first line of the answer; more may follow it, because the agent may already have exited."""
         try:
             while b"\n" not in self._text:
                 more = self._control.recv(4096)
@@ -80,13 +80,13 @@ class Supervised:
         line, _newline, self._text = self._text.partition(b"\n")
         return line.decode()
 
-    def watch(self, loop: asyncio.AbstractEventLoop, exited: Callable[[], object]) -> None:
-        self._loop, self._on_exit = loop, exited
+    def watch(self, loop: asyncio.AbstractEventLoop, on_exit: Callable[[], object]) -> None:
+        self._loop, self._on_exit = loop, on_exit
         loop.add_reader(self._control.fileno(), self._report)
-        loop.call_soon(self._report)  # the exit may have come together with the start
+        loop.call_soon(self._report)  # the exit may have arrived together with the start
 
     def unwatch(self) -> None:
-        """The supervisor exits when no process is left below it."""
+        """Release the supervisor, which exits when it has no more children."""
         self.poll()
         if self._control.fileno() >= 0:
             if self._loop is not None:
@@ -94,12 +94,12 @@ class Supervised:
             self._control.close()
 
     def _report(self) -> None:
-        """Call back, once, when it has ended."""
+        """Call `on_exit`, once, after the command has exited."""
         self.poll()
         if self.ended and self._loop is not None and self._control.fileno() >= 0:
             self._loop.remove_reader(self._control.fileno())
-            exited, self._on_exit = self._on_exit, _nothing
-            exited()
+            on_exit, self._on_exit = self._on_exit, _do_nothing
+            on_exit()
 
     def poll(self, keep: bool = False) -> int | None:
         """The exit code; None while it runs, or if the supervisor was killed. From any thread."""
@@ -107,7 +107,7 @@ class Supervised:
             if not self.ended:
                 self._read()
                 if self.ended and self._loop is not None:
-                    with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+                    with suppressed(_log, RuntimeError):  # the loop is closed: nothing waits any more
                         self._loop.call_soon_threadsafe(self._report)
             return self._exit_code
 
@@ -126,10 +126,10 @@ class Supervised:
 
 
 class NotSupervised(Exception):
-    """There is no supervisor to be had: not on this system, or not now."""
+    """No supervisor is available on this system, or at this time."""
 
 
-def _nothing() -> None:
+def _do_nothing() -> None:
     pass
 
 
@@ -139,7 +139,7 @@ def _ask(token: str, request: bytes, stdio: tuple[int, int, int]) -> socket.sock
     control = guardian().supervisor(token)
     if control is None:
         raise NotSupervised("there is no guardian")
-    control.settimeout(ANSWER_S)
+    control.settimeout(timeouts.get().supervisor_answer)
     try:
         socket.send_fds(control, [LENGTH.pack(len(request))], stdio)
         control.sendall(request)
@@ -159,12 +159,12 @@ def _request(command: Command, token: str) -> bytes:
         _limits(),
         tuple(map(os.fsencode, command.argv)),
         tuple(os.fsencode(f"{name}={value}") for name, value in environment.items()),
-    ).encoded()
+    ).encode()
 
 
 def _umask() -> int:
-    """Without setting it, as os.umask does: other threads make files."""
-    with contextlib.suppress(OSError), open("/proc/self/status", "rb") as file:
+    """Read the umask without setting it, as os.umask would: other threads may be creating files."""
+    with suppressed(_log, OSError), open("/proc/self/status", "rb") as file:
         for line in file:
             if line.startswith(b"Umask:"):
                 return int(line.split()[1], 8)
@@ -173,14 +173,14 @@ def _umask() -> int:
 
 def _limits() -> tuple[tuple[int, int], ...]:
     found: list[tuple[int, int]] = []
-    with contextlib.suppress(ValueError):  # there is no resource of that number
+    with contextlib.suppress(ValueError):  # there is no resource with that number
         while True:
             found.append(resource.getrlimit(len(found)))
     return tuple(found)
 
 
 def _pipes(talks: bool, on_failure: contextlib.ExitStack) -> Stdio:
-    """`on_failure` closes our ends; theirs are the caller's to close."""
+    """Make the pipes. `on_failure` closes our ends; the caller closes those of the child."""
     with contextlib.ExitStack() as theirs:
 
         def pipe(mode: Literal["rb", "wb"]) -> tuple[IO[bytes], int]:

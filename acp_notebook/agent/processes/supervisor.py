@@ -1,23 +1,23 @@
-"""The parent of one agent or command, and of every orphan below it (Linux only).
+"""The parent process of one agent or command, and of every orphan below it (Linux only).
 
-Runs in a process that the guardian forks for each start, and imports the standard library only. It knows
-nothing of what the agent says: stdin, stdout and stderr go straight through to the kernel.
+Runs in a process that the guardian forks for each start, and imports only the standard library. It never sees
+what the agent says: stdin, stdout and stderr go straight to the kernel.
 
 Why it exists: a process that leaves its session, clears its environment and loses its parent
 (`(setsid env -i … &)`) is reparented to init, and nothing connects it with the agent any more. A parent that
-is a "child subreaper" (prctl(2)) gets such orphans instead. The setting works for descendants only, so
-the kernel would have to set it for itself, and would then adopt everybody's orphans.
+is a "child subreaper" (prctl(2)) adopts such orphans instead. The setting applies to descendants only, so
+without a supervisor the kernel would have to set it, and would then adopt the orphans of all its children.
 
-The supervisor ends nobody. The kernel, or the guardian after the kernel's death, finds the children of the
-supervisor in the process table and ends them. The supervisor exits when the kernel has let go of it and no
-child is left.
+The supervisor ends no process. The kernel, or the guardian after the kernel's death, finds the children of
+the supervisor in the process table and ends them. The supervisor exits when the kernel has released it and it
+has no more children.
 
 The control socket
 ------------------
 1. kernel → supervisor: a length, the fields of a `Request` separated by NUL, and three file descriptors.
 2. supervisor → kernel: `started PID START SUPERVISOR SUPERVISOR_START`, or `failed ERRNO WHERE`.
 3. supervisor → kernel: `exited CODE`, negative for a signal.
-4. The kernel closes its end: nothing of the agent is needed any more.
+4. The kernel closes its end: it has released the supervisor.
 """
 
 from __future__ import annotations
@@ -42,21 +42,21 @@ PR_SET_CHILD_SUBREAPER = 36
 LENGTH = struct.Struct("!I")
 
 EXEC_FAILED = 127
-"""What a shell returns for a command that it cannot start; nobody sees it, the reason is sent instead."""
+"""What a shell returns for a command that it cannot start. Nothing reads it: the reason is sent instead."""
 
 
 class Request(NamedTuple):
-    """What to start, and what a child of the kernel would inherit from it."""
+    """What to start, with everything that a direct child of the kernel would inherit."""
 
     cwd: bytes
     umask: int
     limits: tuple[tuple[int, int], ...]
-    """Soft and hard, by the number of the resource."""
+    """Soft and hard limits, by the number of the resource."""
     argv: tuple[bytes, ...]
     environment: tuple[bytes, ...]
-    """NAME=value each."""
+    """As NAME=value."""
 
-    def encoded(self) -> bytes:
+    def encode(self) -> bytes:
         limits = " ".join(f"{soft} {hard}" for soft, hard in self.limits)
         head = (self.cwd, b"%d" % self.umask, limits.encode(), b"%d" % len(self.argv))
         fields = (*head, *self.argv, *self.environment)
@@ -65,7 +65,7 @@ class Request(NamedTuple):
         return b"\0".join(fields)
 
 
-def decoded(data: bytes) -> Request:
+def decode(data: bytes) -> Request:
     cwd, umask, limits, count, *rest = data.split(b"\0")
     numbers = [int(number) for number in limits.split()]
     pairs = tuple(zip(numbers[::2], numbers[1::2], strict=True))
@@ -74,7 +74,7 @@ def decoded(data: bytes) -> Request:
 
 
 def supervise(control: int, kernel: int | None) -> NoReturn:
-    """The whole life of the forked process. `kernel`: a pidfd of the kernel."""
+    """Run the forked process until it exits. `kernel`: a pidfd of the kernel."""
     try:
         _release_guardian()
         prctl()(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
@@ -82,19 +82,19 @@ def supervise(control: int, kernel: int | None) -> NoReturn:
             received = receive(connection)
             if received is not None:
                 _run(connection, *received, kernel)
-    except BaseException:  # whatever it is: the guardian's own code must not go on in this process
+    except BaseException:  # in any case, the guardian's own code must not continue in this process
         os._exit(1)
     os._exit(0)
 
 
 def _release_guardian() -> None:
-    """Stdin is the guardian's connection to the kernel."""
+    """Replace stdin, which is the guardian's connection to the kernel."""
     os.dup2(1, 0)
 
 
 @functools.cache
 def prctl() -> Callable[..., int]:
-    """Looked up once, in the guardian: importing ctypes takes longer than all the rest of a start."""
+    """prctl(2), looked up once, in the guardian: importing ctypes takes longer than the rest of a start."""
     import ctypes
 
     function: Callable[..., int] = ctypes.CDLL(None).prctl
@@ -116,7 +116,7 @@ def receive(connection: socket.socket) -> tuple[Request, list[int]] | None:
         return None
     (length,) = LENGTH.unpack(head)
     payload = _exactly(connection, length)
-    return (decoded(payload), list(stdio)) if len(payload) == length and _wanted(connection) else None
+    return (decode(payload), list(stdio)) if len(payload) == length and _wanted(connection) else None
 
 
 def _exactly(connection: socket.socket, length: int) -> bytes:
@@ -127,7 +127,7 @@ def _exactly(connection: socket.socket, length: int) -> bytes:
 
 
 def _wanted(connection: socket.socket) -> bool:
-    """Whether the kernel still waits for the answer."""
+    """Whether the kernel is still waiting for the answer."""
     try:
         return connection.recv(1, socket.MSG_DONTWAIT) != b""
     except BlockingIOError:
@@ -152,7 +152,7 @@ def _run(connection: socket.socket, request: Request, stdio: list[int], kernel: 
 
 
 def _wake_at_exits() -> int:
-    """A file descriptor that is readable when a child has ended."""
+    """A file descriptor that becomes readable when a child has exited."""
     read, write = os.pipe()
     os.set_blocking(write, False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
@@ -161,16 +161,19 @@ def _wake_at_exits() -> int:
 
 
 def _start(connection: socket.socket, request: Request, stdio: list[int]) -> int | None:
-    """The agent's pid; None where it cannot be started, which the kernel is told."""
+    """Start the agent and return its pid; on failure, report the reason to the kernel and return None."""
     errors, problem = os.pipe()  # closed by a successful exec
     try:
         pid = os.fork()
-    except OSError as error:  # no process left for this user
+    except OSError as error:  # the user's process limit is reached
         _say(connection, f"failed {error.errno} fork")
         return None
     if pid == 0:
         _become(request, stdio, problem)
-    for descriptor in (problem, *stdio):  # when the kernel hears of the start, only the agent holds its pipes
+    for descriptor in (
+        problem,
+        *stdio,
+    ):  # before the kernel learns of the start: only the agent may hold these
         os.close(descriptor)
     failure = os.read(errors, 100)
     os.close(errors)
@@ -179,12 +182,12 @@ def _start(connection: socket.socket, request: Request, stdio: list[int]) -> int
         return None
     me = os.getpid()
     if not _say(connection, f"started {pid} {start_of(pid)} {me} {start_of(me)}"):
-        os.kill(pid, signal.SIGKILL)  # the kernel has given up, and will not end it
+        os.kill(pid, signal.SIGKILL)  # the kernel has given up and will not end it
     return pid
 
 
 def _become(request: Request, stdio: list[int], problem: int) -> NoReturn:
-    """In the forked child: everything as if the kernel had started it, then exec."""
+    """In the forked child: set up everything as if the kernel had started it, then exec."""
     where = "command"
     try:
         os.setsid()
@@ -213,7 +216,7 @@ def _limit(limits: tuple[tuple[int, int], ...]) -> None:
 
 
 def _execute(request: Request) -> None:
-    """As `subprocess` looks commands up: by the PATH of the new environment."""
+    """Execute the command, looked up like in `subprocess`: on the PATH of the new environment."""
     environment = dict(entry.split(b"=", 1) for entry in request.environment)
     command = request.argv[0]
     found: OSError | None = None
@@ -229,7 +232,7 @@ def _execute(request: Request) -> None:
 
 
 def _reap(connection: socket.socket, agent: int | None) -> bool:
-    """Take the exits of all who have ended; whether any child is left."""
+    """Collect the exit codes of all children that have exited; return whether any child is left."""
     while True:
         try:
             pid, status = os.waitpid(-1, os.WNOHANG)
@@ -242,7 +245,7 @@ def _reap(connection: socket.socket, agent: int | None) -> bool:
 
 
 def _say(connection: socket.socket, line: str) -> bool:
-    """False when the kernel has closed its end."""
+    """Send a line to the kernel; return False if the kernel has closed its end."""
     try:
         connection.sendall(line.encode() + b"\n", socket.MSG_NOSIGNAL)
     except OSError as error:

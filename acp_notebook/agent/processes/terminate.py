@@ -1,7 +1,7 @@
-"""Ends process trees, any number at once: SIGTERM, a grace, SIGKILL, until nothing of them is left.
+"""End process trees, any number at once: SIGTERM, a pause, SIGKILL, until no process is left.
 
-Knows nothing of what they are, nor of how relatives are found (`guardian.Tree`). A look at the process table
-costs milliseconds, more on a big machine: one look serves all the trees that are being ended.
+`guardian.Tree` finds the processes. Reading the process table takes milliseconds, more on a big machine, so
+one reading serves all trees that are being ended.
 """
 
 from __future__ import annotations
@@ -17,20 +17,24 @@ from dataclasses import dataclass
 from .guardian import Table, Tree, snapshot
 
 QUIET_LOOKS = 2
-"""So often in a row nobody must be found. A table is read row by row: a process that forks and exits just
-then may be missing from it together with its child; daemons do exactly that when they are started."""
+"""How many times in a row no process must be found. The table is read row by row: a process that forks and
+exits at that moment may be missing together with its child, and daemons do exactly that when they start."""
 
 
 @dataclass
 class _End:
+    """The state of one tree that is being ended."""
+
     began: float
     over: asyncio.Future[bool]
-    told: bool = False
+    terminated: bool = False
+    """Whether SIGTERM was sent."""
     quiet: int = 0
+    """How many looks in a row found no process."""
 
 
 class Terminator:
-    """The trees that are being ended on this loop."""
+    """Ends process trees on this loop, with shared readings of the process table."""
 
     def __init__(self, term_grace_s: float, kill_s: float) -> None:
         self._term_grace_s = term_grace_s
@@ -41,7 +45,7 @@ class Terminator:
         self._pauses = pauses()
 
     async def end(self, tree: Tree) -> bool:
-        """True when nothing of it is left; False when SIGKILL did not end it, or we were cut short.
+        """End the tree; return False if SIGKILL did not end it, or if this was interrupted.
 
         Calls for one tree share one ending, and a cancelled call does not stop it.
         """
@@ -71,7 +75,7 @@ class Terminator:
     def _look(self) -> None:
         try:
             table = snapshot()
-        except OSError:  # no file descriptor left: perhaps at the next look
+        except OSError:  # no file descriptor left: try again at the next look
             table = None
         now = time.monotonic()
         for tree, end in tuple(self._ends.items()):
@@ -84,9 +88,9 @@ class Terminator:
                 self._settle(tree, False)
 
     def _step(self, tree: Tree, end: _End, age: float, table: Table) -> int:
-        """Returns how many there were."""
-        if not end.told:
-            end.told = True
+        """Signal the tree according to its age; return how many processes there were."""
+        if not end.terminated:
+            end.terminated = True
             return tree.signal(signal.SIGTERM, table)
         if age < self._term_grace_s:
             return len(tree.look(table))
@@ -99,5 +103,5 @@ class Terminator:
 
 
 def pauses() -> Iterator[float]:
-    """Between looks at what is left: most trees end at once, some need their time."""
+    """The pauses between looks: most trees end at once, some take longer."""
     return itertools.chain((0.01, 0.02, 0.05), itertools.repeat(0.1))

@@ -1,4 +1,4 @@
-"""Recordings: every message written down without its secrets, and played back in step with the client.
+"""Recordings: write every message of a session to a file, without its secrets, and replay it.
 
-A replay starts no agent, runs no command, and asks nobody.
+A replay starts no agent, runs no command, and asks no one.
 """

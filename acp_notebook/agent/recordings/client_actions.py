@@ -1,79 +1,144 @@
-"""What the client does itself and no message tells, in the words of a recording.
+"""Client actions in the format of a recording: what the client does that no message contains.
 
-Knows events and endings; a recorder writes these down, and a replay waits for the same ones or does them
-in the place of those who did them: the user who clicked, the command that wrote.
+A recorder writes them. A replay waits until the client performs the same action, or supplies it for the user
+who clicked or the command that wrote output.
 """
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...core import events as ev
+from ...core.actions import RUNS
+from ...core.records import KernelRun, content_from_plain, plain
+from ..event_bus import EventBus
+from ..tap import ChangedFiles
 from ..transport import CLOSED, Ending
 
 ClientAction = dict[str, Any]
 
 MOST_BEFORE = 1_000_000
-"""Characters of a file as it was before a write; a longer one is not kept."""
+"""Characters of a file before a write. A longer text is not kept."""
 
 MOST_STDERR = 10_000
 
+OUR_OPTIONS = {"allow", "reject"}
+"""The option ids of questions that the client asks on its own."""
+
 
 def folders(cwd: str, roots: Sequence[str], *, covered: bool = False) -> ClientAction:
-    """A session is about to be opened there; `covered`: what its turns change there is looked for."""
-    told = {"covered": True} if covered else {}
-    return {"what": "folders", "cwd": cwd, "roots": list(roots)} | told
+    """A session is about to open in these folders. `covered`: whether it has checkpoints."""
+    more = {"covered": True} if covered else {}
+    return {"what": "folders", "cwd": cwd, "roots": list(roots)} | more
 
 
 def before(session: str, path: str, text: str | None) -> ClientAction:
-    """A file is about to be written; None: there was none, or no text."""
+    """A file is about to be written. `text`: its content, or None if it is missing or not text."""
     kept = text if text is not None and len(text) <= MOST_BEFORE else None
     return {"what": "before", "session": session, "path": path, "text": kept}
 
 
 def ended(ending: Ending | None, untaken: Sequence[int] = ()) -> ClientAction:
-    """The connection is over: by us, or by the agent's own end, which came before it read these requests."""
-    if ending is None or ending.mismatch or ending.reason == CLOSED:
+    """The connection ended: the client closed it, or the agent ended before it read requests (`untaken`)."""
+    if ending is None or ending.error is not None or ending.reason == CLOSED:
         return {"what": "closed"}
     stderr = ending.stderr[-MOST_STDERR:]
-    said = {"what": "ended", "reason": ending.reason, "exit_code": ending.exit_code, "stderr": stderr}
-    return said | ({"untaken": list(untaken)} if untaken else {})
+    action = {"what": "ended", "reason": ending.reason, "exit_code": ending.exit_code, "stderr": stderr}
+    return action | ({"untaken": list(untaken)} if untaken else {})
 
 
-def of(event: ev.Event, session: str, made: Callable[[str], bool]) -> ClientAction | None:
-    """None: an event of the agent's, which its message tells. `made`: whether we have run a terminal."""
-    match event:
-        case ev.QuestionAsked():
-            said: ClientAction = {"what": "asked", "id": event.id, "tool": event.tool_id}
-        case ev.QuestionSettled():
-            said = {"what": "settled"} | _fields(event)
-        case ev.ElicitationOpened():
-            said = {"what": "form", "id": event.id}
-        case ev.ElicitationSettled():  # what was filled in, its message tells
-            said = {"what": "filled", "id": event.id, "action": event.action, "by": event.by}
-            said |= {"reason": event.reason} if event.reason is not None else {}
-        case ev.TerminalChanged(id=id) | ev.TerminalOutput(id=id) if not made(id):
-            return None
-        case ev.TerminalChanged():
-            said = {"what": "terminal"} | _fields(event)
-        case ev.TerminalOutput():
-            said = {"what": "output"} | _fields(event)
-        case ev.ToolChanged() if event.unprompted is True or event.id.startswith("acp:"):
-            said = {"what": "card", "id": event.id}
-        case _:
-            return None
-    return said | {"session": session}
+class ActionTap:
+    """The part of a `Tap` that converts what the client does into recorded actions."""
+
+    @abstractmethod
+    def record_action(self, action: ClientAction) -> None: ...
+
+    def opening(self, cwd: str, roots: Sequence[str], *, covered: bool) -> None:
+        self.record_action(folders(cwd, roots, covered=covered))
+
+    def before_write(self, session: str, path: str, text: str | None) -> None:
+        self.record_action(before(session, path, text))
+
+    async def turn_changed(
+        self, session: str, turn: int, changed: ChangedFiles, spelled: Callable[[str], str]
+    ) -> None:
+        """Only a recorder keeps files."""
+
+    def follow(self, events: EventBus, session: Callable[[], str], made: Callable[[str], bool]) -> None:
+        def note(action: ClientAction) -> None:
+            self.record_action(action | {"session": session()})
+
+        def terminal(what: str, event: ev.TerminalChanged | ev.TerminalOutput) -> None:
+            if made(event.id):  # otherwise the agent runs it, and its messages contain the output
+                note({"what": what} | _fields(event))
+
+        def card(event: ev.ToolChanged) -> None:
+            run = shown_run(event)
+            if run is not None:
+                if kept.get(event.id) != (run.run_id, run.status):  # the final state contains the outputs
+                    kept[event.id] = (run.run_id, run.status)
+                    note(ran(event, run))
+            elif event.unprompted is True or event.id.startswith("acp:"):
+                note({"what": "card", "id": event.id})
+
+        def asked(event: ev.QuestionAsked) -> None:
+            # A replay has no kernel tools, so it asks no questions about them.
+            of_kernel = event.raw is None and any(isinstance(it, RUNS) for it in event.actions)
+            if of_kernel and {it.id for it in event.options} == OUR_OPTIONS:
+                kernel_questions.add(event.id)
+            else:
+                note({"what": "asked", "id": event.id, "tool": event.tool_id})
+
+        def settled(event: ev.QuestionSettled) -> None:
+            if event.id not in kernel_questions:
+                note({"what": "settled"} | _fields(event))
+
+        kept: dict[str, tuple[str, str]] = {}
+        kernel_questions: set[str] = set()
+
+        def filled(event: ev.ElicitationSettled) -> None:
+            action = {"what": "filled", "id": event.id, "action": event.action, "by": event.by}
+            note(action | ({"reason": event.reason} if event.reason is not None else {}))
+
+        events.on(ev.QuestionAsked, asked)
+        events.on(ev.QuestionSettled, settled)
+        events.on(ev.ElicitationOpened, lambda it: note({"what": "form", "id": it.id}))
+        events.on(ev.ElicitationSettled, filled)  # the response contains the values
+        events.on(ev.TerminalChanged, lambda it: terminal("terminal", it))
+        events.on(ev.TerminalOutput, lambda it: terminal("output", it))
+        events.on(ev.ToolChanged, card)
 
 
 def key(action: ClientAction) -> tuple[Any, ...]:
-    """What makes two of them the same one."""
+    """What identifies an action, for comparing recorded and current ones."""
     return tuple(repr(action.get(name)) for name in ("what", "session", "id", "path", "status", "released"))
 
 
-def is_told(action: ClientAction) -> bool:
-    """What a command did, and not we: a replay tells it."""
-    return action["what"] == "output" or (
+def shown_run(event: ev.ToolChanged) -> KernelRun | None:
+    """The kernel run on the card of a tool call, or None."""
+    content = event.content if isinstance(event.content, tuple) else ()
+    return next((it for it in content if isinstance(it, KernelRun)), None)
+
+
+def ran(event: ev.ToolChanged, run: KernelRun) -> ClientAction:
+    """The state of a kernel run on the card of a tool call."""
+    return {"what": "run", "id": event.id, "title": str(event.title), "run": plain(run)}
+
+
+def run_event(action: ClientAction) -> ev.ToolChanged | None:
+    """The inverse of `ran`."""
+    run, title = action.get("run"), action.get("title")
+    found = content_from_plain(run) if isinstance(run, dict) else None
+    if not isinstance(found, KernelRun):
+        return None
+    return ev.ToolChanged(str(action.get("id")), title=str(title), kind="execute", content=(found,))
+
+
+def is_replayed(action: ClientAction) -> bool:
+    """Whether a command or the kernel performed the action, so that the replay supplies it."""
+    return action["what"] in ("output", "run") or (
         action["what"] == "terminal" and action.get("status") in ("exited", "killed")
     )
 

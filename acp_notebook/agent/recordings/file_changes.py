@@ -1,7 +1,7 @@
-"""What a turn changed in files, as a recording keeps it: written for a recorder, and read back for a replay.
+"""The files that a turn changed, in the format of a recording: writes and reads them.
 
-Knows neither the disk nor where a recording stands. Texts are kept as texts, other bytes as base64; what is
-too large, or holds a secret that cannot be taken out of it, is named with the reason.
+Text is kept as text, other bytes as base64. A file that is too large, or contains a secret that cannot be
+removed, is listed with the reason. Knows neither the disk nor the position of a replay.
 """
 
 from __future__ import annotations
@@ -9,41 +9,42 @@ from __future__ import annotations
 import base64
 import binascii
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from msgspec import Raw
 
-from ...core.changes import Version, action_of, is_binary
+from ...core.changes import PathChange, Version, action_of, is_binary
 from ...core.redaction import Redactor
 from ..files.roots import visible
-from ..undo.backend import PathChange
+from ..tap import ChangedFiles
 
 MOST_STATE = 1_000_000
-"""Bytes of a file, before or after: a recording is read by people, and kept in repositories."""
+"""Bytes of one file state: people read recordings and commit them to repositories."""
 
 MOST_TURN = 8_000_000
-"""… and of all that one turn changed."""
+"""Bytes of all file states of one turn."""
 
 MOST_FOLDERS = 1_000
 
 TOO_LARGE = "too large to be kept in a recording"
-SECRET = "there is a secret in it, so it was not kept in the recording"
-NO_NAME = "its name is no text, so it was not kept in the recording"
-BROKEN = "what the recording holds of it cannot be read"
+SECRET = "it contains a secret, so it was not kept in the recording"
+NO_NAME = "its name is not valid text, so it was not kept in the recording"
+BROKEN = "its entry in the recording cannot be read"
 CUT_OFF = (
-    "the recording ends before it was found what this turn changed: only what was written through us is here"
+    "the recording ends before the changes of this turn were determined: only files that the agent wrote "
+    "through this client are listed"
 )
 
 _PLAIN = 0o644
 _SENT = 0o777
-"""The permission bits that are told: no recording makes a file run as somebody else."""
+"""The recorded permission bits. Without setuid and setgid, a replay cannot create a privileged program."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedFile:
-    """A find, and what is to be at its path after the turn; `known`: whether the recording tells that."""
+    """A recorded change and the state of its path after the turn. `known`: whether that state is recorded."""
 
     found: PathChange
     after: Version | None = None
@@ -52,20 +53,20 @@ class RecordedFile:
 
 @dataclass(frozen=True, slots=True)
 class RecordedTurn:
-    """What a recording tells of a turn: its finds, and what was said of them."""
+    """The recorded changes and notes of a turn."""
 
     files: tuple[RecordedFile, ...] = ()
     notes: tuple[str, ...] = ()
     missing: dict[str, str] = field(default_factory=dict)
-    """Folders without a checkpoint, and why."""
+    """Folders without a checkpoint, each with the reason."""
     emptied: frozenset[str] = frozenset()
-    """Folders that were empty after the turn, and not before."""
+    """Folders that were empty after the turn and not before."""
     filled: frozenset[str] = frozenset()
-    """… before it, and not after."""
+    """Folders that were empty before the turn and not after."""
 
 
 class FileChangesWriter:
-    """Writes the entry of a turn. `spell`: how the session calls a path."""
+    """Creates the recording entry of one turn. `spell` formats a path as the session writes it."""
 
     def __init__(self, redactor: Redactor, spell: Callable[[str], str]) -> None:
         self._redactor = redactor
@@ -76,17 +77,13 @@ class FileChangesWriter:
         self,
         session: str,
         turn: int,
-        finds: Iterable[PathChange],
-        notes: Sequence[str] = (),
-        missing: dict[str, str] | None = None,
-        empty: tuple[frozenset[str], frozenset[str]] = (frozenset(), frozenset()),
+        changed: ChangedFiles,
     ) -> dict[str, Any]:
-        """`empty`: the folders with nothing in them, before and after."""
-        before, after = empty
+        before, after = changed.empty
         found = {
-            "files": [self._file(it) for it in finds],
-            "notes": list(notes),
-            "missing": [{"path": self._spell(path), "why": why} for path, why in (missing or {}).items()],
+            "files": [self._file(it) for it in changed.files],
+            "notes": list(changed.notes),
+            "missing": [{"path": self._spell(path), "why": why} for path, why in changed.missing.items()],
             "emptied": self._folders(after - before),
             "filled": self._folders(before - after),
         }
@@ -123,13 +120,16 @@ class FileChangesWriter:
             return {"link" if version.link else "text": text} | rights
         if version.link or self._redactor.finds_in(version.data):
             return {"not_kept": NO_NAME if version.link else SECRET}
-        # Neither a secret nor a path is looked for in this: it would be found by chance, and the bytes lost.
+        # Raw exempts the data from redaction and path mapping: a chance match would corrupt the bytes.
         encoded = base64.urlsafe_b64encode(version.data)
         return {"base64": Raw(b'"%s"' % encoded)} | rights
 
 
 def read(action: dict[str, Any], real: Callable[[str], str]) -> RecordedTurn:
-    """`real`: where a path of the session's is. What makes no sense is left out, or said to be unreadable."""
+    """Read the entry of a turn. `real` resolves a path of the session.
+
+    Leaves out invalid parts or marks them as unreadable.
+    """
     files = (_read_file(it, real) for it in _dicts(action.get("files")))
     missing = {
         real(it["path"]): str(it.get("why"))
@@ -145,26 +145,26 @@ def read(action: dict[str, Any], real: Callable[[str], str]) -> RecordedTurn:
     )
 
 
-def _read_file(told: dict[str, Any], real: Callable[[str], str]) -> RecordedFile | None:
-    path, why_not = told.get("path"), told.get("why_not")
-    during = str(told["during"] or "") if "during" in told else None
+def _read_file(entry: dict[str, Any], real: Callable[[str], str]) -> RecordedFile | None:
+    path, why_not = entry.get("path"), entry.get("why_not")
+    during = str(entry["during"] or "") if "during" in entry else None
     if not isinstance(path, str) or not os.path.isabs(path) or "\0" in path:
         return None
-    action = str(told.get("action", "modified"))
+    action = str(entry.get("action", "modified"))
     if isinstance(why_not, str):
         return RecordedFile(PathChange(real(path), why_not=why_not, action=action, during=during))
-    before, lacks_before = _read_state(told.get("before"))
-    after, lacks_after = _read_state(told.get("after"))
+    before, lacks_before = _read_state(entry.get("before"))
+    after, lacks_after = _read_state(entry.get("after"))
     if why := lacks_after or lacks_before:
         found = PathChange(real(path), why_not=why, action=action, during=during)
         return RecordedFile(found, after, not lacks_after)
     return RecordedFile(PathChange(real(path), before, after, during=during), after, True)
 
 
-def _read_state(told: Any) -> tuple[Version | None, str | None]:
-    """A state of a file; or why it is not known."""
+def _read_state(state: Any) -> tuple[Version | None, str | None]:
+    """The state of a file, or why it is unknown."""
     try:
-        match told:
+        match state:
             case None:
                 return None, None
             case {"not_kept": str(why)}:
@@ -172,16 +172,16 @@ def _read_state(told: Any) -> tuple[Version | None, str | None]:
             case {"link": str(target)} if "\0" not in target:
                 return Version(target.encode(), 0o777, link=True), None
             case {"text": str(text)}:
-                return Version(text.encode(), _mode(told)), None
+                return Version(text.encode(), _mode(state)), None
             case {"base64": str(data)}:
-                return Version(base64.b64decode(data, b"-_", validate=True), _mode(told)), None
+                return Version(base64.b64decode(data, b"-_", validate=True), _mode(state)), None
     except (ValueError, binascii.Error):
         pass
     return None, BROKEN
 
 
-def _mode(told: dict[str, Any]) -> int:
-    mode = told.get("mode")
+def _mode(state: dict[str, Any]) -> int:
+    mode = state.get("mode")
     return int(mode, 8) & _SENT if isinstance(mode, str) else _PLAIN
 
 

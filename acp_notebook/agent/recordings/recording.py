@@ -1,10 +1,11 @@
-"""Recordings: every message of a connection, one JSON object a line, with the secrets taken out.
+"""Recordings: every message of a connection as one JSON object per line, with secrets removed.
 
-Knows no method's meaning. The first line says what the file is: `{"acp_recording": 1, "agent": …}`, and
-where homes were; every other is `{"t": seconds, "dir": "c2a" | "a2c" | "did" | "note", "msg": …}`. "did"
-is what the client did itself, and no message tells: which folders a session had, who answered a question,
-what a command wrote, what a turn changed in files (perhaps long after the turn). A line of the agent's that
-is no JSON is kept as `"line"`. A file without the first line, or without what the client did, is read too.
+The first line is a header: `{"acp_recording": 1, "agent": …}`, plus the home folders of the machine. Every
+other line is `{"t": seconds, "dir": "c2a" | "a2c" | "did" | "note", "msg": …}`. "did" is a client action that
+no message contains: the folders of a session, who answered a question, the output of a command, the files
+that a turn changed (perhaps written long after the turn). A line from the agent that is not JSON is kept as
+`"line"`. The reader also accepts files without a header or without client actions. This module does not
+interpret methods.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import json
 import os
 import time
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
@@ -23,9 +24,18 @@ import msgspec
 
 from ...core.redaction import Redactor
 from ...errors import RecordingError
-from ...wire import jsonrpc, tolerant
+from ...log import WARNING, logger, suppressed
+from ...wire import jsonrpc, tolerant_json
 from ..files.unfinished import Unfinished, open_draft
+from ..tap import ChangedFiles
+from ..threads import on_a_thread
+from ..transport import Ending
+from . import client_actions
+from .client_actions import ActionTap
+from .file_changes import FileChangesWriter
 from .split_secrets import SplitSecrets
+
+_log = logger(__name__)
 
 FORMAT = 1
 
@@ -34,19 +44,19 @@ Direction = Literal["c2a", "a2c", "did", "note"]
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A message of a recording, or (did) what the client did; `message` is None for a line that was none."""
+    """A message of a recording, or a client action ("did"). `message` is None for a line that is not JSON."""
 
     direction: Direction
     message: Any
     at: float = 0.0
     line: str | None = None
     number: int = field(default=0, compare=False)
-    """Its line in the file."""
+    """The line number in the file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """A recording as it was read: who spoke, where homes were, and everything in its order."""
+    """The content of a recording: the agent, the home folders, and the entries in order."""
 
     name: str
     entries: tuple[Entry, ...]
@@ -54,11 +64,13 @@ class Recording:
     home: str | None = None
     tmp: str | None = None
     agent_home: str | None = None
-    """Where it had another one than the user."""
+    """The agent's home folder, if it differs from the user's."""
 
 
-class Recorder:
-    """Sees the bytes of a connection and writes them down, message by message (a `connection.Tap`)."""
+class Recorder(ActionTap):
+    """Records the messages of a connection and the client's actions to a file (a `Tap`)."""
+
+    keeps_files = True
 
     def __init__(
         self,
@@ -70,8 +82,11 @@ class Recorder:
         places: Mapping[str, str] | None = None,
         finish: Callable[[Path], None] = lambda path: None,
     ) -> None:
-        """`becomes`: where the file goes when it is whole, and there was a session in it. `places`: homes and
-        the like, by name; `finish`: what is done with the whole file, before that."""
+        """Open the file. Raises RecordingError.
+
+        `becomes`: the path that a complete recording with a session is moved to. `places`: home folders and
+        similar paths, by name. `finish`: called with the complete file before it is moved.
+        """
         self.path = Path(path)
         self._redactor = redactor
         self._split = SplitSecrets(redactor)
@@ -84,16 +99,16 @@ class Recorder:
         self._half_size = 0
         with contextlib.ExitStack() as opening:
             try:
-                self._file = opening.enter_context(self._opened())
+                self._file = opening.enter_context(self._open())
                 head = {"acp_recording": FORMAT, "agent": agent, **(places or {})}
                 self._put({name: redactor.plain(it) for name, it in head.items()})
             except BlockingIOError:
                 raise RecordingError(f"cannot record to {path}: another session is recording there") from None
             except OSError as error:
                 raise RecordingError(f"cannot record to {path}: {error.strerror}") from None
-            opening.pop_all()  # it stays open as long as the connection
+            opening.pop_all()  # the file stays open as long as the connection
 
-    def _opened(self) -> BinaryIO:
+    def _open(self) -> BinaryIO:
         if self._becomes is None:
             return self.path.open("wb", buffering=0)
         file = open_draft(self.path)
@@ -118,10 +133,17 @@ class Recorder:
         self._had_session = self._had_session or action.get("what") == "folders"
         self._keep({"t": self._now(), "dir": "did", "msg": self._redactor.clean(action)})
 
-    def ended(self) -> None:
-        """What the agent left unfinished is a line of its own, not the beginning of the next agent's."""
+    def ended(self, ending: Ending | None, untaken: Sequence[int]) -> None:
+        """Finish a partial line, so that it does not become the beginning of the next agent's output."""
         self._line_ended()
         self._write_held()
+        self.record_action(client_actions.ended(ending, untaken))
+
+    async def turn_changed(
+        self, session: str, turn: int, changed: ChangedFiles, spelled: Callable[[str], str]
+    ) -> None:
+        writer = FileChangesWriter(self._redactor, spelled)
+        self.record_action(await on_a_thread(lambda: writer.entry(session, turn, changed)))
 
     def _line_ended(self) -> None:
         self._message("a2c", b"".join(self._half))
@@ -133,7 +155,7 @@ class Recorder:
             self._file.close()
             self._finish(self.path)
         if self._becomes is not None:
-            with contextlib.suppress(OSError):  # then it stays where it is
+            with suppressed(_log, OSError, level=WARNING):  # on failure, the file stays where it is
                 if self._had_session:
                     os.replace(self.path, self._becomes)
                 else:
@@ -146,8 +168,8 @@ class Recorder:
             return
         entry: dict[str, Any] = {"t": self._now(), "dir": direction}
         try:
-            entry["msg"] = self._redactor.clean(tolerant.loads(line))
-        except tolerant.Unreadable:
+            entry["msg"] = self._redactor.clean(tolerant_json.loads(line))
+        except tolerant_json.Unreadable:
             entry["line"] = self._redactor.text(line.decode("utf-8", "replace").rstrip())
         self._keep(entry)
 
@@ -163,37 +185,40 @@ class Recorder:
         return round(time.monotonic() - self._began, 3)
 
     def _write(self, entry: dict[str, Any]) -> None:
-        """A full disk ends the recording, not the conversation."""
+        """Write the entry. A full disk ends the recording with a warning, not the session."""
         if self._file.closed:
             return
         try:
             self._put(entry)
         except OSError as error:
             self._file.close()
-            warnings.warn(f"the recording {self._file.name} ends here: {error.strerror}", stacklevel=2)
+            warnings.warn(
+                f"recording to {self._file.name} stopped: {error.strerror}; what was recorded before is kept",
+                stacklevel=2,
+            )
 
     def _put(self, entry: dict[str, Any]) -> None:
         left = memoryview(msgspec.json.encode(entry) + b"\n")
-        while left:  # an unbuffered file may take a part only
+        while left:  # an unbuffered file may write only a part
             left = left[self._file.write(left) :]
 
 
 def load(path: str | Path) -> list[Entry]:
-    """The messages of a recording, without what the client did beside them."""
+    """The messages of a recording, without the client actions."""
     return [entry for entry in read(path).entries if entry.direction != "did"]
 
 
 def read(path: str | Path) -> Recording:
-    """A whole recording; raises RecordingError that says which line is wrong."""
+    """Read a recording. Raises RecordingError, which names the invalid line."""
     try:
-        # Not splitlines: U+2028 and its like are no line ends in JSON.
+        # Not splitlines: U+2028 and similar characters do not end a line in JSON.
         lines = Path(path).read_text(encoding="utf-8").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise RecordingError(f"cannot read the recording {path}: {error}") from None
     header: dict[str, Any] = {}
     entries = tuple(_entries(lines, str(path), header))
-    told = (header.get(name) for name in ("agent", "home", "tmp", "agent_home"))
-    agent, home, tmp, agent_home = (it if isinstance(it, str) else None for it in told)
+    values = (header.get(name) for name in ("agent", "home", "tmp", "agent_home"))
+    agent, home, tmp, agent_home = (it if isinstance(it, str) else None for it in values)
     return Recording(str(path), entries, agent, home, tmp, agent_home)
 
 
@@ -220,7 +245,7 @@ def _entries(lines: Iterable[str], name: str, header: dict[str, Any]) -> Iterabl
 
 
 def entry_of(line: dict[str, Any], number: int = 0) -> Entry | None:
-    """None: a note, stderr: for people."""
+    """The entry of a line, or None for notes and stderr, which are only for human readers."""
     match line:
         case {"dir": "c2a" | "a2c" as direction, "msg": message}:
             return Entry(direction, message, _seconds(line), number=number)

@@ -1,21 +1,22 @@
-"""A recording, played back in step with the client: no process, the agent's messages as they were.
+"""Replays a recording in step with the client: sends the agent's recorded messages, without a process.
 
-Knows as much of the protocol as it takes to keep step. The recorded agent speaks until the recording has
-the client ask, answer or do something; then it waits for the client to do so. Requests and answers are
-compared; what differs ends the replay with an error that shows both. What people
-and commands did is told in their place (`responders`); nothing is run. Files are written by the client's own
-hands, as any agent's.
+The replay sends messages until the next entry is a request, response or action of the client, then waits for
+the client to do the same. It compares requests and responses; a difference ends the replay with an error that
+shows both. `responders` supplies what people and commands did; nothing is run. The client writes files, as it
+does for any agent. Knows only as much of the protocol as this needs.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
+from ... import timeouts
+from ...errors import CassetteMismatch
 from ..transport import CLOSED, Ended, Ending, Receive
 from . import client_actions, file_changes
 from .recording import Entry, Recording
@@ -23,18 +24,20 @@ from .replay_difference import Match, answer_difference, request_difference, wha
 from .replay_responders import ReplayResponders, Requests
 from .replay_script import Script, key, method, params
 
-GRACE_S = 2.0
-"""How long what the recording has next may take when something else came before it: the program may do it in
-another order, and people who pressed a button do not do so again."""
-
 HOW = (
     "Record it again if this is as it should be; acp.Cassette(…, match=…) takes prompts that differ in what "
     "does not matter."
 )
 
 
-class Replay:
-    """All of it on the loop thread. To the client it is also the tap: it hears what the client does."""
+class Replay(client_actions.ActionTap):
+    """Plays a recording as the agent. Runs on the loop thread.
+
+    It is also the client's tap, which reports what the client does.
+    """
+
+    path = None
+    keeps_files = False
 
     def __init__(
         self,
@@ -47,10 +50,9 @@ class Replay:
     ) -> None:
         self.script = Script(recording, home)
         self.scratch = scratch is not None
-        """Whether it is played in folders of its own."""
+        """Whether the replay uses its own temporary folders."""
         self.responders = ReplayResponders(self.script, scratch)
-        self.stop: Callable[[str], None] = lambda session: None
-        """Presses the stop button of a session."""
+        self._stop: Callable[[str], None] = lambda session: None
         self._match = match
         self._speed = speed
         self._receive: Receive | None = None
@@ -58,10 +60,13 @@ class Replay:
         self._connections = 0
         self._initialized = False
         self._skipped: set[str] = set()
-        """The client's goodbyes: they are answered at once, wherever the recording stands."""
+        """Recorded session/close requests: the client's own are answered at once, at any position."""
         self._inbox: list[dict[str, Any]] = []
         self._ids: dict[str, Any] = {}
-        """From the ids of the client's requests as they were to those of now."""
+        """Recorded ids of client requests mapped to the current ones."""
+        self._written = 0
+        self._ends: dict[Any, int] = {}
+        """By request id: how many bytes the client had written at the end of the request."""
         self._unanswered: dict[str, str] = {}
         self._open: Requests = {}
         self._answered: Counter[str] = Counter()
@@ -72,13 +77,18 @@ class Replay:
         self._timer_at = -1
         self._overdue_at = -1
         self._clock = (0.0, 0.0)
-        """When the last step was made: in the recording, and here."""
+        """When the last step happened: recorded time and current time."""
 
-    # ---- the transport's side -------------------------------------------------------------------
+    def set_stop(self, stop: Callable[[str], None]) -> None:
+        """Set the function that cancels the turn of a session, given its id."""
+        self._stop = stop
+
+    # ---- called by the transport ----------------------------------------------------------------
 
     def attach(self, receive: Receive, ended: Ended) -> None:
         self._receive, self._ended = receive, ended
         self._inbox, self._ids, self._unanswered = [], {}, {}
+        self._written, self._ends = 0, {}
         self._open = self.responders.open = {}
         self._initialized = False
         if self._connections:
@@ -87,16 +97,20 @@ class Replay:
         self._clock = self._now()
         self._poke()
 
-    def heard(self, message: dict[str, Any]) -> None:
+    def handle_message(self, data: bytes) -> None:
+        """Handle a message from the client."""
+        message = msgspec.json.decode(data)
+        self._ends[message.get("id")] = self._written + len(data.rstrip())
+        self._written += len(data)
         if "method" not in message:
             self._take_answer(message)
         elif message["method"] == "session/close":
-            self._goodbye(message)
+            self._answer_close(message)
         elif "id" in message or message["method"] == "session/cancel":
             self._inbox.append(message)
         self._poke()
 
-    def _goodbye(self, message: dict[str, Any]) -> None:
+    def _answer_close(self, message: dict[str, Any]) -> None:
         def answer() -> None:
             if self._ended is not None and self._receive is not None:
                 result: dict[str, Any] = {"jsonrpc": "2.0", "id": message.get("id"), "result": {}}
@@ -118,31 +132,32 @@ class Replay:
 
     def received(self, data: bytes) -> None: ...
 
-    def ended(self) -> None: ...
+    def ended(self, ending: Ending | None, untaken: Sequence[int]) -> None:
+        self.record_action(client_actions.ended(ending, untaken))
 
     def close(self) -> None: ...
 
     def record_action(self, action: client_actions.ClientAction) -> None:
         if action["what"] == "folders":
-            self.script.opened(action["cwd"], action["roots"])
+            self.script.open_session(action["cwd"], action["roots"])
         self._actions[client_actions.key(action)] += 1
         self._poke()
 
     def changed(
         self, session: Callable[[], str], folders: Mapping[str, str], turn: int
     ) -> file_changes.RecordedTurn | None:
-        """What a turn changed beside what was written through us; `folders`: where those of here really are.
+        """What a turn changed besides writes through the client. `folders`: the session's folders, resolved.
 
-        None: nobody can tell, of a turn that went another way or of an older recording.
+        None if the turn did not go as recorded, or if an older recording does not contain the changes.
         """
-        if self._broken is not None or not self.script.tells_changes:
+        if self._broken is not None or not self.script.has_changes:
             return None
-        told = self.script.changed(session(), turn)
-        if told is None:
+        recorded = self.script.changed(session(), turn)
+        if recorded is None:
             return file_changes.RecordedTurn(
                 notes=(file_changes.CUT_OFF,), missing=dict.fromkeys(folders.values(), file_changes.CUT_OFF)
             )
-        return file_changes.read(told, lambda path: _really(path, folders))
+        return file_changes.read(recorded, lambda path: _resolve(path, folders))
 
     # ---- playing --------------------------------------------------------------------------------
 
@@ -152,7 +167,7 @@ class Replay:
             asyncio.get_running_loop().call_soon(self._play)
 
     def _play(self) -> None:
-        """Go on as far as the recording goes without the client."""
+        """Play entries until the client has to act."""
         self._poked = False
         while self._ended is not None:
             if self._broken is not None:
@@ -169,23 +184,23 @@ class Replay:
         return None
 
     def _step(self, entry: Entry) -> bool:
-        """Do what the recording has next, or see that the client has done it; True: go on."""
+        """Play the next entry, or check that the client has done it. Return whether to continue."""
         if entry.direction == "a2c":
             answer = self.script.answer()
             self.script.step()
-            self._say(entry, answer)
+            self._send(entry, answer)
             return True
         if method(entry) == "initialize" and self._initialized:
-            self.end(Ending("the agent ended here when it was recorded"))
+            self.end(Ending("the recorded agent ended here"))
             return True
-        done = self._done(entry.message) if entry.direction == "did" else self._met(entry)
+        done = self._has_acted(entry.message) if entry.direction == "did" else self._has_sent(entry)
         if done and self._broken is None:
             self.script.step()
             if entry.direction == "did" and entry.message["what"] == "ended":
-                self.end(_ending(entry.message, self._ids))
+                self.end(self._recorded_ending(entry.message))
         return done
 
-    def _say(self, entry: Entry, answer: dict[str, Any] | None) -> None:
+    def _send(self, entry: Entry, answer: dict[str, Any] | None) -> None:
         assert self._receive is not None
         message = entry.message
         if isinstance(message, dict) and "id" in message:
@@ -203,8 +218,8 @@ class Replay:
         else:
             self._receive(msgspec.json.encode(message) + b"\n")
 
-    def _met(self, entry: Entry) -> bool:
-        """Whether the client has asked, answered or said what the recording says it did next."""
+    def _has_sent(self, entry: Entry) -> bool:
+        """Whether the client has sent the recorded request, response or notification."""
         expected = entry.message
         if not isinstance(expected, dict):
             return True
@@ -214,7 +229,7 @@ class Replay:
             return method(entry) != "session/cancel" or self._has_cancelled(expected)
         if method(entry) == "session/close":
             self._skipped.add(key(expected))
-            return True  # answered when it is asked
+            return True  # answered when the client sends it
         for index, message in enumerate(self._inbox):
             if _same(message, expected):
                 del self._inbox[index]
@@ -229,7 +244,7 @@ class Replay:
         if self._answered[key(expected)]:
             self._answered[key(expected)] -= 1
             return True
-        return key(expected) not in self._open  # the answer to nothing: of another client
+        return key(expected) not in self._open  # another client recorded a response without a request
 
     def _has_cancelled(self, expected: dict[str, Any]) -> bool:
         for index, message in enumerate(self._inbox):
@@ -238,11 +253,11 @@ class Replay:
                 return True
         return "session/prompt" not in self._unanswered.values()
 
-    def _done(self, action: client_actions.ClientAction) -> bool:
-        """Whether the client has done this, or it is told in the place of those who did."""
+    def _has_acted(self, action: client_actions.ClientAction) -> bool:
+        """Whether the client has performed the action. Supplies the actions of commands and the kernel."""
         match action["what"]:
-            case "output" | "terminal" if client_actions.is_told(action):
-                self.responders.tell(action)
+            case "output" | "terminal" | "run" if client_actions.is_replayed(action):
+                self.responders.replay(action)
                 return True
             case "asked" | "settled" | "form" | "filled" | "card" | "terminal":
                 if not self._actions[client_actions.key(action)]:
@@ -253,10 +268,22 @@ class Replay:
                 return False
         return True
 
+    def _recorded_ending(self, action: client_actions.ClientAction) -> Ending:
+        """The recorded end of the agent, including which requests it had not read."""
+        code, stderr = action.get("exit_code"), action.get("stderr")
+        untaken = [self._ids.get(key({"id": it})) for it in action.get("untaken") or ()]
+        ends = [self._ends[it] for it in untaken if it in self._ends]
+        return Ending(
+            str(action.get("reason")),
+            code if isinstance(code, int) else None,
+            stderr if isinstance(stderr, str) else "",
+            unread=self._written - min(ends) + 1 if ends else 0,
+        )
+
     # ---- waiting --------------------------------------------------------------------------------
 
     def _stall(self, entry: Entry) -> None:
-        """The client has to do something first; if that takes too long, help, or say what is wrong."""
+        """Wait for the client to act. If that takes too long, help it or report what is wrong."""
         if self._broken is not None:
             self._poke()
         elif self._overdue_at == self.script.at:
@@ -264,20 +291,20 @@ class Replay:
         elif "method" in (entry.message or {}) or entry.direction == "did":
             unexpected = [it for it in self._inbox if "id" in it]
             if unexpected and not self._comes_later(unexpected[0]):
-                self._wrong(entry, unexpected[0])
-            elif unexpected or _is_waited_for(entry):
-                self._wake(GRACE_S)
+                self._report(entry, unexpected[0])
+            elif unexpected or _has_limit(entry):
+                self._wake(timeouts.get().recording_grace)
 
     def _overdue(self, entry: Entry) -> None:
         unexpected = next((it for it in self._inbox if "id" in it), None)
         if unexpected is not None and (entry.direction == "c2a" or entry.message["what"] == "closed"):
-            self._wrong(entry, unexpected)
+            self._report(entry, unexpected)
         elif entry.direction == "did" and entry.message["what"] != "closed":
-            self.script.step()  # only its moment is lost
+            self.script.step()  # the client may still do it, only later
             self._poke()
         elif method(entry) == "session/cancel":
-            self.stop(str(params(entry.message).get("sessionId")))
-            if not self._has_cancelled(entry.message):  # nothing runs there
+            self._stop(str(params(entry.message).get("sessionId")))
+            if not self._has_cancelled(entry.message):  # no turn is running
                 self.script.step()
             self._poke()
 
@@ -295,11 +322,11 @@ class Replay:
         self._play()
 
     def _early(self, entry: Entry) -> float:
-        """How many seconds this is ahead of its time; what the client does has no time of its own."""
-        its_own = entry.direction == "a2c" or (
-            entry.direction == "did" and client_actions.is_told(entry.message)
+        """How many seconds to wait until the entry is due. The client's own entries are never early."""
+        is_timed = entry.direction == "a2c" or (
+            entry.direction == "did" and client_actions.is_replayed(entry.message)
         )
-        if self._speed is None or not its_own:
+        if self._speed is None or not is_timed:
             return 0.0
         then, since = self._clock
         return (entry.at - then) / self._speed - (self._time() - since)
@@ -317,8 +344,8 @@ class Replay:
     def _check(self, expected: dict[str, Any], message: dict[str, Any]) -> None:
         try:
             difference = request_difference(expected, message, self._match)
-        except Exception as error:  # the user's function
-            difference = f"  the function that matches prompts raised {error!r}"
+        except Exception as error:  # `match` is a function of the user
+            difference = f"  the match function raised {error!r}"
         if difference is not None:
             self._mismatch(difference)
 
@@ -339,7 +366,7 @@ class Replay:
             for entry in self.script.later()
         )
 
-    def _wrong(self, entry: Entry, asked: dict[str, Any]) -> None:
+    def _report(self, entry: Entry, asked: dict[str, Any]) -> None:
         expected = next((it for it in (entry, *self.script.later()) if _is_request(it)), None)
         recorded = what(expected.message) if expected is not None else "nothing more, it was closed here"
         self._mismatch(f"  recorded: {recorded}\n  now:      {what(asked)}")
@@ -357,12 +384,12 @@ class Replay:
             head = self.script.head
             line = f", line {head.number}" if head is not None and head.number else ""
             text = f"the recording {self.script.name}{line} goes on in another way:\n{difference}\n{HOW}"
-            self._broken = Ending(text, mismatch=True)
+            self._broken = Ending(text, error=CassetteMismatch(text))
             self._poke()
 
 
 class ReplayTransport:
-    """One connection to a recording; the next one goes on where it stands."""
+    """One connection to a recording. The next connection continues at the same position."""
 
     def __init__(self, replay: Replay) -> None:
         self._replay = replay
@@ -376,7 +403,7 @@ class ReplayTransport:
         self._replay.attach(receive, over)
 
     def write(self, data: bytes) -> None:
-        self._replay.heard(msgspec.json.decode(data))
+        self._replay.handle_message(data)
 
     @property
     def unsent(self) -> int:
@@ -395,7 +422,7 @@ def _same(message: dict[str, Any], expected: dict[str, Any]) -> bool:
     return params(message).get("sessionId") == params(expected).get("sessionId")
 
 
-def _really(path: str, folders: Mapping[str, str]) -> str:
+def _resolve(path: str, folders: Mapping[str, str]) -> str:
     for given, real in folders.items():
         if path == given or path.startswith(given.rstrip("/") + "/"):
             return real + path[len(given) :]
@@ -406,19 +433,8 @@ def _is_request(entry: Entry) -> bool:
     return entry.direction == "c2a" and method(entry) is not None and "id" in entry.message
 
 
-def _is_waited_for(entry: Entry) -> bool:
-    """Whether it has a time after which it is not waited for any more."""
+def _has_limit(entry: Entry) -> bool:
+    """Whether the replay stops waiting for the entry after GRACE_S."""
     if entry.direction == "did":
         return bool(entry.message["what"] != "closed")
     return method(entry) == "session/cancel"
-
-
-def _ending(action: client_actions.ClientAction, ids: dict[str, Any]) -> Ending:
-    code, stderr = action.get("exit_code"), action.get("stderr")
-    untaken = [ids.get(key({"id": it})) for it in action.get("untaken") or ()]
-    return Ending(
-        str(action.get("reason")),
-        code if isinstance(code, int) else None,
-        stderr if isinstance(stderr, str) else "",
-        untaken=tuple(it for it in untaken if isinstance(it, int)),
-    )

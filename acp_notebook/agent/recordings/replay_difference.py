@@ -1,7 +1,7 @@
-"""What a replay was asked, against what was recorded; and the difference, for people.
+"""Compares requests and responses of a replay with the recorded ones, and describes differences.
 
-Pure. Knows which parts of a request are the client's own affair (its version, its folders), and that a
-prompt may be matched by a function of the user's.
+Pure. Knows which requests depend on the client's machine and version and are not compared. Users can pass
+their own function to match prompts.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from ...core.redaction import REDACTED
 from .replay_script import OPENING, params
 
 Match = Literal["exact", "text"] | Callable[[str, str], bool]
-"""How prompts are matched: to the letter; by their text alone, whatever images and data came along; or by a
-function of two texts, the recorded prompt and this one."""
+"""How to match prompts: exactly; by their text, ignoring images and data; or with a function of the recorded
+and the current text."""
 
 UNCOMPARED = ("initialize", "session/list", *OPENING)
-"""Requests that say where and what the client is, which may be another machine and another version."""
+"""Requests that describe the client, which may run on another machine and in another version."""
 
 JUDGED = ("fs/write_text_file", "terminal/create")
-"""Requests of the agent's that somebody allows or not."""
+"""Agent requests that need permission."""
 
 CANCELLED = -32800
-"""An answer to a request that was taken back: whether it came too late is a matter of moments."""
+"""The error code of a cancelled request. Whether the cancellation arrived in time depends on timing."""
 
 FILE = "file://"
 
@@ -34,7 +34,7 @@ MOST_WIDTH = 300
 
 
 def request_difference(recorded: dict[str, Any], asked: dict[str, Any], match: Match) -> str | None:
-    """None: it is the same request."""
+    """Describe how a request differs from the recorded one; None if they match."""
     name = recorded.get("method")
     if name in UNCOMPARED:
         return None
@@ -64,7 +64,8 @@ def _same_blocks(there: Any, here: Any) -> bool:
 
 
 def _same_block(there: Any, here: Any) -> bool:
-    """A file that a prompt brings along is a link where it cannot be read: in a fresh folder, say."""
+    """Compare two content blocks. An attached file matches a link to it, which is sent if the file cannot be
+    read, for example in an empty folder."""
     recorded, asked = _file(there), _file(here)
     if recorded is None or asked is None:
         return bool(there == here)
@@ -73,7 +74,7 @@ def _same_block(there: Any, here: Any) -> bool:
 
 
 def _file(block: Any) -> tuple[str, str | None] | None:
-    """The address of a file, and its text where that is there."""
+    """The URI of an attached or linked file, and its text if attached."""
     match block:
         case {"type": "resource", "resource": {"uri": str(uri), "text": str(text)}}:
             return (uri, text) if uri.startswith(FILE) else None
@@ -85,7 +86,7 @@ def _file(block: Any) -> tuple[str, str | None] | None:
 def answer_difference(
     request: dict[str, Any], recorded: dict[str, Any], answer: dict[str, Any]
 ) -> str | None:
-    """None: the agent was answered as it was recorded, as far as that matters to it."""
+    """Describe how a response differs from the recorded one; None if the agent would see no difference."""
     name = request.get("method")
     if (recorded.get("error") or {}).get("code") == CANCELLED:
         return None
@@ -101,14 +102,14 @@ def answer_difference(
 
 
 def what(message: dict[str, Any]) -> str:
-    """A request, in one line."""
-    told, name = params(message), str(message.get("method"))
-    session = f" (session {told['sessionId']})" if "sessionId" in told else ""
+    """Describe a request in one line."""
+    sent, name = params(message), str(message.get("method"))
+    session = f" (session {sent['sessionId']})" if "sessionId" in sent else ""
     return f"{name} {_short(prompt_text(message))!r}{session}" if name == "session/prompt" else name + session
 
 
 def prompt_text(message: dict[str, Any]) -> str:
-    """A prompt as a text: what is no text is named."""
+    """The prompt as text, with placeholders for other content."""
     blocks = params(message).get("prompt")
     return "\n".join(map(_block_text, blocks)) if isinstance(blocks, list) else ""
 
@@ -138,8 +139,8 @@ def _bare(value: dict[str, Any]) -> dict[str, Any]:
     return {name: it for name, it in value.items() if name != "_meta"}
 
 
-def _request(message: dict[str, Any], told: dict[str, Any]) -> str:
-    return f"{message.get('method')} {_dump(told)}"
+def _request(message: dict[str, Any], sent: dict[str, Any]) -> str:
+    return f"{message.get('method')} {_dump(sent)}"
 
 
 def _outcome(answer: dict[str, Any], request: dict[str, Any]) -> str:
@@ -160,7 +161,7 @@ def _filled(answer: dict[str, Any]) -> dict[str, Any]:
 
 
 def _fits(there: Any, here: Any) -> bool:
-    """The same, but for what a recording does not tell."""
+    """Whether the values are equal, apart from redacted ones."""
     if isinstance(there, dict) and isinstance(here, dict):
         return there.keys() == here.keys() and all(_fits(there[name], here[name]) for name in there)
     if isinstance(there, list) and isinstance(here, list):
@@ -174,8 +175,8 @@ def _how(answer: dict[str, Any]) -> str:
 
 
 def _about(request: dict[str, Any]) -> str:
-    told = params(request)
-    match told:
+    sent = params(request)
+    match sent:
         case {"toolCall": {"title": str(title)}}:
             return f"permission for {_short(title)!r}"
         case {"mode": "form" | "url", "message": str(message)}:
@@ -183,7 +184,7 @@ def _about(request: dict[str, Any]) -> str:
         case {"path": str(path)}:
             return f"writing {path}"
         case {"command": str(command)}:
-            arguments = told.get("args")
+            arguments = sent.get("args")
             return f"running {_short(' '.join([command, *map(str, arguments or ())]))!r}"
     return str(request.get("method"))
 
@@ -201,7 +202,7 @@ def _short(text: str) -> str:
 
 
 def _lines(there: str, here: str) -> str:
-    """What was recorded and what is asked, line by line, around where they differ."""
+    """A diff of the recorded and the current text, around their differences."""
     before, after = there.split("\n"), here.split("\n")
     lines = list(difflib.unified_diff(before, after, lineterm="", n=2))[3:]
     first = next((_common(*pair) for pair in zip(before, after, strict=False) if len({*pair}) > 1), 0)
@@ -211,7 +212,7 @@ def _lines(there: str, here: str) -> str:
 
 
 def _common(there: str, here: str) -> int:
-    """How many characters two texts begin with that are the same."""
+    """The length of the common prefix."""
     return next((at for at, pair in enumerate(zip(there, here, strict=False)) if pair[0] != pair[1]), 0)
 
 

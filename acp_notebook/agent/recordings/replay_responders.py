@@ -1,7 +1,7 @@
-"""Those who are not there when a recording is played: people who answered, commands that wrote, files.
+"""Supplies what people, commands and files contributed when a session was recorded.
 
-Knows what the recording tells of them, and not where the replay stands. An older recording tells only what
-the agent was answered; then that is what counts.
+Older recordings contain only the client's responses to the agent; those are used then. Knows the recorded
+answers, but not the position of the replay.
 """
 
 from __future__ import annotations
@@ -12,66 +12,75 @@ from pathlib import Path
 from typing import Any
 
 from ...core.elicitation import ACTIONS, Outcome
+from ...core.events import ToolChanged
 from ...core.ipynb.percent_format import SUFFIX
 from ...core.policy import Decision, PermissionRequest, decide
 from ...core.requests import CreateElicitation
+from ..known_answers import Known
 from . import client_actions
 from .replay_script import Script, params
 
 Requests = dict[str, tuple[dict[str, Any], dict[str, Any] | None]]
-"""Requests of the agent's that the client works on, and how it answered then."""
+"""Agent requests that the client is working on, each with its recorded response."""
 
 
 class ReplayResponders:
+    """Gives the recorded answers of people (`KnownAnswers`) and replays the output of commands."""
+
     def __init__(self, script: Script, scratch: str | None = None) -> None:
         self.open: Requests = {}
         self._script = script
         self._scratch = scratch
         self._filled: list[dict[str, Any]] = []
-        """Requests for forms whose answers were given."""
+        """Elicitation requests that are already answered."""
+        self._runs: list[tuple[Callable[[], str], Callable[[ToolChanged], None]]] = []
         self._terminals: dict[tuple[str, str], Callable[[client_actions.ClientAction], None]] = {}
 
-    def tell(self, action: client_actions.ClientAction) -> None:
-        """What a command did; one that was not run here has nobody to tell it to."""
-        told = self._terminals.get((str(action.get("session")), str(action.get("id"))))
-        if told is not None:
-            told(action)
+    def replay(self, action: client_actions.ClientAction) -> None:
+        """Pass on what a command or the kernel did. Ignored if the command was not started in this replay."""
+        if action["what"] == "run":
+            for session, show in self._runs:
+                if session() == action.get("session") and (event := client_actions.run_event(action)):
+                    show(event)
+            return
+        follower = self._terminals.get((str(action.get("session")), str(action.get("id"))))
+        if follower is not None:
+            follower(action)
 
-    def was_asked(self, session: str, tool: str) -> bool:
-        """Whether we asked about this action then; if not, an allow covered it, by the rules of that time."""
-        return self._script.was_asked(session, tool)
+    def is_allowed(self, session: str, tool: str) -> bool:
+        """Whether the action needs no question: if none was recorded, an earlier allow covered it."""
+        return not self._script.was_asked(session, tool)
 
-    def answer_to(self, session: str, request: PermissionRequest) -> tuple[Decision | None, bool]:
-        """How a question was answered then; or None, and whether it was left open until it was cancelled."""
+    def permission(self, session: str, request: PermissionRequest) -> Known[Decision]:
+        """The recorded answer to a question, or that it stayed open until it was cancelled."""
         settled = self._script.settled(session, request.tool.id)
         if settled is not None:
             answer, by = settled.get("answer"), str(settled.get("by"))
             if answer is None and by in ("client", "agent"):
-                return None, True
-            return Decision(answer, by, settled.get("reason")), False
-        return self._by_messages(session, request), False
+                return Known(None, waits=True)
+            return Known(Decision(answer, by, settled.get("reason")))
+        return Known(self._by_messages(session, request))
 
-    def filled_in(self, session: str, id: str, asked: CreateElicitation) -> tuple[Outcome | None, bool]:
-        """How a form was answered then; or None, and whether it was left open until something ended it."""
+    def elicitation(self, session: str, id: str, asked: CreateElicitation) -> Known[Outcome]:
+        """The recorded answer to a form, or that it stayed open until something ended it."""
         result = self._form_answer(asked)
         settled = self._script.filled(session, id) or {}
         by, action = str(settled.get("by", "recording")), settled.get("action", result.get("action"))
         ended_by_others = by == "agent" or (by == "client" and action == "cancel")
         if action not in ACTIONS or ended_by_others:
-            return None, ended_by_others
+            return Known(None, waits=ended_by_others)
         content = result.get("content")
-        return Outcome(
-            action, by, settled.get("reason"), content if isinstance(content, dict) else None
-        ), False
+        filled = content if isinstance(content, dict) else None
+        return Known(Outcome(action, by, settled.get("reason"), filled))
 
     def _form_answer(self, asked: CreateElicitation) -> dict[str, Any]:
-        """What the agent was answered to this; each answer is given once."""
+        """The recorded result for this form. Each result is used once."""
         request = asked.request
         for message, answer in self.open.values():
-            told = params(message)
+            sent = params(message)
             if message.get("method") != "elicitation/create" or any(it is message for it in self._filled):
                 continue
-            if (told.get("sessionId"), told.get("message"), told.get("url")) == (
+            if (sent.get("sessionId"), sent.get("message"), sent.get("url")) == (
                 asked.session_id,
                 request.message,
                 request.url,
@@ -82,26 +91,26 @@ class ReplayResponders:
         return {}
 
     def _by_messages(self, session: str, request: PermissionRequest) -> Decision | None:
-        """Of a recording that does not tell who answered: from what the agent was told."""
+        """The decision derived from the recorded response, for recordings that do not say who answered."""
         for asked, answer in self.open.values():
-            told = params(asked)
-            if answer is None or told.get("sessionId") != session:
+            sent = params(asked)
+            if answer is None or sent.get("sessionId") != session:
                 continue
-            tool = told.get("toolCall")
+            tool = sent.get("toolCall")
             if isinstance(tool, dict) and tool.get("toolCallId") == request.tool.id:
                 outcome = (answer.get("result") or {}).get("outcome") or {}
                 return Decision(outcome.get("optionId"), "recording")
             if asked.get("method") in ("fs/write_text_file", "terminal/create"):
-                said = "reject" if "error" in answer else "allow"
-                return decide(said, request.options, by="recording")
+                verdict = "reject" if "error" in answer else "allow"
+                return decide(verdict, request.options, by="recording")
         return None
 
     def terminal(self, session: str, command: str, arguments: tuple[str, ...]) -> tuple[str | None, str]:
-        """The id that the terminal for a command had; or None, and why it could not be run."""
+        """The recorded terminal id of a command, or None and why the command could not run."""
         for asked, answer in self.open.values():
-            told = params(asked)
-            words = (told.get("command"), *(told.get("args") or ()))
-            if asked.get("method") != "terminal/create" or told.get("sessionId") != session:
+            sent = params(asked)
+            words = (sent.get("command"), *(sent.get("args") or ()))
+            if asked.get("method") != "terminal/create" or sent.get("sessionId") != session:
                 continue
             if words == (command, *arguments) and answer is not None:
                 id = (answer.get("result") or {}).get("terminalId")
@@ -109,14 +118,18 @@ class ReplayResponders:
                     return str(id), ""
                 if "error" in answer:
                     return None, str((answer["error"] or {}).get("message"))
-        return None, "the recording does not tell what became of it"
+        return None, "the recording does not contain the result of this command"
 
-    def follow(self, session: str, id: str, told: Callable[[client_actions.ClientAction], None]) -> None:
-        """What a command wrote and how it ended is told to this from now on."""
-        self._terminals[session, id] = told
+    def follow(self, session: str, id: str, follower: Callable[[client_actions.ClientAction], None]) -> None:
+        """Call `follower` with the output and the end of a command."""
+        self._terminals[session, id] = follower
+
+    def follow_runs(self, session: Callable[[], str], show: Callable[[ToolChanged], None]) -> None:
+        """Call `show` with each recorded kernel run of the session."""
+        self._runs.append((session, show))
 
     def ends_later(self, session: str, id: str) -> bool:
-        """Whether the end of a command is still to be told."""
+        """Whether the recording still has to replay the end of a command."""
         return any(
             it.direction == "did"
             and (it.message.get("session"), it.message.get("id")) == (session, id)
@@ -125,24 +138,24 @@ class ReplayResponders:
         )
 
     def provide(self, request: dict[str, Any], answer: dict[str, Any] | None) -> None:
-        """Before the agent reads or writes a file, or looks at a terminal: what that was then."""
-        told, name = params(request), request.get("method")
-        path = told.get("path")
+        """Prepare the file or terminal that a request is about, as it was when recorded."""
+        sent, name = params(request), request.get("method")
+        path = sent.get("path")
         if name == "fs/write_text_file" or (name == "fs/read_text_file" and _is_notebook(path)):
             known, text = self._script.before(str(path))
             if known:
                 self._set_file(path, text)
-        elif name == "fs/read_text_file" and not (told.get("line") or told.get("limit")):
+        elif name == "fs/read_text_file" and not (sent.get("line") or sent.get("limit")):
             content = ((answer or {}).get("result") or {}).get("content")
             if content == "" and self._script.quirks.missing_reads_empty:
-                self._remove_file(path)  # if it was there and empty, what came before its next write says so
+                self._remove_file(path)  # if the file was empty instead, its next "before" action says so
             elif isinstance(content, str):
                 self._set_file(path, content)
-        elif not self._script.tells_deeds and str(name).startswith("terminal/"):
+        elif not self._script.has_actions and str(name).startswith("terminal/"):
             result = (answer or {}).get("result")
             if isinstance(result, dict):
-                where = {"session": told.get("sessionId"), "id": told.get("terminalId")}
-                self.tell({"what": "answer", **result, **where})
+                where = {"session": sent.get("sessionId"), "id": sent.get("terminalId")}
+                self.replay({"what": "answer", **result, **where})
 
     def _set_file(self, path: Any, text: str | None) -> None:
         there = self._in_scratch(path)
@@ -156,7 +169,7 @@ class ReplayResponders:
             there.unlink()
 
     def _in_scratch(self, path: Any) -> Path | None:
-        """Files are set in a scratch folder only, where all is ours."""
+        """The resolved path if it is in the scratch folder, else None: other files are never prepared."""
         if self._scratch is None or not isinstance(path, str):
             return None
         there = os.path.realpath(path)
@@ -164,5 +177,5 @@ class ReplayResponders:
 
 
 def _is_notebook(path: Any) -> bool:
-    """Of these the agent is told something else than what is in the file."""
+    """Whether the agent sees a notebook in another form than the file has."""
     return str(path).lower().endswith(SUFFIX)

@@ -1,7 +1,7 @@
-"""A recording as a script: where it stands, what comes next, who answered what; its paths are those of here.
+"""A recording as a script: the current position, the next entries, and the recorded answers.
 
-Decides nothing and plays nothing. The folders of the sessions are known when they are opened; from then on
-everything that is still to come speaks of the folders here, also a path that came in several chunks.
+Maps recorded paths to paths of this machine, including paths split over several chunks. The folders of a
+session are known when it opens; all later entries then use them. Decides nothing and plays nothing.
 """
 
 from __future__ import annotations
@@ -20,19 +20,21 @@ from .recording import Entry, Recording
 OPENING = ("session/new", "session/load", "session/resume", "session/fork")
 
 BETWEEN = ("tool_call", "plan")
-"""What ends a message, when it comes between its chunks, as a prompt does."""
+"""Updates that end a message if they come between its chunks, as a prompt does."""
 
 CHUNKS = ("agent_message_chunk", "agent_thought_chunk", "user_message_chunk")
 
 
 class Script:
+    """Holds the entries of a recording and the position of its replay."""
+
     def __init__(self, recording: Recording, home: str | None = None) -> None:
-        """`home`: what stands here for the home that the agent had, where that was not the user's."""
+        """`home`: the folder that replaces the agent's home, if that was not the user's."""
         self.name = os.path.basename(recording.name)
         self._recorded = recording.entries
         self._entries = recording.entries
-        self.tells_deeds = any(entry.direction == "did" for entry in recording.entries)
-        """Whether it was recorded what the client did beside its messages; older ones do not tell."""
+        self.has_actions = any(entry.direction == "did" for entry in recording.entries)
+        """Whether the recording contains client actions. Older ones do not."""
         self._at = 0
         self._folders = _known_places(recording, home)
         self._openings = deque(openings(recording.entries))
@@ -41,16 +43,16 @@ class Script:
         self._filled = _filled(recording.entries)
         self._befores = _befores(recording.entries)
         self._changed = _changed(recording.entries)
-        self.tells_changes = any(
+        self.has_changes = any(
             it.direction == "did" and it.message.get("covered") is True for it in recording.entries
         )
-        """Whether it was recorded what turns changed beside what was written through us."""
+        """Whether the recording contains what turns changed besides writes through the client."""
         self.quirks = _quirks(recording)
-        """Of the agent that was recorded."""
+        """The quirks of the recorded agent."""
         self._relocate()
         self.agent = PathMapping(self._folders).value(recording.agent)
 
-    # ---- where it stands ------------------------------------------------------------------------
+    # ---- the position ---------------------------------------------------------------------------
 
     @property
     def at(self) -> int:
@@ -64,11 +66,11 @@ class Script:
         self._at += 1
 
     def later(self) -> Iterator[Entry]:
-        """What comes after the head."""
+        """The entries after the head."""
         return (self._entries[index] for index in range(self._at + 1, len(self._entries)))
 
     def next_connection(self) -> None:
-        """Go on where another agent was started; what the last one would still have said is left out."""
+        """Skip to where the next agent started. The rest of the previous agent's messages is left out."""
         while (entry := self.head) is not None and method(entry) != "initialize":
             self.step()
             if entry.direction == "did" and entry.message["what"] in ("ended", "closed"):
@@ -77,11 +79,11 @@ class Script:
     # ---- folders --------------------------------------------------------------------------------
 
     def first_folders(self) -> tuple[str, tuple[str, ...]]:
-        """Of the first session: its working directory and its roots."""
+        """The working directory and the roots of the first session."""
         return self._openings[0] if self._openings else ("/recording", ())
 
-    def opened(self, cwd: str, roots: Sequence[str]) -> None:
-        """A session is opened here: its folders stand for those of the session that was opened then."""
+    def open_session(self, cwd: str, roots: Sequence[str]) -> None:
+        """Map the folders of the next recorded session to those of the session that opens now."""
         if not self._openings:
             return
         there_cwd, there_roots = self._openings.popleft()
@@ -96,10 +98,10 @@ class Script:
         self._entries = relocated(self._recorded, PathMapping(self._folders))
         self._befores = _befores(self._entries[self._at :])
 
-    # ---- what is known of what comes ------------------------------------------------------------
+    # ---- recorded answers -----------------------------------------------------------------------
 
     def answer(self) -> dict[str, Any] | None:
-        """What the client answered to the request of the agent's that is the head."""
+        """The client's recorded response to the agent's request at the head."""
         index = self._answers.get(self._at)
         return None if index is None else self._entries[index].message
 
@@ -109,7 +111,7 @@ class Script:
         return known.popleft() if known else None
 
     def was_asked(self, session: str, tool: str) -> bool:
-        """Whether another question about a tool call follows. Always, where a recording keeps no answers."""
+        """Whether another question about a tool call follows. True if the recording has no answers at all."""
         return not self._settled or bool(self._settled.get((session, tool)))
 
     def filled(self, session: str, id: str) -> dict[str, Any] | None:
@@ -117,21 +119,22 @@ class Script:
         return self._filled.get((session, id))
 
     def changed(self, session: str, turn: int) -> dict[str, Any] | None:
-        """What a turn changed, by its number in the session; only once: a session may be opened again."""
+        """What a turn changed, given its number in the session. Each result is returned only once, because a
+        session may be opened again."""
         known = self._changed.get((session, turn), deque())
-        told = self._entries[known.popleft()].message if known else None
+        change = self._entries[known.popleft()].message if known else None
         while known and self._entries[known[0]].message.get("late") is True:
-            told = _with_late(told, self._entries[known.popleft()].message)
-        return told
+            change = _with_late(change, self._entries[known.popleft()].message)
+        return change
 
     def before(self, path: str) -> tuple[bool, str | None]:
-        """Whether it is known what a file was before its next write, and that."""
+        """Whether the content of a file before its next write is known, and that content."""
         known = self._befores.get(path)
         return (True, known.popleft()) if known else (False, None)
 
 
 def relocated(entries: Sequence[Entry], relocation: PathMapping) -> tuple[Entry, ...]:
-    """All of it in the words of another place, also a path that came in several chunks."""
+    """The entries with mapped paths, including paths split over several chunks."""
     if not relocation.moves:
         return tuple(entries)
     moved = [
@@ -146,11 +149,11 @@ def relocated(entries: Sequence[Entry], relocation: PathMapping) -> tuple[Entry,
 
 
 def _quirks(recording: Recording) -> quirks.Quirks:
-    told = [it.message for it in recording.entries if it.direction == "a2c" and isinstance(it.message, dict)]
-    infos = (result.get("agentInfo") for it in told if isinstance(result := it.get("result"), dict))
+    sent = [it.message for it in recording.entries if it.direction == "a2c" and isinstance(it.message, dict)]
+    infos = (result.get("agentInfo") for it in sent if isinstance(result := it.get("result"), dict))
     info: dict[str, Any] = next((it for it in infos if isinstance(it, dict)), {})
     name, version = (it if isinstance(it, str) else None for it in (info.get("name"), info.get("version")))
-    return quirks.of([recording.agent or ""], name, version)
+    return quirks.for_agent([recording.agent or ""], name, version)
 
 
 def _known_places(recording: Recording, home: str | None) -> dict[str, str]:
@@ -171,12 +174,12 @@ def params(message: dict[str, Any]) -> dict[str, Any]:
 
 
 def key(message: dict[str, Any]) -> str:
-    """An id as something to look up by: it may be of any type."""
+    """The id of a message as a dict key: ids may have any type."""
     return repr(message.get("id"))
 
 
 def openings(entries: Sequence[Entry]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """The folders of each session that was opened: as noted, else as the messages have them."""
+    """The folders of each opened session: from client actions, or else from messages."""
     noted = [it.message for it in entries if it.direction == "did" and it.message["what"] == "folders"]
     asked = [params(it.message) for it in entries if it.direction == "c2a" and method(it) in OPENING]
     found = [(it.get("cwd"), it.get("roots")) for it in noted] or [
@@ -187,7 +190,7 @@ def openings(entries: Sequence[Entry]) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 
 def _answers(entries: Sequence[Entry]) -> dict[int, int]:
-    """From each request of the agent's to the client's answer, by their places."""
+    """The index of each agent request mapped to that of the client's response."""
     open: dict[str, int] = {}
     found: dict[int, int] = {}
     for index, entry in enumerate(entries):
@@ -214,8 +217,8 @@ def _settled(entries: Sequence[Entry]) -> dict[tuple[str, str], deque[dict[str, 
 
 
 def _filled(entries: Sequence[Entry]) -> dict[tuple[str, str], dict[str, Any]]:
-    told = (entry.message for entry in entries if entry.direction == "did")
-    return {(str(it.get("session")), str(it.get("id"))): it for it in told if it["what"] == "filled"}
+    actions = (entry.message for entry in entries if entry.direction == "did")
+    return {(str(it.get("session")), str(it.get("id"))): it for it in actions if it["what"] == "filled"}
 
 
 def _befores(entries: Sequence[Entry]) -> dict[str, deque[str | None]]:
@@ -226,18 +229,18 @@ def _befores(entries: Sequence[Entry]) -> dict[str, deque[str | None]]:
     return found
 
 
-def _with_late(told: dict[str, Any] | None, late: dict[str, Any]) -> dict[str, Any]:
-    """Recordings of 0.1 may add files to a turn later, as they were in the end."""
-    told = told or {}
-    known = {str(it.get("path")): it for it in told.get("files", ())}
+def _with_late(change: dict[str, Any] | None, late: dict[str, Any]) -> dict[str, Any]:
+    """Merge a later entry for the same turn, which recordings of version 0.1 may contain."""
+    change = change or {}
+    known = {str(it.get("path")): it for it in change.get("files", ())}
     for it in late.get("files", ()):
         first = known.get(str(it.get("path")), it)
         known[str(it.get("path"))] = it | ({"before": first["before"]} if "before" in first else {})
-    return told | {"files": list(known.values())}
+    return change | {"files": list(known.values())}
 
 
 def _changed(entries: Sequence[Entry]) -> dict[tuple[str, int], deque[int]]:
-    """Their places: it may be told long after the turn."""
+    """The indexes of the file changes of each turn. They may come long after the turn."""
     found: dict[tuple[str, int], deque[int]] = defaultdict(deque)
     for index, entry in enumerate(entries):
         if entry.direction == "did" and entry.message["what"] == "changed":
@@ -246,11 +249,11 @@ def _changed(entries: Sequence[Entry]) -> dict[tuple[str, int], deque[int]]:
     return found
 
 
-# ---- texts that come in pieces
+# ---- texts in several chunks
 
 
 def _streams(entries: Sequence[Entry]) -> list[list[int]]:
-    """The places of chunks that make one text."""
+    """The indexes of the chunks of each text."""
     open: dict[Any, tuple[Any, list[int]]] = {}
     groups: list[list[int]] = []
     for index, entry in enumerate(entries):
@@ -267,16 +270,19 @@ def _streams(entries: Sequence[Entry]) -> list[list[int]]:
 
 
 def _stream(entry: Entry) -> tuple[Any, Any]:
-    """Whose text it may continue, and which: a session has one message at a time, a terminal one output."""
+    """The source and the text that an entry may continue.
+
+    A session has one message at a time, a terminal has one output.
+    """
     message = entry.message
     if entry.direction == "did":
         is_output = message["what"] == "output" and isinstance(message.get("text"), str)
         return (("terminal", message.get("session"), message.get("id")), "output") if is_output else (None, 0)
     if method(entry) not in ("session/update", "session/prompt"):
         return None, 0
-    told = params(message)
-    session = ("session", repr(told.get("sessionId")))
-    match told.get("update"):
+    sent = params(message)
+    session = ("session", repr(sent.get("sessionId")))
+    match sent.get("update"):
         case {"sessionUpdate": str(kind), "content": {"type": "text", "text": str()}, **more} if (
             kind in CHUNKS
         ):

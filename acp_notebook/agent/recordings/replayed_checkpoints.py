@@ -1,9 +1,8 @@
-"""What turns changed when they were recorded, written into the folders of a replay instead of checkpoints.
+"""Writes the recorded changes of each turn into the folders of a replay, in place of checkpoints.
 
-Has the interface of `undo.checkpoints.Checkpoints`. Knows neither the format (`file_changes`) nor where the
-recording stands.
-Nothing is written outside of the session's folders, nor through a link, and no link is made that leads out
-of them.
+Has the interface of `undo.contract.TurnCheckpoints`. It never writes outside the session's folders or through
+a link, and never creates a link that leads out of them. Knows neither the format (`file_changes`) nor the
+position of the replay.
 """
 
 from __future__ import annotations
@@ -11,35 +10,35 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 
-from ...core.changes import Version
+from ...core.changes import PathChange, Version
 from ..files.file_state import ATTEMPTS, make_folder, make_root, read_state, remove_empty, write_state
 from ..files.roots import FileTrouble, Refused, Roots, visible
-from ..permissions.grant_store import config_folder
 from ..threads import on_a_thread
-from ..undo.backend import PathChange
 from ..undo.checkpoints import Marks
-from ..user_dirs import state_folder
+from ..user_dirs import config_folder, state_folder
 from .file_changes import RecordedFile, RecordedTurn
 
-LEADS_OUT = "it is a link that leads out of the session's folders: a replay does not make it"
+LEADS_OUT = "it is a link that leads out of the session's folders: a replay does not create it"
 OURS = "a replay does not write there"
 
-Tells = Callable[[int], RecordedTurn | None]
-"""What the recording tells of a turn of the session, by its number; None: nothing."""
+ChangesOf = Callable[[int], RecordedTurn | None]
+"""Returns the recorded changes of a turn, given its number, or None if there are none."""
 
 
 class ReplayedCheckpoints:
-    """Stands in for the checkpoints of a replayed session: writes the recorded changes."""
+    """Makes the recorded changes of a replayed session and reports them as found."""
 
-    def __init__(self, roots: Roots, tells: Tells, *, scratch: bool) -> None:
-        """`scratch`: the folders are ours, and what was recorded counts; else what is there does."""
+    def __init__(self, roots: Roots, changes_of: ChangesOf, *, scratch: bool) -> None:
+        """`scratch`: the folders are temporary, so the recorded states before a turn are valid. Otherwise the
+        states on the disk are."""
         self._roots = roots
-        self._tells = tells
+        self._changes_of = changes_of
         self._scratch = scratch
         self.notes: tuple[str, ...] = ()
         self.states: dict[str, str] = {}
+        self.why_not = "this is a replay: the recording contains the changes"
         self.covers = False
-        """Nothing is looked at: it is told."""
+        """A replay does not scan folders."""
 
     def warm(self) -> None: ...
 
@@ -54,25 +53,25 @@ class ReplayedCheckpoints:
         return Marks()
 
     async def after(self, marks: Marks, keep: Callable[[PathChange], None]) -> frozenset[str]:
-        """Have the files as they were after the turn, and hand them out."""
-        told = self._tells(marks.turn)
-        if told is None:
+        """Write the files as they were after the turn, and pass each change to `keep`."""
+        turn = self._changes_of(marks.turn)
+        if turn is None:
             return frozenset()
-        marks.missing, marks.recorded_notes, marks.filled = dict(told.missing), told.notes, told.filled
-        await on_a_thread(lambda: self._make(told, keep))
-        return told.emptied
+        marks.missing, marks.recorded_notes, marks.filled = dict(turn.missing), turn.notes, turn.filled
+        await on_a_thread(lambda: self._write_turn(turn, keep))
+        return turn.emptied
 
-    def _make(self, told: RecordedTurn, keep: Callable[[PathChange], None]) -> None:
-        for folder in sorted(told.filled, reverse=True):  # a file may be to stand there
-            remove_empty(self._roots, folder, told.emptied)
-        made = {it.found.path: self._made(it, told.emptied) for it in _in_order(told.files)}
-        for folder in sorted(told.emptied):
+    def _write_turn(self, turn: RecordedTurn, keep: Callable[[PathChange], None]) -> None:
+        for folder in sorted(turn.filled, reverse=True):  # a file may take its place
+            remove_empty(self._roots, folder, turn.emptied)
+        made = {it.found.path: self._write_file(it, turn.emptied) for it in _in_order(turn.files)}
+        for folder in sorted(turn.emptied):
             make_folder(self._roots, folder)
-        for it in told.files:  # in the order in which they were found
+        for it in turn.files:  # in the recorded order
             keep(made[it.found.path])
 
-    def _made(self, it: RecordedFile, emptied: frozenset[str]) -> PathChange:
-        """The find, as it is here."""
+    def _write_file(self, it: RecordedFile, emptied: frozenset[str]) -> PathChange:
+        """Write the recorded state and return the change as it happened here."""
         found = it.found
         if not it.known:
             return found
@@ -88,7 +87,7 @@ class ReplayedCheckpoints:
         return PathChange(found.path, before, it.after, during=found.during)
 
     def _put(self, path: str, after: Version | None) -> Version | None:
-        """Returns what was there before."""
+        """Write the state and return the previous one."""
         for _ in range(ATTEMPTS):
             now = read_state(self._roots, path)
             if now == after:
@@ -97,7 +96,7 @@ class ReplayedCheckpoints:
                 make_root(self._roots, path)
             if write_state(self._roots, path, after, now):
                 return now
-        raise Refused(f"{visible(path)} keeps changing, so it was left alone")
+        raise Refused(f"{visible(path)} keeps changing, so the replay did not write it")
 
     def _check(self, path: str, after: Version | None) -> None:
         ours = [os.path.realpath(it) for it in (config_folder(), state_folder())]
@@ -108,9 +107,9 @@ class ReplayedCheckpoints:
 
 
 def leads_inside(path: str, target: str, roots: Roots) -> bool:
-    """Whether a link stays within the folders, whatever other links on its way become.
+    """Whether a link stays inside the folders, even if other links on its path change.
 
-    So it may go up only before it goes down: the folder that the link is in has no links on its way.
+    Only leading ".." parts are safe: the path of the link's own folder contains no links.
     """
     names = [it for it in target.split("/") if it not in ("", ".")]
     ups = next((at for at, it in enumerate(names) if it != ".."), len(names))
@@ -121,7 +120,7 @@ def leads_inside(path: str, target: str, roots: Roots) -> bool:
 
 
 def _in_order(files: Sequence[RecordedFile]) -> list[RecordedFile]:
-    """Deletions first, the deepest of them first: a folder may stand where a file was, or the other way."""
+    """Sort deletions first, the deepest before the others: files and folders may take each other's place."""
 
     def order(it: RecordedFile) -> tuple[bool, int]:
         gone = it.known and it.after is None

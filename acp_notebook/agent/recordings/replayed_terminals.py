@@ -1,7 +1,7 @@
-"""The terminals of a replayed session: nothing is run, what was recorded is told.
+"""The terminals of a replayed session: they show recorded output and run nothing.
 
-In the place of `terminals.Terminals`, with the same calls. Knows no protocol. An older recording tells of a
-command only what the agent was answered when it asked; then that is what is shown.
+Has the interface of `terminals.contract`. Knows no protocol. Older recordings contain only the responses that
+the agent got about a command; those are shown then.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ... import timeouts
 from ...core.events import TerminalChanged, TerminalOutput
 from ..terminals.output import Output, bounded
-from ..terminals.session_terminals import Terminals, TerminalTrouble, UnknownTerminal
-from ..terminals.terminal import Changed, Exit, Terminal
+from ..terminals.session_terminals import TerminalTrouble, UnknownTerminal
+from ..terminals.terminal import Exit, OnChange
 
 if TYPE_CHECKING:
     from .replay_responders import ReplayResponders
 
-END_S = 1.0
-"""A command that is ended here gets this long for its recorded end to be told."""
-
 
 class ReplayedTerminal:
+    """Shows the recorded output and end of one command."""
+
     def __init__(
         self,
         id: str,
@@ -32,7 +32,7 @@ class ReplayedTerminal:
         cwd: str,
         limit: int,
         turn: object,
-        changed: Changed,
+        changed: OnChange,
         ends_later: Callable[[], bool],
     ) -> None:
         self.id = id
@@ -45,28 +45,29 @@ class ReplayedTerminal:
         self._changed = changed
         self._ends_later = ends_later
 
-    def told(self, action: dict[str, Any]) -> None:
+    def replay(self, action: dict[str, Any]) -> None:
+        """Apply a recorded action of the command."""
         match action:
             case {"what": "output", "text": str(text)}:
-                self._wrote(text, int(action.get("dropped") or 0))
+                self._write(text, int(action.get("dropped") or 0))
             case {"what": "terminal"}:
-                self._ended(action.get("exit_code"), action.get("signal"), str(action.get("status")))
+                self._end(action.get("exit_code"), action.get("signal"), str(action.get("status")))
             case {"what": "answer"}:
-                self._answered(action)
+                self._apply_response(action)
 
-    def _wrote(self, text: str, dropped: int = 0) -> None:
+    def _write(self, text: str, dropped: int = 0) -> None:
         self._output.feed(text.encode(errors="replace"))
         self._changed(TerminalOutput(self.id, text, dropped))
 
-    def _answered(self, answer: Mapping[str, Any]) -> None:
+    def _apply_response(self, answer: Mapping[str, Any]) -> None:
         output, seen = answer.get("output"), self.output()[0]
         if isinstance(output, str) and output.startswith(seen) and output != seen:
-            self._wrote(output[len(seen) :])
+            self._write(output[len(seen) :])
         exit = answer.get("exitStatus", answer)
         if isinstance(exit, dict) and exit.keys() & {"exitCode", "signal"}:
-            self._ended(exit.get("exitCode"), exit.get("signal"), "exited")
+            self._end(exit.get("exitCode"), exit.get("signal"), "exited")
 
-    def _ended(self, code: int | None, signal: str | None, status: str) -> None:
+    def _end(self, code: int | None, signal: str | None, status: str) -> None:
         if self.exit is None:
             self.exit = Exit(code, signal)
             self._settled.set()
@@ -83,27 +84,27 @@ class ReplayedTerminal:
     async def kill(self) -> None:
         if self.exit is None and self._ends_later():
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(END_S):
+                async with asyncio.timeout(timeouts.get().recorded_command_end):
                     await self._settled.wait()
-        self._ended(None, "SIGTERM", "killed")
+        self._end(None, "SIGTERM", "killed")
 
 
 class ReplayedTerminals:
-    """Shows the recorded terminals of one session; nothing is run."""
+    """Shows the recorded terminals of one session."""
 
-    def __init__(self, others: ReplayResponders, session: Callable[[], str], changed: Changed) -> None:
-        self._others = others
+    def __init__(self, responders: ReplayResponders, session: Callable[[], str], changed: OnChange) -> None:
+        self._responders = responders
         self._session = session
         self._changed = changed
         self._usable: dict[str, ReplayedTerminal] = {}
         self._made: set[str] = set()
 
-    def made(self, id: str) -> bool:
-        """Whether this is, or was, one of these."""
+    def has_created(self, id: str) -> bool:
+        """Whether this object created the terminal, released ones included."""
         return id in self._made
 
     environment: Mapping[str, str] = {}
-    """Of the machine of the recording: unknown."""
+    """The environment of the recording machine is unknown."""
 
     def uses_shell(self, command: str, args: Sequence[str], *, cwd: str, env: Mapping[str, str]) -> bool:
         return not args
@@ -120,7 +121,7 @@ class ReplayedTerminals:
         shell: bool | None = None,
     ) -> ReplayedTerminal:
         session = self._session()
-        id, why = self._others.terminal(session, command, tuple(args))
+        id, why = self._responders.terminal(session, command, tuple(args))
         if id is None:
             raise TerminalTrouble(why)
         shown = shlex.join([command, *args]) if args else command
@@ -131,11 +132,11 @@ class ReplayedTerminals:
             bounded(byte_limit),
             turn,
             self._changed,
-            lambda: self._others.ends_later(session, id),
+            lambda: self._responders.ends_later(session, id),
         )
         self._usable[id] = terminal
         self._made.add(id)
-        self._others.follow(session, id, terminal.told)
+        self._responders.follow(session, id, terminal.replay)
         self._changed(TerminalChanged(id, command=shown, cwd=cwd, status="running"))
         return terminal
 
@@ -163,7 +164,3 @@ class ReplayedTerminals:
 
     def kill_now(self) -> None:
         self._usable.clear()
-
-
-AnyTerminal = Terminal | ReplayedTerminal
-AnyTerminals = Terminals | ReplayedTerminals

@@ -1,8 +1,8 @@
-"""Secrets that an agent sends in several chunks, taken out of its recording.
+"""Removes secrets that an agent sends in several chunks from its recording.
 
-What may be the beginning of a secret moves from the end of one chunk to the beginning of the next, so that
-the text stays the same; entries wait for that, in their order. Knows of the protocol only where chunks of
-text stand.
+Text that may be the beginning of a secret moves from the end of one chunk to the beginning of the next, so
+that the whole text stays the same. Entries wait for that, in order. Of the protocol, this module knows only
+where chunks have their text.
 """
 
 from __future__ import annotations
@@ -10,51 +10,41 @@ from __future__ import annotations
 from typing import Any
 
 from ...core.redaction import Redactor
+from ...wire import v1
 
 MOST_HELD = 64
-"""Entries that wait for a chunk to go on: it was no secret, then."""
-
-_BESIDE = frozenset(
-    {
-        "usage_update",
-        "available_commands_update",
-        "config_option_update",
-        "current_mode_update",
-        "session_info_update",
-    }
-)
-"""Updates after which a message goes on."""
+"""How many entries wait for the next chunk. If there are more, the text was no secret."""
 
 Entry = dict[str, Any]
 
 
 class SplitSecrets:
-    """Removes secrets that reach a recording in several chunks."""
+    """Holds back entries until their text is known to contain no part of a secret."""
 
     def __init__(self, redactor: Redactor) -> None:
         self._redactor = redactor
         self._held: list[Entry] = []
-        """The chunk whose end may be the beginning of a secret, and what came after it."""
+        """The chunk whose end may begin a secret, and the entries after it."""
         self._key: tuple[Any, ...] = ()
         self._tail = ""
 
     def put(self, entry: Entry) -> list[Entry]:
-        """The entries that can be written now."""
+        """Add an entry; return the entries that can be written now."""
         if self._redactor.idle:
             return [entry]
         block, key = _chunk_of(entry)
         if block is not None and self._held and key == self._key:
-            return self._goes_on(entry, block)
-        if self._held and block is None and _is_beside(entry) and len(self._held) < MOST_HELD:
+            return self._continue(entry, block)
+        if self._held and block is None and _is_aside(entry) and len(self._held) < MOST_HELD:
             self._held.append(entry)
             return []
         ready = self.rest()
         if block is None:
             return [*ready, entry]
-        return [*ready, *self._begins(entry, block, key)]
+        return [*ready, *self._begin(entry, block, key)]
 
     def rest(self) -> list[Entry]:
-        """Nothing goes on: what was held back is no secret."""
+        """Return the held entries. No chunk follows, so the text is no secret."""
         if self._held and self._tail:
             block, _ = _chunk_of(self._held[0])
             assert block is not None
@@ -62,12 +52,12 @@ class SplitSecrets:
         ready, self._held, self._tail = self._held, [], ""
         return ready
 
-    def _goes_on(self, entry: Entry, block: dict[str, Any]) -> list[Entry]:
+    def _continue(self, entry: Entry, block: dict[str, Any]) -> list[Entry]:
         block["text"] = self._redactor.text(self._tail + block["text"])
         ready, self._held, self._tail = self._held, [], ""
-        return [*ready, *self._begins(entry, block, self._key)]
+        return [*ready, *self._begin(entry, block, self._key)]
 
-    def _begins(self, entry: Entry, block: dict[str, Any], key: tuple[Any, ...]) -> list[Entry]:
+    def _begin(self, entry: Entry, block: dict[str, Any], key: tuple[Any, ...]) -> list[Entry]:
         end = len(block["text"]) - self._redactor.tail(block["text"])
         self._tail = block["text"][end:]
         if not self._tail:
@@ -78,7 +68,7 @@ class SplitSecrets:
 
 
 def _chunk_of(entry: Entry) -> tuple[dict[str, Any] | None, tuple[Any, ...]]:
-    """The text of a chunk of a message, and whose it is."""
+    """The content block of a message chunk, and a key for its message; (None, ()) for other entries."""
     match entry:
         case {"dir": "a2c", "msg": {"params": {"sessionId": session, "update": dict(update)}}}:
             kind, block = str(update.get("sessionUpdate")), update.get("content")
@@ -87,8 +77,9 @@ def _chunk_of(entry: Entry) -> tuple[dict[str, Any] | None, tuple[Any, ...]]:
     return None, ()
 
 
-def _is_beside(entry: Entry) -> bool:
+def _is_aside(entry: Entry) -> bool:
+    """Whether a message may continue after this entry."""
     match entry:
         case {"dir": "a2c", "msg": {"params": {"update": {"sessionUpdate": str(kind)}}}}:
-            return kind in _BESIDE
+            return kind in v1.ASIDE
     return entry.get("dir") == "c2a"

@@ -1,4 +1,4 @@
-"""Terminals: commands that an agent has us run, their output, their exit, their end.
+"""Terminals: run commands for an agent, with their output and exit status, and end them.
 
-Asks no permission, and knows no message.
+Does not ask for permission; independent of the protocol's messages.
 """

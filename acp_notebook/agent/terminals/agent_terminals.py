@@ -1,6 +1,6 @@
-"""Terminals that an agent runs itself and only tells of: as events like those of our own.
+"""Terminals that an agent runs itself and only reports: as the same events as our own terminals.
 
-Knows which of them are open, and the tool calls that they belong to. Runs nothing.
+Tracks which of them are open and which tool calls they belong to. Runs nothing.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ ENDED = ("completed", "failed")
 
 
 @dataclass(slots=True)
-class _Told:
-    """One that has not ended: its tool call, and how much output was told."""
+class _OpenTerminal:
+    """A terminal that has not ended: its tool call, and how much output was reported."""
 
     tool: str
     characters: int = 0
@@ -29,43 +29,45 @@ class AgentTerminals:
 
     def __init__(self, is_ours: Callable[[str], bool]) -> None:
         self._is_ours = is_ours
-        """An agent that tells of a terminal of ours is not believed: we know better."""
-        self._open: dict[str, _Told] = {}
+        """Whether a terminal is ours: what an agent reports about those is ignored."""
+        self._open: dict[str, _OpenTerminal] = {}
 
-    def told(self, event: ev.ToolChanged) -> Iterator[ev.Event]:
-        """The event, and what it tells of terminals."""
+    def expand(self, event: ev.ToolChanged) -> Iterator[ev.Event]:
+        """Yield the event, then events for what it reports about terminals."""
         yield event
-        told = [it for it in v1.terminal_events(event.meta) if not self._is_ours(it.id)]
-        ends = {it.id: it for it in told if isinstance(it, ev.TerminalChanged) and it.status == "exited"}
-        for each in told:
+        reported = [it for it in v1.terminal_events(event.meta) if not self._is_ours(it.id)]
+        ends = {it.id: it for it in reported if isinstance(it, ev.TerminalChanged) and it.status == "exited"}
+        for each in reported:
             if each.id not in ends or ends[each.id] is not each:
-                yield from self._more(each, event.id)
+                yield from self._apply(each, event.id)
         for id in [id for id, it in self._open.items() if it.tool == event.id]:
-            yield from self._follows(id, event, ends.get(id))
+            yield from self._follow_call(id, event, ends.get(id))
 
-    def _more(self, each: ev.TerminalChanged | ev.TerminalOutput, tool: str) -> Iterator[ev.Event]:
-        """Whatever is told first of a terminal makes it."""
+    def _apply(self, each: ev.TerminalChanged | ev.TerminalOutput, tool: str) -> Iterator[ev.Event]:
+        """The first report about a terminal, of any kind, opens it."""
         if each.id not in self._open:
-            self._open[each.id] = _Told(tool)
+            self._open[each.id] = _OpenTerminal(tool)
             if isinstance(each, ev.TerminalOutput):
                 yield ev.TerminalChanged(each.id, status="running")
         if isinstance(each, ev.TerminalOutput):
             self._open[each.id].characters += len(each.text)
         yield each
 
-    def _follows(self, id: str, event: ev.ToolChanged, end: ev.TerminalChanged | None) -> Iterator[ev.Event]:
-        """What the tool call itself says of its terminal: the command, all of the output, the end."""
+    def _follow_call(
+        self, id: str, event: ev.ToolChanged, end: ev.TerminalChanged | None
+    ) -> Iterator[ev.Event]:
+        """What the tool call itself says about its terminal: the command, the whole output, the end."""
         if command := _command(event.raw_input):
             yield ev.TerminalChanged(id, command=command)
         output = v1.whole_output(event.raw_output)
         if output is not None and len(output) > self._open[id].characters:
             yield ev.TerminalOutput(id, output, whole=True)
-        if end is not None or event.status in ENDED:  # some never tell the end of a terminal
+        if end is not None or event.status in ENDED:  # some agents never report the end of a terminal
             del self._open[id]
             yield end or ev.TerminalChanged(id, status="exited")
 
-    def turn_ended(self) -> Iterator[ev.Event]:
-        """What the agent has not ended by now, it will not tell of any more."""
+    def on_turn_ended(self) -> Iterator[ev.Event]:
+        """Close the open terminals: after the turn, the agent will not report them any more."""
         for id in self._open:
             yield ev.TerminalChanged(id, status="killed")
         self._open.clear()

@@ -1,6 +1,6 @@
-"""What a command wrote: the newest part of it, in whole characters, for the agent and for people.
+"""Keep the newest part of a command's output, in whole characters, for the agent and for people.
 
-Pure: bytes in, text out. Knows neither where the bytes come from nor when anybody looks.
+Pure: bytes in, text out.
 """
 
 from __future__ import annotations
@@ -8,24 +8,24 @@ from __future__ import annotations
 import codecs
 
 DEFAULT_BYTES = 1024 * 1024
-"""Kept where the agent names no limit: more than any model reads, little enough to hold for many."""
+"""The limit if the agent names none: more than any model reads, and little enough for many terminals."""
 
 MAX_BYTES = 8 * 1024 * 1024
-"""Kept at most, whatever limit the agent names: it is the kernel's memory, and twice that for a moment."""
+"""The highest limit that an agent can get: this is kernel memory, and may briefly take twice as much."""
 
 BATCH_CHARS = 64 * 1024
-"""Shown at once at most: hundreds of lines, in a thirtieth of a second."""
+"""The most that is shown at once: hundreds of lines every thirtieth of a second."""
 
 
 def bounded(limit: int | None) -> int:
-    """How many bytes are kept for an agent that asked for so many (None: it did not say)."""
+    """How many bytes to keep for an agent that asked for this limit (None: it named none)."""
     return DEFAULT_BYTES if limit is None else max(0, min(limit, MAX_BYTES))
 
 
 class Output:
-    """The newest `limit` bytes of a stream, as UTF-8 that is always valid.
+    """Keeps the newest `limit` bytes of a stream, as valid UTF-8.
 
-    The limit counts what the agent gets: a byte that is no UTF-8 becomes a character of three.
+    The limit counts the bytes that the agent gets: an invalid byte becomes a character of three bytes.
     """
 
     def __init__(self, limit: int) -> None:
@@ -35,15 +35,15 @@ class Output:
         self._cut = False
 
     def feed(self, data: bytes) -> str:
-        """The characters that are complete now; half a character waits for its other half."""
+        """Add bytes; return the characters that they complete. A partial character waits for the rest."""
         return self._keep(self._decoder.decode(data))
 
     def finish(self) -> str:
-        """Nothing more comes: half a character is a broken one."""
+        """End the stream; return a replacement character if it ends in a partial one."""
         return self._keep(self._decoder.decode(b"", True))
 
     def text(self) -> tuple[str, bool]:
-        """What is kept, and whether anything before it was cut off."""
+        """The kept text, and whether anything before it was dropped."""
         start = max(0, len(self._kept) - self._limit)
         cut = self._cut or start > 0
         while start < len(self._kept) and self._kept[start] & 0xC0 == 0x80:
@@ -52,7 +52,7 @@ class Output:
 
     def _keep(self, text: str) -> str:
         self._kept += text.encode()
-        # At twice the limit, so that each byte is moved once at most, however small the pieces are.
+        # Trim at twice the limit, so that each byte is moved at most once, however small the pieces are.
         if len(self._kept) > 2 * self._limit:
             del self._kept[: len(self._kept) - self._limit]
             self._cut = True
@@ -60,7 +60,7 @@ class Output:
 
 
 class Batch:
-    """The newest characters since somebody last took them, and how many older ones were dropped."""
+    """Collects the newest characters since the last `take`, and counts the older ones that it dropped."""
 
     def __init__(self, limit: int = BATCH_CHARS) -> None:
         self._limit = limit
@@ -75,7 +75,7 @@ class Batch:
             self._shorten()
 
     def take(self) -> tuple[str, int]:
-        """The text, and how many characters are missing before it."""
+        """Return and clear the text, with the number of characters dropped before it."""
         self._shorten()
         taken = "".join(self._pieces), self._dropped
         self._pieces, self._length, self._dropped = [], 0, 0

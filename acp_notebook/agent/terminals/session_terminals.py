@@ -1,7 +1,7 @@
-"""The terminals of one session: created, found by their ids, ended one by one, by turn, or all.
+"""The terminals of one session: create them, find them by id, end one, those of a turn, or all.
 
-Knows nothing of the protocol: arguments come checked, what happens goes out as events. How one command is
-run is `terminal.py`'s; here is decided *what* is run, with which environment, and how many at once.
+Independent of the protocol: arguments are already checked, and changes go out as events. `terminal.py` runs
+one command; this module decides *what* is run, with which environment, and how many at once.
 """
 
 from __future__ import annotations
@@ -14,25 +14,25 @@ import shutil
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 
+from ... import timeouts
 from ...core.events import TerminalChanged
 from ..processes.child import Command, kill_now
 from ..processes.terminate import Terminator
-from . import terminal as one
 from .output import bounded
-from .terminal import Changed, Exit, Terminal
+from .terminal import Exit, OnChange, Terminal
 
 __all__ = ["Exit", "Terminal", "TerminalTrouble", "Terminals", "UnknownTerminal"]
 
 MAX_TERMINALS = 64
-"""Not released, per session: an agent that runs more at once has lost count of them, and each holds two file
-descriptors and its output."""
+"""Unreleased terminals per session: an agent that has more open has lost track of them, and each needs two
+file descriptors and memory for its output."""
 
 PLAIN = {"TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat"}
-"""There is no tty and nobody to press a key; most programs see that, some only look here."""
+"""There is no tty and no user to press a key; most programs detect that, some only check these."""
 
 FORCED_COLOURS = ("FORCE_COLOR", "CLICOLOR_FORCE")
-"""A kernel sets these for what is shown in cells. Colours in a pipe are noise to a model that reads the
-output; an agent that wants them says so in its own `env`."""
+"""A kernel sets these for output in cells. For a model, colour codes are noise; an agent that wants them can
+set these in its own `env`."""
 
 
 class TerminalTrouble(Exception):
@@ -40,22 +40,22 @@ class TerminalTrouble(Exception):
 
 
 class UnknownTerminal(TerminalTrouble):
-    """No terminal has that id, or not any more."""
+    """There is no terminal with that id, or it was released."""
 
 
 class Terminals:
-    """All of it on the loop thread, except `kill_now`."""
+    """Creates and ends the terminals of one session. Use it on the loop thread, except `kill_now`."""
 
-    def __init__(self, env: Mapping[str, str], changed: Changed, limit: int = MAX_TERMINALS) -> None:
+    def __init__(self, env: Mapping[str, str], on_change: OnChange, limit: int = MAX_TERMINALS) -> None:
         self._env = terminal_environment(env)
-        self._changed = changed
+        self._on_change = on_change
         self._limit = limit
         self._usable: dict[str, Terminal] = {}
         self._held: set[Terminal] = set()
-        """The usable ones, and those that were released but have not ended yet."""
+        """The usable terminals, and those that were released but have not ended yet."""
         self._ids: set[str] = set()
         self._closed = False
-        self._ender = Terminator(one.TERM_GRACE_S, one.KILL_S)
+        self._terminator = Terminator(timeouts.get().command_term_grace, timeouts.get().command_kill)
 
     def create(
         self,
@@ -68,7 +68,7 @@ class Terminals:
         turn: object,
         shell: bool | None = None,
     ) -> Terminal:
-        """Start a command; raises TerminalTrouble. `byte_limit` None: the default; `shell`: `uses_shell`."""
+        """Start a command; raises TerminalTrouble. `byte_limit` and `shell` default to our own choice."""
         self._check(command)
         environment = {**self._env, **env}
         if shell is None:
@@ -83,29 +83,29 @@ class Terminals:
                 shown.encode(errors="replace").decode(),
                 bounded(byte_limit),
                 turn,
-                self._ender,
-                self._changed,
+                self._terminator,
+                self._on_change,
             )
         except (OSError, RuntimeError) as error:  # RuntimeError: no thread can be started
-            raise TerminalTrouble(why(error, argv[0], cwd)) from error
+            raise TerminalTrouble(start_error(error, argv[0], cwd)) from error
         self._ids.add(id)
         self._usable[id] = terminal
         self._held.add(terminal)
-        self._changed(TerminalChanged(id, command=terminal.command, cwd=cwd, status="running"))
+        self._on_change(TerminalChanged(id, command=terminal.command, cwd=cwd, status="running"))
         return terminal
 
     @property
     def environment(self) -> Mapping[str, str]:
-        """What every command gets, before the agent's own variables."""
+        """The variables of every command, without those that the agent adds."""
         return self._env
 
     def uses_shell(self, command: str, args: Sequence[str], *, cwd: str, env: Mapping[str, str]) -> bool:
-        """Whether a command is a line for the shell. With args it is a program; a command alone is one if
-        there is a program of that name, and else a line, as several agents send them."""
+        """Whether a command is a shell line. With args it is a program; without, it is a program if there is
+        one of that name, and else a shell line, which several agents send."""
         return not args and not _is_program(command, cwd, {**self._env, **env})
 
-    def made(self, id: str) -> bool:
-        """Whether this is, or was, one of these."""
+    def has_created(self, id: str) -> bool:
+        """Whether this is the id of a terminal of this session, open or released."""
         return id in self._ids
 
     def get(self, id: str) -> Terminal:
@@ -115,12 +115,12 @@ class Terminals:
             raise UnknownTerminal(f"there is no terminal {id!r}; it may have been released") from None
 
     async def release(self, id: str) -> None:
-        """End it with all that it started; from this moment on nobody knows its id."""
+        """End the terminal and all that it started; its id is invalid at once."""
         await self._release([self.get(id)])
 
     async def kill_turn(self, turn: object) -> None:
-        """End the commands of that turn that still run. Those of earlier turns go on, and so does what a
-        command that has exited left running: it was meant to outlast its command."""
+        """End the commands of that turn that still run. Commands of earlier turns continue, and so do the
+        processes that an exited command left behind, because they were meant to outlast it."""
         mine = [it for it in self._usable.values() if it.turn == turn and it.exit is None]
         await asyncio.gather(*(terminal.kill() for terminal in mine))
 
@@ -129,18 +129,18 @@ class Terminals:
         await self._release(tuple(self._held))
 
     async def close(self) -> None:
-        """Release all; nothing is left running, and nothing can be started any more."""
+        """Release all terminals; nothing can be started any more."""
         self._closed = True
         await self._release(tuple(self._held))
 
     def kill_now(self) -> None:
-        """SIGKILL for everything, from any thread, without the loop: for the interpreter's end."""
+        """Send SIGKILL to everything, from any thread and without the loop: at the end of the process."""
         self._closed = True
         kill_now([terminal.child for terminal in tuple(self._held)])
 
     def _check(self, command: str) -> None:
         if self._closed:
-            raise TerminalTrouble("the session was closed: it runs no more commands")
+            raise TerminalTrouble("the session was closed: it cannot run commands any more")
         if not command.strip():
             raise TerminalTrouble("the command is empty")
         if len(self._held) >= self._limit:
@@ -149,14 +149,14 @@ class Terminals:
     async def _release(self, terminals: Collection[Terminal]) -> None:
         for terminal in terminals:
             self._usable.pop(terminal.id, None)
-            terminal.release().add_done_callback(partial(self._over, terminal))
+            terminal.release().add_done_callback(partial(self._on_released, terminal))
         ends = [asyncio.shield(terminal.release()) for terminal in terminals]
-        # A trouble with one is told when all have ended.
+        # Raise an error of one terminal only after all have ended.
         for trouble in await asyncio.gather(*ends, return_exceptions=True):
             if trouble is not None:
                 raise trouble
 
-    def _over(self, terminal: Terminal, _: object) -> None:
+    def _on_released(self, terminal: Terminal, _: object) -> None:
         self._held.discard(terminal)
 
 
@@ -165,7 +165,7 @@ class Terminals:
 
 def shell_words(line: str, env: Mapping[str, str]) -> list[str]:
     """The arguments of the process that runs a shell line."""
-    # "--", since a line may begin with a dash.
+    # "--", because a line may begin with a dash.
     return [_shell(env), "-c", "--", line]
 
 
@@ -177,25 +177,25 @@ def _is_program(command: str, cwd: str, env: Mapping[str, str]) -> bool:
 
 
 def _shell(env: Mapping[str, str]) -> str:
-    """bash, for which models write their lines: `[[`, `source` and `{1..3}` fail in the plain sh of Debian.
-    Not the user's $SHELL: that may be fish, or no shell at all."""
+    """bash, because models write for it: `[[`, `source` and `{1..3}` fail in Debian's plain sh. Not the
+    user's $SHELL, which may be fish, or no shell at all."""
     return shutil.which("bash", path=env.get("PATH", os.defpath)) or "/bin/sh"
 
 
 def terminal_environment(base: Mapping[str, str]) -> dict[str, str]:
-    """What every command gets, before the agent's own variables."""
+    """The variables of every command, without those that the agent adds."""
     return {name: value for name, value in base.items() if name not in FORCED_COLOURS} | PLAIN
 
 
-def why(error: OSError | RuntimeError, program: str, cwd: str) -> str:
-    """A start that failed, in words for the agent."""
+def start_error(error: OSError | RuntimeError, program: str, cwd: str) -> str:
+    """The message for an agent whose command cannot be started."""
     if not isinstance(error, OSError):
         return f"{program!r} cannot be started: {error}"
     reason = error.strerror or str(error)
     if error.filename == cwd:
         return f"the folder {cwd} cannot be used: {reason}"
     if isinstance(error, FileNotFoundError):
-        return f"there is no command {program!r} (or not the interpreter that it names)"
+        return f"there is no command {program!r}, or the interpreter that it names is missing"
     if error.errno in (errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM):
-        return f"no more commands can be run now ({reason}): release terminals, then retry"
+        return f"no more commands can be started now ({reason}): release terminals, then retry"
     return f"{program!r} cannot be started: {reason}"

@@ -1,11 +1,11 @@
-"""One terminal: a command that the agent had us run, its output, its exit, its end.
+"""One terminal: run a command for the agent, keep its output and exit status, and end it.
 
-Knows nothing of the protocol, nor which commands there are besides (`terminals.py`). Not a tty: the command
-reads nothing, and what it writes to stdout and stderr is one stream, in the order of its writing.
+Independent of the protocol and of other terminals (`session_terminals.py`). Not a tty: the command has no
+stdin, and stdout and stderr are one stream, in the order in which the command writes.
 
 Everything happens on the loop thread. A command that has exited stays unreaped until its terminal is
-released: so its process id, which is also the number of its session, remains its own, and what it left
-running is found by it. `_settle` notes the exit, once; `_give_back` is the one way out.
+released: so it keeps its process id, which is also the id of its session, and by which the processes that it
+left running are found. `_settle` records the exit, once; every end goes through `_clean_up`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ import signal
 from collections.abc import Callable
 from typing import NamedTuple
 
+from ... import timeouts
 from ...core.events import TerminalChanged, TerminalOutput
+from ...log import logger, suppressed
 from ..processes.child import Child, Command
 from ..processes.guardian import new_token
 from ..processes.guardian_client import guardian
@@ -24,38 +26,27 @@ from ..processes.pipes import ReadPipe
 from ..processes.terminate import Terminator
 from .output import Batch, Output
 
-TERM_GRACE_S = 1.0
-"""Time to put things in order after SIGTERM: a test run removes its files, a server closes its port."""
-
-KILL_S = 2.0
-"""What is still there this long after SIGKILL hangs in the operating system: nobody waits for it."""
-
-DRAIN_S = 0.25
-"""After the exit, for the last output of those who hold the pipe open. A filter (`> >(tee log)`) needs a
-moment; a server left in the background never closes it, and the agent waits for our answer."""
+_log = logger(__name__)
 
 DRAIN_BYTES = 4 * 1024 * 1024
-"""At most this much is taken of the last output, in case somebody never stops writing. All that the command
-itself wrote is among it: a pipe holds 64 KiB, and 1 MiB at most when made larger."""
-
-BATCH_S = 1 / 30
-"""Between two reports of new output: as often as a page is told."""
+"""The most that is read of the last output, in case a process never stops writing. It includes everything
+that the command itself wrote: a pipe holds 64 KiB, or at most 1 MiB if it was enlarged."""
 
 FLOOD_BYTES = 4 * 1024 * 1024
-"""Read in that time at most (120 MB a second): `yes` is held up by its full pipe, and not we by `yes`."""
+"""The most that is read in that time (120 MB a second): a flood as from `yes` has to wait."""
 
-Changed = Callable[[TerminalChanged | TerminalOutput], object]
+OnChange = Callable[[TerminalChanged | TerminalOutput], object]
 
 
 class Exit(NamedTuple):
-    """How a command ended. Both None: nobody knows (another wait() in this process took it)."""
+    """How a command ended. Both are None if that is unknown (another wait() in this process collected it)."""
 
     code: int | None
     signal: str | None
 
 
 class Terminal:
-    """A started command; made by `Terminals.create`, which also says who may use it."""
+    """A started command with its output; created by `Terminals.create`."""
 
     def __init__(
         self,
@@ -64,10 +55,10 @@ class Terminal:
         shown: str,
         limit: int,
         turn: object,
-        ender: Terminator,
-        changed: Changed,
+        terminator: Terminator,
+        on_change: OnChange,
     ) -> None:
-        """Starts it; raises OSError."""
+        """Start the command; raises OSError."""
         self.id = id
         self.command = shown
         """The command line, for people."""
@@ -76,7 +67,7 @@ class Terminal:
         self.exit: Exit | None = None
         """None while it runs."""
         self.survivors: tuple[int, ...] = ()
-        """Processes that not even SIGKILL ended; empty but for a fault of the operating system."""
+        """Processes that SIGKILL did not end; empty unless the operating system is at fault."""
         self._output = Output(limit)
         self._batch = Batch()
         self._taken = 0
@@ -85,20 +76,20 @@ class Terminal:
         self._killed = False
         self._draining: asyncio.Task[None] | None = None
         self._releasing: asyncio.Task[None] | None = None
-        self._given_back = False
-        self._ender = ender
-        self._changed = changed
+        self._released = False
+        self._terminator = terminator
+        self._on_change = on_change
         self._loop = asyncio.get_running_loop()
         self._start(command)
 
     def __repr__(self) -> str:
-        state = "released" if self._given_back else "running" if self.exit is None else "exited"
+        state = "released" if self._released else "running" if self.exit is None else "exited"
         return f"<Terminal {self.id} pid={self.child.pid} {state}: {self.command[:60]}>"
 
     def _start(self, command: Command) -> None:
         self._token = new_token()
         watcher = guardian()
-        watcher.watch(self._token)  # before there is anything to watch: the kernel may be killed in between
+        watcher.watch(self._token)  # before there is anything to watch: the kernel may be killed at any time
         try:
             self.child = Child(command, self._token, talks=False)
         except BaseException:
@@ -106,10 +97,10 @@ class Terminal:
             raise
         try:
             watcher.watch(self._token, self.child.pid, self.child.started, self.child.supervisor)
-            self._pipe = ReadPipe(self._loop, self.child.stdout, self._receive, self._eof)
-            self.child.watch(self._loop, self._exited)
+            self._pipe = ReadPipe(self._loop, self.child.stdout, self._receive, self._on_eof)
+            self.child.watch(self._loop, self._on_exit)
             self._pipe.start()
-        except BaseException:  # no thread, no file descriptor
+        except BaseException:  # no thread or no file descriptor left
             self.child.kill_now()
             self.child.unwatch()
             self.child.stdout.close()
@@ -117,21 +108,21 @@ class Terminal:
             raise
 
     def output(self) -> tuple[str, bool]:
-        """What is kept of the output, and whether something was cut off before it."""
+        """The kept output, and whether anything before it was dropped."""
         return self._output.text()
 
     async def wait(self) -> Exit:
-        """Until the command itself has exited, whatever it left running."""
+        """Wait until the command itself has exited, even if it left processes running."""
         await self._settled.wait()
         assert self.exit is not None
         return self.exit
 
     async def kill(self) -> None:
-        """End the command and all that it started: SIGTERM, a grace, SIGKILL. Output and exit remain."""
+        """End the command and all that it started: SIGTERM, a pause, SIGKILL. Output and exit remain."""
         await self._end()
 
     def release(self) -> asyncio.Task[None]:
-        """As `kill`, and give everything back. All calls share one ending: shield it to wait for it."""
+        """Kill, and release all resources. All calls share one task: shield it to wait for it."""
         if self._releasing is None:
             self._releasing = self._loop.create_task(self._release())
         return self._releasing
@@ -142,15 +133,15 @@ class Terminal:
         self._taken += len(data)
         if self._taken >= FLOOD_BYTES:
             self._pipe.stop()
-        self._tell(self._output.feed(data))
+        self._queue(self._output.feed(data))
 
-    def _eof(self) -> None:
-        self._tell(self._output.finish())
+    def _on_eof(self) -> None:
+        self._queue(self._output.finish())
 
-    def _tell(self, text: str) -> None:
+    def _queue(self, text: str) -> None:
         self._batch.add(text)
         if self._timer is None:
-            self._timer = self._loop.call_later(BATCH_S, self._flush)
+            self._timer = self._loop.call_later(timeouts.get().command_batch, self._flush)
 
     def _flush(self) -> None:
         if self._timer is not None:
@@ -160,53 +151,54 @@ class Terminal:
         self._pipe.start()
         text, dropped = self._batch.take()
         if text:
-            self._changed(TerminalOutput(self.id, text, dropped))
+            self._on_change(TerminalOutput(self.id, text, dropped))
 
     # ---- the exit
 
-    def _exited(self) -> None:
-        if not self._given_back:
+    def _on_exit(self) -> None:
+        if not self._released:
             self._draining = self._loop.create_task(self._drain())
 
     async def _drain(self) -> None:
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(DRAIN_S):
+            async with asyncio.timeout(timeouts.get().command_drain):
                 await self._pipe.eof.wait()
         self._settle()
 
     def _settle(self) -> None:
-        """Take what is in the pipe, then tell of the exit: once."""
+        """Read what is left in the pipe, then report the exit, once."""
         if self.exit is not None:
             return
         self._pipe.sweep(DRAIN_BYTES)
         self.exit = exit_of(self.child.peek())
-        if self.child.reaped and not self._given_back:
-            self._lose_number()
+        if self.child.reaped and not self._released:
+            self._forget_pid()
         self._settled.set()
         self._flush()
         status = "killed" if self._killed else "exited"
-        self._changed(
+        self._on_change(
             TerminalChanged(self.id, status=status, exit_code=self.exit.code, signal=self.exit.signal)
         )
 
-    def _lose_number(self) -> None:
-        """Another wait() reaped it (or the system can only do that), and the release may be hours away:
-        by then its process id can be a stranger's. What it left is known by now, or bears the token."""
-        with contextlib.suppress(OSError):  # no file descriptor left: the token remains
+    def _forget_pid(self) -> None:
+        """Stop using the pid as proof: the command is reaped (by another wait(), or because the system offers
+        no other way), and the release may be hours away, when the pid may belong to a stranger. The processes
+        that it left are known by now, or have the token."""
+        with suppressed(_log, OSError):  # no file descriptor left: the token remains
             self.child.tree.look()
-        self.child.tree.look({})  # a table without it: from now on the number proves nothing
+        self.child.tree.look({})  # a table without it: from now on the pid proves nothing
         guardian().watch(self._token, supervisor=self.child.supervisor)
 
     # ---- the end
 
     async def _end(self) -> bool:
-        """True when nothing is left."""
-        if self._given_back:
+        """End all processes; return whether none is left."""
+        if self._released:
             return True
         self._killed = self._killed or not self.child.exited.is_set()
-        gone = await self._ender.end(self.child.tree)
+        gone = await self._terminator.end(self.child.tree)
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(KILL_S):
+            async with asyncio.timeout(timeouts.get().command_kill):
                 await self._settled.wait()
         return gone
 
@@ -215,23 +207,23 @@ class Terminal:
         try:
             gone = await self._end()
         finally:
-            self._give_back(gone and self._settled.is_set())
+            self._clean_up(gone and self._settled.is_set())
 
-    def _give_back(self, gone: bool) -> None:
-        """By force where the end was cut short: the loop is being closed, or something hangs."""
-        self._given_back = True
+    def _clean_up(self, gone: bool) -> None:
+        """Release all resources; kill what is left if the end was cut short, by a closed loop or a hang."""
+        self._released = True
         if not gone:
             self.child.kill_now()
-            with contextlib.suppress(OSError):
+            with suppressed(_log, OSError):
                 self.survivors = tuple(process.pid for process in self.child.tree.look())
         if self._draining is not None:
             self._draining.cancel()
         self.child.unwatch()
         try:
             self._settle()
-            self._tell(self._output.finish())
+            self._queue(self._output.finish())
             self._flush()
-            self._changed(TerminalChanged(self.id, released=True))
+            self._on_change(TerminalChanged(self.id, released=True))
         finally:
             self._pipe.close()
             self.child.reap()
@@ -240,7 +232,7 @@ class Terminal:
 
 
 def exit_of(code: int | None) -> Exit:
-    """From an exit code as Python has it: negative for a signal."""
+    """Convert an exit code in Python's form, which is negative for a signal."""
     if code is None or code >= 0:
         return Exit(code, None)
     try:

@@ -1,4 +1,4 @@
-"""The way back: what each turn changed in the session's folders is kept, can be undone, and done again.
+"""Undo: keeps what each turn changed in the session's folders, and undoes or redoes it.
 
-Knows files and git, through a private repository outside of the user's folders; no page and no protocol.
+Uses files and git, with a private repository outside the user's folders. Knows no page and no protocol.
 """

@@ -1,7 +1,7 @@
-"""Gathers the evidence of a turn and enters what was found into the change log. `core.attribution` decides.
+"""Gathers the evidence of a turn and enters the changed files into the change log.
 
-Knows when tool calls ran, what the checkpoints differ in, and what was written through us. Everything but
-`CallClock` works on a thread.
+`core.attribution` decides who changed a file. The evidence: when tool calls ran, how the checkpoints differ,
+and what the agent wrote through the client. Everything except `CallClock` runs on a work thread.
 """
 
 from __future__ import annotations
@@ -25,62 +25,62 @@ from ...core.attribution import (
     calls_of,
     is_jupyter_save,
 )
-from ...core.changes import Shape, Version
+from ...core.changes import PathChange, Shape, Version
 from ...core.notebook_changes import is_notebook
 from ...core.snapshot import TerminalRun, ToolCall
+from ..event_bus import EventBus
 from ..files.blob_store import BlobRef, Full
-from .backend import PathChange
 from .change_log import Change, ChangeLog, Folders, Part, TurnChanges
 
 ENDED = ("completed", "failed", "cancelled")
 
-TIMED = (ev.ToolChanged, ev.TerminalChanged, ev.QuestionAsked, ev.QuestionSettled)
-"""Events that say when a call or a terminal ran."""
-
 
 class CallClock:
-    """Notes when the tool calls and terminals of a turn began and ended, by the clock that dates files."""
+    """Measures when the tool calls and terminals of a turn ran, with the clock that dates files."""
 
     def __init__(self) -> None:
         self.spans: dict[str, Span] = {}
         self._questions: dict[str, str] = {}
-        """The calls that open questions are about."""
+        """The tool call of each open question."""
         self._answered: set[str] = set()
         self.began = self._quiet_since = time.time_ns()
-        """When the last event came: a call that is reported when it is over began after that."""
+        """When the last event arrived: a call first reported at its end began after that."""
 
     def turn_began(self) -> None:
         self._quiet_since = time.time_ns()
         self.began = self._quiet_since - TICK_NS
         self.spans, self._questions, self._answered = {}, {}, set()
 
-    def see(self, event: ev.Event) -> None:
-        now = time.time_ns()
-        if not isinstance(event, TIMED):  # nearly all are chunks of messages
-            self._quiet_since = now
-            return
-        match event:
-            case ev.ToolChanged(id=id, status=status):
-                self._see(id, now, over=status in ENDED)
-            case ev.TerminalChanged(id=id, status=status):
-                self._see(id, now, over=status in ("exited", "killed"))
-            case ev.QuestionAsked(id=id, tool_id=tool):
-                self._questions[id] = tool
-            case ev.QuestionSettled(id=id) if id in self._questions:
-                tool = self._questions.pop(id)
-                if tool not in self._answered:  # it did not run before that
-                    self._answered.add(tool)
-                    self.spans[tool] = (now, None)
-        self._quiet_since = now
+    def follow(self, events: EventBus, *, every_event: bool) -> None:
+        """Subscribe to the events. `every_event`: note the time of every event, whatever its type."""
+        events.on(ev.ToolChanged, lambda it: self._see(it.id, over=it.status in ENDED))
+        events.on(ev.TerminalChanged, lambda it: self._see(it.id, over=it.status in ("exited", "killed")))
+        events.on(ev.QuestionAsked, self._on_asked)
+        events.on(ev.QuestionSettled, self._on_settled)
+        if every_event:
+            events.listen(lambda event, _: self._note_event())
 
-    def _see(self, id: str, now: int, *, over: bool) -> None:
+    def _note_event(self) -> None:
+        self._quiet_since = time.time_ns()
+
+    def _on_asked(self, event: ev.QuestionAsked) -> None:
+        self._questions[event.id] = event.tool_id
+
+    def _on_settled(self, event: ev.QuestionSettled) -> None:
+        tool = self._questions.pop(event.id, None)
+        if tool is not None and tool not in self._answered:  # the call did not run before the answer
+            self._answered.add(tool)
+            self.spans[tool] = (time.time_ns(), None)
+
+    def _see(self, id: str, *, over: bool) -> None:
+        now = time.time_ns()
         began, ended = self.spans.get(id, (self._quiet_since if over else now, None))
         self.spans[id] = (began, now if over and ended is None else ended)
 
 
 @dataclass(frozen=True, slots=True)
 class Find:
-    """A path that differs after a turn, its states kept."""
+    """A path that differs after a turn, with references to its stored states."""
 
     path: str
     before: BlobRef | None = None
@@ -100,18 +100,19 @@ class Find:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What is known about a turn besides its files. `items` are those of its transcript."""
+    """What is known about a turn besides its files. `items`: the turn's items in the transcript."""
 
     items: Sequence[object]
     spans: Mapping[str, Span]
     cwd: str
     own_state: Collection[str] = ()
-    """Folders in `cwd` where the agent keeps its sessions."""
+    """Folders in `cwd` where the agent stores its own sessions."""
     saved: frozenset[str] = frozenset()
-    """Notebooks that the page that has them open saved last."""
+    """Open notebooks that their page saved last."""
     empty: tuple[frozenset[str], frozenset[str]] = (frozenset(), frozenset())
+    """Empty folders before and after the turn."""
     dated: bool = True
-    """Whether times say something: not in a replay."""
+    """Whether file times are evidence. They are not in a replay."""
 
     def calls(self) -> list[Call]:
         return calls_of(self.items, self._resolved, self.spans, os.path.realpath(self.cwd))
@@ -128,9 +129,9 @@ class Evidence:
 
 
 def keep(log: ChangeLog, found: PathChange, since: int | None = None) -> Find:
-    """Keep the states of a path that differs, and note when it changed.
+    """Store both states of a changed path and determine when it changed.
 
-    `since`: when the turn began; None: times say nothing, as in a replay.
+    `since`: when the turn began, or None if file times are no evidence, as in a replay.
     """
     at, gone = _changed_at(found.path)
     if since is None:
@@ -149,7 +150,8 @@ def keep(log: ChangeLog, found: PathChange, since: int | None = None) -> Find:
 
 
 def _changed_at(path: str) -> tuple[int | None, str | None]:
-    """The ctime of a file; of a deleted one, that of the nearest folder, and the topmost folder gone."""
+    """The ctime of a file, and None. For a deleted file: the ctime of the nearest existing folder, and the
+    topmost path that is gone."""
     gone = None
     while True:
         try:
@@ -161,7 +163,7 @@ def _changed_at(path: str) -> tuple[int | None, str | None]:
 
 
 def _moved_at(path: str, since: int) -> int | None:
-    """When an old file came to its new place, with its folder perhaps: then that was changed."""
+    """When a file with an old ctime was moved here: the time of the first parent folder that changed."""
     while (folder := os.path.dirname(path)) != path:
         path = folder
         at, gone = _changed_at(path)
@@ -173,7 +175,7 @@ def _moved_at(path: str, since: int) -> int | None:
 
 
 class Attributor:
-    """Enters the finds of one turn into the log."""
+    """Decides for each find of one turn who made it, and enters it into the log."""
 
     def __init__(self, log: ChangeLog, turn: TurnChanges, evidence: Evidence) -> None:
         self._log = log
@@ -183,18 +185,19 @@ class Attributor:
         self._calls = evidence.calls()
         self._tools = {it.key: it for it in evidence.items if isinstance(it, ToolCall)}
         terminals = [it for it in evidence.items if isinstance(it, TerminalRun)]
-        # Agents that run commands themselves give a terminal the id of its call: the call counts.
+        # Agents that run commands themselves give a terminal the id of its tool call. The call wins.
         self._ids = {it.id: it.key for it in terminals}
         self._ids |= {it.id: it.key for it in self._tools.values()}
         commands = [it.key for it in self._calls if it.command is not None]
         self._only = commands[0] if not evidence.dated and len(commands) == 1 else None
-        """In a replay of an old recording, which does not say which command it was."""
+        """The only command of a turn. Old recordings do not say during which command a file changed."""
         self.listed: list[tuple[Find, Verdict]] = []
-        """What was entered, for a recording."""
+        """The entered finds, for a recording."""
 
     def enter(self, finds: Sequence[Find]) -> None:
-        rest = [part for find in finds for part in self._not_ours(find)]
-        verdicts = dict(zip(rest, self._judged(rest), strict=True))
+        """Enter the files and folders that changed, and drop writes that changed nothing in the end."""
+        rest = [part for find in finds for part in self._without_client_writes(find)]
+        verdicts = dict(zip(rest, self._attribute(rest), strict=True))
         moves = self._moves(verdicts)
         for find, verdict in verdicts.items():
             if verdict.who == "unlisted":
@@ -212,7 +215,7 @@ class Attributor:
             if it.command is not None and (self._turn.during(it.key) or it.key in self._turn.folders)
         }
 
-    def _judged(self, finds: Sequence[Find]) -> list[Verdict]:
+    def _attribute(self, finds: Sequence[Find]) -> list[Verdict]:
         differences = [
             Difference(
                 it.path,
@@ -227,17 +230,17 @@ class Attributor:
         ]
         return attribute(differences, self._calls, self._evidence.own_folders)
 
-    def _not_ours(self, find: Find) -> Iterator[Find]:
-        """What is left of a find without our own writes: what came before them, and what came after."""
+    def _without_client_writes(self, find: Find) -> Iterator[Find]:
+        """Split a find into the changes before and after the writes through the client, which are logged."""
         ours = self._turn.writes(find.path)
         if not ours or find.why_not is not None:
             yield find
             return
         first, last = ours[0], ours[-1]
         writers = frozenset().union(*(it.writers for it in ours))
-        if first.live or last.live:  # the page saved what we changed in it
+        if first.live or last.live:  # the page saved our change
             yield replace(find, saved=True, writers=writers)
-        elif first.why_not is not None:  # we could not keep it; the checkpoint has
+        elif first.why_not is not None:  # the write could not store the old state, but the checkpoint did
             first.parts, first.why_not = (Part(find.path, find.before, first.after),), None
             first.shape = None
         elif not self._same(find.before, first.before):
@@ -246,7 +249,7 @@ class Attributor:
             yield replace(find, before=last.after, writers=writers)
 
     def recorded(self, finds: Sequence[Find]) -> list[PathChange]:
-        """What a recording keeps: what is listed, and what a replay could not write again as it was."""
+        """The changes that a recording keeps: listed ones, and writes that a replay cannot reproduce."""
         ids = {key: id for id, key in self._ids.items()}
         listed = {it.path for it, _ in self.listed}
         during = {
@@ -264,18 +267,18 @@ class Attributor:
         return self._log.version(one) == self._log.version(other)
 
     def _moves(self, verdicts: Mapping[Find, Verdict]) -> dict[Find, Find]:
-        """Files that were moved, from the new find to the old one, where the same hand did both.
+        """Moved files: the find of the new path mapped to that of the old one, if both have one author.
 
-        A deletion that nothing names goes with the command that made the new file, never with the agent.
+        A deletion of unknown origin pairs with the command that created the new file, never with the agent.
         """
         known = [it for it, verdict in verdicts.items() if it.why_not is None and verdict.who != "unlisted"]
         gone = [it for it in known if it.after is None and it.before is not None]
         new = [it for it in known if it.before is None and it.after is not None]
         moves: dict[Find, Find] = {}
-        for hand in dict.fromkeys(verdicts[it] for it in new):
-            hands = {hand, UNKNOWN} if hand.who == "command" else {hand}
-            old = {it.path: it for it in gone if verdicts[it] in hands and it not in moves.values()}
-            made = {it.path: it for it in new if verdicts[it] == hand}
+        for author in dict.fromkeys(verdicts[it] for it in new):
+            authors = {author, UNKNOWN} if author.who == "command" else {author}
+            old = {it.path: it for it in gone if verdicts[it] in authors and it not in moves.values()}
+            made = {it.path: it for it in new if verdicts[it] == author}
             pairs = ch.moves(self._versions(old, "before"), self._versions(made, "after"))
             moves |= {made[path]: old[was] for path, was in pairs.items()}
         return moves
@@ -296,7 +299,7 @@ class Attributor:
         (self._turn.changes if verdict.who == "agent" else self._turn.also).append(change)
 
     def _is_nothing(self, change: Change) -> bool:
-        """Written through us, and in the end what it was before."""
+        """Whether writes through the client left the file as it was before."""
         written = change.via == "client" and change.why_not is None
         return written and self._same(change.before, change.after)
 
@@ -306,7 +309,7 @@ class Attributor:
         made = [it for it in after - before if not any(path.startswith(f"{it}/") for path in existed)]
         removed = [it for it in before - after if not os.path.lexists(it)]
         folders = [Find(it, None, None, None, "folder", *_changed_at(it)) for it in (*made, *removed)]
-        for find, verdict in zip(folders, self._judged(folders), strict=True):
+        for find, verdict in zip(folders, self._attribute(folders), strict=True):
             if verdict.who in ("agent", "command"):
                 group = self._turn.folders.setdefault(
                     None if verdict.who == "agent" else verdict.call, Folders()

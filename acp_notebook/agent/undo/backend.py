@@ -1,4 +1,4 @@
-"""What a checkpoint of a folder is, and what a backend does that makes them. Knows neither git nor turns."""
+"""Checkpoints of a folder, and the interface of the backends that make them. Knows neither git nor turns."""
 
 from __future__ import annotations
 
@@ -6,34 +6,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from ...core.changes import Version
+from ...core.changes import PathChange
 
 
 class CheckpointUnavailable(Exception):
-    """There is no checkpoint of this folder; the text says why, to the user."""
+    """A folder has no checkpoint. The message tells the user why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """A folder at one moment. Only the backend that made it understands `state`."""
+    """The state of a folder at one moment. Only the backend that made it understands `state`."""
 
     state: Any
     empty: frozenset[str] = frozenset()
-    """Folders with nothing in them."""
-
-
-@dataclass(frozen=True, slots=True)
-class PathChange:
-    """A path that differs between two checkpoints. `why_not`: its states are unknown, it cannot be undone."""
-
-    path: str
-    before: Version | None = None
-    after: Version | None = None
-    why_not: str | None = None
-    action: str = "modified"
-    """Used where the states are unknown."""
-    during: str | None = None
-    """In a replay: the id of the command that it is recorded under; "": none; None: it is not recorded."""
+    """Empty folders."""
 
 
 class CheckpointBackend(Protocol):
@@ -47,16 +33,16 @@ class CheckpointBackend(Protocol):
 
     @property
     def description(self) -> str:
-        """How it makes them, for `doctor()`."""
+        """How the backend makes checkpoints, for `doctor()`."""
 
     def mark(self) -> Checkpoint:
-        """The folder now; raises CheckpointUnavailable."""
+        """Make a checkpoint of the folder as it is now. Raises CheckpointUnavailable."""
 
     def compare(self, before: Checkpoint, after: Checkpoint) -> Iterator[PathChange]:
-        """Every path that differs; raises CheckpointUnavailable."""
+        """Yield every path that differs. Raises CheckpointUnavailable."""
 
     def kill(self) -> None:
-        """End what is running; from any thread."""
+        """Stop running work. Safe from any thread."""
 
     def close(self) -> None:
-        """Release what it holds."""
+        """Release all resources."""

@@ -1,6 +1,6 @@
-"""What each turn changed: the log that is shown and that undo goes by.
+"""The log of what each turn changed, which the page shows and undo uses.
 
-Knows no disk and no git. Lives on the loop thread, except `survey`, which works on any.
+Knows no disk and no git. Runs on the loop thread, except `survey`, which runs on any thread.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from ...core.notebook_changes import is_notebook, notebook_shape
 from ..files.blob_store import BlobRef, BlobStore
 
 SHOWN_FILES = 300
-"""Of one turn, in the page: who changes more wants a table, and `session.changes` is one."""
+"""Files of one turn that the page shows. For more, `session.changes` is a table."""
 
 SHOWN_LINES = 6_000
-"""Of all hunks of a turn, in the page: each file after that is named, not shown."""
+"""Lines of all hunks of a turn that the page shows. Later files appear without their hunks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One path, before and after; None: there is nothing."""
+    """One path with its states before and after. None: the file does not exist."""
 
     path: str
     before: BlobRef | None
@@ -34,35 +34,36 @@ class Part:
 
 @dataclass
 class Change:
-    """One file that a turn changed; a file that was moved has two paths."""
+    """A file that a turn changed. A moved file has two parts."""
 
     id: str
     turn: str
     """The id of the turn."""
     parts: tuple[Part, ...]
-    """The last one is the file as it is called now."""
+    """The last one has the current path."""
     via: str = "agent"
-    """client: written through us; agent: a tool call names it; command: it changed while one ran; unknown."""
+    """client: written through the client; agent: a tool call names the file; command: it changed while a
+    command ran; unknown."""
     tool: str | None = None
-    """The key of the tool call, or of the command that ran when it changed."""
+    """The key of the tool call, or of the command that ran when the file changed."""
     writers: frozenset[str] = frozenset()
-    """The keys of all calls that wrote it through us."""
+    """The keys of all tool calls that wrote the file through the client."""
     allowed_by: str | None = None
     why_not: str | None = None
-    """Why it cannot be undone."""
+    """Why the change cannot be undone."""
     remark: str | None = None
-    """What else is to be said of it."""
+    """A note for the user."""
     live: bool = False
-    """A notebook that was changed in the page."""
+    """The page changed the open notebook."""
     undone: frozenset[int] = frozenset()
-    """The hunks that are undone, by their number."""
+    """The numbers of the undone hunks."""
     kept: bool = False
     kept_hunks: frozenset[int] = frozenset()
-    """Those that the user keeps, while others are still looked at."""
+    """Hunks that the user kept while others are undecided."""
     conflict: str | None = None
     shape: Shape | None = None
     parts_undoable: int = 0
-    """How many hunks there are; 0: it goes as a whole, and then 0 in `undone` stands for all of it."""
+    """How many hunks can be undone. 0: only the whole file; `undone` then contains 0 for all of it."""
 
     @property
     def path(self) -> str:
@@ -97,7 +98,7 @@ class Change:
 
 @dataclass
 class Folders:
-    """Empty folders that are gone, and new ones."""
+    """Empty folders that a turn removed and created."""
 
     removed: set[str] = field(default_factory=set)
     made: set[str] = field(default_factory=set)
@@ -112,17 +113,17 @@ class TurnChanges:
     changes: list[Change] = field(default_factory=list)
     """What the agent changed."""
     also: list[Change] = field(default_factory=list)
-    """What else changed: grouped by `Change.tool`, the command that ran then, or by nothing."""
+    """What else changed. `Change.tool` is the command that ran then, or None."""
     commands: dict[str, str] = field(default_factory=dict)
-    """The command lines of those groups, by key."""
+    """The command lines in `also`, by key."""
     notes: list[str] = field(default_factory=list)
     folders: dict[str | None, Folders] = field(default_factory=dict)
-    """Empty folders: of a command by its key, of `changes` by None."""
+    """Empty folders by the key of the command; None: the agent's."""
     empty: tuple[frozenset[str], frozenset[str]] = (frozenset(), frozenset())
-    """Folders with nothing in them, before and after: those stay when a file in them goes."""
+    """Folders that were empty before and after the turn. Undo and redo keep them."""
 
     def writes(self, path: str) -> list[Change]:
-        """What was written through us to this path: several, where it was changed in between."""
+        """Writes through the client to this path; several if something else changed it in between."""
         return [it for it in self.changes if it.path == path and it.via == "client"]
 
     @property
@@ -130,7 +131,7 @@ class TurnChanges:
         return [*self.changes, *self.also]
 
     def during(self, command: str | None) -> list[Change]:
-        """What changed while this command ran; None: while none did, as far as is known."""
+        """What changed while the command ran; for None, while no known command ran."""
         return [it for it in self.also if it.tool == command]
 
     @property
@@ -139,12 +140,12 @@ class TurnChanges:
 
 
 class ChangeLog:
-    """What the turns of one session changed, and the states of those files."""
+    """Holds what the turns of one session changed, with the states of the files."""
 
     def __init__(self, store: BlobStore) -> None:
         self.store = store
         self.turns: dict[str, TurnChanges] = {}
-        """By the turn's id, oldest first."""
+        """By turn id, oldest first."""
         self._ids = itertools.count(1)
 
     def __iter__(self) -> Iterator[Change]:
@@ -157,14 +158,14 @@ class ChangeLog:
         return f"f{next(self._ids)}"
 
     def find_turn(self, name: str) -> TurnChanges | None:
-        """By its id, or by the key of its item."""
+        """Find a turn by its id or by the key of its item."""
         return next((it for it in self.turns.values() if name in (it.id, it.key)), None)
 
     def version(self, kept: BlobRef | None) -> Version | None:
         return None if kept is None else self.store.get(kept)
 
     def survey(self, changes: Iterable[Change]) -> None:
-        """Find out what is to be shown; on any thread."""
+        """Compute the shape (hunks, line counts) of the changes. Safe from any thread."""
         for change in changes:
             if change.shape is None:
                 self._survey(change)
@@ -185,7 +186,7 @@ class ChangeLog:
 def shown_turn(
     turn: TurnChanges, spell: Callable[[str], str]
 ) -> tuple[tuple[FileChange, ...], tuple[AlsoChanged, ...]]:
-    """The turn as the page sees it: the agent's changes, and the rest by command. All were surveyed."""
+    """The agent's changes and the others by command, as the page shows them. Changes must be surveyed."""
     shown = _shown([it for it in turn.all[:SHOWN_FILES] if it.shape is not None], spell)
     ids = {it.id for it in turn.changes}
     groups = [
@@ -196,7 +197,7 @@ def shown_turn(
 
 
 def _shown(changes: Iterable[Change], spell: Callable[[str], str]) -> list[FileChange]:
-    """`spell`: how a path is written."""
+    """`spell` formats a path for the user."""
     made: list[FileChange] = []
     lines = 0
     for change in changes:

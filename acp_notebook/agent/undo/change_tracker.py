@@ -1,7 +1,7 @@
-"""Tracks what the turns of one session change: noted, shown, undone and done again.
+"""Tracks the files that the turns of a session change, shows them, and undoes or redoes them.
 
-Joins the change log, the checkpoints and the disk with the conversation. Knows neither the page nor the
-protocol. Lives on the loop thread; files and git are touched on others.
+Connects the change log, the checkpoints and the disk with the conversation; knows neither the page nor the
+protocol. Runs on the loop thread; work threads access files and git.
 """
 
 from __future__ import annotations
@@ -11,23 +11,24 @@ import os
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
+from ... import timeouts
 from ...core.attribution import allowed_by
-from ...core.changes import Version
+from ...core.changes import PathChange, Version
 from ...core.events import ChangesReplaced
 from ...core.notebook_changes import cell_changes, is_notebook
 from ...core.snapshot import ToolCall
 from ...errors import UsageError
 from ..files.blob_store import BlobRef, BlobStore, Full
 from ..files.file_state import read_state
+from ..files.notebook_files import NotebookFiles
 from ..files.roots import FileTrouble, Roots
 from ..files.text_writer import Written
-from ..recordings.file_changes import FileChangesWriter
+from ..session_state import SessionState
+from ..tap import ChangedFiles
 from ..threads import on_a_thread
-from . import checkpoints
+from ..turn_queue import TurnRun
 from .attribution import Attributor, CallClock, Evidence, Find, keep
-from .backend import PathChange
 from .change_log import (
     SHOWN_FILES,
     Change,
@@ -37,74 +38,83 @@ from .change_log import (
     shown_turn,
 )
 from .checkpoints import Marks, retrieve
+from .contract import TurnCheckpoints
 from .operations import Operation, ProgressCallback, Restorer, UndoExecutor, no_progress
 
-if TYPE_CHECKING:
-    from ..conversation import Conversation
-    from ..recordings.replayed_checkpoints import ReplayedCheckpoints
-    from ..turn_queue import TurnRun
+EARLY = "the next turn began before these changes were found: some may belong to that turn"
 
-SETTLE_S = 3.0
-"""The end of a turn waits this long for its changes; after that they are shown when they are found."""
-
-EARLY = "the next turn began before these were found: what it changed may be among them"
-
-OVERLAP = "another session worked in this folder at the same time: what it changed may be among these"
+OVERLAP = "another session worked in this folder at the same time: some of these changes may be its own"
 
 CHANGING = frozenset({"edit", "delete", "move", "execute"})
-"""Kinds of tool calls that change files, as they say themselves."""
+"""Declared kinds of tool calls that change files."""
 
 _working: dict[ChangeTracker, bool] = {}
-"""Sessions of this process with a running turn; whether it overlapped with another one in a folder."""
+"""The trackers of this process with a running turn, and whether another turn overlapped in a folder."""
 
 
 class ChangeTracker:
-    """Notes what the turns of one session change, shows it, and takes it back."""
+    """Records what the turns of one session change, shows it, and undoes it on request."""
 
     def __init__(
         self,
-        conversation: Conversation,
+        state: SessionState,
         roots: Roots,
-        checkpoints: checkpoints.Checkpoints | ReplayedCheckpoints,
+        notebooks: NotebookFiles,
+        checkpoints: TurnCheckpoints,
+        our_files: Sequence[str | os.PathLike[str]] = (),
+        is_waiting: Callable[[], bool] = lambda: False,
     ) -> None:
+        """`our_files`: the recording and the audit file, which the client writes. `is_waiting`: whether a
+        prompt is waiting to be sent."""
         self.log = ChangeLog(BlobStore())
-        self._conversation = conversation
+        self._state = state
+        self._notebooks = notebooks
+        self._is_waiting = is_waiting
+        self._our_files = frozenset(os.path.realpath(it) for it in our_files)
         self._roots = roots
-        self._spellings = {os.path.realpath(it): it for it in (conversation.cwd, *conversation.directories)}
-        self._executor = UndoExecutor(conversation, self.log, Restorer(roots, self.log))
+        self._spellings = {os.path.realpath(it): it for it in (state.cwd, *state.directories)}
+        self._executor = UndoExecutor(notebooks, state.auditor, self.log, Restorer(roots, self.log))
         self._checkpoints = checkpoints
         self._clock = CallClock()
         self._marks = Marks()
         self._busy = asyncio.Lock()
         self._ending: asyncio.Task[None] | None = None
         self._starting = False
-        """The checkpoints of a turn that has not begun yet are made: nothing is undone in between."""
+        """A turn is about to begin and its checkpoints exist: undoing now would count as its change."""
         self.skipped: tuple[str, ...] = ()
-        """Folders without a checkpoint in the last turn, and why."""
+        """Folders without a checkpoint in the last turn, each with the reason."""
         self._begun = 0
-        """The number of turns that have begun."""
-        conversation.listen(lambda event, _: self._clock.see(event))
+        """How many turns have begun."""
+        self._clock.follow(state, every_event=checkpoints.covers)
 
     @property
     def covers(self) -> bool:
-        """Whether checkpoints are made, or only what is written through us is noted."""
+        """Whether the session has checkpoints. If not, only writes through the client are tracked."""
         return self._checkpoints.covers
 
     @property
+    def why_not(self) -> str:
+        """Why the session has no checkpoints; meaningful only if `covers` is false."""
+        return self._checkpoints.why_not
+
+    @property
     def states(self) -> dict[str, str]:
-        """How each folder is covered; from any thread."""
+        """How each folder is covered. Safe from any thread."""
         return self._checkpoints.states
 
     # ---- a turn ---------------------------------------------------------------------------------
 
     def warm(self) -> None:
-        """The session is open: the first checkpoint of its folders can begin."""
+        """Start the first checkpoints of the session's folders in the background."""
         self._checkpoints.warm()
 
     async def turn_starts(self) -> None:
-        """Before the prompt goes out. An undo that is running is finished first; all else is bounded."""
+        """Make the checkpoints before the prompt is sent.
+
+        Waits for a running undo to finish; every other wait is bounded.
+        """
         begun = time.monotonic()
-        await self.settled(checkpoints.START_S)
+        await self.wait_settled(timeouts.get().checkpoint_start)
         waited = time.monotonic() - begun
         self._starting = True
         if self.settling:
@@ -123,22 +133,23 @@ class ChangeTracker:
         _working[self] = bool(others)
 
     async def turn_ends(self, run: TurnRun) -> None:
-        """Find and show the turn's changes. Waiting is bounded; the search goes on if nobody waits."""
+        """Find and show the turn's changes. Waits at most `changes_settle`; the search goes on."""
         overlapped = _working.pop(self, False)
         marks, self._marks = self._marks, Marks()
         if run.key is None:
             return
-        settling = self._settle(run, marks, overlapped, self._conversation.id)
+        settling = self._settle(run, marks, overlapped, self._state.id)
         self._ending = asyncio.get_running_loop().create_task(settling)
         self._ending.add_done_callback(retrieve)
-        await self.settled(SETTLE_S if self.covers else None)  # else there is nothing to search for
+        limit = timeouts.get().changes_settle if self.covers else None  # without checkpoints, nothing is slow
+        await self.wait_settled(limit)
 
     @property
     def settling(self) -> bool:
-        """The changes of the last turn are still being found."""
+        """Whether the search for the last turn's changes is still running."""
         return self._ending is not None and not self._ending.done()
 
-    async def settled(self, limit: float | None = None) -> None:
+    async def wait_settled(self, limit: float | None = None) -> None:
         if self._ending is not None:
             await asyncio.wait({self._ending}, timeout=limit)
 
@@ -147,7 +158,7 @@ class ChangeTracker:
         since = self._clock.began if self.covers else None
         async with self._busy:
             finds: list[Find] = []
-            ours = self._our_files()
+            ours = self._our_files
 
             def take(found: PathChange) -> None:
                 if found.path not in ours:
@@ -156,13 +167,13 @@ class ChangeTracker:
             empty = await self._checkpoints.after(marks, take)
             self.skipped = tuple(f"{self.spelled(path)}: {why}" for path, why in marks.missing.items())
             notes = self._notes(marks, overlapped, early=self._begun != begun)
-            items = self._conversation.read(lambda transcript: transcript.turn_items(run.key))
+            items = self._state.read(lambda transcript: transcript.turn_items(run.key))
             written = run.id in self.log.turns
             turn = self.log.turns.get(run.id) or TurnChanges(run.id, run.key or "")
             recorded: list[PathChange] = []
             if finds or turn.changes or marks.empty != empty:
                 saved = await self._saved_by_pages(finds)
-                cwd, folders = self._conversation.cwd, (marks.empty, empty)
+                cwd, folders = self._state.cwd, (marks.empty, empty)
                 evidence = Evidence(items, spans, cwd, self._own_state, saved, folders, dated=self.covers)
                 recorded = await on_a_thread(lambda: self._enter(turn, evidence, finds))
             await self._record(session, marks, empty, notes, recorded)
@@ -177,27 +188,20 @@ class ChangeTracker:
                 self.show(turn)
 
     def _enter(self, turn: TurnChanges, evidence: Evidence, finds: Sequence[Find]) -> list[PathChange]:
-        """On a thread. Returns what a recording keeps of the turn."""
+        """Enter the finds into the log; return what a recording keeps of the turn. Runs on a work thread."""
         attributor = Attributor(self.log, turn, evidence)
         attributor.enter(finds)
         self.log.survey(turn.all)
-        return attributor.recorded(finds) if self._conversation.host.recording else []
+        return attributor.recorded(finds) if self._is_recorded else []
 
     @property
     def _own_state(self) -> tuple[str, ...]:
-        return self._conversation.host.quirks.own_state
+        return self._state.agent.quirks.own_state
 
     async def _saved_by_pages(self, finds: Sequence[Find]) -> frozenset[str]:
-        """Notebooks that are as their page saved them: that is no change of the agent's."""
-        notebooks = self._conversation.services.notebooks
+        """Notebooks whose content their page saved: the agent did not change them."""
         found = [it.path for it in finds if is_notebook(it.path) and not it.saved]
-        return frozenset([path for path in found if await notebooks.is_saved_by_page(path)])
-
-    def _our_files(self) -> frozenset[str]:
-        """The recording and the audit, which we write ourselves."""
-        launch = self._conversation.host.launch
-        paths = (getattr(it, "path", None) for it in (launch.tap, launch.audit))
-        return frozenset(os.path.realpath(path) for path in paths if path is not None)
+        return frozenset([path for path in found if await self._notebooks.is_saved_by_page(path)])
 
     async def _record(
         self,
@@ -207,22 +211,23 @@ class ChangeTracker:
         notes: Sequence[str],
         files: Sequence[PathChange],
     ) -> None:
-        """For a recording: what no message says of the turn, even if that is nothing."""
-        host = self._conversation.host
-        if not host.recording or not self.covers:
-            return
-        writer = FileChangesWriter(host.launch.redactor, self.spelled)
-        folders = (marks.empty, empty)
-        host.record_action(
-            await on_a_thread(lambda: writer.entry(session, marks.turn, files, notes, marks.missing, folders))
-        )
+        """Record what the turn changed, even if it changed nothing: no message contains it."""
+        tap = self._state.agent.tap
+        if tap is not None and self._is_recorded and self.covers:
+            changed = ChangedFiles(files, notes, marks.missing, (marks.empty, empty))
+            await tap.turn_changed(session, marks.turn, changed, self.spelled)
+
+    @property
+    def _is_recorded(self) -> bool:
+        tap = self._state.agent.tap
+        return tap is not None and tap.keeps_files
 
     def _notes(self, marks: Marks, overlapped: bool, *, early: bool) -> list[str]:
         if marks.recorded_notes is not None:
             return list(marks.recorded_notes)
         notes = [
-            f"no checkpoint of {self.spelled(path)} for this turn: {why}. What was written through us can "
-            "be undone, what the agent changed by itself cannot"
+            f"no checkpoint of {self.spelled(path)} for this turn: {why}. Files that the agent wrote through "
+            "this client can be undone; files that it changed with its own tools cannot"
             for path, why in marks.missing.items()
         ]
         return [
@@ -233,53 +238,54 @@ class ChangeTracker:
         ]
 
     async def close(self) -> None:
-        """Let the last turn's changes be found, then end what is running. Always returns."""
-        await self.settled(SETTLE_S)
+        """Wait for the last turn's changes, then stop all work. Never blocks for long."""
+        await self.wait_settled(timeouts.get().changes_settle)
         await self._checkpoints.close()
-        await self.settled(SETTLE_S)  # what was ended is shown, and recorded, as such
+        limit = timeouts.get().changes_settle
+        await self.wait_settled(limit)  # an interrupted search is shown and recorded as such
 
     def kill(self) -> None:
         self._checkpoints.kill()
 
-    # ---- what is written through us -------------------------------------------------------------
+    # ---- writes through the client --------------------------------------------------------------
 
     async def write_file(self, path: str, work: Callable[[], Written], tool: str) -> Written:
-        """Carry out a write, and note what the file was before and after; all on one thread.
+        """Run `work`, which writes the file, and log the file's state before and after it.
 
-        `tool` is the id of the tool call. Raises what `work` raises.
+        `tool` is the id of the tool call. Raises whatever `work` raises.
         """
         turn = self._running_turn()
 
         def carry_out() -> tuple[Written, Change | str | None]:
-            before = self._state(path)
+            before = self._version(path)
             written = work()
-            return written, self._change(turn, written.path, before, self._state(written.path))
+            return written, self._change(turn, written.path, before, self._version(written.path))
 
         written, change = await on_a_thread(carry_out)
         self._enter_write(turn, change, path, tool)
         return written
 
     async def write_notebook(self, path: str, work: Callable[[], Awaitable[Written]], tool: str) -> Written:
-        """The same for a notebook, which a page may have open: then it is changed there."""
+        """Like `write_file`, for a notebook. If a page has it open, the page makes the change."""
         turn = self._running_turn()
-        before = await on_a_thread(lambda: self._state(path))
+        before = await on_a_thread(lambda: self._version(path))
         written = await work()
         states = written.states
 
         def note() -> Change | str | None:
             if states is None:
-                return self._change(turn, written.path, before, self._state(written.path))
+                return self._change(turn, written.path, before, self._version(written.path))
             return self._change(turn, written.path, Version(states[0]), Version(states[1]), live=True)
 
         self._enter_write(turn, await on_a_thread(note), path, tool)
         return written
 
     def _running_turn(self) -> TurnChanges | None:
-        run = self._conversation.running
+        run = self._state.running
         return None if run is None or run.key is None else self.log.turn(run.id, run.key)
 
-    def _state(self, path: str) -> Version | str | None:
-        """The file now; a text says why it cannot be kept."""
+    def _version(self, path: str) -> Version | str | None:
+        """The current state of the file, or the reason why it cannot be kept."""
         try:
             return read_state(self._roots, path)
         except (FileTrouble, OSError) as error:
@@ -294,7 +300,10 @@ class ChangeTracker:
         *,
         live: bool = False,
     ) -> Change | str | None:
-        """The change that a write made, or the last one, continued; a text says why it cannot be kept."""
+        """The change that a write made, or the reason why it cannot be kept.
+
+        A write that follows directly on another one of the same turn extends that change.
+        """
         if turn is None:
             return None
         if isinstance(after, str):
@@ -317,7 +326,7 @@ class ChangeTracker:
         return change
 
     def _continues(self, last: Change, before: Version | None) -> bool:
-        """Whether nobody changed the file between two writes."""
+        """Whether the file stayed the same between two writes."""
         after = self.log.version(last.after)
         return after == before or (is_notebook(last.path) and cell_changes(after, before) == ())
 
@@ -342,23 +351,23 @@ class ChangeTracker:
     def _who(self, tool_id: str) -> tuple[str | None, str | None]:
         """The key of the tool call with this id, and who allowed it."""
         try:
-            tool = self._conversation.read(lambda transcript: transcript.tool(tool_id))
+            tool = self._state.read(lambda transcript: transcript.tool(tool_id))
         except KeyError:
             return None, None
-        items = self._conversation.read(lambda transcript: transcript.turn_items(tool.turn))
+        items = self._state.read(lambda transcript: transcript.turn_items(tool.turn))
         return tool.key, allowed_by(tool, items)
 
     # ---- showing --------------------------------------------------------------------------------
 
     def show(self, turn: TurnChanges) -> None:
-        """Bring the turn's item up to date."""
+        """Update the turn's item in the transcript."""
         files, also = shown_turn(turn, self.spelled)
         more = len(turn.all) - SHOWN_FILES
         hidden = (f"{more:,} more files are not shown here: session.changes lists them",) if more > 0 else ()
-        self._conversation.apply(ChangesReplaced(turn.key, files, (*turn.notes, *hidden), also))
+        self._state.apply(ChangesReplaced(turn.key, files, (*turn.notes, *hidden), also))
 
     def spelled(self, path: str) -> str:
-        """As the session calls it: a folder may have been given by a link."""
+        """The path as the user wrote it: they may have named a folder by a symbolic link."""
         for real, given in self._spellings.items():
             if path == real or path.startswith(real.rstrip("/") + "/"):
                 return given + path[len(real) :]
@@ -376,15 +385,15 @@ class ChangeTracker:
         only: frozenset[str] | None = None,
         progress: ProgressCallback = no_progress,
     ) -> list[Change]:
-        """Carry it out as far as it goes, and return the changes: each holds its conflict.
+        """Carry out the operation as far as possible and return the changes, each with its conflict if any.
 
-        Without a file or `only` (ids of changes) it is about what the agent changed.
+        Without `file` or `only` (ids of changes), the operation applies to the agent's changes.
         """
         self._check_no_turn(operation)
-        await self.settled()
+        await self.wait_settled()
         async with self._busy:
             self._check_no_turn(operation)
-            selected = self._executor.selected(operation, turn, file, hunk, only)
+            selected = self._executor.select(operation, turn, file, hunk, only)
             total, done = sum(len(it.changes) for it in selected), 0
             for it in selected:
                 await self._executor.do(operation, it, partial(_advance, progress, done, total))
@@ -393,10 +402,10 @@ class ChangeTracker:
             return [change for it in selected for change in it.changes]
 
     def _check_no_turn(self, operation: Operation) -> None:
-        """What is undone while a turn runs, or its checkpoints are made, would count as the turn's doing."""
-        starting = self._starting and self._conversation.queue.waiting  # else it was taken out again
-        if operation != "keep" and (starting or self._conversation.running is not None):
-            raise UsageError("a turn is running, or about to: what was changed can be undone when it is over")
+        """Raise UsageError during a turn: an undo between its checkpoints would count as its change."""
+        starting = self._starting and self._is_waiting()  # otherwise the prompt was withdrawn
+        if operation != "keep" and (starting or self._state.running is not None):
+            raise UsageError("a turn is running or about to start: undo its changes when it is over")
 
 
 def _share(mine: Sequence[str], theirs: Sequence[str]) -> bool:

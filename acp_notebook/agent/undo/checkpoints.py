@@ -1,7 +1,7 @@
-"""Checkpoints of the session's folders before and after a turn, and how long anyone waits for them.
+"""Makes checkpoints of a session's folders before and after each turn, within time limits.
 
-A backend makes the checkpoints of one folder: `git_backend`, or `copy_backend` where there is no git.
-Lives on the loop thread; the backends work on threads.
+A backend makes the checkpoints of one folder: `git_backend`, or `copy_backend` if git is not installed.
+Runs on the loop thread; the backends run on work threads.
 """
 
 from __future__ import annotations
@@ -16,37 +16,33 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from ... import timeouts
+from ...core.changes import PathChange
+from ...log import logger, suppressed
 from ..files.unfinished import remove_unfinished
 from ..threads import on_a_thread
-from .backend import Checkpoint, CheckpointBackend, CheckpointUnavailable, PathChange
+from .backend import Checkpoint, CheckpointBackend, CheckpointUnavailable
 from .copy_backend import CopyBackend
 from .git import program
 from .git_backend import GitBackend
 
-START_S = 1.0
-"""A turn's start waits no longer than this for its checkpoint. Else it runs without one, and says so."""
-
-END_S = 60.0
-"""The limit for the checkpoint after a turn. Nobody waits that long: see `ChangeTracker.turn_ends`."""
-
-CLOSE_S = 5.0
-"""The limit for closing: a network disk that does not answer must not hold up the session's end."""
+_log = logger(__name__)
 
 LATE = "it was not ready in time"
 
 
 @dataclass
 class Marks:
-    """The checkpoints before a turn. `missing`: folders without one, and why."""
+    """The checkpoints before a turn. `missing`: folders without one, each with the reason."""
 
     marks: dict[FolderCheckpoints, Checkpoint] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)
     turn: int = 0
-    """The number of the turn in its session, from 1."""
+    """The number of the turn in its session, starting at 1."""
     recorded_notes: tuple[str, ...] | None = None
-    """In a replay: the notes of the recording, …"""
+    """In a replay: the recorded notes."""
     filled: frozenset[str] = frozenset()
-    """… and the folders that were empty before the turn only."""
+    """In a replay: folders that were empty before the turn and not after it."""
 
     @property
     def empty(self) -> frozenset[str]:
@@ -54,7 +50,7 @@ class Marks:
 
 
 class FolderCheckpoints:
-    """One folder of the session. A checkpoint that is being made is not started twice."""
+    """Makes the checkpoints of one folder, at most one at a time."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -70,14 +66,14 @@ class FolderCheckpoints:
 
     @property
     def state(self) -> str:
-        """How it is covered, and what the last checkpoint cost; from any thread."""
+        """How the folder is covered, and how long the last checkpoint took. Safe from any thread."""
         if self._took is None:
             return "no checkpoint yet"
         how = "not covered" if self._backend is None else self._backend.description
         return f"{how}; the last checkpoint took {self._took:.2f} s"
 
     def mark(self) -> asyncio.Task[Checkpoint]:
-        """The checkpoint that is being made, or a new one."""
+        """The task of the checkpoint in progress, or of a new one."""
         if not self.busy:
             self._task = asyncio.get_running_loop().create_task(on_a_thread(self._mark, "acp-checkpoint"))
             self._task.add_done_callback(retrieve)
@@ -89,9 +85,9 @@ class FolderCheckpoints:
         return self._task is not None and not self._task.done()
 
     async def fresh_mark(self) -> Checkpoint:
-        """A checkpoint that starts now: one that is being made may have started long ago."""
+        """Make a checkpoint that starts now. One in progress may have started long ago."""
         if self.busy:
-            with contextlib.suppress(CheckpointUnavailable):
+            with suppressed(_log, CheckpointUnavailable):
                 await asyncio.shield(self.mark())
         return await asyncio.shield(self.mark())
 
@@ -126,17 +122,17 @@ class FolderCheckpoints:
 
 
 def retrieve(task: asyncio.Task[Any]) -> None:
-    """Asyncio complains of exceptions that nobody retrieves."""
+    """Retrieve the task's exception, so that asyncio does not report it as unhandled."""
     if not task.cancelled():
         task.exception()
 
 
 def backend_for(path: str) -> CheckpointBackend:
-    """Raises CheckpointUnavailable."""
-    remove_unfinished()  # before the first checkpoint, or our own leftovers would count as changes
+    """Choose the backend for a folder. Raises CheckpointUnavailable."""
+    remove_unfinished()  # before the first checkpoint: our own leftovers must not count as changes
     home = os.path.realpath(os.path.expanduser("~"))
     if path == "/" or home == path or home.startswith(path.rstrip("/") + "/"):
-        raise CheckpointUnavailable("it is a home folder, or above one: work in a folder of its own")
+        raise CheckpointUnavailable("it is your home folder or contains it: start the session in a subfolder")
     return GitBackend(path) if program() is not None else CopyBackend(path)
 
 
@@ -153,27 +149,29 @@ class Checkpoints:
 
     @property
     def covers(self) -> bool:
-        """Whether there is any folder to make checkpoints of."""
+        """Whether the session has folders to make checkpoints of."""
         return bool(self._folders)
+
+    why_not = "undo=False"
 
     @property
     def notes(self) -> tuple[str, ...]:
         return tuple(note for folder in self._folders for note in folder.notes)
 
     def warm(self) -> None:
-        """Start the first checkpoint, which may take long; nobody waits for it."""
+        """Start the first checkpoint of each folder, which may take long, without waiting for it."""
         for folder in self._folders:
             folder.mark()
 
     def late(self) -> Marks:
-        """For a turn that cannot wait for its checkpoints."""
+        """Return marks for a turn that cannot wait for its checkpoints."""
         return Marks(missing={folder.path: LATE for folder in self._folders})
 
     async def before(self, waited: float = 0.0) -> Marks:
-        """The folders now, as far as they are ready within START_S, of which `waited` has passed."""
+        """Make checkpoints within `checkpoint_start`, of which `waited` seconds have passed."""
         marks = Marks()
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(max(START_S - waited, 0.0)):
+            async with asyncio.timeout(max(timeouts.get().checkpoint_start - waited, 0.0)):
                 await asyncio.gather(*(self._before(folder, marks) for folder in self._folders))
         for folder in self._folders:
             if folder not in marks.marks:
@@ -187,14 +185,14 @@ class Checkpoints:
             marks.missing[folder.path] = str(error)
 
     async def after(self, marks: Marks, keep: Callable[[PathChange], None]) -> frozenset[str]:
-        """Pass every difference to `keep`, on a thread; a folder that cannot be compared is noted as missing.
+        """Pass every path that changed since `marks` to `keep`, on a work thread.
 
-        Returns the folders that are empty now.
+        Adds folders that cannot be compared to `marks.missing`. Returns the folders that are empty now.
         """
         empty: set[str] = set()
         for folder, before in marks.marks.items():
             try:
-                async with asyncio.timeout(END_S):
+                async with asyncio.timeout(timeouts.get().checkpoint_end):
                     after = await folder.fresh_mark()
                 empty |= after.empty
                 if after != before:
@@ -210,11 +208,11 @@ class Checkpoints:
             folder.kill()
 
     async def close(self) -> None:
-        """End what is running, and wait for it no longer than CLOSE_S."""
+        """Stop all work, and wait at most `checkpoint_close` for it."""
         self.kill()
         closing = [asyncio.ensure_future(on_a_thread(folder.close)) for folder in self._folders]
         if closing:
-            await asyncio.wait(closing, timeout=CLOSE_S)
+            await asyncio.wait(closing, timeout=timeouts.get().checkpoint_close)
 
 
 def _pass_on(

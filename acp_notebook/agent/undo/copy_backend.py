@@ -1,7 +1,7 @@
-"""Checkpoints of a small folder without git: every file is kept, and read again when its status changed.
+"""Checkpoints of a small folder without git: a copy of every file, read again when its status changes.
 
-Knows neither rules of what to ignore nor turns: what people never edit is left out by its name. Blocks, so it
-belongs on a thread.
+Has no ignore rules: it skips folders that nobody edits by name. Knows nothing about turns. Blocks, so call it
+on a work thread.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ...core.changes import Version
+from ...core.changes import PathChange, Version
 from ..files.blob_store import BlobRef, BlobStore, Full
 from ..files.file_state import MOST_FILE
-from .backend import Checkpoint, CheckpointUnavailable, PathChange
+from .backend import Checkpoint, CheckpointUnavailable
 
 MOST_FILES = 5_000
 MOST_BYTES = 128 * 2**20
-"""Without git there is no cheaper way than to keep a copy of all of it."""
+"""Limits of the folder: without git, every file has to be copied."""
 
 CACHES = (".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", ".cache", ".tox")
 LEFT_OUT = frozenset({".git", "__pycache__", ".ipynb_checkpoints", "node_modules", ".venv", "venv", *CACHES})
-"""Folders that are not copied, by name."""
+"""Names of folders that are not copied."""
 
 Signature = tuple[int, ...]
 
@@ -32,39 +32,39 @@ Signature = tuple[int, ...]
 class _File:
     signature: Signature
     kept: BlobRef | None
-    """None: it is too large, or closed to us."""
+    """None if the file is too large or unreadable."""
 
 
 class CopyBackend:
     """Makes checkpoints of one folder by copying it."""
 
-    description = "copied, since there is no git"
+    description = "by copying, because git is not installed"
 
     def __init__(self, root: str) -> None:
         self.root = root
         self._store = BlobStore()
         self._known: dict[str, _File] = {}
         self._lock = threading.Lock()
-        self._over = False
+        self._closed = False
         self.notes: tuple[str, ...] = ()
 
     def mark(self) -> Checkpoint:
         with self._lock:
             try:
-                found, empty, left_out = self._walked()
+                found, empty, left_out = self._walk()
                 self._known = {path: self._file(path, it) for path, it in found.items()}
             except (OSError, Full) as error:
                 raise CheckpointUnavailable(str(error)) from None
         self.notes = (f"not covered: {', '.join(sorted(left_out))}",) if left_out else ()
         return Checkpoint(dict(self._known), frozenset(empty))
 
-    def _walked(self) -> tuple[dict[str, os.stat_result], list[str], set[str]]:
+    def _walk(self) -> tuple[dict[str, os.stat_result], list[str], set[str]]:
         found: dict[str, os.stat_result] = {}
         empty: list[str] = []
         left_out: set[str] = set()
         total = 0
         for place, folders, files in os.walk(self.root):
-            if self._over:
+            if self._closed:
                 raise CheckpointUnavailable("the session was closed")
             links = [it for it in folders if os.path.islink(os.path.join(place, it))]
             left_out |= {f"{it}/" for it in folders if it in LEFT_OUT}
@@ -81,7 +81,7 @@ class CopyBackend:
                     found[path] = status
                     total += min(status.st_size, MOST_FILE)
             if len(found) > MOST_FILES or total > MOST_BYTES:
-                raise CheckpointUnavailable("there is no git here, and the folder is too large to be copied")
+                raise CheckpointUnavailable("git is not installed, and the folder is too large to copy")
         return found, empty, left_out
 
     def _file(self, path: str, status: os.stat_result) -> _File:
@@ -100,7 +100,7 @@ class CopyBackend:
             if one == other:
                 continue
             if (one is not None and one.kept is None) or (other is not None and other.kept is None):
-                yield PathChange(path, why_not="too large to be kept, or closed to us")
+                yield PathChange(path, why_not="too large to be kept, or not readable")
                 continue
             states = [
                 None if it is None or it.kept is None else self._store.get(it.kept) for it in (one, other)
@@ -109,10 +109,10 @@ class CopyBackend:
                 yield PathChange(path, states[0], states[1])
 
     def kill(self) -> None:
-        self._over = True
+        self._closed = True
 
     def close(self) -> None:
-        self._over = True
+        self._closed = True
 
 
 def _read(path: str, status: os.stat_result) -> Version | None:

@@ -1,11 +1,10 @@
-"""Runs the git program with nothing of the user's: no settings, no hooks, no filters, a private repository.
+"""Runs git on a private repository, isolated from the user's settings, hooks and filters.
 
-Knows how a command is run, bounded and ended; not what is asked of it. Blocks, so it belongs on a thread.
+Starts, bounds and kills commands; other modules know which ones. Blocks, so call it on a work thread.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shutil
 import signal
@@ -17,17 +16,12 @@ from functools import cache
 from pathlib import Path
 from typing import IO
 
+from ... import timeouts
+from ...log import logger, suppressed
 from ..processes.guardian import MARKER, new_token
 from ..processes.guardian_client import guardian
 
-OURS_S = 20.0
-"""For a scan of a tree that is known: a second for 100,000 files; more on a sleeping network disk."""
-
-FIRST_S = 300.0
-"""For the first scan, which reads every file. Nobody waits for it."""
-
-USERS_S = 5.0
-"""For a question to the user's own repository, whose settings may be anything."""
+_log = logger(__name__)
 
 SETTINGS = {
     "core.autocrlf": "false",
@@ -48,22 +42,22 @@ SETTINGS = {
     "submodule.recurse": "false",
     "advice.addEmbeddedRepo": "false",
 }
-"""Bytes are bytes, and nothing runs but what we start. A threshold of 1: all that is new goes into one pack
-instead of a file each. No fsync: what is lost in a crash is only a copy."""
+"""git stores bytes unchanged and runs no other program. With a bigFileThreshold of 1, new objects go into one
+pack instead of a file each. No fsync: a crash loses only a copy."""
 
 ATTRIBUTES = "* -text -ident !filter !eol !working-tree-encoding !crlf\n"
-"""For every file, stronger than the user's own: no line ends changed, no LFS, no keywords."""
+"""These override the user's attributes: no line ending conversion, no LFS, no keyword expansion."""
 
 _KEPT = ("LANG", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "TMPDIR", "SYSTEMROOT")
 
 
 class GitTrouble(Exception):
-    """A command failed, took too long, or was ended with the session; says which."""
+    """A git command failed, exceeded its time limit, or was stopped with the session."""
 
 
 @cache
 def program() -> str | None:
-    """Where git is; None: there is none. A relative entry of the PATH would run a `./git` of the project."""
+    """The path of git, or None. Ignores relative PATH entries, which could run a `./git` of the project."""
     return shutil.which("git", path=_absolute(os.environ.get("PATH", os.defpath)))
 
 
@@ -72,7 +66,7 @@ def _absolute(path: str) -> str:
 
 
 class Git:
-    """Runs git for one private repository; `kill` ends what runs."""
+    """Runs git commands on one private repository and kills them on request."""
 
     def __init__(self, git_dir: Path, work_tree: str, index: Path) -> None:
         self._env = _environment() | {
@@ -89,37 +83,45 @@ class Git:
         self._closed = False
 
     def another(self, index: Path) -> Git:
-        """For the same repository, with another index."""
+        """Return a Git for the same repository with another index."""
         return Git(Path(self._env["GIT_DIR"]), self._work_tree, index)
 
     def option(self, name: str, value: str) -> None:
         self._options += ["-c", f"{name}={value}"]
 
     def run(
-        self, *words: str, given: Iterable[bytes] = (), limit: float = OURS_S, fine: tuple[int, ...] = (0,)
+        self,
+        *words: str,
+        given: Iterable[bytes] = (),
+        limit: float | None = None,
+        ok: tuple[int, ...] = (0,),
     ) -> bytes:
-        """Its output; raises GitTrouble. `fine`: with which it may end."""
-        with self.start(*words, given=given) as started:
-            return started.output(limit, fine)
+        """Run a command with `given` as its input and return its output.
 
-    def start(self, *words: str, given: Iterable[bytes] = ()) -> Started:
-        """A command on its way, so that several go at once. What is `given` is its input."""
+        Raises GitTrouble, also if the exit code is not in `ok`.
+        """
+        with self.start(*words, given=given) as started:
+            return started.output(limit or timeouts.get().git_scan, ok)
+
+    def start(self, *words: str, given: Iterable[bytes] = ()) -> GitProcess:
+        """Start a command with `given` as its input, so that several run in parallel."""
         return self._start(words, [*self._options, *words], self._env, given)
 
-    def ask_users(self, *words: str) -> str | None:
-        """What the user's own repository says; it is only read. None: it says nothing."""
+    def query_users(self, *words: str) -> str | None:
+        """Run a read-only command on the user's own repository; return its output, or None if it fails."""
         env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
         env |= {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
         env["PATH"] = _absolute(env.get("PATH", os.defpath))
         try:
             with self._start(words, ["-c", "core.fsmonitor=false", *words], env, ()) as started:
-                return os.fsdecode(started.output(USERS_S))
+                return os.fsdecode(started.output(timeouts.get().git_users))
         except GitTrouble:
+            _log.debug("git failed", exc_info=True)
             return None
 
     def _start(
         self, words: Sequence[str], arguments: Sequence[str], env: dict[str, str], given: Iterable[bytes]
-    ) -> Started:
+    ) -> GitProcess:
         with self._lock:
             if self._closed:
                 raise GitTrouble("the session was closed")
@@ -144,10 +146,10 @@ class Git:
                     stdin.close()
             self._running.add(process)
         name = next(it for it in words if not it.startswith("-"))
-        return Started(name, process, self._running.discard)
+        return GitProcess(name, process, self._running.discard)
 
     def kill(self) -> None:
-        """End what runs; nothing can be started any more."""
+        """Kill running commands and refuse new ones."""
         with self._lock:
             self._closed = True
             for process in tuple(self._running):
@@ -156,17 +158,17 @@ class Git:
                 guardian().forget(self._token)
 
 
-class Started:
-    """A command that was started; leaving the block ends it."""
+class GitProcess:
+    """A running git command. Leaving the `with` block kills it."""
 
     def __init__(
-        self, name: str, process: subprocess.Popen[bytes], over: Callable[[subprocess.Popen[bytes]], None]
+        self, name: str, process: subprocess.Popen[bytes], on_exit: Callable[[subprocess.Popen[bytes]], None]
     ) -> None:
         self._name = name
         self._process = process
-        self._over = over
+        self._on_exit = on_exit
 
-    def __enter__(self) -> Started:
+    def __enter__(self) -> GitProcess:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -177,16 +179,17 @@ class Started:
             if pipe is not None:
                 pipe.close()
         process.wait()
-        self._over(process)
+        self._on_exit(process)
 
-    def output(self, limit: float = OURS_S, fine: tuple[int, ...] = (0,)) -> bytes:
+    def output(self, limit: float, ok: tuple[int, ...] = (0,)) -> bytes:
+        """Wait for the command and return its output. Raises GitTrouble."""
         try:
             out, err = self._process.communicate(timeout=limit)
         except subprocess.TimeoutExpired:
             raise GitTrouble(f"git {self._name} took longer than {limit:g} s") from None
-        if self._process.returncode not in fine:
-            said = err.decode(errors="replace").strip().splitlines()
-            raise GitTrouble(f"git {self._name} failed: {said[0] if said else self._process.returncode}")
+        if self._process.returncode not in ok:
+            errors = err.decode(errors="replace").strip().splitlines()
+            raise GitTrouble(f"git {self._name} failed: {errors[0] if errors else self._process.returncode}")
         return out
 
     @property
@@ -196,13 +199,13 @@ class Started:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """With all that it started: a git that is a script would leave that behind, and our pipes open in it."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):
+    """Kill the process group: if git is a wrapper script, its children would keep our pipes open."""
+    with suppressed(_log, ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
 
 
 def _input(given: Iterable[bytes]) -> IO[bytes] | None:
-    """As a file: a pipe that nobody reads could hold us."""
+    """The input as a temporary file: writing to a pipe that nobody reads would block."""
     lines = list(given)
     if not lines:
         return None
@@ -229,21 +232,21 @@ def _environment(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
 
 
 def names(output: bytes) -> list[str]:
-    """Paths, of output with -z."""
+    """Parse the paths in the output of a command with -z."""
     return [os.fsdecode(name) for name in output.split(b"\0") if name]
 
 
 def lines(paths: Sequence[str]) -> list[bytes]:
-    """Paths, as input with -z."""
+    """Format paths as the input of a command with -z."""
     return [os.fsencode(path) + b"\0" for path in paths]
 
 
 AT_ONCE = 500
-"""Paths in one command's arguments: a system takes 128 KB of them at the least."""
+"""Paths in the arguments of one command: every system accepts at least 128 KB."""
 
 
 def tree_entries(git: Git, tree: str, paths: Sequence[str]) -> list[tuple[str, int, str]]:
-    """Path, mode and object of the files in a tree that are these, or below these; raises GitTrouble."""
+    """Path, mode and object id of the files in a tree at or below the given paths. Raises GitTrouble."""
     found: list[tuple[str, int, str]] = []
     for start in range(0, len(paths), AT_ONCE):
         part = paths[start : start + AT_ONCE]
@@ -255,10 +258,10 @@ def tree_entries(git: Git, tree: str, paths: Sequence[str]) -> list[tuple[str, i
 
 
 def ignored_among(git: Git, paths: Sequence[str]) -> set[str]:
-    """Those that the rules ignore, whether git knows them or not; raises GitTrouble."""
+    """The paths that the ignore rules match, whether tracked or not. Raises GitTrouble."""
     if not paths:
         return set()
-    # It refuses to take paths literally; with "./" in front nothing in them means anything else.
+    # check-ignore refuses literal pathspecs; behind "./" no character of a path is special.
     words = ("--no-literal-pathspecs", "check-ignore", "-z", "--no-index", "--stdin")
-    said = names(git.run(*words, given=lines([f"./{it}" for it in paths]), fine=(0, 1)))
-    return {it.removeprefix("./") for it in said}
+    matched = names(git.run(*words, given=lines([f"./{it}" for it in paths]), ok=(0, 1)))
+    return {it.removeprefix("./") for it in matched}

@@ -1,7 +1,7 @@
-"""Checkpoints of a folder by git, in a private repository outside of it that the user's git never sees.
+"""Checkpoints of a folder in a private git repository outside of it, invisible to the user's git.
 
-A checkpoint is a tree of that repository. git keeps one bit of a file's mode; the rest is kept next to it.
-Knows nothing of turns. Blocks, so it belongs on a thread.
+A checkpoint is a tree of that repository. git keeps only one bit of a file's mode, so `Tree` keeps the rest.
+Knows nothing about turns. Blocks, so call it on a work thread.
 """
 
 from __future__ import annotations
@@ -12,32 +12,33 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...core.changes import Version
-from .backend import Checkpoint, CheckpointUnavailable, PathChange
-from .git import FIRST_S, OURS_S, Git, GitTrouble, program, tree_entries
+from ... import timeouts
+from ...core.changes import PathChange, Version
+from .backend import Checkpoint, CheckpointUnavailable
+from .git import Git, GitTrouble, program, tree_entries
 from .repository import Repository
 from .scan import FullScan, Tree, changed_lately, with_modes
 
 REPOSITORY = "the repository itself is not covered"
 
 MOST_TURN = 512 * 2**20
-"""Bytes of all states that one turn changed: beyond that, files are named and cannot be undone."""
+"""Total size of the file states of one turn. Files beyond it are listed but cannot be undone."""
 
-TOO_MUCH = f"the turn changed too much to keep it (more than {MOST_TURN >> 20} MB)"
+TOO_MUCH = f"the turn changed too much to keep all of it (more than {MOST_TURN >> 20} MB)"
 
 _LINK, _NESTED = 0o120000, 0o160000
 
 
 class GitBackend:
-    """Makes checkpoints of the folder `root`. `top` is the top of the user's repository, if there is one."""
+    """Makes checkpoints of the folder `root` with git. `top`: the top of the user's repository, or `root`."""
 
     description = "by git"
 
     def __init__(self, root: str, base: Path | None = None) -> None:
-        """Raises CheckpointUnavailable."""
+        """Raises CheckpointUnavailable if git or the state folder cannot be used."""
         self.root = root
         if program() is None:
-            raise CheckpointUnavailable("there is no git here")
+            raise CheckpointUnavailable("git is not installed")
         self.top = top_of(root) or root
         below = os.path.relpath(root, self.top) if root != self.top else ""
         self._pathspec = ("--", below) if below else ("--",)
@@ -47,28 +48,29 @@ class GitBackend:
             raise CheckpointUnavailable(f"the state folder cannot be used: {error}") from None
         self._git = self._repository.git
         self._comparing = self._git.another(self._repository.store.folder / "no-index")
-        """git reads the index even where it needs none: this one does not exist."""
+        """Its index does not exist: git reads the index even for commands that do not need it."""
         self._lock = threading.Lock()
         self._ready = False
         self._scanned = False
-        """The index has been filled, in this session or the one before."""
+        """Whether this session or the one before filled the index."""
         self._modes: dict[str, int] = {}
         self._lately: set[str] = set()
-        """Files whose mode may change without git noticing: see `changed_lately`."""
+        """Files whose mode may change unnoticed by git: see `changed_lately`."""
         self._nested: list[str] = []
 
     @property
     def notes(self) -> tuple[str, ...]:
-        return (f"repositories of their own are not covered: {listed(self._nested)}",) if self._nested else ()
+        return (f"nested repositories are not covered: {listed(self._nested)}",) if self._nested else ()
 
     # ---- checkpoints ----------------------------------------------------------------------------
 
     def mark(self) -> Checkpoint:
-        """The folder as it is now; raises CheckpointUnavailable."""
+        """Make a checkpoint of the folder as it is now. Raises CheckpointUnavailable."""
         with self._lock:
             try:
                 self._prepare()
-                return self._scan(OURS_S if self._scanned else FIRST_S)
+                limits = timeouts.get()
+                return self._scan(limits.git_scan if self._scanned else limits.git_first_scan)
             except (GitTrouble, OSError) as error:
                 raise CheckpointUnavailable(str(error)) from None
 
@@ -94,7 +96,7 @@ class GitBackend:
         return Checkpoint(tree, frozenset(os.path.join(self.top, it) for it in seen.empty))
 
     def _without_folder(self, limit: float) -> Checkpoint:
-        """The folder itself is gone: git would not scan it, and what was in it must be found deleted."""
+        """The checkpoint of a deleted folder, which git would not scan: all its files count as deleted."""
         self._git.run("read-tree", "--empty", limit=limit)
         self._modes, self._nested = {}, []
         return Checkpoint(Tree(self._git.run("write-tree", limit=limit).decode().strip()))
@@ -113,7 +115,7 @@ class GitBackend:
     # ---- comparing ------------------------------------------------------------------------------
 
     def compare(self, before: Checkpoint, after: Checkpoint) -> Iterator[PathChange]:
-        """Every path that differs; raises CheckpointUnavailable."""
+        """Yield every path that differs. Raises CheckpointUnavailable."""
         with self._lock:
             try:
                 yield from compare(self._comparing, self.top, before.state, after.state)
@@ -128,7 +130,7 @@ def listed(paths: list[str], most: int = 5) -> str:
 
 
 def top_of(folder: str) -> str | None:
-    """The top of the user's repository that the folder is in."""
+    """The top of the repository that contains the folder, or None."""
     while True:
         if os.path.lexists(os.path.join(folder, ".git")):
             return folder
@@ -142,7 +144,7 @@ def top_of(folder: str) -> str | None:
 class _Entry:
     path: str
     sides: tuple[tuple[int, str], tuple[int, str]]
-    """Mode and object, before and after; mode 0: there is nothing."""
+    """Mode and object id, before and after. Mode 0: the file does not exist."""
 
     @property
     def oids(self) -> list[str]:
@@ -155,7 +157,7 @@ class _Entry:
 
 
 def compare(git: Git, top: str, before: Tree, after: Tree) -> Iterator[PathChange]:
-    """The paths that differ between two trees; raises GitTrouble."""
+    """Yield the paths that differ between two trees. Raises GitTrouble."""
     unknown = {*before.large, *after.large}
     entries = [it for it in _differing(git, before, after) if it.path not in unknown]
     blobs = _blobs(git, [oid for it in entries for oid in it.oids])
@@ -185,7 +187,7 @@ def _differing(git: Git, before: Tree, after: Tree) -> list[_Entry]:
 
 
 def _other_modes(git: Git, before: Tree, after: Tree, known: set[str]) -> list[_Entry]:
-    """Files of which only a part of the mode changed that git does not keep."""
+    """Files of which only the mode bits changed that git does not keep."""
     if before.modes is after.modes:
         return []
     changed = {path for path, _ in before.modes.items() ^ after.modes.items()} - known - after.large.keys()
@@ -206,7 +208,7 @@ def _version(mode: int, data: bytes, kept_mode: int | None) -> Version:
 
 
 def _blobs(git: Git, wanted: list[str]) -> dict[str, bytes]:
-    """The content of these objects, up to MOST_TURN bytes."""
+    """The content of the objects by id, up to MOST_TURN bytes in total."""
     blobs: dict[str, bytes] = {}
     if not wanted:
         return blobs

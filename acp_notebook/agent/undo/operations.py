@@ -1,7 +1,7 @@
-"""Undo, redo and keep: what is selected in the change log is carried out, in an order that works.
+"""Undo, redo and keep: applies them to selected changes of the change log, in an order that works.
 
-Knows the log, the disk and the page that has a notebook open; not when it may be done. What was changed since
-is merged; a conflict never writes. Lives on the loop thread; files are touched on others.
+Merges with later edits; on a conflict it writes nothing. Knows the log, the disk and the page that has a
+notebook open; the caller decides when undoing is safe. Runs on the loop thread; work threads access files.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from msgspec.structs import replace
 
@@ -20,6 +20,7 @@ from ...core import changes as ch
 from ...core.changes import Step, Version
 from ...core.notebook_changes import is_notebook, merged_version, with_cells_undone
 from ...errors import UsageError
+from ..auditor import Auditor
 from ..files.file_state import (
     ATTEMPTS,
     make_folder,
@@ -28,34 +29,31 @@ from ..files.file_state import (
     remove_empty,
     write_state,
 )
+from ..files.notebook_files import NotebookFiles
 from ..files.roots import FileTrouble, Roots
 from ..files.unfinished import Unfinished
 from ..threads import on_a_thread
 from .change_log import Change, ChangeLog, Folders, Part, TurnChanges
 
-if TYPE_CHECKING:
-    from ..conversation import Conversation
-
 Operation = Literal["undo", "redo", "keep"]
 
 ProgressCallback = Callable[[int, int], None]
-"""Called with how many files are done, of how many."""
+"""Called with the number of files done and the total."""
 
 SIDE_BY_SIDE = 8
-"""Files that are written at once: each is on the disk before the next is begun, and disks take several in the
-time of one."""
+"""Files written in parallel: each write waits for its fsync, and disks do several in the time of one."""
 
 AT_ONCE = 200
 """Files between two calls of the progress callback."""
 
 
 def no_progress(done: int, all: int) -> None:
-    """For a caller that does not show how far it is."""
+    """A progress callback that does nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Changes of one turn. `folders`: the empty ones that go with them, where a whole group is selected."""
+    """Selected changes of one turn. `folders`: the empty folders of the groups that are fully selected."""
 
     turn: TurnChanges
     changes: list[Change]
@@ -67,18 +65,21 @@ class Selection:
 class _Job:
     change: Change
     wanted: frozenset[int]
-    """The hunks that are to be undone."""
+    """The hunks that are undone afterwards."""
 
 
 class UndoExecutor:
     """Carries out undo, redo and keep for one session."""
 
-    def __init__(self, conversation: Conversation, log: ChangeLog, restorer: Restorer) -> None:
-        self._conversation = conversation
+    def __init__(
+        self, notebooks: NotebookFiles, auditor: Auditor, log: ChangeLog, restorer: Restorer
+    ) -> None:
+        self._notebooks = notebooks
+        self._auditor = auditor
         self._log = log
         self._restorer = restorer
 
-    def selected(
+    def select(
         self,
         operation: Operation,
         turn: str | None,
@@ -86,9 +87,9 @@ class UndoExecutor:
         hunk: str | None,
         only: frozenset[str] | None,
     ) -> list[Selection]:
-        """By turns, in the order in which they are carried out; raises UsageError.
+        """The selected changes by turn, in the order in which to carry them out. Raises UsageError.
 
-        Without a file or `only`, that is what the agent changed: what also changed is always named.
+        Without `file` or `only` these are the agent's changes; other changes must be named.
         """
         if turn is None:
             turns = list(self._log.turns.values())
@@ -104,7 +105,7 @@ class UndoExecutor:
         return found if operation != "undo" else found[::-1]
 
     async def do(self, operation: Operation, selection: Selection, progress: Callable[[int], None]) -> None:
-        """What cannot be done becomes a conflict of its change."""
+        """Carry out the operation. A change for which that fails gets a conflict."""
         if operation == "keep":
             for change in selection.changes:
                 _keep(change, selection.hunk)
@@ -125,7 +126,7 @@ class UndoExecutor:
         done = len(selection.changes) - len(jobs)
         for batch, count in await self._batches(operation, jobs):
             parts = [batch[number::count] for number in range(count) if batch[number::count]]
-            for outcomes in await asyncio.gather(*(self._brought(it, stay) for it in parts)):
+            for outcomes in await asyncio.gather(*(self._restore(it, stay) for it in parts)):
                 for job, why in outcomes:
                     self._note(operation, job, why)
             done += len(batch)
@@ -133,29 +134,32 @@ class UndoExecutor:
         await on_a_thread(lambda: self._restorer.make_folders(selection.folders, undo=undo))
 
     async def _batches(self, operation: Operation, jobs: Sequence[_Job]) -> list[tuple[Sequence[_Job], int]]:
-        """What is done together, and how many side by side: deletions and moves, which make room, alone."""
-        alone: list[_Job] = []
-        apart: list[_Job] = []
+        """Batches of jobs, each with the number of jobs to run in parallel.
+
+        Deletions and moves run first and one at a time: they may make room for other files.
+        """
+        serial: list[_Job] = []
+        parallel: list[_Job] = []
         times = Counter(part.path for job in jobs for part in job.change.parts)
         for job in jobs:
             change = job.change
             single = len(change.parts) == 1 and times[change.path] == 1 and not _goes(change, operation)
-            (apart if single and not await self._is_open(change) else alone).append(job)
+            (parallel if single and not await self._is_open(change) else serial).append(job)
         return [
             (some[start : start + AT_ONCE], count)
-            for some, count in ((alone, 1), (apart, SIDE_BY_SIDE))
+            for some, count in ((serial, 1), (parallel, SIDE_BY_SIDE))
             for start in range(0, len(some), AT_ONCE)
         ]
 
     async def _is_open(self, change: Change) -> bool:
-        """In a page, which then changes it."""
-        notebooks = self._conversation.services.notebooks
+        """Whether a page has the file open. The page then makes the change."""
+        notebooks = self._notebooks
         return (
             notebooks.live is not None and is_notebook(change.path) and await notebooks.is_open(change.path)
         )
 
-    async def _brought(self, jobs: Sequence[_Job], stay: frozenset[str]) -> list[tuple[_Job, str | None]]:
-        """One after the other: None, or why it cannot be."""
+    async def _restore(self, jobs: Sequence[_Job], stay: frozenset[str]) -> list[tuple[_Job, str | None]]:
+        """Run the jobs one after the other; return for each None, or why it failed."""
         found: list[tuple[_Job, str | None]] = []
         waiting: list[_Job] = []
         for job in jobs:
@@ -168,21 +172,21 @@ class UndoExecutor:
         return [*found, *(await on_a_thread(partial(self._on_disk, waiting, stay)))]
 
     def _on_disk(self, jobs: Sequence[_Job], stay: frozenset[str]) -> list[tuple[_Job, str | None]]:
-        return [(it, self._restorer.bring(it.change, it.wanted, stay)) for it in jobs]
+        return [(it, self._restorer.restore(it.change, it.wanted, stay)) for it in jobs]
 
     async def _in_page(self, job: _Job) -> str | None:
         change = job.change
         try:
             source, target = await on_a_thread(lambda: self._restorer.states(change, job.wanted))
             if source is None or target is None or change.moved_from is not None:
-                return "it is open in a page: close it there first"
-            await self._conversation.services.notebooks.bring(change.path, source.data, target.data)
+                return "the notebook is open in a page: close it there first"
+            await self._notebooks.apply_change(change.path, source.data, target.data)
         except FileTrouble as error:
             return str(error)
         return None
 
     def _empty_before_undone(self) -> frozenset[str]:
-        """Empty folders of before the turns that are undone: a later turn found something in them."""
+        """Folders that were empty before turns that are undone; a later turn may have seen files in them."""
         turns = self._log.turns.values()
         undone = (it for it in turns if all(at.state == "undone" for at in it.undoable))
         return frozenset().union(*(it.empty[0] for it in undone))
@@ -194,7 +198,7 @@ class UndoExecutor:
             change.undone = job.wanted
             change.kept = change.kept and bool(job.wanted != change.everything)
         outcome = "done" if why is None else "failed"
-        self._conversation.auditor.note("act", operation, change.path, by="user", outcome=outcome, reason=why)
+        self._auditor.note("act", operation, change.path, by="user", outcome=outcome, reason=why)
 
 
 def _selection(turn: TurnChanges, hunk: str | None, only: frozenset[str] | None) -> Selection:
@@ -206,7 +210,7 @@ def _selection(turn: TurnChanges, hunk: str | None, only: frozenset[str] | None)
 
 
 def _is_whole(turn: TurnChanges, key: str | None, ids: set[str], only: frozenset[str] | None) -> bool:
-    """Whether all of a group is selected: of the agent's changes (None), or of a command's."""
+    """Whether a whole group is selected: a command's changes, or the agent's if `key` is None."""
     if key is None:
         return only is None or (bool(turn.changes) and ids.issuperset(it.id for it in turn.changes))
     group = turn.during(key)
@@ -219,7 +223,7 @@ def _jobs(operation: Operation, chosen: Selection) -> list[_Job]:
         if change.why_not is not None:
             continue
         wanted = _wanted(change, operation, chosen.hunk)
-        if wanted == change.undone:  # clicked twice: what came there since is nobody's conflict
+        if wanted == change.undone:  # a second click: later edits of the file are no conflict
             change.conflict = None
         else:
             jobs.append(_Job(change, wanted))
@@ -227,7 +231,7 @@ def _jobs(operation: Operation, chosen: Selection) -> list[_Job]:
 
 
 def _keep(change: Change, hunk: int | None) -> None:
-    """It stays; a file of which every hunk is kept or undone is kept."""
+    """Mark the change or one hunk as kept. A file is kept once each hunk is kept or undone."""
     if hunk is not None and change.parts_undoable > 1:
         change.kept_hunks |= {hunk}
         if change.kept_hunks | change.undone != change.everything:
@@ -243,18 +247,18 @@ def _wanted(change: Change, operation: Operation, hunk: int | None) -> frozenset
 
 
 def _goes(change: Change, operation: Operation) -> bool:
-    """Nothing is left of it."""
+    """Whether the operation deletes every path of the change."""
     return all((it.before if operation == "undo" else it.after) is None for it in change.parts)
 
 
 def in_order(changes: Iterable[Change], operation: Operation) -> list[Change]:
-    """Deletions first, the deepest of them first, then moves: a folder may stand where a file was."""
+    """Sort deletions first, the deepest before the others, then moves: a folder may be where a file goes."""
 
     def order(numbered: tuple[int, Change]) -> tuple[bool, bool, int, str, int]:
         number, change = numbered
         gone = _goes(change, operation)
         depth = change.path.count("/")
-        # A file that changed twice goes back by the newest change first.
+        # If a file changed twice, undo the newest change first.
         newest = -number if operation == "undo" else number
         return not gone, len(change.parts) == 1, -depth if gone else depth, change.path, newest
 
@@ -273,8 +277,8 @@ def _hunk_number(change: Change, hunk: str) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class _Move:
-    """One path on its way to another state."""
+class _Transition:
+    """One path, its current state, and the step to the state it should have."""
 
     path: str
     now: Version | None
@@ -282,60 +286,60 @@ class _Move:
 
 
 class Restorer:
-    """Brings files of one session to other states."""
+    """Restores earlier or later states of files on the disk."""
 
     def __init__(self, roots: Roots, log: ChangeLog) -> None:
         self._roots = roots
         self._log = log
         self._unfinished = Unfinished()
 
-    def bring(self, change: Change, undone: frozenset[int], empty: frozenset[str]) -> str | None:
-        """The change's files with these hunks undone; None, or why that cannot be.
+    def restore(self, change: Change, undone: frozenset[int], empty: frozenset[str]) -> str | None:
+        """Write the change's files with these hunks undone; return None, or why that failed.
 
-        `empty`: folders that stay, though there is nothing in them.
+        `empty`: folders to keep even if they become empty.
         """
         try:
             for _ in range(ATTEMPTS):
-                moves = [self._planned(change, part, undone) for part in change.parts]
-                conflict = next((it.step.conflict for it in moves if it.step.conflict), None)
+                steps = [self._plan(change, part, undone) for part in change.parts]
+                conflict = next((it.step.conflict for it in steps if it.step.conflict), None)
                 if conflict is not None:
                     return conflict
-                moves.sort(key=lambda it: it.step.write is not None)  # a folder may have to go for a file
-                if all(self._carried_out(move, empty) for move in moves):
+                steps.sort(key=lambda it: it.step.write is not None)  # delete first: it makes room
+                if all(self._carry_out(it, empty) for it in steps):
                     return None
         except (FileTrouble, OSError) as error:
             return str(error)
-        return "it keeps changing: try again"
+        return "the file keeps changing: try again"
 
     def finished(self) -> None:
-        """Nothing is under way any more."""
+        """Call this when no write is in progress any more."""
         self._unfinished.close()
 
     def clear_folders(self, groups: Iterable[Folders], stay: frozenset[str], *, undo: bool) -> None:
-        """Remove empty folders first: a file may have to take their place."""
+        """Remove empty folders; call this first, because a file may take their place."""
         for group in groups:
             for folder in sorted(group.made if undo else group.removed, reverse=True):
                 remove_empty(self._roots, folder, stay)
 
     def make_folders(self, groups: Iterable[Folders], *, undo: bool) -> None:
-        """Make empty folders last."""
+        """Create empty folders; call this last."""
         for group in groups:
             for folder in sorted(group.removed if undo else group.made):
                 make_folder(self._roots, folder)
 
-    def _planned(self, change: Change, part: Part, undone: frozenset[int]) -> _Move:
+    def _plan(self, change: Change, part: Part, undone: frozenset[int]) -> _Transition:
         source = self._state(change, part, change.undone)
         target = self._state(change, part, undone)
         now = read_state(self._roots, part.path)
-        return _Move(part.path, now, _step(part.path, source, target, now))
+        return _Transition(part.path, now, _step(part.path, source, target, now))
 
     def states(self, change: Change, undone: frozenset[int]) -> tuple[Version | None, Version | None]:
-        """The file as the change says that it is, and as it is to be with these hunks undone."""
+        """The state that the log expects the file to have, and its state with these hunks undone."""
         part = change.parts[-1]
         return self._state(change, part, change.undone), self._state(change, part, undone)
 
     def _state(self, change: Change, part: Part, undone: frozenset[int]) -> Version | None:
-        """This path, with these hunks undone. Hunks of a moved file are in its new place."""
+        """The state of the path with these hunks undone. Hunks of a moved file apply to its new path."""
         if undone == change.everything:
             return self._log.version(part.before)
         if not undone or part is not change.parts[-1]:
@@ -345,20 +349,21 @@ class Restorer:
             return replace(after, data=with_cells_undone(before.data, after.data, undone))
         return ch.partly(before, after, undone)
 
-    def _carried_out(self, move: _Move, empty: frozenset[str]) -> bool:
-        if not move.step.needed:
+    def _carry_out(self, it: _Transition, empty: frozenset[str]) -> bool:
+        """Write the new state. False: the file changed in the meantime."""
+        if not it.step.needed:
             return True
-        if move.step.write is not None:
-            make_root(self._roots, move.path)
-        if not write_state(self._roots, move.path, move.step.write, move.now, self._unfinished.note):
+        if it.step.write is not None:
+            make_root(self._roots, it.path)
+        if not write_state(self._roots, it.path, it.step.write, it.now, self._unfinished.note):
             return False
-        if move.step.write is None:
-            remove_empty(self._roots, os.path.dirname(move.path), empty)
+        if it.step.write is None:
+            remove_empty(self._roots, os.path.dirname(it.path), empty)
         return True
 
 
 def _step(path: str, source: Version | None, target: Version | None, now: Version | None) -> Step:
-    """Notebooks that were changed since are merged by their cells: lines of JSON are nobody's."""
+    """The step from `source` to `target`. A notebook that changed since is merged by cell, not by line."""
     if not is_notebook(path) or now in (source, target) or source is None or target is None or now is None:
         return ch.step(source, target, now)
     made = merged_version(source, target, now)

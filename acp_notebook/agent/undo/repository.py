@@ -1,6 +1,7 @@
-"""The private repository of one folder, in the user's state folder: made, configured, deleted when unused.
+"""The private repository of one folder, in the user's state folder. Creates, configures and prunes it.
 
-Knows where things are and what the user's own git ignores; nothing of scans and trees. Blocks.
+Knows the layout of the store and what the user's own git ignores; knows nothing about scans and trees.
+Blocks, so call it on a work thread.
 """
 
 from __future__ import annotations
@@ -16,36 +17,41 @@ import time
 from functools import cached_property
 from pathlib import Path
 
-from ..user_dirs import lock, state_folder
-from .git import ATTRIBUTES, FIRST_S, Git, lines
+from ... import timeouts
+from ...log import logger, suppressed
+from ..locked_file import lock
+from ..user_dirs import state_folder
+from .git import ATTRIBUTES, Git, lines
 from .scan import is_kept
 
+_log = logger(__name__)
+
 KEPT_DAYS = 14
-"""A repository that was not used for so long is deleted: it only saves the time of a first scan."""
+"""A repository unused for this long is deleted. It only saves the time of a first scan."""
 
 MOST_BYTES = 4 * 2**30
-"""A larger repository is started again when no other session uses it."""
+"""A larger repository is deleted and created again, unless another session uses it."""
 
 ALWAYS_IGNORED = ("__pycache__/", ".ipynb_checkpoints/", ".acp-notebook-*.tmp")
 NOT_A_REPOSITORY = ("node_modules/", ".venv/", "venv/", ".tox/", ".cache/", ".mypy_cache/", ".ruff_cache/")
-"""Ignored where the user has no repository, and so no .gitignore."""
+"""Ignored if the user has no repository and therefore no .gitignore."""
 
 MOST_TRACKED = 200_000
-"""Files that are tracked although they are ignored: more are not looked for."""
+"""At most this many files that are tracked although the rules ignore them."""
 
 MOST_RULES = 2**20
-"""Bytes of a file of ignore rules. Nobody writes a larger one by hand, and git keeps all of it in memory."""
+"""Size limit of an ignore file in bytes. Nobody writes a larger one by hand, and git loads all of it."""
 
 
 LEFTOVERS = (
     *("index.*", "git.*", "rights.json.*", "git/*.lock", "git/info/exclude.*", "git/info/attributes.*"),
     *("git/objects/??/tmp_obj_*", "git/objects/pack/tmp_*"),
 )
-"""What a session, or its git, has under way in there."""
+"""Temporary files of a session or its git; a killed session leaves them behind."""
 
 
 class Store:
-    """A private folder for one work tree, locked as long as this lives; raises OSError."""
+    """Holds and locks the private folder of one work tree. Raises OSError if that is impossible."""
 
     def __init__(self, work_tree: str, base: Path | None = None) -> None:
         self.base = (base or state_folder()) / "checkpoints"
@@ -53,10 +59,10 @@ class Store:
         name = hashlib.sha256(os.fsencode(work_tree)).hexdigest()[:24]
         self.folder = self.base / name
         self._prune(name)
-        self._fd = self._held()
+        self._fd = self._open_locked()
 
-    def _held(self) -> int:
-        """Sessions share the lock; while one holds it, the folder is not pruned."""
+    def _open_locked(self) -> int:
+        """Create the folder and take its shared lock, which keeps other sessions from pruning it."""
         if _size(self.folder) > MOST_BYTES:
             _remove(self.folder)
         self.folder.mkdir(mode=0o700, exist_ok=True)
@@ -71,8 +77,8 @@ class Store:
         return fd
 
     def _sweep(self, fd: int) -> None:
-        """Remove what killed sessions left, if none uses the folder now: all of it is a session's own."""
-        with contextlib.suppress(OSError):
+        """Remove what killed sessions left behind, unless a session uses the folder now."""
+        with suppressed(_log, OSError):
             lock(fd, exclusive=True)
             for path in (it for pattern in LEFTOVERS for it in self.folder.glob(pattern)):
                 if path.is_dir():
@@ -87,13 +93,13 @@ class Store:
 
     def _prune(self, but: str) -> None:
         oldest = time.time() - KEPT_DAYS * 86_400
-        with contextlib.suppress(OSError):
+        with suppressed(_log, OSError):
             for folder in self.base.iterdir():
-                if folder.name != but and _used(folder) < oldest:
+                if folder.name != but and _last_used(folder) < oldest:
                     _remove(folder)
 
 
-def _used(folder: Path) -> float:
+def _last_used(folder: Path) -> float:
     try:
         return (folder / "lock").stat().st_mtime
     except OSError:
@@ -101,8 +107,8 @@ def _used(folder: Path) -> float:
 
 
 def _remove(folder: Path) -> None:
-    """Unless a session uses it."""
-    with contextlib.suppress(OSError):
+    """Delete the folder, unless a session uses it."""
+    with suppressed(_log, OSError):
         fd = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             lock(fd, exclusive=True)
@@ -112,17 +118,20 @@ def _remove(folder: Path) -> None:
 
 
 def _size(folder: Path) -> int:
-    """About: packs and objects count, names do not."""
+    """The approximate size: packs and objects, without directory entries."""
     total = 0
     for place, _, files in os.walk(folder / "git" / "objects"):
         for name in files:
-            with contextlib.suppress(OSError):
+            with suppressed(_log, OSError):
                 total += os.lstat(os.path.join(place, name)).st_size
     return total
 
 
 class Repository:
-    """The repository for the folder `root` in the work tree `top`; raises OSError where it cannot be kept."""
+    """The private repository for the folder `root` in the work tree `top`.
+
+    Raises OSError if the state folder cannot be used.
+    """
 
     def __init__(self, root: str, top: str, base: Path | None = None) -> None:
         self.store = Store(root, base)
@@ -137,7 +146,7 @@ class Repository:
 
     @property
     def is_users(self) -> bool:
-        """Whether the user has a repository of their own there."""
+        """Whether the user has a repository of their own in the folder."""
         return os.path.lexists(os.path.join(self._top, ".git"))
 
     @property
@@ -145,7 +154,7 @@ class Repository:
         return self._index.with_name(f"{self._index.name}.lock")
 
     def unlock(self) -> None:
-        """Remove the lock of a git that was killed. None runs now, and the index is this session's own."""
+        """Remove the lock of a killed git. No git is running, and only this session uses the index."""
         self.lock_file.unlink(missing_ok=True)
 
     @property
@@ -153,7 +162,7 @@ class Repository:
         return self._index.with_name(f"{self._index.name}.spare")
 
     def make(self) -> None:
-        """Raises GitTrouble, OSError."""
+        """Create and configure the repository. Raises GitTrouble or OSError."""
         if not self._is_made:
             self._init()
         self.exclude.parent.mkdir(exist_ok=True)
@@ -167,15 +176,15 @@ class Repository:
         return (self._git_dir / "HEAD").exists()
 
     def _init(self) -> None:
-        """Make it under another name and rename it: another session may be making it at the same time."""
+        """Create it under another name, then rename: another session may create it at the same time."""
         draft = self._git_dir.with_name(f"git.{secrets.token_hex(4)}")
         try:
             self.git.run(f"--git-dir={draft}", "init", "--quiet", "--template=")
-            with contextlib.suppress(OSError):  # there is one by now, …
+            with suppressed(_log, OSError):  # another session was faster …
                 os.rename(draft, self._git_dir)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
-        if not self._is_made:  # … or a part of one
+        if not self._is_made:  # … or left an incomplete one
             self.git.run("init", "--quiet", "--template=")
 
     def _ignored(self) -> str:
@@ -191,32 +200,36 @@ class Repository:
 
     @cached_property
     def _users_exclude(self) -> str:
-        """The info/exclude of the user's repository."""
-        said = self.git.ask_users("rev-parse", "--git-path", "info/exclude") or ".git/info/exclude"
-        return os.path.join(self._top, said.rstrip("\n"))
+        """The path of the info/exclude file of the user's repository."""
+        answer = self.git.query_users("rev-parse", "--git-path", "info/exclude") or ".git/info/exclude"
+        return os.path.join(self._top, answer.rstrip("\n"))
 
     def _users_excludes(self) -> str | None:
-        """The user's file of what to ignore everywhere, if git can read it without harm."""
+        """The user's global ignore file, if git can read it safely."""
         base = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
-        said = self.git.ask_users("config", "--get", "--type=path", "core.excludesFile")
-        path = said.rstrip("\n") if said else os.path.join(base, "git", "ignore")
+        answer = self.git.query_users("config", "--get", "--type=path", "core.excludesFile")
+        path = answer.rstrip("\n") if answer else os.path.join(base, "git", "ignore")
         return path if rules_in(path) is not None else None
 
     def add_tracked(self, pathspec: tuple[str, ...]) -> list[str]:
-        """Files that the user's repository tracks although its rules ignore them (`git add -f`)."""
+        """Add and return the files that the user's repository tracks although its rules ignore them.
+
+        The user added them with `git add -f`.
+        """
         if not self.is_users or _is_harmful(self._users_exclude):
             return []
         words = ("ls-files", "-z", "-c", "-i", "--exclude-standard", "--full-name", *pathspec)
-        tracked = [it for it in (self.git.ask_users(*words) or "").split("\0") if it]
+        tracked = [it for it in (self.git.query_users(*words) or "").split("\0") if it]
         present = [it for it in tracked[:MOST_TRACKED] if is_kept(os.path.join(self._top, it))]
         if present:
-            self.git.run("update-index", "-z", "--add", "--stdin", given=lines(present), limit=FIRST_S)
+            limit = timeouts.get().git_first_scan
+            self.git.run("update-index", "-z", "--add", "--stdin", given=lines(present), limit=limit)
         return present
 
     # ---- the index, from one session to the next --------------------------------------------------
 
     def take_over(self) -> dict[str, int] | None:
-        """Start with the last session's index and the modes that belong to it; None: there is none."""
+        """Start with the index of the last session; return its file modes, or None if there is no index."""
         last, modes = self.store.folder / "index", self.store.folder / "rights.json"
         try:
             known = json.loads(modes.read_text())
@@ -230,7 +243,7 @@ class Repository:
 
     def hand_on(self, modes: dict[str, int]) -> None:
         """Keep the index for the next session."""
-        with contextlib.suppress(OSError, ValueError):
+        with suppressed(_log, OSError, ValueError):
             shutil.copy2(self._index, self._spare)
             text = json.dumps({"index": _checksum(self._spare), "rights": modes})
             os.replace(self._spare, self.store.folder / "index")
@@ -238,15 +251,15 @@ class Repository:
 
     def close(self) -> None:
         for path in (self._index, self.lock_file, self._spare):
-            with contextlib.suppress(OSError):
+            with suppressed(_log, OSError):
                 path.unlink()
         self.store.close()
 
 
 def rules_in(path: str) -> str | None:
-    """The text of a file of ignore rules; None: it is no plain file, too large, or cannot be read.
+    """The text of an ignore file; None if it is not a regular file, is too large, or cannot be read.
 
-    The folder may be hostile: a pipe would block whoever opens it, a device never ends.
+    The folder may be hostile: opening a pipe would block, and a device never ends.
     """
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
@@ -264,7 +277,7 @@ def rules_in(path: str) -> str | None:
 
 
 def _is_harmful(path: str) -> bool:
-    """Whether it is there, and git must not read it."""
+    """Whether the file exists and git must not read it."""
     return os.path.exists(path) and rules_in(path) is None
 
 
@@ -275,7 +288,7 @@ def put_text(file: Path, text: str) -> None:
 
 
 def _checksum(index: Path) -> str:
-    """git ends an index with one."""
+    """The checksum at the end of a git index."""
     with open(index, "rb") as file:
         file.seek(-20, os.SEEK_END)
         return file.read().hex()

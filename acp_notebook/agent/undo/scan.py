@@ -1,8 +1,7 @@
-"""A scan of a whole folder by git: our own index is brought up to date with the disk, and becomes a tree.
+"""Scans a whole folder with git: updates a private index from the disk and writes it as a tree.
 
-Knows git's plumbing and how files are told apart; nothing of turns. The index is a cache of what files looked
-like: a later scan costs the status of each file, and a read of those that changed. Blocks, so it belongs on a
-thread.
+The index caches the status of files, so a later scan costs one stat per file and reads only those that
+changed. Knows git's plumbing and nothing about turns. Blocks, so call it on a work thread.
 """
 
 from __future__ import annotations
@@ -18,24 +17,23 @@ from .backend import CheckpointUnavailable
 from .git import Git, GitTrouble, ignored_among, lines, names
 
 MOST_FILES = 200_000
-"""Of one folder: more are a disk, not a project."""
+"""Limit of changed files in one folder: more are a disk, not a project."""
 
 MOST_BYTES = 2 * 2**30
-"""… and bytes, of what is not ignored."""
+"""Limit of their total size."""
 
 ONE_BY_ONE = 1_000
-"""Paths that git is told by name; beyond that it looks for itself, and packs what it finds."""
-
+"""Up to this many paths are passed to git by name; for more, git searches the folder and packs them."""
 
 TOO_LARGE = f"too large to be kept (more than {MOST_FILE >> 20} MB)"
-CLOSED = "we may not read it, so it cannot be kept"
-UNSTEADY = "it was being written while it was looked at, so it could not be kept"
+CLOSED = "it is not readable, so it cannot be kept"
+UNSTEADY = "it was being written during the scan, so it could not be kept"
 
 PLAIN_MODES = (0o644, 0o755)
 """The modes that git keeps."""
 
 MOST_FOLDERS = 2_000
-"""Of those without a file that counts: where data is, there may be millions."""
+"""Limit for the search for empty folders: a data folder may contain millions."""
 
 LATELY_NS = 2_000_000_000
 
@@ -44,7 +42,7 @@ Signature = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class NotKept:
-    """A file that is too large, closed to us, or being written."""
+    """A file that is too large, unreadable, or being written."""
 
     size: int
     changed: int
@@ -53,19 +51,19 @@ class NotKept:
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """The state of a checkpoint. What it holds is never changed, so checkpoints share it."""
+    """The state of a checkpoint. Its dicts are never modified, so checkpoints share them."""
 
     id: str
     modes: dict[str, int] = field(default_factory=dict)
-    """Of files with another mode than 644 or 755."""
+    """Modes of files other than 644 and 755."""
     large: dict[str, NotKept] = field(default_factory=dict)
     """Files that are not kept."""
     repository: bool = False
-    """The user has a repository there."""
+    """Whether the user has a repository in the folder."""
 
 
 def not_kept(path: str, status: os.stat_result) -> NotKept | None:
-    """Why a file cannot be kept, if so."""
+    """Why the file cannot be kept, or None if it can."""
     if not stat.S_ISREG(status.st_mode):
         return None
     if status.st_size > MOST_FILE:
@@ -74,7 +72,7 @@ def not_kept(path: str, status: os.stat_result) -> NotKept | None:
 
 
 def with_modes(modes: dict[str, int], top: str, paths: Iterable[str]) -> dict[str, int]:
-    """The modes with those of these paths brought up to date; the given dict is not changed."""
+    """Return `modes` updated for these paths, without modifying it."""
     made: dict[str, int] | None = None
     for path in paths:
         found = _mode(os.path.join(top, path))
@@ -95,13 +93,13 @@ def _mode(path: str) -> int | None:
 
 
 def changed_lately(top: str, paths: Iterable[str]) -> set[str]:
-    """Files that git may take for unchanged when their mode changes now: it dates them by the second."""
+    """Files whose next mode change git may miss: it compares times by the second."""
     since = time.time_ns() - LATELY_NS
     return {it for it in paths if signature(os.path.join(top, it))[1] > since}
 
 
 def signature(path: str) -> Signature:
-    """What changes whenever a file is written: its size, its time of change, and which file it is."""
+    """Size, ctime and inode: at least one changes whenever the file is written."""
     try:
         return signature_of(os.lstat(path))
     except OSError:
@@ -117,7 +115,7 @@ def is_folder(path: str) -> bool:
 
 
 def is_no_file(path: str) -> bool:
-    """A folder, a pipe, a socket, a device."""
+    """Whether the path is a folder, pipe, socket or device."""
     try:
         mode = os.lstat(path).st_mode
     except OSError:
@@ -133,8 +131,8 @@ def is_kept(path: str) -> bool:
     return stat.S_ISLNK(status.st_mode) or (stat.S_ISREG(status.st_mode) and status.st_size <= MOST_FILE)
 
 
-def hollow(path: str, top: str) -> list[str] | None:
-    """The folders in which there is nothing, if there is no file below; None: there are files."""
+def empty_tree(path: str, top: str) -> list[str] | None:
+    """The empty folders below `path`, relative to `top`, or None if there are files below it."""
     found: list[str] = []
     for place, folders, files in os.walk(path):
         if files:
@@ -147,7 +145,7 @@ def hollow(path: str, top: str) -> list[str] | None:
 
 
 def empty_below(path: str, top: str) -> list[str]:
-    """The folders in which there is nothing, whatever is beside them; not in repositories."""
+    """The empty folders below `path`, relative to `top`, outside nested repositories."""
     found: list[str] = []
     for number, (place, folders, files) in enumerate(os.walk(path)):
         if number == MOST_FOLDERS:
@@ -165,16 +163,16 @@ class ScanResult:
 
     tree: str = ""
     touched: list[str] = field(default_factory=list)
-    """Paths that were looked at since they changed."""
+    """Changed paths that were added to the index."""
     large: dict[str, NotKept] = field(default_factory=dict)
     nested: list[str] = field(default_factory=list)
-    """Folders that are repositories of their own."""
+    """Nested repositories."""
     empty: list[str] = field(default_factory=list)
-    """Folders with nothing in them."""
+    """Empty folders."""
 
 
 class FullScan:
-    """One look, by this git, which has the folder as its work tree."""
+    """Performs one scan of the work tree of `git`."""
 
     def __init__(self, git: Git, top: str, pathspec: tuple[str, ...], limit: float) -> None:
         self._git = git
@@ -183,12 +181,12 @@ class FullScan:
         self._limit = limit
 
     def all(self) -> ScanResult:
-        """Raises CheckpointUnavailable, GitTrouble, OSError."""
+        """Scan the folder. Raises CheckpointUnavailable, GitTrouble or OSError."""
         seen = ScanResult()
         changed, new, filled = self._scan(seen)
-        seen.touched, seen.large = self._taken([*changed, *new], seen.nested)
+        seen.touched, seen.large = self._add([*changed, *new], seen.nested)
         seen.empty += self._emptied(changed)
-        if filled:  # what is empty within them is told apart now that git knows the rest
+        if filled:  # git knows their files now, so their empty folders can be found
             for folder in self._others()[1]:
                 seen.empty += empty_below(os.path.join(self._top, folder), self._top)
         ignored = ignored_among(self._git, seen.empty)
@@ -200,12 +198,12 @@ class FullScan:
         return self._git.run(*words, given=given, limit=self._limit)
 
     def _others(self) -> tuple[list[str], list[str]]:
-        """Files, and folders as a whole, that git does not know yet."""
+        """The files and the whole folders that git does not track yet."""
         words = ("ls-files", "-o", "--exclude-standard", "--directory", "-z", *self._pathspec)
-        return _apart(names(self._run(*words)))
+        return _split_folders(names(self._run(*words)))
 
     def _scan(self, seen: ScanResult) -> tuple[list[str], list[str], bool]:
-        """Paths that changed, those that are new, and whether there are new folders with files in them."""
+        """The changed paths, the new paths, and whether new folders contain files."""
         with (
             self._git.start("diff-files", "-z", "--name-only", *self._pathspec) as one,
             self._git.start(
@@ -213,9 +211,9 @@ class FullScan:
             ) as two,
         ):
             changed, others = names(one.output(self._limit)), names(two.output(self._limit))
-        new, folders = _apart(others)
+        new, folders = _split_folders(others)
         seen.nested, seen.empty, filled = self._folders(folders)
-        # A folder where git knows a file is not told as a folder.
+        # git does not list a folder that replaced a tracked file.
         filled = filled or any(is_folder(os.path.join(self._top, it)) for it in changed)
         if filled:
             more = names(self._run("ls-files", "-o", "--exclude-standard", "-z", *self._pathspec))
@@ -226,7 +224,7 @@ class FullScan:
         return changed, new, filled
 
     def _folders(self, folders: Iterable[str]) -> tuple[list[str], list[str], bool]:
-        """Repositories of their own, empty folders, and whether others have something in them."""
+        """The nested repositories, the empty folders, and whether any other folder contains files."""
         nested: list[str] = []
         empty: list[str] = []
         filled = False
@@ -234,28 +232,31 @@ class FullScan:
             path = os.path.join(self._top, folder)
             if os.path.lexists(os.path.join(path, ".git")):
                 nested.append(folder)
-            elif (found := hollow(path, self._top)) is not None:
+            elif (found := empty_tree(path, self._top)) is not None:
                 empty += found
             else:
                 filled = True
         return nested, empty, filled
 
     def _emptied(self, changed: Iterable[str]) -> list[str]:
-        """Folders whose last file is gone: git does not tell them apart from one that it knows."""
+        """Folders whose last file is gone. git still considers them tracked and does not list them."""
         found: set[str] = set()
         gone = [it for it in changed if is_folder(p := os.path.join(self._top, it)) or not os.path.lexists(p)]
         for folder in {it if is_folder(os.path.join(self._top, it)) else os.path.dirname(it) for it in gone}:
             while folder and not is_folder(os.path.join(self._top, folder)):
                 folder = os.path.dirname(folder)
             if folder:
-                found.update(hollow(os.path.join(self._top, folder), self._top) or ())
+                found.update(empty_tree(os.path.join(self._top, folder), self._top) or ())
         return sorted(found)
 
-    # ---- what changed, into the index -----------------------------------------------------------
+    # ---- adding changes to the index ------------------------------------------------------------
 
-    def _taken(self, paths: list[str], nested: list[str]) -> tuple[list[str], dict[str, NotKept]]:
-        """Have git take these; what somebody is writing just now is left out in the end."""
-        touched, large = self._sorted(paths)
+    def _add(self, paths: list[str], nested: list[str]) -> tuple[list[str], dict[str, NotKept]]:
+        """Add the paths to the index; return those added and those left out.
+
+        Leaves out a file that keeps changing while git reads it.
+        """
+        touched, large = self._split_kept(paths)
         for _ in range(ATTEMPTS):
             before = {it: signature(os.path.join(self._top, it)) for it in touched}
             try:
@@ -267,12 +268,12 @@ class FullScan:
                     raise
                 large |= {it: NotKept(*before[it][:2], UNSTEADY) for it in moving}
                 touched = [it for it in touched if it not in moving]
-        raise GitTrouble("files keep changing while they are looked at")
+        raise GitTrouble("files keep changing during the scan")
 
-    def _sorted(self, paths: list[str]) -> tuple[list[str], dict[str, NotKept]]:
-        """What git is to look at; and files that are too large for us, or closed to us."""
+    def _split_kept(self, paths: list[str]) -> tuple[list[str], dict[str, NotKept]]:
+        """Split the paths into those that git can add and those that are too large or unreadable."""
         if len(paths) > MOST_FILES:
-            raise CheckpointUnavailable(f"there are more than {MOST_FILES:,} files")
+            raise CheckpointUnavailable(f"the folder contains more than {MOST_FILES:,} files")
         touched: list[str] = []
         large: dict[str, NotKept] = {}
         total = 0
@@ -289,12 +290,12 @@ class FullScan:
             total += status.st_size
             touched.append(path)
         if total > MOST_BYTES:
-            raise CheckpointUnavailable(f"there is more than {MOST_BYTES >> 30} GB in it")
+            raise CheckpointUnavailable(f"the folder contains more than {MOST_BYTES >> 30} GB")
         return touched, large
 
     def update(self, touched: list[str], large: Iterable[str], nested: list[str]) -> None:
         gone = [*large, *(it for it in touched if is_no_file(os.path.join(self._top, it)))]
-        if gone:  # git stops at a pipe where it knows a file, and would read a large one
+        if gone:  # git fails at a pipe that replaced a tracked file, and would read a large file
             self._run("update-index", "-z", "--force-remove", "--stdin", given=lines(gone))
         if len(touched) > ONE_BY_ONE:
             self._add_all([*large, *nested])
@@ -306,7 +307,10 @@ class FullScan:
             self._run(*words, given=lines(here))
 
     def _add_all(self, but: list[str]) -> None:
-        """git looks for itself. What it leaves out is told to it alone: others use the repository, too."""
+        """Let git find and add all changes except `but`.
+
+        Excludes them with pathspecs, not in info/exclude, which other sessions share.
+        """
         places = self._pathspec[1:]
         if not but:
             self._run("add", "-A", "--", *(places or (".",)))
@@ -317,5 +321,5 @@ class FullScan:
         self._run("--no-literal-pathspecs", *words, given=given)
 
 
-def _apart(paths: list[str]) -> tuple[list[str], list[str]]:
+def _split_folders(paths: list[str]) -> tuple[list[str], list[str]]:
     return [it for it in paths if not it.endswith("/")], [it.rstrip("/") for it in paths if it.endswith("/")]

@@ -1,8 +1,8 @@
-"""A conversation as a document: markdown, static HTML, plain text. The same items give the same text.
+"""Export a conversation as markdown, static HTML or plain text. The same items give the same text.
 
-Knows no session, no widget and no clock. `outline` decides what is said, in blocks; each writer
-(`markdown`, `html`, `text`) only knows how a block looks. Ids, times and the agent's raw messages
-stay out, so that a notebook's saved outputs can be compared from run to run.
+Independent of sessions, widgets and clocks. `outline` decides what is said, in blocks; each writer
+(`markdown`, `html`, `text`) only formats blocks. Ids, times and the agent's raw messages are left out, so
+that a notebook's saved outputs can be compared from run to run.
 """
 
 from .html import to_html

@@ -1,52 +1,78 @@
-"""Actions -> blocks: what an open question covers, in full; and in one line once it is settled.
+"""Turn actions into blocks: in full while a question is open, in one line once it is settled.
 
-Knows no items and no markup. Cuts nothing: a reader decides by this.
+Independent of items and markup. Truncates nothing, because the user decides by this text.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ..actions import Action, Command, Details, Fetch, FileAccess, McpCall, NotebookWrite, Other, Write
+from ..actions import (
+    Action,
+    Command,
+    Details,
+    Fetch,
+    FileAccess,
+    KernelAction,
+    KernelCall,
+    McpCall,
+    NotebookWrite,
+    Other,
+    RunCells,
+    RunCode,
+    Write,
+)
 from ..changes import unified_diff
+from ..escaping import Escaper
 from ..visible import marked
 from .blocks import Block, Code, Line
-from .escaping import Escaper
 
 
-def action_blocks(actions: Sequence[Action], words: Escaper) -> Iterator[Block]:
+def action_blocks(actions: Sequence[Action], escaper: Escaper) -> Iterator[Block]:
+    of_kernel = any(isinstance(it, KernelAction) for it in actions)
     for action in actions:
         match action:
             case Command():
-                yield from _command(action, words)
+                yield from _command(action, escaper)
             case Write() | NotebookWrite():
-                yield from _write(action, words)
+                yield from _write(action, escaper)
             case FileAccess():
-                yield Line(f"{action.kind.capitalize()}:", _path(action, words))
+                yield Line(f"{action.kind.capitalize()}:", _path(action, escaper))
             case Fetch(url):
-                yield Line("Fetch:", words.line(url))
+                yield Line("Fetch:", escaper.line(url))
+            case McpCall() if of_kernel:
+                pass  # the action next to it says more
             case McpCall():
-                name = words.line(action.text)
+                name = escaper.line(action.text)
                 yield Line("MCP tool:", name if action.sure else f"{name} (by its title)")
+            case RunCode():
+                yield Line("Run in the kernel:", escaper.line(action.purpose))
+                yield Code(marked(action.code), "python")
+            case RunCells():
+                for id, source in action.cells:
+                    yield Line("Run cell:", escaper.line(id))
+                    yield Code(marked(source), "python")
+            case KernelCall():
+                yield Line("Kernel tool:", escaper.line(action.tool))
             case Other() | Details():
                 if action.input:
                     yield Line("Input:")
                     yield Code(marked(action.input), "json")
 
 
-def _command(action: Command, words: Escaper) -> Iterator[Block]:
+def _command(action: Command, escaper: Escaper) -> Iterator[Block]:
     yield Line("Run:")
     yield Code(marked(action.line))
-    yield Line("In:", words.path(action.cwd))
+    yield Line("In:", escaper.path(action.cwd))
     for name, value in action.env:
-        yield Line("With:", words.line(f"{name}={value}"))
+        yield Line("With:", escaper.line(f"{name}={value}"))
 
 
-def _write(action: Write | NotebookWrite, words: Escaper) -> Iterator[Block]:
+def _write(action: Write | NotebookWrite, escaper: Escaper) -> Iterator[Block]:
     new = isinstance(action, Write) and action.old_text is None and action.note is None
-    yield Line("New file:" if new else "Write:", _path(action, words))
+    yield Line("New file:" if new else "Write:", _path(action, escaper))
     if action.note:
-        yield Line("Note:", words.line(action.note))
+        yield Line("Note:", escaper.line(action.note))
     if action.new_text is not None:
         lines = unified_diff(
             None if action.old_text is None else marked(action.old_text), marked(action.new_text)
@@ -58,24 +84,25 @@ def _write(action: Write | NotebookWrite, words: Escaper) -> Iterator[Block]:
             before = "nothing" if change.before is None else marked(change.before)
             after = "nothing" if change.after is None else marked(change.after)
             yield Line(
-                f"Metadata of {words.line(change.where)}:", words.line(f"{change.name}: {before} → {after}")
+                f"Metadata of {escaper.line(change.where)}:",
+                escaper.line(f"{change.name}: {before} → {after}"),
             )
 
 
-def _path(action: Write | NotebookWrite | FileAccess, words: Escaper) -> str:
-    shown = words.path(action.path)
-    return shown if action.target is None else f"{shown} → {words.path(action.target)}"
+def _path(action: Write | NotebookWrite | FileAccess, escaper: Escaper) -> str:
+    shown = escaper.path(action.path)
+    return shown if action.target is None else f"{shown} → {escaper.path(action.target)}"
 
 
-def extras(actions: Sequence[Action], words: Escaper) -> str:
-    """What the title of a call does not say: another folder, an environment, where a link leads."""
+def extras(actions: Sequence[Action], escaper: Escaper) -> str:
+    """What a call's title does not say: another folder, environment variables, the target of a link."""
     found: list[str] = []
     for action in actions:
         if isinstance(action, Command):
-            found += [f"in {words.path(action.cwd)}"] if action.elsewhere else []
-            found += [f"with {words.line(f'{name}={value}')}" for name, value in action.env]
+            found += [f"in {escaper.path(action.cwd)}"] if action.elsewhere else []
+            found += [f"with {escaper.line(f'{name}={value}')}" for name, value in action.env]
         elif isinstance(action, Write | NotebookWrite | FileAccess) and action.target is not None:
-            found.append(f"→ {words.path(action.target)}")
+            found.append(f"→ {escaper.path(action.target)}")
         if isinstance(action, NotebookWrite):
-            found += [f"metadata: {words.line(it.where)} {words.line(it.name)}" for it in action.metadata]
+            found += [f"metadata: {escaper.line(it.where)} {escaper.line(it.name)}" for it in action.metadata]
     return ", ".join(dict.fromkeys(found))

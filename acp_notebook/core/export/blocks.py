@@ -1,7 +1,7 @@
-"""What a document is made of, between the items of a snapshot and the three ways to write them.
+"""The blocks of a document: the step between the items of a snapshot and the three writers.
 
-Knows no items and no markup. Every string here is readable text (`escaping` has made it so) and none is
-escaped: that is each writer's own task.
+Independent of items and markup. `escaping` has made every string here readable, but none is escaped for a
+markup language: each writer does that.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Prose:
-    """Markdown that the agent or the user wrote. `breaks`: a line's end is meant as one."""
+    """Markdown from the agent or the user. With `breaks`, every line end is a line break."""
 
     text: str
     breaks: bool = False
@@ -19,7 +19,7 @@ class Prose:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of ours: a label, and what it says."""
+    """One line that we write: a label and a text."""
 
     label: str
     text: str = ""
@@ -27,7 +27,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """Text to be shown as it is. `language` is "", "diff" or "json"."""
+    """Text to show verbatim. `language` is "", "diff", "json" or "python"."""
 
     text: str
     language: str = ""
@@ -44,7 +44,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Media:
-    """An image or a sound that may be shown: `mime_type` is one of ours, `data` is valid base64."""
+    """An image or audio that is safe to show: an allowed `mime_type`, and `data` in valid base64."""
 
     mime_type: str
     data: str
@@ -75,7 +75,7 @@ class Checklist:
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """What somebody other than the agent says."""
+    """A message from somebody other than the agent."""
 
     label: str
     blocks: tuple[Block, ...]
@@ -83,7 +83,7 @@ class Quote:
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """Something on the side, closed at first. `quiet`: the agent's thoughts."""
+    """A collapsed section. `quiet`: the agent's thoughts."""
 
     label: str
     blocks: tuple[Block, ...]
@@ -92,7 +92,7 @@ class Fold:
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A tool call. `open`: what it holds should be seen at once."""
+    """A tool call. `open`: shown expanded."""
 
     kind: str
     title: str

@@ -1,7 +1,7 @@
-"""Blocks -> static HTML, one fragment for a cell's output. Reads well with every style stripped.
+"""Write blocks as static HTML, one fragment for a cell's output. Stays readable if all styles are stripped.
 
-Knows no items. Nothing but `prose.render` lets foreign text near markup; all else is escaped here.
-Colours are those of the page: only borders, opacity and faint backgrounds, for light and dark.
+Only `markdown_html.render` turns foreign text into markup; everything else is escaped here. Uses the page's
+own colours, with borders, opacity and faint backgrounds that suit light and dark pages.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from itertools import groupby
 
+from ..escaping import Escaper
 from ..snapshot import Item
 from .blocks import Block, Check, Checklist, Code, Fold, Line, Link, Media, Prose, Quote, Tool
-from .escaping import Escaper
 from .links import is_link
 from .markdown_html import PRE, pre, render
 from .outline import outline
@@ -22,13 +22,13 @@ from .truncate import Piece, fitted
 _BOX = "overflow:hidden"
 
 _SPILLS = re.compile(r"\$|\\[(\[]|[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff]{3}")
-"""What can be drawn outside of its lines: formulas, which hosts typeset, and stacks of combining marks."""
+"""Text that can be drawn outside of its lines: formulas, which hosts typeset, and stacked combining marks."""
 
 _FOREIGN_MATH = re.compile(
     r"\\(?=(?:href|url|style|class|cssId|data|require|[gex]?def|let|futurelet|(?:re)?new(?:command|environment)"
     r"|providecommand|mmlToken|bbox|enclose|includegraphics|html\w*|texttip|toggle|action)(?![A-Za-z]))"
 )
-"""Commands by which a formula could make links, styles or attributes, or change what others mean."""
+"""TeX commands that could create links, styles or attributes, or redefine other commands."""
 
 _BLUE, _GREY = "rgba(33,118,219", "rgba(127,127,127"
 _QUOTE = f"border-left:3px solid {_BLUE},.8);padding:.3em .8em 0;margin:.8em 0;background:{_BLUE},.08)"
@@ -46,11 +46,11 @@ _OTHER_MARK = "▫"
 def to_html(
     items: Sequence[Item], *, cwd: str | None = None, title: str | None = None, max_bytes: int | None = None
 ) -> str:
-    """The items as one `<div>`. Over `max_bytes`, the oldest details are left out, then the oldest parts."""
-    words = Escaper(cwd)
-    head = f"<p><strong>{escape(words.line(title))}</strong></p>\n" if title else ""
+    """Export the items as one `<div>`. Over `max_bytes`, omits the oldest details, then the oldest parts."""
+    escaper = Escaper(cwd)
+    head = f"<p><strong>{escape(escaper.line(title))}</strong></p>\n" if title else ""
     start, end = f'<div class="acp-transcript">\n{head}', "</div>"
-    blocks = list(outline(items, words))
+    blocks = list(outline(items, escaper))
     if max_bytes is None:
         return start + _joined(blocks) + end
     room = max_bytes - len((start + end).encode())
@@ -92,7 +92,7 @@ def _markup(block: Block) -> str:
 
 
 def _tame(markup: str) -> str:
-    """Formulas without those commands: a word joiner after the backslash leaves plain text."""
+    """Disable those commands in formulas: a word joiner after the backslash makes them plain text."""
     return _FOREIGN_MATH.sub("&#92;&#8288;", markup)
 
 
@@ -120,7 +120,7 @@ def _diff(text: str) -> str:
 
 
 def _diff_run(sign: str, text: str) -> str:
-    # A block ends in a line end of its own: so lines are as wide as the page, and still lines without style.
+    # Each block ends with its own line end, so that lines span the page and remain lines without styles.
     style = _DIFF_STYLES.get(sign)
     return f'<span style="display:block;{style}">{escape(text)}</span>' if style else escape(text)
 

@@ -1,4 +1,4 @@
-"""Which addresses may become links. Knows no markup."""
+"""Decide which addresses may become links. Independent of markup."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 _LINK = re.compile(
     r"(?:https?://|mailto:)[^\s\x00-\x20\x7f-\x9f<>\"'`\\\u2028-\u202e\u2066-\u2069]+", re.IGNORECASE
 )
-"""Schemes that open a page or a mail, and no character that could end or hide a part of the address."""
+"""Only schemes that open a page or a mail, and no character that could end or hide a part of the address."""
 
 
 def is_link(uri: str) -> bool:

@@ -1,6 +1,6 @@
-"""Blocks -> markdown without any HTML of ours, or of anyone's: quotes, code blocks, lists.
+"""Write blocks as markdown without any HTML: quotes, code blocks, lists.
 
-Knows no items. Foreign markdown goes through `markdown_safety`; all else is escaped or stands in code.
+Foreign markdown goes through `markdown_safety`; everything else is escaped or put into code blocks.
 """
 
 from __future__ import annotations
@@ -8,15 +8,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from ..escaping import Escaper
 from ..snapshot import Item
 from .blocks import Block, Check, Checklist, Code, Fold, Line, Link, Media, Prose, Quote, Tool
-from .escaping import Escaper
 from .links import is_link
-from .markdown_safety import fenced, guarded
+from .markdown_safety import confined, fenced
 from .outline import outline
 
 IMAGE_CHARS = 100_000
-"""Of an image in the text itself: beyond, an editor or a diff of the file gets slow."""
+"""The largest image that is embedded in the text: larger ones make editors and diffs of the file slow."""
 
 _SPECIAL = re.compile(r"[\\`*_\[\]<>&!|~#$]")
 _LEADING = re.compile(r"^(?P<number>\d*)(?P<sign>[-+=.)])")
@@ -24,10 +24,10 @@ _TICKS = re.compile(r"`+")
 
 
 def to_markdown(items: Sequence[Item], *, cwd: str | None = None, title: str | None = None) -> str:
-    """The items as a markdown document."""
-    words = Escaper(cwd)
-    head = [f"# {_plain(words.line(title))}"] if title else []
-    return "\n\n".join([*head, *map(_markup, outline(items, words))]) + "\n"
+    """Export the items as a markdown document."""
+    escaper = Escaper(cwd)
+    head = [f"# {_plain(escaper.line(title))}"] if title else []
+    return "\n\n".join([*head, *map(_markup, outline(items, escaper))]) + "\n"
 
 
 def _joined(blocks: Iterable[Block]) -> str:
@@ -37,7 +37,7 @@ def _joined(blocks: Iterable[Block]) -> str:
 def _markup(block: Block) -> str:
     match block:
         case Prose(text):
-            return guarded(text.strip("\n"))
+            return confined(text.strip("\n"))
         case Line(label, text):
             return _labelled(label, text)
         case Code(text, language):

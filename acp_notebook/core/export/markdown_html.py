@@ -1,6 +1,6 @@
-"""Foreign markdown -> HTML that is safe to show: no raw HTML, no remote image, no other link than to the web.
+"""Render foreign markdown as safe HTML: no raw HTML, no remote images, only links to the web and to mail.
 
-Knows no blocks. The parser is markdown-it with `html` off; everything it lets through is escaped by it.
+Independent of blocks. The parser is markdown-it with `html` off, which escapes all text.
 """
 
 from __future__ import annotations
@@ -16,35 +16,35 @@ from markdown_it.token import Token
 from .links import is_link
 
 MAX_NESTING = 40
-"""Block levels that are rendered; markdown-it drops what is deeper, so such a text is shown as it is."""
+"""Block levels that are rendered; markdown-it drops deeper ones, so a deeper text is shown verbatim."""
 MAX_CHARS = 100_000
-"""A message beyond is data, not prose: it is shown as it is."""
+"""A longer message is data, not prose, and is shown verbatim."""
 PRE = "margin:.4em 0;padding:.5em .8em;overflow-x:auto;background:rgba(127,127,127,.1);font-family:monospace"
-"""Verbatim text: set off by a faint ground that suits light and dark pages."""
+"""The style of verbatim text: a faint background that suits light and dark pages."""
 _FENCED = f"display:block;{PRE}"
 HEADING_SHIFT = 2
-"""An agent's heading stands below those of the notebook."""
+"""An agent's headings rank below those of the notebook."""
 
 
 _PLAIN_TEXT = re.compile(r"[^\W\d_](?:[^\W_]|[ ,;?])*(?:\.[ ]?)?")
-"""One line of words: nothing in it means anything in markdown."""
+"""One line of words, without anything that has a meaning in markdown."""
 
 
 def is_plain(text: str) -> bool:
-    """Whether the text is what markdown makes of it, so that nothing need be parsed: an agent that thinks
-    and speaks by turns leaves a hundred thousand messages of a word each."""
+    """Whether the text needs no parsing, because it contains no markdown. This matters for an agent that
+    alternates between thoughts and messages: it leaves a hundred thousand messages of one word each."""
     return _PLAIN_TEXT.fullmatch(text) is not None
 
 
 class _WebLinksOnly(MarkdownIt):
-    """A link that is not one of ours is left as the text that it was."""
+    """Leaves a link as plain text if `is_link` does not allow it."""
 
     def validateLink(self, url: str) -> bool:
         return is_link(url)
 
 
 def render(text: str, *, breaks: bool = False) -> str:
-    """The text as HTML; as it is, in a <pre>, where it is too deep or too long to be rendered."""
+    """Render the text as HTML, or verbatim in a <pre> if it is too deeply nested or too long."""
     if len(text) > MAX_CHARS:
         return pre(text)
     if is_plain(text):
@@ -60,17 +60,17 @@ def render(text: str, *, breaks: bool = False) -> str:
 
 
 def pre(text: str) -> str:
-    # HTML drops a newline right after <pre>: one more keeps the text as it is.
+    # HTML drops a newline right after <pre>: add one to keep the text as it is.
     return f'<pre style="{PRE}">\n{escape(text)}</pre>'
 
 
 def too_deep(tokens: Sequence[Token]) -> bool:
-    """Whether markdown-it reached the level at which it begins to drop text."""
+    """Whether markdown-it has reached the level at which it starts to drop text."""
     return any(token.level >= MAX_NESTING - 1 for token in tokens)
 
 
 def parser(*, breaks: bool = False) -> MarkdownIt:
-    """CommonMark with tables and strikethrough; raw HTML is text."""
+    """A parser for CommonMark with tables and strikethrough; raw HTML is text."""
     options = {"html": False, "xhtmlOut": False, "maxNesting": MAX_NESTING, "breaks": breaks}
     return _WebLinksOnly("commonmark", options).enable(["table", "strikethrough"])
 
@@ -86,14 +86,15 @@ def _make_safe(state: StateCore) -> None:
         if token.type in ("heading_open", "heading_close"):
             token.tag = f"h{min(int(token.tag[1:]) + HEADING_SHIFT, 6)}"
         elif token.type in ("fence", "code_block"):
-            token.info = ""  # it would become a class, and a page's CSS may know that class
+            token.info = ""  # it would become a class, for which the page may have a style
             token.attrSet("style", _FENCED)
         elif token.children:
             token.children = list(_safe_inline(token.children))
 
 
 def _safe_inline(tokens: Sequence[Token]) -> Iterator[Token]:
-    """Links open apart; an image is a link to it, since loading it would tell its server who reads."""
+    """Links open in a new tab; an image becomes a link, because loading it would reveal the reader to its
+    server."""
     depth = 0
     for token in tokens:
         depth += token.nesting if token.type.startswith("link_") else 0
@@ -101,7 +102,7 @@ def _safe_inline(tokens: Sequence[Token]) -> Iterator[Token]:
             yield from _image(token, inside_link=depth > 0)
             continue
         if token.type == "link_open":
-            _opens_apart(token)
+            _open_in_new_tab(token)
         yield token
 
 
@@ -112,11 +113,11 @@ def _image(token: Token, *, inside_link: bool) -> Iterator[Token]:
         yield text
         return
     link = Token("link_open", "a", 1, attrs={"href": source})
-    _opens_apart(link)
+    _open_in_new_tab(link)
     yield from (link, text, Token("link_close", "a", -1))
 
 
-def _opens_apart(link: Token) -> None:
+def _open_in_new_tab(link: Token) -> None:
     link.attrSet("target", "_blank")
     link.attrSet("rel", "noopener noreferrer")
 

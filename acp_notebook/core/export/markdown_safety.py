@@ -1,7 +1,7 @@
-r"""Foreign markdown, made to stay inside its own part of a markdown document.
+r"""Confine foreign markdown to its own part of a markdown document.
 
-Knows no blocks. Raw HTML is escaped (one "<!--" would hide the rest of the conversation), a remote
-image becomes a link, a code block that was left open is closed. All else is as it was written.
+Independent of blocks. Escapes raw HTML (one "<!--" would hide the rest of the conversation), turns remote
+images into links, and closes open code blocks. Everything else stays as it was written.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ TAB = 4
 """CommonMark's tab stop."""
 
 _SIGN = re.compile(
-    r"\\[!-/:-@\[-`{-~]"  # an escaped sign says nothing
+    r"\\[!-/:-@\[-`{-~]"  # an escaped character has no meaning
     r"|(?P<ticks>`+)"
     r"|<(?:https?://|mailto:)[^\s<>]*>"  # an autolink
     r"|(?P<html><(?=[A-Za-z/!?]))"
@@ -36,14 +36,14 @@ _blocks.core.ruler.enableOnly(["normalize", "block"])
 
 
 def fenced(text: str, language: str = "") -> str:
-    """Text as a code block that nothing in it can end."""
+    """Text as a code block whose fence is longer than any in the text."""
     longest = max((len(run) for run in _TICKS.findall(text)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}{language}\n{text}\n{fence}"
 
 
-def guarded(text: str) -> str:
-    """The markdown, harmless to what follows it; as a code block where it cannot be judged."""
+def confined(text: str) -> str:
+    """Markdown that cannot affect what follows it; a code block if that cannot be ensured."""
     if len(text) > MAX_CHARS:
         return fenced(text)
     if is_plain(text):
@@ -57,11 +57,11 @@ def guarded(text: str) -> str:
         return fenced(text)
     lines = _without_tabs(text.split("\n"), tokens)
     code = _code_lines(tokens)
-    return "\n".join(_guarded_lines(lines, tokens, code)) + _missing_fence(lines, tokens)
+    return "\n".join(_confined_lines(lines, tokens, code)) + _missing_fence(lines, tokens)
 
 
 def _from_margin(text: str) -> str:
-    """The text begun at the margin: indented, it would belong to a list that stands before it."""
+    """Remove the indentation of the first line: indented, it would belong to a preceding list."""
     lines = list(dropwhile(lambda line: not line.strip(" \t"), text.split("\n"))) or [""]
     if not _INDENTED.match(lines[0]):
         return "\n".join([lines[0].lstrip(" "), *lines[1:]])
@@ -71,7 +71,7 @@ def _from_margin(text: str) -> str:
 
 
 def _without_tabs(lines: list[str], tokens: Sequence[Token]) -> list[str]:
-    """Tabs as blanks, but for those in a code block: in a quote a tab is narrower, so its line may change."""
+    """Expand tabs outside of code blocks: in a quote a tab is narrower, which may change a line."""
     kept = {
         number
         for token in tokens
@@ -91,10 +91,10 @@ def _code_lines(tokens: Sequence[Token]) -> set[int]:
     }
 
 
-def _guarded_lines(lines: list[str], tokens: Sequence[Token], code: set[int]) -> list[str]:
+def _confined_lines(lines: list[str], tokens: Sequence[Token], code: set[int]) -> list[str]:
     done: dict[int, str] = {}
     for before, token in pairwise(tokens):
-        # A table's cells are apart although they share a line, so ticks do not pair there.
+        # The cells of a table are separate although they share a line, so backticks do not pair across them.
         if token.type == "inline" and token.map and before.type not in ("th_open", "td_open"):
             start, end = token.map
             done.update(enumerate(_escaped("\n".join(lines[start:end]), spans=True).split("\n"), start))
@@ -105,7 +105,7 @@ def _guarded_lines(lines: list[str], tokens: Sequence[Token], code: set[int]) ->
 
 
 def _escaped(text: str, *, spans: bool) -> str:
-    """The text with a backslash before raw HTML and images. `spans`: ticks may pair up to code."""
+    """Put a backslash before raw HTML and images. `spans`: backticks may pair to code spans."""
     closing = _closing_ticks(text) if spans else {}
     parts: list[str] = []
     at = 0
@@ -120,12 +120,12 @@ def _escaped(text: str, *, spans: bool) -> str:
 def _escaped_sign(sign: re.Match[str], text: str) -> str:
     if sign["html"] or sign["image"]:
         return "\\" + text
-    # Code over several lines is none if one of them begins an HTML block: blocks are read first.
+    # A code span over several lines is void if one of them begins an HTML block: blocks are parsed first.
     return _HTML.sub(r"\\<", text) if "\n" in text else text
 
 
 def _closing_ticks(text: str) -> dict[int, deque[int]]:
-    """Where the runs of ticks of each length begin."""
+    """The start positions of the runs of backticks, by length."""
     runs: dict[int, deque[int]] = defaultdict(deque)
     for run in _TICKS.finditer(text):
         runs[len(run[0])].append(run.start())

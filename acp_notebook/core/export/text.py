@@ -1,6 +1,6 @@
-"""Blocks -> plain text: marks at the start of a line say who speaks.
+"""Write blocks as plain text: marks at the start of a line show who speaks.
 
-Knows no items. Nothing needs escaping: `escaping` has made every control character visible.
+Nothing needs escaping: `escaping` has made every control character visible.
 """
 
 from __future__ import annotations
@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ..actions import Action
+from ..escaping import Escaper
 from ..snapshot import Item
 from .actions import action_blocks
 from .blocks import Block, Check, Checklist, Code, Fold, Line, Link, Media, Prose, Quote, Tool
-from .escaping import Escaper
 from .outline import outline
 
 _MARKS = {"completed": "[x]", "in_progress": "[~]", "pending": "[ ]"}
@@ -19,14 +19,14 @@ _OTHER_MARK = "[?]"
 
 
 def to_text(items: Sequence[Item], *, cwd: str | None = None, title: str | None = None) -> str:
-    """The items as plain text."""
-    words = Escaper(cwd)
-    head = [words.line(title)] if title else []
-    return "\n\n".join([*head, *map(_lines, outline(items, words))]) + "\n"
+    """Export the items as plain text."""
+    escaper = Escaper(cwd)
+    head = [escaper.line(title)] if title else []
+    return "\n\n".join([*head, *map(_lines, outline(items, escaper))]) + "\n"
 
 
 def actions_text(actions: Sequence[Action], *, cwd: str | None = None) -> str:
-    """What an open question covers, for a console."""
+    """The actions of an open question as plain text, for a console."""
     return _joined(action_blocks(actions, Escaper(cwd)))
 
 

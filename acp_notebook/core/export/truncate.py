@@ -1,6 +1,6 @@
-"""A document that must not grow over a size: the oldest details give way first, then the oldest parts.
+"""Fit a document into a size limit: omit the oldest details first, then the oldest parts.
 
-Knows no markup but what it is handed: a function that writes a block.
+Independent of markup: the caller passes a function that writes a block.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ NO_DETAILS = Line("", "… details left out here, to keep the notebook small")
 
 
 class Piece:
-    """A block as it is written, with its size in bytes."""
+    """A written block, with its size in bytes."""
 
     def __init__(self, block: Block, write: Callable[[Block], str]) -> None:
         self._block, self._write = block, write
@@ -23,8 +23,8 @@ class Piece:
     def _set(self, text: str) -> None:
         self.text, self.size = text, len(text.encode())
 
-    def without_details(self) -> int:
-        """Leave only the heading, if that is shorter; how many bytes it saved."""
+    def drop_details(self) -> int:
+        """Keep only the heading, if that is shorter; return how many bytes it saved."""
         if not isinstance(self._block, Fold | Tool) or not self._block.blocks:
             return 0
         before, brief = self.size, self._write(replace(self._block, blocks=(NO_DETAILS,)))
@@ -33,17 +33,17 @@ class Piece:
         return before - self.size
 
     def note(self, count: int) -> str:
-        """The line that stands for parts that are left out."""
+        """The line in place of omitted parts."""
         return self._write(Line("", f"… {count:,} earlier parts left out here, to keep the notebook small"))
 
 
 def fitted(pieces: Sequence[Piece], room: int) -> str:
-    """The pieces in `room` bytes: cut from the oldest on, and said so. A note alone may be over it."""
+    """Join the pieces in `room` bytes, omitting the oldest, with a note. The note alone may exceed `room`."""
     total = sum(piece.size for piece in pieces)
     for piece in pieces:
         if total <= room:
             break
-        total -= piece.without_details()
+        total -= piece.drop_details()
     if total <= room or not pieces:
         return "".join(piece.text for piece in pieces)
     total += len(pieces[0].note(len(pieces)).encode())

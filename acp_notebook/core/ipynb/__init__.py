@@ -1,8 +1,8 @@
-"""Notebook files that cannot be lost: what an agent reads of one, and what becomes of what it writes.
+"""Show notebook files to an agent, and merge what it writes without losing anything.
 
-Pure: texts in, texts out; no file, no page, no clock, no chance. `read` finds every part of a file's
-text, `as_agent_sees` shows it, `merge` takes back what the agent writes, and `compare` says what that
-changes. What nobody changed is copied, never written anew.
+Pure: text in, text out; no files, pages, clocks or random values. `read` locates every part of a file's text,
+`as_agent_sees` renders it for an agent, `merge` merges what the agent writes, and `compare` says what that
+changes. Unchanged parts are copied as text, never serialised again.
 """
 
 from .cell_ids import source_hash
@@ -18,11 +18,11 @@ from .compare import (
     all_metadata,
     changes,
     compare,
-    drastic,
+    drastic_reason,
     metadata_changes,
     operations,
 )
-from .create import created
+from .create import create_notebook
 from .errors import Clash, Conflict, Invalid
 from .merge import Merged, merge
 from .parse import Data, Notebook, read
@@ -48,8 +48,8 @@ __all__ = [
     "as_agent_sees",
     "changes",
     "compare",
-    "created",
-    "drastic",
+    "create_notebook",
+    "drastic_reason",
     "merge",
     "metadata_changes",
     "operations",

@@ -1,34 +1,33 @@
-"""Ids of cells, and the hash of a source: the same content always has the same.
+"""Deterministic cell ids and source hashes.
 
-A file's own id is taken where it is good and comes first; every other cell is named by its type and
-source, and by how many such cells stand before it. So the same file gives the same ids again, and a
-cell that is put in elsewhere changes no name.
+A cell keeps the id from the file if it is valid and not used by an earlier cell. Any other id is derived from
+the cell's type and source and the number of equal cells above it. So the same file always gives the same ids,
+and inserting a different cell changes none of them.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
+import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from ..records import Json
 
 _GOOD = re.compile(r"[a-zA-Z0-9_-]{1,64}")
-"""nbformat 4.5: a cell's id."""
+"""A cell id in nbformat 4.5."""
 
 _ID_DIGITS = 12
-"""Of a made-up id: short enough to read and write, long enough not to meet by chance in one notebook."""
-
-_HASH_DIGITS = 32
+"""The length of a derived id: short enough to read and write, long enough not to collide in one notebook."""
 
 
 def is_id(value: Json) -> bool:
     return isinstance(value, str) and _GOOD.fullmatch(value) is not None
 
 
-def named(ids: Sequence[Json], contents: Sequence[tuple[str, str]]) -> list[str]:
-    """An id for each cell, none of them twice; `contents` are types and sources."""
+def assign_ids(ids: Sequence[Json], contents: Sequence[tuple[str, str]]) -> list[str]:
+    """Give each cell a unique id; `contents` are types and sources."""
     result: list[str | None] = []
     taken: set[str] = set()
     for id in ids:
@@ -37,26 +36,26 @@ def named(ids: Sequence[Json], contents: Sequence[tuple[str, str]]) -> list[str]
         if good:
             taken.add(id)
     names = CellIds(taken)
-    # Those with an id of their own are counted too: a copy of such a cell is the second of its kind.
+    # Cells with their own id are counted too: a copy of such a cell is the second of its kind.
     return [
-        names.next(*content) if id is None else names.noted(id, *content)
+        names.next(*content) if id is None else names.keep(id, *content)
         for id, content in zip(result, contents, strict=True)
     ]
 
 
 class CellIds:
-    """Makes ids for cells, none of which is taken; each is taken from then on."""
+    """Makes unique ids for cells and remembers which are taken."""
 
     def __init__(self, taken: set[str]) -> None:
         self._taken = taken
         self._seen: Counter[tuple[str, str]] = Counter()
 
-    def noted(self, id: str, type: str, source: str) -> str:
+    def keep(self, id: str, type: str, source: str) -> str:
         self._seen[type, source] += 1
         return id
 
-    def free(self, id: str, type: str, source: str) -> str:
-        """That id, if it is not taken."""
+    def claim(self, id: str, type: str, source: str) -> str:
+        """Take this id if it is free, else make a new one."""
         if id in self._taken:
             return self.next(type, source)
         self._taken.add(id)
@@ -79,13 +78,18 @@ def _candidates(type: str, source: str, number: int) -> Iterator[str]:
 
 
 def source_hash(source: str) -> str:
-    """What an operation on the open document is based on: SHA-256 of the UTF-8 text, its first half.
+    """A checksum of the text that an operation on the open document is based on: its length and CRC-32.
 
-    Half a surrogate pair counts as U+FFFD, as browsers encode it.
+    It detects a change and protects against nobody, so a checksum will do. The same as js/src/source_hash.ts.
     """
-    return _digest(source)[:_HASH_DIGITS]
+    data = _encoded(source)
+    return f"{len(data)}-{zlib.crc32(data):08x}"
 
 
 def _digest(text: str) -> str:
-    whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return hashlib.sha256(whole.encode()).hexdigest()
+    return hashlib.sha256(_encoded(text)).hexdigest()
+
+
+def _encoded(text: str) -> bytes:
+    """UTF-8 as browsers encode it: a lone surrogate becomes U+FFFD."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()

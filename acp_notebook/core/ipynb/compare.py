@@ -1,6 +1,6 @@
-"""Two states of a notebook, compared cell by cell: for people, for the open document, and for a warning.
+"""Compare two states of a notebook cell by cell: for people, for the open document, and for a warning.
 
-Knows which cell came from which (`Comparison`); nothing of agents and of how the change came about.
+A `Comparison` records which cell came from which. Independent of agents and of the cause of the change.
 """
 
 from __future__ import annotations
@@ -13,38 +13,43 @@ from msgspec import Struct
 
 from ..actions import MetadataChange
 from ..records import Json
-from .align import aligned, steady
+from ..subsequence import longest_increasing
+from .align import pair_cells
 from .cell_ids import CellIds, source_hash
 from .metadata import same
 from .parse import Cell, Data, Notebook, read
 from .views import content
 
 DRASTIC_SHARE = 0.5
-"""Of the cells with text: a write that takes away more than this is asked about."""
+"""A write that removes more than this share of the cells with text needs the user's consent."""
 
 DRASTIC_CELLS = 3
-"""Fewer cells than this are an edit, whatever their share; emptying a notebook is asked about always."""
+"""Removing fewer cells than this is an edit, whatever their share; emptying a notebook always needs it."""
 
 DRASTIC_TEXT = 0.2
-"""Of the text of all sources: a write that leaves less than this is asked about."""
+"""A write that leaves less than this share of all source text needs the user's consent."""
 
 DRASTIC_TEXT_FROM = 2_000
-"""Characters: below that, a rewrite from scratch is an everyday thing."""
+"""Characters of source below which a complete rewrite is normal."""
 
 
 class Comparison(Struct, frozen=True):
+    """Two states of a notebook, and where each cell of the second came from."""
+
     before: Notebook
     after: Notebook
     origins: tuple[int | None, ...]
-    """For each cell after: which one it was before; None for a new one."""
+    """For each cell of `after`: its index in `before`; None for a new cell."""
     protected: str | None = None
-    """The id of a cell that stays where it is: the others move around it."""
+    """The id of a cell that must not move: the others move around it."""
 
 
 def compare(before: Data, after: Data) -> Comparison:
-    """Any two states of a file: cells of the same id, else of the same content, are the same."""
+    """Compare any two states of a file; cells are matched by id, else by content."""
     one, other = read(before), read(after)
-    pairs = aligned(*([(it.id, content(it.type, it.source)) for it in side.cells] for side in (other, one)))
+    pairs = pair_cells(
+        *([(it.id, content(it.type, it.source)) for it in side.cells] for side in (other, one))
+    )
     return Comparison(one, other, tuple(pairs.get(index) for index in range(len(other.cells))))
 
 
@@ -52,7 +57,7 @@ def compare(before: Data, after: Data) -> Comparison:
 
 
 class CellChange(Struct, frozen=True):
-    """What became of one cell; `moved` beside a change, or alone. Indexes are None where there is no cell."""
+    """One cell's change. A changed cell can also have `moved`. Indexes are None where there is no cell."""
 
     kind: Literal["added", "deleted", "changed", "moved"]
     id: str
@@ -67,7 +72,7 @@ class CellChange(Struct, frozen=True):
 
 
 def changes(comparison: Comparison) -> tuple[CellChange, ...]:
-    """In the order of the cells after; a deleted one stands where it was."""
+    """The changes in the order of `after`; deleted cells appear at their old position."""
     before, after = comparison.before.cells, comparison.after.cells
     moved = _moved(comparison)
     kept = {origin for origin in comparison.origins if origin is not None}
@@ -116,18 +121,18 @@ def _change(comparison: Comparison, index: int, moved: bool) -> CellChange | Non
 
 
 def _moved(comparison: Comparison) -> set[int]:
-    """Indexes after: as few as can be."""
+    """Indexes in `after` of the cells that moved, as few as possible."""
     kept = [(index, origin) for index, origin in enumerate(comparison.origins) if origin is not None]
     ids = comparison.before.cells
     fixed = next(
-        (at for at, (_, origin) in enumerate(kept) if ids[origin].told_id == comparison.protected), None
+        (at for at, (_, origin) in enumerate(kept) if ids[origin].raw_id == comparison.protected), None
     )
-    stay = steady([origin for _, origin in kept], fixed)
+    stay = longest_increasing([origin for _, origin in kept], fixed)
     return {index for at, (index, _) in enumerate(kept) if at not in stay}
 
 
 def metadata_changes(comparison: Comparison) -> tuple[MetadataChange, ...]:
-    """Every metadata entry and attachment that changes, the notebook's first; of new cells, all of them."""
+    """Every metadata entry and attachment that changes, the notebook's first; all those of new cells."""
     before, after = comparison.before, comparison.after
     found = _entries("notebook", before.metadata, after.metadata)
     for index, (cell, origin) in enumerate(zip(after.cells, comparison.origins, strict=True)):
@@ -139,7 +144,7 @@ def metadata_changes(comparison: Comparison) -> tuple[MetadataChange, ...]:
 
 
 def all_metadata(notebook: Notebook) -> tuple[MetadataChange, ...]:
-    """The same for a notebook that is new."""
+    """Every metadata entry and attachment of a new notebook."""
     found = _entries("notebook", {}, notebook.metadata)
     for index, cell in enumerate(notebook.cells):
         found += _entries(f"cell {index + 1}", {}, cell.metadata)
@@ -163,15 +168,14 @@ def _as_json(values: dict[str, Json], name: str) -> str | None:
 # ---- for the open document
 
 
-class Delete(Struct, frozen=True):
+class Delete(Struct, frozen=True, tag_field="op", tag="delete"):
     id: str
     based_on: str
-    """The hash of the source that must still be there."""
-    op: ClassVar[str] = "delete"
+    """The hash that the cell's source must still have."""
 
 
-class Insert(Struct, frozen=True):
-    """A new cell after that one (None: at the top)."""
+class Insert(Struct, frozen=True, tag_field="op", tag="insert"):
+    """Insert a cell after the cell `after` (None: at the top)."""
 
     id: str
     after: str | None
@@ -180,19 +184,18 @@ class Insert(Struct, frozen=True):
     metadata: dict[str, Json]
     attachments: dict[str, Json]
     outputs: tuple[Json, ...] = ()
-    execution_count: Json = None
-    op: ClassVar[str] = "insert"
+    execution_count: int | None = None
+    _nullable: ClassVar = ("execution_count",)
 
 
-class Move(Struct, frozen=True):
+class Move(Struct, frozen=True, tag_field="op", tag="move"):
     id: str
     after: str | None
     based_on: str
-    op: ClassVar[str] = "move"
 
 
-class Replace(Struct, frozen=True):
-    """A cell's new source and type; its outputs go if so said, or others come."""
+class Replace(Struct, frozen=True, tag_field="op", tag="replace"):
+    """Set a cell's source and type, and optionally clear or replace its outputs."""
 
     id: str
     based_on: str
@@ -201,32 +204,31 @@ class Replace(Struct, frozen=True):
     clear_outputs: bool
     attachments: dict[str, Json]
     outputs: tuple[Json, ...] = ()
-    execution_count: Json = None
-    op: ClassVar[str] = "replace"
+    execution_count: int | None = None
+    _nullable: ClassVar = ("execution_count",)
 
 
-class SetMetadata(Struct, frozen=True):
-    """Entries of a cell's metadata, or of the notebook's (None)."""
+class SetMetadata(Struct, frozen=True, tag_field="op", tag="metadata"):
+    """Set and remove metadata entries of a cell, or of the notebook (None)."""
 
     id: str | None
     values: dict[str, Json]
     removed: tuple[str, ...]
-    op: ClassVar[str] = "metadata"
 
 
 Operation = Delete | Insert | Move | Replace | SetMetadata
 
 
 def operations(comparison: Comparison) -> tuple[Operation, ...]:
-    """What makes the one out of the other, to be carried out in this order; as little as can be.
+    """The fewest operations that turn `before` into `after`, to be carried out in this order.
 
-    Cells are named by their ids before, as the document has them, be they good or not; places by the cell
-    in front, which stands there by then. A new cell has its id of after, unless a cell had it before: without
-    ids in the file, that can be.
+    Cells are named by their ids in the document before, valid or not, and positions by the preceding cell,
+    which is in place by then. A new cell has its id from `after`, unless a cell had that id before, which is
+    possible in files without ids.
     """
     before, after = comparison.before, comparison.after
-    told = Counter(cell.told_id for cell in before.cells)
-    named = [cell.told_id if told[cell.told_id] == 1 else cell.id for cell in before.cells]
+    uses = Counter(cell.raw_id for cell in before.cells)
+    named = [cell.raw_id if uses[cell.raw_id] == 1 else cell.id for cell in before.cells]
     kept = {origin for origin in comparison.origins if origin is not None}
     done: list[Operation] = [
         Delete(named[index], source_hash(cell.source))
@@ -239,7 +241,7 @@ def operations(comparison: Comparison) -> tuple[Operation, ...]:
     place: str | None = None
     for index, (cell, origin) in enumerate(zip(after.cells, comparison.origins, strict=True)):
         if origin is None:
-            id = names.free(cell.id, cell.type, cell.source)
+            id = names.claim(cell.id, cell.type, cell.source)
             run = tuple(cell.outputs), cell.fields.get("execution_count")
             done.append(Insert(id, place, cell.type, cell.source, cell.metadata, cell.attachments, *run))
             place = id
@@ -272,10 +274,10 @@ def _metadata(id: str | None, old: dict[str, Json], new: dict[str, Json]) -> lis
 # ---- for a warning
 
 
-def drastic(comparison: Comparison) -> str | None:
-    """Why the user should be asked first; None if it is an everyday change.
+def drastic_reason(comparison: Comparison) -> str | None:
+    """Why this change needs the user's consent; None if it is an ordinary change.
 
-    A cell that is left without text counts as taken away. Blank cells do not count.
+    A cell that loses all its text counts as removed. Blank cells do not count.
     """
     kernels = [side.metadata.get("kernelspec") for side in (comparison.before, comparison.after)]
     if not same(*kernels):
@@ -290,8 +292,8 @@ def drastic(comparison: Comparison) -> str | None:
         return f"it would empty the notebook, which has {_cells(len(had))} with text"
     if gone >= DRASTIC_CELLS and gone > DRASTIC_SHARE * len(had):
         new = sum(it is None for it in comparison.origins)
-        added = f" (and put in {new} new)" if new else ""
-        return f"it would take away {gone} of the {_cells(len(had))} with text{added}"
+        added = f" (and add {new} new)" if new else ""
+        return f"it would remove {gone} of the {_cells(len(had))} with text{added}"
     before, after = (
         sum(len(it.source) for it in side.cells) for side in (comparison.before, comparison.after)
     )

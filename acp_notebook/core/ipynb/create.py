@@ -1,16 +1,16 @@
-"""A notebook that was not there before: what the agent writes, made whole.
+"""Create a notebook file from what an agent writes.
 
-Knows no merge: there is nothing to lose. So outputs are taken here, where they are valid and not
-placeholders of ours from another notebook.
+There is nothing to merge with or to lose, so valid outputs are accepted here, except placeholders that the
+agent copied from another notebook.
 """
 
 from __future__ import annotations
 
 from ..records import Json
 from .cell_ids import CellIds, is_id
-from .elide import count_of, is_placeholder, is_shown_output
+from .elide import count_of, is_elided_output, is_placeholder
 from .errors import Invalid
-from .json_layout import STANDARD, dumped
+from .json_layout import STANDARD, dump
 from .metadata import without_placeholders
 from .parse import IDS_SINCE, Cell
 from .validate import (
@@ -24,8 +24,8 @@ from .validate import (
 )
 
 
-def created(written: str | bytes) -> bytes:
-    """The file of a new notebook, in nbformat 4.5 and as nbformat writes it; raises `Invalid`."""
+def create_notebook(written: str | bytes) -> bytes:
+    """The file of a new notebook, in nbformat 4.5 and in nbformat's own layout; raises `Invalid`."""
     wrote = read_written(written)
     metadata = without_placeholders(wrote.metadata)
     check_metadata(metadata, None)
@@ -33,9 +33,9 @@ def created(written: str | bytes) -> bytes:
     cells = [_cell(cell, index, names) for index, cell in enumerate(wrote.cells)]
     notebook = {"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": IDS_SINCE}
     try:
-        return f"{dumped(notebook, STANDARD)}\n".encode()
+        return f"{dump(notebook, STANDARD)}\n".encode()
     except RecursionError:
-        raise Invalid("not a notebook that can be written: an output is nested too deeply") from None
+        raise Invalid("this notebook cannot be written: an output is nested too deeply") from None
 
 
 def _cell(cell: Cell, index: int, names: CellIds) -> dict[str, Json]:
@@ -50,7 +50,7 @@ def _cell(cell: Cell, index: int, names: CellIds) -> dict[str, Json]:
         "source": cell.source.splitlines(keepends=True),
     }
     if cell.type == "code":
-        outputs = [it for it in cell.outputs if is_output(it) and not is_shown_output(it)]
+        outputs = [it for it in cell.outputs if is_output(it) and not is_elided_output(it)]
         check_plain(outputs, f"cells[{index}]: its outputs", index)
         made |= {"execution_count": count_of(cell.fields.get("execution_count")), "outputs": outputs}
     else:

@@ -1,7 +1,7 @@
-"""Outputs, attachments and big metadata, as an agent sees them: short, and honest about what is missing.
+"""Shorten outputs, attachments and large metadata for an agent, and say what is missing.
 
-Knows the output types of nbformat 4 and our own conversations among them. A placeholder says type and
-size, is itself a valid part of a notebook, and is known again when the agent writes it back.
+Handles the output types of nbformat 4, including our own saved conversations. A placeholder states type and
+size, is itself a valid part of a notebook, and is recognised when the agent writes it back.
 """
 
 from __future__ import annotations
@@ -18,30 +18,31 @@ TRANSCRIPT_MIME = "application/vnd.acp-notebook.transcript+json"
 """The same as in notebook/static.py, which core cannot import; a test compares them."""
 
 MARK = "acp_notebook"
-"""In an output's metadata: ours in the file (js/src/document.ts writes it), a placeholder in a view."""
+"""A key in an output's metadata. In the file it marks our own output (js/src/document.ts writes it), in a
+view a placeholder."""
 
 KEPT_TEXT = 2_000
-"""Characters of one text output that are shown: a result, an error, the head of a table."""
+"""Longest text output that is shown, in characters: a result, an error, a small table."""
 
 KEPT_A_CELL = 8_000
 """Characters of all outputs of a cell: a loop that prints must not fill the agent's context."""
 
 KEPT_METADATA = 2_000
-"""Characters of JSON of one entry of metadata: the state of widgets stands there too, with megabytes."""
+"""Characters of JSON per metadata entry: widget states are stored there too, with megabytes."""
 
 MOST_NESTED = 50
-"""Metadata nested more deeply is not shown: no tool writes such, and writers of JSON recurse."""
+"""Metadata nested more deeply is not shown: no tool writes such metadata, and JSON writers recurse."""
 
 _PLACEHOLDER = re.compile(r"\[[^\[\]\n]{1,300}, \d[\d.]* (?:bytes|kB|MB), not shown\]")
 
 _FRAME = 60
-"""Characters around an output's text: a thousand empty outputs are a flood, too."""
+"""Characters counted for each output beyond its text: a thousand empty outputs are too much, too."""
 
 _COUNTED_MIMES = 4
-"""Of an output's types that are named; beyond that they are counted."""
+"""How many mime types of an output are named; the others are only counted."""
 
 
-def sized(size: int) -> str:
+def format_size(size: int) -> str:
     if size < 1_000:
         return f"{size} bytes"
     return f"{size / 1_000:.0f} kB" if size < 999_500 else f"{size / 1_000_000:.1f} MB"
@@ -49,17 +50,17 @@ def sized(size: int) -> str:
 
 def placeholder(what: str, size: int) -> str:
     clean = re.sub(r"[\[\]\s]+", " ", what).strip()[:200] or "something"
-    return f"[{clean}, {sized(size)}, not shown]"
+    return f"[{clean}, {format_size(size)}, not shown]"
 
 
 def is_placeholder(value: Json) -> bool:
-    """Whether a text is nothing but a placeholder of ours."""
+    """Whether a text consists of one of our placeholders."""
     text = joined(value)
     return text is not None and _PLACEHOLDER.fullmatch(text.strip()) is not None
 
 
-def is_shown_output(output: Json) -> bool:
-    """Whether an output came out of `shown_outputs` with something left out of it."""
+def is_elided_output(output: Json) -> bool:
+    """Whether an output is one that `shown_outputs` has shortened."""
     match output:
         case {"metadata": {"acp_notebook": {"elided": True}}}:
             return True
@@ -71,21 +72,21 @@ def is_shown_output(output: Json) -> bool:
 
 
 def size_of(value: Json) -> int:
-    """Roughly what it takes in the file."""
+    """The approximate size of a value in the file."""
     text = joined(value)
     if text is not None:
         return len(text)
     try:
         return len(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
     except RecursionError:
-        return len(str(type(value)))  # nested too deeply to be measured; it is not shown in any case
+        return len(str(type(value)))  # nested too deeply to measure; it is not shown in any case
 
 
 # ---- outputs
 
 
 def shown_outputs(outputs: Sequence[Json], *, raw: bool = False) -> list[Json]:
-    """The outputs of a cell as an agent sees them; `raw` leaves out our own conversations alone."""
+    """The outputs of a cell as an agent sees them; with `raw`, only our own conversations are left out."""
     if raw:
         return [_conversation(it) if is_conversation(it) else it for it in outputs]
     shown: list[Json] = []
@@ -100,7 +101,7 @@ def shown_outputs(outputs: Sequence[Json], *, raw: bool = False) -> list[Json]:
 
 
 def _weight(short: Json) -> int:
-    """Characters of an output that is shown; no more than a few thousand."""
+    """How many characters a shown output counts for: at most a few thousand."""
     texts = short.get("text") or short.get("traceback") or short.get("data", {}).get("text/plain")
     return sum(map(len, texts or ())) + _FRAME
 
@@ -125,11 +126,11 @@ def _shown(output: Json) -> Json:
         case {"output_type": "execute_result" | "display_data" as type, "data": dict(data)}:
             return _display(type, data, output.get("execution_count"))
         case {"output_type": str(type)}:
-            return _stand_in(placeholder(f"output of type {type}", size_of(output)))
-    return _stand_in(placeholder("output of no type", size_of(output)))
+            return _placeholder_output(placeholder(f"output of type {type}", size_of(output)))
+    return _placeholder_output(placeholder("output of no type", size_of(output)))
 
 
-def _stand_in(text: str, type: str = "display_data", count: Json = None) -> Json:
+def _placeholder_output(text: str, type: str = "display_data", count: Json = None) -> Json:
     made: dict[str, Json] = {
         "output_type": type,
         "data": {"text/plain": _lines(text)},
@@ -141,18 +142,18 @@ def _stand_in(text: str, type: str = "display_data", count: Json = None) -> Json
 
 
 def count_of(value: Json) -> int | None:
-    """An execution count, if it is one."""
+    """The value if it is a valid execution count, else None."""
     return value if type(value) is int and value >= 0 else None
 
 
 def _conversation(output: Mapping[str, Json]) -> Json:
-    return _stand_in(placeholder("conversation with an agent", size_of(output)))
+    return _placeholder_output(placeholder("conversation with an agent", size_of(output)))
 
 
 def _rest(outputs: Sequence[Json]) -> Json:
     count = len(outputs)
     what = f"{count:,} more output{'s' if count > 1 else ''}"
-    return _stand_in(placeholder(what, sum(map(size_of, outputs))))
+    return _placeholder_output(placeholder(what, sum(map(size_of, outputs))))
 
 
 def _kept(what: str, value: Json) -> str:
@@ -168,11 +169,11 @@ def _display(type: str, data: Mapping[str, Json], count: Json) -> Json:
         plain = None
     missing = {mime: it for mime, it in data.items() if mime != "text/plain" or plain is None}
     if not missing:
-        made = _stand_in(plain or "", type, count)
+        made = _placeholder_output(plain or "", type, count)
         return {**made, "metadata": {}}
     size = sum(map(size_of, missing.values()))
     note = placeholder(_types(list(missing)), size)
-    return _stand_in(f"{plain}\n{note}" if plain else note, type, count)
+    return _placeholder_output(f"{plain}\n{note}" if plain else note, type, count)
 
 
 def _types(mimes: list[str]) -> str:
@@ -182,7 +183,7 @@ def _types(mimes: list[str]) -> str:
 
 
 def _error(name: str, value: str, lines: list[Json]) -> Json:
-    """The end of a traceback says most: where it was raised, and what."""
+    """Keep the end of the traceback, which shows what was raised and where."""
     texts = [line for line in lines if isinstance(line, str)]
     kept: list[str] = []
     left = KEPT_TEXT
@@ -209,7 +210,7 @@ def _lines(text: str) -> list[str]:
 
 
 def shown_attachments(attachments: Mapping[str, Json], *, raw: bool = False) -> dict[str, Json]:
-    """Each attachment by its name, with a placeholder for each of its types."""
+    """The attachments by name, with a placeholder for each mime type."""
     return {
         name: (bundle if raw else {mime: placeholder(mime, size_of(it)) for mime, it in bundle.items()})
         for name, bundle in attachments.items()
@@ -218,7 +219,7 @@ def shown_attachments(attachments: Mapping[str, Json], *, raw: bool = False) -> 
 
 
 def shown_metadata(metadata: Mapping[str, Json], *, raw: bool = False) -> dict[str, Json]:
-    return {name: it if raw or _is_small(it) else _small(name, it) for name, it in metadata.items()}
+    return {name: it if raw or _is_small(it) else _elided_metadata(name, it) for name, it in metadata.items()}
 
 
 def _is_small(value: Json) -> bool:
@@ -228,14 +229,14 @@ def _is_small(value: Json) -> bool:
 
 
 def _is_finite(value: Json) -> bool:
-    """Python reads and writes NaN, and so do tools with metadata; in JSON there is no such number."""
+    """Whether it contains no NaN or infinity, which Python writes into metadata although JSON has neither."""
     if isinstance(value, dict | list):
         return all(map(_is_finite, value.values() if isinstance(value, dict) else value))
     return not isinstance(value, float) or math.isfinite(value)
 
 
-def _small(name: str, value: Json) -> Json:
-    """Of the same JSON type, because nbformat minds for some names."""
+def _elided_metadata(name: str, value: Json) -> Json:
+    """A placeholder of the same JSON type, because nbformat requires the type for some names."""
     note = placeholder(f"metadata {name}", size_of(value))
     if isinstance(value, dict):
         names = {it: value[it] for it in ("name", "display_name") if isinstance(value.get(it), str)}

@@ -1,8 +1,8 @@
-"""Why a notebook cannot be read or written: `Invalid` and `Conflict`.
+"""The reasons why a notebook cannot be read or written: `Invalid` and `Conflict`.
 
-Knows nothing of notebooks. The messages are for the agent (and for people): what is wrong, where, and
-what to do next. Whoever raises one of these has written nothing. An agent finds a cell by its id, or as
-cells[2] in the JSON; people count from 1.
+The messages are for the agent (and for people): what is wrong, where, and what to do next. Code that raises
+one of these has written nothing. Messages for an agent name a cell by its id or as cells[2] in the JSON;
+messages for people count cells from 1.
 """
 
 from __future__ import annotations
@@ -10,19 +10,19 @@ from __future__ import annotations
 from msgspec import Struct
 
 MOST_NAMED = 5
-"""Of conflicts in one message: an agent reads the notebook again anyway, and sees the rest."""
+"""How many conflicts a message names: an agent has to read the notebook again anyway, and sees the rest."""
 
 MEANWHILE = "since you read it"
-"""How the reasons end that are about what somebody did meanwhile."""
+"""The end of every reason that is about a change since the agent's last read."""
 
 SINCE = f" was changed {MEANWHILE}"
 
 FIRST_LINE = 60
-"""Characters of a cell's first line in a message: enough to find it by."""
+"""Characters of a cell's first line in a message: enough to recognise the cell."""
 
 
 class Invalid(ValueError):
-    """Not a notebook, or not one that can be kept. `line` and `column` (from 1) or `cell` say where."""
+    """The text is not a valid notebook. `line` and `column` (from 1) or `cell` say where."""
 
     def __init__(
         self, message: str, *, line: int | None = None, column: int | None = None, cell: int | None = None
@@ -32,7 +32,7 @@ class Invalid(ValueError):
 
 
 class Clash(Struct, frozen=True):
-    """One thing that two sides changed. `id` and `index` are None where it is not about one cell."""
+    """One thing that both sides changed. `id` and `index` are None if it does not concern a single cell."""
 
     why: str
     id: str | None = None
@@ -46,14 +46,14 @@ class Clash(Struct, frozen=True):
 
     @property
     def place(self) -> str:
-        """What it is about, for people."""
+        """What the clash concerns, for people."""
         if self.index is None:
             return self.why.removesuffix(SINCE)
         return f"cell {self.index + 1} ({self.first_line or 'empty'})"
 
 
 class Conflict(ValueError):
-    """What the agent wrote and what is there now cannot both be had; `clashes` names each cell."""
+    """The agent's changes contradict those of the user; `clashes` names each cell."""
 
     def __init__(self, clashes: tuple[Clash, ...]) -> None:
         named = "; ".join(map(str, clashes[:MOST_NAMED]))
@@ -63,7 +63,7 @@ class Conflict(ValueError):
 
     @property
     def both_changed(self) -> bool:
-        """Whether it is about what somebody did meanwhile, and not about what may not be done at all."""
+        """Whether it is due to a change since the agent's read, not to something that is never allowed."""
         return any(it.why.endswith(MEANWHILE) for it in self.clashes)
 
     @property
@@ -75,6 +75,6 @@ class Conflict(ValueError):
 
 
 def first_line(source: str) -> str:
-    """What a person knows a cell by."""
+    """The shortened first line of a source, by which people recognise a cell."""
     line = source.strip().partition("\n")[0].rstrip()
     return line if len(line) <= FIRST_LINE else f"{line[: FIRST_LINE - 1]}…"

@@ -1,6 +1,6 @@
-"""How a file's JSON is laid out, and how new parts of it are written in the same way.
+"""Detect how a file's JSON is formatted, and format new parts of it in the same way.
 
-Knows nothing of notebooks. Without a file to follow, it is as nbformat writes.
+Independent of notebooks, except that the default is nbformat's own layout.
 """
 
 from __future__ import annotations
@@ -14,23 +14,25 @@ from msgspec import Struct
 
 from ..records import Json
 
-_HALF_PAIR = re.compile("[\ud800-\udfff]")
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _OPENING = re.compile(r'\{(?:[ \t]*(\r?\n)([ \t]*))?"(?:[^"\\]|\\.)*"([ \t]*:[ \t]*)')
 _COMPACT_COMMA = re.compile(r'[0-9\]}"](, ?)"')
 
 
 class JsonLayout(Struct, frozen=True):
+    """The line ends, indentation, separators and escaping of a JSON file."""
+
     newline: str = "\n"
     indent: str | None = " "
-    """None: all in one line."""
+    """None: everything on one line."""
     comma: str = ","
     colon: str = ": "
     ascii: bool = False
-    """Whether other letters are written as escapes."""
+    """Whether non-ASCII characters are escaped."""
 
     @classmethod
     def of(cls, text: str, at: int) -> JsonLayout:
-        """The style of the object that begins there."""
+        """Detect the layout of the object that begins at this position."""
         ascii = text.isascii() and "\\u" in text
         opening = _OPENING.match(text, at)
         if opening is None:
@@ -42,7 +44,7 @@ class JsonLayout(Struct, frozen=True):
         return cls("\n", None, comma.group(1) if comma else ",", colon, ascii)
 
     def joined(self, parts: Sequence[str], brackets: str, depth: int) -> str:
-        """Values (or members) that are written already, as a list (or an object) at this depth."""
+        """Join formatted values (or members) into a list (or an object) at this depth."""
         opening, closing = brackets[0], brackets[1]
         if not parts:
             return brackets
@@ -52,27 +54,27 @@ class JsonLayout(Struct, frozen=True):
         return f"{opening}{inner}{f',{inner}'.join(parts)}{outer}{closing}"
 
     def member(self, key: str, value: str) -> str:
-        return f"{dumped(key, self)}{self.colon}{value}"
+        return f"{dump(key, self)}{self.colon}{value}"
 
 
 STANDARD = JsonLayout()
 
 
-def dumped(value: Json, style: JsonLayout, depth: int = 0) -> str:
-    """The value's JSON, as it stands at this depth.
+def dump(value: Json, style: JsonLayout, depth: int = 0) -> str:
+    """Format a value as JSON at this depth.
 
-    Half a surrogate pair is written as an escape: as itself it could not be encoded.
+    A lone surrogate is escaped, because it cannot be encoded.
     """
     quote = encode_basestring_ascii if style.ascii else encode_basestring
     if style.indent is None:
         text = json.dumps(value, separators=(style.comma, style.colon), ensure_ascii=style.ascii)
     else:
-        text = _laid_out(value, style.indent, style.colon, quote, style.newline + style.indent * depth)
+        text = _dump_indented(value, style.indent, style.colon, quote, style.newline + style.indent * depth)
     return text if style.ascii else escaped(text)
 
 
-def _laid_out(value: Json, indent: str, colon: str, quote: Callable[[str], str], outer: str) -> str:
-    """As `json.dumps` lays it out with an indent, without the generators that it uses for that."""
+def _dump_indented(value: Json, indent: str, colon: str, quote: Callable[[str], str], outer: str) -> str:
+    """Like `json.dumps` with an indent, but faster, because it uses no generators."""
     if isinstance(value, str):
         return quote(value)
     if not isinstance(value, dict | list):
@@ -80,15 +82,16 @@ def _laid_out(value: Json, indent: str, colon: str, quote: Callable[[str], str],
     inner = outer + indent
     if isinstance(value, dict):
         parts = [
-            f"{quote(name)}{colon}{_laid_out(it, indent, colon, quote, inner)}" for name, it in value.items()
+            f"{quote(name)}{colon}{_dump_indented(it, indent, colon, quote, inner)}"
+            for name, it in value.items()
         ]
         return f"{{{inner}{f',{inner}'.join(parts)}{outer}}}" if parts else "{}"
     try:
         parts = list(map(quote, value))  # lines of text, mostly
     except TypeError:
-        parts = [_laid_out(it, indent, colon, quote, inner) for it in value]
+        parts = [_dump_indented(it, indent, colon, quote, inner) for it in value]
     return f"[{inner}{f',{inner}'.join(parts)}{outer}]" if parts else "[]"
 
 
 def escaped(text: str) -> str:
-    return text if text.isascii() else _HALF_PAIR.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
+    return text if text.isascii() else _LONE_SURROGATE.sub(lambda found: f"\\u{ord(found.group()):04x}", text)

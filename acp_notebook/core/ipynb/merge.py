@@ -1,12 +1,12 @@
-"""Three-way merge of notebooks by cell: what the agent read, what it writes, what is there now.
+"""Three-way merge of notebooks by cell: what the agent read, what it writes, and the present notebook.
 
-Knows no file and no page: texts in, a text out. The rules:
+Text in, text out; no files and no pages. The rules:
 
-- A cell that the agent left as it read it stays as it is there now, to the byte: outputs, counts,
-  metadata, attachments, and what the user changed in it.
-- A cell that the agent changed keeps its id, metadata and attachments; its outputs go, or stay with
-  `keep_outputs`. Changed by both is a conflict, unless both made the same of it.
-- Deleted by one side is deleted, unless the other side changed it: that is a conflict.
+- A cell that the agent did not change stays as it is now, to the byte: outputs, counts, metadata,
+  attachments, and the user's edits.
+- A cell that the agent changed keeps its id, metadata and attachments; its outputs are cleared, unless
+  `keep_outputs`. A cell that both changed is a conflict, unless both made the same change.
+- A cell that one side deleted is deleted; if the other side changed it, that is a conflict.
 - The order is the agent's if it moved cells, else the user's; a new cell comes after its predecessor.
 - Outputs come from running a cell, never from an agent's text; what an agent leaves out (outputs,
   attachments, empty metadata) is not deleted.
@@ -23,36 +23,44 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ..records import Json
-from .align import filled, steady
+from ..subsequence import longest_increasing
+from .align import with_missing
 from .cell_ids import CellIds, is_id
 from .compare import Comparison
-from .elide import is_shown_output, shown_attachments
+from .elide import is_elided_output, shown_attachments
 from .errors import MOST_NAMED, SINCE, Clash, Conflict, Invalid, first_line
-from .metadata import Clashing, added_attachments, attachment_key, merged_metadata, same, without_placeholders
-from .pairs import paired
+from .metadata import (
+    MetadataClash,
+    added_attachments,
+    attachment_key,
+    merged_metadata,
+    same,
+    without_placeholders,
+)
+from .pairs import pair_notebooks
 from .parse import Cell, Data, Notebook, read
-from .serialize import Fields, rewritten
+from .serialize import Fields, rewrite
 from .validate import check_metadata, check_plain, check_text, check_type, read_written
 from .views import Content, KnownCell, View, as_agent_sees, content_of
 
 NewId = Callable[[], str]
 
 _GONE = 2**63
-"""No index of a cell."""
+"""In place of the index of a cell that no longer exists."""
 
-_READ_NEVER = "the notebook was written without having been read: it was compared with what is there now"
+_READ_NEVER = "the agent wrote the notebook without reading it first: it was compared with the present state"
 
 
 class Merged(Struct, frozen=True):
-    """A merge that can be written. `data` is the file; nothing is kept of what it replaces."""
+    """The result of a merge. `data` is the new content of the file."""
 
     data: bytes
     base: View
-    """What the agent knows from now on: the base of its next write, if it does not read before."""
+    """What the agent knows from now on: the base of its next write, unless it reads before."""
     comparison: Comparison
-    """For `changes`, `operations` and `drastic`."""
+    """For `changes`, `operations` and `drastic_reason`."""
     notes: tuple[str, ...]
-    """What of the agent's text was not taken, and why; for the transcript."""
+    """What was not taken from the agent's text, and why; for the transcript."""
     changed: bool
 
 
@@ -66,26 +74,27 @@ def merge(
     new_id: NewId | None = None,
     restoring: bool = False,
 ) -> Merged:
-    """The notebook as it is now, with the agent's changes; raises `Invalid` or `Conflict`.
+    """Apply the agent's changes to the present notebook; raises `Invalid` or `Conflict`.
 
-    Without a base every difference from `now` is the agent's doing: what the user changed meanwhile,
-    and the agent does not know, is undone by it. `protected` is the id of a cell (the prompting one)
-    that may be neither deleted nor moved nor made another type, and whose outputs always stay.
-    `restoring`: what is written is a state that the notebook once had, so outputs and attachments of what
-    comes back come with it.
+    Without a base, every difference from `now` counts as the agent's change, so a user's edit that the agent
+    has not seen is undone. `protected` is the id of a cell (the one with the running prompt) that may not be
+    deleted, moved or changed in type, and whose outputs always stay. With `restoring`, the text is an earlier
+    state of the notebook, so the outputs and attachments of restored cells are restored, too.
     """
     there = read(now)
     wrote = read_written(written)
     known = as_agent_sees(there) if base is None else base
-    merging = _Merging(known, wrote, there, keep_outputs, protected, new_id, restoring)
+    merging = _Merge(known, wrote, there, keep_outputs, protected, new_id, restoring)
     try:
-        result = merging.merged()
+        result = merging.run()
     except RecursionError:
-        raise Invalid("not a notebook that can be written: its metadata is nested too deeply") from None
+        raise Invalid("this notebook cannot be written: its metadata is nested too deeply") from None
     return replace(result, notes=(_READ_NEVER, *result.notes)) if base is None else result
 
 
-class _Merging:
+class _Merge:
+    """One merge in progress: collects clashes, notes and the fields that change."""
+
     def __init__(
         self,
         base: View,
@@ -101,22 +110,22 @@ class _Merging:
         self._restoring = restoring
         self._clashes: list[Clash] = []
         self._notes: dict[str, list[int]] = {}
-        """What was not taken, and of which cells, as they were written."""
+        """What was not taken, with the indexes of the cells in the agent's text."""
         self._fields: dict[int, Fields] = {}
-        """Of what is there now: the fields that change."""
-        self._pairs = paired(base, wrote, there)
+        """The fields that change, by index in the present notebook."""
+        self._pairs = pair_notebooks(base, wrote, there)
 
     # ---- the steps
 
-    def merged(self) -> Merged:
-        gone = self._judged()
+    def run(self) -> Merged:
+        gone = self._merge_base_cells()
         order = self._order(gone)
         metadata = self._notebook_metadata()
         new = {cell: self._new_cell(-cell - 1) for cell in order if cell < 0}
         if self._clashes:
             raise Conflict(tuple(self._clashes))
         ids = self._ids(order, new)
-        after = rewritten(self._there, order, self._fields, new, ids, metadata)
+        after = rewrite(self._there, order, self._fields, new, ids, metadata)
         origins = tuple(cell if cell >= 0 else None for cell in order)
         return Merged(
             after.data,
@@ -126,8 +135,8 @@ class _Merging:
             after.text != self._there.text,
         )
 
-    def _judged(self) -> set[int]:
-        """Go through the cells of the base; gives those of now that the agent deletes."""
+    def _merge_base_cells(self) -> set[int]:
+        """Merge each cell of the base; return the indexes of present cells that the agent deletes."""
         gone: set[int] = set()
         for index, cell in enumerate(self._base.cells):
             here, there = self._pairs.written.get(index), self._pairs.now.get(index)
@@ -140,7 +149,7 @@ class _Merging:
                 self._check_revival(cell, here)
         for here, there in self._pairs.both_added.items():
             if content_of(self._wrote.cells[here]) != content_of(self._there.cells[there]):
-                self._clash("you write a cell of this id, but have not read the one that is there", there)
+                self._clash("you write a cell with this id, but have not read the existing one", there)
         return gone
 
     def _delete(self, cell: KnownCell, there: int) -> None:
@@ -161,12 +170,12 @@ class _Merging:
             )
 
     def _check_twins(self, cell: KnownCell, there: int) -> None:
-        """Cells that only their content tells apart: if their number changed, which is which?"""
+        """Report a clash if it is unclear which of several equal cells without ids this one is."""
         if self._there.cells[there].own_id and self._there.cells[there].id == cell.id:
             return
         before, now = self._twins
         if before[cell.content] != now[cell.content]:
-            self._clash("there are several cells like it without an id, and not as many as you read", there)
+            self._clash("several equal cells have no id, and their number has changed since your read", there)
 
     @cached_property
     def _twins(self) -> tuple[Counter[Content], Counter[Content]]:
@@ -201,19 +210,19 @@ class _Merging:
             return {}
         self._check_twins(cell, there)
         check_text(written.source, f"cells[{here}]", here)
-        fields: dict[str, Json] = {"source": _as_before(written.source, now)}
+        fields: dict[str, Json] = {"source": _with_line_ends_of(written.source, now)}
         if written.type != cell.type:
             check_type(written.type, here)
             if self._is_protected(there):
                 self._clash("the cell whose prompt is running must stay a code cell", there)
             fields["cell_type"] = written.type
             if now.attachments and written.type == "code":
-                self._note(here, "attachments went: a code cell cannot have any")
+                self._note(here, "attachments were removed, because a code cell cannot have any")
         elif now.type == "code" and not self._keep_outputs and not self._is_protected(there):
-            fields |= self._run_of(written)
+            fields |= self._execution_fields(written)
         return fields
 
-    def _run_of(self, cell: Cell) -> dict[str, Json]:
+    def _execution_fields(self, cell: Cell) -> dict[str, Json]:
         """Outputs come from running a cell, never from an agent's text."""
         if not self._restoring:
             return {"outputs": [], "execution_count": None}
@@ -225,11 +234,11 @@ class _Merging:
         if "metadata" not in written.fields or same(written.metadata, cell.metadata):
             return now.metadata
         if not written.metadata:
-            self._note(here, "metadata was kept; an empty one says nothing")
+            self._note(here, "metadata was kept, because empty metadata does not delete any")
             return now.metadata
         try:
             metadata = merged_metadata(cell.metadata, written.metadata, now.metadata)
-        except Clashing as error:
+        except MetadataClash as error:
             self._clash(f"its metadata {error.key!r}{SINCE}", there)
             return now.metadata
         if not same(metadata, now.metadata):
@@ -241,19 +250,21 @@ class _Merging:
         self._note_refused(refused, here)
         changed = [it for it in now.attachments if written.attachments.get(it) != cell.attachments.get(it)]
         if "attachments" in written.fields and changed:
-            self._note(here, "attachments that are there were kept as they are")
+            self._note(here, "existing attachments were kept unchanged")
         check_plain(added, f"cells[{here}]: its attachments", here)
         return {"attachments": {**now.attachments, **added}} if added else {}
 
     def _note_outputs(self, cell: KnownCell, written: Cell, now: Cell, here: int) -> None:
-        if any(it not in cell.outputs and not is_shown_output(it) for it in written.outputs):
+        if any(it not in cell.outputs and not is_elided_output(it) for it in written.outputs):
             self._note(here, "outputs were not taken; only running a cell makes them")
         elif not written.outputs and now.outputs and content_of(written) == content_of(now):
             self._note(here, "outputs were kept, because the text was not changed")
 
     def _note_refused(self, names: Sequence[str], here: int) -> None:
         if names:
-            self._note(here, f"no picture is known for the attachments {', '.join(names)}")
+            self._note(
+                here, f"attachments were left out, because their pictures are unknown: {', '.join(names)}"
+            )
 
     @cached_property
     def _pictures(self) -> dict[tuple[str, str], Json]:
@@ -267,9 +278,9 @@ class _Merging:
         check_metadata(metadata, cell.type, here)
         fields: dict[str, Json] = {"cell_type": cell.type, "metadata": metadata, "source": cell.source}
         if cell.type == "code":
-            if not self._restoring and any(not is_shown_output(it) for it in cell.outputs):
+            if not self._restoring and any(not is_elided_output(it) for it in cell.outputs):
                 self._note(here, "outputs were not taken; only running a cell makes them")
-            return {**fields, **self._run_of(cell)}
+            return {**fields, **self._execution_fields(cell)}
         if self._restoring:
             return {**fields, "attachments": cell.attachments} if cell.attachments else fields
         added, refused = added_attachments(cell.attachments, {}, self._pictures)
@@ -280,7 +291,7 @@ class _Merging:
     # ---- the whole
 
     def _order(self, gone: set[int]) -> list[int]:
-        """Indexes of what is there now; a new cell is -1 minus its index in what was written."""
+        """The new order as indexes of present cells; a new cell is -1 minus its index in the agent's text."""
         at_base = {there: index for index, there in self._pairs.now.items()}
         now = [index for index in range(len(self._there.cells)) if index not in gone]
         base_of = {here: index for index, here in self._pairs.written.items()}
@@ -292,8 +303,8 @@ class _Merging:
             if theirs != before and theirs != mine:
                 self._clashes.append(Clash(f"the order of the cells{SINCE}"))
             self._check_protected_moves(before, mine)
-            return filled(written, now)
-        return filled(now, written)
+            return with_missing(written, now)
+        return with_missing(now, written)
 
     def _written_order(self, base_of: Mapping[int, int]) -> Iterator[int]:
         for here in range(len(self._wrote.cells)):
@@ -310,7 +321,7 @@ class _Merging:
             return
         place = {it: at for at, it in enumerate(before)}
         positions = [place[it] for it in after]
-        if len(steady(positions, fixed)) < len(steady(positions)):
+        if len(longest_increasing(positions, fixed)) < len(longest_increasing(positions)):
             self._clash("the cell whose prompt is running cannot be moved", after[fixed])
 
     def _notebook_metadata(self) -> dict[str, Json] | None:
@@ -319,7 +330,7 @@ class _Merging:
             return None
         try:
             metadata = merged_metadata(self._base.metadata, written, self._there.metadata)
-        except Clashing as error:
+        except MetadataClash as error:
             self._clashes.append(Clash(f"the notebook's metadata {error.key!r}{SINCE}"))
             return None
         if same(metadata, self._there.metadata):
@@ -328,20 +339,20 @@ class _Merging:
         return metadata
 
     def _ids(self, order: Sequence[int], new: Mapping[int, Mapping[str, Json]]) -> dict[int, str]:
-        """For the cells that must get one: new ones, and in a file with ids those that have none."""
+        """The ids of all cells, with new ones for new cells and for those that lack one."""
         there = {cell.id for cell in self._there.cells}
         wanted = {cell: self._wrote.cells[-cell - 1].fields.get("id") for cell in new}
-        # Also the names that the agent knows and that no cell has any more: they must not come back.
+        # Including names that the agent knows and no cell has any more: they must not be used again.
         taken = there | {it for cell in self._base.cells for it in (cell.name, cell.id)}
         taken |= {id for id in wanted.values() if id is not None}
         ids = {cell: self._there.cells[cell].id for cell in order if cell >= 0}
         names = CellIds(taken)
         for cell, fields in new.items():
             id = wanted[cell]
-            ids[cell] = self._made_id(names, taken, fields) if id is None or id in there else id
+            ids[cell] = self._make_id(names, taken, fields) if id is None or id in there else id
         return ids
 
-    def _made_id(self, names: CellIds, taken: set[str], fields: Mapping[str, Json]) -> str:
+    def _make_id(self, names: CellIds, taken: set[str], fields: Mapping[str, Json]) -> str:
         if self._new_id is not None:
             made = self._new_id()
             if is_id(made) and made not in taken:
@@ -350,7 +361,7 @@ class _Merging:
         return names.next(fields["cell_type"], fields["source"])
 
     def _next_base(self, order: Sequence[int], after: Notebook) -> View:
-        """What was written, under the ids that the cells have now."""
+        """The agent's text as the base of its next write, with the ids that the cells have now."""
         ids = dict(zip(order, (cell.id for cell in after.cells), strict=True))
         base_of = {here: index for index, here in self._pairs.written.items()}
         names = CellIds({id for cell in self._wrote.cells if (id := cell.fields.get("id")) is not None})
@@ -361,28 +372,28 @@ class _Merging:
             there = self._pairs.both_added.get(here, -here - 1)
             if old is not None:
                 there = self._pairs.now.get(base_of[here], _GONE)
-            # In a file without ids, the one of a cell that is gone may be another's by now.
+            # In a file without ids, the derived id of a deleted cell may belong to another cell by now.
             id = (
-                lost.free(old.id, cell.type, cell.source)
+                lost.claim(old.id, cell.type, cell.source)
                 if old is not None and there == _GONE
                 else ids[there]
             )
-            # Nor may one that has no name for the agent get the name that the agent has for another.
-            name = cell.fields.get("id") or names.free(
+            # Likewise, a cell to which the agent gave no name must not get the agent's name for another cell.
+            name = cell.fields.get("id") or names.claim(
                 id if old is None else old.name, cell.type, cell.source
             )
             cells.append(_known(cell, old, name, id))
         metadata = self._wrote.metadata or self._base.metadata
         return View(self._wrote.text, tuple(cells), metadata)
 
-    # ---- words
+    # ---- messages
 
     def _note(self, here: int, why: str) -> None:
         self._notes.setdefault(why, []).append(here)
 
     def _is_protected(self, there: int) -> bool:
         return (
-            there >= 0 and self._protected is not None and self._there.cells[there].told_id == self._protected
+            there >= 0 and self._protected is not None and self._there.cells[there].raw_id == self._protected
         )
 
     def _clash(self, why: str, there: int) -> None:
@@ -391,14 +402,14 @@ class _Merging:
 
 
 def _note(why: str, cells: Sequence[int]) -> str:
-    """For people, who count from 1; a notebook has many cells, and a reader little time."""
+    """A note for people, who count cells from 1; names only the first few cells."""
     named = ", ".join(str(it + 1) for it in cells[:MOST_NAMED])
     more = f" and {len(cells) - MOST_NAMED} more" if len(cells) > MOST_NAMED else ""
     return f"cell{'s' * (len(cells) > 1)} {named}{more}: {why}"
 
 
-def _as_before(source: str, now: Cell) -> str:
-    """With the line ends that the cell had."""
+def _with_line_ends_of(source: str, now: Cell) -> str:
+    """The source with the line ends that the cell had before."""
     if "\r\n" in now.source and "\r" not in source and "\n" not in now.source.replace("\r\n", ""):
         return source.replace("\n", "\r\n")
     return source

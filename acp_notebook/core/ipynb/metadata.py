@@ -1,7 +1,6 @@
-"""Three-way merge of metadata, key by key, and of attachments, name by name.
+"""Three-way merge of metadata by key and of attachments by name.
 
-Knows neither cells nor files. What the agent was shown as a placeholder, and writes back as one, is
-not changed.
+Independent of cells and files. A placeholder that the agent writes back leaves the original unchanged.
 """
 
 from __future__ import annotations
@@ -15,8 +14,8 @@ from .validate import is_bundle
 _ABSENT = object()
 
 
-class Clashing(Exception):
-    """Both sides changed this key, each in its own way."""
+class MetadataClash(Exception):
+    """Both sides changed this key, in different ways."""
 
     def __init__(self, key: str) -> None:
         super().__init__(key)
@@ -26,7 +25,7 @@ class Clashing(Exception):
 def merged_metadata(
     base: Mapping[str, Json], written: Mapping[str, Json], now: Mapping[str, Json]
 ) -> dict[str, Json]:
-    """What is there now, with the agent's edits; raises `Clashing`. `now` itself, if there are none."""
+    """Apply the agent's edits (from `base` to `written`) to `now`; raises `MetadataClash`."""
     if same(written, base):
         return dict(now)
     return _merged(base, written, now, shown_metadata(now), "")
@@ -39,16 +38,16 @@ def _merged(
     shown: Mapping[str, Json],
     path: str,
 ) -> dict[str, Json]:
-    """`shown` is `now` as the agent would see it: what `base` is to be compared with."""
+    """`shown` is `now` as the agent would see it, to compare with `base`."""
     result = dict(now)
     for key in [*written, *(key for key in base if key not in written)]:
         old, new, there = (side.get(key, _ABSENT) for side in (base, written, shown))
-        if same(new, old) or same(new, there) or _left_out(new):
+        if same(new, old) or same(new, there) or _is_elided(new):
             continue
         if isinstance(old, dict) and isinstance(new, dict) and isinstance(there, dict) and MARK not in there:
             result[key] = _merged(old, new, now[key], there, f"{path}{key}.")
         elif not same(there, old) and not same(now.get(key, _ABSENT), old):
-            raise Clashing(f"{path}{key}")
+            raise MetadataClash(f"{path}{key}")
         elif new is _ABSENT:
             del result[key]
         else:
@@ -57,7 +56,7 @@ def _merged(
 
 
 def same(one: Json, other: Json) -> bool:
-    """Equal as JSON: True is not 1, and 1 is not 1.0; NaN, which some files have, is itself."""
+    """Whether both are equal as JSON: True is not 1, 1 is not 1.0; NaN, which some files have, equals NaN."""
     if type(one) is not type(other):
         return False
     if isinstance(one, dict):
@@ -67,8 +66,8 @@ def same(one: Json, other: Json) -> bool:
     return bool(one == other or (one != one and other != other))
 
 
-def _left_out(value: Json) -> bool:
-    """A placeholder that came from elsewhere, such as a cell that was copied."""
+def _is_elided(value: Json) -> bool:
+    """Whether it is a placeholder, such as one from a copied cell."""
     match value:
         case {"acp_notebook": note}:
             return is_placeholder(note)
@@ -76,17 +75,17 @@ def _left_out(value: Json) -> bool:
 
 
 def without_placeholders(metadata: Mapping[str, Json]) -> dict[str, Json]:
-    """Metadata of a new cell."""
-    return {name: it for name, it in metadata.items() if not _left_out(it)}
+    """The metadata of a new cell, without placeholders that were copied along."""
+    return {name: it for name, it in metadata.items() if not _is_elided(it)}
 
 
 def added_attachments(
     written: Mapping[str, Json], now: Mapping[str, Json], known: Mapping[tuple[str, str], Json]
 ) -> tuple[dict[str, Json], list[str]]:
-    """Attachments that the agent adds, and the names of those that were not taken.
+    """The attachments that the agent adds, and the names of those that were refused.
 
-    One that is there stays as it is. A placeholder is what it stands for, where that is `known`: so a
-    cell that is split or copied keeps its pictures.
+    Existing attachments stay as they are. A placeholder is replaced by its original if that is `known`, so
+    that a cell that is split or copied keeps its pictures.
     """
     added: dict[str, Json] = {}
     refused: list[str] = []

@@ -1,8 +1,8 @@
-"""A notebook's text, read so that each part of it can be found again, and copied as it is.
+"""Parse a notebook and remember where each part is in the text, so that it can be copied unchanged.
 
-Knows JSON and the bones of nbformat 4 (cells, their ids, types and sources), and where in the text
-each field stands; knows nothing of agents, outputs and merging. What is not changed is later copied
-from the text, never written anew: so it stays the same to the byte, whoever wrote it and however.
+Covers JSON and the basics of nbformat 4 (cells with ids, types and sources) and the position of each field;
+independent of agents, outputs and merging. Unchanged parts are later copied from the text, never serialised
+again, so they stay the same to the byte, whichever program wrote them.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from typing import Any
 from msgspec import Struct
 
 from ..records import Json
-from .cell_ids import named
+from .cell_ids import assign_ids
 from .errors import Invalid
-from .json_layout import STANDARD, JsonLayout, dumped
+from .json_layout import STANDARD, JsonLayout, dump
 
 TYPES = ("code", "markdown", "raw")
 
 IDS_SINCE = 5
-"""The minor version of nbformat 4 from which on cells have ids."""
+"""The first minor version of nbformat 4 in which cells have ids."""
 
 Span = tuple[int, int]
-"""Where a value stands in the text."""
+"""The start and end of a value in the text."""
 
 _BLANK = re.compile(r"[ \t\n\r]*")
 _KEY = re.compile(r'[ \t\n\r]*"([^"\\\x00-\x1f]*)"[ \t\n\r]*:[ \t\n\r]*')
@@ -35,20 +35,20 @@ _DECODER = json.JSONDecoder()
 
 
 class Cell(Struct, frozen=True, gc=False):
-    """One cell: what it says, and where in the text it says it."""
+    """One cell, with its position in the text."""
 
     id: str
-    """The file's own where it has a good one, else one that follows from the content."""
+    """The id from the file if it is valid and unique, else one derived from the content."""
     own_id: bool
-    """Whether the id stands in the file."""
+    """Whether the id is from the file."""
     type: str
     source: str
     fields: dict[str, Json]
     span: Span
 
     @property
-    def told_id(self) -> str:
-        """The id by which whoever told us of the cell knows it, also where nbformat refuses that one."""
+    def raw_id(self) -> str:
+        """The id exactly as the document has it, even if nbformat does not allow it; else `id`."""
         value = self.fields.get("id")
         return value if isinstance(value, str) and value else self.id
 
@@ -69,7 +69,7 @@ class Cell(Struct, frozen=True, gc=False):
 
 
 class Notebook(Struct, frozen=True):
-    """A notebook and its text (without byte order mark). `fields` are those beside the cells."""
+    """A notebook and its text (without byte order mark). `fields` are all but the cells."""
 
     text: str
     bom: bool
@@ -93,7 +93,7 @@ class Notebook(Struct, frozen=True):
         return self.minor >= IDS_SINCE
 
     def spans_of(self, cell: Cell) -> dict[str, Span]:
-        """Where the cell's fields stand; looked for when it is wanted, which is of few cells."""
+        """The positions of the cell's fields; found on demand, because few cells need it."""
         return _Walk(self.text, cell.span[0]).fields()[1]
 
     @property
@@ -107,7 +107,7 @@ Data = bytes | str | Mapping[str, Any]
 
 
 def read(data: Data) -> Notebook:
-    """The notebook; raises `Invalid` with the place."""
+    """Parse a notebook; raises `Invalid` with the position of the error."""
     text = _text(data)
     bom = text.startswith(_BOM)
     text = text.removeprefix(_BOM)
@@ -122,7 +122,7 @@ def read(data: Data) -> Notebook:
     except Invalid:
         raise
     except ValueError as error:  # a number with thousands of digits
-        raise Invalid(f"not JSON that can be read: {error}") from None
+        raise Invalid(f"JSON that cannot be read: {error}") from None
     _check_version(fields)
     return Notebook(text, bom, fields, spans, _cells(cells), walk.style)
 
@@ -130,7 +130,7 @@ def read(data: Data) -> Notebook:
 def _text(data: Data) -> str:
     if isinstance(data, Mapping):
         try:
-            return f"{dumped(dict(data), STANDARD)}\n"
+            return f"{dump(dict(data), STANDARD)}\n"
         except (TypeError, ValueError, RecursionError) as error:
             raise Invalid(f"not JSON: {error}") from None
     if isinstance(data, str):
@@ -138,7 +138,7 @@ def _text(data: Data) -> str:
             data.encode()
         except UnicodeEncodeError as error:
             line = data.count("\n", 0, error.start) + 1
-            raise Invalid(f"not text: half a surrogate pair in line {line}", line=line) from None
+            raise Invalid(f"not valid text: lone surrogate in line {line}", line=line) from None
         return data
     try:
         return data.decode()
@@ -151,9 +151,9 @@ _Found = tuple[dict[str, Json], Span]
 
 
 class _Walk:
-    """Goes through the text once; `json` reads the values, this notes where they stand.
+    """Walks through the text once; `json` decodes the values, and this records their positions.
 
-    Cells are read whole: to go through their fields costs ten times as much.
+    Decodes each cell as a whole: to walk through its fields takes ten times as long.
     """
 
     def __init__(self, text: str, at: int = 0) -> None:
@@ -167,8 +167,8 @@ class _Walk:
         spans: dict[str, Span] = {}
         cells: list[_Found] | None = None
         if self._peek() != "{":
-            self._value()  # so that what is not JSON at all says so
-            raise Invalid("not a notebook: it is no JSON object")
+            self._value()  # raises the better error if the text is not JSON at all
+            raise Invalid("not a notebook: it is not a JSON object")
         self.style = JsonLayout.of(self._text, self._at)
         for key in self._members():
             began = self._at
@@ -181,7 +181,7 @@ class _Walk:
             self._fail("Extra data")
         if "worksheets" in fields:
             raise Invalid(
-                "a notebook of an old format (nbformat 3); `jupyter nbconvert` makes a new one of it"
+                "a notebook in an old format (nbformat 3); convert it with `jupyter nbconvert --to notebook`"
             )
         if cells is None:
             raise Invalid("not a notebook: it has no list of cells")
@@ -191,11 +191,11 @@ class _Walk:
         start = self._at
         cell = self._value()
         if not isinstance(cell, dict):
-            raise Invalid(f"cells[{index}] is no JSON object", cell=index)
+            raise Invalid(f"cells[{index}] is not a JSON object", cell=index)
         return cell, (start, self._at)
 
     def fields(self) -> tuple[dict[str, Json], dict[str, Span]]:
-        """Of the object that begins here, and where each stands."""
+        """The fields of the object that begins here, and their positions."""
         fields: dict[str, Json] = {}
         spans: dict[str, Span] = {}
         for key in self._members():
@@ -205,7 +205,7 @@ class _Walk:
         return fields, spans
 
     def _members(self) -> Iterator[str]:
-        """The keys of an object; at each, its value is the next thing to read."""
+        """Yield the keys of an object; the consumer must read the value of each before the next."""
         self._at += 1
         if self._peek() == "}":
             self._at += 1
@@ -221,7 +221,7 @@ class _Walk:
                 return
 
     def _key(self) -> str:
-        """A key with escapes in it, or none."""
+        """Read a key that contains escapes; fail if there is none."""
         if self._peek() != '"':
             self._fail("Expecting property name enclosed in double quotes")
         key: str = self._value()
@@ -256,7 +256,7 @@ class _Walk:
         return value
 
     def _peek(self) -> str:
-        """The next sign that is not blank; "" at the end."""
+        """The next character that is not whitespace; "" at the end."""
         sign = self._text[self._at : self._at + 1]
         if sign > " ":
             return sign
@@ -274,13 +274,13 @@ def _check_version(fields: dict[str, Json]) -> None:
     if type(major) is not int or type(minor) is not int or minor < 0:
         raise Invalid("not a notebook: nbformat and nbformat_minor must be numbers, such as 4 and 5")
     if major != 4:
-        raise Invalid(f"a notebook of nbformat {major}; this reads nbformat 4")
+        raise Invalid(f"a notebook in nbformat {major}; only nbformat 4 is supported")
 
 
 def _cells(found: list[_Found]) -> tuple[Cell, ...]:
     sources = [source_of(fields, index) for index, (fields, _) in enumerate(found)]
     types = [type_of(fields, index) for index, (fields, _) in enumerate(found)]
-    ids = named([fields.get("id") for fields, _ in found], list(zip(types, sources, strict=True)))
+    ids = assign_ids([fields.get("id") for fields, _ in found], list(zip(types, sources, strict=True)))
     return tuple(
         Cell(id, fields.get("id") == id, type, source, fields, span)
         for id, type, source, (fields, span) in zip(ids, types, sources, found, strict=True)
@@ -302,10 +302,10 @@ def source_of(fields: Mapping[str, Json], index: int) -> str:
 
 
 def joined(value: Json) -> str | None:
-    """nbformat's "multiline string" as one text; None if it is none."""
+    """nbformat's "multiline string" as one text; None if the value is not one."""
     if isinstance(value, str):
         return value
     try:
         return "".join(value) if isinstance(value, list) else None
-    except TypeError:  # not a list of texts
+    except TypeError:  # not a list of strings
         return None

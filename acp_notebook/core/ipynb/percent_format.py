@@ -1,6 +1,6 @@
-"""A notebook as one text, for people to compare: what is in its cells, and nothing of JSON and outputs.
+"""A notebook as a script in percent format, for people to compare: only its cells, no JSON and no outputs.
 
-Knows no merge. js/src/view/places.ts finds the cells again by the lines that they begin with.
+js/src/view/locations.ts finds the cells by their first lines.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from .parse import Notebook, read
 SUFFIX = ".ipynb"
 
 MOST_CHARS = 4_000_000
-"""Of a diff's JSON: to read more would hold up the messages that come behind it."""
+"""The largest diff that is converted: parsing more JSON would delay the messages behind it."""
 
 
 def script(notebook: Notebook) -> str:
@@ -25,14 +25,14 @@ def _cell_text(id: str, type: str, source: str) -> str:
     return f"# %%{kind} {id}\n{source}{ending}\n"
 
 
-def is_notebooks(diff: Diff) -> bool:
+def is_notebook_diff(diff: Diff) -> bool:
     return diff.path.lower().endswith(SUFFIX)
 
 
-def in_cells(diff: Diff) -> Diff:
-    """A change of a whole notebook, cell by cell; as it is where it is a part of the JSON, or no notebook."""
+def in_percent_format(diff: Diff) -> Diff:
+    """The diff of a whole notebook in percent format; any other diff, such as one of a part, unchanged."""
     texts = (diff.new_text, diff.old_text)
-    if not is_notebooks(diff) or sum(len(it or "") for it in texts) > MOST_CHARS:
+    if not is_notebook_diff(diff) or sum(len(it or "") for it in texts) > MOST_CHARS:
         return diff
     try:
         new, old = (None if it is None else script(read(it)) for it in texts)

@@ -1,6 +1,6 @@
-"""A notebook's text with some of it changed: all the rest is copied, sign by sign.
+"""Write a notebook's text with some parts changed; everything else is copied character by character.
 
-Knows where things stand (`parse`) and how they are laid out (`json_layout`); decides nothing.
+Uses the positions from `parse` and the format from `json_layout`; decides nothing.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ..records import Json
-from .json_layout import JsonLayout, dumped
+from .json_layout import JsonLayout, dump
 from .parse import Cell, Notebook, read
 
 Fields = dict[str, Json]
@@ -19,7 +19,7 @@ _NOT_IN["raw"] = _NOT_IN["markdown"]
 _CELLS_DEPTH = 1
 
 
-def rewritten(
+def rewrite(
     notebook: Notebook,
     order: Sequence[int],
     fields: Mapping[int, Fields],
@@ -27,9 +27,9 @@ def rewritten(
     ids: Mapping[int, str],
     metadata: Mapping[str, Json] | None,
 ) -> Notebook:
-    """The notebook with these cells in this order: its own (>= 0), with changed fields, and new ones.
+    """The notebook with these cells in this order: its own (>= 0), with changed fields, and new ones (< 0).
 
-    The very same notebook if nothing changes, also where it is not quite valid.
+    Returns the same notebook if nothing changes, even if it is not quite valid.
     """
     same = list(order) == list(range(len(notebook.cells)))
     if same and not fields and metadata is None:
@@ -39,7 +39,7 @@ def rewritten(
         texts = [_cell_text(notebook, index, fields, new, ids[index]) for index in order]
         edits.append((*notebook.spans["cells"], _cells_text(notebook, texts)))
     if metadata is not None:
-        written = dumped(dict(metadata), notebook.style, 1)
+        written = dump(dict(metadata), notebook.style, 1)
         if "metadata" in notebook.spans:
             edits.append((*notebook.spans["metadata"], written))
         else:
@@ -62,7 +62,7 @@ def _spliced(notebook: Notebook, edits: Sequence[tuple[int, int, str]]) -> str:
 
 
 def _cells_text(notebook: Notebook, texts: Sequence[str]) -> str:
-    """The list of cells, with the blanks between them that it had."""
+    """The list of cells, with the same whitespace between them as before."""
     cells, text = notebook.cells, notebook.text
     if len(cells) < 2 or not texts:
         return notebook.style.joined(texts, "[]", _CELLS_DEPTH)
@@ -80,7 +80,7 @@ def _cell_text(
         made = {**new[index], "source": _lines(new[index]["source"])}
         if notebook.has_ids:
             made["id"] = id
-        return _object({key: dumped(made[key], style, 3) for key in sorted(made)}, style)
+        return _object({key: dump(made[key], style, 3) for key in sorted(made)}, style)
     cell = notebook.cells[index]
     needs_id = notebook.has_ids and not cell.own_id
     changed = fields.get(index, {})
@@ -96,7 +96,7 @@ def _changed_text(notebook: Notebook, cell: Cell, changed: Fields) -> str:
     values = {key: notebook.text[start:end] for key, (start, end) in spans.items()}
     for key, value in changed.items():
         as_lines = key == "source" and not isinstance(cell.fields["source"], str)
-        values[key] = dumped(_lines(value) if as_lines else value, style, 3)
+        values[key] = dump(_lines(value) if as_lines else value, style, 3)
     if type is not None:
         values = {key: it for key, it in values.items() if key not in _NOT_IN[type]}
     if type == "code":

@@ -1,8 +1,8 @@
-"""What an agent writes, checked before anything is done with it: is it a notebook that can be kept?
+"""Check that what an agent writes is a valid notebook, before anything else is done with it.
 
-Knows the rules of nbformat 4.5 for what an agent may set (ids, types, metadata, attachments, outputs of
-a new notebook). Our own checks, because nbformat and its schema library are slow to load; the
-tests hold them against nbformat's.
+Implements the rules of nbformat 4.5 for what an agent may set (ids, types, metadata, attachments, outputs of
+a new notebook). We do not use nbformat itself, because it and its schema library are slow to load; the tests
+compare these checks with nbformat's.
 """
 
 from __future__ import annotations
@@ -18,37 +18,37 @@ from .errors import Invalid
 from .parse import TYPES, Notebook, joined, read
 
 MOST_NESTED = 100
-"""Metadata from an agent: beyond any real use, and well within what every reader of JSON can take."""
+"""The limit for metadata from an agent: beyond any real use, and well within what JSON readers accept."""
 
-_HALF_PAIR = re.compile("[\ud800-\udfff]")
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _JSON_MIME = re.compile(r"application/(.*\+)?json")
 
 
 def read_written(text: str | bytes) -> Notebook:
-    """What the agent writes, as a notebook; raises `Invalid` with the place."""
+    """Parse what the agent writes; raises `Invalid` with the position of the error."""
     notebook = read(text)
     if not isinstance(notebook.fields.get("metadata", {}), dict):
-        raise Invalid("not a notebook: its metadata is no JSON object")
+        raise Invalid("not a notebook: its metadata is not a JSON object")
     known: dict[str, int] = {}
     for index, cell in enumerate(notebook.cells):
         fields = cell.fields
         for name, kind in (("metadata", dict), ("attachments", dict), ("outputs", list)):
             if not isinstance(fields.get(name, kind()), kind):
                 word = "object" if kind is dict else "list"
-                raise Invalid(f"cells[{index}]: its {name} is no JSON {word}", cell=index)
+                raise Invalid(f"cells[{index}]: its {name} is not a JSON {word}", cell=index)
         id = fields.get("id")
         if id is None:
             continue
         if not is_id(id):
             raise Invalid(
-                f"cells[{index}]: its id {_short(id)} is none; 1 to 64 letters, digits, - and _ are, "
-                "or leave the id out and one is made",
+                f"cells[{index}]: its id {_short(id)} is not valid; use 1 to 64 letters, digits, - and _, "
+                "or leave the id out to get a new one",
                 cell=index,
             )
         if id in known:
             raise Invalid(
                 f"cells[{known[id]}] and cells[{index}] have the same id {id!r}: "
-                "leave it out of the one that is new",
+                "leave it out of the new cell",
                 cell=index,
             )
         known[id] = index
@@ -63,12 +63,12 @@ def _short(value: Json) -> str:
 def check_type(type: str, index: int) -> None:
     if type not in TYPES:
         known = ", ".join(TYPES)
-        raise Invalid(f"cells[{index}]: its cell_type {_short(type)} is none of {known}", cell=index)
+        raise Invalid(f"cells[{index}]: its cell_type {_short(type)} is not one of {known}", cell=index)
 
 
 def check_text(text: str, what: str, index: int | None = None) -> None:
-    if _HALF_PAIR.search(text):
-        raise Invalid(f"{what}: half a surrogate pair is no text", cell=index)
+    if _LONE_SURROGATE.search(text):
+        raise Invalid(f"{what}: a lone surrogate is not valid text", cell=index)
 
 
 # ---- metadata
@@ -138,19 +138,19 @@ _OF_NOTEBOOKS: _Rules = {
 
 
 def check_metadata(metadata: Mapping[str, Json], type: str | None, index: int | None = None) -> None:
-    """Of a cell of that type, or of the notebook (None)."""
+    """Check the metadata of a cell of that type, or of the notebook (None); raises `Invalid`."""
     where = "the notebook's metadata" if index is None else f"cells[{index}]: its metadata"
     check_plain(metadata, where, index)
     rules = _OF_NOTEBOOKS if type is None else _OF_CELLS.get(type, {})
     for name, fits in rules.items():
         if name in metadata and not fits(metadata[name]):
             raise Invalid(
-                f"{where} has {name!r} as {_short(metadata[name])}, which nbformat refuses", cell=index
+                f"{where} has {name!r} as {_short(metadata[name])}, which nbformat does not allow", cell=index
             )
 
 
 def check_plain(value: Json, where: str, index: int | None) -> None:
-    """JSON that every reader takes: whole characters, finite numbers, not too deep."""
+    """Check that any JSON reader accepts the value: valid text, finite numbers, not too deeply nested."""
     if nested_beyond(value, MOST_NESTED):
         raise Invalid(f"{where} is nested too deeply", cell=index)
     _check_leaves(value, where, index)
@@ -174,14 +174,14 @@ def _check_leaves(value: Json, where: str, index: int | None) -> None:
 
 
 def is_bundle(value: Json) -> bool:
-    """nbformat's mimebundle."""
+    """Whether it is a mimebundle as nbformat defines it."""
     return isinstance(value, dict) and all(
         _JSON_MIME.fullmatch(mime) is not None or joined(it) is not None for mime, it in value.items()
     )
 
 
 def is_output(value: Json) -> bool:
-    """An output as nbformat 4.5 has it, nothing more."""
+    """Whether it is an output exactly as nbformat 4.5 defines it."""
     match value:
         case {"output_type": "stream", "name": str(), "text": text, **rest}:
             return joined(text) is not None and not rest

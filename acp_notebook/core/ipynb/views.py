@@ -1,6 +1,6 @@
-"""A notebook as an agent reads it: valid nbformat 4.5, in stable lines, with ids and without ballast.
+"""Render a notebook for an agent: valid nbformat 4.5 in stable lines, with ids and without bulky data.
 
-Knows how to show, and remembers what was shown: that is the base of a later merge.
+A view also remembers what was shown, as the base of a later merge.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from msgspec import Struct
 from ..records import Json
 from .elide import count_of, shown_attachments, shown_metadata, shown_outputs
 from .errors import Invalid
-from .json_layout import STANDARD, dumped
+from .json_layout import STANDARD, dump
 from .parse import IDS_SINCE, TYPES, Cell, Data, Notebook, joined, read
 
 Content = tuple[str, str]
-"""Type and source of a cell: what is compared when asking who changed it."""
+"""Type and source of a cell: what is compared to find out who changed it."""
 
 
 class KnownCell(Struct, frozen=True, gc=False):
     """A cell as the agent knows it."""
 
     name: str
-    """The id that the agent knows it by."""
+    """The agent's id for the cell."""
     id: str
-    """The id that the file gives it: another one only where the file has no ids, and the cell changed."""
+    """The file's id for the cell; differs from `name` only if the file has no ids and the cell changed."""
     type: str
     source: str
     metadata: dict[str, Json]
@@ -39,7 +39,7 @@ class KnownCell(Struct, frozen=True, gc=False):
 
 
 class View(Struct, frozen=True):
-    """What an agent read (or wrote): the text, and what a merge needs of it."""
+    """What an agent read (or wrote): the text, and the parts that a merge needs."""
 
     text: str
     cells: tuple[KnownCell, ...]
@@ -47,7 +47,7 @@ class View(Struct, frozen=True):
 
 
 def content(type: str, source: str) -> Content:
-    """Line ends count as the same: agents write "\\n" whatever they read."""
+    """Type and source for a comparison. Ignores line ends: agents write "\\n" whatever they read."""
     return shown_type(type), source.replace("\r\n", "\n")
 
 
@@ -56,27 +56,27 @@ def content_of(cell: Cell) -> Content:
 
 
 def shown_type(type: str) -> str:
-    """A type that nbformat does not know is shown as raw; in the file it stays what it is."""
+    """The type to show: "raw" for a type that nbformat does not define, which stays unchanged in the file."""
     return type if type in TYPES else "raw"
 
 
 def as_agent_sees(data: Data | Notebook, *, outputs: Literal["elided", "raw"] = "elided") -> View:
-    """The notebook for an agent's eyes; raises `Invalid`."""
+    """Render the notebook for an agent; raises `Invalid`."""
     notebook = data if isinstance(data, Notebook) else read(data)
     try:
         return _view(notebook, raw=outputs == "raw")
     except RecursionError:
-        raise Invalid("not a notebook that can be shown: an output is nested too deeply") from None
+        raise Invalid("this notebook cannot be shown: an output is nested too deeply") from None
 
 
 def _view(notebook: Notebook, *, raw: bool) -> View:
-    cells = tuple(seen(cell, raw=raw) for cell in notebook.cells)
+    cells = tuple(known_cell(cell, raw=raw) for cell in notebook.cells)
     metadata = shown_metadata(notebook.metadata, raw=raw)
     counts = [count_of(cell.fields.get("execution_count")) for cell in notebook.cells]
     return View(_text(cells, counts, metadata, notebook.minor), cells, metadata)
 
 
-def seen(cell: Cell, *, raw: bool = False) -> KnownCell:
+def known_cell(cell: Cell, *, raw: bool = False) -> KnownCell:
     return KnownCell(
         cell.id,
         cell.id,
@@ -91,14 +91,14 @@ def seen(cell: Cell, *, raw: bool = False) -> KnownCell:
 def _text(
     cells: Sequence[KnownCell], counts: Sequence[int | None], metadata: dict[str, Json], minor: int
 ) -> str:
-    """One line of source is one line of the text; the keys are in nbformat's order, which is sorted."""
+    """The view's text: one line per line of source, keys sorted as nbformat does."""
     notebook = {
         "cells": [_plain(cell, count) for cell, count in zip(cells, counts, strict=True)],
         "metadata": _ordered(metadata),
         "nbformat": 4,
         "nbformat_minor": max(minor, IDS_SINCE),
     }
-    return f"{dumped(notebook, STANDARD)}\n"
+    return f"{dump(notebook, STANDARD)}\n"
 
 
 def _plain(cell: KnownCell, count: int | None) -> dict[str, Json]:

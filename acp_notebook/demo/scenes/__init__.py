@@ -8,8 +8,8 @@ from __future__ import annotations
 from importlib import import_module
 
 THEMES = (
-    *("changes", "content", "ending", "forms", "hands", "limits", "notebooks", "probe", "progress"),
-    *("state", "tools", "tour", "trouble", "work"),
+    *("changes", "content", "ending", "forms", "hands", "kernel", "notebooks"),
+    *("progress", "state", "tools", "tour", "work"),
 )
 
 

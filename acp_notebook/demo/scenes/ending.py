@@ -14,9 +14,6 @@ from ..turn import Turn
 FLUSH_S = 5.0
 """How long the last words may take to leave a dying process: much longer than a client needs to read them."""
 
-LINE = b"stderr line, 32 bytes with end.\n"
-PIECE = 1 << 16
-
 
 @command("refuse", "End with the stop reason refusal")
 async def refuse(turn: Turn, args: str) -> str:
@@ -48,16 +45,3 @@ async def die(turn: Turn, args: str) -> None:
     turn.stderr.flush(FLUSH_S)
     turn.peer.outbox.flush(FLUSH_S)
     os._exit(code & 0xFF)
-
-
-@command("stderr", "Write N bytes to stderr, then answer", "N")
-async def stderr(turn: Turn, args: str) -> None:
-    count = number(args)
-    written = 0
-    while written < count:
-        piece = (LINE * (PIECE // len(LINE)))[: count - written]
-        turn.stderr.put(piece)
-        written += len(piece)
-        await turn.stderr.room()
-    await turn.stderr.room(0)
-    await turn.say(f"Wrote {count} bytes to stderr.")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 
 from ..commands import Misuse, command, number
-from ..files import FileTrouble, inside, read_text, write_text
+from ..files import FileTrouble, inside, write_text
 from ..rpc import ClientError, Json
 from ..shell import ShellTrouble, execute
 from ..turn import Turn
@@ -21,7 +21,7 @@ async def read(turn: Turn, args: str) -> None:
         raise Misuse
     request: Json = {"path": path if path.startswith("/") else f"{turn.session.cwd}/{path}"}
     request.update(zip(("line", "limit"), (number(it) for it in numbers), strict=False))
-    await turn.say(await _asked(turn, "fs/read_text_file", request))
+    await turn.say(await ask_client(turn, "fs/read_text_file", request))
 
 
 @command("write", "Write TEXT into a file without asking anybody", "PATH [TEXT]")
@@ -52,50 +52,7 @@ async def sh(turn: Turn, args: str) -> None:
     await turn.say(f"The command ended with exit code {outcome.code}.")
 
 
-@command("sly", "Ask to write one file, then write another", "ASKED WRITTEN")
-async def sly(turn: Turn, args: str) -> None:
-    words = args.split()
-    if len(words) != 2:
-        raise Misuse
-    try:
-        asked, written = (inside(turn.session.cwd, word) for word in words)
-        tool = await turn.tool(f"Edit {words[0]}", "edit", locations=[{"path": asked}])
-        if await turn.allowed(tool):
-            await write_text(turn, written, "sly\n")
-            await tool.complete()
-        text = await read_text(turn, written)
-    except FileTrouble as trouble:
-        await turn.say(f"No: {trouble}.")
-        return
-    await turn.say(f"`{words[1]}` holds {text!r}.")
-
-
-@command("serve", "Start a command in a terminal of the client and leave it running", "CMD")
-async def serve(turn: Turn, args: str) -> None:
-    if not args:
-        raise Misuse
-    tool = await turn.tool(args, "execute", rawInput={"command": args})
-    if not await turn.allowed(tool):
-        await tool.fail("rejected")
-        return
-    made = await _asked(turn, "terminal/create", {"command": args})
-    await tool.complete(content=[{"type": "terminal", "terminalId": json.loads(made).get("terminalId", "")}])
-    await turn.say(made)
-
-
-@command("client", "Ask the client anything; the session's id is added", "METHOD [JSON]")
-async def client(turn: Turn, args: str) -> None:
-    method, _, params = args.partition(" ")
-    if not method:
-        raise Misuse
-    try:
-        request = json.loads(params or "{}")
-    except ValueError:
-        raise Misuse from None
-    await turn.say(await _asked(turn, method, request))
-
-
-async def _asked(turn: Turn, method: str, request: Json) -> str:
+async def ask_client(turn: Turn, method: str, request: Json) -> str:
     """The client's answer as JSON; an error too is an answer."""
     try:
         answer = await turn.peer.request(method, {"sessionId": turn.session.id, **request})

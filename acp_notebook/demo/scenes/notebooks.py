@@ -48,8 +48,14 @@ async def nb(turn: Turn, args: str) -> None:
 
 
 async def _wait_for_go(turn: Turn) -> None:
-    """Between reading and writing, as long as the file `nb-wait` is there: others change it meanwhile."""
-    while os.path.exists(os.path.join(turn.session.cwd, "nb-wait")):
+    """Wait between reading and writing while the file `nb-wait` exists: others change the notebook then.
+
+    The file then says "read".
+    """
+    file = Path(turn.session.cwd, "nb-wait")
+    if file.exists():
+        file.write_text("read")
+    while file.exists():
         await asyncio.sleep(0.02)
 
 

@@ -11,7 +11,7 @@ import contextlib
 from ..blocks import text_block
 from ..commands import Misuse, command, number, waiting
 from ..files import FileTrouble, read_text
-from ..rpc import ClientError, Json
+from ..rpc import Json
 from ..turn import OPTIONS, Turn
 
 
@@ -71,13 +71,6 @@ async def fail(turn: Turn, args: str) -> None:
     await turn.say("The tool failed.")
 
 
-@command("unfinished", "Leave a tool call in progress at the turn's end")
-async def unfinished(turn: Turn, args: str) -> None:
-    tool = await turn.tool("Work without an end", "other")
-    await tool.start()
-    await turn.say("I leave a tool call behind.")
-
-
 @command("ask", "Ask for permission, with every kind of option")
 async def ask(turn: Turn, args: str) -> None:
     tool = await turn.tool("Do something", "other", rawInput={"nothing": "really"})
@@ -87,18 +80,3 @@ async def ask(turn: Turn, args: str) -> None:
     else:
         await tool.fail("rejected")
     await turn.say(f"You answered {kind}.")
-
-
-@command("withdraw", "Ask for permission, and withdraw the question at once")
-async def withdraw(turn: Turn, args: str) -> None:
-    tool = await turn.tool("Ask and take it back", "other")
-    request_id, answer = turn.peer.start_request("session/request_permission", turn.question(tool, *OPTIONS))
-    turn.peer.notify("$/cancel_request", {"requestId": request_id})
-    try:
-        await answer
-    except ClientError as error:
-        text = f"I withdrew my question, and got the error {error.code}."
-    else:
-        text = "I withdrew my question, and got an answer all the same."
-    await tool.fail("withdrawn")
-    await turn.say(text)

@@ -1,4 +1,4 @@
-"""What is written in cells: %acp_agent, %acp, %%acp, their @-names, and what Tab offers there.
+"""The magics: %acp_agent, %acp, %%acp, their @-names and Tab completion.
 
-Stands on the same public calls as a script; nothing below knows it.
+They use the same public calls as a script.
 """

@@ -1,6 +1,6 @@
-"""The line behind %acp_agent -> the session that it asks for.
+"""Parses the line after %acp_agent and opens the session that it requests.
 
-Knows no shell: what name the session gets is only read here.
+Knows no shell: it only reads the name of the session's variable.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ...errors import UsageError
 from .completion import POLICIES
 
 DEFAULT = "session"
-"""The variable that an agent's session gets, and that a prompt goes to."""
+"""The default name of the session's variable."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -47,65 +47,69 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--config", metavar="K=V", action="append", default=[])
     parser.add_argument("--permissions", metavar="P", default="ask")
     parser.add_argument("--install", action="store_true", default=None)
-    kept = parser.add_mutually_exclusive_group()
-    kept.add_argument("--resume", metavar="ID")
-    kept.add_argument("--load", metavar="ID")
+    stored = parser.add_mutually_exclusive_group()
+    stored.add_argument("--resume", metavar="ID")
+    stored.add_argument("--load", metavar="ID")
     return parser
 
 
-def words_of(line: str) -> list[str]:
+def split_line(line: str) -> list[str]:
     try:
         return shlex.split(line)
     except ValueError as error:
-        raise UsageError(f"%acp_agent: the line cannot be read: {error}") from None
+        raise UsageError(f"%acp_agent: cannot parse the line: {error}") from None
 
 
-def wish_of(words: list[str]) -> AgentRequest:
+def parse_request(words: list[str]) -> AgentRequest:
     at = words.index("--") if "--" in words else len(words)
-    wish = _parser().parse_args(words[:at], AgentRequest())
-    wish.args = words[at + 1 :]
-    for setting in wish.config:
+    request = _parser().parse_args(words[:at], AgentRequest())
+    request.args = words[at + 1 :]
+    for setting in request.config:
         if "=" not in setting:
             raise UsageError(f"--config {setting}: write K=V, such as --config model=fast")
-    return wish
+    return request
 
 
 def _policy(text: str) -> Any:
     if "=" in text:
         return dict(it.partition("=")[::2] for it in text.split(","))
     if text not in POLICIES:
-        raise UsageError(f"--permissions {text}: say {', '.join(POLICIES)}, or kinds: edit=ask,read=allow")
+        raise UsageError(
+            f"--permissions {text}: use {', '.join(POLICIES)}, or policies by kind: edit=ask,read=allow"
+        )
     return text
 
 
-def opened(wish: AgentRequest) -> Session:
-    """The session, with all that was asked for; none is left behind where that cannot be had."""
-    policy = _policy(wish.permissions)
-    session = connect(wish.agent, args=wish.args, cwd=wish.cwd, permissions=policy, install=wish.install)
+def open_session(request: AgentRequest) -> Session:
+    """Open the session with the requested options. If that fails, close the agent."""
+    policy = _policy(request.permissions)
+    session = connect(
+        request.agent, args=request.args, cwd=request.cwd, permissions=policy, install=request.install
+    )
     try:
-        session = _continued(session, wish)
-        for setting in wish.config:
+        session = _open_stored(session, request)
+        for setting in request.config:
             _configure(session, *setting.split("=", 1))
-        if wish.mode is not None:
-            session.mode = wish.mode
+        if request.mode is not None:
+            session.mode = request.mode
     except BaseException:
         session.agent.close()
         raise
     return session
 
 
-def _continued(session: Session, wish: AgentRequest) -> Session:
-    """An earlier session of the agent's in the place of the new one, which only served to start it."""
-    if wish.resume is None and wish.load is None:
+def _open_stored(session: Session, request: AgentRequest) -> Session:
+    """Replace the new session, which only started the agent, with the requested stored one."""
+    if request.resume is None and request.load is None:
         return session
     agent = session.agent
-    earlier = agent.resume(wish.resume) if wish.resume is not None else agent.load(str(wish.load))
+    stored = agent.resume(request.resume) if request.resume is not None else agent.load(str(request.load))
     session.close()
-    return earlier
+    return stored
 
 
 def _configure(session: Session, id: str, value: str) -> None:
     option = next((it for it in session.config.options if it.id == id), None)
-    truth = {"true": True, "false": False}.get(value.lower())
-    is_truth = option is not None and option.type == "boolean" and truth is not None
-    session.config[id] = bool(truth) if is_truth else value
+    boolean = {"true": True, "false": False}.get(value.lower())
+    is_boolean = option is not None and option.type == "boolean" and boolean is not None
+    session.config[id] = bool(boolean) if is_boolean else value

@@ -1,7 +1,7 @@
-"""Tab completion of the magics: agents, options, sessions, slash commands, @-names.
+"""Tab completion for the magics: agents, options, sessions, slash commands, @-names.
 
-Decides by the text of the cell and the place of the cursor; knows no completer. `completions` of a prompt
-is for any place where one is written.
+Works on the text of the cell and the position of the cursor; knows no completer. `prompt_completions` also
+serves the panel's field.
 """
 
 from __future__ import annotations
@@ -14,23 +14,28 @@ from typing import Any, NamedTuple
 
 from ...core.ipynb.errors import first_line
 from ...core.records import Command
+from ...log import logger
 from .mentions import CELL, ERROR, LAST
+
+_log = logger(__name__)
 
 OPTIONS = ("--as", "--cwd", "--mode", "--config", "--permissions", "--resume", "--load", "--install", "--")
 POLICIES = ("ask", "allow", "reject")
 
 ENTRIES = 200
-"""Of a folder, and of an object's attributes."""
+"""The most entries of a folder, or attributes of an object, to offer."""
 
 LISTED_CELLS = 20
-"""Of those that ran, the newest."""
+"""The most recently run cells to offer."""
 
 _TOKEN = re.compile(r'(?<!\S)(?:@"[^"\n]*|\S*)$')
 
 
 class Completions(NamedTuple):
+    """The completions of the text before the cursor."""
+
     fragment: str
-    """What stands before the cursor and would be replaced."""
+    """The text before the cursor that a completion replaces."""
     texts: list[str]
 
 
@@ -38,28 +43,28 @@ NOTHING = Completions("", [])
 
 
 class Known(NamedTuple):
-    """What there is to choose from, now."""
+    """Everything that can be completed at this moment."""
 
     agents: Iterable[str]
     sessions: Iterable[str]
     commands: Iterable[Command]
     variables: Mapping[str, Any]
-    """Those of the user's, without the shell's own."""
+    """The user's variables, without those of the shell."""
     cells: Mapping[int, str]
-    """What ran, by its number."""
+    """The cells that ran, by their number."""
     cwd: Path
 
 
 class CursorContext(NamedTuple):
-    """Where the cursor is: behind `text`, in a magic's line or in the body of a cell."""
+    """The magic that the cursor is in, and the text before the cursor."""
 
     magic: str
     """"acp_agent", "acp" (a prompt), "%%acp" (its first line)."""
     text: str
 
 
-def place_of(cell: str, line: int, column: int) -> CursorContext | None:
-    """Which magic the cursor is in, and what of it stands before the cursor."""
+def cursor_context(cell: str, line: int, column: int) -> CursorContext | None:
+    """Find the magic that the cursor is in; None if it is in none."""
     lines = cell.split("\n")
     before = lines[line][:column] if line < len(lines) else ""
     head = next((at for at, it in enumerate(lines) if it.strip()), 0)
@@ -71,30 +76,30 @@ def place_of(cell: str, line: int, column: int) -> CursorContext | None:
     return CursorContext(found[1], found[2]) if found else None
 
 
-def complete(place: CursorContext, known: Known) -> Completions:
-    token = _TOKEN.search(place.text)
+def complete(cursor: CursorContext, known: Known) -> Completions:
+    token = _TOKEN.search(cursor.text)
     fragment = token[0] if token else ""
-    match place.magic:
+    match cursor.magic:
         case "acp_agent":
-            return _matching(fragment, _words_of_agent(place.text, known, fragment))
+            return _matching(fragment, _agent_line_words(cursor.text, known, fragment))
         case "%%acp":
             return _matching(fragment, known.sessions)
-    return prompt_completions(place.text, known)
+    return prompt_completions(cursor.text, known)
 
 
 def prompt_completions(text: str, known: Known) -> Completions:
-    """Within a prompt: a slash command where it begins, @-names anywhere."""
+    """Completions in a prompt: slash commands at its beginning, @-names anywhere."""
     token = _TOKEN.search(text)
     fragment = token[0] if token else ""
     if fragment.startswith("/") and text.strip() == fragment:
         return _matching(fragment, (f"/{it.name}" for it in known.commands))
     if fragment.startswith("@"):
-        return _matching(fragment, _mentionable(fragment.removeprefix("@"), known))
+        return _matching(fragment, _mention_candidates(fragment.removeprefix("@"), known))
     return NOTHING
 
 
-def about(text: str, known: Known) -> str:
-    """What an offered @-name stands for, in a few words; no code of the user's runs for it."""
+def describe(text: str, known: Known) -> str:
+    """A few words on an offered @-name. Runs no code of the object."""
     name = text.removeprefix("@").strip('"')
     if name == ERROR:
         return "the last error"
@@ -114,18 +119,18 @@ def _matching(fragment: str, texts: Iterable[str]) -> Completions:
     return Completions(fragment, list(dict.fromkeys(it for it in texts if it.startswith(fragment))))
 
 
-def _words_of_agent(text: str, known: Known, fragment: str) -> Iterable[str]:
+def _agent_line_words(text: str, known: Known, fragment: str) -> Iterable[str]:
     words = text.removesuffix(fragment).split()
     if "--" in words:
         return ()
-    if words and words[-1] in OPTIONS and words[-1] != "--install":  # which takes no value
+    if words and words[-1] in OPTIONS and words[-1] != "--install":  # takes no value
         return POLICIES if words[-1] == "--permissions" else ()
     if fragment.startswith("-"):
         return OPTIONS
     return known.agents if not words else OPTIONS if not fragment else ()
 
 
-def _mentionable(start: str, known: Known) -> Iterable[str]:
+def _mention_candidates(start: str, known: Known) -> Iterable[str]:
     if not start.startswith('"'):
         newest = sorted(known.cells, reverse=True)[:LISTED_CELLS]
         yield from (f"@{name}" for name in sorted(known.variables) if not name.startswith("_"))
@@ -135,13 +140,14 @@ def _mentionable(start: str, known: Known) -> Iterable[str]:
 
 
 def _attributes(start: str, variables: Mapping[str, Any]) -> Iterable[str]:
-    """Of a plain variable or module; nothing is called to find more."""
+    """The attributes of a variable, one level deep, without evaluating any of them."""
     first, dot, rest = start.partition(".")
     if not dot or "." in rest or first not in variables:
         return ()
     try:
         names = dir(variables[first])
-    except Exception:  # the object's own code
+    except Exception:  # raised by the object's own __dir__
+        _log.debug("the attributes of an object cannot be listed", exc_info=True)
         return ()
     return [f"{first}.{it}" for it in names if it.startswith(rest or "") and not it.startswith("_")][:ENTRIES]
 
@@ -155,14 +161,14 @@ def _files(start: str, cwd: Path) -> list[str]:
             return [
                 f"{shown}{it.name}{'/' if it.is_dir() else ''}"
                 for _, it in zip(
-                    range(ENTRIES), (it for it in entries if _offered(it.name, name)), strict=False
+                    range(ENTRIES), (it for it in entries if _is_offered(it.name, name)), strict=False
                 )
             ]
     except (OSError, ValueError, RuntimeError):
         return []
 
 
-def _offered(entry: str, start: str) -> bool:
+def _is_offered(entry: str, start: str) -> bool:
     return entry.startswith(start) and (start.startswith(".") or not entry.startswith("."))
 
 

@@ -1,8 +1,8 @@
-"""@-mentions in a prompt: `@df`, `@etl.py`, `@cell:3`, `@error` -> the objects that go along with the text.
+"""@-mentions in a prompt: `@df`, `@etl.py`, `@cell:3`, `@error` -> the objects to attach to the prompt.
 
-Finds them in the text and looks them up in the places it is given; knows no shell and no session. What
-stands in code (between backticks), in an address (`a@b.c`) or as a decorator is text; so is what only looks
-like code, unless something has that name.
+Finds mentions in the text and looks them up in the given sources; knows no shell and no session. An @ in code
+(between backticks), in an address (`a@b.c`) or before a decorator is plain text. So is one that only looks
+like code, unless an object of that name exists.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LAST = "last"
 
 _MENTION = re.compile(
     r"""
-    (?<![\w.@/\\+%-])@                  # not within an address, a path or an escape
+    (?<![\w.@/\\+%-])@                  # not inside an address, a path or an escape
     (?:
         "(?P<quoted>[^"\n]+)"
         | (?P<plain>[\w~./][^\s"'`()\[\]{}<>,;!?@|\u2026\u201c\u201d\u2018\u2019\u00ab\u00bb]*)
@@ -46,39 +46,39 @@ CLOSE_MATCHES = 3
 
 @dataclass(frozen=True)
 class MentionSources:
-    """Where the things that a prompt mentions are looked up."""
+    """Where mentions are looked up."""
 
     variables: Mapping[str, Any]
     cells: Callable[[str], str | None]
-    """From "3" or "last" to a cell's text; None if there is none."""
+    """Maps "3" or "last" to the text of a cell; None if there is no such cell."""
     error: Callable[[], BaseException | None]
-    """The last one."""
+    """Returns the last error."""
     cwd: Path
 
 
-def parts_of(text: str, places: MentionSources) -> list[Any]:
-    """The prompt's text as it stands, then what it mentions, each once; raises UsageError."""
-    return [text, *(looked_up(name, places) for name in mentioned(text, places))]
+def prompt_parts(text: str, sources: MentionSources) -> list[Any]:
+    """The text of the prompt, unchanged, and everything it mentions, each once. Raises UsageError."""
+    return [text, *(look_up(name, sources) for name in mentioned_names(text, sources))]
 
 
-def mentioned(text: str, places: MentionSources) -> list[str]:
-    """The names to look up, each once. What looks like code is one only where something has that name."""
-    surely: dict[str, bool] = {}
-    for name, code in _found(text):
-        surely[name] = surely.get(name, False) or not code
-    return [name for name, sure in surely.items() if sure or _is_there(name, places)]
+def mentioned_names(text: str, sources: MentionSources) -> list[str]:
+    """The names to look up, each once. One that looks like code counts only if it exists."""
+    certain: dict[str, bool] = {}
+    for name, code in _find_candidates(text):
+        certain[name] = certain.get(name, False) or not code
+    return [name for name, is_certain in certain.items() if is_certain or _exists(name, sources)]
 
 
-def found(text: str) -> Iterator[str]:
-    """The names that may be mentioned, in order."""
-    return (name for name, _ in _found(text))
+def candidate_names(text: str) -> Iterator[str]:
+    """The names that the text may mention, in order."""
+    return (name for name, _ in _find_candidates(text))
 
 
-def _found(text: str) -> Iterator[tuple[str, bool]]:
-    """With each, whether it looks like code: `@property`, `@app.route(…)`, `'@scope/package'`."""
+def _find_candidates(text: str) -> Iterator[tuple[str, bool]]:
+    """Each name, and whether it looks like code: `@property`, `@app.route(…)`, `'@scope/package'`."""
     text = _without_decorators(_without_inline(_without_fences(text)))
     for mention in _MENTION.finditer(text):
-        name = mention["quoted"] or mention["plain"].rstrip(".:*")  # the end of a sentence, of emphasis
+        name = mention["quoted"] or mention["plain"].rstrip(".:*")  # punctuation after the name, or emphasis
         if name:
             start, end = mention.span()
             called, literal = text[end : end + 1] == "(", text[max(start - 1, 0) : start] in _QUOTES
@@ -86,22 +86,22 @@ def _found(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def _without_fences(text: str) -> str:
-    """The lines outside of fenced code; a fence that is never closed reaches to the end."""
+    """The lines outside fenced code. An unclosed fence extends to the end."""
     kept: list[str] = []
     fence = ""
     for line in text.split("\n"):
-        opened = _FENCE.match(line)
+        mark = _FENCE.match(line)
         if fence:
-            fence = "" if opened and opened[1].startswith(fence) and not opened[2].strip() else fence
-        elif opened:
-            fence = opened[1]
+            fence = "" if mark and mark[1].startswith(fence) and not mark[2].strip() else fence
+        elif mark:
+            fence = mark[1]
         else:
             kept.append(line)
     return "\n".join(kept)
 
 
 def _without_inline(text: str) -> str:
-    """What is not between backticks: as many at the end as at the beginning, within a paragraph."""
+    """The text outside inline code: an equal number of backticks on both sides, within a paragraph."""
     marks = list(_TICKS.finditer(text))
     next_of: dict[str, int] = {}
     closing = [0] * len(marks)
@@ -122,7 +122,7 @@ def _without_inline(text: str) -> str:
 
 
 def _without_decorators(text: str) -> str:
-    """The lines but those right above a definition: code that was pasted without a fence."""
+    """The lines except decorators directly above a definition: code pasted without a fence."""
     kept: list[str] = []
     decorates = False
     for line in reversed(text.split("\n")):
@@ -132,48 +132,50 @@ def _without_decorators(text: str) -> str:
     return "\n".join(reversed(kept))
 
 
-def looked_up(name: str, places: MentionSources) -> Any:
-    """What a name stands for, as a part of a prompt; raises UsageError with what is near."""
+def look_up(name: str, sources: MentionSources) -> Any:
+    """The object with this name, as a part of a prompt. Raises UsageError with similar names."""
     if name == ERROR:
-        return _error(places)
+        return _error(sources)
     if name.startswith(CELL):
-        return _cell(name, places)
+        return _cell(name, sources)
     try:
-        value = _variable(name, places.variables)
+        value = _variable(name, sources.variables)
     except LookupError:
-        return _file(name, places)
-    # A path and ready-made content go as they would if they were passed themselves.
+        return _file(name, sources)
+    # Paths and content objects are sent as if they had been passed to prompt() directly.
     return value if isinstance(value, (Path, *SENDABLE)) else Named(name, value)
 
 
-def _error(places: MentionSources) -> Named:
-    error = places.error()
+def _error(sources: MentionSources) -> Named:
+    error = sources.error()
     if error is None:
-        raise UsageError("@error: there has been no error yet")
+        raise UsageError("@error: no cell has raised an error yet")
     return Named(ERROR, error)
 
 
 def cell_of(name: str) -> str | None:
-    """Which cell a name means, "3" or "last"; None if it means none."""
+    """The cell that a name refers to, "3" or "last"; None if it is not the name of a cell."""
     which = name.removeprefix(CELL)
     return which if name.startswith(CELL) and (which == LAST or which.isdecimal()) else None
 
 
-def is_object(name: str, places: MentionSources) -> bool:
-    """Whether it stands for an object of the user's, whose own code may run when it is described."""
-    return name == ERROR or name.partition(".")[0] in places.variables
+def is_object(name: str, sources: MentionSources) -> bool:
+    """Whether the name refers to a user's object, whose own code may run when it is described."""
+    return name == ERROR or name.partition(".")[0] in sources.variables
 
 
-def _cell(name: str, places: MentionSources) -> Resource:
+def _cell(name: str, sources: MentionSources) -> Resource:
     which = cell_of(name)
-    source = None if which is None else places.cells(which)
+    source = None if which is None else sources.cells(which)
     if source is None:
-        raise UsageError(f"@{name}: no such cell; @cell:3 is the one that ran as [3], @cell:last the last")
+        raise UsageError(
+            f"@{name}: no such cell; @cell:3 is the cell numbered [3], @cell:last the last one that ran"
+        )
     return Resource(f"python:{name}", text=source, mime_type="text/x-python")
 
 
 def _variable(name: str, variables: Mapping[str, Any]) -> Any:
-    """By dotted name; raises LookupError. What an attribute itself raises is said, not hidden."""
+    """Look up a dotted name. Raises LookupError, or UsageError with the error that an attribute raised."""
     first, *rest = name.split(".")
     value = variables[first]
     for attribute in rest:
@@ -181,33 +183,33 @@ def _variable(name: str, variables: Mapping[str, Any]) -> Any:
             value = getattr(value, attribute)
         except AttributeError:
             raise LookupError(name) from None
-        except Exception as error:  # a property of the user's
+        except Exception as error:  # raised by a property
             raise UsageError(f"@{name}: {type(error).__name__}: {error}") from None
     return value
 
 
-def _file(name: str, places: MentionSources) -> Path:
-    path = _path(name, places)
+def _file(name: str, sources: MentionSources) -> Path:
+    path = _path(name, sources)
     if path is None:
-        raise UsageError(_unknown(name, places))
+        raise UsageError(_unknown(name, sources))
     return path
 
 
-def _path(name: str, places: MentionSources) -> Path | None:
-    """None: there is no such file."""
+def _path(name: str, sources: MentionSources) -> Path | None:
+    """The path of the file; None if it does not exist."""
     try:
-        path = places.cwd / Path(name).expanduser()
+        path = sources.cwd / Path(name).expanduser()
         return path if path.exists() else None
     except (OSError, ValueError, RuntimeError):
         return None
 
 
-def _is_there(name: str, places: MentionSources) -> bool:
-    return is_object(name, places) or cell_of(name) is not None or _path(name, places) is not None
+def _exists(name: str, sources: MentionSources) -> bool:
+    return is_object(name, sources) or cell_of(name) is not None or _path(name, sources) is not None
 
 
-def _unknown(name: str, places: MentionSources) -> str:
-    known = [*(it for it in places.variables if not it.startswith("_")), ERROR, f"{CELL}{LAST}"]
+def _unknown(name: str, sources: MentionSources) -> str:
+    known = [*(it for it in sources.variables if not it.startswith("_")), ERROR, f"{CELL}{LAST}"]
     close = difflib.get_close_matches(name, known, n=CLOSE_MATCHES)
     hint = f"; did you mean {' or '.join(f'@{it}' for it in close)}?" if close else ""
-    return f"@{name}: no such variable or file{hint} (in backticks, `@{name}` is sent as text)"
+    return f"@{name}: no such variable or file{hint} (write `@{name}` in backticks to send it as text)"

@@ -1,7 +1,4 @@
-"""What %acp_agent shows without arguments: the agents that are known, the sessions that run.
-
-Only shows; where they come from is the caller's.
-"""
+"""What %acp_agent displays without arguments: the known agents and the running sessions."""
 
 from __future__ import annotations
 
@@ -13,11 +10,11 @@ from ...api.session import Session
 from ...core.tables import html_table, text_table
 from ...setup.agents import Agents
 
-NO_SESSION = "no session runs; %acp_agent NAME starts one"
+NO_SESSION = "no running sessions; start one with %acp_agent NAME"
 
 
 class Overview:
-    """The agents that are known and the sessions that run, as two tables."""
+    """The known agents and the running sessions, as two tables."""
 
     SESSIONS = ("session", "agent", "status", "turns", "folder")
 

@@ -1,4 +1,4 @@
-"""A session's face in the notebook: what is shown of it live and in the file, and what is done there.
+"""The panel of a session: its live view, its static outputs for the file, and the user's input.
 
-Joins a conversation (`agent`) with its widgets (`notebook`); neither of those knows it.
+Connects a conversation (`agent`) with its widgets (`notebook`), which do not know each other.
 """

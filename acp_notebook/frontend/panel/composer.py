@@ -1,9 +1,9 @@
-"""What is written in a page's field: the prompt that it becomes, and what can be mentioned in it.
+"""Turns the text of the panel's field into prompt content, and completes its @-names.
 
-Joins the mentions with the shell around them; knows neither the page nor the conversation's turns. Awaited
-on the loop thread. Objects of the user's are described on the main thread, between cells or while one of ours
-waits: frames and figures are not made for being read while a cell changes them. All else that may take long
-is done on a thread of its own.
+Combines the mentions in the text with the context of the shell; knows neither the page nor turns. Awaited on
+the loop thread. The user's objects are described on the main thread, between cells or while a cell waits for
+a turn: data frames and figures must not be read while a cell changes them. Other slow work runs on worker
+threads.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from ... import timeouts
 from ...agent.conversation import Conversation
 from ...agent.threads import on_a_thread
 from ...api.live_notebook import LiveNotebook
@@ -26,154 +27,156 @@ from ...errors import Error, Timeout, UsageError
 from ...notebook.content import contents
 from ...notebook.kernel import run_when_free
 from ...notebook.open_documents import OpenDocuments
-from ..magics.completion import Known, about, prompt_completions
-from ..magics.mentions import MentionSources, cell_of, found, is_object, looked_up, mentioned
-from ..magics.shell_context import surroundings_here
+from ..magics.completion import Known, describe, prompt_completions
+from ..magics.mentions import MentionSources, candidate_names, cell_of, is_object, look_up, mentioned_names
+from ..magics.shell_context import current_shell_context
 
-DESCRIBE_S = 60.0
-"""For all objects of a prompt: a figure may have to be drawn, plotly starts a browser for it."""
+MAX_COMPLETIONS = 50
+"""More are not worth reading."""
 
-FREE_S = 20.0
-"""For the cell that runs to end: the prompts behind this one wait, too."""
+ContentAndNotes = tuple[tuple[Content, ...], tuple[str, ...]]
 
-OFFER_S = 3.0
-"""Whoever writes does not wait longer: a folder on a network, an object that thinks about its attributes."""
-
-OFFERED = 50
-"""As many as are worth reading."""
-
-Fitted = tuple[tuple[Content, ...], tuple[str, ...]]
-
-Linked = tuple[tuple[Content, ...], dict[int, Path]]
-"""With the files that some of its blocks link to."""
+ContentAndFiles = tuple[tuple[Content, ...], dict[int, Path]]
+"""Content, and the files that some of its blocks link to, by index."""
 
 
 class Composer:
-    """One session's field, on the kernel's side."""
+    """Makes the content of the prompts that are written in a session's panel."""
 
     def __init__(self, conversation: Conversation, documents: OpenDocuments) -> None:
         self._conversation = conversation
         self._documents = documents
-        self._looking = asyncio.Lock()
+        self._completing = asyncio.Lock()
 
-    async def content(self, text: str, images: Sequence[Picture]) -> Fitted:
-        """What is sent, and notes on what was changed for that; raises Error: a name that nothing has."""
+    async def content(self, text: str, images: Sequence[Picture]) -> ContentAndNotes:
+        """The content to send, and notes on how it was adapted. Raises Error for an unknown name."""
         pictures = [Image(it.data, it.mime_type) for it in images]
         written = [text] if text.strip() else []
-        return await self._described(text, (), lambda parts: [*written, *parts, *pictures])
+        return await self._describe(text, (), lambda parts: [*written, *parts, *pictures])
 
-    async def added(self, before: str, text: str) -> Fitted:
-        """What the text mentions that it did not before, when a prompt is worded anew; raises Error."""
-        return await self._described(text, tuple(found(before)), list)
+    async def added_content(self, before: str, text: str) -> ContentAndNotes:
+        """The content that an edited prompt newly mentions. Raises Error for an unknown name."""
+        return await self._describe(text, tuple(candidate_names(before)), list)
 
-    async def _described(
+    async def _describe(
         self, text: str, known: Sequence[str], whole: Callable[[list[Any]], list[Any]]
-    ) -> Fitted:
-        """The whole prompt, made of what the text mentions and is not `known`."""
+    ) -> ContentAndNotes:
+        """Describe what the text mentions and is not `known`; `whole` makes the prompt of it."""
         names = await self._names(text, known)
         if not names:
             parts = whole([])
-            return await self._attached(*self._content(parts)) if parts else ((), ())
-        places = await self._places_of(names)
+            return await self._attach(*self._content(parts)) if parts else ((), ())
+        sources = await self._sources_for(names)
 
-        def work() -> Linked:
-            return self._content(whole([looked_up(name, places) for name in names]))
+        def work() -> ContentAndFiles:
+            return self._content(whole([look_up(name, sources) for name in names]))
 
-        objects = any(is_object(name, places) for name in names)
-        return await self._attached(*await (_on_main(work) if objects else _aside(work)))
+        objects = any(is_object(name, sources) for name in names)
+        return await self._attach(*await (_on_main(work) if objects else _on_worker(work)))
 
-    async def _attached(self, content: tuple[Content, ...], files: dict[int, Path]) -> Fitted:
+    async def _attach(self, content: tuple[Content, ...], files: dict[int, Path]) -> ContentAndNotes:
         try:
-            return await asyncio.wait_for(self._conversation.attached(content, files), DESCRIBE_S)
+            return await asyncio.wait_for(
+                self._conversation.attached(content, files), timeouts.get().describe
+            )
         except TimeoutError:
-            raise _slow() from None
+            raise _too_slow() from None
 
     async def _names(self, text: str, known: Sequence[str]) -> list[str]:
-        if not any(name not in known for name in found(text)):
+        if not any(name not in known for name in candidate_names(text)):
             return []
-        names = await on_a_thread(lambda: mentioned(text, self._places()))  # it looks for files
+        names = await on_a_thread(lambda: mentioned_names(text, self._sources()))  # looks for files
         return [name for name in names if name not in known]
 
-    async def _places_of(self, names: Sequence[str]) -> MentionSources:
-        """Cells are looked up already: the page is asked for them, and it must not be the main thread that
-        waits for its answer."""
-        places = self._places()
+    async def _sources_for(self, names: Sequence[str]) -> MentionSources:
+        """Sources with the cells already read: that takes an answer of the page, for which the main thread
+        must not wait."""
+        sources = self._sources()
         cells = {which for name in names if (which := cell_of(name)) is not None}
-        sources = await on_a_thread(lambda: {which: places.cells(which) for which in cells})
-        return replace(places, cells=sources.get)
+        texts = await on_a_thread(lambda: {which: sources.cells(which) for which in cells})
+        return replace(sources, cells=texts.get)
 
-    def _content(self, parts: Sequence[Any]) -> Linked:
+    def _content(self, parts: Sequence[Any]) -> ContentAndFiles:
         try:
-            return content_of(parts, self._conversation.cwd, contents)
+            return content_of(parts, self._conversation.state.cwd, contents)
         except ValueError as error:
             raise UsageError(str(error)) from None
 
-    def _places(self) -> MentionSources:
-        around = surroundings_here()
-        cwd = self._conversation.cwd
-        if around is None:
+    def _sources(self) -> MentionSources:
+        context = current_shell_context()
+        cwd = self._conversation.state.cwd
+        if context is None:
             return MentionSources({}, lambda _: None, lambda: None, Path(cwd))
-        return around.places(cwd, self._notebook)
+        return context.sources(cwd, self._notebook)
 
     def _notebook(self) -> LiveNotebook | None:
         conversation = self._conversation
-        return LiveNotebook(conversation.host.loop, self._documents) if conversation.has_page else None
+        return (
+            LiveNotebook(conversation.agent.loop, self._documents)
+            if conversation.state.audience.has_page
+            else None
+        )
 
-    async def offered(self, fragment: str) -> list[dict[str, str]]:
-        """What an @-name that begins so can become; one look at a time."""
-        async with self._looking:
+    async def completions(self, fragment: str) -> list[dict[str, str]]:
+        """The completions of an @-name, one request at a time."""
+        async with self._completing:
             try:
-                return await asyncio.wait_for(on_a_thread(lambda: self._offered(fragment)), OFFER_S)
+                return await asyncio.wait_for(
+                    on_a_thread(lambda: self._find_completions(fragment)), timeouts.get().completion
+                )
             except TimeoutError:
                 return []
 
-    def _offered(self, fragment: str) -> list[dict[str, str]]:
-        around = surroundings_here()
-        variables = {} if around is None else around.variables()
-        cells = {} if around is None else around.inputs()
-        cwd = Path(self._conversation.cwd or os.getcwd())
+    def _find_completions(self, fragment: str) -> list[dict[str, str]]:
+        context = current_shell_context()
+        variables = {} if context is None else context.variables()
+        cells = {} if context is None else context.inputs()
+        cwd = Path(self._conversation.state.cwd or os.getcwd())
         known = Known((), (), (), variables, cells, cwd)
-        texts = prompt_completions(fragment, known).texts[:OFFERED]
-        return [{"text": text, "about": about(text, known)} for text in texts]
+        texts = prompt_completions(fragment, known).texts[:MAX_COMPLETIONS]
+        return [{"text": text, "about": describe(text, known)} for text in texts]
 
 
-async def _aside(work: Callable[[], Linked]) -> Linked:
+async def _on_worker(work: Callable[[], ContentAndFiles]) -> ContentAndFiles:
     try:
-        return await asyncio.wait_for(on_a_thread(work), DESCRIBE_S)
+        return await asyncio.wait_for(on_a_thread(work), timeouts.get().describe)
     except TimeoutError:
-        raise _slow() from None
+        raise _too_slow() from None
 
 
-async def _on_main(work: Callable[[], Linked]) -> Linked:
-    """Where the kernel's main thread cannot be had, on another."""
-    begun = threading.Event()
+async def _on_main(work: Callable[[], ContentAndFiles]) -> ContentAndFiles:
+    """Run on the kernel's main thread when it is free; on a worker thread if there is no kernel."""
+    started = threading.Event()
 
-    def run() -> Linked:
-        begun.set()
+    def run() -> ContentAndFiles:
+        started.set()
         return work()
 
     job = run_when_free(run)
     if job is None:
-        return await _aside(work)
+        return await _on_worker(work)
     done = asyncio.wrap_future(job)
     try:
-        await asyncio.wait({done}, timeout=FREE_S)
-        if begun.is_set():
-            await asyncio.wait({done}, timeout=DESCRIBE_S)
+        await asyncio.wait({done}, timeout=timeouts.get().cell_end)
+        if started.is_set():
+            await asyncio.wait({done}, timeout=timeouts.get().describe)
     finally:
-        job.cancel()  # nobody waits for it any more
+        job.cancel()  # nobody waits for it now
     if not done.done():
-        raise (
-            _slow()
-            if begun.is_set()
-            else Timeout(
-                "what is mentioned cannot be looked at while a cell runs: send it again when that has ended"
-            )
-        )
+        raise _too_slow() if started.is_set() else _busy()
     if done.cancelled():
-        raise Error("what is mentioned was not described: the kernel was interrupted")
+        raise Error(
+            "the prompt was not sent: the kernel was interrupted while it read an object behind an @-name"
+        )
     return done.result()
 
 
-def _slow() -> Timeout:
-    return Timeout(f"what is mentioned could not be described within {DESCRIBE_S:g} s")
+def _busy() -> Timeout:
+    return Timeout(
+        "objects behind @-names cannot be read while a cell runs: send the prompt again when it has ended"
+    )
+
+
+def _too_slow() -> Timeout:
+    limit = timeouts.get().describe
+    return Timeout(f"reading the objects behind @-names took longer than {limit:g} s: mention smaller ones")

@@ -1,7 +1,7 @@
-"""What is written in a page's field becomes turns; and what waits in the queue is rearranged there.
+"""Turns the text of the panel's field into turns, and edits the queue.
 
-Knows the conversation's queue and what `composer` makes of a text; neither the page nor the protocol.
-Lives on the loop thread.
+Uses the conversation's queue and the content that `composer` makes of a text; knows neither the page nor the
+protocol. Runs on the loop thread.
 """
 
 from __future__ import annotations
@@ -21,62 +21,62 @@ from ...errors import Error, UsageError
 from .composer import Composer
 
 QUEUED_CHARS = 8000
-"""Of a prompt that waits: enough to know it; one that is longer cannot be edited in the page."""
+"""How much of a queued prompt the page gets. A longer one cannot be edited there."""
 
 Refuse = Callable[[Exception, str | None], None]
-"""Tells why, and what was written and not sent: it goes back into the field."""
+"""Called with the error, and with unsent text that goes back into the field."""
 
 
 class PromptInput:
-    """One panel's. Its methods raise Error, or refuse what can be tried again in other words."""
+    """Handles the input field and the queue of a panel. Methods raise Error, or call `refuse`."""
 
-    def __init__(self, conversation: Conversation, composing: Composer, refuse: Refuse) -> None:
+    def __init__(self, conversation: Conversation, composer: Composer, refuse: Refuse) -> None:
         self._conversation = conversation
-        self._composing = composing
+        self._composer = composer
         self._refuse = refuse
         self._order = asyncio.Lock()
 
     async def prompt(self, prompt: intents.Prompt) -> None:
-        """In the order in which they were written, though what one mentions may take its time."""
+        """Queue a prompt. Prompts keep their order even if looking up mentions takes long."""
         async with self._order:
             try:
-                content, notes = await self._composing.content(prompt.text, prompt.images)
+                content, notes = await self._composer.content(prompt.text, prompt.images)
             except Error as error:
                 self._refuse(error, prompt.text)
                 return
-            self._give(notes)
+            self._show_notes(notes)
             run = self._conversation.new_run(content)
-            left = partial(self._conversation.host.loop.post, self._left_queue, run, prompt.text)
+            left = partial(self._conversation.agent.loop.post, self._left_queue, run, prompt.text)
             run.done.add_done_callback(lambda _: left())
             self._conversation.start_turn(run)
 
     def _left_queue(self, run: TurnRun, text: str) -> None:
-        """A turn that never began shows nowhere else."""
+        """Report a turn that never began; it is shown nowhere else."""
         error = run.done.result()
         if run.key is None and error is not None:
             self._refuse(error, text)
 
-    def again(self, turn: str) -> None:
-        """The same prompt, as a turn of its own."""
-        items = self._conversation.read(lambda transcript: transcript.snapshot()).items
+    def retry(self, turn: str) -> None:
+        """Send the prompt of a failed turn again, as a new turn."""
+        items = self._conversation.state.read(lambda transcript: transcript.snapshot()).items
         found = (it for it in items if isinstance(it, TurnStart) and it.id == turn and it.status == "failed")
         failed = next(found, None)
         if failed is None:
             raise UsageError("this turn has not failed")
         self._conversation.start_turn(self._conversation.new_run(failed.prompt))
 
-    async def reword(self, edit: intents.Edit) -> None:
-        """Other words for a prompt that waits, and what they mention that it did not mention before."""
+    async def edit(self, edit: intents.Edit) -> None:
+        """Replace the text of a queued prompt, and attach what it newly mentions."""
         queue = self._conversation.queue
         async with self._order:
             run = queue.find(edit.turn)
-            more, notes = await self._composing.added(words_of(run.content), edit.text)
+            more, notes = await self._composer.added_content(words_of(run.content), edit.text)
             queue.edit(run, edit.text)
             run.content = (*run.content, *more)
-        self._give(notes)
+        self._show_notes(notes)
 
     def rearrange(self, intent: intents.SendNow | intents.Move) -> None:
-        """Raises UsageError: it was sent meanwhile."""
+        """Move or send a queued prompt. Raises UsageError if it has already been sent."""
         run = self._conversation.queue.find(intent.turn)
         match intent:
             case intents.SendNow():
@@ -84,16 +84,16 @@ class PromptInput:
             case intents.Move(to=to):
                 self._conversation.queue.move(run, to)
 
-    def waiting(self) -> list[dict[str, Json]]:
-        """The prompts that wait, as a page shows them."""
-        return [_queued(run) for run in self._conversation.queue.waiting]
+    def queue(self) -> list[dict[str, Json]]:
+        """The queued prompts, as sent to the page."""
+        return [_queue_entry(run) for run in self._conversation.queue.waiting]
 
-    def _give(self, notes: Sequence[str]) -> None:
+    def _show_notes(self, notes: Sequence[str]) -> None:
         for note in notes:
-            self._conversation.apply(ev.NoticeGiven("warning", note, source="client"))
+            self._conversation.state.apply(ev.NoticeGiven("warning", note, source="client"))
 
 
-def _queued(run: TurnRun) -> dict[str, Json]:
+def _queue_entry(run: TurnRun) -> dict[str, Json]:
     text = words_of(run.content)
     more = len(run.content) - bool(text)
     return {"turn": run.id, "text": text[:QUEUED_CHARS], "more": more, "cut": len(text) > QUEUED_CHARS}

@@ -1,7 +1,7 @@
-"""Python objects -> the content of a prompt: data, pictures, code and errors, each bounded in size.
+"""Turn Python objects into prompt content: data, pictures, code and errors, each of limited size.
 
-Imports no data library: an object is known by the names of its classes, and asked through its own methods.
-What an agent takes is not decided here; `core.prompt.fitted` does that.
+Imports no data library: it recognises an object by the names of its classes and uses the object's own
+methods. It does not decide what an agent accepts; `core.prompt.fitted` does.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ FAMILIES: dict[str, Family] = {
     "data": data.take,
     "rich form": rich.take,
 }
-"""Asked in this order; the first that knows the object describes it."""
+"""Tried in this order; the first that recognises the object describes it."""
 
 
 def contents(value: Any, at: int) -> tuple[Content, ...]:
-    """What is sent for an object that stands at this place of a prompt. Never fails for its sake."""
+    """Describe an object at this position of a prompt. Errors in the object's own code are caught."""
     label = label_of(value, at)
     if type(value) is Named:
         value = value.value
@@ -38,7 +38,7 @@ def contents(value: Any, at: int) -> tuple[Content, ...]:
     for name, take in FAMILIES.items():
         try:
             found = take(value, label)
-        except Exception as error:  # the object's own code, and any library's: it must not stop a prompt
+        except Exception as error:  # code of the object or of a library, which must not fail the prompt
             troubles.append(f"as {name}: {type(error).__name__}")
             continue
         if found is not None:
@@ -47,5 +47,5 @@ def contents(value: Any, at: int) -> tuple[Content, ...]:
 
 
 def _failed(troubles: list[str], label: Label) -> tuple[Content, ...]:
-    """What follows is less than it should be: that is said."""
+    """A note that the description that follows is poorer than it should be, and why."""
     return (Text(f"[{label.heading('')}could not be sent {'; '.join(troubles)}]"),) if troubles else ()

@@ -1,6 +1,6 @@
-"""numpy arrays: shape, type, a summary of the numbers, the values if they are few.
+"""Describe numpy arrays: shape, dtype, a summary of the numbers, and the values if they are few.
 
-No array is copied as a whole; of a large one the first elements are looked at.
+Never copies a whole array; reads only the first elements of a large one.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from .bounds import brief, is_a
 from .labels import Label
 
 SHOWN_ELEMENTS = 200
-"""An array of no more is sent as a whole."""
+"""Arrays up to this size are sent completely."""
 
 SCANNED_ELEMENTS = 2_000_000
 
 SHOWN_DIMENSIONS = 4
-"""numpy's own writing of an array grows by a power for each dimension."""
+"""numpy's own text of an array grows exponentially with the dimensions."""
 
 
 def take(value: Any, label: Label) -> tuple[Content, ...] | None:
@@ -28,19 +28,19 @@ def take(value: Any, label: Label) -> tuple[Content, ...] | None:
     kind = type(value).__name__
     parts = [label.heading(f"numpy {kind} of shape {value.shape}, dtype {brief(value.dtype)}")]
     if value.size:
-        parts += filter(None, [_summary(numpy, value), _values(numpy, value)])
+        parts += filter(None, [summary(numpy, value), _values(numpy, value)])
     return (label.resource("\n\n".join(parts)),)
 
 
-def _summary(numpy: Any, value: Any) -> str:
+def summary(numpy: Any, value: Any) -> str:
     if value.dtype.kind not in "iufb" or value.dtype.names or value.size <= 1:
         return ""
     part = numpy.asarray(_first(numpy, value, SCANNED_ELEMENTS), dtype="float64")
     masked = _masked(numpy, value, SCANNED_ELEMENTS)
-    told = part if masked is None else part[~masked]
-    finite = told[numpy.isfinite(told)]
-    words = [f"not finite: {len(told) - len(finite):,}"] if len(finite) < len(told) else []
-    words += [f"masked: {len(part) - len(told):,}"] if masked is not None else []
+    visible = part if masked is None else part[~masked]
+    finite = visible[numpy.isfinite(visible)]
+    words = [f"not finite: {len(visible) - len(finite):,}"] if len(finite) < len(visible) else []
+    words += [f"masked: {len(part) - len(visible):,}"] if masked is not None else []
     if len(finite):
         with numpy.errstate(all="ignore"):
             found = {"min": finite.min(), "mean": finite.mean(), "max": finite.max(), "std": finite.std()}
@@ -50,14 +50,14 @@ def _summary(numpy: Any, value: Any) -> str:
 
 
 def _first(numpy: Any, value: Any, count: int) -> Any:
-    """The first elements, in one dimension and without a mask, whatever class of array it is."""
+    """The first elements, flattened and without a mask, for any class of array."""
     return numpy.asarray(value).flat[:count]
 
 
 def _masked(numpy: Any, value: Any, count: int) -> Any:
-    """Which of the first elements are masked; None: none is."""
+    """The mask of the first elements; None if none of them is masked."""
     mask = numpy.ma.getmask(value) if is_a(value, "numpy", "MaskedArray") else numpy.ma.nomask
-    if mask is numpy.ma.nomask or mask.dtype != bool:  # that of records has a truth for each field
+    if mask is numpy.ma.nomask or mask.dtype != bool:  # the mask of a record array has a value per field
         return None
     first = _first(numpy, mask, count)
     return first if first.any() else None
@@ -76,5 +76,5 @@ def _values(numpy: Any, value: Any) -> str:
 
 
 def _is_object(value: Any) -> bool:
-    """Its elements may be anything, and as long as they like."""
+    """Whether the text of an element can be arbitrarily long."""
     return bool(value.dtype.kind in "OSUV")

@@ -1,6 +1,6 @@
-"""How much of an object goes into a prompt, and how it is cut: never silently.
+"""Limits how much of an object goes into a prompt, and shortens the rest, never silently.
 
-Knows no library. Whatever an object's own `repr` does, what comes out of here is short and says so.
+Imports no data library. Whatever an object's own `repr` does, the result is short and says what is missing.
 """
 
 from __future__ import annotations
@@ -11,30 +11,34 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
+from ...log import logger
+
+_log = logger(__name__)
+
 TEXT_CHARS = 20_000
-"""Of one object: some five thousand tokens, which any agent's context bears a few times."""
+"""Per object: about five thousand tokens, so that several objects fit into any agent's context."""
 
 CELL_CHARS = 60
-"""Of one cell of a table: ten rows of twenty columns stay below the limit of the whole."""
+"""Per table cell: ten rows of twenty columns stay below TEXT_CHARS."""
 
 LEAF_CHARS = 1_000
-"""Of one value within a list or a dict."""
+"""Per value in a list or dict."""
 
 ITEMS = 100
-"""Of one list or dict; and ten times as many of all that are within one another."""
+"""Per list or dict; nested ones share ten times as many."""
 
 DEPTH = 6
 
 LINE_CHARS = 100
 SHORT_CHARS = 12
-"""Numbers, mostly: many of them go on a line."""
+"""Items this short, mostly numbers, share a line."""
 
 MIDDLE = 2 / 3
 """Where a long text is cut: its end often matters (an error's last line), its beginning more."""
 
 
 def bounded(text: str, chars: int = TEXT_CHARS) -> str:
-    """The text, cut in its middle with a word on how much is left out."""
+    """Cut a long text in its middle and say how much is left out."""
     if len(text) <= chars:
         return text
     head = int(chars * MIDDLE)
@@ -48,7 +52,7 @@ def cut(text: str, chars: int) -> str:
 
 
 def is_a(value: Any, library: str, *names: str) -> bool:
-    """Whether it is of one of these classes, or derived: by name, so that nothing need be imported."""
+    """Like isinstance for these class names of a library, without importing it."""
     return any(
         kind.__name__ in names and str(kind.__module__).partition(".")[0] == library
         for kind in type(value).__mro__
@@ -56,7 +60,7 @@ def is_a(value: Any, library: str, *names: str) -> bool:
 
 
 def brief(value: Any, chars: int = CELL_CHARS) -> str:
-    """On one line, without any work on what would not be shown anyway."""
+    """A short text on one line, without formatting more than will be shown."""
     match value:
         case str():
             text = value[: chars * 2]
@@ -67,19 +71,20 @@ def brief(value: Any, chars: int = CELL_CHARS) -> str:
         case bytes() | bytearray():
             text = leaf(value, chars)
         case _:
-            text = _said(value)
+            text = _text(value)
     return cut(" ".join(text.split()), chars)
 
 
-def _said(value: Any) -> str:
+def _text(value: Any) -> str:
     try:
         return str(value)
-    except Exception:  # any object's own code
+    except Exception:  # the object's own code
+        _log.debug("str() of an object failed", exc_info=True)
         return leaf(value)
 
 
 def cell(value: Any, chars: int = CELL_CHARS) -> str:
-    """For a cell of a markdown table, which a bar would end."""
+    """A short text for a cell of a markdown table, where a bar must be escaped."""
     return brief(value, chars).replace("\\", "\\\\").replace("|", "\\|")
 
 
@@ -89,7 +94,7 @@ def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def leaf(value: Any, chars: int = LEAF_CHARS) -> str:
-    """Its repr, cut; also where there is none."""
+    """The shortened repr of a value, or a placeholder if its repr fails."""
     if isinstance(value, str | bytes | bytearray):
         text = repr(value[:chars])
         return text if len(value) <= chars else f"{text}… ({len(value):,} long)"
@@ -97,21 +102,23 @@ def leaf(value: Any, chars: int = LEAF_CHARS) -> str:
         return f"<{type(value).__name__} of shape {value.shape}>"
     try:
         return cut(repr(value), chars)
-    except Exception as error:  # any object's own code
+    except Exception as error:  # the object's own code
         return f"<{type(value).__name__}: its repr fails with {type(error).__name__}>"
 
 
 def pretty(value: Any, *, items: int = ITEMS) -> str:
-    """Lists, dicts and what is in them, as Python writes them; of each the first items."""
-    return _Writer(items).written(value, 0, ())
+    """Format nested containers in Python syntax, with the first items of each."""
+    return _Formatter(items).format(value, 0, ())
 
 
-class _Writer:
+class _Formatter:
+    """Formats one nested value and counts the items that may still be shown."""
+
     def __init__(self, items: int) -> None:
         self._items = items
         self._left = items * 10
 
-    def written(self, value: Any, level: int, within: tuple[int, ...]) -> str:
+    def format(self, value: Any, level: int, within: tuple[int, ...]) -> str:
         if not is_container(value):
             return leaf(value)
         if id(value) in within:
@@ -134,11 +141,11 @@ class _Writer:
                 yield f"… {_length(value) - at:,} more"
                 return
             self._left -= 1
-            yield prefix + self.written(item, level + 1, within)
+            yield prefix + self.format(item, level + 1, within)
 
 
 def _packed(parts: list[str]) -> list[str]:
-    """A line for each; short ones share lines."""
+    """Put each part on its own line, or several on a line if all are short."""
     if any(len(part) > SHORT_CHARS or "\n" in part for part in parts):
         return [f"{part}," for part in parts]
     lines = [""]
@@ -154,9 +161,9 @@ def is_container(value: Any) -> bool:
 
 
 def _is_record(value: Any) -> bool:
-    """A dataclass that writes itself as dataclasses do; one that has its own way is left to it."""
-    made = hasattr(type(value).__repr__, "__wrapped__")  # dataclasses guard against recursion by a wrapper
-    return made and dataclasses.is_dataclass(value) and not isinstance(value, type)
+    """Whether it is a dataclass with the generated repr; a custom repr is used as it is."""
+    generated = hasattr(type(value).__repr__, "__wrapped__")  # dataclasses wrap it to guard against recursion
+    return generated and dataclasses.is_dataclass(value) and not isinstance(value, type)
 
 
 def _entries(value: Any) -> Iterator[tuple[str, Any]]:

@@ -1,6 +1,6 @@
-"""Functions and classes as their source, also those of cells; modules as what they hold.
+"""Describe functions and classes by their source, also those defined in cells, and modules by their names.
 
-Where there is no source, the signature and the documentation stand for it.
+Uses the signature and docstring where there is no source.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from .labels import Label
 
 DOC_CHARS = 2_000
 NAMES = 200
-"""Of what a module holds."""
+"""How many names of a module are listed."""
 
 CELL_FILES = ("<ipython-input", "ipykernel_")
-"""How IPython and ipykernel call the files that cells seem to come from."""
+"""Parts of the pseudo file names that IPython and ipykernel give to cells."""
 
 
 def take(value: Any, label: Label) -> tuple[Content, ...] | None:
@@ -41,18 +41,18 @@ def _source(value: Any) -> str | None:
     try:
         return inspect.getsource(value)
     except (OSError, TypeError):
-        return _class_of_a_cell(value) if inspect.isclass(value) else None
+        return class_source(value) if inspect.isclass(value) else None
 
 
-def _class_of_a_cell(value: type) -> str | None:
-    """`inspect` looks for a class in its module's file, and the cells' module has none."""
+def class_source(value: type) -> str | None:
+    """The source of a class from a cell: `inspect` searches the module's file, and `__main__` has none."""
     for file in _files_of(value):
         lines = linecache.getlines(file)
         try:
             tree = ast.parse("".join(lines))
         except (SyntaxError, ValueError):
             continue
-        # The last definition in a cell is the one that holds.
+        # The last definition in a cell is the effective one.
         found = [it for it in ast.walk(tree) if isinstance(it, ast.ClassDef) and it.name == value.__name__]
         if found:
             last = found[-1]
@@ -62,7 +62,7 @@ def _class_of_a_cell(value: type) -> str | None:
 
 
 def _files_of(value: type) -> Iterator[str]:
-    """Where its methods come from, else the cells, the newest first."""
+    """The files of its methods, then all cells, the newest first."""
     methods = (it for it in vars(value).values() if isinstance(it, FunctionType))
     yield from dict.fromkeys(it.__code__.co_filename for it in methods)
     cells = [it for it in list(linecache.cache) if any(mark in it for mark in CELL_FILES)]

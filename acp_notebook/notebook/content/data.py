@@ -1,4 +1,4 @@
-"""Texts, bytes, lists and dicts: what Python itself is made of."""
+"""Describe built-in types: strings, bytes, numbers and containers."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 from ...core.records import Audio, Content, Resource
 from .bounds import is_container, leaf, pretty
 from .labels import Label
-from .pictures import picture, sniffed
+from .pictures import picture, sniff
 
 BLOB_BYTES = 256 * 1024
-"""Of bytes that are neither picture nor sound, and of a sound."""
+"""The limit for bytes that are neither a picture nor audio."""
 
 AUDIO_BYTES = 8 * 1024 * 1024
 
@@ -33,7 +33,7 @@ def take(value: Any, label: Label) -> tuple[Content, ...] | None:
 def _bytes(value: bytes | bytearray | memoryview, label: Label) -> tuple[Content, ...]:
     size = value.nbytes if isinstance(value, memoryview) else len(value)
     start = bytes(memoryview(value).cast("B")[:SHOWN_BYTES]) if size else b""
-    kind = sniffed(start)
+    kind = sniff(start)
     if kind is not None and kind.startswith("image/"):
         return picture(bytes(value), kind, label, f"{kind} of {size:,} bytes")
     if kind is not None and size <= AUDIO_BYTES:

@@ -1,4 +1,4 @@
-"""Exceptions as tracebacks, with what caused them; the shell's own frames left out."""
+"""Describe exceptions by their tracebacks and causes, without the frames of IPython and ipykernel."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from ...core.records import Content
 from .labels import Label
 
 FRAMES = 50
-"""Of each exception, the last ones: a recursion has a thousand, and its end tells as much."""
+"""The last frames of each exception are kept: a recursion has a thousand, and the last ones suffice."""
 
 CHAINED = 10
-"""Causes of causes."""
+"""The longest chain of causes that is kept."""
 
 SHELL_PARTS = frozenset({"IPython", "ipykernel"})
 
@@ -21,14 +21,14 @@ SHELL_PARTS = frozenset({"IPython", "ipykernel"})
 def take(value: Any, label: Label) -> tuple[Content, ...] | None:
     if not isinstance(value, BaseException):
         return None
-    told = TracebackException.from_exception(value, limit=-FRAMES, compact=True)
-    _tidy(told)
-    return (label.resource(f"{label.heading(type(value).__name__)}\n\n{''.join(told.format())}"),)
+    traceback = TracebackException.from_exception(value, limit=-FRAMES, compact=True)
+    _tidy(traceback)
+    return (label.resource(f"{label.heading(type(value).__name__)}\n\n{''.join(traceback.format())}"),)
 
 
-def _tidy(told: TracebackException) -> None:
-    """Take out the frames of the shell that ran the cell, and what lies too deep to matter."""
-    at: TracebackException | None = told
+def _tidy(traceback: TracebackException) -> None:
+    """Remove the frames of the shell that ran the cell, and causes too deep to matter."""
+    at: TracebackException | None = traceback
     for _ in range(CHAINED):
         if at is None:
             return

@@ -1,6 +1,6 @@
-"""What an object in a prompt is called: its variable's name where that is known, else its type and place.
+"""Labels for objects in a prompt: the variable's name if known, else the type and position.
 
-Looks names up in the main module only, by identity.
+Looks up names in the main module only, by identity.
 """
 
 from __future__ import annotations
@@ -14,23 +14,25 @@ from ...core.records import Resource
 from .bounds import bounded
 
 SCHEME = "python"
-"""Of the addresses of objects: an agent sees that it is no file."""
+"""The URI scheme of objects, which shows an agent that this is not a file."""
 
 COMMON = (str, bytes, int, float, complex, bool, type(None))
-"""Equal values of these are often one object: identity says nothing of the name."""
+"""Equal values of these types are often one object, so identity does not reveal the name."""
 
 HIDDEN = frozenset({"In", "Out", "exit", "quit"})
 
 
 @dataclass(frozen=True)
 class Named:
-    """An object and the name that the user called it by."""
+    """An object and the name by which the user mentioned it."""
 
     name: str
     value: Any
 
 
 class Label(NamedTuple):
+    """Identifies an object in the text of a prompt and by a URI."""
+
     name: str | None
     uri: str
 
@@ -49,8 +51,8 @@ def label_of(value: Any, at: int) -> Label:
 
 
 def _variable(value: Any) -> str | None:
-    """The name that the notebook's cells have for it."""
-    if issubclass(type(value), COMMON):  # not isinstance: that asks the object, and a proxy may refuse
+    """The name of the object in the notebook's namespace."""
+    if issubclass(type(value), COMMON):  # not isinstance, which reads `__class__`: a proxy may raise there
         return None
     module = sys.modules.get("__main__")
     names = list(vars(module).items()) if module is not None else []

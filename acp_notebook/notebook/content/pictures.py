@@ -1,6 +1,6 @@
-"""Figures and images as pictures, scaled down to what models look at; else what can be said of them.
+"""Describe figures and images as pictures, scaled down to the size that models use, or in words.
 
-Everything goes through the objects' own methods; a picture is never drawn on a screen.
+Uses the objects' own methods and never draws on a screen.
 """
 
 from __future__ import annotations
@@ -13,24 +13,25 @@ from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any
 
+from ... import timeouts
 from ...core.records import Content, Image, Text
+from ...log import logger
 from .bounds import brief, first, is_a, leaf
 from .labels import Label
 
+_log = logger(__name__)
+
 SIDE = 1568
-"""Pixels of the longer side: models scale what is larger down to about this."""
+"""Pixels of the longer side: models scale larger pictures down to about this."""
 
 DPI = 150
-"""Of a figure, at most: its letters are then clear."""
+"""The highest resolution of a figure: enough to read its text."""
 
 IMAGE_BYTES = 3_500_000
-"""Before base64: the interfaces of models refuse what is larger than 5 MB behind it."""
+"""The limit before base64 encoding: model APIs refuse more than 5 MB after it."""
 
 HALVINGS = 5
-"""Of the side, until a picture is small enough."""
-
-EXPORT_S = 30.0
-"""For plotly's own export, which starts a browser: it may take long, or never end."""
+"""How often to halve the side until a picture is small enough."""
 
 SIGNATURES = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
@@ -45,7 +46,7 @@ SIGNATURES = (
 RIFF = {b"WEBP": "image/webp", b"WAVE": "audio/wav"}
 
 AXES = 6
-"""Of a figure, told in words."""
+"""How many axes of a figure are described in words."""
 
 TRACES = 20
 TRACE_DATA = ("x", "y", "z", "values", "labels", "lat", "lon", "locations", "r", "theta")
@@ -60,32 +61,32 @@ def take(value: Any, label: Label) -> tuple[Content, ...] | None:
     return None if figure is None else _matplotlib(figure, label)
 
 
-def sniffed(start: bytes) -> str | None:
-    """The type of a picture or a sound, by its first bytes."""
+def sniff(start: bytes) -> str | None:
+    """The mime type of a picture or audio, by its first bytes."""
     if start[:4] == b"RIFF":
         return RIFF.get(start[8:12])
     return next((kind for mark, kind in SIGNATURES if start.startswith(mark)), None)
 
 
 def picture(data: bytes, mime_type: str, label: Label, what: str) -> tuple[Content, ...]:
-    """A ready picture; one that is too large is scaled where a library for it is there already."""
+    """Send an encoded picture; if it is too large, scale it, provided that PIL is already imported."""
     pil = sys.modules.get("PIL.Image")
     if len(data) > IMAGE_BYTES and pil is not None:
         return _pil(pil.open(io.BytesIO(data)), label)
     if len(data) > IMAGE_BYTES:
-        return (Text(label.heading(f"{what}, too large to send; import PIL and it is scaled down")),)
-    return _sent(data, mime_type, label, what)
+        return (Text(label.heading(f"{what}, too large to send; import PIL.Image to scale it down")),)
+    return _content(data, mime_type, label, what)
 
 
-def _sent(data: bytes, mime_type: str, label: Label, what: str) -> tuple[Content, ...]:
+def _content(data: bytes, mime_type: str, label: Label, what: str) -> tuple[Content, ...]:
     encoded = base64.b64encode(data).decode("ascii")
     return Text(label.heading(f"{what}:")), Image(encoded, mime_type)
 
 
-def _fitting(made: Callable[[int], bytes]) -> bytes | None:
-    """As large as may be sent: made with half the side until it is."""
+def _fit(render: Callable[[int], bytes]) -> bytes | None:
+    """Render with half the side until the result is small enough to send."""
     for halving in range(HALVINGS):
-        data = made(SIDE >> halving)
+        data = render(SIDE >> halving)
         if len(data) <= IMAGE_BYTES:
             return data
     return None
@@ -97,17 +98,17 @@ def _fitting(made: Callable[[int], bytes]) -> bytes | None:
 def _pil(value: Any, label: Label) -> tuple[Content, ...]:
     width, height = value.size
     what = f"image of {width} by {height} pixels, {value.mode}"
-    data = _fitting(lambda side: _scaled(value, side))
+    data = _fit(lambda side: _scaled_png(value, side))
     if data is None:
         return (Text(label.heading(f"{what}, too large to send")),)
-    return _sent(data, "image/png", label, what)
+    return _content(data, "image/png", label, what)
 
 
-def _scaled(value: Any, side: int) -> bytes:
+def _scaled_png(value: Any, side: int) -> bytes:
     factor = side / max(*value.size, 1)
     if factor < 1:
         size = tuple(max(1, round(it * factor)) for it in value.size)
-        value = value.resize(size, reducing_gap=2.0)  # in steps: the whole is never copied
+        value = value.resize(size, reducing_gap=2.0)  # in two steps, which avoids a full-size copy
     if value.mode not in ("1", "L", "LA", "P", "RGB", "RGBA", "I;16"):
         value = value.convert("L" if value.mode in ("F", "I") else "RGB")
     out = io.BytesIO()
@@ -119,9 +120,9 @@ def _scaled(value: Any, side: int) -> bytes:
 
 
 def _matplotlib_figure(value: Any) -> Any:
-    """The whole figure that it is, or is a part of."""
+    """The whole figure that the object is, or is part of; None if it is neither."""
     if is_a(value, "numpy", "ndarray") and value.dtype == object and value.size:
-        value = value.flat[0]  # what plt.subplots gives
+        value = value.flat[0]  # the array of axes from plt.subplots
     if is_a(value, "matplotlib", "Figure"):
         return value
     if is_a(value, "matplotlib", "SubFigure", "_AxesBase"):
@@ -133,14 +134,14 @@ def _matplotlib_figure(value: Any) -> Any:
 
 
 def _matplotlib(figure: Any, label: Label) -> tuple[Content, ...]:
-    data = _fitting(lambda side: _drawn(figure, side))
+    data = _fit(lambda side: _draw_png(figure, side))
     what = f"matplotlib figure{_axes(figure)}"
     if data is None:
         return (Text(label.heading(f"{what}, too large to send")),)
-    return _sent(data, "image/png", label, what)
+    return _content(data, "image/png", label, what)
 
 
-def _drawn(figure: Any, side: int) -> bytes:
+def _draw_png(figure: Any, side: int) -> bytes:
     inches = max(map(float, figure.get_size_inches()))
     out = io.BytesIO()
     figure.savefig(out, format="png", dpi=min(DPI, side / inches))
@@ -148,11 +149,11 @@ def _drawn(figure: Any, side: int) -> bytes:
 
 
 def _axes(figure: Any) -> str:
-    """Their titles and labels: for an agent that takes no pictures, too."""
+    """The titles and labels of the axes, also for agents that take no pictures."""
     words = []
     for axes in first(figure.axes, AXES):
-        told = {"": axes.get_title(), "x: ": axes.get_xlabel(), "y: ": axes.get_ylabel()}
-        words.append(", ".join(f"{name}{brief(it)}" for name, it in told.items() if it))
+        texts = {"": axes.get_title(), "x: ": axes.get_xlabel(), "y: ": axes.get_ylabel()}
+        words.append(", ".join(f"{name}{brief(it)}" for name, it in texts.items() if it))
     named = "; ".join(filter(None, words))
     return f" ({named})" if named else ""
 
@@ -161,27 +162,28 @@ def _axes(figure: Any) -> str:
 
 
 def _plotly(figure: Any, label: Label) -> tuple[Content, ...]:
-    data = _exported(figure) if find_spec("kaleido") is not None else None
-    if data is not None and sniffed(data) == "image/png":
+    data = _export(figure) if find_spec("kaleido") is not None else None
+    if data is not None and sniff(data) == "image/png":
         return picture(data, "image/png", label, "plotly figure")
     why = "its export failed" if find_spec("kaleido") is not None else "install kaleido for the picture"
     text = f"{label.heading('plotly figure')}, in words ({why})\n\n{_spec(figure)}"
     return (label.resource(text),)
 
 
-def _exported(figure: Any) -> bytes | None:
-    """On a thread of its own, which is left behind if it does not end."""
+def _export(figure: Any) -> bytes | None:
+    """Export to PNG on a separate thread, which is abandoned after `picture_export`."""
     got: list[bytes] = []
 
     def export() -> None:
         try:
             got.append(figure.to_image(format="png"))
-        except Exception:  # a browser that is not there, a renderer that failed: then words do
+        except Exception:  # no browser, or the renderer failed: describe the figure in words instead
+            _log.debug("a figure could not be exported", exc_info=True)
             got.append(b"")
 
     thread = threading.Thread(target=export, name="acp-plotly", daemon=True)
     thread.start()
-    thread.join(EXPORT_S)
+    thread.join(timeouts.get().picture_export)
     return got[0] if got else None
 
 
@@ -189,8 +191,8 @@ def _spec(figure: Any) -> str:
     title = figure.layout.title.text
     lines = [f"title: {brief(title)}"] if title else []
     for axis in ("xaxis", "yaxis"):
-        told = getattr(figure.layout, axis).title.text
-        lines += [f"{axis}: {brief(told)}"] if told else []
+        text = getattr(figure.layout, axis).title.text
+        lines += [f"{axis}: {brief(text)}"] if text else []
     lines += [f"trace {at}: {_trace(it)}" for at, it in enumerate(figure.data[:TRACES], 1)]
     if len(figure.data) > TRACES:
         lines.append(f"… {len(figure.data) - TRACES:,} more traces")

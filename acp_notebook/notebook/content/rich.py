@@ -1,6 +1,7 @@
-"""Any other object: by the rich form that it has for notebooks, else by its repr.
+"""Describe any other object by its rich notebook representation, else by its repr.
 
-Forms are looked up on the class, as Python does: an object that answers to every name has none.
+Looks up the methods on the class, as Python does for special methods: objects that have every attribute have
+no rich representation.
 """
 
 from __future__ import annotations
@@ -11,9 +12,12 @@ from html.parser import HTMLParser
 from typing import Any
 
 from ...core.records import Content
+from ...log import logger
 from .bounds import LINE_CHARS, TEXT_CHARS, brief
 from .labels import Label
-from .pictures import picture, sniffed
+from .pictures import picture, sniff
+
+_log = logger(__name__)
 
 FORMS = {
     "image/png": "_repr_png_",
@@ -22,38 +26,38 @@ FORMS = {
     "text/html": "_repr_html_",
     "text/latex": "_repr_latex_",
 }
-"""In the order in which they are taken."""
+"""In order of preference."""
 
 HTML_CHARS = 10 * TEXT_CHARS
-"""Looked at: tags are many, and not sent."""
+"""How much HTML is read: much of it is tags, which are not sent."""
 
 
 def take(value: Any, label: Label) -> tuple[Content, ...] | None:
     bundle = _bundle(value)
     for mime_type, method in FORMS.items():
-        form = bundle.get(mime_type) or _called(value, method)
+        form = bundle.get(mime_type) or _call(value, method)
         found = _content(form, mime_type, value, label)
         if found is not None:
             return found
     plain = bundle.get("text/plain")
-    text = plain if isinstance(plain, str) else _written(value)
+    text = plain if isinstance(plain, str) else _repr(value)
     return (label.resource(f"{label.heading(_kind(value))}\n\n{text}"),)
 
 
-def _written(value: Any) -> str:
-    """Of its repr `bounded` will cut what is too long; here only a failing one is met."""
+def _repr(value: Any) -> str:
+    """The object's repr, even if it fails; `bounded` cuts a long one later."""
     try:
         return repr(value)
-    except Exception as error:  # any object's own code
+    except Exception as error:  # the object's own code
         return f"(its repr fails with {type(error).__name__})"
 
 
 def _content(form: Any, mime_type: str, value: Any, label: Label) -> tuple[Content, ...] | None:
     if isinstance(form, tuple) and form:
-        form = form[0]  # with its metadata
+        form = form[0]  # the second element is metadata
     if mime_type.startswith("image/"):
         data = _bytes(form)
-        kind = sniffed(data)
+        kind = sniff(data)
         return picture(data, kind, label, _kind(value)) if kind == mime_type else None
     if not isinstance(form, str) or not form.strip():
         return None
@@ -67,19 +71,20 @@ def _kind(value: Any) -> str:
 
 
 def _bundle(value: Any) -> Mapping[str, Any]:
-    found = _called(value, "_repr_mimebundle_")
+    found = _call(value, "_repr_mimebundle_")
     if isinstance(found, tuple) and found:
         found = found[0]
     return found if isinstance(found, Mapping) else {}
 
 
-def _called(value: Any, method: str) -> Any:
+def _call(value: Any, method: str) -> Any:
     function = getattr(type(value), method, None)
     if not callable(function):
         return None
     try:
         return function(value)
     except Exception:  # the next form may work
+        _log.debug("an object cannot show itself in this form", exc_info=True)
         return None
 
 
@@ -101,7 +106,9 @@ BREAKING = frozenset(
 )
 
 
-class _Words(HTMLParser):
+class _TextExtractor(HTMLParser):
+    """Collects the visible text of HTML, with line breaks and tabs for its structure."""
+
     def __init__(self) -> None:
         super().__init__()
         self.words: list[str] = []
@@ -125,7 +132,7 @@ class _Words(HTMLParser):
 
 
 def _text_of(html: str) -> str:
-    parser = _Words()
+    parser = _TextExtractor()
     parser.feed(html[:HTML_CHARS])
     parser.close()
     lines = (

@@ -1,6 +1,6 @@
-"""Data frames and series of pandas and polars: shape, columns, a summary, the first rows.
+"""Describe data frames and series of pandas and polars: shape, columns, a summary, the first rows.
 
-No frame is copied and no more than a bounded number of cells is looked at, however large it is.
+Never copies a frame, and reads a limited number of cells, however large the frame is.
 """
 
 from __future__ import annotations
@@ -10,37 +10,44 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...core.records import Content
+from ...log import logger
 from .bounds import brief, cell, is_a, markdown_table
 from .labels import Label
 
+_log = logger(__name__)
+
 COLUMNS = 50
-"""Described one by one; of the others, some names."""
+"""How many columns are described; of the others, only some names are listed."""
 
 HEAD_COLUMNS = 20
 HEAD_ROWS = 10
 
 NAMED_COLUMNS = 50
-"""Names of columns that are not described."""
+"""How many names of further columns are listed."""
 
 SCANNED_CELLS = 4_000_000
-"""For nulls, least, mean and greatest: well below a second."""
+"""How many cells are read for nulls, min, mean and max: well below a second."""
 
 ORDERED_KINDS = frozenset("iufbMm")
-"""numpy's letters for numbers, truth, times and spans: those that have a least and a greatest."""
+"""numpy's kinds that have a min and a max: numbers, booleans, times and time spans."""
 
 
 @dataclass(frozen=True)
 class Column:
+    """One column, as it will be described."""
+
     name: Any
     dtype: str
     nulls: str
     summary: tuple[str, str, str]
-    """Least, mean, greatest; each empty where there is none."""
+    """Min, mean and max; each is empty where it does not apply."""
     head: list[Any]
 
 
 @dataclass(frozen=True)
 class Table:
+    """A data frame or series of any library, as it will be described."""
+
     what: str
     rows: int
     columns: int
@@ -48,43 +55,50 @@ class Table:
     others: list[Any]
     """Names of some of the columns that are not shown."""
     scanned: int
-    """Rows that the summary is of."""
+    """How many rows the summary covers."""
+    head: int
+    """How many rows are shown."""
     index: list[Any] | None = None
     index_name: str = ""
     index_note: str = ""
-    """What rows are called by, where that is more than their number."""
+    """A description of the row labels, where they are more than row numbers."""
 
 
 def take(value: Any, label: Label) -> tuple[Content, ...] | None:
-    if is_a(value, "pandas", "DataFrame"):
-        table = _pandas(value, value.shape[1], lambda at: value.iloc[:, at], value.columns)
-    elif is_a(value, "pandas", "Series"):
-        table = _pandas(value, 1, lambda at: value, [value.name])
-    elif is_a(value, "polars", "DataFrame"):
-        table = _polars(value, value.width, value.to_series, value.columns)
-    elif is_a(value, "polars", "Series"):
-        table = _polars(value, 1, lambda at: value, [value.name])
-    elif is_a(value, "polars", "LazyFrame"):
+    if is_a(value, "polars", "LazyFrame"):
         what = label.heading("polars LazyFrame, not computed; its plan:")
         return (label.resource(f"{what}\n\n{value.explain(optimized=False)}"),)
-    else:
-        return None
-    return (label.resource(_text(table, label), "text/markdown"),)
+    table = table_of(value)
+    return None if table is None else (label.resource(text_of(table, label), "text/markdown"),)
 
 
-def _pandas(value: Any, columns: int, column: Callable[[int], Any], names: Sequence[Any]) -> Table:
+def table_of(value: Any, rows: int = HEAD_ROWS) -> Table | None:
+    """A frame or a series with so many rows of its head; None if it is neither."""
+    if is_a(value, "pandas", "DataFrame"):
+        return _pandas(value, value.shape[1], lambda at: value.iloc[:, at], value.columns, rows)
+    if is_a(value, "pandas", "Series"):
+        return _pandas(value, 1, lambda at: value, [value.name], rows)
+    if is_a(value, "polars", "DataFrame"):
+        return _polars(value, value.width, value.to_series, value.columns, rows)
+    if is_a(value, "polars", "Series"):
+        return _polars(value, 1, lambda at: value, [value.name], rows)
+    return None
+
+
+def _pandas(value: Any, columns: int, column: Callable[[int], Any], names: Sequence[Any], head: int) -> Table:
     rows = len(value)
     scanned = _scanned(rows, columns)
     return Table(
         what=f"pandas {type(value).__name__}",
         rows=rows,
         columns=columns,
-        shown=[_pandas_column(names[at], column(at), scanned) for at in range(min(columns, COLUMNS))],
+        shown=[_pandas_column(names[at], column(at), scanned, head) for at in range(min(columns, COLUMNS))],
         others=[names[at] for at in range(COLUMNS, min(columns, COLUMNS + NAMED_COLUMNS))],
         scanned=scanned,
-        index=[_row(it) for it in value.index[:HEAD_ROWS]],
+        head=min(rows, head),
+        index=[_row(it) for it in value.index[:head]],
         index_name=_index_name(value.index),
-        index_note=_asked(lambda: _index_note(value.index)),
+        index_note=_or_unknown(lambda: _index_note(value.index)),
     )
 
 
@@ -98,7 +112,7 @@ def _index_name(index: Any) -> str:
 
 
 def _index_note(index: Any) -> str:
-    """Its type, and of several levels each; none where rows have but a number or a word."""
+    """The type of each index level; empty if the labels are unnamed numbers or strings."""
     plain = is_a(index, "pandas", "RangeIndex") or getattr(index.dtype, "kind", "O") == "O"
     if plain and not _index_name(index):
         return ""
@@ -107,40 +121,41 @@ def _index_note(index: Any) -> str:
     return "Index: " + ", ".join(f"{name}{dtype}" for name, dtype in zip(named, levels, strict=True))
 
 
-def _pandas_column(name: Any, column: Any, scanned: int) -> Column:
+def _pandas_column(name: Any, column: Any, scanned: int, head: int) -> Column:
     part = column.iloc[:scanned]
     kind = getattr(column.dtype, "kind", "O")
     return Column(
         name,
         str(column.dtype),
-        _asked(lambda: f"{int(part.isna().sum()):,}"),
+        _or_unknown(lambda: f"{int(part.isna().sum()):,}"),
         _summary(part, kind in ORDERED_KINDS, kind in "iufb"),
-        list(part.iloc[:HEAD_ROWS]),
+        list(part.iloc[:head]),
     )
 
 
-def _polars(value: Any, columns: int, column: Callable[[int], Any], names: Sequence[Any]) -> Table:
+def _polars(value: Any, columns: int, column: Callable[[int], Any], names: Sequence[Any], head: int) -> Table:
     rows = len(value)
     scanned = _scanned(rows, columns)
     return Table(
         what=f"polars {type(value).__name__}",
         rows=rows,
         columns=columns,
-        shown=[_polars_column(column(at), scanned) for at in range(min(columns, COLUMNS))],
+        shown=[_polars_column(column(at), scanned, head) for at in range(min(columns, COLUMNS))],
         others=[names[at] for at in range(COLUMNS, min(columns, COLUMNS + NAMED_COLUMNS))],
         scanned=scanned,
+        head=min(rows, head),
     )
 
 
-def _polars_column(column: Any, scanned: int) -> Column:
+def _polars_column(column: Any, scanned: int, head: int) -> Column:
     part = column.slice(0, scanned)
     numeric = column.dtype.is_numeric() or str(column.dtype) == "Boolean"
     return Column(
         column.name,
         str(column.dtype),
-        _asked(lambda: f"{part.null_count():,}"),
+        _or_unknown(lambda: f"{part.null_count():,}"),
         _summary(part, numeric or column.dtype.is_temporal(), numeric),
-        part.slice(0, HEAD_ROWS).to_list(),
+        part.slice(0, head).to_list(),
     )
 
 
@@ -148,22 +163,23 @@ def _summary(part: Any, ordered: bool, numeric: bool) -> tuple[str, str, str]:
     if not ordered or not len(part):
         return "", "", ""
     return (
-        _asked(lambda: _number(part.min())),
-        _asked(lambda: _number(part.mean())) if numeric else "",
-        _asked(lambda: _number(part.max())),
+        _or_unknown(lambda: _number(part.min())),
+        _or_unknown(lambda: _number(part.mean())) if numeric else "",
+        _or_unknown(lambda: _number(part.max())),
     )
 
 
 def _number(value: Any) -> str:
-    """A number as Python writes it, whatever library's it is."""
+    """A number in Python's notation, from any library."""
     return brief(value.item() if hasattr(value, "item") else value)
 
 
-def _asked(question: Callable[[], str]) -> str:
-    """A column of a type that cannot answer must not hide the others."""
+def _or_unknown(compute: Callable[[], str]) -> str:
+    """The computed text, or "?" if the column's type does not support it: the other columns matter, too."""
     try:
-        return question()
-    except Exception:  # of any library's
+        return compute()
+    except Exception:  # any library's error
+        _log.debug("a column cannot be described", exc_info=True)
         return "?"
 
 
@@ -174,7 +190,7 @@ def _scanned(rows: int, columns: int) -> int:
 # ---- as text
 
 
-def _text(table: Table, label: Label) -> str:
+def text_of(table: Table, label: Label) -> str:
     shape = f"{_counted(table.rows, 'row')}, {_counted(table.columns, 'column')}"
     parts = [label.heading(f"{table.what}, {shape}"), _columns(table)]
     if table.index_note:
@@ -201,7 +217,7 @@ def _columns(table: Table) -> str:
 
 
 def _name(name: Any) -> str:
-    """A column's; where there are levels, all of them."""
+    """The name of a column, with all its levels."""
     return " / ".join(map(str, name)) if isinstance(name, tuple) else str(name)
 
 
@@ -212,8 +228,7 @@ def _more(table: Table) -> str:
 
 
 def _head_title(table: Table) -> str:
-    rows = min(table.rows, HEAD_ROWS)
-    which = "All rows" if rows == table.rows else f"The first {rows} rows"
+    which = "All rows" if table.head == table.rows else f"The first {table.head} rows"
     columns = min(len(table.shown), HEAD_COLUMNS)
     return f"{which}{'' if columns == table.columns else f', of the first {columns} columns'}:"
 

@@ -1,17 +1,10 @@
-"""Protocol version 1 <-> our events, requests and answers: the only place that knows its field names.
+"""Translate protocol version 1 to and from our events and records: only this package uses its field names.
 
-Does no I/O and keeps no state. Reading never fails on what an agent adds: messages go through the
+Does no I/O and keeps no state. Reading never fails on fields that an agent adds: messages go through the
 typed fast path, or else through the tolerant one, and then the event carries the raw message.
 """
 
-from .answers import (
-    read_config,
-    read_initialize,
-    read_new_session,
-    read_prompt_answer,
-    read_session,
-    read_sessions,
-)
+from . import requests
 from .calls import (
     VERSION,
     Call,
@@ -34,29 +27,19 @@ from .calls import (
 )
 from .meta import terminal_events, whole_output
 from .reading import Malformed
-from .requests import (
-    AGENT_REQUESTS,
-    done,
-    elicitation_answer,
-    exit_status,
-    file_answer,
-    output_answer,
-    permission_answer,
-    read_cancel_request,
-    read_create_terminal,
-    read_elicitation,
-    read_elicitation_complete,
-    read_permission,
-    read_read_file,
-    read_terminal,
-    read_write_file,
-    terminal_made,
+from .responses import (
+    read_config,
+    read_initialize,
+    read_new_session,
+    read_prompt_response,
+    read_session,
+    read_sessions,
 )
 from .servers import mcp_servers
-from .updates import read_unknown_notification, read_update
+from .updates import ASIDE, read_unknown_notification, read_update
 
 __all__ = [
-    "AGENT_REQUESTS",
+    "ASIDE",
     "VERSION",
     "Call",
     "Malformed",
@@ -65,10 +48,6 @@ __all__ = [
     "cancel_request",
     "close_session",
     "delete_session",
-    "done",
-    "elicitation_answer",
-    "exit_status",
-    "file_answer",
     "fork_session",
     "initialize",
     "list_sessions",
@@ -76,30 +55,20 @@ __all__ = [
     "logout",
     "mcp_servers",
     "new_session",
-    "output_answer",
-    "permission_answer",
     "prompt",
-    "read_cancel_request",
     "read_config",
-    "read_create_terminal",
-    "read_elicitation",
-    "read_elicitation_complete",
     "read_initialize",
     "read_new_session",
-    "read_permission",
-    "read_prompt_answer",
-    "read_read_file",
+    "read_prompt_response",
     "read_session",
     "read_sessions",
-    "read_terminal",
     "read_unknown_notification",
     "read_update",
-    "read_write_file",
+    "requests",
     "resume_session",
     "set_config",
     "set_mode",
     "set_model",
     "terminal_events",
-    "terminal_made",
     "whole_output",
 ]

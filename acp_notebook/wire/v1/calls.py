@@ -1,7 +1,4 @@
-"""What we ask of an agent: each function gives a method and its parameters.
-
-Knows nothing of the answers.
-"""
+"""Build our requests to an agent: each function returns a method and its parameters."""
 
 from __future__ import annotations
 
@@ -9,13 +6,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ...core import records as rec
-from .. import lenient
+from .. import lenient_types
 from .. import schema as s
 
 VERSION = 1
 
 Call = tuple[str, s.Wire]
-"""A method, and its parameters."""
+"""A method and its parameters."""
 
 
 def initialize(capabilities: Mapping[str, Any], *, name: str, title: str, version: str) -> Call:
@@ -58,7 +55,7 @@ def resume_session(
 def fork_session(
     id: str, cwd: str, mcp_servers: Iterable[Mapping[str, Any]], directories: Iterable[str] = ()
 ) -> Call:
-    """Unstable, and already served by agents."""
+    """Unstable, but agents already support it."""
     return "session/fork", s.ForkSessionRequest(
         session_id=id, cwd=cwd, mcp_servers=list(mcp_servers), additional_directories=list(directories)
     )
@@ -89,7 +86,7 @@ def set_config(session_id: str, config_id: str, value: str | bool) -> Call:
 
 
 def set_model(session_id: str, model_id: str) -> Call:
-    """Of agents that are older than config options."""
+    """For agents that predate config options."""
     return "session/set_model", s.SetSessionModelRequest(session_id=session_id, model_id=model_id)
 
 
@@ -103,7 +100,7 @@ def cancel(session_id: str) -> Call:
 
 
 def cancel_request(id: int) -> Call:
-    """A notification: we no longer wait for the answer to this request of ours."""
+    """A notification: we no longer wait for the response to our request `id`."""
     return "$/cancel_request", s.CancelRequest(request_id=id)
 
 
@@ -134,4 +131,4 @@ def _block(content: rec.Content) -> s.ContentBlock:
 
 
 def _annotations_out(annotations: Mapping[str, Any] | None) -> s.Annotations | None:
-    return None if annotations is None else lenient.read(s.Annotations, dict(annotations))
+    return None if annotations is None else lenient_types.read(s.Annotations, dict(annotations))

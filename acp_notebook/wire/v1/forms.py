@@ -1,8 +1,7 @@
-"""The restricted JSON schema of a form -> our fields.
+"""Translate the restricted JSON schema of a form to our fields.
 
-Knows the schema's names, and nothing of answers. What an agent gets wrong in a field costs that part of the
-field: a bound that is no number is no bound, a default that does not fit is none. A type that is not
-known stays as it came.
+An agent's mistake in a field only costs that part of the field: a bound that is not a number is ignored, and
+so is a default that does not fit. A field of an unknown type keeps its raw schema.
 """
 
 from __future__ import annotations
@@ -18,14 +17,14 @@ from ...core.forms import MOST_CHOICES, MOST_FIELDS, Field, Form, Misfit, fittin
 from ...core.records import Choice
 
 MOST_TITLE = 200
-"""Characters of a title: longer ones are cut, …"""
+"""Characters of a title; longer ones are truncated."""
 
 MOST_TEXT = 4_000
-"""… as are longer descriptions: a form is no place for a book."""
+"""Characters of a description; longer ones are truncated."""
 
 _SECRET_FORMATS = frozenset({"password", "secret"})
 _SECRET_NAME = re.compile(r"token|secret|password|passwd|passphrase|credential|api[-_]?key", re.IGNORECASE)
-"""The same words by which a recording knows what to leave out."""
+"""The same words as those by which a recording recognises secrets."""
 
 _BOUNDS = {
     "string": ("minLength", "maxLength"),
@@ -40,14 +39,15 @@ def read_form(schema: Mapping[str, Any]) -> Form:
     properties = properties if isinstance(properties, dict) else {}
     title, description = _title(schema.get("title")), _text(schema.get("description"))
     if len(properties) > MOST_FIELDS:
-        problem = f"a form of {len(properties):,} fields; this client shows {MOST_FIELDS}"
+        problem = f"the form has {len(properties):,} fields; this client shows at most {MOST_FIELDS}"
         return Form((), title, description, problem)
     required = schema.get("required")
     needed = set(filter(_is_text, required)) if isinstance(required, list) else set()
     fields = tuple(_field(name, value, name in needed) for name, value in properties.items())
     count = sum(len(field.choices) for field in fields)
     if count > MOST_CHOICES:
-        return Form((), title, description, f"a form of {count:,} choices; this client shows {MOST_CHOICES}")
+        problem = f"the form has {count:,} choices; this client shows at most {MOST_CHOICES}"
+        return Form((), title, description, problem)
     return Form(fields, title, description)
 
 
@@ -83,7 +83,7 @@ def _type_of(kind: Any, about: Mapping[str, Any], choices: tuple[Choice, ...]) -
 
 
 def _choices(about: Any) -> Iterable[Choice]:
-    """Bare values, or values with titles."""
+    """Read the choices, which are bare values or values with titles."""
     if not isinstance(about, dict):
         return
     titled = about.get("oneOf") or about.get("anyOf")
@@ -94,7 +94,7 @@ def _choices(about: Any) -> Iterable[Choice]:
     if titled:
         return
     values = about.get("enum")
-    names = about.get("enumNames")  # of an earlier version of the same idea
+    names = about.get("enumNames")  # from an earlier draft of the schema
     for at, value in enumerate(values if isinstance(values, list) else ()):
         if isinstance(value, str):
             name = names[at] if isinstance(names, list) and at < len(names) else value

@@ -1,6 +1,6 @@
-"""What agents tell in `_meta` of a tool call, beyond the protocol: terminals that they run themselves.
+"""Read what agents report in the `_meta` of a tool call, beyond the protocol: the terminals that they run.
 
-Knows the forms of codex-acp and claude-agent-acp; keeps no state. What does not fit is passed over.
+Understands the formats of codex-acp and claude-agent-acp; keeps no state. Ignores everything else.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ OUTPUT = ("terminal_output", "terminal_output_delta")
 
 
 def terminal_events(meta: Any) -> Iterator[ev.TerminalChanged | ev.TerminalOutput]:
-    """The terminal that begins, more of its output, its end: in this order, each if it is told."""
-    told = meta if isinstance(meta, dict) else {}
-    if (begun := _named(told.get("terminal_info"))) is not None:
+    """The start of a terminal, more output, and its end: in this order, each if reported."""
+    entries = meta if isinstance(meta, dict) else {}
+    if (begun := _with_id(entries.get("terminal_info"))) is not None:
         yield ev.TerminalChanged(begun["terminal_id"], cwd=_text(begun.get("cwd")), status="running")
     for name in OUTPUT:
-        output = _named(told.get(name))
+        output = _with_id(entries.get(name))
         if output is not None and isinstance(output.get("data"), str):
             yield ev.TerminalOutput(output["terminal_id"], output["data"])
-    if (ended := _named(told.get("terminal_exit"))) is not None:
+    if (ended := _with_id(entries.get("terminal_exit"))) is not None:
         code, signal = ended.get("exit_code"), ended.get("signal")
         yield ev.TerminalChanged(
             ended["terminal_id"],
@@ -33,15 +33,15 @@ def terminal_events(meta: Any) -> Iterator[ev.TerminalChanged | ev.TerminalOutpu
 
 
 def whole_output(raw_output: Any) -> str | None:
-    """All that a command printed, where the agent says so at its end: of a quick one, codex-acp sends it in
-    no other way."""
+    """The whole output of a command, if the agent reports it at the end: for a quick command, codex-acp
+    sends it in no other way."""
     output = raw_output.get("aggregated_output") if isinstance(raw_output, dict) else None
     return output if isinstance(output, str) else None
 
 
-def _named(told: Any) -> dict[str, Any] | None:
-    """What is told of a terminal, if it says of which."""
-    return told if isinstance(told, dict) and isinstance(told.get("terminal_id"), str) else None
+def _with_id(entry: Any) -> dict[str, Any] | None:
+    """The entry, if it names its terminal."""
+    return entry if isinstance(entry, dict) and isinstance(entry.get("terminal_id"), str) else None
 
 
 def _text(value: Any) -> Any:

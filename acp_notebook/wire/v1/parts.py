@@ -1,7 +1,4 @@
-"""The parts that updates, answers and requests share: content, tool calls, config options.
-
-Knows no message as a whole.
-"""
+"""Translate the parts that updates, responses and requests share: content, tool calls, config options."""
 
 from __future__ import annotations
 
@@ -13,12 +10,12 @@ from msgspec import UNSET
 
 from ...core import events as ev
 from ...core import records as rec
-from .. import lenient
+from .. import lenient_types
 from .. import schema as s
 
 
 def _given(value: Any) -> Any:
-    """None and missing both mean "unchanged" in a tool call."""
+    """The value, or UNSET: None and missing both mean "unchanged" in a tool call."""
     return ev.UNSET if value is None or value is UNSET else value
 
 
@@ -44,7 +41,7 @@ def content_record(block: Any) -> rec.Content:
             return rec.Diff(path, new, old)
         case s.TerminalItem(terminal_id=id):
             return rec.Terminal(id)
-        case lenient.Opaque(raw=raw):
+        case lenient_types.Opaque(raw=raw):
             return rec.UnknownContent(raw)
     return rec.UnknownContent(msgspec.to_builtins(block))
 

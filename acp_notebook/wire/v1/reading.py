@@ -1,7 +1,4 @@
-"""One way to read any message: the typed fast path, else the tolerant one.
-
-Knows no particular message.
-"""
+"""Read any message: on the typed fast path, else on the tolerant one."""
 
 from __future__ import annotations
 
@@ -10,23 +7,23 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import Raw
 
-from .. import lenient, tolerant
+from .. import lenient_types, tolerant_json
 
 T = TypeVar("T")
 
 REFUSED = (msgspec.DecodeError, ValueError, RecursionError)
-"""What the fast path raises on a message that the tolerant path may still read."""
+"""What the fast path raises for a message that the tolerant path may still read."""
 
 
 class Malformed(ValueError):
-    """A message that lacks what it cannot do without; says what."""
+    """A required part of the message is missing or invalid; the text says which."""
 
 
 _decoders: dict[type, msgspec.json.Decoder[Any]] = {}
 
 
 def read(cls: type[T], data: Raw) -> tuple[T, Any]:
-    """The message, and the plain value it was read from if it had parts that the schema does not know."""
+    """Read a message; also return its plain value if it has parts that are not in the schema, else None."""
     decoder = _decoders.get(cls)
     if decoder is None:
         decoder = _decoders[cls] = msgspec.json.Decoder(cls)
@@ -35,18 +32,18 @@ def read(cls: type[T], data: Raw) -> tuple[T, Any]:
     except REFUSED:
         pass
     try:
-        value = tolerant.loads(bytes(data))
-        return lenient.read(cls, value), value
-    except (tolerant.Unreadable, msgspec.ValidationError) as error:
+        value = tolerant_json.loads(bytes(data))
+        return lenient_types.read(cls, value), value
+    except (tolerant_json.Unreadable, msgspec.ValidationError) as error:
         raise Malformed(str(error)) from None
 
 
 def read_exactly(cls: type[T], data: Raw) -> T:
-    """For what is carried out: fields that we do not know are passed over, one that does not fit is refused.
+    """Read a request that we carry out: ignore unknown fields, but refuse invalid ones.
 
-    A default in the place of what the agent said would do something else than it asked for.
+    To replace an invalid field by a default could do something else than the agent asked for.
     """
     try:
-        return lenient.exact(cls, tolerant.loads(bytes(data)))
-    except (tolerant.Unreadable, msgspec.ValidationError) as error:
+        return lenient_types.exact(cls, tolerant_json.loads(bytes(data)))
+    except (tolerant_json.Unreadable, msgspec.ValidationError) as error:
         raise Malformed(str(error)) from None

@@ -1,6 +1,6 @@
-"""What the agent asks of us, and how we answer.
+"""Translate the agent's requests and our responses.
 
-Knows the forms, not the actions: who reads a file or asks the user is decided elsewhere.
+Only their form: other modules read files, run commands and ask the user.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ AGENT_REQUESTS: dict[str, tuple[type[s.Wire], type[s.Wire]]] = {
     "terminal/release": (s.TerminalRequest, s.Empty),
     "elicitation/create": (s.CreateElicitationRequest, s.CreateElicitationResponse),
 }
-"""Every request that version 1 lets an agent make: how it is asked, and how it is answered."""
+"""Every request that an agent may make in version 1, with the types of its parameters and its response."""
 
 
 def read_permission(params: Raw) -> RequestPermission:
@@ -44,8 +44,8 @@ def read_permission(params: Raw) -> RequestPermission:
     return RequestPermission(asked.session_id, replace(tool_event(asked.tool_call), raw=raw), options, raw)
 
 
-def permission_answer(option_id: str | None) -> s.RequestPermissionResponse:
-    """The chosen option; None: cancelled."""
+def permission_response(option_id: str | None) -> s.RequestPermissionResponse:
+    """The response with the chosen option; None: cancelled."""
     if option_id is None:
         return s.RequestPermissionResponse(outcome=s.PermissionCancelled())
     return s.RequestPermissionResponse(outcome=s.PermissionSelected(option_id=option_id))
@@ -56,7 +56,7 @@ def read_elicitation(params: Raw) -> CreateElicitation:
     form = read_form(asked.requested_schema or {}) if asked.mode == "form" else Form()
     url = asked.url if asked.mode == "url" else None
     if asked.mode == "url" and url is None:
-        raise Malformed("an elicitation of mode url has no url")
+        raise Malformed('the elicitation has the mode "url", but no url')
     request = ElicitationRequest(
         asked.message, asked.mode, form.fields, url, title=form.title, description=form.description
     )
@@ -65,13 +65,13 @@ def read_elicitation(params: Raw) -> CreateElicitation:
     )
 
 
-def elicitation_answer(outcome: Outcome) -> s.CreateElicitationResponse:
+def elicitation_response(outcome: Outcome) -> s.CreateElicitationResponse:
     content = None if outcome.content is None else dict(outcome.content)
     return s.CreateElicitationResponse(action=outcome.action, content=content)
 
 
 def read_elicitation_complete(params: Raw) -> str:
-    """The id of the elicitation that is done."""
+    """The id of the elicitation that is complete."""
     return read(s.CompleteElicitationNotification, params)[0].elicitation_id
 
 
@@ -79,11 +79,11 @@ def read_read_file(params: Raw) -> ReadTextFileRequest:
     asked = read_exactly(s.ReadTextFileRequest, params)
     for name, number in (("line", asked.line), ("limit", asked.limit)):
         if number is not None and number < 0:
-            raise Malformed(f"{name} is {number}; it cannot be below 0")
+            raise Malformed(f"{name} is {number}; it must be 0 or more")
     return ReadTextFileRequest(asked.session_id, asked.path, asked.line, asked.limit)
 
 
-def file_answer(text: str) -> s.ReadTextFileResponse:
+def file_response(text: str) -> s.ReadTextFileResponse:
     return s.ReadTextFileResponse(content=text)
 
 
@@ -96,12 +96,12 @@ def read_create_terminal(params: Raw) -> CreateTerminalRequest:
     asked = read_exactly(s.CreateTerminalRequest, params)
     limit = asked.output_byte_limit
     if limit is not None and limit < 0:
-        raise Malformed(f"outputByteLimit is {limit}; it cannot be below 0")
+        raise Malformed(f"outputByteLimit is {limit}; it must be 0 or more")
     env = {variable.name: variable.value for variable in asked.env}
     return CreateTerminalRequest(asked.session_id, asked.command, tuple(asked.args), env, asked.cwd, limit)
 
 
-def terminal_made(id: str) -> s.CreateTerminalResponse:
+def terminal_response(id: str) -> s.CreateTerminalResponse:
     return s.CreateTerminalResponse(terminal_id=id)
 
 
@@ -114,15 +114,17 @@ def exit_status(code: int | None, signal: str | None) -> s.TerminalExitStatus:
     return s.TerminalExitStatus(exit_code=code, signal=signal)
 
 
-def output_answer(text: str, truncated: bool, exit: s.TerminalExitStatus | None) -> s.TerminalOutputResponse:
+def output_response(
+    text: str, truncated: bool, exit: s.TerminalExitStatus | None
+) -> s.TerminalOutputResponse:
     return s.TerminalOutputResponse(output=text, truncated=truncated, exit_status=exit)
 
 
-def done() -> s.Empty:
+def empty_response() -> s.Empty:
     return s.Empty()
 
 
 def read_cancel_request(params: Raw) -> int | str | None:
-    """The id of the request that the agent takes back."""
+    """The id of the request that the agent cancels."""
     asked, _ = read(s.CancelRequest, params)
     return asked.request_id

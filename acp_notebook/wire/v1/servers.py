@@ -1,6 +1,6 @@
-"""MCP servers as the protocol wants them: variables and headers as lists of names and values.
+"""MCP servers in the protocol's form: variables and headers as lists of names and values.
 
-Knows nothing of how users write them (`core.mcp`).
+The form in which users write them is in `core.mcp`.
 """
 
 from __future__ import annotations

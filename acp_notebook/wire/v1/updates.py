@@ -1,7 +1,4 @@
-"""session/update -> our events.
-
-Knows every kind of update; keeps no state.
-"""
+"""Translate every kind of session/update to our events. Keeps no state."""
 
 from __future__ import annotations
 
@@ -14,37 +11,48 @@ from msgspec.structs import replace
 
 from ...core import events as ev
 from ...core import records as rec
-from .. import lenient, tolerant
+from .. import lenient_types, tolerant_json
 from .. import schema as s
 from .parts import config_options, content_record, tool_event
 from .reading import REFUSED
 
 _update = msgspec.json.Decoder(s.SessionNotification)
 
+ASIDE = frozenset(
+    {
+        "available_commands_update",
+        "config_option_update",
+        "current_mode_update",
+        "session_info_update",
+        "usage_update",
+    }
+)
+"""Updates whose events are `is_aside`, even if their fields cannot be read."""
+
 
 def read_update(params: Raw) -> tuple[str | None, ev.Event]:
-    """The session it is for (None if that cannot be read), and the event."""
+    """The session (None if it cannot be read) and the event of an update."""
     try:
         message = _update.decode(params)
     except REFUSED:
-        return _read_odd_update(params)
+        return _read_nonstandard_update(params)
     return message.session_id, _event(message.update)
 
 
 def read_unknown_notification(method: str, params: Raw) -> tuple[str | None, ev.Event]:
-    """The session that it names, and the event that keeps it."""
+    """The session that an unknown notification names, and an event that keeps the notification."""
     try:
-        value = tolerant.loads(bytes(params))
-    except tolerant.Unreadable:
+        value = tolerant_json.loads(bytes(params))
+    except tolerant_json.Unreadable:
         value = bytes(params)[:400].decode("utf-8", "replace")
     session_id = value.get("sessionId") if isinstance(value, dict) else None
     return session_id if isinstance(session_id, str) else None, ev.UnknownReceived(method, value)
 
 
-def _read_odd_update(params: Raw) -> tuple[str | None, ev.Event]:
+def _read_nonstandard_update(params: Raw) -> tuple[str | None, ev.Event]:
     try:
-        value = tolerant.loads(bytes(params))
-    except tolerant.Unreadable as error:
+        value = tolerant_json.loads(bytes(params))
+    except tolerant_json.Unreadable as error:
         return None, ev.UnknownReceived(
             f"session/update ({error})", bytes(params)[:400].decode("utf-8", "replace")
         )
@@ -54,8 +62,8 @@ def _read_odd_update(params: Raw) -> tuple[str | None, ev.Event]:
         return None, ev.UnknownReceived("session/update without a session", value)
     name = update.get("sessionUpdate") if isinstance(update, dict) else None
     try:
-        read = lenient.read(s.SessionNotification, {**body, "update": _as_meant(update)}).update
-        if isinstance(read, lenient.Opaque):
+        read = lenient_types.read(s.SessionNotification, {**body, "update": _corrected(update)}).update
+        if isinstance(read, lenient_types.Opaque):
             return session_id, ev.UnknownReceived(str(name), update)
         return session_id, with_raw(_event(read), update)
     except msgspec.ValidationError:
@@ -65,8 +73,8 @@ def _read_odd_update(params: Raw) -> tuple[str | None, ev.Event]:
 _BLOCKS = frozenset({"text", "image", "audio", "resource", "resource_link"})
 
 
-def _as_meant(update: Any) -> Any:
-    """Two forms that the official documentation shows, and the schema does not have."""
+def _corrected(update: Any) -> Any:
+    """Correct two forms that the official documentation shows, but the schema does not have."""
     if not isinstance(update, dict):
         return update
     if update.get("sessionUpdate") == "current_mode_update" and "currentModeId" not in update:
@@ -83,7 +91,7 @@ def _wrapped(block: Any) -> Any:
 
 
 def _event(update: s.SessionUpdate) -> ev.Event:
-    if isinstance(update, s.AgentMessageChunk):  # first and without a match: nearly all updates are these
+    if isinstance(update, s.AgentMessageChunk):  # first and without `match`: nearly all updates are these
         return ev.MessageChunk("agent", content_record(update.content), update.message_id)
     match update:
         case s.AgentThoughtChunk(content=content, message_id=id):
@@ -121,7 +129,7 @@ def _event(update: s.SessionUpdate) -> ev.Event:
 
 
 def with_raw(event: ev.Event, raw: Any) -> ev.Event:
-    """The event with the message it came from."""
+    """The event with its raw message."""
     changed: ev.Event = replace(event, raw=raw)  # every event of an update has the field
     return changed
 
@@ -142,7 +150,7 @@ def _plan(plan: Any) -> ev.Event:
             return ev.PlanReplaced((), id, text=text)
         case s.PlanFile(plan_id=id, uri=uri):
             return ev.PlanReplaced((), id, uri=uri)
-    return ev.UnknownReceived("plan_update", plan.raw if isinstance(plan, lenient.Opaque) else None)
+    return ev.UnknownReceived("plan_update", plan.raw if isinstance(plan, lenient_types.Opaque) else None)
 
 
 def _command(command: s.AvailableCommand) -> rec.Command:

@@ -1,6 +1,6 @@
-// What a terminal shows of a growing output: lines with styled runs. Carriage returns, backspaces, erasing
-// and moves within the last lines do what progress bars need; everything else that a terminal can be told
-// is dropped. Lines come in pages: all but the last keep their identity, and the oldest go.
+// Interprets growing terminal output as lines with styled runs. Supports what progress bars need: carriage
+// returns, backspaces, erasing, and cursor moves within the last lines; drops all other sequences. Lines are
+// grouped into pages: all but the last keep their identity, and the oldest are dropped.
 
 import { AnsiParser } from "./ansi_parser";
 import { PLAIN, isSameStyle, restyled } from "./ansi_style";
@@ -14,28 +14,28 @@ export interface Run {
 
 export type Line = readonly Run[];
 
-/** Lines that stay together; `key` counts from the first page ever. */
+/** A group of lines; `key` counts from the very first page. */
 export interface Page {
   readonly key: number;
   readonly lines: readonly Line[];
 }
 
 export const PAGE = 50;
-/** Lines that are kept, and what they may cost the page: what is older is only counted. */
+/** How many lines are kept, and how much they may cost to draw; older lines are only counted. */
 export const MAX_LINES = 2000;
 export const MAX_COST = 400_000;
-/** A run is an element: it costs as much as so many characters. */
+/** A run is an element, which costs as much as this many characters. */
 const RUN_COST = 40;
-/** What a sequence costs at least, where an output that comes all at once is not read yet: two of them make
-    a run. Of such an output only the end is read: not less than is kept. */
+/** The least cost of a sequence in output that was not read yet (two of them make a run). Of a large output
+    that arrives at once only the end is read, at least as much as is kept. */
 const SEQUENCE_COST = RUN_COST / 2;
-/** A line that is longer goes on in the next: a page must be able to draw it. */
+/** A longer line is broken, so that the page can draw it. */
 export const MAX_COLUMNS = 2000;
-/** How far up the cursor reaches: more than a screen of progress bars. */
+/** How far up the cursor can move: more than a screen of progress bars. */
 const REACH = 50;
 
-/** A line that can still change: a cell for each character, so that writing over it costs what is written,
-    however many colours it has. */
+/** A line that can still change. It has a cell per character, so that the cost of overwriting depends only on
+    what is written, not on the number of colours. */
 class Row {
   #characters: string[] = [];
   #styles: Style[] = [];
@@ -54,7 +54,7 @@ class Row {
     } else for (let at = from; at < to; at++) this.#set(at, " ", PLAIN);
   }
 
-  /** The same object as long as nothing changed. */
+  /** The same object until something changes. */
   get line(): Line {
     return (this.#line ??= this.#runs());
   }
@@ -77,7 +77,7 @@ class Row {
   }
 }
 
-/** The output of a terminal that is given whole each time. */
+/** The output of a terminal, updated with the whole text each time. */
 export class TerminalOutput {
   #text = "";
   #read = 0;
@@ -87,17 +87,17 @@ export class TerminalOutput {
     return this.#screen.pages;
   }
 
-  /** How many lines went before the first page. */
+  /** How many lines were dropped before the first page. */
   get gone(): number {
     return this.#screen.gone;
   }
 
-  /** Whether there is more to read: call `update` again, a frame later. */
+  /** Whether there is more to read: call `update` again in the next frame. */
   get behind(): boolean {
     return this.#read < this.#text.length;
   }
 
-  /** Take the output as it is now, and read at most so much of it: characters, and sequences by their cost. */
+  /** Update to the current output, reading at most this much: characters, and sequences by their cost. */
   update(text: string, most = Infinity): void {
     // Not startsWith: that compares ten times as slowly.
     if (text.slice(0, this.#text.length) !== this.#text) {

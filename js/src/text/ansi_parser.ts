@@ -1,6 +1,6 @@
-// Bytes of a terminal, already as text -> what they ask for: text, controls, sequences (ECMA-48). Keeps
-// its state between chunks, wherever they are cut. Knows no screen. A string sequence (a title, a link)
-// that is never ended must not hide what comes after it: then it was text.
+// Parses decoded terminal output into text, controls and sequences (ECMA-48). Keeps its state between chunks,
+// wherever they are split. Knows no screen. A string sequence (a title, a link) that never ends must not hide what
+// follows it: then it was text.
 
 export interface Sink {
   text(text: string): void;
@@ -10,7 +10,7 @@ export interface Sink {
   sequence(final: string, parameters: string): void;
 }
 
-/** No sequence that means something to us is longer. */
+/** No sequence that we support is longer. */
 const MAX_PARAMETERS = 256;
 const MAX_STRING = 4096;
 

@@ -1,5 +1,5 @@
-// How terminal text looks: what an SGR sequence (ECMA-48, 8.3.117) changes, and colours that can be read
-// on light and on dark ground. Knows no lines and no page.
+// Styles of terminal text: the effect of an SGR sequence (ECMA-48, 8.3.117), and colours that are readable on
+// light and dark backgrounds. Knows no lines and no page.
 
 /** A colour: 0 to 255 of the usual palette, or "#rrggbb". */
 export type Colour = number | string;
@@ -50,12 +50,12 @@ const CHANGES: Record<number, Partial<Style>> = {
   49: { bg: null },
 };
 
-/** What follows on a style: programs write always the same few. Forgotten when there are too many. */
+/** A cache of the styles that follow a style: programs use the same few. Cleared when it gets too large. */
 let known = new Map<Style, Map<string, Style>>();
 let knownCount = 0;
 const MAX_KNOWN = 1000;
 
-/** The style after the parameters of an SGR sequence. "Concealed" is not followed: nothing is hidden. */
+/** The style after the parameters of an SGR sequence. Ignores "concealed": nothing is hidden. */
 export function restyled(style: Style, parameters: string): Style {
   if (parameters === "" || parameters === "0") return PLAIN;
   const before = known.get(style)?.get(parameters);
@@ -73,7 +73,7 @@ function made(style: Style, parameters: string): Style {
   for (let at = 0; at < groups.length; at++) {
     const [code = 0, ...more] = groups[at] ?? [];
     if (code === 38 || code === 48) {
-      // "38;2;r;g;b" in one list, or "38:2::r:g:b" in a group of its own.
+      // "38;2;r;g;b" as separate parameters, or "38:2::r:g:b" as one.
       const own = more.length > 0;
       const rest = own ? more : groups.slice(at + 1, at + 5).map(([first = 0]) => first);
       const colour = extended(own && rest[0] === 2 && rest.length > 4 ? cutSpace(rest) : rest);
@@ -93,7 +93,7 @@ function basic(code: number): Partial<Style> {
   return {};
 }
 
-/** Without the id of the colour space, which stands between the kind and the colour. */
+/** Removes the id of the colour space, which is between the kind and the colour. */
 function cutSpace([kind = 0, , ...rest]: number[]): number[] {
   return [kind, ...rest];
 }
@@ -105,7 +105,7 @@ function extended([kind, ...values]: readonly number[]): Colour | null {
   return hex(bytes.slice(0, 3));
 }
 
-// ---- colours that can be read
+// ---- readable colours
 
 /** What a run of text needs: classes, and the values of custom properties. */
 export interface Look {
@@ -113,11 +113,11 @@ export interface Look {
   readonly values: Readonly<Record<string, string>>;
 }
 
-/** Text on the page's own ground must stand out by this much (WCAG 2, for normal text). */
+/** Text on the page's background needs this contrast (WCAG 2, for normal text). */
 const CONTRAST = 4.5;
 const WHITE: Rgb = [255, 255, 255];
 const BLACK: Rgb = [0, 0, 0];
-/** About what pages have behind code: not quite white, not quite black. */
+/** Typical backgrounds of code: not quite white, not quite black. */
 const LIGHT: Rgb = [243, 244, 246];
 const DARK: Rgb = [34, 40, 48];
 
@@ -136,7 +136,7 @@ function newLook(style: Style): Look {
   const [fg, bg] = style.inverse ? [style.bg, style.fg] : [style.fg, style.bg];
   if (style.inverse && bg === null) return { names: [...names, "acp-ansi-inverse"], values: {} };
   if (bg !== null) {
-    // Both are ours to say then, whatever the theme is.
+    // With a background we set both colours, whatever the theme.
     const ground = rgbOf(bg);
     const text = fg === null ? bestOn(ground) : rgbOf(fg);
     const shown = contrast(text, ground) < 3 ? bestOn(ground) : text;
@@ -162,7 +162,7 @@ function bestOn(ground: Rgb): Rgb {
   return contrast(WHITE, ground) > contrast(BLACK, ground) ? WHITE : BLACK;
 }
 
-/** The colour, as far towards black or white as it must go. */
+/** The colour, moved towards black or white as far as the contrast needs. */
 function readable(colour: Rgb, ground: Rgb, towards: Rgb): Rgb {
   for (let share = 0; share < 1; share += 0.1) {
     const mixed = colour.map((part, at) => part + ((towards[at] ?? 0) - part) * share);

@@ -1,5 +1,5 @@
-// Bare addresses as links: only such that say their scheme. "README.md" is a file here, not a host in
-// Moldova. Where an address ends is said by GFM, 6.9.
+// Turns bare addresses into links, only with an explicit scheme: "README.md" is a file, not a host in Moldova.
+// GFM, 6.9, defines where an address ends.
 
 import type { MarkdownIt, StateInline } from "markdown-it";
 
@@ -11,7 +11,7 @@ export function autolinks(parser: MarkdownIt): void {
   parser.inline.ruler.after("text", "acp_autolink", autolink);
 }
 
-/** The parser stops at the colon; the scheme is then the last of the text before it. */
+/** The parser stops at the colon; the scheme is at the end of the text before it. */
 function autolink(state: StateInline, silent: boolean): boolean {
   if (state.linkLevel > 0 || state.src.charCodeAt(state.pos) !== COLON) return false;
   const scheme = SCHEME.exec(state.pending.slice(-10))?.[1];
@@ -29,7 +29,7 @@ function autolink(state: StateInline, silent: boolean): boolean {
   return true;
 }
 
-/** Without what belongs to the sentence: signs at the end, and a bracket that was opened before. */
+/** Removes what belongs to the sentence: punctuation at the end, and a bracket that was opened before. */
 function trimmed(address: string): string {
   for (let end = address.length; end > 0; end--) {
     const last = address.charAt(end - 1);

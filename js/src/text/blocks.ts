@@ -1,13 +1,13 @@
-// Markdown that grows: blocks of the top level that are finished are parsed once and keep their identity,
-// only the unfinished rest is parsed again. Knows neither the page nor a clock: times are passed in.
+// Growing markdown: finished top-level blocks are parsed once and keep their identity; only the unfinished rest
+// is parsed again. Knows neither the page nor a clock: times are arguments.
 //
 // The rules:
-// - A block is finished when complete lines have begun another one after it, and nothing in the lines
-//   right before that could still swallow both (a formula, the definition of a link).
-// - A fence is read line by line, and finished by the line that closes it.
-// - An unfinished rest over 8 kB is shown as it is, and its blocks are looked for at most twice a second.
-// - `settle` parses all that is left; where links were defined after their use, blocks are made anew.
-// Whatever the chunks were, after `settle` the blocks are those of the whole text.
+// - A block is finished when complete lines have started another one after it, and nothing in the lines
+//   directly before that could still include both (a formula, a link definition).
+// - A fence is read line by line; the closing line finishes it.
+// - An unfinished rest over 8 kB is shown as it is, and parsed at most twice a second.
+// - `settle` parses the rest, and rebuilds blocks whose links were defined after their use.
+// After `settle` the blocks are those of the whole text, however it was split into chunks.
 
 import { OpenFence, closes, opening } from "./fence";
 import { languageOf, lineStarts, outline, parse } from "./parser";
@@ -15,19 +15,19 @@ import type { Block, Outline, References } from "./parser";
 import { Pieces } from "./pieces";
 import { prose, visible } from "./visible";
 
-/** An unfinished block beyond is too long to be parsed in every frame. */
+/** A longer unfinished block is not parsed in every frame. */
 export const LONG = 8192;
-/** Between two looks at a long rest. One that is very long is looked at less often, so that the looks
-    stay a small share of the time. */
+/** The interval of parsing a long rest. A very long one is parsed less often, so that parsing takes a small
+    share of the time. */
 export const LOOK_MS = 500;
 const LOOK_CHARS = 128 * 1024;
-/** Blocks in a group: a page compares groups, and blocks only within the last one. */
+/** Blocks per group: a page compares groups, and blocks only within the last group. */
 export const GROUP = 32;
 
-/** Lines that may begin something which reaches over other blocks: formulas, definitions of links. */
+/** Lines that may start something that spans other blocks: formulas, link definitions. */
 const REACHES = /^ {0,3}(?:\$\$|\\?\[)/;
 
-/** The blocks of a text that is given whole each time. */
+/** The blocks of a text, updated with the whole text each time. */
 export class Blocks {
   #text = "";
   #stream = new Stream();
@@ -41,7 +41,7 @@ export class Blocks {
     return this.#stream.settled;
   }
 
-  /** A text that does not continue what was there begins anew. */
+  /** A text that does not continue the previous one starts over. */
   update(text: string, now: number): void {
     // Not startsWith: that compares ten times as slowly.
     if (text.slice(0, this.#text.length) !== this.#text) {
@@ -58,11 +58,11 @@ export class Blocks {
   }
 }
 
-/** The blocks of a text that comes in chunks; the cost of one does not depend on what came before. */
+/** The blocks of a text that arrives in chunks; the cost of a chunk does not depend on the text before it. */
 export class Stream {
   readonly #done = new Done();
   #open: readonly Block[] = [];
-  /** What is not finished, and where in the text it begins. */
+  /** The unfinished rest, and where it starts in the text. */
   #rest = "";
   #start = 0;
   #afterReturn = false;
@@ -94,7 +94,7 @@ export class Stream {
     } else this.#showFence(this.#fence);
   }
 
-  /** The text is complete, or nothing has come for a while. */
+  /** Call it when the text is complete, or has not grown for a while. */
   settle(): void {
     if (this.#settled) return;
     this.#finish();
@@ -106,14 +106,14 @@ export class Stream {
     this.#done.define(references, Object.keys(references).length > 0);
   }
 
-  /** One sign for a newline, whatever the chunks were; control characters visible. */
+  /** Normalises line ends, even if split between chunks, and makes control characters visible. */
   #normal(text: string): string {
     const begin = this.#afterReturn && text.startsWith("\n") ? 1 : 0;
     this.#afterReturn = text.endsWith("\r");
     return prose(text.slice(begin).replace(/\r\n?/g, "\n"));
   }
 
-  /** Definitions that are found now may change as long as the rest does. */
+  /** Definitions found now may change as long as the rest does. */
   #below(): References {
     return Object.create(this.#references) as References;
   }
@@ -150,7 +150,7 @@ export class Stream {
     this.#open = kept(blocks, this.#open);
   }
 
-  /** Move what is finished from the rest to the blocks that stay. */
+  /** Move finished blocks from the rest to the settled ones. */
   #finish(): void {
     const complete = this.#rest.slice(0, this.#rest.lastIndexOf("\n") + 1);
     const found = outline(complete, this.#below());
@@ -176,11 +176,11 @@ export class Stream {
   }
 }
 
-/** The blocks that do not change any more, but for links that are defined after their use. */
+/** Finished blocks, which only change if a link is defined after its use. */
 class Done {
   readonly #blocks: Block[] = [];
   readonly #groups: (readonly Block[])[] = [];
-  /** How many links were defined when the block was made. */
+  /** How many links were defined when the block was created. */
   readonly #known: number[] = [];
   #defined = 0;
   #heading = 0;
@@ -208,7 +208,7 @@ class Done {
     }
   }
 
-  /** Make blocks anew that use links defined after them; `passing`: some definitions may still change. */
+  /** Rebuild blocks that use links defined after them; `passing`: some definitions may still change. */
   define(references: References, passing: boolean): void {
     let heading = 0;
     this.#blocks.forEach((block, at) => {
@@ -233,7 +233,7 @@ function hasAny(references: References): boolean {
   return false;
 }
 
-/** The line up to which nothing changes any more. */
+/** The line up to which nothing can change. */
 function finished(found: readonly Outline[], line: (at: number) => string): number {
   const last = found.at(-1);
   if (!last) return 0;
@@ -254,7 +254,7 @@ function isFence({ tokens }: Outline): boolean {
   return tokens[0]?.type === "fence";
 }
 
-/** The blocks, with those from before in the place of equal ones. */
+/** The blocks, with equal ones replaced by the previous objects. */
 function kept(blocks: readonly Block[], before: readonly Block[]): Block[] {
   const old = new Map(before.map((block) => [block.key, block]));
   return blocks.map((block) => {

@@ -1,6 +1,6 @@
-// A code fence that is still open, line by line: what is in it so far, and where it is closed. What it
-// costs to append does not depend on what is there. Only the fences of the top level; the finished block
-// is parsed by the parser, so a wrong guess here would be seen for a moment only.
+// Reads an open top-level code fence line by line: its contents so far, and where it closes. The cost of appending
+// does not depend on the length. The parser parses the finished block, so a wrong guess here is only visible for
+// a moment.
 
 import { Pieces } from "./pieces";
 
@@ -31,14 +31,14 @@ export function closes({ sign }: Opening, line: string): boolean {
 export class OpenFence {
   readonly pieces = new Pieces();
   readonly #indent: RegExp;
-  /** The line that comes in, as long as it may become the closing one. */
+  /** The incomplete line, as long as it may become the closing one. */
   #line: string | null = "";
 
   constructor(private readonly opening: Opening) {
     this.#indent = new RegExp(`^ {0,${opening.indent}}`);
   }
 
-  /** Take more text; whether the fence was closed in it. */
+  /** Append text; returns whether it closes the fence. */
   append(text: string): boolean {
     let shown = "";
     for (let from = 0; from < text.length;) {

@@ -1,4 +1,4 @@
-// Code -> pieces with a class each. Knows no page. Only finished code, and not too much of it.
+// Splits code into parts with a highlighting class each. Knows no page. Only for complete code of limited length.
 
 import hljs from "highlight.js/lib/core";
 import bash from "highlight.js/lib/languages/bash";
@@ -35,7 +35,7 @@ const LANGUAGES = {
   yaml,
 };
 
-/** Names beside those that the languages bring; JavaScript is TypeScript without types. */
+/** Names in addition to those that the languages define; JavaScript is TypeScript without types. */
 const MORE: Record<string, string[]> = {
   bash: ["shell", "console", "sh-session", "shell-session"],
   cpp: ["c", "h"],
@@ -45,11 +45,11 @@ const MORE: Record<string, string[]> = {
   typescript: ["javascript", "js", "jsx", "mjs", "cjs"],
 };
 
-/** Beyond, colours would cost a frame. */
+/** Highlighting longer code would take more than a frame. */
 export const MAX_CHARS = 20_000;
 const PREFIX = "acp-hl-";
 
-/** A text, or a span of a class of ours with such parts in it. */
+/** A text, or a span with one of our classes and further parts. */
 export type Part = string | { readonly style: string; readonly parts: readonly Part[] };
 
 let ready = false;
@@ -64,7 +64,7 @@ function prepare(): void {
   }
 }
 
-/** The code in parts; null where it has no colours. */
+/** The parts of the code; null if it is not highlighted. */
 export function highlight(source: string, language: string): readonly Part[] | null {
   if (language === "" || source.length > MAX_CHARS) return null;
   prepare();
@@ -81,7 +81,7 @@ const CHARACTERS: Record<string, string> = {
   "&#x27;": "'",
 };
 
-/** Reads the few things that the highlighter writes; whatever else there were stays text. */
+/** Parses the little HTML that the highlighter writes; anything else stays text. */
 function parts(html: string): readonly Part[] {
   const root: Part[] = [];
   const open: Part[][] = [root];
@@ -109,7 +109,7 @@ function parts(html: string): readonly Part[] {
   return root;
 }
 
-/** Only the first, which says what it is; "function_" and the like refine it. */
+/** Only the first class, which names the kind; "function_" and the like refine it. */
 function styleOf(names: string): string {
   const [first = ""] = names.split(" ");
   return first.startsWith(PREFIX) ? first : "";

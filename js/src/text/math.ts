@@ -1,18 +1,18 @@
-// Formulas, kept out of markdown's way: $…$, \(…\), $$…$$ and \[…\]. Typesets nothing; says what may be
-// given to the host's typesetter.
+// Keeps formulas ($…$, \(…\), $$…$$ and \[…\]) from being parsed as markdown. Typesets nothing; decides what the
+// host may typeset.
 
 import type { MarkdownIt, StateBlock, StateInline } from "markdown-it";
 
-/** Longer ones are data. */
+/** A longer text is data, not a formula. */
 const MAX_CHARS = 4000;
 const MAX_INLINE = 1000;
 
-/** Commands by which a formula could make links, styles or attributes, or change what other formulas of
-    the page mean. */
+/** Commands with which a formula could create links, styles or attributes, or change the meaning of other
+    formulas in the page. */
 const FOREIGN =
   /\\(?:href|url|style|class|cssId|data|require|csname|[gex]?def|let|futurelet|(?:re)?new(?:command|environment)|providecommand|Declare\w+|mmlToken|bbox|enclose|unicode|includegraphics|html\w*|texttip|mathtip|toggle|action|label|eqref|ref|begingroup|char|catcode)(?![A-Za-z])/;
 
-/** May the host typeset it? Otherwise it is shown as it was written. */
+/** Whether the host may typeset it; otherwise it is shown as written. */
 export function isPlainMath(source: string): boolean {
   return source.length <= MAX_CHARS && !FOREIGN.test(source);
 }
@@ -53,10 +53,10 @@ function inlineMath(state: StateInline, silent: boolean): boolean {
   return true;
 }
 
-/** What sets a formula off from words in escaped brackets: "\\[not a link\\]". */
+/** Characters that distinguish a formula from words in escaped brackets: "\\[not a link\\]". */
 const SIGNS = /[\\^_=+*/<>{}|-]/;
 
-/** Where the next closing signs stand in a text: a thousand openings must not look for it a thousand times. */
+/** Caches the next closing delimiters, so that a thousand opening ones do not search a thousand times. */
 const next = new WeakMap<StateInline, Map<string, number>>();
 
 function mayClose(state: StateInline, close: string, from: number, limit: number): boolean {
@@ -78,14 +78,14 @@ function closingAt(text: string, from: number, limit: number, close: string): nu
   return -1;
 }
 
-/** Not "$5 and $6", not "$HOME:$PATH": nothing blank inside at the ends, no word outside. */
+/** Excludes "$5 and $6" and "$HOME:$PATH": no blank inside the delimiters, no word outside. */
 function isFormula(body: string, before: string, after: string): boolean {
   if (/^\s|\s$|\\$/.test(body) || /[\w$]/.test(before) || /[\w$]/.test(after)) return false;
   const amount = /^\d[\d.,]*\s/.test(body) && !SIGNS.test(body);
   return !amount;
 }
 
-/** From a line that begins with $$ or \[ to the line that ends with its counterpart; no blank line. */
+/** From a line that starts with $$ or \[ to the line that ends with its counterpart, without blank lines. */
 function blockMath(state: StateBlock, start: number, end: number, silent: boolean): boolean {
   if ((state.sCount[start] ?? 0) - state.blkIndent >= 4) return false;
   const open = lineOf(state, start).slice(0, 2);

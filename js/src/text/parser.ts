@@ -1,6 +1,6 @@
-// Markdown as agents write it -> blocks as HTML. Knows neither streams nor the page. The parser is the
-// same as core/export/markdown_html.py has, with the same limits: raw HTML is text, a remote image is a link to
-// it, headings stand below those of the notebook. What comes out still goes through `sanitise`.
+// Renders agents' markdown as HTML, block by block. Knows neither streams nor the page. The same parser and limits
+// as in core/export/markdown_html.py: raw HTML is text, a remote image becomes a link, headings rank below those
+// of the notebook. `sanitise` then cleans the result.
 
 import createParser from "markdown-it";
 import type { Env, MarkdownIt, StateCore, Token } from "markdown-it";
@@ -10,20 +10,20 @@ import { math } from "./math";
 import { LONG_WORD, piecesOf } from "./pieces";
 import { visible } from "./visible";
 
-/** Block levels that are rendered; the parser drops what is deeper, so such a block is shown as it is. */
+/** Block levels that are rendered; the parser drops deeper ones, so a deeper block is shown as it is. */
 export const MAX_NESTING = 40;
-/** A block beyond is data, not prose: it is shown as it is. */
+/** A longer block is data, not prose, and is shown as it is. */
 export const MAX_BLOCK = 100_000;
-/** Nor is one with so many parts (some thousand items of a list), which would stop the page. */
+/** So is a block with more parts (thousands of list items), which would freeze the page. */
 const MAX_TOKENS = 20_000;
 const MAX_HTML = 600_000;
-/** A message's first heading stands right below the title of a notebook, a deeper one a step below the one
-    before it, whatever number of signs the agent gave it: nobody who hears the page misses a level. */
+/** A message's first heading ranks directly below a notebook's title, a deeper one a level below the previous
+    one, whatever level the agent gave it, so that screen readers find no level missing. */
 const TOP_HEADING = 2;
 
 export type References = NonNullable<Env["references"]>;
 
-/** A block of the top level. `key`: where it begins in the text. */
+/** A top-level block. `key`: where it starts in the text. */
 export type Block =
   | {
       readonly kind: "html";
@@ -44,14 +44,14 @@ export type Block =
 
 const parser = made();
 
-/** The tokens of each block of the top level, and the lines where they begin and end. */
+/** The tokens of each top-level block, and its first and last line. */
 export interface Outline {
   readonly tokens: Token[];
   readonly from: number;
   readonly to: number;
 }
 
-/** Finds the blocks, without a look at what is in them; definitions of links go to `references`. */
+/** Finds the blocks without parsing their contents; link definitions go to `references`. */
 export function outline(source: string, references: References): Outline[] {
   const tokens: Token[] = [];
   parser.block.parse(source, parser, { references }, tokens);
@@ -67,7 +67,7 @@ export function outline(source: string, references: References): Outline[] {
   return found;
 }
 
-/** The blocks of a whole text, or of a part that begins at `start`, after a heading of that level. */
+/** The blocks of a text, or of a part that starts at `start`, after a heading of this level. */
 export function parse(source: string, references: References, start = 0, after = 0): Block[] {
   const starts = lineStarts(source);
   const end = (line: number) => starts[line] ?? source.length;
@@ -80,14 +80,14 @@ export function parse(source: string, references: References, start = 0, after =
   });
 }
 
-/** Where each line begins. */
+/** The start of each line. */
 export function lineStarts(text: string): number[] {
   const starts = [0];
   for (let at = text.indexOf("\n"); at >= 0; at = text.indexOf("\n", at + 1)) starts.push(at + 1);
   return starts;
 }
 
-/** What the parser's rules know of the text around a block. */
+/** What the parser's rules know about the text around a block. */
 interface Around extends Env {
   heading: number;
 }
@@ -111,7 +111,7 @@ function blockOf(tokens: Token[], source: string, around: Around, key: number): 
     : { kind: "html", key, source, html, heading: around.heading };
 }
 
-/** The first word after the fence, if it is a name. */
+/** The first word after the fence, if it can be a language. */
 export function languageOf(info: string): string {
   return /^[\w+#.-]{1,32}(?=$|[\s,{:])/.exec(info.trim())?.[0].toLowerCase() ?? "";
 }
@@ -138,7 +138,7 @@ function made(): MarkdownIt {
     const { content = "", info = "" } = tokens[at] ?? {};
     const language = languageOf(info);
     const style = language === "" ? "" : ` class="acp-lang-${escape(language)}"`;
-    // HTML drops a newline right after <pre>: not one that is the code's.
+    // HTML drops a newline right after <pre>: add one, so that it does not drop one of the code.
     return `<pre><code${style}>${escape(visible(content.replace(/\n$/, "")))}</code></pre>`;
   };
   rules["code_inline"] = (tokens, at) =>
@@ -169,7 +169,7 @@ function headingTag({ heading }: Around): string {
   return `h${Math.min(heading + TOP_HEADING - 1, 6)}`;
 }
 
-/** Styles do not pass; the two that tables need are classes. */
+/** Styles are not allowed; the two that tables need become classes. */
 function align(cell: Token): void {
   const side = /right|center/.exec(String(cell.attrGet("style") ?? ""))?.[0];
   cell.attrs = side === undefined ? null : [["class", `acp-${side}`]];

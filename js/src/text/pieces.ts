@@ -1,19 +1,19 @@
-// A growing text, cut into pieces that do not change any more, but for the last. A page that shows each
-// piece as a box of its own lays out only the last one again. Knows no markup.
+// Splits a growing text into pieces, of which only the last changes. A page that shows each piece in its own box
+// lays out only the last one again. Knows no markup.
 
 /** About a screen of text: small enough to lay out in every frame. */
 const PIECE = 2048;
-/** A text without a line's end is cut all the same. */
+/** A text without line ends is cut here. */
 const LONG_PIECE = 4 * PIECE;
 
-/** Browsers take quadratic time to wrap a word (a minute for 100 kB), so text that wraps is cut in it. */
+/** Browsers take quadratic time to wrap a word (a minute for 100 kB), so wrapped text is cut within words. */
 export const LONG_WORD = /\S{1000}/;
 
 export class Pieces {
   #done: readonly string[] = [];
   #last = "";
 
-  /** `wraps`: the text is shown with its lines wrapped, which code is not. */
+  /** `wraps`: the lines of the text are wrapped, unlike those of code. */
   constructor(private readonly wraps = false) {}
 
   append(text: string): void {

@@ -1,5 +1,5 @@
-// The second wall: whatever the parser lets through, nothing but these elements, attributes and addresses
-// gets into the page. (The first wall is the parser, which makes no HTML of a text's HTML.)
+// The second line of defence: only these elements, attributes and addresses get into the page. (The first is the
+// parser, which does not interpret HTML in a text.)
 
 import createPurifier from "dompurify";
 import type { Config, DOMPurify } from "dompurify";
@@ -17,11 +17,11 @@ const CONFIG: Config = {
   RETURN_DOM_FRAGMENT: true,
 };
 
-/** The classes that the parser gives; any other could borrow the looks of a button of ours, or the page's. */
+/** The classes that the parser sets; any other could imitate our buttons or the page's. */
 const CLASS =
   /^acp-(?:math(?: acp-math-block)?|task|table|right|center|lang-[a-z0-9_][a-z0-9_+#.-]{0,31})$/;
 
-/** For each attribute that needs it: what its value must be. */
+/** The allowed values of attributes, where they are restricted. */
 const VALUES: Record<string, (value: string, element: Element) => boolean> = {
   class: (value) => CLASS.test(value),
   href: isLink,
@@ -33,14 +33,14 @@ const VALUES: Record<string, (value: string, element: Element) => boolean> = {
 
 let purifier: DOMPurify | null = null;
 
-/** The HTML as nodes that are safe to show, in no document yet. */
+/** The HTML as safe nodes, not attached to the document. */
 export function sanitise(html: string): DocumentFragment {
   purifier ??= made();
   return purifier.sanitize(html, CONFIG) as unknown as DocumentFragment;
 }
 
 function made(): DOMPurify {
-  // An own one: hooks of a shared one would be another module's as well.
+  // Our own instance: hooks of a shared one would affect other modules.
   const purifier = createPurifier(window);
   purifier.addHook("uponSanitizeAttribute", (element, data) => {
     const check = VALUES[data.attrName];

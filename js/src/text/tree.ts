@@ -1,5 +1,5 @@
-// Clean nodes -> what Preact compares, so that a block which is made anew keeps the nodes that are equal.
-// Code and formulas become what the view says. Takes over a few attributes by name, and no others.
+// Converts sanitised nodes to Preact's virtual nodes, so that a rebuilt block keeps equal DOM nodes. The view
+// decides how code and formulas are shown. Copies only a few attributes, by name.
 
 import { h } from "preact";
 import type { ComponentChild } from "preact";
@@ -26,7 +26,7 @@ export function tree(parent: Node, makers: Makers): ComponentChild[] {
   const made: ComponentChild[] = [];
   for (const node of parent.childNodes) {
     if (node.nodeType === 3 /* text */) {
-      // Between blocks the parser leaves newlines for those who read the HTML.
+      // The newlines that the parser puts between blocks have no effect.
       if (node.nodeValue !== "\n" || INLINE.has(parent.nodeName)) made.push(node.nodeValue);
     } else if (node.nodeType === 1 /* element */) made.push(element(node as Element, makers));
   }

@@ -1,14 +1,14 @@
-// Foreign text with nothing hidden in it. Knows no markup; the same sets as core/export/escaping.py.
+// Makes hidden characters of foreign text visible. Knows no markup; the same sets as in core/escaping.py.
 
 const CONTROLS = String.raw`\x00-\x08\x0b-\x1f\x7f-\x9f`;
 const HIDDEN = String.raw`\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\ufff9-\ufffb\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}`;
-/** They look like a space, or like nothing, though Unicode does not count them as blanks. */
+/** Characters that look like a space or like nothing, although Unicode does not count them as blanks. */
 const LOOK_ALIKES = String.raw`\u180b-\u180f\u2800\ufe00-\ufe0e\uffa0\u{1d159}`;
 /** More marks than this on one letter are drawn over the lines around it. */
 const MARKS = String.raw`\p{M}{5,}`;
 
 const CONTROL = new RegExp(`[${CONTROLS}]`, "gu");
-/** Control, invisible and direction-changing characters: they make a command look like another one. */
+/** Control, invisible and direction-changing characters, which can make a command look like another one. */
 const DECEIVING = new RegExp(`[${CONTROLS}${HIDDEN}]`, "gu");
 const STACKED = new RegExp(MARKS, "gu");
 
@@ -25,19 +25,19 @@ function stacked(marks: string): string {
   return counted([...marks].length, "combining mark");
 }
 
-/** A title, a tool's output: every character that is there can be seen. */
+/** For titles and tool output: every character is visible. */
 export function visible(text: string): string {
   return text.replace(DECEIVING, codePoint).replace(STACKED, stacked);
 }
 
-/** Prose: direction marks and joiners belong to many languages and stay; control characters are seen. */
+/** For prose: control characters are visible; direction marks and joiners stay, because many languages use them. */
 export function prose(text: string): string {
   return text.replace(CONTROL, codePoint);
 }
 
-// ---- what an allow covers: spaces and empty lines are seen, too
+// ---- for what an allow covers: blanks and empty lines are visible, too
 
-/** A part of a text; `marker`: it names what is there, because that could not be seen. */
+/** A part of a text; `marker`: it names invisible characters. */
 export interface Part {
   readonly text: string;
   readonly marker: boolean;
@@ -47,16 +47,16 @@ export interface Part {
 const BLANKS = 8;
 /** … and so could a deeper indentation; a tab counts as four. */
 const INDENT = 40;
-/** Longer runs of empty lines, too. */
+/** … and longer runs of empty lines. */
 const EMPTY_LINES = 3;
 
-/** Blanks; whatever Unicode counts as a control, a format, a blank, or does not know; stacks of marks. */
+/** Blanks; control, format, blank and unassigned characters of Unicode; stacked combining marks. */
 const UNSEEN = new RegExp(
   `[ \\t]+|([\\p{C}\\p{Z}${HIDDEN}${LOOK_ALIKES}])\\1*|(?<!\\p{ExtPict})\\ufe0f+|${MARKS}`,
   "gu",
 );
 
-/** The lines of a text, as they are to be drawn. */
+/** The lines of a text, as drawn. */
 export function exactLines(text: string): Part[][] {
   const lines = text.split("\n");
   if (lines.length > 1 && lines.at(-1) === "") lines.pop();
@@ -76,7 +76,7 @@ export function isBlank(line: string): boolean {
   return /^[ \t\r]*$/.test(line);
 }
 
-/** Whether so many blank lines are drawn as one. */
+/** Whether this many blank lines are drawn as one. */
 export function isLongGap(count: number): boolean {
   return count > EMPTY_LINES;
 }
@@ -85,14 +85,14 @@ export function emptyLines(count: number): Part {
   return { text: counted(count, "empty line"), marker: true };
 }
 
-/** A name, a path, a value: as one line, whatever is in it. */
+/** A name, a path or a value as one line. */
 export function exactInline(text: string): Part[] {
   return text
     .split("\n")
     .flatMap((line, at) => [...(at > 0 ? [{ text: "⏎", marker: true }] : []), ...exact(line)]);
 }
 
-/** One line, or a part of one that does not begin (`start`) or end (`end`) it. */
+/** One line, or a part of it; `start` and `end`: whether the part starts and ends the line. */
 export function exact(text: string, start = true, end = true): Part[] {
   const parts: Part[] = [];
   let from = 0;
@@ -113,7 +113,7 @@ export function exact(text: string, start = true, end = true): Part[] {
   return parts;
 }
 
-/** null: they can be seen as they are. */
+/** null if they are visible as they are. */
 function blanks(run: string, leads: boolean, ends: boolean): string | null {
   const tabs = run.split("\t").length - 1;
   if (leads && !ends && run.length + 3 * tabs <= INDENT) return null;
@@ -133,7 +133,7 @@ function unseen(run: string, ends: boolean): string | null {
   return `${one.slice(0, -1)} × ${characters.length.toLocaleString("en")}›`;
 }
 
-/** They choose between two drawings of the character before. */
+/** Variation selectors, which choose between two glyphs of the preceding character. */
 function isSelector(character: string): boolean {
   return /[\u034f\u17b4\u17b5\ufe00-\ufe0f\u{e0000}-\u{e0fff}]/u.test(character);
 }

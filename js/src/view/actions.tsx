@@ -1,24 +1,24 @@
-// What an allow covers, drawn in full: it may scroll, it is never cut. The kernel made the description;
-// nothing is derived here.
+// The actions that an allow covers, in full: the list may scroll, but nothing is cut. The kernel describes the
+// actions; nothing is derived here.
 
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { ComponentChildren } from "preact";
-import type { Action, MetadataChange, NotebookWrite, Write } from "../types";
+import type { Action, MetadataChange, NotebookAction, WriteAction } from "../types";
 import { Counts, DiffRows, SideBySide } from "./diff";
-import { ExactInline, ExactLines } from "./exact";
+import { ExactInline, ExactLines } from "./exact_text";
 import { Icon } from "./icons";
 import { memo } from "./memo";
-import { changeOf } from "./rows";
-import { capital, spoken } from "./words";
+import { changeOf } from "./diff_rows";
+import { capital, spoken } from "./display_text";
 
 const NOTHING =
-  "No file and no command is described here. An allow answers the agent only: if the agent then asks the notebook to write a file or to run a command, you are asked again.";
+  "This request names no file and no command. Allowing it only answers the agent: if the agent then asks the notebook to write a file or run a command, you will be asked again.";
 const BY_TITLE =
-  "This is what the title says, and titles are only words: no rule of yours allows it by that.";
+  "Only the title says this, and a title proves nothing: none of your rules allows it.";
 const NO_CONTENT =
-  "The content is not shown, so an allow does not cover it: if the agent asks the notebook to write the file, you are asked again.";
+  "The content is not shown, so allowing this does not cover it: if the agent asks the notebook to write the file, you will be asked again.";
 
-/** As much of a box as may be missing from its end without anything to read in it. */
+/** A remainder this small holds nothing to read. */
 const END_PX = 4;
 
 /** In an open question. */
@@ -26,61 +26,69 @@ export const Actions = memo(function Actions({ actions }: { actions: readonly Ac
   if (actions.length === 0) return <div class="acp-actions-none">{NOTHING}</div>;
   return (
     <Scrolling>
-      {actions.map((action, at) => (
+      {shown(actions).map((action, at) => (
         <ActionView key={at} action={action} />
       ))}
     </Scrolling>
   );
 });
 
-/** After the answer: which they were, without their texts. */
+const OF_KERNEL: ReadonlySet<Action["type"]> = new Set(["run_code", "run_cells", "kernel"]);
+
+/** Without the name of a tool of the kernel's: the action next to it says more. */
+function shown(actions: readonly Action[]): readonly Action[] {
+  if (!actions.some(({ type }) => OF_KERNEL.has(type))) return actions;
+  return actions.filter(({ type }) => type !== "mcp");
+}
+
+/** The actions after the answer, without their texts. */
 export function CoveredActions({ actions }: { actions: readonly Action[] }) {
   if (actions.length === 0) return null;
   return (
     <details class="acp-covered">
       <summary>What it covered</summary>
-      {actions.map((action, at) => (
+      {shown(actions).map((action, at) => (
         <ActionView key={at} action={action} />
       ))}
     </details>
   );
 }
 
-/** A box of bounded height, which says when there is more of it below. */
+/** A box of bounded height that says when there is more below. */
 function Scrolling({ children }: { children: ComponentChildren }) {
   const box = useRef<HTMLDivElement>(null);
   const content = useRef<HTMLDivElement>(null);
   const [below, setBelow] = useState<"fits" | "more" | "end">("fits");
-  const look = () => {
+  const measure = () => {
     if (!box.current) return;
     const { scrollHeight, clientHeight, scrollTop } = box.current;
     const left = scrollHeight - clientHeight - scrollTop;
     setBelow(scrollHeight - clientHeight <= END_PX ? "fits" : left > END_PX ? "more" : "end");
   };
   useLayoutEffect(() => {
-    look();
+    measure();
     if (typeof ResizeObserver === "undefined") return;
-    const observer = new ResizeObserver(look);
+    const observer = new ResizeObserver(measure);
     for (const each of [box.current, content.current]) if (each) observer.observe(each);
     return () => observer.disconnect();
   }, []);
-  const onward = () =>
+  const scrollDown = () =>
     box.current?.scrollBy({ top: box.current.clientHeight * 0.8, behavior: "smooth" });
   return (
     <div
       ref={box}
       class="acp-actions"
       role="region"
-      aria-label="What an allow covers"
+      aria-label="What you would allow"
       tabIndex={0}
       data-below={below}
-      onScroll={look}
+      onScroll={measure}
     >
       <div ref={content}>{children}</div>
       {below !== "fits" && (
-        // Hidden at the end, not gone: nothing below it moves.
-        <button type="button" class="acp-below" tabIndex={-1} onClick={onward}>
-          <Icon name="down" /> There is more below
+        // Hidden at the end rather than removed, so that nothing moves.
+        <button type="button" class="acp-below" tabIndex={-1} onClick={scrollDown}>
+          <Icon name="down" /> More below
         </button>
       )}
     </div>
@@ -108,7 +116,7 @@ function inside(action: Action) {
       return (
         <>
           <Head icon={action.kind} verb={capital(spoken(action.kind))} />
-          {action.input !== undefined && <Input text={action.input} />}
+          {action.input !== undefined && <Input text={action.input ?? ""} />}
           <Note text={NOTHING} />
         </>
       );
@@ -119,11 +127,23 @@ function inside(action: Action) {
           {!action.sure && <Note text={BY_TITLE} />}
         </>
       );
+    case "run_code":
+      return <Code head="Run in the kernel" code={action.code} purpose={action.purpose} />;
+    case "run_cells":
+      return (
+        <>
+          {action.cells.map(([id, source]) => (
+            <Code key={id} head={`Run cell ${id}`} code={source} />
+          ))}
+        </>
+      );
+    case "kernel":
+      return <Head icon="read" verb="Kernel tool" what={action.tool} />;
     case "details":
       return (
         <>
           <div class="acp-action-note">The agent also says:</div>
-          <Input text={action.input} />
+          <Input text={action.input ?? ""} />
         </>
       );
     case "edit":
@@ -181,7 +201,7 @@ function Head({ icon, verb, what, target, children }: HeadProps) {
       {target !== undefined && (
         <span class="acp-target">
           <span aria-hidden="true">→ </span>
-          <span class="acp-hidden">which really is </span>
+          <span class="acp-hidden">which is really </span>
           <code class="acp-what">
             <ExactInline text={target} />
           </code>
@@ -197,6 +217,25 @@ function Note({ text }: { text: string }) {
     <div class="acp-action-note">
       <ExactInline text={text} />
     </div>
+  );
+}
+
+function Code(props: { head: string; code: string; purpose?: string | undefined }) {
+  return (
+    <>
+      <Head icon="execute" verb={props.head}>
+        {props.purpose !== undefined && (
+          <span class="acp-quiet">
+            <ExactInline text={props.purpose} />
+          </span>
+        )}
+      </Head>
+      {props.code !== "" && (
+        <pre class="acp-exact acp-exact-code" aria-label="Code">
+          <ExactLines text={props.code} />
+        </pre>
+      )}
+    </>
   );
 }
 
@@ -227,14 +266,13 @@ function Command({ line, cwd, env = [] }: Extract<Action, { type: "command" }>) 
   );
 }
 
-function Writing({ action }: { action: Write | NotebookWrite }) {
+function Writing({ action }: { action: WriteAction | NotebookAction }) {
   const { path, target, old_text: before, new_text: after, note } = action;
   const change = useMemo(
     () => (after === undefined ? null : changeOf(before ?? "", after)),
     [before, after],
   );
   const isNew = before === undefined && change !== null;
-  const isPart = action.type === "write" && action.fragment === true;
   const metadata = action.type === "notebook" ? (action.metadata ?? []) : [];
   return (
     <>
@@ -244,9 +282,8 @@ function Writing({ action }: { action: Write | NotebookWrite }) {
         what={path}
         target={target}
       >
-        {isPart && <span class="acp-badge">a part of it</span>}
-        {isNew && !isPart && <span class="acp-badge">new file</span>}
-        {after === "" && before !== undefined && !isPart && <span class="acp-badge">emptied</span>}
+        {isNew && <span class="acp-badge">new file</span>}
+        {after === "" && before !== undefined && <span class="acp-badge">emptied</span>}
         {change && <Counts added={change.added} removed={change.gone} />}
         {change && <SideBySide />}
       </Head>

@@ -1,9 +1,9 @@
-// What the agent is doing now, in a few words: from the newest thing that is not over. Pure.
+// What the agent is doing now, in a few words: taken from the newest unfinished item. Pure.
 
 import type { Item } from "../types";
-import { line, titleOf } from "./words";
+import { line, titleOf } from "./display_text";
 
-/** A title longer than this is cut: the line is for a glance. */
+/** A longer title is cut. */
 const TITLE_CHARS = 80;
 
 export function activityOf(items: readonly Item[]): string {

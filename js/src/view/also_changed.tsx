@@ -1,34 +1,33 @@
-// Files that also changed during a turn: while a command ran, or by whatever else was at work. Nothing says
-// that the agent changed them, so "Undo all" leaves them alone. What changed while a command ran is undone
-// by a button that lists the files first; the rest only one by one.
+// Files that also changed during a turn: while a command ran, or because of something else. Since it is not known
+// that the agent changed them, "Undo all" closes them alone. Changes during a command are undone by a button
+// that lists the files first; the others one by one.
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { AlsoChanged, Emit, FileChange } from "../types";
-import { operationsOf, operationsOfAll, standing } from "./change_words";
+import type { AlsoChanged, FileChange } from "../types";
+import { operationsOf, operationsOfAll, summaryOf } from "./change_summary";
 import { ChangedFile } from "./changed_file";
 import { OperationButton } from "./operations";
 import { Fold } from "./fold";
 import { memo } from "./memo";
 import { useRelative } from "./path";
-import { line } from "./words";
+import { line } from "./display_text";
 
 interface Props {
   group: AlsoChanged;
   turn: string;
-  /** The key of the item, by which folds are named. */
+  /** The key of the item, which names its folds. */
   item: string;
   /** Whether the turn has changes of its own, above. */
   more: boolean;
   folds: ReadonlyMap<string, boolean>;
-  emit: Emit;
 }
 
 export const AlsoChangedView = memo(function AlsoChangedView(props: Props) {
-  const { group, turn, item, more, folds, emit } = props;
+  const { group, turn, item, more, folds } = props;
   const { files, command } = group;
   const name = `${item}:also:${group.tool ?? ""}`;
   const [asking, setAsking] = useState(false);
-  const stands = standing(files);
+  const summary = summaryOf(files);
   const operations = command === undefined ? [] : operationsOfAll(files);
   return (
     <div class="acp-also" data-acp-also={group.tool ?? ""}>
@@ -36,12 +35,11 @@ export const AlsoChangedView = memo(function AlsoChangedView(props: Props) {
         <Fold
           name={name}
           open={folds.get(name) ?? false}
-          emit={emit}
           class="acp-also-files"
           summary={
             <span class="acp-also-title">
               <Title count={files.length} more={more} command={command} />
-              {stands !== "" && <span class="acp-quiet">{stands}</span>}
+              {summary !== "" && <span class="acp-quiet">{summary}</span>}
             </span>
           }
         >
@@ -53,7 +51,6 @@ export const AlsoChangedView = memo(function AlsoChangedView(props: Props) {
                   turn={turn}
                   name={`${item}:${file.id}`}
                   open={folds.get(`${item}:${file.id}`)}
-                  emit={emit}
                 />
               </li>
             ))}
@@ -66,7 +63,7 @@ export const AlsoChangedView = memo(function AlsoChangedView(props: Props) {
               of={{ turn }}
               what={`what changed while ${line(command ?? "")} ran`}
               label="Undo…"
-              title="Lists the files first"
+              title="Shows the files first"
               ask={() => setAsking(true)}
             />
           )}
@@ -80,7 +77,7 @@ export const AlsoChangedView = memo(function AlsoChangedView(props: Props) {
         </span>
       </div>
       {asking && operations.includes("undo") && (
-        <Choice files={files} turn={turn} leave={() => setAsking(false)} />
+        <Choice files={files} turn={turn} close={() => setAsking(false)} />
       )}
     </div>
   );
@@ -99,7 +96,7 @@ function Title({
   if (command === undefined) {
     const also = `${count.toLocaleString("en")} file${count === 1 ? "" : "s"} also changed during this turn`;
     return (
-      <span title="Nothing says that the agent changed them: it may have been you, or another program">
+      <span title="Not known to be the agent's doing: you or another program may have changed them">
         {also}
       </span>
     );
@@ -117,27 +114,27 @@ function idsOf(files: readonly FileChange[], operation: "undo" | "redo"): string
   return files.filter((file) => operationsOf(file).includes(operation)).map(({ id }) => id);
 }
 
-/** Which of the files are undone: all, unless the user takes some out. */
+/** Chooses the files to undo: all, unless the user unchecks some. */
 function Choice({
   files,
   turn,
-  leave,
+  close,
 }: {
   files: readonly FileChange[];
   turn: string;
-  leave: () => void;
+  close: () => void;
 }) {
   const box = useRef<HTMLDivElement>(null);
-  const [left, setLeft] = useState<ReadonlySet<string>>(new Set());
+  const [unchecked, setUnchecked] = useState<ReadonlySet<string>>(new Set());
   const all = files.filter((file) => operationsOf(file).includes("undo"));
-  const chosen = all.filter(({ id }) => !left.has(id));
+  const chosen = all.filter(({ id }) => !unchecked.has(id));
   useEffect(() => {
     box.current?.querySelector("button")?.focus({ preventScroll: true });
   }, []);
   const toggle = (id: string) => {
-    const next = new Set(left);
+    const next = new Set(unchecked);
     if (!next.delete(id)) next.add(id);
-    setLeft(next);
+    setUnchecked(next);
   };
   const count = `${chosen.length.toLocaleString("en")} file${chosen.length === 1 ? "" : "s"}`;
   return (
@@ -151,7 +148,7 @@ function Choice({
         if (event.key !== "Escape") return;
         event.preventDefault();
         event.stopPropagation();
-        leave();
+        close();
       }}
     >
       <div role="alert">
@@ -163,7 +160,7 @@ function Choice({
             <label>
               <input
                 type="checkbox"
-                checked={!left.has(file.id)}
+                checked={!unchecked.has(file.id)}
                 data-acp-choose={file.id}
                 onChange={() => toggle(file.id)}
               />
@@ -179,10 +176,10 @@ function Choice({
             of={{ turn, files: chosen.map(({ id }) => id) }}
             what={count}
             label={`Undo ${count}`}
-            then={leave}
+            then={close}
           />
         )}
-        <button type="button" class="acp-ghost" onClick={leave}>
+        <button type="button" class="acp-ghost" onClick={close}>
           Cancel
         </button>
       </span>
@@ -191,10 +188,10 @@ function Choice({
 }
 
 function Name({ file }: { file: FileChange }) {
-  const called = useRelative(file.path);
+  const name = useRelative(file.path);
   return (
     <span>
-      {called} <span class="acp-quiet">{file.action}</span>
+      {name} <span class="acp-quiet">{file.action}</span>
     </span>
   );
 }

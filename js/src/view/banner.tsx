@@ -1,18 +1,18 @@
-// What stands above everything: no kernel, no connection, something refused.
+// Banners: no kernel, no connection, a refused request.
 
 import type { Link } from "../store";
-import type { Emit } from "../types";
-import { line } from "./words";
+import { usePanel } from "./panel";
+import { line } from "./display_text";
 
 const LINKS: Record<Link, string | null> = {
   waiting: null,
   live: null,
-  offline: "The connection to the kernel is lost. What came before stays here.",
-  gone: "Disconnected: the kernel of this session is gone. The transcript stays, its controls do not.",
+  offline: "The connection to the kernel was lost. The transcript so far stays here.",
+  gone: "Disconnected: this session's kernel is gone. The transcript stays; its controls are disabled.",
 };
 
-export function Banner(props: { link: Link; refused: string | null; emit: Emit }) {
-  const { link, refused, emit } = props;
+export function Banner({ refused }: { refused: string | null }) {
+  const { link, emit } = usePanel();
   const text = LINKS[link];
   return (
     <>

@@ -1,26 +1,26 @@
-// One changed file: what was done to it, by whose leave, how it stands; its hunks, each to undo by itself.
+// One changed file: what was done to it, who allowed it, its state, and its hunks, which can be undone one by one.
 
 import { useMemo } from "preact/hooks";
-import type { Emit, FileChange, Hunk } from "../types";
-import { operationsOf, STATE_WORDS, whoOf } from "./change_words";
+import type { FileChange, Hunk } from "../types";
+import { operationsOf, STATE_WORDS, whoOf } from "./change_summary";
 import { OperationButton } from "./operations";
 import { Counts, DiffRows } from "./diff";
 import { Icon } from "./icons";
 import { memo } from "./memo";
+import { usePanel } from "./panel";
 import { CellLink, Path, useRelative } from "./path";
-import { hunkRows } from "./rows";
-import { capital, line, spoken } from "./words";
+import { hunkRows } from "./diff_rows";
+import { capital, line, spoken } from "./display_text";
 
 interface Props {
   file: FileChange;
   turn: string;
-  /** What its fold goes by. */
+  /** The name of its fold. */
   name: string;
   open: boolean | undefined;
-  emit: Emit;
 }
 
-/** A drawing for each action; the words stand beside it. */
+/** An icon for each action; the words are next to it. */
 const ICONS: Record<string, string> = {
   created: "add",
   modified: "edit",
@@ -30,17 +30,12 @@ const ICONS: Record<string, string> = {
   link: "chain",
 };
 
-const ACTIONS: Record<string, string> = { mode: "rights changed", link: "link changed" };
+const ACTIONS: Record<string, string> = { mode: "permissions changed", link: "link changed" };
 
-export const ChangedFile = memo(function ChangedFile({
-  file,
-  turn,
-  name,
-  open = false,
-  emit,
-}: Props) {
+export const ChangedFile = memo(function ChangedFile({ file, turn, name, open = false }: Props) {
+  const { emit } = usePanel();
   const { hunks, state, path, action } = file;
-  const called = useRelative(path);
+  const shownPath = useRelative(path);
   const inside = hunks.length > 0;
   const operations = operationsOf(file);
   return (
@@ -50,9 +45,9 @@ export const ChangedFile = memo(function ChangedFile({
           type="button"
           class="acp-expand"
           aria-expanded={open && inside}
-          aria-label={`Show what changed in ${called}`}
+          aria-label={`Show what changed in ${shownPath}`}
           disabled={!inside}
-          title={inside ? "" : "There are no lines to show"}
+          title={inside ? "" : "No lines to show"}
           onClick={() => emit({ t: "fold", key: name, open: !open })}
         >
           <Icon name={ICONS[action] ?? action} />
@@ -73,19 +68,19 @@ export const ChangedFile = memo(function ChangedFile({
             {whoOf(file)}
           </span>
         </span>
-        <span class="acp-operations" role="group" aria-label={called}>
+        <span class="acp-operations" role="group" aria-label={shownPath}>
           {operations.map((operation) => (
             <OperationButton
               key={operation === "keep" || operations.length > 2 ? operation : "change"}
               operation={operation}
               of={{ turn, file: file.id }}
-              what={called}
+              what={shownPath}
             />
           ))}
         </span>
       </div>
       <Reasons file={file} />
-      {open && hunks.map((hunk) => <HunkView key={hunk.id} {...{ hunk, file, turn, called }} />)}
+      {open && hunks.map((hunk) => <HunkView key={hunk.id} {...{ hunk, file, turn, shownPath }} />)}
     </div>
   );
 });
@@ -122,7 +117,7 @@ function Reasons({ file: { state, why, note } }: { file: FileChange }) {
     <div class="acp-changed-why">
       {(why || conflict) && (
         <div class={conflict ? "acp-bad" : "acp-quiet"} role={conflict ? "status" : undefined}>
-          {sentence(why ?? "it was changed since")}
+          {sentence(why ?? "it has changed since then")}
           {conflict && ` ${CONFLICT}`}
         </div>
       )}
@@ -131,17 +126,17 @@ function Reasons({ file: { state, why, note } }: { file: FileChange }) {
   );
 }
 
-/** Reasons are written to stand within a sentence; here they stand alone. */
+/** Reasons are written as parts of a sentence; here each is a sentence. */
 function sentence(text: string): string {
   const whole = line(text);
   return `${capital(whole)}${/[.!?]$/.test(whole) ? "" : "."}`;
 }
 
-function HunkView(props: { hunk: Hunk; file: FileChange; turn: string; called: string }) {
-  const { hunk, file, turn, called } = props;
+function HunkView(props: { hunk: Hunk; file: FileChange; turn: string; shownPath: string }) {
+  const { hunk, file, turn, shownPath } = props;
   const rows = useMemo(() => hunkRows(hunk), [hunk]);
   const where = hunk.title ? line(hunk.title) : linesOf(hunk);
-  const what = `${where} of ${called}`;
+  const what = `${where} of ${shownPath}`;
   const of = { turn, file: file.id, hunk: hunk.id };
   const kept = !hunk.undone && (hunk.kept === true || file.state === "kept");
   return (
@@ -180,7 +175,7 @@ function linesOf({ new_start: start, new_count: count, old_start: was, old_count
   return length === 1 ? `Line ${from}` : `Lines ${from} to ${from + length - 1}`;
 }
 
-/** Not there now, so that it cannot be opened. */
+/** The file does not exist now, so it cannot be opened. */
 function isGone({ action, state }: FileChange): boolean {
   return action === "deleted" ? state !== "undone" : action === "created" && state === "undone";
 }
@@ -190,13 +185,13 @@ function cellsOf({ notebook, hunks }: FileChange): string[] {
   return notebook ? hunks.flatMap(cellOf) : [];
 }
 
-/** Of a notebook's hunk, whose title begins with "cell 3": counted from 1. */
+/** The cell of a notebook's hunk, from a title such as "cell 3", counted from 1. */
 export function cellOf({ title = "" }: Hunk): string[] {
   const number = /^cell (\d+)/.exec(title)?.[1];
   return number === undefined ? [] : [`#${Number(number) - 1}`];
 }
 
-/** Whether its hunks can be undone one by one; cells that were moved go back together. */
+/** Whether its hunks can be undone one by one; moved cells only go back together. */
 function isDivisible({ hunks, undoable, notebook }: FileChange): boolean {
   const moved = notebook && hunks.some(({ title }) => /\bmoved\b/.test(title ?? ""));
   return hunks.length > 1 && undoable && !moved;

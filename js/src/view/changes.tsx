@@ -1,35 +1,36 @@
-// The files that a turn changed, at its end: each with what can be done with it, and what is not covered.
+// The files that a turn changed, at its end, each with its operations, and a note on what is not covered.
 
 import { useEffect, useState } from "preact/hooks";
-import type { AlsoChanged, ChangesItem, Emit, FileChange } from "../types";
+import type { AlsoChanged, ChangesItem, FileChange } from "../types";
 import { AlsoChangedView } from "./also_changed";
-import { operationsOfAll, filesChanged, standing, sumOf } from "./change_words";
+import { operationsOfAll, filesChanged, summaryOf, sumOf } from "./change_summary";
 import { ChangedFile } from "./changed_file";
 import { Counts } from "./diff";
-import { OperationButton, DeedDelivery } from "./operations";
+import { OperationButton, OperationProgress } from "./operations";
 import { memo } from "./memo";
-import { capital, line } from "./words";
+import { usePanel } from "./panel";
+import { capital, line } from "./display_text";
 
-/** Shown at once: a list that one takes in at a glance. */
+/** Shown at first. */
 export const FIRST_FILES = 8;
 /** Drawn in one frame. */
 const FRAME_FILES = 40;
 
 interface Props {
   item: ChangesItem;
-  /** The turn goes on: only what has come together so far. */
+  /** The turn is still running: show only the sum so far. */
   running: boolean;
   folds: ReadonlyMap<string, boolean>;
-  emit: Emit;
 }
 
-export const ChangesView = memo(function ChangesView({ item, running, folds, emit }: Props) {
+export const ChangesView = memo(function ChangesView({ item, running, folds }: Props) {
+  const { emit } = usePanel();
   const { files, notes, key } = item;
   const turn = item.turn ?? "";
   const all = folds.get(`${key}:all`) ?? false;
   const shown = useShown(files.length, all);
   const many = files.length > 1;
-  const stands = standing(files);
+  const summary = summaryOf(files);
   const also = running ? [] : (item.also ?? []);
   if (running && files.length === 0) return null;
   return (
@@ -37,7 +38,7 @@ export const ChangesView = memo(function ChangesView({ item, running, folds, emi
       <div class="acp-changes-head">
         <span class="acp-title">{headOf(files, also)}</span>
         {(many || running) && <Counts {...sumOf(files)} />}
-        {stands !== "" && many && !running && <span class="acp-quiet">{stands}</span>}
+        {summary !== "" && many && !running && <span class="acp-quiet">{summary}</span>}
         {many && !running && (
           <span class="acp-operations" role="group" aria-label="All files of this turn">
             {operationsOfAll(files).map((operation) => (
@@ -52,7 +53,7 @@ export const ChangesView = memo(function ChangesView({ item, running, folds, emi
           </span>
         )}
       </div>
-      <DeedDelivery turn={turn} />
+      <OperationProgress turn={turn} />
       {!running && files.length > 0 && (
         <ul class="acp-changed">
           {files.slice(0, shown).map((file) => (
@@ -62,7 +63,6 @@ export const ChangesView = memo(function ChangesView({ item, running, folds, emi
                 turn={turn}
                 name={`${key}:${file.id}`}
                 open={folds.get(`${key}:${file.id}`)}
-                emit={emit}
               />
             </li>
           ))}
@@ -83,7 +83,7 @@ export const ChangesView = memo(function ChangesView({ item, running, folds, emi
           key={group.tool ?? ""}
           item={key}
           more={files.length > 0}
-          {...{ group, turn, folds, emit }}
+          {...{ group, turn, folds }}
         />
       ))}
       {!running && notes.length > 0 && (
@@ -102,12 +102,12 @@ function headOf(files: readonly FileChange[], also: readonly AlsoChanged[]): str
   return filesChanged(sumOf(files).files);
 }
 
-/** Undo and redo are one button in turn: it keeps its place, and the focus. */
+/** Undo and redo alternate in one button, which keeps its place and the focus. */
 export function keyOf(operation: string): string {
   return operation === "keep" ? "keep" : "change";
 }
 
-/** How many files are drawn: all of them only when asked for, and then a part in each frame. */
+/** How many files are drawn; if all of them, a part in each frame. */
 function useShown(count: number, all: boolean): number {
   const [drawn, setDrawn] = useState(FIRST_FILES);
   const most = all ? count : Math.min(count, FIRST_FILES);

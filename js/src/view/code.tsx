@@ -1,49 +1,44 @@
-// Code: coloured when it is finished, in pieces while it grows, with buttons to copy it and, where the
-// document can be reached, to make a cell of it.
+// Code: highlighted when it is complete, in pieces while it grows, with a button to copy it and, where the
+// document can be reached, one to insert it as a cell.
 
-import { createContext } from "preact";
 import type { ComponentChild } from "preact";
 import { useContext, useEffect, useState } from "preact/hooks";
 import { MAX_CHARS, highlight } from "../text/highlight";
 import type { Part } from "../text/highlight";
+import type { Json } from "../types";
+import { HostContext } from "./host";
 import { memo } from "./memo";
-import type { FileHost } from "./places";
 
-/** What the host of the panel can do with text. */
-export interface TextHost {
-  /** Typesets the formulas in an element. */
-  typeset?: (element: HTMLElement) => void;
-  /** Makes a cell below of code. */
-  insert?: (source: string, language: string) => void;
-  /** Opens files. */
-  files?: FileHost;
-  /** Runs a command in a terminal that the user sees; says why not. */
-  terminal?: (command: string, from: Element) => Promise<string | null>;
-  /** Shows another session's panel in an element, by its model. */
-  panel?: (model: string, el: HTMLElement, signal: AbortSignal) => Promise<void>;
-}
-
-export const Host = createContext<TextHost>({});
-
-/** How long a button says that it was done. */
+/** How long a button shows the result. */
 const FEEDBACK_MS = 2000;
 
 interface Props {
   pieces: readonly string[];
   language: string;
-  /** Nothing comes any more: it is worth colours. */
+  /** The code is complete, and worth highlighting. */
   closed: boolean;
 }
 
-export function CodeView({ pieces, language, closed }: Props) {
-  const { insert } = useContext(Host);
+interface BlockProps extends Props {
+  /** Whether it can be inserted as a cell. */
+  insertable?: boolean;
+  /** What the code has put out, as a notebook's file has it: goes into the cell, too. */
+  outputs?: (() => readonly Json[]) | undefined;
+}
+
+export function CodeView({ pieces, language, closed, insertable = true, outputs }: BlockProps) {
+  const { insert } = useContext(HostContext);
   const source = () => pieces.join("");
   return (
     <div class="acp-codeblock" data-acp-language={language}>
       <div class="acp-codebar">
         <span class="acp-quiet">{language}</span>
-        {insert && closed && (
-          <button type="button" onClick={() => insert(source(), language)}>
+        {insert && closed && insertable && (
+          <button
+            type="button"
+            title={outputs ? "With its outputs, below this cell" : undefined}
+            onClick={() => insert(source(), language, ...(outputs ? [outputs()] : []))}
+          >
             Insert as cell below
           </button>
         )}
@@ -73,7 +68,7 @@ function coloured(part: Part, at: number): ComponentChild {
   );
 }
 
-/** A long text as boxes, of which only the last is laid out again when it grows. */
+/** A long text as boxes; when it grows only the last one is laid out again. */
 export function GrowingText({ pieces }: { pieces: readonly string[] }) {
   return (
     <>
@@ -103,13 +98,13 @@ export function CopyButton({ text, what }: { text: () => string; what: string })
     );
   return (
     <button type="button" class="acp-copy" aria-label={`Copy ${what}`} onClick={copy}>
-      <span role="status">{state === "" ? "" : state === "copied" ? "Copied" : "Not copied"}</span>
+      <span role="status">{state === "" ? "" : state === "copied" ? "Copied" : "Copy failed"}</span>
       {state === "" && <span aria-hidden="true">Copy</span>}
     </button>
   );
 }
 
-/** A page that is served over plain http has no clipboard: then by the old way, through a selection. */
+/** Pages served over plain http have no clipboard API: copy through a selection instead. */
 export async function copyText(text: string): Promise<void> {
   if (navigator.clipboard) return navigator.clipboard.writeText(text);
   const area = document.createElement("textarea");
@@ -122,5 +117,5 @@ export async function copyText(text: string): Promise<void> {
   const done = document.execCommand("copy");
   area.remove();
   if (focused instanceof HTMLElement) focused.focus({ preventScroll: true });
-  if (!done) throw new Error("the page may not copy");
+  if (!done) throw new Error("the browser does not allow copying");
 }

@@ -1,22 +1,21 @@
-// What fits what is being written (slash commands, @-names), as a list below the field's control: the focus
-// stays in the field.
+// The list of completions (slash commands, @-names). The focus stays in the field.
 
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Command } from "../types";
 import { scrollerOf, windowOf } from "./follow";
-import { line } from "./words";
+import { line } from "./display_text";
 
-/** As many as are worth reading. */
+/** More are not worth reading. */
 const MOST = 50;
 
 export interface Choice {
-  /** As it is written: /tour, @df. */
+  /** As the user writes it: /tour, @df. */
   readonly name: string;
   readonly hint: string;
   readonly about: string;
 }
 
-/** The commands that fit; none unless the text is the beginning of a command and the caret is in it. */
+/** The matching commands; none unless the text is the start of a command and the caret is at its end. */
 export function matching(text: string, caret: number, commands: readonly Command[]): Choice[] {
   const found = /^\/(\S*)$/.exec(text.slice(0, caret));
   if (!found || /\s/.test(text) || caret !== text.length) return [];
@@ -31,10 +30,10 @@ export function matching(text: string, caret: number, commands: readonly Command
   }));
 }
 
-/** As high as it gets, and as low: two lines and a bit of the third, which says that there are more. */
+/** The greatest and least height: at least two lines and part of a third, which shows that there are more. */
 const [MOST_PX, LEAST_PX] = [220, 60];
 
-/** It opens upwards, and what scrolls around it cuts off what stands out of that. */
+/** The list opens upwards, and the scroll area around it cuts off what does not fit. */
 function roomAbove(list: HTMLElement | null): number {
   if (!list) return MOST_PX;
   const { top } = windowOf(scrollerOf(list));
@@ -47,10 +46,10 @@ interface Props {
   label: string;
   choices: readonly Choice[];
   active: number;
-  take: (choice: Choice) => void;
+  accept: (choice: Choice) => void;
 }
 
-export function CompletionList({ id, label, choices, active, take }: Props) {
+export function CompletionList({ id, label, choices, active, accept }: Props) {
   const list = useRef<HTMLUListElement>(null);
   const [room, setRoom] = useState(MOST_PX);
   useLayoutEffect(() => setRoom(roomAbove(list.current)), []);
@@ -63,7 +62,7 @@ export function CompletionList({ id, label, choices, active, take }: Props) {
       role="listbox"
       aria-label={label}
       data-acp-completion=""
-      // It scrolls, so it can be reached; a press on its bar must not take the focus from the field.
+      // It scrolls, so it must be focusable; a press on its scroll bar must not take the focus from the field.
       tabIndex={0}
       onMouseDown={(event) => event.preventDefault()}
     >
@@ -76,10 +75,10 @@ export function CompletionList({ id, label, choices, active, take }: Props) {
           ref={(el) => {
             if (at === active) el?.scrollIntoView?.({ block: "nearest" });
           }}
-          // Not a click: the field would lose the focus first.
+          // Before a click, with which the field would lose the focus.
           onMouseDown={(event) => {
             event.preventDefault();
-            take(choice);
+            accept(choice);
           }}
         >
           <span class="acp-command-name">{line(choice.name)}</span>

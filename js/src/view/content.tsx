@@ -1,23 +1,24 @@
-// Content blocks: text as it is or as markdown, images and sounds as data, everything else by its name.
+// Content blocks: text as is or as markdown, images and sounds as data, everything else by name.
 
 import type { Content } from "../types";
 import { DiffView } from "./diff";
 import { Markdown } from "./markdown";
 import { Image, Sound } from "./media";
 import { memo } from "./memo";
+import { RunView } from "./run";
 import { EmbeddedResource, ResourceLink } from "./resource";
-import { code, json, line } from "./words";
+import { code, json, line } from "./display_text";
 
-/** How text is meant: as output, as prose in markdown, or as it was typed. */
-interface Meant {
+/** How to show text: as output, as markdown, or as typed. */
+interface TextMode {
   exact?: boolean;
   markdown?: boolean;
-  /** Nothing is added to it any more; not said: not known. */
+  /** The text is complete; undefined if that is not known. */
   done?: boolean | undefined;
 }
 
-/** Memoised: a block that is not the one that grows is not looked at again. */
-export const ContentView = memo(function ContentView(props: { block: Content } & Meant) {
+/** Memoised: only the block that grows is rendered again. */
+export const ContentView = memo(function ContentView(props: { block: Content } & TextMode) {
   const { block, exact, markdown, done } = props;
   switch (block.type) {
     case "text":
@@ -40,6 +41,8 @@ export const ContentView = memo(function ContentView(props: { block: Content } &
           <span class="acp-quiet">terminal</span> {line(block.terminal_id)}
         </div>
       );
+    case "run":
+      return <RunView run={block} />;
     case "unknown":
       return <pre class="acp-code">{json(block.raw)}</pre>;
     default:
@@ -47,7 +50,7 @@ export const ContentView = memo(function ContentView(props: { block: Content } &
   }
 });
 
-export function ContentList(props: { blocks: readonly Content[] } & Meant) {
+export function ContentList(props: { blocks: readonly Content[] } & TextMode) {
   const { blocks, exact = false, markdown = false, done } = props;
   return (
     <>

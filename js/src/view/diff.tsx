@@ -1,36 +1,31 @@
 // A change of a file: unified, or old and new side by side where there is room for it.
 
-import { createContext } from "preact";
-import { useContext, useMemo, useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { exact, visible } from "../text/visible";
 import type { Content } from "../types";
-import { BLOCK_LINES, Parts, useDrawn } from "./exact";
+import { BLOCK_LINES, Parts, useDrawn } from "./exact_text";
 import { memo } from "./memo";
+import { usePanel } from "./panel";
 import { Path } from "./path";
-import { changedCells } from "./places";
-import { changeOf, pairsOf, withoutLongGaps } from "./rows";
-import type { Gap, Line, Note, Pair, Piece, Row } from "./rows";
-import { LINE_CHARS } from "./words";
+import { changedCells } from "./locations";
+import { changeOf, pairsOf, withoutLongGaps } from "./diff_rows";
+import type { Gap, Line, Note, Pair, Piece, Row } from "./diff_rows";
+import { LINE_CHARS } from "./display_text";
 
 type Diff = Extract<Content, { type: "diff" }>;
 
-/** Side by side or not is the reader's choice, for all diffs of the session. */
-export interface Layout {
-  readonly split: boolean;
-  choose(split: boolean): void;
-}
+/** The fold that keeps whether diffs are shown side by side: the reader chooses for all of the session. */
+export const SPLIT_FOLD = "diffs:split";
 
-export const DiffLayout = createContext<Layout>({ split: false, choose: () => undefined });
-
-/** Rows that are shown at once: more than most changes have, and quick to draw. */
+/** Rows shown at first: more than most changes have, and quick to draw. */
 export const FIRST_ROWS = 60;
 
 export const DiffView = memo(function DiffView({ diff }: { diff: Diff }) {
   const { old_text: before, new_text: after } = diff;
   const change = useMemo(() => changeOf(before ?? "", after), [before, after]);
-  const layout = useContext(DiffLayout);
+  const { split } = usePanel();
   return (
-    <figure class="acp-diff" data-acp-diff={layout.split ? "split" : "unified"}>
+    <figure class="acp-diff" data-acp-diff={split ? "split" : "unified"}>
       <figcaption class="acp-diff-head">
         <span class="acp-path">
           <Path path={diff.path} cells={changedCells(diff)} />
@@ -45,13 +40,13 @@ export const DiffView = memo(function DiffView({ diff }: { diff: Diff }) {
 });
 
 export function SideBySide() {
-  const layout = useContext(DiffLayout);
+  const { split, emit } = usePanel();
   return (
     <button
       type="button"
       class="acp-link acp-wide"
-      aria-pressed={layout.split}
-      onClick={() => layout.choose(!layout.split)}
+      aria-pressed={split}
+      onClick={() => emit({ t: "fold", key: SPLIT_FOLD, open: !split })}
     >
       Side by side
     </button>
@@ -73,15 +68,15 @@ export function Counts({ added, removed }: { added: number; removed: number }) {
 
 interface Rows {
   rows: readonly Row[];
-  /** What an open question covers: all of it at once, nothing cut, everything in it visible. */
+  /** Part of an open question: show all of it at once, with nothing cut or invisible. */
   whole?: boolean;
 }
 
-/** The rows of a change: the first of them at once, the others when they are asked for. */
+/** The rows of a change: the first ones at once, the others on demand. */
 export function DiffRows({ rows: given, whole: exactly = false }: Rows) {
   const [asked, setAsked] = useState(false);
   const [opened, setOpened] = useState<ReadonlySet<Gap>>(new Set());
-  const { split } = useContext(DiffLayout);
+  const { split } = usePanel();
   const rows: readonly (Row | Pair)[] = useMemo(() => {
     const all = given.flatMap((row): readonly Row[] =>
       row.kind === "gap" && opened.has(row) ? row.lines : [row],
@@ -94,7 +89,7 @@ export function DiffRows({ rows: given, whole: exactly = false }: Rows) {
   const open = useMemo(() => (gap: Gap) => setOpened((before) => new Set(before).add(gap)), []);
   return (
     <div class="acp-diff-rows" data-long={whole}>
-      {rows.length === 0 && <div class="acp-quiet acp-diff-none">Nothing differs.</div>}
+      {rows.length === 0 && <div class="acp-quiet acp-diff-none">No differences.</div>}
       {Array.from({ length: Math.ceil(shown / BLOCK_LINES) }, (_, at) => (
         <Block
           key={at}
@@ -152,11 +147,11 @@ function one(row: Row, key: number, { exactly, open }: Drawing) {
     return (
       <div key={key} class="acp-gap">
         <button type="button" class="acp-link" title="Show them" onClick={() => open(row)}>
-          {row.lines.length} equal line{row.lines.length === 1 ? "" : "s"}
+          {row.lines.length} unchanged line{row.lines.length === 1 ? "" : "s"}
         </button>
       </div>
     );
-  // The numbers are drawn by the style: what is copied is the text.
+  // CSS draws the numbers, so that they are not copied with the text.
   return (
     <div key={key} class="acp-row" data-kind={row.kind}>
       <span class="acp-no" data-n={row.old ?? ""} />

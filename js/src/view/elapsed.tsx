@@ -1,4 +1,4 @@
-// How long something has been going on. Ticks once a second, and only while it is shown.
+// How long something has been running. Ticks once a second, only while shown.
 
 import { useEffect, useState } from "preact/hooks";
 
@@ -18,7 +18,7 @@ export function Elapsed({ since }: { since: number }) {
   );
 }
 
-/** How long until then. The clocks of kernel and page may differ: it is never more than the wait itself. */
+/** The time left. Kernel and page clocks may differ, so it is never more than the wait itself. */
 export function Countdown({ until, wait }: { until: number; wait: number }) {
   const [now, setNow] = useState(() => Date.now());
   useEffect(() => {

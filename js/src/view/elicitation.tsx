@@ -1,25 +1,24 @@
-// Something that the agent asks of the user beside permission: a form to fill in, or an address to open.
-// Nothing is opened, fetched or embedded here but by the user's own click.
+// An elicitation: a form to fill in, or a link to open. Nothing is opened, fetched or embedded unless the user
+// clicks.
 
 import type { ComponentChildren } from "preact";
-import { useId, useMemo, useRef, useState } from "preact/hooks";
+import { useId, useRef } from "preact/hooks";
 import type { Sent } from "../store";
 import { isLink } from "../text/links";
 import { visible } from "../text/visible";
-import type { ElicitAction, ElicitationItem, Emit, Fields, FormField, Json } from "../types";
+import type { ElicitAction, ElicitationItem, FormField, FormValues, Json } from "../types";
+import { Delivery } from "./delivery";
 import { FieldView } from "./field";
-import { draftsOf, filled } from "./form";
-import type { Wrong } from "./form";
-import { useGuard, useIgnored, useReady } from "./guard";
-import type { Guard } from "./guard";
-import { BY, Delivery } from "./permission";
-import { capital, line, spoken } from "./words";
+import { useGuard, useIgnored, useReady } from "./input_guard";
+import type { Guard } from "./input_guard";
+import { usePanel } from "./panel";
+import { useForm } from "./use_form";
+import { BY } from "./permission";
+import { capital, line, spoken } from "./display_text";
 
 interface Props {
   item: ElicitationItem;
   sent: Sent | undefined;
-  live: boolean;
-  emit: Emit;
 }
 
 export function ElicitationView(props: Props) {
@@ -28,14 +27,15 @@ export function ElicitationView(props: Props) {
 
 // ---- open
 
-function Open({ item, sent, live, emit }: Props) {
+function Open({ item, sent }: Props) {
+  const { link, emit } = usePanel();
   const box = useRef<HTMLDivElement>(null);
   const guard = useGuard(box);
   const pending = sent !== undefined && sent.wrong === undefined;
-  const usable = live && !pending;
-  const answer = (action: ElicitAction, values?: Fields) => {
+  const usable = link === "live" && !pending;
+  const answer = (action: ElicitAction, values?: FormValues) => {
     if (!usable) return;
-    box.current?.focus({ preventScroll: true }); // the button is off in a moment, and would lose it
+    box.current?.focus({ preventScroll: true }); // the button is about to be disabled, and would lose it
     const said = { t: "elicit", elicitation: item.key, action } as const;
     emit(values ? { ...said, values } : said);
   };
@@ -52,13 +52,13 @@ function Open({ item, sent, live, emit }: Props) {
       data-status="open"
       data-lm-suppress-shortcuts="true"
       tabIndex={-1}
-      onKeyDown={(event) => event.stopPropagation()} // the notebook has its own use for keys
-      // JupyterLab takes line breaks from whatever is in a cell: these are for the fields.
+      onKeyDown={(event) => event.stopPropagation()} // the notebook has its own shortcuts
+      // JupyterLab handles line breaks in every cell: these are for the fields.
       onBeforeInputCapture={(event) => event.stopPropagation()}
     >
       <div class="acp-asks">
         <span role="status">
-          {item.mode === "url" ? "The agent asks you to open an address" : "The agent asks"}
+          {item.mode === "url" ? "The agent asks you to open a link" : "The agent asks"}
         </span>
       </div>
       <Said text={item.message} />
@@ -71,10 +71,10 @@ function Open({ item, sent, live, emit }: Props) {
 interface Inner {
   item: ElicitationItem;
   usable: boolean;
-  answer: (action: ElicitAction, values?: Fields) => void;
+  answer: (action: ElicitAction, values?: FormValues) => void;
   sent: Sent | undefined;
   guard: Guard;
-  /** Clicks count; for those who look before they click. */
+  /** Whether clicks count, for assistive technology. */
   ready: boolean;
 }
 
@@ -83,60 +83,46 @@ function Said({ text }: { text: string }) {
 }
 
 function Form({ item, usable, answer, sent, guard, ready }: Inner) {
-  const fields = item.fields ?? [];
   const id = useId();
-  const [drafts, setDrafts] = useState(() => draftsOf(fields));
-  const [found, setFound] = useState<Wrong>(new Map());
-  const told = useMemo(() => new Map(Object.entries(sent?.wrong ?? {})), [sent?.wrong]);
-  const [fresh, setFresh] = useState<ReadonlySet<string>>(new Set());
-  const form = useRef<HTMLFormElement>(null);
-  const wrongOf = (name: string) =>
-    found.get(name) ?? (fresh.has(name) ? undefined : told.get(name));
+  const form = useForm(item.fields ?? [], sent);
+  const element = useRef<HTMLFormElement>(null);
 
   const submit = () => {
-    const { values, wrong } = filled(fields, drafts);
-    setFound(wrong);
-    setFresh(new Set());
-    if (wrong.size === 0) return answer("accept", values);
-    const first = fields.findIndex(({ name }) => wrong.has(name));
-    form.current?.querySelector<HTMLElement>(`[id="${id}-${first}"]`)?.focus();
+    const { values, firstWrong } = form.check();
+    if (firstWrong === null) return answer("accept", values);
+    element.current?.querySelector<HTMLElement>(`[id="${id}-${firstWrong}"]`)?.focus();
   };
-  const write = (name: string, draft: Parameters<Parameters<typeof FieldView>[0]["write"]>[0]) => {
-    setDrafts(new Map(drafts).set(name, draft));
-    setFresh(new Set(fresh).add(name));
-    if (found.has(name)) setFound(new Map([...found].filter(([other]) => other !== name)));
-  };
-  const byKey = (event: KeyboardEvent) => {
+  const onKeyDown = (event: KeyboardEvent) => {
     const plain = !event.shiftKey && !event.altKey && !event.ctrlKey && !event.isComposing;
     if (event.key !== "Enter" || !plain || !(event.target instanceof HTMLTextAreaElement)) return;
-    event.preventDefault(); // as in the prompt's field: Shift+Enter begins a line
+    event.preventDefault(); // as in the composer, Shift+Enter starts a new line
     submit();
   };
   return (
     <form
-      ref={form}
+      ref={element}
       class="acp-form"
       noValidate
       onSubmit={(event) => {
         event.preventDefault();
         submit();
       }}
-      onKeyDown={byKey}
+      onKeyDown={onKeyDown}
     >
       {item.title && <div class="acp-form-title">{line(item.title)}</div>}
       {item.description && <div class="acp-quiet">{line(item.description)}</div>}
-      {fields.map((field, at) => (
+      {(item.fields ?? []).map((field, at) => (
         <FieldView
           key={field.name}
           field={field}
           id={`${id}-${at}`}
-          draft={drafts.get(field.name)}
-          wrong={wrongOf(field.name)}
+          draft={form.drafts.get(field.name)}
+          wrong={form.wrongOf(field.name)}
           disabled={!usable}
-          write={(draft) => write(field.name, draft)}
+          write={(draft) => form.write(field.name, draft)}
         />
       ))}
-      <Problem text={item.problem ?? told.get("")} />
+      <Problem text={item.problem ?? form.wrongOf("")} />
       <Buttons usable={usable} answer={answer} guard={guard} ready={ready}>
         {item.problem === undefined && (
           <button
@@ -162,10 +148,10 @@ function Address({ item, usable, answer, guard, ready }: Inner) {
   const opens = host !== undefined && item.problem === undefined && isLink(url);
   return (
     <>
-      <div class="acp-address">{whole(url)}</div>
+      <div class="acp-address">{emphasisedHost(url)}</div>
       {host !== undefined && (
         <div class="acp-quiet">
-          It leads to <strong>{line(host)}</strong>. Nothing is opened before you click.
+          This link goes to <strong>{line(host)}</strong>. Nothing opens until you click.
         </div>
       )}
       <Problem text={item.problem} />
@@ -192,8 +178,8 @@ function Address({ item, usable, answer, guard, ready }: Inner) {
   );
 }
 
-/** The address with its host set off: what stands before an "@" is not where it leads. */
-function whole(url: string): ComponentChildren {
+/** The address with its host emphasised: what precedes an "@" is not the host. */
+function emphasisedHost(url: string): ComponentChildren {
   const parts = /^([a-z]+:\/\/(?:[^/?#]*@)?)([^/?#:@]*)(.*)$/is.exec(url);
   if (!parts) return visible(url);
   return (
@@ -239,7 +225,7 @@ function Buttons({ usable, answer, guard, ready, children }: ButtonsProps) {
           data-acp-decline=""
           aria-disabled={!ready || undefined}
           onPointerEnter={guard.entered}
-          title="The agent is told that you do not want to"
+          title="Tell the agent that you decline"
           disabled={!usable}
           onClick={() => answer("decline")}
         >
@@ -251,7 +237,7 @@ function Buttons({ usable, answer, guard, ready, children }: ButtonsProps) {
           data-acp-dismiss=""
           aria-disabled={!ready || undefined}
           onPointerEnter={guard.entered}
-          title="The agent is told that you broke it off"
+          title="Tell the agent that you cancelled"
           disabled={!usable}
           onClick={() => answer("cancel")}
         >
@@ -280,13 +266,13 @@ function Settled({ item }: { item: ElicitationItem }) {
       data-status={item.status}
     >
       <Said text={item.message} />
-      {item.url !== undefined && <div class="acp-address">{whole(item.url)}</div>}
+      {item.url !== undefined && <div class="acp-address">{emphasisedHost(item.url)}</div>}
       <div>
         <strong data-meaning={accepted ? "allow_once" : "reject"}>{verb}</strong>
         {item.by && <span class="acp-quiet"> by {BY[item.by] ?? spoken(item.by)}</span>}
         {item.reason && <span class="acp-quiet">: {line(item.reason)}</span>}
         {item.mode === "url" && accepted && (
-          <span class="acp-badge">{item.completed ? "done" : "waiting until it is done"}</span>
+          <span class="acp-badge">{item.completed ? "done" : "waiting for completion"}</span>
         )}
       </div>
       {values.length > 0 && (
@@ -306,7 +292,7 @@ function Settled({ item }: { item: ElicitationItem }) {
   );
 }
 
-/** The titles of what was chosen; anything else as it is. */
+/** Choices by their titles; anything else as is. */
 function shown(field: FormField | undefined, value: Json): string {
   if (typeof value === "boolean") return value ? "yes" : "no";
   const title = (it: Json) =>

@@ -1,14 +1,14 @@
-// What a turn shows, in order: items; runs of small reads and searches as one; a question with the call
-// that it is about; a terminal with the call that shows it. Pure.
+// What a turn shows, in order. A run of small reads and searches is one entry; a question belongs to its tool
+// call, and a terminal to the call that shows it. Pure.
 
 import type { Item, QuestionItem, ToolItem } from "../types";
-import { capital } from "./words";
+import { capital } from "./display_text";
 
 export type Entry =
   | { readonly type: "item"; readonly item: Item; readonly question?: QuestionItem }
   | { readonly type: "group"; readonly key: string; readonly tools: readonly ToolItem[] };
 
-/** Fewer than this are shown one by one. */
+/** Shorter runs are shown one by one. */
 export const GROUP_LEAST = 3;
 
 const QUIET_KINDS: ReadonlySet<string> = new Set(["read", "search", "fetch"]);
@@ -19,20 +19,20 @@ export function entriesOf(items: readonly Item[], cited: ReadonlySet<string>): E
   const asked = new Map<string, QuestionItem>();
   for (const item of items)
     if (item.type === "question" && item.tool !== null && tools.has(item.tool)) {
-      // The newest one, but never one that is settled while another is open.
+      // The newest one, but an open one rather than a settled one.
       const other = asked.get(item.tool);
       if (other?.status !== "open" || item.status === "open") asked.set(item.tool, item);
     }
   const flow = items.filter((item) => {
     if (item.type === "question") return item.tool === null || asked.get(item.tool) !== item;
     if (item.type === "terminal") return !cited.has(item.id);
-    return item.type !== "turn" && item.type !== "changes"; // these stand at the turn's end
+    return item.type !== "turn" && item.type !== "changes"; // shown at the end of the turn
   });
   const entries: Entry[] = [];
   for (let at = 0; at < flow.length;) {
     const run = quietRun(flow, at, asked);
     if (run.length >= GROUP_LEAST) {
-      // Named by its first call: it stays the same group while it grows.
+      // Named after its first call, so that it stays the same group while it grows.
       entries.push({ type: "group", key: `group:${run[0]?.key}`, tools: run });
       at += run.length;
       continue;
@@ -58,7 +58,7 @@ function quietRun(
   return run;
 }
 
-/** Nothing in it that the reader should see without asking for it. */
+/** Nothing in it that the reader should see at once. */
 function isQuiet({ kind, status, content }: ToolItem): boolean {
   return (
     QUIET_KINDS.has(kind) && status !== "failed" && !content.some(({ type }) => LOUD.has(type))

@@ -1,11 +1,11 @@
-// One field of a form, by its type. A type that we do not know is shown as it came, and is no input.
+// One field of a form, by its type. A field of an unknown type is shown as is, without an input.
 
 import type { Choice, FormField } from "../types";
 import type { Draft } from "./form";
 import { KINDS } from "./form";
-import { json, line } from "./words";
+import { json, line } from "./display_text";
 
-/** More choices than this are a list that opens. */
+/** More choices than this become a drop-down list. */
 const RADIOS = 7;
 
 interface Props {
@@ -43,7 +43,7 @@ export function FieldView(props: Props) {
       )}
       <Control {...props} marks={marks} />
       {field.secret && (
-        <div class="acp-quiet acp-form-about">Secret: it goes to the agent, and is not kept.</div>
+        <div class="acp-quiet acp-form-about">Secret: sent to the agent, and not stored.</div>
       )}
       {wrong !== undefined && (
         <div class="acp-invalid" id={`${id}-wrong`} role="alert">

@@ -1,26 +1,26 @@
-// Something that can be closed. Whether it is open belongs to the session, not to this view: views come
-// and go, and several show the same.
+// A part that can be folded. Whether it is open is kept in the store, not in this view: views come and go,
+// and several may show the same part.
 
 import type { ComponentChildren } from "preact";
-import type { Emit } from "../types";
+import { usePanel } from "./panel";
 
 interface Props {
   name: string;
   open: boolean;
   /** It stays open. */
   locked?: boolean;
-  emit: Emit;
   class: string;
   summary: ComponentChildren;
   children: ComponentChildren;
 }
 
-export function Fold({ name, open, locked, emit, class: style, summary, children }: Props) {
+export function Fold({ name, open, locked, class: style, summary, children }: Props) {
+  const { emit } = usePanel();
   return (
     <details
       class={style}
       open={open}
-      // Opened by a search in the page, too.
+      // Find-in-page opens it too.
       onToggle={({ currentTarget }) => {
         if (currentTarget.open !== open) emit({ t: "fold", key: name, open: currentTarget.open });
       }}
@@ -28,7 +28,7 @@ export function Fold({ name, open, locked, emit, class: style, summary, children
       <summary
         onClick={(event) => {
           if (locked) return event.preventDefault();
-          // Told before it is done: a view that is drawn in between must not undo it.
+          // Before the toggle: a redraw in between must not revert it.
           const folded = event.currentTarget.parentElement as HTMLDetailsElement;
           emit({ t: "fold", key: name, open: !folded.open });
         }}

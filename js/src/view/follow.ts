@@ -1,30 +1,29 @@
-// Follows a stream: as long as the reader is at its end the end stays in sight; who scrolls away is left
+// Follows a stream: while the reader is at the end, the end stays in sight; a reader who scrolls away is left
 // alone until they come back.
 
 import { useEffect, useRef, useState } from "preact/hooks";
 
-/** Nearer than this to the end counts as at the end: zoomed pages have fractions of pixels. */
+/** This close counts as the end: zoomed pages have fractions of pixels. */
 export const SLACK_PX = 24;
 
-/** What was to be seen may still take its final form for a while: heights that were only guessed, a text
-    that is drawn anew when it is complete. */
+/** How long heights may still change after the last growth: estimates are replaced, complete text is redrawn. */
 const SETTLE_MS = 1500;
 
-/** What is measured: where the content ends, and where the window on it does. */
+/** Where the content ends, and where the visible part of it does. */
 export interface Ends {
   readonly content: number;
   readonly view: number;
   readonly width?: number;
 }
 
-/** Room above what is asked. */
-const ASIDE_PX = 8;
+/** Space above an open question. */
+const MARGIN_PX = 8;
 
 export function atEnd({ content, view }: Ends): boolean {
   return content - view <= SLACK_PX;
 }
 
-/** Decides; touches no page. */
+/** Decides when to scroll; does not touch the page. */
 export class Follower {
   following = true;
   private width: number | undefined;
@@ -34,21 +33,20 @@ export class Follower {
     private readonly scroll: (by: number) => void,
   ) {}
 
-  /** The content grew. Only what still grows by itself is followed: a fold that was opened is not. */
+  /** The content grew. Only streamed growth is followed, not a fold that the reader opened. */
   grown(streaming: boolean): void {
     const { content, view, width } = this.measure();
     this.width = width;
     if (streaming && this.following && content > view) this.scroll(content - view);
   }
 
-  /** The reader scrolled, or we did (then it is the end), or a page that got narrower did: its end is
-      further down now, and nobody has left it. */
+  /** The page scrolled. When its width changed, the end moved and the reader did not leave it. */
   scrolled(): void {
     const ends = this.measure();
     if (ends.width === this.width) this.following = atEnd(ends);
   }
 
-  /** The reader opened something: they want to see that, and not the end. */
+  /** The reader opened something, and wants to see that rather than the end. */
   leave(): void {
     this.following = false;
   }
@@ -60,8 +58,8 @@ export class Follower {
   }
 }
 
-/** Follow the end of the content: in its own scroll area (which begins there), or in whatever scrolls
-    around it (which is not ours to move before there is more to see). */
+/** Follow the end of the content. `own`: the scroll area is ours and starts at the end; otherwise the page
+    scrolls, and is moved only when there is more to see. */
 export function useFollow(
   content: { current: HTMLElement | null },
   streaming: boolean,
@@ -105,7 +103,7 @@ export function useFollow(
             update();
           });
     observer?.observe(el);
-    if (own) observer?.observe(scroller); // what appears below it takes its room
+    if (own) observer?.observe(scroller); // what appears below it takes space from it
     return () => {
       controller.abort();
       observer?.disconnect();
@@ -118,12 +116,12 @@ export function useFollow(
   return { away, toEnd };
 }
 
-/** What is asked is seen from its beginning, also where it is longer than the window: that is the end then. */
+/** An open question is shown from its beginning, even if it is longer than the window. */
 function ends(el: HTMLElement, scroller: Element): Ends {
   const { top, bottom } = windowOf(scroller);
   const asked = el.querySelector("[data-acp-question][data-status='open']");
   const end = el.getBoundingClientRect().bottom;
-  const from = asked ? asked.getBoundingClientRect().top - ASIDE_PX + bottom - top : end;
+  const from = asked ? asked.getBoundingClientRect().top - MARGIN_PX + bottom - top : end;
   return { content: Math.min(end, from), view: bottom, width: scroller.clientWidth };
 }
 
@@ -133,7 +131,7 @@ export function windowOf(scroller: Element): { top: number; bottom: number } {
   return { top, bottom: top + scroller.clientHeight };
 }
 
-/** Who writes in another cell must not see it move away. */
+/** A cell in which the user types must not move away. */
 function typesElsewhere(el: HTMLElement): boolean {
   const active = document.activeElement;
   return (

@@ -1,13 +1,12 @@
-// What stands in a form while it is filled in, and what is wrong with it as far as a page can tell. The
-// kernel has the last word: it knows formats too, and what it says comes back field by field.
-// Pure.
+// The content of a form while it is filled in, and the errors that a page can find. The kernel has the last word:
+// it checks formats too, and reports errors by field. Pure.
 
-import type { Fields, FormField, Json } from "../types";
+import type { FormField, FormValues } from "../types";
 
-/** What stands in a field: a text as it is written, whether it is ticked, what is chosen. */
+/** The content of a field: text, whether it is checked, or the chosen values. */
 export type Draft = string | boolean | readonly string[];
 
-/** By field. A map: agents may call a field anything, "__proto__" too. */
+/** By field. A map, because agents may call a field anything, even "__proto__". */
 export type Drafts = ReadonlyMap<string, Draft>;
 export type Wrong = ReadonlyMap<string, string>;
 
@@ -20,7 +19,7 @@ export const KINDS: ReadonlySet<string> = new Set([
   "multiselect",
 ]);
 
-/** How it stands before anything is filled in. */
+/** The content before anything is filled in. */
 export function draftsOf(fields: readonly FormField[]): Drafts {
   return new Map(fields.filter(({ type }) => KINDS.has(type)).map((it) => [it.name, draftOf(it)]));
 }
@@ -31,12 +30,12 @@ function draftOf({ type, default: value }: FormField): Draft {
   return typeof value === "string" || typeof value === "number" ? String(value) : "";
 }
 
-/** The answer, and what is wrong with it. A field that is left empty is left out. */
+/** The values, and what is wrong with them. */
 export function filled(
   fields: readonly FormField[],
   drafts: Drafts,
-): { values: Fields; wrong: Wrong } {
-  const values: [string, Json][] = [];
+): { values: FormValues; wrong: Wrong } {
+  const values: [string, FormValues[string]][] = [];
   const wrong = new Map<string, string>();
   for (const field of fields) {
     const draft = drafts.get(field.name);
@@ -48,8 +47,8 @@ export function filled(
   return { values: Object.fromEntries(values), wrong };
 }
 
-/** null says that it is left empty on purpose: a default does not come back for it. */
-function valueOf({ type, required }: FormField, draft: Draft): Json {
+/** null means left empty on purpose, so that the default is not used. */
+function valueOf({ type, required }: FormField, draft: Draft): FormValues[string] {
   if (typeof draft === "boolean") return draft;
   if (typeof draft !== "string") return draft.length === 0 && !required ? null : [...draft];
   if (draft.trim() === "") return null;
@@ -59,7 +58,7 @@ function valueOf({ type, required }: FormField, draft: Draft): Json {
 function wrongWith(field: FormField, draft: Draft): string | null {
   if (typeof draft === "boolean") return null;
   const empty = draft.length === 0 || (typeof draft === "string" && draft.trim() === "");
-  if (empty) return field.required ? "this is needed" : null;
+  if (empty) return field.required ? "this field is required" : null;
   if (typeof draft !== "string") return bounded(field, draft.length, "choose ", "");
   if (field.type === "string") return bounded(field, [...draft].length, "", " characters");
   if (field.type !== "number" && field.type !== "integer") return null;

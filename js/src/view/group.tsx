@@ -1,21 +1,19 @@
 // A run of small reads and searches: one line, which opens to the calls themselves.
 
-import type { Emit, ToolItem } from "../types";
+import type { ToolItem } from "../types";
 import { groupTitle } from "./entries";
 import { Fold } from "./fold";
 import { Icon } from "./icons";
 import { ItemView } from "./item";
-import { ToolStatus } from "./tool";
+import { ToolStatus } from "./tool_status";
 
 interface Props {
   name: string;
   tools: readonly ToolItem[];
   folds: ReadonlyMap<string, boolean>;
-  live: boolean;
-  emit: Emit;
 }
 
-export function GroupView({ name, tools, folds, live, emit }: Props) {
+export function GroupView({ name, tools, folds }: Props) {
   const going = tools.find(({ status }) => status === "in_progress" || status === "pending");
   const heading = (
     <>
@@ -28,13 +26,7 @@ export function GroupView({ name, tools, folds, live, emit }: Props) {
   );
   return (
     <div class="acp-tool acp-toolgroup" data-acp-group={tools.length}>
-      <Fold
-        name={name}
-        open={folds.get(name) ?? false}
-        emit={emit}
-        class="acp-fold"
-        summary={heading}
-      >
+      <Fold name={name} open={folds.get(name) ?? false} class="acp-fold" summary={heading}>
         <div class="acp-toolgroup-body">
           {tools.map((tool) => (
             <ItemView
@@ -42,8 +34,6 @@ export function GroupView({ name, tools, folds, live, emit }: Props) {
               item={tool}
               open={folds.get(tool.key)}
               raw={folds.get(`${tool.key}:raw`)}
-              live={live}
-              emit={emit}
             />
           ))}
         </div>

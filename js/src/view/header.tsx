@@ -1,25 +1,25 @@
-// Who the agent is, how the session stands, and what can be set.
+// The agent, the status of the session, and the settings.
 
-import type { Link, Sent } from "../store";
-import type { Emit, Header } from "../types";
+import type { Sent } from "../store";
+import type { Header } from "../types";
+import { usePanel } from "./panel";
 import { Settings } from "./settings";
 import { UsageMeter } from "./usage";
-import { line, spoken } from "./words";
+import { line, spoken } from "./display_text";
 
 interface Props {
   header: Header;
-  link: Link;
   sent: ReadonlyMap<string, Sent>;
-  emit: Emit;
   /** Whether the list of sessions is open, and how it is opened and closed. */
   picking: boolean;
   pick: () => void;
 }
 
-/** What the list of sessions is good for; the rest goes along with it. */
+/** Agents that offer one of these get the list of sessions. */
 const LISTED = ["list", "fork", "logout"];
 
-export function HeaderView({ header, link, sent, emit, picking, pick }: Props) {
+export function HeaderView({ header, sent, picking, pick }: Props) {
+  const { link } = usePanel();
   const agent = header.agent;
   const status =
     link === "gone" || link === "offline" ? "disconnected" : (header.status ?? "starting");
@@ -43,7 +43,7 @@ export function HeaderView({ header, link, sent, emit, picking, pick }: Props) {
           </button>
         )}
         <UsageMeter usage={header.usage} />
-        <Settings header={header} disabled={link !== "live"} sent={sent} emit={emit} />
+        <Settings header={header} disabled={link !== "live"} sent={sent} />
       </div>
     </div>
   );

@@ -1,10 +1,10 @@
-// Earlier prompts, with Up and Down; what was being written comes back at the end. Pure.
+// Earlier prompts, with Up and Down; the draft comes back at the end. Pure.
 
 export class History {
   #at: number | null = null;
   #draft = "";
 
-  /** The text to show instead; null: there is none in that direction. */
+  /** The text to show instead; null if there is none in that direction. */
   move(step: -1 | 1, prompts: readonly string[], present: string): string | null {
     if (this.#at === null) {
       if (step === 1 || prompts.length === 0) return null;

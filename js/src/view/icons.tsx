@@ -1,4 +1,4 @@
-// Small drawings: one per kind of tool, and a few for buttons. Decoration only: a name stands beside each.
+// Icons: one per kind of tool, and a few for buttons. Decoration only: each has a name next to it.
 
 /** Paths in a square of 16. */
 const SHAPES = {

@@ -4,13 +4,13 @@ import type { Picture } from "../types";
 
 /** What agents take and browsers draw without script. */
 const TYPES: ReadonlySet<string> = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
-/** All together, in base64: a server closes the connection at a message of 10 MiB. */
+/** In total, in base64: a server closes the connection at a message of 10 MiB. */
 export const MOST_CHARS = 8_000_000;
 export const MOST_IMAGES = 10;
 
 export interface Added {
   readonly images: readonly Picture[];
-  /** What was not taken, and why. */
+  /** The files that were not added, and why. */
   readonly refused: readonly string[];
 }
 

@@ -1,7 +1,7 @@
-// One item, by its type. Renders again only when the item itself, or what the page knows of it, changed.
+// One item of the transcript, by its type. Redrawn only when the item, or what the page knows of it, changed.
 
 import type { Sent } from "../store";
-import type { Emit, Item, Json, QuestionItem } from "../types";
+import type { Item, Json, QuestionItem } from "../types";
 import { ElicitationView } from "./elicitation";
 import { memo } from "./memo";
 import { MessageView } from "./message";
@@ -21,25 +21,23 @@ interface Props {
   sent?: Sent | undefined;
   /** More may still be added to it. */
   growing?: boolean | undefined;
-  live: boolean;
-  emit: Emit;
 }
 
 export const ItemView = memo(function ItemView(props: Props) {
-  const { item, open, sent, growing = false, live, emit } = props;
+  const { item, open, sent, growing = false } = props;
   switch (item.type) {
     case "message":
-      return <MessageView item={item} growing={growing} open={open} emit={emit} />;
+      return <MessageView item={item} growing={growing} open={open} />;
     case "tool": {
       const { question, raw } = props;
-      return <ToolView {...{ item, question, sent, open, raw, live, emit }} />;
+      return <ToolView {...{ item, question, sent, open, raw }} />;
     }
     case "plan":
       return <PlanView item={item} />;
     case "question":
-      return <PermissionView item={item} sent={sent} live={live} emit={emit} />;
+      return <PermissionView item={item} sent={sent} />;
     case "elicitation":
-      return <ElicitationView item={item} sent={sent} live={live} emit={emit} />;
+      return <ElicitationView item={item} sent={sent} />;
     case "terminal":
       return <TerminalView item={item} />;
     case "notice":

@@ -1,4 +1,4 @@
-// A text in markdown, as it grows: finished blocks stay the nodes they are.
+// Growing markdown: finished blocks keep their nodes.
 
 import { useContext, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Blocks } from "../text/blocks";
@@ -8,15 +8,16 @@ import { piecesOf } from "../text/pieces";
 import { sanitise } from "../text/sanitise";
 import { tree } from "../text/tree";
 import type { Makers } from "../text/tree";
-import { CodeView, GrowingText, Host } from "./code";
+import { CodeView, GrowingText } from "./code";
+import { HostContext } from "./host";
 import { memo } from "./memo";
 
-/** Nothing came for so long: the text is taken as complete, until more comes. */
+/** After a pause this long the text counts as complete, until more comes. */
 const QUIET_MS = 1000;
 
 interface Props {
   text: string;
-  /** Whether the text is complete; where that is not known, a pause says so. */
+  /** Whether the text is complete; if that is not known, a pause decides. */
   done?: boolean | undefined;
 }
 
@@ -26,9 +27,9 @@ export const Markdown = memo(function Markdown({ text, done }: Props) {
   const before = kept.current;
   const blocks = before?.blocks ?? new Blocks();
   blocks.update(text, performance.now());
-  // An agent may add to a message that counts as complete: then a pause ends it again.
+  // An agent may add to a message that counts as complete: then a pause completes it again.
   const late = before !== null && before.done && before.text !== text;
-  // What is there at first may be all there is: no reader should see it change.
+  // The first text may be all there is: draw it in its final form.
   if (done === undefined ? before === null : done && !late) blocks.settle();
   kept.current = { blocks, text, done: done === true };
   useEffect(() => {
@@ -84,7 +85,7 @@ const NestedCode = memo(function NestedCode(props: { source: string; language: s
 
 const Formula = memo(function Formula(props: { source: string; display: boolean }) {
   const { source, display } = props;
-  const { typeset } = useContext(Host);
+  const { typeset } = useContext(HostContext);
   const place = useRef<HTMLSpanElement>(null);
   // Not children of the view: a typesetter puts its own nodes in the place of the text.
   useLayoutEffect(() => {

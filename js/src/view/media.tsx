@@ -1,8 +1,8 @@
-// Images and sounds that came as data. Only types that a browser plays and that can hold no script; what
-// is anything else, or is not what it says, is named. The same rules as core/export/contents.py.
+// Images and sounds that came as data. Only types that browsers show and that cannot carry script; anything else
+// is only named. The same rules as core/export/contents.py.
 
 import { memo } from "./memo";
-import { line, size } from "./words";
+import { line, size } from "./display_text";
 
 const IMAGES: ReadonlySet<string> = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
 const SOUNDS: ReadonlySet<string> = new Set([
@@ -32,7 +32,7 @@ export const Sound = memo(function Sound({ data, type }: Props) {
   if (source === null) return <Unplayed what="audio" type={type} data={data} />;
   return (
     <div class="acp-sound">
-      {/* Nothing is fetched or played before somebody asks for it. */}
+      {/* Nothing is fetched or played until the user asks for it. */}
       <audio controls preload="metadata" src={source} aria-label="Sound from the agent" />
     </div>
   );
@@ -53,7 +53,7 @@ export function dataNote(type: string | undefined, data: string): string {
   return [type ? line(type) : "", size(count)].filter((part) => part !== "").join(", ");
 }
 
-/** The data as an address; null if the type is none of these, or it is no base64. */
+/** The data as an address; null if the type is not allowed, or the data is not base64. */
 function address(data: string, type: string, allowed: ReadonlySet<string>): string | null {
   const kind = type.trim().toLowerCase();
   const clean = /\s/.test(data) ? data.replace(/\s+/g, "") : data;

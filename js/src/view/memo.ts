@@ -1,4 +1,4 @@
-// A view that renders again only when one of its properties is another object than before.
+// A view that renders again only when one of its properties is a different object.
 
 import { Component, h } from "preact";
 import type { ComponentType, FunctionComponent } from "preact";

@@ -1,11 +1,11 @@
-// The @-name that is being written, and what the kernel says that it can become. One question at a time:
-// while it is on its way, what is written meanwhile waits for its answer.
+// Completion of the @-name at the caret, by the kernel. One request at a time: what is written in the meantime is
+// requested after the answer.
 
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import type { Emit, Offered } from "../types";
 import type { Choice } from "./completion";
 
-/** An answer that has not come by then is not coming: a kernel that is busy drops nothing, one that ends does. */
+/** After this long no answer will come: a busy kernel drops nothing, but a kernel that ends does. */
 const ANSWER_MS = 5000;
 /** Longer names are not completed; core/intents.py refuses them. */
 const MOST = 500;
@@ -19,7 +19,7 @@ export function mentionAt(text: string, caret: number): string | null {
   return found !== null && found.length <= MOST ? found : null;
 }
 
-/** The text and the caret's place when a name is taken for the fragment before the caret. */
+/** The text and the caret after a name replaces the fragment before the caret. */
 export function mentioned(text: string, caret: number, fragment: string, name: string) {
   const before = text.slice(0, caret - fragment.length) + name;
   const after = text.slice(caret);
@@ -32,7 +32,7 @@ interface Asked {
   readonly at: number;
 }
 
-/** What the name can become, and a function to say which name is being written. */
+/** The completions, and a function that sets the name to complete. */
 export function useMentions(
   offered: Offered | null,
   emit: Emit,
@@ -59,13 +59,13 @@ export function useMentions(
   }, [fragment, answered]);
 
   const look = (next: string | null) => {
-    if (next === null) mine.current = null; // by the next time there may be other names
+    if (next === null) mine.current = null; // the next time there may be other names
     setFragment(next);
   };
   return { choices: fragment === null ? [] : fitting(mine.current, fragment), look };
 }
 
-/** Of an answer to what was written before, those that still fit. */
+/** The completions of an earlier answer that still match. */
 function fitting(answer: Offered | null, fragment: string): Choice[] {
   if (!answer || !fragment.startsWith(answer.fragment)) return [];
   return answer.offered

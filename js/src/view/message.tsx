@@ -1,7 +1,7 @@
-// What the agent says, what it thinks (quiet, folded when asked), and what the user said in between.
+// Messages of the agent, its thoughts (foldable), and what the user said during a turn.
 
 import { Fragment, type ComponentChildren } from "preact";
-import type { Content, Emit, MessageItem } from "../types";
+import type { Content, MessageItem } from "../types";
 import { ContentList } from "./content";
 import { Fold } from "./fold";
 
@@ -10,10 +10,9 @@ interface Props {
   /** More may still be added to it. */
   growing: boolean;
   open?: boolean | undefined;
-  emit: Emit;
 }
 
-export function MessageView({ item, growing, open, emit }: Props) {
+export function MessageView({ item, growing, open }: Props) {
   const content = parts(item.content).map(({ hidden, blocks, last }, at) => {
     const list = (
       <ContentList blocks={blocks} markdown={item.role !== "user"} done={!last || !growing} />
@@ -27,7 +26,7 @@ export function MessageView({ item, growing, open, emit }: Props) {
   switch (item.role) {
     case "thought":
       return (
-        <Fold name={item.key} open={open ?? true} emit={emit} class="acp-thought" summary="Thought">
+        <Fold name={item.key} open={open ?? true} class="acp-thought" summary="Thought">
           {content}
         </Fold>
       );
@@ -38,7 +37,7 @@ export function MessageView({ item, growing, open, emit }: Props) {
   }
 }
 
-/** The content in runs: what is for the user, and what is for the model only. */
+/** The content in runs for the user, and for the model only. */
 function parts(content: readonly Content[]) {
   const runs: { hidden: boolean; blocks: Content[]; last: boolean }[] = [];
   content.forEach((block, at) => {
@@ -58,7 +57,7 @@ function forModelOnly(block: Content): boolean {
   return Array.isArray(audience) && audience.length === 1 && audience[0] === "assistant";
 }
 
-/** Not an answer: kept out of the way, and not lost. */
+/** Not part of the answer: folded, but not lost. */
 function ForTheModel({ children }: { children: ComponentChildren }) {
   return (
     <details class="acp-thought">

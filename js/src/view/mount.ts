@@ -1,11 +1,11 @@
-// Puts a view of the session into an element, until the signal ends it.
+// Mounts a view of the session in an element, until the signal.
 
 import { h, render } from "preact";
 import type { Store } from "../store";
 import type { Emit } from "../types";
-import { Host } from "./code";
-import type { TextHost } from "./code";
-import { watchMouse } from "./guard";
+import { HostContext } from "./host";
+import type { PanelHost } from "./host";
+import { watchMouse } from "./input_guard";
 import { Root } from "./root";
 
 export function mountView(
@@ -14,13 +14,13 @@ export function mountView(
   turn: string | null,
   el: HTMLElement,
   signal: AbortSignal,
-  host: TextHost = {},
+  host: PanelHost = {},
 ): void {
   if (signal.aborted) return;
-  const { draft } = store; // as it was: from here on the field itself knows better
+  const { draft } = store; // the initial one: from now on the field has the current one
   const draw = () => {
     const root = h(Root, { turn, snapshot: store.snapshot, draft, emit });
-    render(h(Host.Provider, { value: host }, root), el);
+    render(h(HostContext.Provider, { value: host }, root), el);
   };
   watchMouse(signal);
   const leave = store.subscribe(draw);

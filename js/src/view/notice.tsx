@@ -1,8 +1,8 @@
-// Something to tell the user, from the agent or from us; and a summary of what the agent forgot.
+// Notices from the agent or the client, and summaries of compacted context.
 
 import type { CompactionItem, NoticeItem } from "../types";
 import { ContentList } from "./content";
-import { line, spoken } from "./words";
+import { line, spoken } from "./display_text";
 
 export function NoticeView({ item }: { item: NoticeItem }) {
   return (

@@ -1,37 +1,20 @@
-// What can be done with changed files: keep, undo, redo; for a hunk, a file, a turn, the session. A button
-// that cannot be used now says why, and keeps the keyboard's focus; what was sent shows as sent.
+// Operations on changes: keep, undo, redo; of a hunk, a file, a turn or the session. A disabled button says why
+// and keeps the focus; a running operation shows its progress.
 
-import { createContext } from "preact";
-import { useContext } from "preact/hooks";
 import type { Link, Sent } from "../store";
-import type { OperationIntent, Emit, Intent, OfChanges } from "../types";
-import { Delivery } from "./permission";
+import type { Intent, OfChanges, OperationIntent } from "../types";
+import { usePanel } from "./panel";
+import { Delivery } from "./delivery";
 
 export type Operation = OperationIntent["t"];
 
-export interface Doing {
-  readonly emit: Emit;
-  readonly link: Link;
-  /** A turn runs: its files are the agent's. */
-  readonly running: boolean;
-  /** What is on its way to the kernel. */
-  readonly sent: Sent | undefined;
-}
-
-export const DoingContext = createContext<Doing>({
-  emit: () => undefined,
-  link: "waiting",
-  running: false,
-  sent: undefined,
-});
-
-export function isDeed(intent: Intent): intent is OperationIntent {
+export function isOperation(intent: Intent): intent is OperationIntent {
   return intent.t === "undo" || intent.t === "redo" || intent.t === "keep";
 }
 
-/** The first of what was sent and is about changes: one at a time. */
-export function sentDeed(sent: ReadonlyMap<string, Sent>): Sent | undefined {
-  for (const it of sent.values()) if (isDeed(it.intent)) return it;
+/** The pending operation; there is one at a time. */
+export function sentOperation(sent: ReadonlyMap<string, Sent>): Sent | undefined {
+  for (const it of sent.values()) if (isOperation(it.intent)) return it;
   return undefined;
 }
 
@@ -44,23 +27,24 @@ const WORDS: Record<Operation, { name: string; going: string }> = {
 interface Props {
   operation: Operation;
   of: OfChanges;
-  /** What it is about, for who does not see where the button stands: "a.py". */
+  /** What it applies to, for screen readers: "a.py". */
   what: string;
-  /** Another word than the operation's own. */
+  /** Instead of the operation's name. */
   label?: string;
   title?: string;
-  /** Instead of doing it at once. */
+  /** Asks the user first, instead of doing it at once. */
   ask?: () => void;
-  /** After it was asked for. */
+  /** Called after the operation was requested. */
   then?: () => void;
 }
 
 export function OperationButton({ operation, of, what, label, title, ask, then }: Props) {
-  const { emit, link, running, sent } = useContext(DoingContext);
-  const mine = sent && isDeed(sent.intent) && sent.intent.t === operation && same(sent.intent, of);
+  const { emit, link, running, operation: sent } = usePanel();
+  const mine =
+    sent && isOperation(sent.intent) && sent.intent.t === operation && same(sent.intent, of);
   const off = whyOff(operation, link, running, sent);
   const act = (event: MouseEvent & { currentTarget: HTMLElement }) => {
-    // The second click of a double click may already meet another button.
+    // The second click of a double click may hit another button.
     if (off !== null || event.detail > 1) return;
     if (ask) return ask();
     if (operation === "keep") focusOther(event.currentTarget);
@@ -88,30 +72,30 @@ function same(a: OfChanges, b: OfChanges): boolean {
   return a.turn === b.turn && a.file === b.file && a.hunk === b.hunk && files(a) === files(b);
 }
 
-/** Why it cannot be done now; null: it can. */
+/** Why it cannot be done now; null if it can. */
 function whyOff(
   operation: Operation,
   link: Link,
   running: boolean,
   sent: Sent | undefined,
 ): string | null {
-  if (link === "gone") return "The kernel of this session is gone";
-  if (link !== "live") return "There is no connection to the kernel";
+  if (link === "gone") return "This session's kernel is gone";
+  if (link !== "live") return "Not connected to the kernel";
   if (running && operation !== "keep")
     return "Wait until the turn has ended: the agent may still change files";
   return sent ? "Another operation is running" : null;
 }
 
-/** The button goes when it is done; its neighbour stays. */
+/** The button disappears when it is done; its neighbour stays. */
 function focusOther(button: HTMLElement): void {
   const others = button.parentElement?.querySelectorAll<HTMLElement>("[data-acp-operation]") ?? [];
   [...others].find((it) => it !== button)?.focus({ preventScroll: true });
 }
 
-/** What has become of what was sent, if it was this turn's (without one: the session's). */
-export function DeedDelivery({ turn }: { turn?: string }) {
-  const { sent } = useContext(DoingContext);
-  if (!sent || !isDeed(sent.intent) || sent.intent.turn !== turn) return null;
+/** The progress of the pending operation, if it is this turn's; without a turn, the session's. */
+export function OperationProgress({ turn }: { turn?: string }) {
+  const { operation: sent } = usePanel();
+  if (!sent || !isOperation(sent.intent) || sent.intent.turn !== turn) return null;
   if (sent.doing && sent.doing.of > 0) {
     const { at, of } = sent.doing;
     const count = `${at.toLocaleString("en")} of ${of.toLocaleString("en")} files`;

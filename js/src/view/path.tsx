@@ -1,18 +1,16 @@
-// A path as people read it: relative to the folder that the session works in. Where the host can open the
-// file it is a link (to a cell, where the file is the open notebook); elsewhere it can be copied.
+// A path relative to the session's working directory. Where the host can open the file it is a link (to a cell
+// if the file is the open notebook); otherwise it can be copied.
 
-import { createContext } from "preact";
 import { useContext, useEffect, useRef, useState } from "preact/hooks";
-import { copyText, Host } from "./code";
+import { copyText } from "./code";
+import { HostContext } from "./host";
 import { Icon } from "./icons";
-import { absolute, served, ServerPaths } from "./places";
-import type { FileHost } from "./places";
-import { line } from "./words";
+import { usePanel } from "./panel";
+import { absolute, served } from "./locations";
+import type { FileHost } from "./locations";
+import { line } from "./display_text";
 
-/** The session's folder; empty as long as it is not known. */
-export const Folder = createContext("");
-
-/** How long a path says what became of a click on it. */
+/** How long the result of a click is shown. */
 const FEEDBACK_MS = 4000;
 
 export function relative(path: string, folder: string): string {
@@ -24,39 +22,38 @@ interface Props {
   path: string;
   /** The line in it. */
   at?: number | undefined;
-  /** Which cell is meant, if the path is the open notebook's: see `cellsOf`. */
+  /** The cells to show if the path is the open notebook: see `cellsOf`. */
   cells?: readonly string[];
-  /** The line to open it at, where that is not shown. */
+  /** The line to open it at, if not the one shown. */
   to?: number | undefined;
-  /** It is not there now. */
+  /** The file does not exist now. */
   gone?: boolean;
-  /** Only a small drawing to click: the path itself stands beside it, as a text. */
+  /** Only an icon to click: the path itself is next to it. */
   small?: boolean;
 }
 
-/** A path within something that is clicked itself. */
+/** A path inside something that is clickable itself. */
 export function PathText({ path, at }: Pick<Props, "path" | "at">) {
   const shown = useRelative(path);
   return <span title={line(path)}>{at === undefined ? shown : `${shown}:${at}`}</span>;
 }
 
-/** A path as it is called in the session's folder. */
+/** The path relative to the session's working directory. */
 export function useRelative(path: string): string {
-  return relative(path, useContext(Folder));
+  return relative(path, usePanel().folder);
 }
 
 export function Path({ path, at, to = at, cells = [], gone = false, small = false }: Props) {
-  const folder = useContext(Folder);
-  const { files } = useContext(Host);
-  const prefixes = useContext(ServerPaths);
+  const { folder, places } = usePanel();
+  const { files } = useContext(HostContext);
   const name = relative(path, folder);
   const shown = at === undefined ? name : `${name}:${at}`;
-  const place = prefixes && served(absolute(path, folder), prefixes);
+  const place = places && served(absolute(path, folder), places);
   if (files && place && !gone)
     return <FileLink {...{ path, shown, place, at: to, cells, files, small }} />;
   const why =
-    files && prefixes && place === null
-      ? "\nOutside of what the Jupyter server serves: it cannot be opened here"
+    files && places && place === null
+      ? "\nOutside the Jupyter server's root: it cannot be opened here"
       : "";
   return (
     <span class="acp-file">
@@ -66,20 +63,19 @@ export function Path({ path, at, to = at, cells = [], gone = false, small = fals
   );
 }
 
-/** A few words about a cell, which go to it where its notebook is the open one. */
+/** A text about a cell; a link to the cell if its notebook is the open one. */
 export function CellLink(props: { path: string; cells: readonly string[]; text: string }) {
   const { path, cells, text } = props;
-  const folder = useContext(Folder);
-  const { files } = useContext(Host);
-  const prefixes = useContext(ServerPaths);
-  const place = prefixes && served(absolute(path, folder), prefixes);
+  const { folder, places } = usePanel();
+  const { files } = useContext(HostContext);
+  const place = places && served(absolute(path, folder), places);
   if (!files || !place || place !== files.notebook() || cells.length === 0)
     return <span class="acp-quiet">{text}</span>;
   return (
     <button
       type="button"
       class="acp-link"
-      title="Show it in this notebook"
+      title="Show in this notebook"
       onClick={({ currentTarget }) => files.show(cells, currentTarget)}
     >
       {text}
@@ -95,17 +91,17 @@ interface LinkProps extends Required<Pick<Props, "path" | "cells" | "small">> {
 }
 
 function FileLink({ path, shown, place, at, cells, files, small }: LinkProps) {
-  const [told, tell] = useFeedback();
+  const [feedback, setFeedback] = useFeedback();
   const here = place === files.notebook();
   const go = (event: MouseEvent & { currentTarget: HTMLElement }) => {
-    event.stopPropagation(); // it stands in what opens by a click, too
+    event.stopPropagation(); // it may be inside something that a click opens
     if (event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey)
       return;
     event.preventDefault();
     if (here && files.show(cells, event.currentTarget)) return;
-    void files.open(place, at).then((why) => tell(why ?? ""));
+    void files.open(place, at).then((why) => setFeedback(why ?? ""));
   };
-  const what = here ? "Show it in this notebook" : "Open it";
+  const what = here ? "Show in this notebook" : "Open";
   return (
     <span class="acp-file">
       <a
@@ -119,19 +115,19 @@ function FileLink({ path, shown, place, at, cells, files, small }: LinkProps) {
       >
         {small ? <Icon name="open" /> : shown}
       </a>
-      <Told text={told} />
+      <Feedback text={feedback} />
     </span>
   );
 }
 
 function CopyPath({ path, why }: { path: string; why: string }) {
-  const [told, tell] = useFeedback();
+  const [feedback, setFeedback] = useFeedback();
   const copy = (event: Event) => {
     event.stopPropagation();
     event.preventDefault();
     copyText(path).then(
-      () => tell("Copied"),
-      () => tell("Not copied"),
+      () => setFeedback("Copied"),
+      () => setFeedback("Copy failed"),
     );
   };
   return (
@@ -145,28 +141,28 @@ function CopyPath({ path, why }: { path: string; why: string }) {
       >
         <Icon name="copy" />
       </button>
-      <Told text={told} />
+      <Feedback text={feedback} />
     </>
   );
 }
 
-function Told({ text }: { text: string }) {
+function Feedback({ text }: { text: string }) {
   return text === "" ? null : (
-    <span class="acp-file-told" role="alert">
+    <span class="acp-file-feedback" role="alert">
       {text}
     </span>
   );
 }
 
-/** A few words that go away by themselves. */
+/** A short text that disappears after a while. */
 function useFeedback(): readonly [string, (text: string) => void] {
-  const [told, setTold] = useState("");
+  const [text, setText] = useState("");
   const shown = useRef(true);
   useEffect(() => () => void (shown.current = false), []);
   useEffect(() => {
-    if (told === "") return;
-    const timer = setTimeout(() => setTold(""), FEEDBACK_MS);
+    if (text === "") return;
+    const timer = setTimeout(() => setText(""), FEEDBACK_MS);
     return () => clearTimeout(timer);
-  }, [told]);
-  return [told, (text) => void (shown.current && setTold(text))];
+  }, [text]);
+  return [text, (next) => void (shown.current && setText(next))];
 }

@@ -1,24 +1,25 @@
-// A permission question: what an allow covers, one button per answer, and afterwards who answered and how.
+// A permission question: the actions that it covers, a button per answer, and afterwards who answered and how.
 //
-// Keys: the digit of an answer chooses it, Enter takes "allow once" and nothing that lasts, Escape rejects;
-// only while the question has the focus, and neither keys nor clicks in its first moment: what was meant
-// for something else must not answer it, and the question says so.
+// Keys: a digit chooses an answer, Enter means "allow once" and nothing permanent, Escape rejects; only while the
+// question has the focus. Keys and clicks in the first moment are ignored, and the question says so: they were
+// meant for something else.
 
 import { useRef } from "preact/hooks";
 import type { Sent } from "../store";
-import type { Answer, Emit, QuestionItem, ToolItem } from "../types";
+import type { Action, Answer, QuestionItem, ToolItem } from "../types";
 import { Actions, CoveredActions } from "./actions";
-import { useGuard, useIgnored, useReady } from "./guard";
-import { line, spoken, titleOf } from "./words";
+import { Delivery } from "./delivery";
+import { useGuard, useIgnored, useReady } from "./input_guard";
+import type { Guard } from "./input_guard";
+import { usePanel } from "./panel";
+import { line, spoken, titleOf } from "./display_text";
 
 interface Props {
   item: QuestionItem;
   tool?: ToolItem | undefined;
-  /** It stands in the card of its tool call. */
+  /** Shown in the card of its tool call. */
   inside?: boolean;
   sent: Sent | undefined;
-  live: boolean;
-  emit: Emit;
 }
 
 export function PermissionView(props: Props) {
@@ -30,39 +31,37 @@ export function PermissionView(props: Props) {
 
 // ---- open
 
-function Open({ item, inside, sent, live, emit, about }: Props & { about: string }) {
+function Open({ item, inside, sent, about }: Props & { about: string }) {
+  const { link, emit } = usePanel();
   const box = useRef<HTMLDivElement>(null);
   const guard = useGuard(box);
-  const ready = useReady();
   const [ignored, setIgnored] = useIgnored();
   const chosen = sent?.intent.t === "answer" ? sent.intent.option : undefined;
   const answers = answersOf(item);
-  const usable = live && chosen === undefined;
+  const usable = link === "live" && chosen === undefined;
 
   const choose = (option: string) => {
     if (!usable) return;
     setIgnored("");
-    box.current?.focus({ preventScroll: true }); // the button is off in a moment, and would lose it
+    box.current?.focus({ preventScroll: true }); // the button is about to be disabled, and would lose it
     emit({ t: "answer", question: item.key, option });
   };
-  const byKey = (event: KeyboardEvent) => {
+  const onKeyDown = (event: KeyboardEvent) => {
     const answer = answerOf(event, answers, event.target === box.current);
     if (answer === undefined) return;
     event.preventDefault();
-    event.stopPropagation(); // the notebook has its own use for these keys
+    event.stopPropagation(); // the notebook has its own shortcuts for these keys
     const why = guard.key();
     if (why !== null && usable) setIgnored(`Key ignored: ${why}. Press it again.`);
     else if (!event.repeat) choose(answer);
   };
-  const byClick = (event: MouseEvent, answer: string) => {
+  const click = (event: MouseEvent, answer: string) => {
     const why = guard.click(event);
     if (why === null) choose(answer);
     else setIgnored(`Click ignored: ${why}. Click again.`);
   };
-  // A kernel that makes the answers describes what it can, too.
+  // A kernel that sends answers describes the actions too, as far as it can.
   const actions = item.actions ?? (item.answers ? [] : undefined);
-  const count = actions?.filter(({ type }) => type !== "details").length ?? 0;
-  const asks = count > 1 ? `Allow these ${count} actions?` : "Allow this?";
   return (
     <div
       ref={box}
@@ -73,46 +72,67 @@ function Open({ item, inside, sent, live, emit, about }: Props & { about: string
       data-status="open"
       data-lm-suppress-shortcuts="true"
       tabIndex={-1}
-      onKeyDown={byKey}
+      onKeyDown={onKeyDown}
     >
       <div class="acp-asks">
-        <span role="status">{inside ? asks : "The agent asks for permission"}</span>
+        <span role="status">{inside ? askText(actions) : "The agent asks for permission"}</span>
         {!inside && about !== "this" && <span class="acp-title"> {about}</span>}
       </div>
       {actions && <Actions actions={actions} />}
-      <div class="acp-options">
-        {answers.map(({ id, name, meaning, key, note }) => (
-          <button
-            key={id}
-            type="button"
-            class="acp-option"
-            data-acp-option={id}
-            data-kind={item.options.find((option) => option.id === id)?.kind ?? meaning}
-            data-meaning={meaning}
-            title={TITLES[meaning]}
-            aria-pressed={chosen === id}
-            aria-keyshortcuts={[key, SHORTCUTS[meaning]].filter(Boolean).join(" ") || undefined}
-            aria-disabled={!ready || undefined}
-            disabled={!usable}
-            onPointerEnter={guard.entered}
-            onClick={(event) => byClick(event, id)}
-          >
-            {key !== undefined && (
-              <kbd class="acp-key" aria-hidden="true">
-                {key}
-              </kbd>
-            )}
-            <span class="acp-answer">
-              {line(name)}
-              {note !== undefined && <span class="acp-answer-note">{line(note)}</span>}
-            </span>
-          </button>
-        ))}
-      </div>
+      <Answers {...{ item, answers, chosen, usable, guard, click }} />
       <div class="acp-ignored" role="status">
         {ignored}
       </div>
       {chosen !== undefined && <Delivery slow={sent?.slow ?? false} what="answer" />}
+    </div>
+  );
+}
+
+function askText(actions: readonly Action[] = []): string {
+  const count = actions.filter(({ type }) => type !== "details" && type !== "mcp").length;
+  return count > 1 ? `Allow these ${count} actions?` : "Allow this?";
+}
+
+interface AnswersProps {
+  item: QuestionItem;
+  answers: readonly Answer[];
+  chosen: string | undefined;
+  usable: boolean;
+  guard: Guard;
+  click: (event: MouseEvent, answer: string) => void;
+}
+
+function Answers({ item, answers, chosen, usable, guard, click }: AnswersProps) {
+  const ready = useReady();
+  return (
+    <div class="acp-options">
+      {answers.map(({ id, name, meaning, key, note }) => (
+        <button
+          key={id}
+          type="button"
+          class="acp-option"
+          data-acp-option={id}
+          data-kind={item.options.find((option) => option.id === id)?.kind ?? meaning}
+          data-meaning={meaning}
+          title={TITLES[meaning]}
+          aria-pressed={chosen === id}
+          aria-keyshortcuts={[key, SHORTCUTS[meaning]].filter(Boolean).join(" ") || undefined}
+          aria-disabled={!ready || undefined}
+          disabled={!usable}
+          onPointerEnter={guard.entered}
+          onClick={(event) => click(event, id)}
+        >
+          {key !== undefined && (
+            <kbd class="acp-key" aria-hidden="true">
+              {key}
+            </kbd>
+          )}
+          <span class="acp-answer">
+            {line(name)}
+            {note !== undefined && <span class="acp-answer-note">{line(note)}</span>}
+          </span>
+        </button>
+      ))}
     </div>
   );
 }
@@ -127,7 +147,7 @@ const TITLES: Record<string, string> = {
 
 const SHORTCUTS: Record<string, string> = { allow_once: "Enter", reject: "Escape" };
 
-/** What a key answers; undefined: it is not for the question. A button takes its own Enter. */
+/** The answer that a key gives; undefined if it gives none. A button handles its own Enter. */
 function answerOf(
   event: KeyboardEvent,
   answers: readonly Answer[],
@@ -141,14 +161,14 @@ function answerOf(
   return event.key === "Enter" && onBox ? meant("allow_once") : undefined;
 }
 
-/** Kinds of options that older versions of the kernel left to the page. */
+/** Kinds of options that older kernels left to the page. */
 const MEANINGS: Record<string, string> = {
   allow_once: "allow_once",
   allow_always: "agent_always",
   reject_once: "reject",
 };
 
-/** The kernel's; of an older one, the agent's options and then ours, in that order. */
+/** The kernel's answers; of an older kernel, the agent's options and then our offers. */
 function answersOf({ answers, options, offers = [] }: QuestionItem): readonly Answer[] {
   if (answers) return answers;
   const all = [
@@ -156,15 +176,6 @@ function answersOf({ answers, options, offers = [] }: QuestionItem): readonly An
     ...offers.map(({ id, name }) => ({ id, name, meaning: "allow_session" })),
   ];
   return all.map((answer, at) => (at < 9 ? { ...answer, key: `${at + 1}` } : answer));
-}
-
-/** What has become of something that was sent. */
-export function Delivery({ slow, what }: { slow: boolean; what: string }) {
-  return (
-    <div class="acp-quiet" role="status">
-      {slow ? `Kernel busy: your ${what} is delivered when the cell ends.` : "Sending…"}
-    </div>
-  );
 }
 
 // ---- settled

@@ -1,7 +1,7 @@
-// The agent's plan as a checklist, with how far it has come.
+// The agent's plan as a checklist, with its progress.
 
 import type { PlanItem } from "../types";
-import { line, spoken } from "./words";
+import { line, spoken } from "./display_text";
 
 const MARKS: Record<string, string> = { completed: "✓", in_progress: "▸", pending: "○" };
 
@@ -19,7 +19,7 @@ export function PlanView({ item }: { item: PlanItem }) {
         <span class="acp-title">Plan</span>
         {entries.length > 0 && (
           <>
-            <progress max={entries.length} value={done} aria-label="Done of the plan" />
+            <progress max={entries.length} value={done} aria-label="Plan progress" />
             <span class="acp-quiet">
               {done} of {entries.length}
             </span>

@@ -1,15 +1,15 @@
-// The prompts that wait for the turns before them: each can be edited in its place, moved up, sent now
-// (which stops the running turn) or removed. What waits is the kernel's; only the words being edited are
-// kept here.
+// Prompts that wait for earlier turns: each can be edited in place, moved up, sent now (which stops the running
+// turn) or removed. The kernel owns the queue; only the text being edited is kept here.
 
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Sent } from "../store";
-import type { Emit, Queued } from "../types";
+import type { Queued } from "../types";
 import { Icon } from "./icons";
-import { line } from "./words";
+import { usePanel } from "./panel";
+import { line } from "./display_text";
 
-/** Of a prompt, in the name of a button. */
+/** Length of a prompt in the name of a button. */
 const NAMED_CHARS = 60;
 
 interface Props {
@@ -17,18 +17,13 @@ interface Props {
   running: boolean;
   sent: ReadonlyMap<string, Sent>;
   off: boolean;
-  emit: Emit;
 }
 
-export function QueueList({ queue, running, sent, off, emit }: Props) {
+export function QueueList({ queue, running, sent, off }: Props) {
   return (
     <ol class="acp-queue" aria-label="Queued prompts" data-acp-queue={queue.length}>
       {queue.map((queued, at) => (
-        <Entry
-          key={queued.turn}
-          off={off || sent.has(queued.turn)}
-          {...{ queued, at, running, emit }}
-        />
+        <Entry key={queued.turn} off={off || sent.has(queued.turn)} {...{ queued, at, running }} />
       ))}
     </ol>
   );
@@ -39,7 +34,6 @@ interface EntryProps {
   at: number;
   running: boolean;
   off: boolean;
-  emit: Emit;
 }
 
 function Entry(props: EntryProps) {
@@ -53,7 +47,7 @@ function Entry(props: EntryProps) {
   return (
     <li ref={row} data-acp-queued={props.queued.turn}>
       {editing ? (
-        <Editor queued={props.queued} close={() => setEditing(false)} emit={props.emit} />
+        <Editor queued={props.queued} close={() => setEditing(false)} />
       ) : (
         <Row {...props} edit={() => setEditing(true)} />
       )}
@@ -61,9 +55,10 @@ function Entry(props: EntryProps) {
   );
 }
 
-function Row({ queued, at, running, off, edit, emit }: EntryProps & { edit: () => void }) {
+function Row({ queued, at, running, off, edit }: EntryProps & { edit: () => void }) {
+  const { emit } = usePanel();
   const { turn, text, more, cut } = queued;
-  const now = running ? "Stop the running turn, and send this next" : "Send this next";
+  const now = running ? "Stop the running turn and send this next" : "Send this next";
   return (
     <>
       <span class="acp-badge">queued</span>
@@ -73,28 +68,28 @@ function Row({ queued, at, running, off, edit, emit }: EntryProps & { edit: () =
       </span>
       <span class="acp-queue-buttons">
         {at > 0 && (
-          <Act
+          <QueueButton
             does="move"
             name="Move up"
             {...{ text, off }}
             act={(button) => {
-              // The first one has nowhere to go, and so no such button.
+              // The first one cannot move up, so the button disappears.
               if (at === 1) buttonOf(button.closest("li"), "edit")?.focus({ preventScroll: true });
               emit({ t: "move", turn, to: at - 1 });
             }}
           >
             <Icon name="send" />
-          </Act>
+          </QueueButton>
         )}
-        <Act
+        <QueueButton
           does="edit"
           name="Edit"
-          title={cut ? "Too long to be edited here" : "Edit"}
+          title={cut ? "Too long to edit here" : "Edit"}
           off={off || cut === true}
           text={text}
           act={edit}
         />
-        <Act
+        <QueueButton
           does="send"
           name="Send now"
           title={now}
@@ -104,10 +99,10 @@ function Row({ queued, at, running, off, edit, emit }: EntryProps & { edit: () =
             emit({ t: "send_now", turn });
           }}
         />
-        <Act
+        <QueueButton
           does="remove"
           name="Remove"
-          title="It is not sent"
+          title="Remove from the queue"
           {...{ text, off }}
           act={(button) => {
             neighbour(button)?.focus({ preventScroll: true });
@@ -119,19 +114,19 @@ function Row({ queued, at, running, off, edit, emit }: EntryProps & { edit: () =
   );
 }
 
-interface ActProps {
+interface QueueButtonProps {
   does: string;
   name: string;
   title?: string;
-  /** Which prompt it is about, for who does not see where the button stands. */
+  /** The prompt that it applies to, for screen readers. */
   text: string;
   off: boolean;
   act: (button: HTMLElement) => void;
   children?: ComponentChildren;
 }
 
-/** One that cannot be used now keeps the keyboard's focus. */
-function Act({ does, name, title = name, text, off, act, children }: ActProps) {
+/** A disabled one keeps the focus. */
+function QueueButton({ does, name, title = name, text, off, act, children }: QueueButtonProps) {
   return (
     <button
       type="button"
@@ -147,7 +142,7 @@ function Act({ does, name, title = name, text, off, act, children }: ActProps) {
   );
 }
 
-// Where the focus goes when what has it goes: else the next key would be the notebook's.
+// Where the focus goes when the focused button disappears: otherwise the notebook would get the next key.
 
 function buttonOf(row: Element | null | undefined, does: string): HTMLElement | null {
   return row?.querySelector<HTMLElement>(`[data-acp-does='${does}']`) ?? null;
@@ -163,8 +158,9 @@ function fieldOf(button: HTMLElement): HTMLElement | null {
   return button.closest("form")?.querySelector<HTMLElement>(".acp-field textarea") ?? null;
 }
 
-/** Enter keeps the words, Escape leaves the prompt as it was. */
-function Editor({ queued, close, emit }: { queued: Queued; close: () => void; emit: Emit }) {
+/** Enter saves the text, Escape leaves the prompt unchanged. */
+function Editor({ queued, close }: { queued: Queued; close: () => void }) {
+  const { emit } = usePanel();
   const field = useRef<HTMLTextAreaElement>(null);
   const [text, setText] = useState(queued.text);
   useLayoutEffect(() => {

@@ -1,5 +1,4 @@
-// Resources: a link to one, or one that came along. A page on the web is a link, a file is a path (a page
-// cannot open it), and what came along is code, folded.
+// Resources: links and embedded ones. A web page is a link, a file is a path, an embedded text is folded code.
 
 import { useMemo, useState } from "preact/hooks";
 import { isLink } from "../text/links";
@@ -11,18 +10,18 @@ import { CodeView } from "./code";
 import { dataNote } from "./media";
 import { memo } from "./memo";
 import { Path, PathText } from "./path";
-import { line, size } from "./words";
+import { line, size } from "./display_text";
 
 type Of<T extends Content["type"]> = Extract<Content, { type: T }>;
 
-/** A longer one is drawn when it is opened; a shorter one at once, so that find-in-page finds it. */
+/** A longer text is drawn when it is opened; a shorter one at once, so that find-in-page finds it. */
 const DRAWN_CHARS = 20_000;
 
 export const ResourceLink = memo(function ResourceLink({ block }: { block: Of<"resource_link"> }) {
   const { uri, name, title, description, mime_type: type, size: bytes } = block;
   const label = line(title || name) || line(uri);
   const path = filePath(uri);
-  const says = path !== null && path.split("/").at(-1) === label; // the path has the name in it
+  const says = path !== null && path.split("/").at(-1) === label; // the path contains the name
   const isPage = /^https?:/i.test(uri) && isLink(uri);
   const notes = [
     line(description ?? ""),
@@ -82,10 +81,10 @@ function ResourceText({ text, language }: { text: string; language: string }) {
   return <CodeView pieces={pieces} language={language} closed={true} />;
 }
 
-/** Types that say nothing of what is in them. */
+/** Types that say nothing about the content. */
 const VAGUE: ReadonlySet<string> = new Set(["plain", "octet-stream", "unknown"]);
 
-/** "text/x-python" is python; without a telling type the name's ending says it. */
+/** "text/x-python" is python; for vague types the file extension decides. */
 export function languageFor(uri: string, type: string | undefined): string {
   const kind = /^[\w.-]+\/(?:x-)?(?:[\w.-]+\+)?([\w.+-]+)/.exec(type?.trim() ?? "")?.[1] ?? "";
   if (kind !== "" && !VAGUE.has(kind)) return languageOf(kind);
@@ -99,6 +98,6 @@ export function filePath(uri: string): string | null {
   try {
     return decodeURIComponent(found);
   } catch {
-    return found; // a percent sign that is one
+    return found; // a literal percent sign
   }
 }

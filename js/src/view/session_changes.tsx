@@ -1,5 +1,5 @@
-// What all turns of the session changed together, above the field: kept or undone at once. To undo all of
-// it is asked about once more.
+// What all turns of the session changed, above the composer, to keep or undo at once. Undoing everything needs a
+// confirmation.
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Turn } from "../turns";
@@ -8,13 +8,13 @@ import {
   operationsOf,
   operationsOfAll,
   filesChanged,
-  standing,
+  summaryOf,
   sumOf,
-} from "./change_words";
+} from "./change_summary";
 import { keyOf } from "./changes";
-import { OperationButton, DeedDelivery } from "./operations";
+import { OperationButton, OperationProgress } from "./operations";
 import { Counts } from "./diff";
-import { capital } from "./words";
+import { capital } from "./display_text";
 
 export function SessionChanges({ turns }: { turns: readonly Turn[] }) {
   const changes = useMemo(() => changesOf(turns).filter(({ files }) => files.length > 0), [turns]);
@@ -24,7 +24,7 @@ export function SessionChanges({ turns }: { turns: readonly Turn[] }) {
   const sum = sumOf(files);
   const settled = files.every(({ state }) => state === "kept");
   if (files.length === 0 || settled) return null;
-  const stands = standing(files);
+  const summary = summaryOf(files);
   const of = changes.length === 1 ? "" : ` in ${changes.length} turns`;
   return (
     <div
@@ -35,12 +35,12 @@ export function SessionChanges({ turns }: { turns: readonly Turn[] }) {
     >
       <span class="acp-title">{`${filesChanged(sum.files)}${of}`}</span>
       <Counts {...sum} />
-      {stands !== "" && <span class="acp-quiet acp-stands">{stands}</span>}
-      <DeedDelivery />
+      {summary !== "" && <span class="acp-quiet acp-changes-summary">{summary}</span>}
+      <OperationProgress />
       {asking && operations.includes("undo") ? (
         <Confirm
           count={sumOf(files.filter((it) => operationsOf(it).includes("undo"))).files}
-          leave={() => setAsking(false)}
+          close={() => setAsking(false)}
         />
       ) : (
         <span class="acp-operations">
@@ -60,12 +60,12 @@ export function SessionChanges({ turns }: { turns: readonly Turn[] }) {
   );
 }
 
-function Confirm({ count, leave }: { count: number; leave: () => void }) {
+function Confirm({ count, close }: { count: number; close: () => void }) {
   const box = useRef<HTMLSpanElement>(null);
   useEffect(() => {
     const bar = box.current?.parentElement;
     box.current?.querySelector("button")?.focus({ preventScroll: true });
-    // Afterwards the focus goes to what stands there then.
+    // Afterwards the focus goes to the button that replaces it.
     return () =>
       void requestAnimationFrame(() => {
         if (document.activeElement === document.body)
@@ -85,12 +85,12 @@ function Confirm({ count, leave }: { count: number; leave: () => void }) {
         if (event.key !== "Escape") return;
         event.preventDefault();
         event.stopPropagation();
-        leave();
+        close();
       }}
     >
       <span role="alert">{`Undo everything in ${count} file${count === 1 ? "" : "s"}?`}</span>
-      <OperationButton operation="undo" of={{}} what="everything" label="Undo all" then={leave} />
-      <button type="button" class="acp-ghost" onClick={leave}>
+      <OperationButton operation="undo" of={{}} what="everything" label="Undo all" then={close} />
+      <button type="button" class="acp-ghost" onClick={close}>
         Cancel
       </button>
     </span>

@@ -1,18 +1,19 @@
-// The agent's mode and options. They show what the agent says; a choice that is on its way shows as such
-// until the agent has confirmed it, or refused.
+// The agent's mode and options, as the agent reports them, and whether it can use the kernel; a pending choice is
+// marked until it is confirmed or refused.
 
 import type { Sent } from "../store";
-import type { Choice, ConfigOption, Emit, Header } from "../types";
-import { line } from "./words";
+import type { Choice, ConfigOption, Header } from "../types";
+import { usePanel } from "./panel";
+import { line } from "./display_text";
 
 interface Props {
   header: Header;
   disabled: boolean;
   sent: ReadonlyMap<string, Sent>;
-  emit: Emit;
 }
 
-export function Settings({ header, disabled, sent, emit }: Props) {
+export function Settings({ header, disabled, sent }: Props) {
+  const { emit } = usePanel();
   const config = header.config ?? [];
   // Where an agent has options, its modes are one of them.
   const modes = config.some(isMode) ? [] : (header.modes ?? []);
@@ -32,9 +33,33 @@ export function Settings({ header, disabled, sent, emit }: Props) {
         />
       )}
       {config.map((option) => (
-        <OptionView key={option.id} option={option} sent={sent} disabled={off} emit={emit} />
+        <OptionView key={option.id} option={option} sent={sent} disabled={off} />
       ))}
+      {header.kernel_tools !== undefined && (
+        <KernelTools on={header.kernel_tools} sent={sent} disabled={disabled} />
+      )}
     </>
+  );
+}
+
+const KERNEL_TOOLS =
+  "The agent can look at your variables and this notebook. It asks before it runs code or changes cells.";
+
+function KernelTools({ on, sent, disabled }: { on: boolean } & Omit<Props, "header">) {
+  const { emit } = usePanel();
+  const intent = sent.get("tools")?.intent;
+  const pending = intent !== undefined;
+  return (
+    <label class="acp-check" title={KERNEL_TOOLS} data-pending={pending}>
+      <input
+        type="checkbox"
+        data-acp-kernel-tools=""
+        checked={intent?.t === "tools" ? intent.on : on}
+        disabled={disabled || pending}
+        onChange={({ currentTarget }) => emit({ t: "tools", on: currentTarget.checked })}
+      />
+      Kernel tools
+    </label>
   );
 }
 
@@ -43,7 +68,8 @@ function isMode({ category, type }: ConfigOption): boolean {
 }
 
 function OptionView(props: { option: ConfigOption } & Omit<Props, "header">) {
-  const { option, sent, disabled, emit } = props;
+  const { option, sent, disabled } = props;
+  const { emit } = usePanel();
   const intent = sent.get(`config:${option.id}`)?.intent;
   const value = intent?.t === "config" ? intent.value : option.value;
   const pending = intent !== undefined;
@@ -61,7 +87,7 @@ function OptionView(props: { option: ConfigOption } & Omit<Props, "header">) {
         {line(option.name)}
       </label>
     );
-  if (option.type !== "select") return null; // a kind that we do not know cannot be set here
+  if (option.type !== "select") return null; // an unknown kind cannot be set here
   return (
     <Select
       name={line(option.name)}
@@ -93,13 +119,13 @@ interface SelectProps {
 function Select({ name, about, hook, value, choices, pending, disabled, choose }: SelectProps) {
   const known = choices.some((choice) => choice.value === value);
   const chosen = choices.find((choice) => choice.value === value)?.description;
-  const told = [about, chosen].filter(Boolean).map((text) => line(text ?? ""));
+  const details = [about, chosen].filter(Boolean).map((text) => line(text ?? ""));
   return (
     <select
       class="acp-select"
       {...hook}
       aria-label={name}
-      title={told.length ? `${name}: ${told.join(" · ")}` : name}
+      title={details.length ? `${name}: ${details.join(" · ")}` : name}
       data-pending={pending}
       value={value}
       disabled={disabled || pending}

@@ -1,23 +1,19 @@
-// The agent wants a sign-in: its ways as buttons; for one in a terminal, the command and who runs it.
+// The agent requires a sign-in: a button per method; for one in a terminal, the command and where to run it.
 
 import { useContext, useState } from "preact/hooks";
-import type { Emit, Header, SignIn, SignInMethod } from "../types";
-import { CopyButton, Host } from "./code";
-import { line, reason } from "./words";
+import type { Header, SignIn, SignInMethod } from "../types";
+import { CopyButton } from "./code";
+import { HostContext } from "./host";
+import { usePanel } from "./panel";
+import { line, reason } from "./display_text";
 
-interface Props {
-  header: Header;
-  live: boolean;
-  emit: Emit;
-}
-
-export function SignInView({ header, live, emit }: Props) {
+export function SignInView({ header }: { header: Header }) {
   const wanted = header.sign_in;
   if (!wanted) return null;
   const name = line(header.agent?.title ?? header.agent?.name ?? "The agent");
   return (
     <section class="acp-signin" role="group" aria-label="Sign in" data-acp-signin="">
-      <p class="acp-title">{name} wants you to sign in first.</p>
+      <p class="acp-title">{name} requires you to sign in.</p>
       {wanted.error && (
         <p class="acp-bad" role="alert" data-acp-signin-error="">
           {reason(wanted.error)}
@@ -27,9 +23,9 @@ export function SignInView({ header, live, emit }: Props) {
         {wanted.methods.map((method) => (
           <li key={method.id}>
             {method.type === "terminal" ? (
-              <InTerminal method={method} live={live} emit={emit} />
+              <InTerminal method={method} />
             ) : (
-              <ByAgent method={method} wanted={wanted} live={live} emit={emit} />
+              <ByAgent method={method} wanted={wanted} />
             )}
           </li>
         ))}
@@ -38,13 +34,8 @@ export function SignInView({ header, live, emit }: Props) {
   );
 }
 
-interface MethodProps {
-  method: SignInMethod;
-  live: boolean;
-  emit: Emit;
-}
-
-function ByAgent({ method, wanted, live, emit }: MethodProps & { wanted: SignIn }) {
+function ByAgent({ method, wanted }: { method: SignInMethod; wanted: SignIn }) {
+  const { link, emit } = usePanel();
   const trying = wanted.trying === method.id;
   return (
     <>
@@ -52,7 +43,7 @@ function ByAgent({ method, wanted, live, emit }: MethodProps & { wanted: SignIn 
         type="button"
         class="acp-primary"
         data-acp-signin-method={method.id}
-        disabled={!live || (wanted.trying !== undefined && wanted.trying !== null)}
+        disabled={link !== "live" || (wanted.trying !== undefined && wanted.trying !== null)}
         onClick={() => emit({ t: "sign_in", method: method.id })}
       >
         {trying ? `${line(method.name)}…` : line(method.name)}
@@ -71,13 +62,15 @@ function ByAgent({ method, wanted, live, emit }: MethodProps & { wanted: SignIn 
   );
 }
 
-function InTerminal({ method, live, emit }: MethodProps) {
-  const { terminal } = useContext(Host);
-  const [told, setTold] = useState<string | null>(null);
+function InTerminal({ method }: { method: SignInMethod }) {
+  const { link, emit } = usePanel();
+  const live = link === "live";
+  const { terminal } = useContext(HostContext);
+  const [result, setResult] = useState<string | null>(null);
   const run = method.run ?? method.command ?? "";
   const open = ({ currentTarget }: { currentTarget: Element }) =>
     terminal?.(run, currentTarget).then((trouble) =>
-      setTold(trouble ?? "It goes on in the terminal that was opened."),
+      setResult(trouble ?? "Continue in the terminal that just opened."),
     );
   return (
     <div class="acp-signin-terminal" data-acp-signin-method={method.id}>
@@ -106,18 +99,18 @@ function InTerminal({ method, live, emit }: MethodProps) {
       </span>
       {run !== method.command && (
         <span class="acp-quiet">
-          It runs <code>{line(method.command ?? "")}</code> as the agent is run here.
+          It runs <code>{line(method.command ?? "")}</code> in the agent's environment.
         </span>
       )}
-      {told && <span role="status">{line(told)}</span>}
+      {result && <span role="status">{line(result)}</span>}
     </div>
   );
 }
 
 /** Below the cell that waits for a session, or did. */
-export function SignInAlone({ header, live, emit }: Props) {
+export function SignInAlone({ header }: { header: Header }) {
   const name = line(header.agent?.title ?? header.agent?.name ?? "The agent");
-  if (header.sign_in) return <SignInView header={header} live={live} emit={emit} />;
+  if (header.sign_in) return <SignInView header={header} />;
   const open = !["starting", "signed_out", "closed"].includes(header.status ?? "starting");
   return (
     <p class="acp-quiet" role="status" data-acp-signed={open}>

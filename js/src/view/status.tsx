@@ -1,30 +1,29 @@
-// How a turn stands, in one line that stays in sight: what is done now and for how long, and the button
-// that stops it.
+// The status of a turn in one line that stays in sight: what happens now, for how long, and the stop button.
 
 import type { Link, Sent } from "../store";
 import { isRunning, turnId } from "../turns";
-import type { Emit, Item, RateLimit, TurnItem } from "../types";
+import type { Item, RateLimit, TurnItem } from "../types";
 import { activityOf } from "./activity";
+import { Delivery } from "./delivery";
 import { Countdown, Elapsed } from "./elapsed";
 import { Icon } from "./icons";
-import { Delivery } from "./permission";
+import { usePanel } from "./panel";
 import { short } from "./usage";
-import { line, reason, spoken, stopReason } from "./words";
+import { line, reason, spoken, stopReason } from "./display_text";
 
 interface Props {
   start: TurnItem;
   items: readonly Item[];
   since: number | null;
   sent: Sent | undefined;
-  link: Link;
   /** Shown while the end is out of sight. */
   toNewest: (() => void) | null;
   stop: boolean;
-  emit: Emit;
 }
 
 export function StatusLine(props: Props) {
-  const { start, items, since, sent, link, toNewest, stop, emit } = props;
+  const { start, items, since, sent, toNewest, stop } = props;
+  const { link, emit } = usePanel();
   if (start.status === "history") return null;
   const running = isRunning(start);
   const working = running && link !== "gone";
@@ -69,7 +68,6 @@ export function StatusLine(props: Props) {
           <StopButton
             turn={turnId(start)}
             disabled={link !== "live" || sent !== undefined || start.cancelling === true}
-            emit={emit}
           />
         )}
       </span>
@@ -92,7 +90,8 @@ function ToQuestion() {
   );
 }
 
-export function StopButton(props: { turn: string; disabled: boolean; emit: Emit }) {
+function StopButton(props: { turn: string; disabled: boolean }) {
+  const { emit } = usePanel();
   return (
     <button
       type="button"
@@ -100,7 +99,7 @@ export function StopButton(props: { turn: string; disabled: boolean; emit: Emit 
       data-acp-stop={props.turn}
       disabled={props.disabled}
       aria-label="Stop this turn"
-      onClick={() => props.emit({ t: "cancel", turn: props.turn })}
+      onClick={() => emit({ t: "cancel", turn: props.turn })}
     >
       <Icon name="stop" /> Stop
     </button>
@@ -127,6 +126,6 @@ function statusText(start: TurnItem, asking: boolean, link: Link): string {
 
 function rateLimitText({ attempt, of }: RateLimit): string {
   return attempt > 0
-    ? `Rate limit: sent again soon (${attempt} of ${of})`
-    : "Rate limit: the agent waits";
+    ? `Rate limited: retrying soon (${attempt} of ${of})`
+    : "Rate limited: the agent is waiting";
 }

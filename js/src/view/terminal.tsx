@@ -1,16 +1,16 @@
-// A command that the client ran for the agent: what, its output, how it ended.
+// A terminal: its command, its output and its exit status.
 
 import { createContext } from "preact";
 import { useContext } from "preact/hooks";
 import type { TerminalItem } from "../types";
 import { memo } from "./memo";
 import { TerminalText } from "./terminal_text";
-import { line } from "./words";
+import { line } from "./display_text";
 
 /** The session's terminals, for the tool calls that show them. */
 export const TerminalsById = createContext<ReadonlyMap<string, TerminalItem>>(new Map());
 
-/** A terminal by its id. An agent may name one that it runs itself, and of which we know nothing. */
+/** A terminal by its id; agents may name terminals that we do not know. */
 export function TerminalOf({ id }: { id: string }) {
   const item = useContext(TerminalsById).get(id);
   if (item) return <TerminalView item={item} />;
@@ -28,7 +28,7 @@ export const TerminalView = memo(function TerminalView({ item }: { item: Termina
       </div>
       {(item.dropped ?? 0) > 0 && (
         <div class="acp-quiet acp-terminal-note">
-          {item.dropped} earlier characters are not kept
+          {item.dropped} earlier characters were dropped
         </div>
       )}
       {item.output !== "" && <TerminalText text={item.output} />}

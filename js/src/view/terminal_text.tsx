@@ -1,4 +1,4 @@
-// The output of a command, as a terminal would show it, as it grows.
+// Growing output of a command, as a terminal would show it.
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { TerminalOutput, plainText } from "../text/ansi";
@@ -7,7 +7,7 @@ import { PLAIN, lookOf } from "../text/ansi_style";
 import { CopyButton } from "./code";
 import { memo } from "./memo";
 
-/** Read and drawn in one frame: some hundred plain lines, or fewer in colours. */
+/** Read and drawn in one frame: several hundred plain lines, or fewer with colours. */
 const FRAME_COST = 28_000;
 
 export const TerminalText = memo(function TerminalText({ text }: { text: string }) {

@@ -1,17 +1,20 @@
-// A tool call: what, where, how it stands, what came of it, and the question that it waits for.
+// A tool call: its title, location, status and results, and the question that it waits for.
 
 import { Fragment } from "preact";
 import type { Sent } from "../store";
-import type { Action, Content, Emit, Json, Location, QuestionItem, ToolItem } from "../types";
+import type { Action, Content, Json, Location, QuestionItem, ToolItem } from "../types";
 import { ContentView } from "./content";
 import { DiffView } from "./diff";
 import { Fold } from "./fold";
 import { Icon } from "./icons";
 import { Path, PathText } from "./path";
-import { cellsOf } from "./places";
+import { cellsOf } from "./locations";
 import { PermissionView } from "./permission";
+import { usePanel } from "./panel";
+import { NOT_RUN } from "./run";
 import { TerminalOf } from "./terminal";
-import { code, json, spoken, titleOf } from "./words";
+import { ToolStatus, WAITING } from "./tool_status";
+import { code, json, line, spoken, titleOf } from "./display_text";
 
 interface Props {
   item: ToolItem;
@@ -20,24 +23,23 @@ interface Props {
   open?: boolean | undefined;
   /** Whether the raw input and output are open. */
   raw?: boolean | undefined;
-  live: boolean;
-  emit: Emit;
 }
 
-export function ToolView({ item, question, sent, open, raw, live, emit }: Props) {
+export function ToolView({ item, question, sent, open, raw }: Props) {
   const asking = question?.status === "open";
   const actions = asking ? question.actions : undefined;
   const command = actions ? undefined : commandOf(item);
   const content = actions ? item.content.filter((it) => !isAsked(it, actions)) : item.content;
   const place = placeOf(item);
-  const hasRaw = item.raw_input !== undefined || item.raw_output !== undefined;
+  const said = item.raw_input !== undefined || item.raw_output !== undefined;
+  const hasRaw = said && !isRun(item, actions); // its card shows all of it
   const empty = content.length === 0 && !hasRaw && command === undefined;
   const inside = (
     <div class="acp-tool-body">
       {item.locations.length > 1 && <Places item={item} />}
       {command !== undefined && <pre class="acp-command">{code(command)}</pre>}
       <Blocks content={content} />
-      {hasRaw && <Raw item={item} open={raw ?? false} emit={emit} />}
+      {hasRaw && <Raw item={item} open={raw ?? false} />}
     </div>
   );
   return (
@@ -50,7 +52,7 @@ export function ToolView({ item, question, sent, open, raw, live, emit }: Props)
     >
       {empty ? (
         <div class="acp-tool-head">
-          <Heading item={item} asking={asking} linked />
+          <Heading item={item} question={question} linked />
         </div>
       ) : (
         <>
@@ -59,40 +61,47 @@ export function ToolView({ item, question, sent, open, raw, live, emit }: Props)
               <Path path={place.path} at={place.line} cells={cellsOf(item, place)} small />
             </span>
           )}
-          {/* A question is answered with open eyes: what it is about cannot be folded away before. */}
+          {/* Before a question is answered, what it is about cannot be folded away. */}
           <Fold
             name={item.key}
             open={asking || (open ?? isLoud(item))}
             locked={asking}
-            emit={emit}
             class="acp-fold"
-            summary={<Heading item={item} asking={asking} />}
+            summary={<Heading item={item} question={question} />}
           >
             {inside}
           </Fold>
         </>
       )}
-      {question && (
-        <PermissionView item={question} tool={item} inside sent={sent} live={live} emit={emit} />
-      )}
+      {question && <PermissionView item={question} tool={item} inside sent={sent} />}
     </div>
   );
 }
 
-/** What changes files, runs or went wrong is the reader's business at once; the rest opens on demand. */
+const LOUD: ReadonlySet<string> = new Set(["diff", "terminal", "run"]);
+
+/** Diffs, terminals and failures are open at first; the rest opens on demand. */
 function isLoud({ content, status }: ToolItem): boolean {
-  return status === "failed" || content.some(({ type }) => type === "diff" || type === "terminal");
+  return status === "failed" || content.some(({ type }) => LOUD.has(type));
 }
 
-/** The one place that a call is about; several stand in its body. */
+/** Code in the kernel, or cells. */
+function isRun({ content }: ToolItem, actions: readonly Action[] = []): boolean {
+  const asked = actions.some(({ type }) => type === "run_code" || type === "run_cells");
+  return asked || content.some(({ type }) => type === "run");
+}
+
+/** The single location of a call; several are listed in its body. */
 function placeOf({ locations }: ToolItem): Location | null {
   return locations.length === 1 ? (locations[0] ?? null) : null;
 }
 
-/** `linked`: it is not itself what is clicked, so there can be a link in it. */
-function Heading(props: { item: ToolItem; asking: boolean; linked?: boolean }) {
-  const { item, asking, linked = false } = props;
+/** `linked`: the heading is not clickable itself, so it can contain a link. */
+function Heading(props: { item: ToolItem; question: QuestionItem | undefined; linked?: boolean }) {
+  const { item, question, linked = false } = props;
+  const asking = question?.status === "open";
   const place = placeOf(item);
+  const gone = usePanel().link === "gone";
   return (
     <>
       <span class="acp-kind">
@@ -100,7 +109,7 @@ function Heading(props: { item: ToolItem; asking: boolean; linked?: boolean }) {
         <span class="acp-hidden">{spoken(item.kind)} </span>
       </span>
       <span class="acp-title" data-code={item.title.startsWith("`")}>
-        {titleOf(item)}
+        {(asking && purposeOf(question)) || titleOf(item)}
       </span>
       {place && (
         <span class="acp-path acp-place">
@@ -111,39 +120,32 @@ function Heading(props: { item: ToolItem; asking: boolean; linked?: boolean }) {
           )}
         </span>
       )}
-      {item.unprompted && (
-        <span class="acp-badge" data-status="unprompted" title="Nobody was asked before">
+      {item.unprompted && !asking && question?.by !== "user" && (
+        <span class="acp-badge" data-status="unprompted" title="Nobody was asked for permission">
           unprompted
         </span>
       )}
-      {/* Whatever the agent says: nothing of it has been allowed yet. */}
-      <ToolStatus status={asking ? WAITING : item.status} />
+      {/* Whatever status the agent reports, nothing has been allowed yet. */}
+      <ToolStatus status={asking ? WAITING : statusOf(item, gone)} />
     </>
   );
 }
 
-const WAITING = "waiting_for_you";
+/** What code of the agent's is for: it names its tools in its own way until the code runs. */
+function purposeOf({ actions = [] }: QuestionItem): string | undefined {
+  for (const action of actions) {
+    if (action.type === "run_code") return line(action.purpose || "Run code in the kernel");
+    if (action.type === "run_cells")
+      return action.cells.length === 1 ? "Run 1 cell" : `Run ${action.cells.length} cells`;
+  }
+  return undefined;
+}
 
-const MARKS: Record<string, string> = {
-  completed: "✓",
-  failed: "✕",
-  rejected: "⊘",
-  cancelled: "⊘",
-  unfinished: "…",
-  pending: "○",
-  [WAITING]: "?",
-};
-
-export function ToolStatus({ status }: { status: string }) {
-  const going = status === "in_progress";
-  return (
-    <span class="acp-state" data-status={status}>
-      <span class={going ? "acp-spinner" : "acp-mark"} aria-hidden="true">
-        {going ? "" : (MARKS[status] ?? "·")}
-      </span>
-      <span class={status === "completed" || going ? "acp-hidden" : ""}>{spoken(status)}</span>
-    </span>
-  );
+/** To an agent, a call that ran nothing is completed, too. `gone`: the kernel is. */
+function statusOf({ content, status }: ToolItem, gone: boolean): string {
+  if (gone && status === "in_progress") return "unfinished";
+  const idle = content.some((it) => it.type === "run" && NOT_RUN.has(it.status));
+  return idle && status === "completed" ? "not_run" : status;
 }
 
 function Places({ item }: { item: ToolItem }) {
@@ -171,19 +173,13 @@ function Blocks({ content }: { content: readonly Content[] }) {
   );
 }
 
-function Raw({ item, open, emit }: { item: ToolItem; open: boolean; emit: Emit }) {
+function Raw({ item, open }: { item: ToolItem; open: boolean }) {
   const parts: [string, Json | undefined][] = [
     ["Input", item.raw_input],
     ["Output", item.raw_output],
   ];
   return (
-    <Fold
-      name={`${item.key}:raw`}
-      open={open}
-      emit={emit}
-      class="acp-raw"
-      summary="Raw input and output"
-    >
+    <Fold name={`${item.key}:raw`} open={open} class="acp-raw" summary="Raw input and output">
       {open &&
         parts.map(
           ([name, value]) =>
@@ -200,13 +196,14 @@ function Raw({ item, open, emit }: { item: ToolItem; open: boolean; emit: Emit }
   );
 }
 
-/** What the call runs, where its title does not say it already. */
+/** The command of the call, unless the title says it already. */
 function commandOf({ command, title }: ToolItem): string | undefined {
   return command == null || title.replace(/^`|`$/g, "") === command ? undefined : command;
 }
 
-/** The question shows it, in full. */
+/** Whether the question shows it in full. */
 function isAsked(content: Content, actions: readonly Action[]): boolean {
+  if (content.type === "run") return true;
   if (content.type !== "diff") return false;
   return actions.some(
     (it) => (it.type === "write" || it.type === "notebook") && it.path === content.path,

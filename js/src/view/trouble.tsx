@@ -1,32 +1,31 @@
-// The agent is dead, is started again, does not listen or has lost the session: what is known of it, and what
-// can be done.
+// The agent is dead, restarting, stuck or has lost the session: what is known about it, and what to do.
 
 import type { Sent } from "../store";
-import type { Emit, Header } from "../types";
-import { code, line } from "./words";
+import type { Header } from "../types";
+import { usePanel } from "./panel";
+import { code, line } from "./display_text";
 
-/** How the kernel marks what to do about it: the last line. */
+/** Marks the last line of the detail as advice. */
 const HINT = "hint: ";
 
 interface Props {
   header: Header;
-  live: boolean;
   sent: Sent | undefined;
-  emit: Emit;
 }
 
-export function Trouble({ header, live, sent, emit }: Props) {
+export function Trouble({ header, sent }: Props) {
+  const { link, emit } = usePanel();
   const name = line(header.agent?.title ?? header.agent?.name ?? "The agent");
   if (header.status === "restarting" || header.status === "stuck")
     return (
       <div class="acp-banner" data-acp-trouble={header.status}>
         <span>
-          {header.status === "restarting" ? `${name} is started again…` : `${name} does not listen`}
+          {header.status === "restarting" ? `${name} is restarting…` : `${name} is not responding`}
           {header.detail && <span class="acp-quiet">: {line(header.detail)}</span>}
         </span>
       </div>
     );
-  if (header.status === "lost") return <Lost {...{ header, name, live, sent, emit }} />;
+  if (header.status === "lost") return <Lost {...{ header, name, sent }} />;
   if (header.status !== "dead") return null;
   const [first = "", ...rest] = (header.detail ?? "").split("\n");
   const hint = rest.at(-1)?.startsWith(HINT) ? rest.pop() : undefined;
@@ -35,7 +34,7 @@ export function Trouble({ header, live, sent, emit }: Props) {
       <div class="acp-trouble">
         <strong>{name} is not running.</strong> {first && <span>{line(first)}</span>}
         {rest.length > 0 && (
-          <pre class="acp-code" tabIndex={0} aria-label="The agent's last words">
+          <pre class="acp-code" tabIndex={0} aria-label="The agent's last output">
             {code(rest.join("\n"))}
           </pre>
         )}
@@ -48,7 +47,7 @@ export function Trouble({ header, live, sent, emit }: Props) {
       <button
         type="button"
         data-acp-restart=""
-        disabled={!live || sent !== undefined}
+        disabled={link !== "live" || sent !== undefined}
         onClick={() => emit({ t: "restart" })}
       >
         {sent ? "Starting…" : "Restart"}
@@ -57,14 +56,14 @@ export function Trouble({ header, live, sent, emit }: Props) {
   );
 }
 
-function Lost({ header, name, live, sent, emit }: Props & { name: string }) {
+function Lost({ header, name, sent }: Props & { name: string }) {
+  const { link, emit } = usePanel();
   const [why = ""] = (header.detail ?? "").split("\n");
-  const off = !live || sent !== undefined;
+  const off = link !== "live" || sent !== undefined;
   return (
     <div class="acp-banner" data-severity="error" data-acp-trouble="lost" role="alert">
       <div class="acp-trouble">
-        <strong>{name} does not know this session any more.</strong>{" "}
-        {why && <span>{line(why)}</span>}
+        <strong>{name} no longer knows this session.</strong> {why && <span>{line(why)}</span>}
       </div>
       {header.ways?.includes("load") && (
         <button
@@ -73,14 +72,14 @@ function Lost({ header, name, live, sent, emit }: Props & { name: string }) {
           disabled={off}
           onClick={() => emit({ t: "reopen", new: false })}
         >
-          Load it again
+          Load again
         </button>
       )}
       <button
         type="button"
         data-acp-reopen="new"
         disabled={off}
-        title="The next prompt takes this conversation along"
+        title="The next prompt includes this conversation"
         onClick={() => emit({ t: "reopen", new: true })}
       >
         New session with this conversation

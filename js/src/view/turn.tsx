@@ -1,10 +1,9 @@
-// A turn: the prompt, what came of it, and a line that says how it stands, with the stop button.
+// A turn: the prompt, its items, and the status line with the stop button.
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { Link, Sent } from "../store";
+import type { Sent } from "../store";
 import { isRunning, turnId } from "../turns";
 import type { Turn } from "../turns";
-import type { Emit } from "../types";
 import { ChangesView } from "./changes";
 import { ContentList } from "./content";
 import { entriesOf } from "./entries";
@@ -15,24 +14,22 @@ import { ItemView } from "./item";
 import { memo } from "./memo";
 import { StatusLine } from "./status";
 
-/** Shown at once of a long turn: its newest part. */
+/** Entries of a long turn shown at first, the newest ones. */
 export const NEWEST = 100;
 /** … and as many more each time. */
 const STEP = 200;
-/** Drawn in one frame: a burst of tool calls must not stop the page. */
+/** Drawn in one frame: a burst of tool calls must not freeze the page. */
 export const AT_ONCE = 12;
 
 interface Props {
   turn: Turn;
-  link: Link;
   sent: ReadonlyMap<string, Sent>;
   folds: ReadonlyMap<string, boolean>;
   cited: ReadonlySet<string>;
   since: number | null;
-  emit: Emit;
 }
 
-/** A turn below its cell: the page around it is what scrolls. */
+/** A turn below its cell, where the page scrolls. */
 export const TurnAlone = memo(function TurnAlone(props: Props) {
   const box = useRef<HTMLDivElement>(null);
   const running = props.turn.start !== null && isRunning(props.turn.start);
@@ -46,12 +43,12 @@ export const TurnAlone = memo(function TurnAlone(props: Props) {
 
 interface InPanel {
   toNewest?: (() => void) | null;
-  /** The session's panel has a stop button of its own, which is in sight wherever one reads. */
+  /** The composer of the session's panel has its own stop button, which is always in sight. */
   stop?: boolean;
 }
 
 export const TurnView = memo(function TurnView(props: Props & InPanel) {
-  const { turn, link, sent, folds, cited, since, toNewest, stop = true, emit } = props;
+  const { turn, sent, folds, cited, since, toNewest, stop = true } = props;
   const { start, items } = turn;
   const id = start ? turnId(start) : "";
   const running = start !== null && isRunning(start);
@@ -66,7 +63,7 @@ export const TurnView = memo(function TurnView(props: Props & InPanel) {
       role="group"
       data-acp-turn={id}
       data-acp-status={start?.status ?? "none"}
-      aria-label={start ? `Turn ${start.number}` : "Before the first turn"}
+      aria-label={start ? `Turn ${start.number}` : "Outside of a turn"}
     >
       {start && start.prompt.length > 0 && (
         <div class="acp-prompt" role="group" aria-label="Prompt">
@@ -84,12 +81,12 @@ export const TurnView = memo(function TurnView(props: Props & InPanel) {
         </button>
       )}
       <div class="acp-items" role="log" aria-live="off" aria-busy={running}>
-        {entries.slice(from, to).map((entry) => draw(entry, { sent, folds, link, growing, emit }))}
+        {entries.slice(from, to).map((entry) => draw(entry, { sent, folds, growing }))}
       </div>
       {items.map(
         (item) =>
           item.type === "changes" && (
-            <ChangesView key={item.key} item={item} running={running} folds={folds} emit={emit} />
+            <ChangesView key={item.key} item={item} running={running} folds={folds} />
           ),
       )}
       {start && (
@@ -98,17 +95,15 @@ export const TurnView = memo(function TurnView(props: Props & InPanel) {
           items={items}
           since={running ? since : null}
           sent={sent.get(id)}
-          link={link}
           toNewest={toNewest ?? null}
           stop={stop}
-          emit={emit}
         />
       )}
     </div>
   );
 });
 
-/** Which entries are drawn: those from `first` to `end`, as soon as frames allow it. */
+/** The entries to draw: a few more in each frame, until all from `first` to `end` are. */
 function useWindow(first: number, end: number): readonly [number, number] {
   const drawn = useRef<readonly [number, number]>([first, first]);
   const [, redraw] = useState(0);
@@ -123,24 +118,14 @@ function useWindow(first: number, end: number): readonly [number, number] {
   return [from, to];
 }
 
-interface Around extends Pick<Props, "sent" | "folds" | "link" | "emit"> {
+interface Around extends Pick<Props, "sent" | "folds"> {
   /** The key of the item that more may be added to: the newest of a running turn. */
   growing: string | null;
 }
 
-function draw(entry: Entry, { sent, folds, link, growing, emit }: Around) {
-  const live = link === "live";
+function draw(entry: Entry, { sent, folds, growing }: Around) {
   if (entry.type === "group")
-    return (
-      <GroupView
-        key={entry.key}
-        name={entry.key}
-        tools={entry.tools}
-        folds={folds}
-        live={live}
-        emit={emit}
-      />
-    );
+    return <GroupView key={entry.key} name={entry.key} tools={entry.tools} folds={folds} />;
   const { item, question } = entry;
   return (
     <ItemView
@@ -151,8 +136,6 @@ function draw(entry: Entry, { sent, folds, link, growing, emit }: Around) {
       raw={folds.get(`${item.key}:raw`)}
       sent={sent.get(question?.key ?? item.key)}
       growing={item.key === growing}
-      live={live}
-      emit={emit}
     />
   );
 }

@@ -1,7 +1,7 @@
-// What we do not know is shown as it came.
+// Items of an unknown type are shown as they came.
 
 import type { Json } from "../types";
-import { json, line } from "./words";
+import { json, line } from "./display_text";
 
 export function UnknownView({ what, value }: { what: string; value: Json }) {
   return (

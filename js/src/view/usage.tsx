@@ -1,9 +1,9 @@
 // How full the agent's context is, and what the session has cost so far.
 
 import type { Usage } from "../types";
-import { line } from "./words";
+import { line } from "./display_text";
 
-/** From this share on the agent will soon have to forget something. */
+/** From this share on the agent will soon have to compact its context. */
 const HIGH = 0.8;
 
 export function UsageMeter({ usage }: { usage: Usage | null | undefined }) {

@@ -54,7 +54,7 @@ test("whatever the chunks are, the screen is the same", () => {
   }
 });
 
-test("pages that are done keep their identity; old ones go and are counted", () => {
+test("finished pages keep their identity; old ones are dropped and counted", () => {
   const output = new TerminalOutput();
   let text = "";
   for (let at = 0; at < 100; at++) {
@@ -77,7 +77,7 @@ test("many colours cost many lines", () => {
   expect(runs.length).toBeLessThan(MAX_COST / 40 + 110 * 256);
 });
 
-test("of a text that is too long only the end is read; another text begins anew", () => {
+test("only the end of a long text is read; a different text starts over", () => {
   const output = new TerminalOutput();
   const text = "0123456789\n".repeat(80_000);
   output.update(text);
@@ -87,7 +87,7 @@ test("of a text that is too long only the end is read; another text begins anew"
   expect(output.gone).toBe(0);
 });
 
-test("a flood is read in parts, and ends as if it had been read at once", () => {
+test("long output is read in parts, with the same result as at once", () => {
   const line = Array.from({ length: 12 }, (_, n) => `\x1b[${30 + (n % 8)}mword😀\x1b[0m `).join("");
   const flood = `${line}\n`.repeat(3000);
   const [parts, whole] = [new TerminalOutput(), new TerminalOutput()];
@@ -102,7 +102,7 @@ test("a flood is read in parts, and ends as if it had been read at once", () => 
   expect(parts.pages.flatMap(({ lines }) => lines).length + parts.gone).toBe(3001);
 });
 
-test("more that comes while it is behind is read, too", () => {
+test("output that arrives in the meantime is read, too", () => {
   const output = new TerminalOutput();
   output.update("abc\ndef", 2);
   expect(output.behind).toBe(true);
@@ -112,7 +112,7 @@ test("more that comes while it is behind is read, too", () => {
   expect(plainText(output.pages)).toBe("abc\ndef\nghi");
 });
 
-test("what is read of a flood is at least what is kept of it", () => {
+test("at least as much is read as is kept", () => {
   const text = Array.from(
     { length: 5000 },
     (_, n) => `\x1b[3${n % 8}m${n} of the lines\x1b[0m`,
@@ -124,7 +124,7 @@ test("what is read of a flood is at least what is kept of it", () => {
   expect(count(whole)).toBeGreaterThanOrEqual(count(grown) - PAGE);
 });
 
-test("a long line goes on in the next", () => {
+test("a long line is broken", () => {
   expect(lines("x".repeat(4500)).map(({ length }) => length)).toEqual([2000, 2000, 500]);
 });
 
@@ -151,7 +151,7 @@ describe("styles", () => {
     expect(restyled(all, "0")).toBe(PLAIN);
   });
 
-  test("no text is on a ground of its own colour", () => {
+  test("no text has the colour of its background", () => {
     const shown = lookOf(restyled(PLAIN, "38;2;10;10;10;48;2;10;10;10")).values;
     expect(shown).toEqual({ "--acp-ansi-fg": "#ffffff", "--acp-ansi-bg": "#0a0a0a" });
     const { values } = lookOf(restyled(PLAIN, "38;2;255;255;0"));

@@ -82,7 +82,7 @@ describe("whatever the chunks are, the blocks are those of the whole text", () =
   });
 });
 
-test("a finished block keeps its identity while others come, and the groups do", () => {
+test("finished blocks and groups keep their identity while others are added", () => {
   const stream = new Stream();
   const seen: Block[] = [];
   for (let at = 0; at < 3 * GROUP; at++) {
@@ -96,7 +96,7 @@ test("a finished block keeps its identity while others come, and the groups do",
   expect(stream.groups.length).toBe(3);
 });
 
-test("a block that is finished is the object that was shown unfinished", () => {
+test("a finished block is the object that was shown unfinished", () => {
   const stream = new Stream();
   stream.append("one\n", 0);
   const [shown] = stream.groups.flat();
@@ -104,7 +104,7 @@ test("a block that is finished is the object that was shown unfinished", () => {
   expect(stream.groups.flat()[0]).toBe(shown);
 });
 
-test("a long unfinished block is plain, and looked at twice a second", () => {
+test("a long unfinished block is plain, and parsed twice a second", () => {
   const stream = new Stream();
   stream.append("word ".repeat(LONG / 5 + 1), 0);
   expect(stream.groups.flat().map(({ kind }) => kind)).toEqual(["plain"]);
@@ -114,7 +114,7 @@ test("a long unfinished block is plain, and looked at twice a second", () => {
   expect(stream.groups.flat().map(({ kind }) => kind)).toEqual(["html", "html", "html"]);
 });
 
-test("an open fence is code from its first line on, however long, and closed at once", () => {
+test("an open fence is code from its first line, however long, and closes at once", () => {
   const stream = new Stream();
   stream.append("Look:\n```python\n", 0);
   stream.append("x = 1\n".repeat(5000) + "``", 1);
@@ -129,7 +129,7 @@ test("an open fence is code from its first line on, however long, and closed at 
   expect(closed.pieces.slice(0, -1)).toEqual(open.pieces.slice(0, -1));
 });
 
-test("links that are defined after their use are made when the text is complete", () => {
+test("links defined after their use are resolved when the text is complete", () => {
   const stream = new Stream();
   stream.append("see [a]\n\nother\n\n[a]: https://a.example\n\nmore", 0);
   const [before, other] = stream.groups.flat();
@@ -140,7 +140,7 @@ test("links that are defined after their use are made when the text is complete"
   expect(same).toBe(other);
 });
 
-test("a text that is another one begins anew", () => {
+test("a different text starts over", () => {
   const blocks = new Blocks();
   blocks.update("one\n\ntwo", 0);
   blocks.update("one\n\nother", 1);
@@ -149,7 +149,7 @@ test("a text that is another one begins anew", () => {
   expect(blocks.settled).toBe(true);
 });
 
-test("what is too deep or too long to be rendered is shown as it is", () => {
+test("text too deep or too long to render is shown as it is", () => {
   const text = CORPUS["deep"] ?? "";
   const deep = whole(text).flatMap((block) => (block.kind === "plain" ? block.pieces : []));
   expect(deep.join("")).toBe(text.replace("\n\n-", "\n-"));

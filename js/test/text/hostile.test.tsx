@@ -7,7 +7,7 @@ import { afterEach, describe, expect, test, vi } from "vitest";
 import hostile from "../../../tests/data/hostile.json";
 import { isLink, isPicture } from "../../src/text/links";
 import { sanitise } from "../../src/text/sanitise";
-import { Host } from "../../src/view/code";
+import { HostContext } from "../../src/view/host";
 import { Markdown } from "../../src/view/markdown";
 import { TerminalText } from "../../src/view/terminal_text";
 import { chunks, random } from "./corpus";
@@ -75,9 +75,9 @@ describe("as markdown, at once and in chunks", () => {
   test.each(texts)("%s", (_, text) => {
     const typeset = vi.fn();
     const view = (shown: string) => (
-      <Host.Provider value={{ typeset }}>
+      <HostContext.Provider value={{ typeset }}>
         <Markdown text={shown} />
-      </Host.Provider>
+      </HostContext.Provider>
     );
     const place = drawn(view(text));
     expectHarmless(place);
@@ -105,7 +105,7 @@ describe("as the output of a terminal", () => {
   });
 });
 
-describe("as HTML, if ever the parser let it through", () => {
+describe("as HTML, in case the parser lets it through", () => {
   test.each(texts)("%s", (_, text) => {
     const place = drawn(null);
     place.append(sanitise(text));
@@ -114,14 +114,14 @@ describe("as HTML, if ever the parser let it through", () => {
   });
 });
 
-test("the checks see what they are for", () => {
+test("the checks detect what they are for", () => {
   const place = drawn(null);
   place.innerHTML =
     '<b onclick="x">y</b><svg></svg><a href="javascript:1">z</a><p class="jp-Cell" style="top:0">';
   expect([...faults(place)].length).toBe(8);
 });
 
-test("nothing of a text is lost: HTML is shown as it was written", () => {
+test("no text is lost: HTML is shown as written", () => {
   for (const [name, text] of texts) {
     if (!/^<[^:\u0000-\u001f]*$/.test(text) || text.length > 3000) continue;
     const place = drawn(<Markdown text={text} />);
@@ -130,7 +130,7 @@ test("nothing of a text is lost: HTML is shown as it was written", () => {
   }
 });
 
-test("a good text stays what it is", () => {
+test("a harmless text is unchanged", () => {
   const place = drawn(
     <Markdown
       text={

@@ -63,7 +63,7 @@ test("a formula keeps its source", () => {
   expect(html("$a_1 < *b*$")).toBe('<p><span class="acp-math">$a_1 &lt; *b*$</span></p>\n');
 });
 
-test("no formula that could do more than typeset goes to the typesetter", () => {
+test("no formula that could do more than typeset reaches the typesetter", () => {
   expect(isPlainMath("$\\frac{a}{b} \\hrefx$")).toBe(true);
   for (const name of ["href", "style", "class", "cssId", "def", "gdef", "let", "newcommand"])
     expect(isPlainMath(`$\\${name}{x}{y}$`), name).toBe(false);
@@ -93,7 +93,7 @@ test.each([
   );
 });
 
-test("no colours for what is unknown or too long", () => {
+test("unknown languages and long code are not highlighted", () => {
   expect(highlight("x", "nosuch")).toBeNull();
   expect(highlight("x", "constructor")).toBeNull();
   expect(highlight("x", "")).toBeNull();

@@ -3,8 +3,9 @@
 import { render } from "preact";
 import { act } from "preact/test-utils";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { CopyButton, Host } from "../../src/view/code";
-import type { TextHost } from "../../src/view/code";
+import { CopyButton } from "../../src/view/code";
+import { HostContext } from "../../src/view/host";
+import type { PanelHost } from "../../src/view/host";
 import { Markdown } from "../../src/view/markdown";
 import { TerminalText } from "../../src/view/terminal_text";
 
@@ -30,12 +31,12 @@ async function clicked(button: HTMLElement | null): Promise<void> {
   });
 }
 
-function show(text: string, host: TextHost = {}): void {
+function show(text: string, host: PanelHost = {}): void {
   act(() =>
     render(
-      <Host.Provider value={host}>
+      <HostContext.Provider value={host}>
         <Markdown text={text} />
-      </Host.Provider>,
+      </HostContext.Provider>,
       place,
     ),
   );
@@ -86,7 +87,7 @@ test("code is copied whole, and the button says so for a while", async () => {
   expect(button?.textContent).toBe("Copy");
 });
 
-test("without a clipboard it is copied by a selection; what fails is told", async () => {
+test("without a clipboard it is copied by a selection; a failure is shown", async () => {
   vi.stubGlobal("navigator", {});
   const copied: string[] = [];
   let allowed = true;
@@ -101,10 +102,10 @@ test("without a clipboard it is copied by a selection; what fails is told", asyn
   expect(document.querySelector("textarea")).toBeNull();
   allowed = false;
   await clicked(button);
-  expect(button?.textContent).toBe("Not copied");
+  expect(button?.textContent).toBe("Copy failed");
 });
 
-test("a cell is offered only where one can be made, also for code in a list", () => {
+test("a cell is offered only if one can be inserted, also for code in a list", () => {
   const text = "- x\n  ```r\n  y <- 1\n  ```\n";
   const buttons = () => [...place.querySelectorAll("button")].map((each) => each.textContent);
   show(text);
@@ -116,7 +117,7 @@ test("a cell is offered only where one can be made, also for code in a list", ()
   expect(insert).toHaveBeenCalledWith("y <- 1", "r");
 });
 
-test("formulas go to the typesetter one by one, once, and to no other", () => {
+test("each formula is typeset once", () => {
   const typeset = vi.fn((element: HTMLElement) => {
     element.replaceChildren(Object.assign(document.createElement("b"), { textContent: "typeset" }));
   });
@@ -128,7 +129,7 @@ test("formulas go to the typesetter one by one, once, and to no other", () => {
   expect(typeset.mock.calls.length).toBe(2);
 });
 
-test("without a typesetter, or with one that fails, formulas are as they were written", () => {
+test("without a working typesetter, formulas are shown as written", () => {
   vi.spyOn(console, "warn").mockImplementation(() => {});
   show("$x^2$");
   expect(place.querySelector(".acp-math")?.textContent).toBe("$x^2$");
@@ -140,7 +141,7 @@ test("without a typesetter, or with one that fails, formulas are as they were wr
   expect(place.querySelector(".acp-math")?.textContent).toBe("$y^2$");
 });
 
-test("output of a terminal: colours, what is gone, and the whole of it to copy", async () => {
+test("terminal output: colours, dropped lines, and a copy of everything", async () => {
   const writeText = vi.fn(() => Promise.resolve());
   vi.stubGlobal("navigator", { clipboard: { writeText } });
   const draw = (text: string) => act(() => render(<TerminalText text={text} />, place));

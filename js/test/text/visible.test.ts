@@ -24,11 +24,11 @@ test("a name is one line", () => {
   expect(told(exactInline("a\nb\n"))).toBe("a[⏎]b[⏎]");
 });
 
-test("nothing is lost but what a marker names", () => {
+test("only what a marker names is removed", () => {
   const text = "x".repeat(100_000);
   expect(told(exact(text))).toBe(text);
 });
 
-test("marks that stack are named wherever text is made visible", () => {
+test("stacked marks are named wherever text is made visible", () => {
   expect(visible(`a${"\u0301".repeat(9)}b\u0301`)).toBe("a‹9 combining marks›b\u0301");
 });

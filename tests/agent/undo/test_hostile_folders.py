@@ -1,4 +1,4 @@
-"""A folder may be hostile, or its disk slow: nothing of it is run, nothing hangs, closing always returns."""
+"""In a hostile folder or on a slow disk, undo runs nothing, never hangs, and always closes."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from acp_notebook import timeouts
 from acp_notebook.agent.undo import checkpoints, git
 from acp_notebook.agent.undo.backend import Checkpoint, CheckpointUnavailable
 from acp_notebook.agent.undo.checkpoints import Checkpoints
@@ -51,7 +52,7 @@ KINDS = ["device", "pipe", "huge", "folder"]
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("which", ["info/exclude", "core.excludesFile"])
-def test_ignore_rules_that_never_end_are_left_out(work: Path, tmp_path: Path, kind: str, which: str) -> None:
+def test_endless_ignore_files_are_skipped(work: Path, tmp_path: Path, kind: str, which: str) -> None:
     file = work / ".git" / "info" / "exclude" if which == "info/exclude" else tmp_path / "rules"
     replaced(file, kind)
     if which != "info/exclude":
@@ -68,7 +69,7 @@ def test_ignore_rules_that_never_end_are_left_out(work: Path, tmp_path: Path, ki
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_only_a_plain_and_small_file_has_rules(tmp_path: Path, kind: str) -> None:
+def test_only_small_regular_files_are_read_as_ignore_rules(tmp_path: Path, kind: str) -> None:
     replaced(tmp_path / "rules", kind)
     assert rules_in(str(tmp_path / "rules")) is None
     (tmp_path / "good").write_bytes(b"*.log\n\xff\n")
@@ -79,7 +80,7 @@ def test_only_a_plain_and_small_file_has_rules(tmp_path: Path, kind: str) -> Non
 
 @pytest.fixture
 def project_git(work: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A `./git` in the folder that is current, and a PATH that would find it."""
+    """A `./git` in the current folder, and a PATH that would find it."""
     fake = work / "git"
     fake.write_text(f"#!/bin/sh\ntouch {work}/ran\nexit 1\n")
     os.chmod(fake, 0o755)
@@ -90,7 +91,7 @@ def project_git(work: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     git.program.cache_clear()
 
 
-def test_a_git_of_the_project_is_not_run(project_git: Path, tmp_path: Path) -> None:
+def test_a_git_program_in_the_project_is_not_run(project_git: Path, tmp_path: Path) -> None:
     found = git.program()
     assert found is not None and os.path.isabs(found) and not os.path.samefile(found, project_git)
     backend = GitBackend(str(project_git.parent), tmp_path / "state")
@@ -101,11 +102,11 @@ def test_a_git_of_the_project_is_not_run(project_git: Path, tmp_path: Path) -> N
     assert not (project_git.parent / "ran").exists()
 
 
-def test_rules_that_git_itself_waits_for_hold_up_neither_the_turn_nor_the_end(
+def test_ignore_files_that_block_git_delay_neither_turn_nor_close(
     work: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     os.mkfifo(work / ".gitignore")
-    monkeypatch.setattr(checkpoints, "START_S", 0.2)
+    timeouts.replace(checkpoint_start=0.2)
     monkeypatch.setattr(checkpoints, "backend_for", lambda path: GitBackend(path, tmp_path / "state"))
 
     async def turn() -> dict[str, str]:
@@ -140,10 +141,11 @@ class Hangs:
         self.answers.wait(LIMIT_S)
 
 
-def test_closing_returns_though_the_disk_does_not_answer(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_closing_returns_even_if_the_disk_does_not_respond(
+    work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     hangs = Hangs()
-    monkeypatch.setattr(checkpoints, "START_S", 0.05)
-    monkeypatch.setattr(checkpoints, "CLOSE_S", 0.05)
+    timeouts.replace(checkpoint_start=0.05, checkpoint_close=0.05)
     monkeypatch.setattr(checkpoints, "backend_for", lambda path: hangs)
 
     async def session() -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Any tree, any edits: what is undone is what it was, to the byte; what is done again is what it became."""
+"""For any tree and any edits, undo restores every byte, and redo brings the edits back."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ acts = st.one_of(
 
 
 def do(root: Path, act: tuple[object, ...]) -> None:
-    """One act, as far as it goes: what stands in its way stays."""
+    """Do one operation as far as possible: what is in its way stays."""
     kind, path = act[0], root / str(act[1])
     with contextlib.suppress(OSError):
         if kind == "remove":
@@ -100,7 +100,7 @@ def check(
         restorer.clear_folders(folders, there.empty, undo=undo)
         for change in in_order(changes, "undo" if undo else "redo"):
             wanted = change.everything if undo else frozenset[int]()
-            assert restorer.bring(change, wanted, there.empty) is None
+            assert restorer.restore(change, wanted, there.empty) is None
             change.undone = wanted
         restorer.make_folders(folders, undo=undo)
 

@@ -1,4 +1,4 @@
-"""Two sessions in one folder share a private repository: neither is in the other's way."""
+"""Two sessions in one folder share a private repository without getting in each other's way."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from acp_notebook.agent.undo import checkpoints, repository, scan
+from acp_notebook import timeouts
+from acp_notebook.agent.undo import repository, scan
 from acp_notebook.agent.undo.backend import Checkpoint, CheckpointUnavailable
 from acp_notebook.agent.undo.checkpoints import Checkpoints, FolderCheckpoints
 from acp_notebook.agent.undo.git import Git
@@ -37,13 +38,13 @@ def two(tmp_path: Path, work: Path) -> Iterator[tuple[GitBackend, GitBackend]]:
 
 
 def changed(shadow: GitBackend, before: Checkpoint) -> dict[str, str | None]:
-    """Since then; and why it cannot be undone."""
+    """The changes since then, and why one cannot be undone."""
     found = shadow.compare(before, shadow.mark())
     return {os.path.relpath(it.path, shadow.root): it.why_not for it in found}
 
 
 def before_git(patch: pytest.MonkeyPatch, word: str, then: Any) -> None:
-    """Do something just before git is run with this word, once."""
+    """Do something once, just before git runs with this argument."""
     run = Git.run
 
     def first(self: Git, *words: str, **more: Any) -> bytes:
@@ -55,7 +56,7 @@ def before_git(patch: pytest.MonkeyPatch, word: str, then: Any) -> None:
     patch.setattr(Git, "run", first)
 
 
-def test_the_repository_may_be_being_made_by_another_session(
+def test_another_session_may_be_creating_the_repository(
     two: tuple[GitBackend, GitBackend], work: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one, other = two
@@ -72,9 +73,7 @@ def test_the_repository_may_be_being_made_by_another_session(
     assert not [it for it in os.listdir(one._repository.store.folder) if it.startswith("git.")]
 
 
-def test_a_repository_that_was_left_half_made_is_made_whole(
-    two: tuple[GitBackend, GitBackend], work: Path
-) -> None:
+def test_an_unfinished_repository_is_completed(two: tuple[GitBackend, GitBackend], work: Path) -> None:
     one, _ = two
     (one._repository.store.folder / "git" / "refs").mkdir(parents=True)
     before = one.mark()
@@ -82,10 +81,10 @@ def test_a_repository_that_was_left_half_made_is_made_whole(
     assert changed(one, before) == {"a.txt": None}
 
 
-def test_a_first_look_that_fails_does_not_cost_the_turn_its_checkpoint(
+def test_a_failed_first_scan_does_not_lose_the_checkpoint(
     work: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The turn began meanwhile: it looks for itself."""
+    """The turn started in between, so it scans by itself."""
     asked, real_mark, real_task = threading.Event(), GitBackend.mark, FolderCheckpoints.mark
     tasks: list[Any] = []
 
@@ -101,7 +100,7 @@ def test_a_first_look_that_fails_does_not_cost_the_turn_its_checkpoint(
             asked.set()
         return tasks[-1]
 
-    monkeypatch.setattr(checkpoints, "START_S", LIMIT_S)
+    timeouts.replace(checkpoint_start=LIMIT_S)
     monkeypatch.setattr(GitBackend, "mark", mark)
     monkeypatch.setattr(FolderCheckpoints, "mark", task)
 
@@ -118,7 +117,7 @@ def test_a_first_look_that_fails_does_not_cost_the_turn_its_checkpoint(
     assert asyncio.run(turn()) == ({}, [str(work / "a.txt")])
 
 
-def test_an_index_is_never_the_other_sessions(
+def test_sessions_never_share_an_index(
     two: tuple[GitBackend, GitBackend], work: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Both of one process, at the same time."""
@@ -147,10 +146,10 @@ def test_an_index_is_never_the_other_sessions(
 
 
 @pytest.mark.parametrize("is_open", [False, True])
-def test_a_large_file_is_known_also_while_another_session_takes_in_many_others(
+def test_a_large_file_is_known_while_another_session_scans(
     two: tuple[GitBackend, GitBackend], work: Path, is_open: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A file of what to ignore would be common to both."""
+    """An ignore file would be shared by both."""
     one, other = two
     if is_open:
         other.mark()
@@ -164,4 +163,4 @@ def test_a_large_file_is_known_also_while_another_session_takes_in_many_others(
     marks = [one.mark(), *beside]
     assert [it.state.large.keys() for it in marks] == [{"large", ":(top)*\n [l]\\"}] * 2
     assert [it._git.run("ls-files", "-z") for it in two] == [b"a.txt\0"] * 2
-    assert [it.notes for it in two] == [("repositories of their own are not covered: nested/",)] * 2
+    assert [it.notes for it in two] == [("nested repositories are not covered: nested/",)] * 2

@@ -1,4 +1,4 @@
-"""Three times in a row: a turn is cancelled in its middle, and the next prompt works."""
+"""Cancels a turn in the middle, three times; the next prompt works."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every option is set to another value and back."""
+"""Sets every option to another value and back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The agent ends when its stdin is closed, without being killed."""
+"""The agent exits when its stdin is closed, without being killed."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def probe(subject: Subject) -> None:
 
 
 def _opened(process: subprocess.Popen[bytes], cwd: str) -> None:
-    """It has introduced itself and opened a session; whoever does not answer is killed after a while."""
+    """Start the agent and open a session; an agent that does not answer is killed after a while."""
     assert process.stdin is not None
     assert process.stdout is not None
     process.stdin.write(json.dumps(INTRODUCTION).encode() + b"\n")
@@ -81,5 +81,5 @@ def _answer(stdout: IO[bytes], id: int) -> None:
             if json.loads(line).get("id") == id:
                 return
         except (ValueError, AttributeError):
-            continue  # a line that is no message
+            continue  # a line that is not a message
     raise Found("defect", "ends before it has answered")

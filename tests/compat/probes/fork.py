@@ -1,4 +1,4 @@
-"""A session is forked: the copy remembers, and goes its own way."""
+"""Forks a session: the copy remembers, and the two diverge."""
 
 from __future__ import annotations
 

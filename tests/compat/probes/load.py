@@ -1,4 +1,4 @@
-"""A session is loaded by another process, and its history is told once and in order."""
+"""Another process loads a session; its history arrives once and in order."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.compat.subject import Subject
 ANSWERS = ["First.", "Second."]
 
 MINUTE_S = 60
-"""Some name a session's file by the minute in which it was begun, and take a second one for the first."""
+"""Some agents name a session's file after the minute of its start, and confuse two of one minute."""
 
 
 def probe(subject: Subject) -> Outcome:
@@ -25,7 +25,9 @@ def probe(subject: Subject) -> Outcome:
     begun = _minute()
     found = outcome_of(lambda: _loaded(subject))
     if found.word == "ok" and _minute() != begun:
-        found = outcome_of(lambda: _loaded(subject))  # once more, in one minute: the same each time
+        found = outcome_of(
+            lambda: _loaded(subject)
+        )  # again after a minute, so that the result is the same each time
     if found.word == "defect":
         later = outcome_of(lambda: _loaded(subject, later=True))
         early = "a session that is loaded in the minute in which it was begun is lost; later ones are not"

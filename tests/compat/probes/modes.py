@@ -1,4 +1,4 @@
-"""Another mode is set, and the first one again."""
+"""Sets another mode, and the first one again."""
 
 from __future__ import annotations
 

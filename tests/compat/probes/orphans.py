@@ -1,4 +1,4 @@
-"""Closed in the middle of a turn that runs a command: nothing of it is left."""
+"""Closes the agent during a command: no process is left."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ def probe(subject: Subject) -> None:
     session = subject.connect()
     assert session.agent.pid is not None
     mark = mark_of(session.agent.pid)
-    line = f"sleep {100_000 + os.getpid()}"  # of this run: no other process has it in its command line
+    line = f"sleep {100_000 + os.getpid()}"  # unique to this run: no other process has it in its command line
     if subject.answers_scripts and subject.model_reached():
         turn = session.start(script(do("run", line=line), say("done")))
-        with suppress(AssertionError):  # an agent that has no commands is closed as it is
+        with suppress(AssertionError):  # an agent without commands is closed anyway
             wait_until(lambda: turn.done or bool(running(line)), "the command runs", TURN_S)
     session.agent.close()
     try:

@@ -1,4 +1,4 @@
-"""What was rejected is not done, what was allowed is; and it was asked about, by the agent or by us."""
+"""A rejected action is not done, an allowed one is, and each was asked about."""
 
 from __future__ import annotations
 

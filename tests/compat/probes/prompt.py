@@ -1,4 +1,4 @@
-"""A prompt is answered, and the answer is all there."""
+"""The answer to a prompt is complete."""
 
 from __future__ import annotations
 

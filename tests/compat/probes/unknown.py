@@ -1,4 +1,4 @@
-"""Messages that the agent does not know: it refuses a request, passes over a notification, and goes on."""
+"""The agent refuses an unknown request, ignores an unknown notification, and goes on."""
 
 from __future__ import annotations
 

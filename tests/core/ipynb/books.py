@@ -1,4 +1,4 @@
-"""Notebooks to test with: built by hand, or any at all (Hypothesis), and edited by an agent and a user.
+"""Notebooks for tests: built by hand or by Hypothesis, edited by an agent and a user.
 
 `valid` holds a notebook against nbformat's own schemas, which the package itself does not use.
 """
@@ -17,7 +17,7 @@ Plain = dict[str, Any]
 
 PNG = "iVBORw0KGgo" * 20
 NUMBER = "@number@"
-"""Becomes a number that no writer of JSON in Python would write like that."""
+"""A placeholder for a number in a form that Python's JSON writers never produce."""
 
 
 def stream(text: str, name: str = "stdout") -> Plain:
@@ -53,7 +53,7 @@ def notebook(*cells: Plain, minor: int = 5, **more: Any) -> Plain:
 def file(
     book: Plain, *, indent: int | None = 1, crlf: bool = False, bom: bool = False, ascii: bool = False
 ) -> bytes:
-    """As nbformat lays it out, or otherwise."""
+    """Serialise it in nbformat's layout, or another."""
     written = json.dumps(book, indent=indent, sort_keys=True, ensure_ascii=ascii).replace(
         f'"{NUMBER}"', "1.10e-7"
     )
@@ -64,7 +64,7 @@ def file(
 
 
 def valid(book: Plain, *, relaxed: bool = False) -> bool:
-    """By nbformat's schema of its version, and with ids that are unique."""
+    """Validate it with nbformat's schema of its version, and check that ids are unique."""
     validator: Any = cast(Any, get_validator)(4, book["nbformat_minor"], relax_add_props=relaxed)
     ids = [cell["id"] for cell in book["cells"] if "id" in cell]
     return len(ids) == len(set(ids)) and not list(validator.iter_errors(book))
@@ -82,7 +82,7 @@ def sources(data: bytes | str) -> list[str]:
 
 
 def edited(view_text: str, edit: Callable[[list[Plain]], object]) -> str:
-    """What an agent writes that does this to the cells it read."""
+    """The text that an agent writes after these edits of the cells it read."""
     book = json.loads(view_text)
     edit(book["cells"])
     return json.dumps(book, indent=1)
@@ -189,7 +189,7 @@ user_edits = edits(USER)
 
 
 def applied(book: Plain, run: list[Edit], *, ids: bool, who: str) -> Plain:
-    """The notebook after these edits; with `ids`, new cells of the user's have one."""
+    """The notebook after these edits; with `ids`, the user's new cells have one."""
     book = copy.deepcopy(book)
     found: list[Plain] = book["cells"]
     for number, (word, at, to, new) in enumerate(run):

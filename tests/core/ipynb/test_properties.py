@@ -1,4 +1,5 @@
-"""For any notebook and any edits: nothing of the user's is lost, nothing is doubled, all stays valid."""
+"""For any notebook and any edits, a merge loses none of the user's work, duplicates nothing, and stays
+valid."""
 
 from __future__ import annotations
 
@@ -22,8 +23,8 @@ from acp_notebook.core.ipynb import (
     as_agent_sees,
     changes,
     compare,
-    created,
-    drastic,
+    create_notebook,
+    drastic_reason,
     merge,
     operations,
     read,
@@ -44,7 +45,7 @@ from tests.core.ipynb.books import (
 often = settings(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
 )
-"""No deadline: a timing is never a test. Conflicts are sorted out by `assume`."""
+"""No deadline: tests never depend on timing. `assume` excludes conflicts."""
 
 with_ids = books(minors=st.just(5))
 any_book = books() | books(strange=True)
@@ -60,14 +61,14 @@ def lines(text: str) -> str:
 
 
 def raw_outputs(data: bytes) -> dict[str, str]:
-    """The very text of each cell's outputs, by id."""
+    """The exact text of each cell's outputs, by id."""
     book = read(data)
     spans = {cell.id: book.spans_of(cell).get("outputs", (0, 0)) for cell in book.cells}
     return {id: book.text[start:end] for id, (start, end) in spans.items()}
 
 
 class Scene:
-    """A file, what an agent makes of what it read, and what the user did meanwhile."""
+    """A file, the agent's edits of what it read, and the user's edits in the meantime."""
 
     def __init__(self, book: Plain, layout: Any, agent: Any, user: Any) -> None:
         self.ids = book["nbformat_minor"] >= 5
@@ -86,7 +87,7 @@ class Scene:
 
 
 twins = books(minors=st.integers(0, 4), sources=st.sampled_from(["", "x = 1"]))
-"""Cells without ids, of which many say the same."""
+"""Cells without ids, many of them equal."""
 
 scenes = st.builds(Scene, any_book, layouts, agent_edits, user_edits)
 scenes_with_ids = st.builds(Scene, with_ids, layouts, agent_edits, user_edits)
@@ -96,7 +97,7 @@ clashing = st.builds(
     ),
     *(with_ids, layouts, agent_edits, user_edits, st.integers(0, 9)),
 )
-"""Both change one cell, and then go on."""
+"""Both change one cell, and then others."""
 
 alone = st.builds(Scene, any_book, layouts, agent_edits, st.just([]))
 calm = st.builds(Scene, any_book, layouts, st.just([]), user_edits)
@@ -104,7 +105,7 @@ calm = st.builds(Scene, any_book, layouts, st.just([]), user_edits)
 
 @given(any_book, layouts)
 @often
-def test_what_an_agent_sees_is_always_a_valid_notebook_of_4_5(book: Plain, layout: Any) -> None:
+def test_a_view_is_always_a_valid_4_5_notebook(book: Plain, layout: Any) -> None:
     view = as_agent_sees(file(book, **layout))
     shown = json.loads(view.text)
     assert valid(shown), list(shown)
@@ -124,7 +125,7 @@ def test_a_valid_notebook_stays_valid(scene: Scene) -> None:
 
 @given(scenes_with_ids)
 @often
-def test_cells_that_the_agent_left_alone_are_the_same_to_the_byte(scene: Scene) -> None:
+def test_unchanged_cells_are_identical_to_the_byte(scene: Scene) -> None:
     result = scene.merged()
     assume(result is not None)
     assert result is not None
@@ -141,7 +142,7 @@ def test_cells_that_the_agent_left_alone_are_the_same_to_the_byte(scene: Scene) 
 
 @given(scenes_with_ids)
 @often
-def test_outputs_are_those_of_now_or_none_where_the_agent_changed_the_cell(scene: Scene) -> None:
+def test_outputs_are_the_current_ones_or_cleared_in_changed_cells(scene: Scene) -> None:
     result = scene.merged()
     assume(result is not None)
     assert result is not None
@@ -154,7 +155,7 @@ def test_outputs_are_those_of_now_or_none_where_the_agent_changed_the_cell(scene
 
 @given(scenes)
 @often
-def test_outputs_stay_where_the_setting_says_so(scene: Scene) -> None:
+def test_outputs_stay_if_the_setting_says_so(scene: Scene) -> None:
     result = scene.merged(keep_outputs=True)
     assume(result is not None)
     assert result is not None
@@ -166,7 +167,7 @@ def test_outputs_stay_where_the_setting_says_so(scene: Scene) -> None:
 
 @given(scenes_with_ids)
 @often
-def test_no_id_is_lost_or_doubled(scene: Scene) -> None:
+def test_no_id_is_lost_or_duplicated(scene: Scene) -> None:
     result = scene.merged()
     assume(result is not None)
     assert result is not None
@@ -184,7 +185,7 @@ def test_no_id_is_lost_or_doubled(scene: Scene) -> None:
 
 @given(scenes_with_ids)
 @often
-def test_each_cell_has_the_text_of_who_changed_it(scene: Scene) -> None:
+def test_each_cell_has_the_text_of_the_side_that_changed_it(scene: Scene) -> None:
     result = scene.merged()
     assume(result is not None)
     assert result is not None
@@ -230,7 +231,7 @@ def test_an_agent_alone_never_has_a_conflict_and_gets_what_it_wrote(scene: Scene
 
 @given(calm)
 @often
-def test_what_was_read_and_is_written_back_changes_no_byte_whatever_the_user_did(scene: Scene) -> None:
+def test_writing_back_an_unchanged_view_changes_no_byte(scene: Scene) -> None:
     result = merge(scene.view, scene.view.text, scene.now)
     assert result.data == scene.now
     assert not result.changed
@@ -252,7 +253,7 @@ def test_the_same_write_again_changes_nothing_more(scene: Scene) -> None:
 
 @given(alone | st.builds(Scene, twins, layouts, agent_edits, st.just([])))
 @often
-def test_a_write_whose_answer_was_lost_can_be_repeated(scene: Scene) -> None:
+def test_a_write_whose_response_was_lost_can_be_repeated(scene: Scene) -> None:
     result = merge(scene.view, scene.written, scene.now)
     assert merge(scene.view, scene.written, result.data).data == result.data
 
@@ -278,7 +279,7 @@ def test_a_second_write_without_reading_builds_upon_the_first(scene: Scene, more
 
 @given(scenes)
 @often
-def test_the_operations_make_the_one_out_of_the_other(scene: Scene) -> None:
+def test_the_operations_turn_one_notebook_into_the_other(scene: Scene) -> None:
     result = scene.merged()
     assume(result is not None)
     assert result is not None
@@ -295,7 +296,7 @@ def test_the_operations_make_the_one_out_of_the_other(scene: Scene) -> None:
 
 
 class Document:
-    """The open document, as the front end holds it: cells by id, in order."""
+    """A model of the open document in the front end: cells by id, in order."""
 
     def __init__(self, data: bytes) -> None:
         book = read(data)
@@ -337,9 +338,7 @@ class Document:
 
 @given(scenes_with_ids, st.integers(0, 5))
 @often
-def test_the_prompting_cell_is_there_with_its_outputs_whatever_the_agent_writes(
-    scene: Scene, at: int
-) -> None:
+def test_the_prompting_cell_always_keeps_its_outputs(scene: Scene, at: int) -> None:
     now = read(scene.now)
     assume(now.cells)
     prompting = now.cells[at % len(now.cells)]
@@ -382,13 +381,13 @@ def test_a_comparison_of_two_files_finds_every_difference(scene: Scene) -> None:
     for operation in operations(found):
         document.carry_out(operation)
     assert [it[1] for it in document.cells] == [source(cell) for cell in plain(scene.now)["cells"]]
-    assert drastic(compare(scene.file, scene.file)) is None
+    assert drastic_reason(compare(scene.file, scene.file)) is None
 
 
 @given(books(minors=st.just(5)), agent_edits)
 @often
 def test_a_new_notebook_is_valid_or_refused(book: Plain, run: Any) -> None:
-    made = plain(created(json.dumps(applied(book, run, ids=True, who="agent"))))
+    made = plain(create_notebook(json.dumps(applied(book, run, ids=True, who="agent"))))
     assert valid(made)
     assert not any("not shown" in str(cell.get("outputs")) for cell in made["cells"])
 
@@ -413,7 +412,7 @@ almost = st.fixed_dictionaries(
 
 @given(almost | junk, books())
 @often
-def test_whatever_is_written_is_refused_or_gives_a_valid_notebook(written: Any, book: Plain) -> None:
+def test_any_write_is_refused_or_gives_a_valid_notebook(written: Any, book: Plain) -> None:
     now = file(book)
     view = as_agent_sees(now)
     try:

@@ -1,4 +1,4 @@
-"""What an agent sees of a notebook: its sources, its ids, and short words for all the rest."""
+"""An agent sees a notebook's sources and ids, and short placeholders for the rest."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def output(*outputs: Plain) -> str:
     return json.dumps(shown(code("x", "a", *outputs))["cells"][0]["outputs"])
 
 
-def test_the_type_of_our_conversations_is_the_one_that_the_file_has() -> None:
+def test_the_transcript_mime_type_matches_the_files() -> None:
     assert TRANSCRIPT_MIME == static.TRANSCRIPT_MIME
 
 
@@ -63,7 +63,7 @@ def test_thousands_of_small_outputs_do_not_fill_the_context() -> None:
     assert "more outputs, " in said
 
 
-def test_a_conversation_of_ours_is_always_left_out() -> None:
+def test_our_own_conversations_are_always_left_out() -> None:
     ours = display({TRANSCRIPT_MIME: {"items": []}, "text/plain": "said", "text/html": "<p>said"})
     noted = {**display({"text/plain": "said"}), "metadata": {"acp_notebook": {"session": "s"}}}
     for it in (ours, noted):
@@ -73,7 +73,7 @@ def test_a_conversation_of_ours_is_always_left_out() -> None:
         assert "said" not in raw
 
 
-def test_raw_outputs_are_shown_whole() -> None:
+def test_raw_outputs_are_shown_completely() -> None:
     it = display({"image/png": "x" * 10_000})
     book = json.loads(as_agent_sees(file(notebook(code("x", "a", it))), outputs="raw").text)
     assert book["cells"][0]["outputs"] == [it]
@@ -90,7 +90,7 @@ def test_attachments_and_big_metadata_are_named() -> None:
     assert book["metadata"]["widgets"] == {"acp_notebook": "[metadata widgets, 5 kB, not shown]"}
 
 
-def test_cells_without_a_good_id_get_one_that_follows_from_their_content() -> None:
+def test_cells_without_a_valid_id_get_one_derived_from_content() -> None:
     book = notebook(code("a"), code("a"), code("b", "x"), code("c", "x"), code("d", "no id!"))
     ids = [cell.id for cell in read(file(book)).cells]
     assert len(set(ids)) == 5
@@ -106,13 +106,13 @@ def test_fifty_megabytes_read_as_their_sources() -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"\xff\xfe{}", b'{"cells": [7], "nbformat": 4, "nbformat_minor": 5}'])
-def test_what_is_no_notebook_is_refused(data: bytes) -> None:
+def test_an_invalid_notebook_is_refused(data: bytes) -> None:
     with pytest.raises(Invalid):
         as_agent_sees(data)
 
 
 @pytest.mark.parametrize("depth", [40, 300, 900])
-def test_metadata_nested_without_end_does_no_harm(depth: int) -> None:
+def test_deeply_nested_metadata_does_no_harm(depth: int) -> None:
     deep = "[" * depth + "]" * depth
     data = file(notebook(code("x", "a", metadata={"deep": "@"}))).replace(b'"@"', deep.encode())
     try:
@@ -123,8 +123,9 @@ def test_metadata_nested_without_end_does_no_harm(depth: int) -> None:
         assert valid(book)
 
 
-def test_the_hash_of_a_source_is_the_one_that_a_browser_makes() -> None:
-    """The first half of SHA-256 in hex, of UTF-8; js must give the same for these."""
-    assert source_hash("") == "e3b0c44298fc1c149afbf4c8996fb924"
+def test_the_checksum_of_a_source_matches_the_browsers() -> None:
+    """js/test/live.test.ts expects the same values."""
+    assert source_hash("") == "0-00000000"
+    assert source_hash("é🙂\n") == "7-e83f2b49"
     assert source_hash("é🙂\n") == source_hash("\u00e9\U0001f642\n") != source_hash("é🙂")
     assert source_hash("\ud800") == source_hash("\ufffd")

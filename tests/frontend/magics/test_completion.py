@@ -1,4 +1,4 @@
-"""Completion of the magics: where the cursor is, and what can stand there."""
+"""Completion in the magics: what is offered at the cursor."""
 
 from __future__ import annotations
 
@@ -7,7 +7,13 @@ from pathlib import Path
 import pytest
 
 from acp_notebook.core.records import Command
-from acp_notebook.frontend.magics.completion import Completions, CursorContext, Known, complete, place_of
+from acp_notebook.frontend.magics.completion import (
+    Completions,
+    CursorContext,
+    Known,
+    complete,
+    cursor_context,
+)
 
 
 class Hostile:
@@ -34,7 +40,7 @@ def known(tmp_path: Path) -> Known:
 
 def at_the_end(cell: str) -> CursorContext | None:
     lines = cell.split("\n")
-    return place_of(cell, len(lines) - 1, len(lines[-1]))
+    return cursor_context(cell, len(lines) - 1, len(lines[-1]))
 
 
 @pytest.mark.parametrize(
@@ -66,7 +72,7 @@ def at_the_end(cell: str) -> CursorContext | None:
         ("%acp @~nobody_at_all/", "@~nobody_at_all/", []),
     ],
 )
-def test_what_is_offered(known: Known, cell: str, fragment: str, texts: list[str]) -> None:
+def test_the_offered_completions(known: Known, cell: str, fragment: str, texts: list[str]) -> None:
     place = at_the_end(cell)
     assert place is not None
     found = complete(place, known)
@@ -82,7 +88,7 @@ def test_other_cells_are_left_alone(cell: str) -> None:
     assert at_the_end(cell) is None
 
 
-def test_only_what_stands_before_the_cursor_counts(known: Known) -> None:
-    place = place_of("%acp /tools @df", 0, len("%acp /to"))
+def test_only_the_text_before_the_cursor_counts(known: Known) -> None:
+    place = cursor_context("%acp /tools @df", 0, len("%acp /to"))
     assert place is not None
     assert complete(place, known) == Completions("/to", ["/tour", "/tools"])

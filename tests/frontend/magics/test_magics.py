@@ -1,4 +1,4 @@
-"""The magics in a real IPython shell without a kernel: what they do, say and leave behind."""
+"""The magics in a real IPython shell without a kernel."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from traitlets.config import Config
 import acp_notebook as acp
 from acp_notebook.core.snapshot import TurnStart
 from acp_notebook.frontend.magics import agent_line
-from acp_notebook.frontend.magics.shell import loaded
+from acp_notebook.frontend.magics.acp_magics import find_magics
 from acp_notebook.setup.resolve import choose
 from tests.waiting import wait_until
 
 
 class Shell:
-    """Runs cells as a user does; gives what they put out."""
+    """Runs cells like a user; returns their outputs."""
 
     def __init__(self, shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
         self.shell = shell
@@ -37,7 +37,7 @@ class Shell:
         return said.out + said.err
 
     def refused(self, cell: str) -> str:
-        """The one line that it says, and no traceback."""
+        """The error's single line, without a traceback."""
         said = self.run(cell).strip()
         assert type(self.error).__name__ == "UsageError"
         assert said.startswith("UsageError: ")
@@ -107,13 +107,13 @@ def test_without_arguments_it_lists_agents_and_sessions(shell: Shell) -> None:
     said = shell.run("%acp_agent")
     assert re.search(r"^demo +built in", said, re.MULTILINE)
     assert re.search(r"^gemini .*npm install -g @google/gemini-cli", said, re.MULTILINE)
-    assert "no session runs; %acp_agent NAME starts one" in said
+    assert "no running sessions; start one with %acp_agent NAME" in said
     shell.run("%acp_agent demo --as helper")
     listed = shell.run("%acp_agent").splitlines()
     assert listed[-1].split() == ["helper", "demo", "idle", "0", "."]
 
 
-def test_it_starts_an_agent_with_what_was_asked_for(shell: Shell, tmp_path: Path) -> None:
+def test_it_starts_an_agent_with_the_requested_options(shell: Shell, tmp_path: Path) -> None:
     (tmp_path / "a b").mkdir()
     shell.run("folder = 'a b'")
     shell.run("%acp_agent demo --as s --cwd '{folder}' --mode plan --permissions edit=allow,read=reject")
@@ -123,7 +123,7 @@ def test_it_starts_an_agent_with_what_was_asked_for(shell: Shell, tmp_path: Path
     assert "session" not in shell.shell.user_ns
 
 
-def test_config_takes_truth_values_and_choices(shell: Shell) -> None:
+def test_config_accepts_booleans_and_choices(shell: Shell) -> None:
     shell.run("%acp_agent demo")
     truth = next(it for it in shell["session"].config.options if it.type == "boolean")
     shell.run(f"%acp_agent demo --config {truth.id}={not truth.value} --config mode=code")
@@ -158,15 +158,15 @@ def test_arguments_are_added_to_the_command_of_a_known_name(shell: Shell, tmp_pa
         ("demo --bla", "unrecognized arguments: --bla"),
         ("--as x", "required: NAME"),
         ("demo --as", "expected one argument"),
-        ("demo --as a.b", "no name for a variable"),
-        ("demo --as class", "no name for a variable"),
-        ("demo --as print", "a name of Python's own"),
-        ("demo --as mine", "mine holds something else of yours (int)"),
+        ("demo --as a.b", "not a valid variable name"),
+        ("demo --as class", "not a valid variable name"),
+        ("demo --as print", "hide a Python built-in"),
+        ("demo --as mine", "the variable mine is already in use (int)"),
         ("demo --cwd /nonesuch", "is not a folder"),
         ("demo --mode nonesuch", "it may be 'ask'"),
         ("demo --config mode", "write K=V"),
         ("demo --config nonesuch=1", "no option 'nonesuch'"),
-        ("demo --permissions maybe", "say ask, allow, reject"),
+        ("demo --permissions maybe", "use ask, allow, reject"),
         ("demo --permissions edit=maybe", "maybe"),
         ("demo --resume a --load b", "not allowed with"),
         ("demo --resume a", "does not offer to resume"),
@@ -196,15 +196,15 @@ def test_an_agent_whose_settings_are_refused_is_not_left_running(
 
 def test_a_new_session_closes_the_one_that_had_its_name_and_says_so(asked: Shell) -> None:
     old = asked["session"]
-    assert "session is a new session; the one before it was closed" in asked.run("%acp_agent demo")
+    assert "session is a new session; the previous one was closed" in asked.run("%acp_agent demo")
     assert old.status == "closed"
     assert asked["session"] is not old
 
 
-def test_a_session_with_another_name_goes_on(asked: Shell) -> None:
+def test_a_session_with_another_name_stays_open(asked: Shell) -> None:
     old = asked["session"]
     asked.run("mine = session")
-    assert "goes on as mine" in asked.run("%acp_agent demo")
+    assert "still open as mine" in asked.run("%acp_agent demo")
     assert old.status == "idle"
 
 
@@ -218,11 +218,11 @@ def test_a_session_with_an_underscore_is_found_by_its_name(asked: Shell) -> None
 def test_a_session_at_work_is_not_replaced(asked: Shell) -> None:
     turn = asked["session"].start("/hang")
     wait_until(lambda: asked["session"].status == "working", "the turn's start")
-    assert "session is still working; session.cancel() stops it" in asked.refused("%acp_agent demo")
+    assert "session is still working; stop it with session.cancel()" in asked.refused("%acp_agent demo")
     assert not turn.done
 
 
-def test_a_start_that_fails_leaves_the_old_session(asked: Shell) -> None:
+def test_a_failed_start_keeps_the_old_session(asked: Shell) -> None:
     old = asked["session"]
     asked.refused("%acp_agent nonesuch-agent")
     assert asked["session"] is old
@@ -243,7 +243,7 @@ def test_a_line_and_a_cell_are_prompts_and_show_the_turn(asked: Shell) -> None:
 @pytest.mark.parametrize(
     "cell", ["%acp what is @x?", "%acp what's @x?", "if True:\n    %acp why?? @x ??\nx = 6"]
 )
-def test_a_question_is_no_call_for_help(asked: Shell, cell: str) -> None:
+def test_a_question_mark_does_not_ask_for_help(asked: Shell, cell: str) -> None:
     asked.run("x = 5")
     asked.run(cell)
     assert asked.error is None
@@ -257,7 +257,7 @@ def test_text_that_looks_like_the_magic_stays_text(asked: Shell) -> None:
     assert asked["session"].turns == ()
 
 
-def test_mentions_bring_things_along(asked: Shell, tmp_path: Path) -> None:
+def test_mentions_attach_objects(asked: Shell, tmp_path: Path) -> None:
     (tmp_path / "etl.py").touch()
     asked.run("def f():\n    return 1")
     asked.run("1 / 0")
@@ -274,9 +274,9 @@ def test_mentions_bring_things_along(asked: Shell, tmp_path: Path) -> None:
 
 
 def test_cells_can_come_from_elsewhere(asked: Shell) -> None:
-    magics = loaded(asked.shell)
+    magics = find_magics(asked.shell)
     assert magics is not None
-    magics.around.cells = {"7": "unsaved"}.get
+    magics.context.cells = {"7": "unsaved"}.get
     asked.run("%acp @cell:7")
     assert asked.sent[1].text == "unsaved"
 
@@ -288,7 +288,7 @@ def test_the_session_can_be_named_and_a_single_one_need_not_be(shell: Shell) -> 
     shell.run("%acp_agent demo --as second")
     shell.run("%%acp second\nhello")
     assert len(shell["second"].turns) == 1
-    assert "there are first, second: %%acp NAME says which" in shell.refused("%acp hello")
+    assert "there are first, second: choose one with %%acp NAME" in shell.refused("%acp hello")
 
 
 @pytest.mark.parametrize(
@@ -297,20 +297,20 @@ def test_the_session_can_be_named_and_a_single_one_need_not_be(shell: Shell) -> 
         ("%acp", "the prompt is empty"),
         ("%%acp\n \n", "the prompt is empty"),
         ("%%acp other\nhello", "no session 'other'; there are session"),
-        ("%%acp say hello\nhello", "%%acp takes one name"),
+        ("%%acp say hello\nhello", "Write %%acp NAME"),
         ("%acp see @sesion", "did you mean @session?"),
     ],
 )
-def test_misuse_of_a_prompt_is_one_clear_line_and_no_turn(asked: Shell, cell: str, words: str) -> None:
+def test_misuse_of_a_prompt_is_one_clear_line_without_a_turn(asked: Shell, cell: str, words: str) -> None:
     assert words in asked.refused(cell)
     assert asked["session"].turns == ()
 
 
 def test_without_a_session_it_says_how_to_get_one(shell: Shell) -> None:
-    assert shell.refused("%acp hello") == "no session to ask; %acp_agent NAME starts one"
+    assert shell.refused("%acp hello") == "no session for this prompt; %acp_agent NAME starts one"
 
 
-def test_what_goes_wrong_later_keeps_its_type_and_has_no_traceback(asked: Shell) -> None:
+def test_a_later_error_keeps_its_type_and_has_no_traceback(asked: Shell) -> None:
     said = asked.run("%acp /die 3")
     assert isinstance(asked.error, acp.AgentDied)
     assert said.startswith("AgentDied: the agent exited with code 3")
@@ -329,11 +329,11 @@ def test_completion_through_the_shells_completer(asked: Shell) -> None:
     assert "@frame" not in asked.completions("fra")
 
 
-def test_unloading_takes_everything_out_and_loading_again_puts_it_in_once(asked: Shell) -> None:
+def test_unloading_removes_everything_and_reloading_adds_it_once(asked: Shell) -> None:
     asked.run("%reload_ext acp_notebook")
     assert len(asked.shell.Completer.custom_matchers) == 1
     asked.run("%unload_ext acp_notebook")
-    assert loaded(asked.shell) is None
+    assert find_magics(asked.shell) is None
     assert asked.shell.Completer.custom_matchers == []
     assert "not found" in asked.refused("%acp hello")
     assert asked["session"].status == "idle"
@@ -342,7 +342,7 @@ def test_unloading_takes_everything_out_and_loading_again_puts_it_in_once(asked:
 
 
 class Page:
-    """Stands for the notebook in the page, where cell 1 was changed since it ran."""
+    """Simulates the notebook in the page, where cell 1 was changed since it ran."""
 
     def __init__(self, cells: dict[str, str] | None) -> None:
         self.cells = cells
@@ -356,16 +356,16 @@ class Page:
 @pytest.mark.parametrize(
     ("cells", "sent"), [({"1": "x = 'not saved'"}, "not saved"), ({}, "as it ran"), (None, "as it ran")]
 )
-def test_a_cell_is_sent_as_it_stands_in_the_page_else_as_it_ran(
+def test_a_cell_is_sent_as_in_the_page_else_as_it_ran(
     cells: dict[str, str] | None, sent: str, monkeypatch: pytest.MonkeyPatch, asked: Shell
 ) -> None:
     session = asked.shell.user_ns["session"]
     asked.run("y = 'as it ran'")
-    magics = loaded(asked.shell)
+    magics = find_magics(asked.shell)
     assert magics is not None
-    number = max(magics.around.inputs())
+    number = max(magics.context.inputs())
     page = Page(cells and {str(number): cells["1"]})
-    monkeypatch.setattr(session._conversation, "has_page", True)
+    monkeypatch.setattr(session._conversation.state.audience, "has_page", True)
     monkeypatch.setattr(type(session), "notebook", property(lambda _: page))
     asked.run("%acp look at @cell:last")
     assert sent in str(asked.sent)

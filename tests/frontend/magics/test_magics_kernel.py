@@ -1,4 +1,4 @@
-"""The magics in a real kernel: one static output for a prompt, completion by the protocol, errors of use."""
+"""The magics in a real kernel: one static output a prompt, completion, usage errors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.timeout(240), pytest.mark.filterwarnings("default")]
 
 
 TOLD = "import time\nwhile not session.commands:\n    time.sleep(0.01)"
-"""The agent tells its commands when the session is open."""
+"""Wait until the agent has announced its commands."""
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,7 @@ def outputs(front: Front, cell: str) -> list[dict[str, Any]]:
 
 
 def completions(front: Front, code: str) -> tuple[list[str], str]:
-    """What is offered, and what it would replace."""
+    """The completions, and the text that they would replace."""
     id = front.send("complete_request", {"code": code, "cursor_pos": len(code)})
     found = front.result(id).content
     return found["matches"], code[found["cursor_start"] : found["cursor_end"]]
@@ -48,19 +48,19 @@ def test_a_prompt_leaves_one_static_output(kernel: Front) -> None:
     assert "text/html" in output["data"]
 
 
-def test_a_class_of_a_cell_is_its_source(kernel: Front) -> None:
+def test_a_class_defined_in_a_cell_is_sent_as_its_source(kernel: Front) -> None:
     text = kernel.run("print(session.preview(Thing).content[0].text)").text
     assert text == "# `Thing`: class __main__.Thing\n\nclass Thing:\n    size = 3\n\n"
 
 
-def test_an_error_of_use_is_an_error_without_a_traceback(kernel: Front) -> None:
+def test_a_usage_error_has_no_traceback(kernel: Front) -> None:
     result = kernel.run("%acp see @Thign")
     assert result.content["status"] == "error"
     assert result.content["ename"] == "UsageError"
     assert "did you mean @Thing?" in result.text
 
 
-def test_completion_by_the_protocol(kernel: Front) -> None:
+def test_completion_through_the_kernel_protocol(kernel: Front) -> None:
     assert completions(kernel, "%%acp\n/tou") == (["/tour"], "/tou")
     assert completions(kernel, "%acp see @Thi") == (["@Thing"], "@Thi")
     assert completions(kernel, "%acp_agent de") == (["demo"], "de")

@@ -1,4 +1,4 @@
-"""What is written in the page's field: @-names in it are looked up, offered, and what is wrong comes back."""
+"""The panel's prompt field: mentions are completed and resolved, errors come back."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
 import acp_notebook as acp
+from acp_notebook import timeouts
 from acp_notebook.core.snapshot import TurnStart
-from acp_notebook.frontend.magics.shell_context import surroundings_of
+from acp_notebook.frontend.magics.shell_context import shell_context
 from acp_notebook.frontend.panel import composer
 from acp_notebook.notebook import main_thread
 from tests.frontend.panel.test_session_panel import LIMIT_S, PNG, Stage, stage
@@ -24,15 +25,15 @@ __all__ = ["stage"]
 
 
 @pytest.fixture(autouse=True)
-def patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(composer, "OFFER_S", LIMIT_S)
+def patience() -> None:
+    timeouts.replace(completion=LIMIT_S)
 
 
 @pytest.fixture
 def shell(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """A shell of the user's, as the kernel has one."""
+    """A shell like the kernel's."""
     made: Any = InteractiveShell(user_ns={})  # type: ignore[no-untyped-call]
-    monkeypatch.setattr(composer, "surroundings_here", lambda: surroundings_of(made))
+    monkeypatch.setattr(composer, "current_shell_context", lambda: shell_context(made))
     yield made
     made.history_manager.end_session()
 
@@ -49,7 +50,7 @@ def offered(stage: Stage, fragment: str) -> list[tuple[str, str]]:
     return [(it["text"], it["about"]) for it in answer["offered"]]
 
 
-def test_what_a_prompt_mentions_goes_along(stage: Stage, shell: Any, tmp_path: Path) -> None:
+def test_mentioned_objects_are_attached(stage: Stage, shell: Any, tmp_path: Path) -> None:
     stage.hello()
     shell.run_cell("answer = [41, 42]", store_history=True)
     shell.run_cell("1 / 0", store_history=True)
@@ -65,7 +66,7 @@ def test_what_a_prompt_mentions_goes_along(stage: Stage, shell: Any, tmp_path: P
     assert image == acp.Image(PNG, "image/png")
 
 
-def test_a_file_goes_along_as_it_does_from_python(stage: Stage, shell: Any, tmp_path: Path) -> None:
+def test_a_file_is_attached_as_from_python(stage: Stage, shell: Any, tmp_path: Path) -> None:
     path = tmp_path / "etl.py"
     path.write_text("x = 1\n")
     stage.hello()
@@ -77,7 +78,7 @@ def test_a_file_goes_along_as_it_does_from_python(stage: Stage, shell: Any, tmp_
     assert variable == file
 
 
-def test_an_unknown_name_sends_nothing_says_so_and_gives_the_text_back(stage: Stage, shell: Any) -> None:
+def test_an_unknown_name_sends_nothing_and_returns_the_text(stage: Stage, shell: Any) -> None:
     stage.hello()
     shell.user_ns["frame"] = 1
     stage.say(t="prompt", text="what is @frane?")
@@ -87,7 +88,7 @@ def test_an_unknown_name_sends_nothing_says_so_and_gives_the_text_back(stage: St
     assert prompts(stage) == []
 
 
-def test_prompts_keep_their_order_though_one_takes_long_to_describe(stage: Stage, shell: Any) -> None:
+def test_prompts_keep_their_order_even_if_one_is_slow_to_describe(stage: Stage, shell: Any) -> None:
     go = threading.Event()
 
     class Slow:
@@ -106,9 +107,7 @@ def test_prompts_keep_their_order_though_one_takes_long_to_describe(stage: Stage
     assert [it.text for it in prompts(stage)] == ["first @slow", "second"]
 
 
-def test_an_object_that_is_never_described_ends_in_words(
-    stage: Stage, shell: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_object_that_is_never_described_becomes_a_note(stage: Stage, shell: Any) -> None:
     go = threading.Event()
 
     class Stuck:
@@ -120,20 +119,19 @@ def test_an_object_that_is_never_described_ends_in_words(
             go.wait(LIMIT_S)
             return []
 
-    monkeypatch.setattr(composer, "DESCRIBE_S", 0.05)
-    monkeypatch.setattr(composer, "OFFER_S", 0.05)
+    timeouts.replace(describe=0.05, completion=0.05)
     stage.hello()
     shell.user_ns["stuck"] = Stuck()
     assert offered(stage, "@stuck.") == []
     stage.say(t="prompt", text="see @stuck")
-    assert "could not be described within" in stage.until("refused")["what"]
+    assert "took longer than" in stage.until("refused")["what"]
     stage.say(t="prompt", text="go on")
     wait_until(lambda: [it.text for it in prompts(stage)] == ["go on"], "the next one runs", LIMIT_S)
     go.set()
 
 
 class Free:
-    """Stands for the kernel's main thread: what it is to do when no cell runs there."""
+    """Simulates the kernel's main thread: collects its jobs."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.waiting: Queue[Callable[[], None]] = Queue()
@@ -145,7 +143,7 @@ class Free:
         return job.done
 
 
-def test_objects_are_described_on_the_main_thread_and_nothing_else_is(
+def test_only_objects_are_described_on_the_main_thread(
     stage: Stage, shell: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """A frame must not be read while a cell changes it; a page's cells and files can be, at any time."""
@@ -160,7 +158,7 @@ def test_objects_are_described_on_the_main_thread_and_nothing_else_is(
     shell.run_cell("number = 1", store_history=True)
     shell.user_ns["seen"] = Seen()
     (tmp_path / "etl.py").touch()
-    monkeypatch.setattr(stage.session._conversation, "cwd", str(tmp_path))
+    monkeypatch.setattr(stage.session._conversation.state, "cwd", str(tmp_path))
     stage.hello()
     stage.say(t="prompt", text="read @etl.py and @cell:1")
     wait_until(lambda: len(prompts(stage)) == 1, "it runs", LIMIT_S)
@@ -176,7 +174,7 @@ def test_an_object_is_not_described_while_a_cell_runs(
     stage: Stage, shell: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     free = Free(monkeypatch)
-    monkeypatch.setattr(composer, "FREE_S", 0.05)
+    timeouts.replace(cell_end=0.05)
     stage.hello()
     shell.user_ns["answer"] = 42
     stage.say(t="prompt", text="see @answer")
@@ -187,7 +185,7 @@ def test_an_object_is_not_described_while_a_cell_runs(
     wait_until(lambda: [it.text for it in prompts(stage)] == ["go on"], "the next one runs", LIMIT_S)
 
 
-def test_an_interrupt_of_the_description_gives_the_text_back(
+def test_an_interrupted_description_returns_the_text(
     stage: Stage, shell: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Interrupted:
@@ -204,7 +202,7 @@ def test_an_interrupt_of_the_description_gives_the_text_back(
     assert told["prompt"] == "see @stopped" and "interrupted" in told["what"]
 
 
-def test_names_are_offered_with_what_they_are(stage: Stage, shell: Any) -> None:
+def test_names_are_offered_with_a_description(stage: Stage, shell: Any) -> None:
     stage.hello()
     shell.run_cell("number = 1", store_history=True)
     shell.run_cell("text = 'a'\nmore = 2", store_history=True)
@@ -216,7 +214,7 @@ def test_names_are_offered_with_what_they_are(stage: Stage, shell: Any) -> None:
     ]
     assert ("@text.upper", "of str") in offered(stage, "@text.up")
     assert offered(stage, "@err") == [("@error", "the last error")]
-    assert len(offered(stage, "@text.")) <= composer.OFFERED
+    assert len(offered(stage, "@text.")) <= composer.MAX_COMPLETIONS
 
 
 def test_files_of_the_sessions_folder_are_offered_without_a_shell(
@@ -224,7 +222,7 @@ def test_files_of_the_sessions_folder_are_offered_without_a_shell(
 ) -> None:
     (tmp_path / "etl.py").touch()
     (tmp_path / "lib").mkdir()
-    monkeypatch.setattr(stage.session._conversation, "cwd", str(tmp_path))
+    monkeypatch.setattr(stage.session._conversation.state, "cwd", str(tmp_path))
     stage.hello()
     assert offered(stage, "@etl") == [("@etl.py", "file")]
     assert offered(stage, "@l") == [("@lib/", "folder")]
@@ -233,7 +231,7 @@ def test_files_of_the_sessions_folder_are_offered_without_a_shell(
     assert isinstance(prompts(stage)[0].prompt[1], acp.Resource)
 
 
-def test_a_prompt_that_waits_is_worded_anew_with_what_it_mentions_then(stage: Stage, shell: Any) -> None:
+def test_an_edited_queued_prompt_attaches_its_new_mentions(stage: Stage, shell: Any) -> None:
     stage.hello()
     shell.user_ns["answer"] = [41, 42]
     stage.say(t="prompt", text="/ask")

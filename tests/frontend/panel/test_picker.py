@@ -1,4 +1,4 @@
-"""The panel's part in sessions and sign-in: what a page asks for is done, or told why not."""
+"""Sessions and sign-in in the panel: a page's request is done, or refused with a reason."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_sessions_are_listed_by_pages_without_secrets(stage: Stage) -> None:
     assert "unknown cursor" in picked(stage, t="sessions", cursor="nonsense")["error"]
 
 
-def test_a_session_is_opened_beside_this_one_and_once_only(stage: Stage) -> None:
+def test_another_session_is_opened_only_once(stage: Stage) -> None:
     agent = stage.session.agent
     other = agent.new_session()
     other.prompt("a story", timeout=LIMIT_S)
@@ -84,14 +84,14 @@ def test_signing_out_and_in_again_by_clicks_of_two_pages(stage: Stage) -> None:
     stage.say(t="sign_in", method=None)
     stage.until("patches", lambda it: "it was stopped" in str(it))
     stage.say(t="signed_in")
-    stage.until("patches", lambda it: "still wants" in str(it))
+    stage.until("patches", lambda it: "still requires" in str(it))
     for _ in range(2):
         stage.say(t="sign_in", method="demo-login")
     assert turn.wait(LIMIT_S).stop_reason == "end_turn"
     assert stage.session.transcript.sign_in is None
 
 
-def test_what_a_cell_that_waits_leaves_in_the_file(stage: Stage) -> None:
+def test_what_a_waiting_cell_leaves_in_the_file(stage: Stage) -> None:
     stage.panel.show_sign_in()
     shown = stage.until("static", lambda it: it["turn"] == "sign-in")
     assert shown["bundle"]["text/plain"] == "demo: signed in."

@@ -1,4 +1,4 @@
-"""A session's panel between a real conversation and a page that is only played."""
+"""A session's panel between a real conversation and a simulated page."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from typing import Any
 import pytest
 
 import acp_notebook as acp
+from acp_notebook import timeouts
 from acp_notebook.api import connect as connect_module
 from acp_notebook.core.snapshot import Elicitation, TurnStart
 from acp_notebook.frontend.panel import session_panel as panel_module
-from acp_notebook.frontend.panel import static_forms
 from acp_notebook.frontend.panel.session_panel import Panel
 from acp_notebook.notebook.static import NOTHING_YET, TRANSCRIPT_MIME
 from tests.waiting import wait_until
 
 LIMIT_S = 60.0
-"""For every wait: much longer than any of them takes, also on a machine that is twenty times slower."""
+"""The timeout of every wait: much longer than any takes, even on a machine twenty times slower."""
 
 Message = dict[str, Any]
 
 
 class Widget:
-    """Stands for the session's widget: keeps what is sent, with the thread that sent it."""
+    """Simulates the session's widget: keeps what is sent, with the sending thread."""
 
     model_id = "session-model"
 
@@ -48,7 +48,7 @@ class TurnWidget:
 
 
 class Output:
-    """Stands for a cell's output: all that it ever showed."""
+    """Simulates a cell's output: keeps everything it showed."""
 
     def __init__(self, bundle: Message) -> None:
         self.shown = [bundle]
@@ -64,7 +64,7 @@ everything: list[Output] = []
 
 
 class Stage:
-    """A session, its panel, and the page's part."""
+    """A session, its panel, and a simulated page."""
 
     def __init__(self, session: acp.Session) -> None:
         self.session = session
@@ -96,7 +96,7 @@ class Stage:
         return turn, everything[-1]
 
     def static(self, turn: acp.Turn, text: str) -> Message:
-        """The static form of the turn, once it says that."""
+        """The static output of the turn, once it contains this."""
         found = self.until(
             "static", lambda it: it["turn"] == turn._run.id and text in it["bundle"]["text/plain"]
         )
@@ -154,7 +154,7 @@ def test_a_click_answers_the_question_and_a_second_one_is_harmless(stage: Stage)
     ],
     ids=str,
 )
-def test_what_cannot_be_is_refused(stage: Stage, message: Message) -> None:
+def test_invalid_requests_are_refused(stage: Stage, message: Message) -> None:
     stage.hello()
     stage.say(**message)
     stage.until("refused")
@@ -185,7 +185,7 @@ def test_an_image_in_a_prompt_reaches_the_agent(stage: Stage) -> None:
     assert prompt == (acp.Text("look"), acp.Image(PNG, "image/png"))
 
 
-def test_a_prompt_during_a_turn_is_queued_and_can_be_taken_back(stage: Stage) -> None:
+def test_a_prompt_during_a_turn_is_queued_and_can_be_removed(stage: Stage) -> None:
     def queued(*texts: str) -> Callable[[Message], bool]:
         return lambda it: [each["text"] for each in it["queue"]] == list(texts)
 
@@ -204,7 +204,7 @@ def test_a_prompt_during_a_turn_is_queued_and_can_be_taken_back(stage: Stage) ->
     assert prompts == ["/ask", "two"]
 
 
-def test_a_page_that_comes_in_mid_turn_is_told_how_long_it_takes(stage: Stage) -> None:
+def test_a_page_opened_in_mid_turn_gets_the_elapsed_time(stage: Stage) -> None:
     turn = stage.session.start("/slow 600")
     wait_until(lambda: turn.text != "", "the agent says something", LIMIT_S)
     stage.hello()
@@ -212,6 +212,20 @@ def test_a_page_that_comes_in_mid_turn_is_told_how_long_it_takes(stage: Stage) -
     turn.cancel()
     turn.wait(LIMIT_S)
     stage.until("now", lambda it: it["elapsed"] is None)
+
+
+def test_a_page_switches_the_kernel_s_tools(stage: Stage) -> None:
+    switched: list[bool] = []
+
+    async def switch(on: bool) -> None:
+        switched.append(on)
+
+    stage.hello()
+    stage.say(t="tools", on=False)  # this session has none
+    assert "tools=True" in stage.until("refused")["what"]
+    stage.session._conversation.switch_tools = switch  # type: ignore[method-assign]
+    stage.say(t="tools", on=False)
+    wait_until(lambda: switched == [False], "they are switched off", LIMIT_S)
 
 
 def test_a_page_sets_the_mode_and_the_options(stage: Stage) -> None:
@@ -234,7 +248,7 @@ def test_a_page_sets_the_mode_and_the_options(stage: Stage) -> None:
     ],
     ids=str,
 )
-def test_what_the_agent_does_not_have_is_refused(stage: Stage, message: Message) -> None:
+def test_unknown_modes_and_options_are_refused(stage: Stage, message: Message) -> None:
     wait_until(lambda: stage.session.commands != (), "the agent has told what it tells at first", LIMIT_S)
     stage.hello()
     before = stage.session.transcript
@@ -244,7 +258,7 @@ def test_what_the_agent_does_not_have_is_refused(stage: Stage, message: Message)
 
 
 @pytest.mark.usefixtures("stage")
-def test_a_page_hears_when_an_undo_is_done_and_first_what_came_of_it(tmp_path: Path) -> None:
+def test_a_page_gets_the_result_of_an_undo_before_its_end(tmp_path: Path) -> None:
     session = acp.connect("demo", cwd=tmp_path, permissions="allow")
     stage = Stage(session)
     session.prompt("/write undone.txt text", timeout=LIMIT_S)
@@ -263,10 +277,8 @@ def test_a_page_hears_when_an_undo_is_done_and_first_what_came_of_it(tmp_path: P
 
 
 @pytest.mark.usefixtures("stage")
-def test_a_page_hears_how_far_an_undo_of_many_files_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("acp_notebook.frontend.panel.session_panel.TOLD_S", 0.0)
+def test_a_page_gets_the_progress_of_an_undo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    timeouts.replace(undo_progress=0.0)
     monkeypatch.setattr("acp_notebook.agent.undo.operations.AT_ONCE", 2)
     session = acp.connect("demo", cwd=tmp_path, permissions="allow")
     stage = Stage(session)
@@ -280,7 +292,7 @@ def test_a_page_hears_how_far_an_undo_of_many_files_is(
     session.agent.close()
 
 
-def test_a_dead_agent_is_started_again_from_the_page(stage: Stage) -> None:
+def test_a_dead_agent_is_restarted_from_the_page(stage: Stage) -> None:
     stage.hello()
     turn = stage.session.start("/die")
     wait_until(lambda: turn.done, "the turn is over", LIMIT_S)
@@ -291,7 +303,7 @@ def test_a_dead_agent_is_started_again_from_the_page(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("new", [False, True])
-def test_a_lost_session_is_opened_again_from_the_page(stage: Stage, new: bool) -> None:
+def test_a_lost_session_is_reopened_from_the_page(stage: Stage, new: bool) -> None:
     forgetful = Path(__file__).parents[2] / "agents" / "forgetful.py"
     session = acp.connect([sys.executable, str(forgetful), "load"])
     try:
@@ -309,7 +321,7 @@ def test_a_lost_session_is_opened_again_from_the_page(stage: Stage, new: bool) -
         session.agent.close()
 
 
-def test_a_start_that_fails_is_told_where_the_prompt_was_written(
+def test_a_failed_start_is_reported_where_the_prompt_was_written(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stage.hello()
@@ -318,12 +330,12 @@ def test_a_start_that_fails_is_told_where_the_prompt_was_written(
     wait_until(lambda: turn.done, "the turn is over", LIMIT_S)
 
     async def fails() -> None:
-        raise acp.AgentDied("it exited\non stderr it printed:\n  no key\nhint: give it its key")
+        raise acp.AgentDied("it exited\nit printed on stderr:\n  no key\nhint: give it its key")
 
-    monkeypatch.setattr(stage.session._conversation.host, "connect", fails)
+    monkeypatch.setattr(stage.session.agent._host, "connect", fails)
     stage.say(t="prompt", text="hello")
     refused = stage.until("refused")
-    assert refused["what"] == "it exited"  # the rest stands in the state, for its own place
+    assert refused["what"] == "it exited"  # the rest is in the state
     assert refused["prompt"] == "hello"  # and comes back into the field
     assert str(stage.session.transcript.detail).endswith("hint: give it its key")
 
@@ -332,7 +344,7 @@ def test_a_start_that_fails_is_told_where_the_prompt_was_written(
     stage.until("now", lambda it: it["unsent"] == [turn._run.id])
 
 
-def test_a_prompt_that_cannot_begin_is_refused(stage: Stage) -> None:
+def test_a_prompt_that_cannot_start_is_refused(stage: Stage) -> None:
     stage.hello()
     stage.session.close()
     for intent in ({"t": "prompt", "text": "hello"}, {"t": "restart"}):
@@ -342,7 +354,7 @@ def test_a_prompt_that_cannot_begin_is_refused(stage: Stage) -> None:
         assert "closed" in stage.all("refused")[-1]["what"]
 
 
-def test_a_shown_turn_has_a_static_form_from_its_start_to_its_end(stage: Stage) -> None:
+def test_a_shown_turn_has_a_static_output_from_start_to_end(stage: Stage) -> None:
     stage.hello()
     turn, output = stage.show("/ask")
     assert output.shown[0]["application/vnd.jupyter.widget-view+json"]["model_id"] == "turn-model"
@@ -374,7 +386,7 @@ def test_without_a_document_the_output_itself_becomes_static(stage: Stage) -> No
     assert turn.text[:20] in output.shown[1]["text/plain"]
 
 
-def test_a_turn_that_was_over_before_the_page_had_loaded_stays_live(stage: Stage) -> None:
+def test_a_turn_that_ended_before_the_page_loaded_stays_live(stage: Stage) -> None:
     turn, output = stage.show("hello")
     turn.wait(LIMIT_S)
     stage.hello()
@@ -385,16 +397,14 @@ def test_a_turn_that_was_over_before_the_page_had_loaded_stays_live(stage: Stage
     assert [len(output.shown), len(other.shown)] == [1, 1]
 
 
-def test_where_no_page_ever_says_hello_the_output_becomes_static(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(static_forms, "HELLO_S", 0.01)
+def test_without_a_page_the_output_becomes_static(stage: Stage) -> None:
+    timeouts.replace(static_output=0.01)
     turn, output = stage.show("hello")
     turn.wait(LIMIT_S)
     wait_until(lambda: len(output.shown) == 2, "the output is replaced", LIMIT_S)
 
 
-def test_a_page_that_said_goodbye_saves_no_more(stage: Stage) -> None:
+def test_a_page_that_said_bye_saves_nothing_more(stage: Stage) -> None:
     stage.hello()
     stage.say(t="bye", view="v")
     turn, output = stage.show("hello")
@@ -413,7 +423,7 @@ def test_a_turn_that_is_shown_twice_is_replaced_in_both_places(stage: Stage) -> 
     assert one.shown[1] == other.shown[1]
 
 
-def test_the_shown_session_has_a_static_form_that_follows_it(stage: Stage) -> None:
+def test_a_shown_session_has_a_static_output_that_is_kept_current(stage: Stage) -> None:
     def says(text: str) -> Callable[[Message], bool]:
         return lambda it: it["turn"] == "session" and text in it["bundle"]["text/plain"]
 
@@ -424,7 +434,7 @@ def test_the_shown_session_has_a_static_form_that_follows_it(stage: Stage) -> No
     stage.until("static", says(turn.text[:20]))
 
 
-def test_freeze_replaces_what_is_live_and_a_running_turn_once_more_at_its_end(stage: Stage) -> None:
+def test_freeze_replaces_live_outputs_and_a_running_turn_again_at_its_end(stage: Stage) -> None:
     stage.hello()
     done, first = stage.show("hello")
     done.wait(LIMIT_S)
@@ -443,7 +453,7 @@ def test_freeze_replaces_what_is_live_and_a_running_turn_once_more_at_its_end(st
     assert "cancelled" in second.shown[-1]["text/plain"]
 
 
-def test_freeze_of_a_session_that_shows_nothing_does_nothing() -> None:
+def test_freeze_does_nothing_if_nothing_is_shown() -> None:
     with acp.connect("demo") as session:
         session.freeze()
 
@@ -457,7 +467,7 @@ def test_redaction_reaches_what_the_page_saves(stage: Stage) -> None:
     assert "swordfish" not in str(stage.all("static"))
 
 
-def test_a_page_rearranges_what_waits(stage: Stage) -> None:
+def test_a_page_rearranges_the_queue(stage: Stage) -> None:
     stage.hello()
     running = stage.session.start("/slow 600")
     wait_until(lambda: running.text != "", "the turn runs", LIMIT_S)
@@ -479,11 +489,11 @@ def test_a_page_rearranges_what_waits(stage: Stage) -> None:
     turns[2].wait(LIMIT_S)
     for late in ({"t": "send_now"}, {"t": "edit", "text": "x"}, {"t": "move", "to": 0}):
         stage.say(turn=two, **late)
-        stage.until("refused", lambda it: "does not wait any more" in it["what"])
+        stage.until("refused", lambda it: "is no longer waiting" in it["what"])
         stage.widget.sent.clear()
 
 
-def test_a_page_that_comes_back_sees_what_waits(stage: Stage) -> None:
+def test_a_reloaded_page_shows_the_queue(stage: Stage) -> None:
     running = stage.session.start("/slow 600")
     wait_until(lambda: running.text != "", "the turn runs", LIMIT_S)
     stage.session.start("x" * 9000, acp.Image("aGk=", "image/png"))
@@ -502,7 +512,7 @@ def asking(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
 
 
 def form_of(stage: Stage) -> str:
-    """The key of the newest form, once it is there."""
+    """Wait for the newest form; returns its key."""
 
     def there() -> list[str]:
         items = stage.session.transcript.items
@@ -512,12 +522,12 @@ def form_of(stage: Stage) -> str:
     return there()[-1]
 
 
-def test_a_page_fills_in_a_form_and_hears_what_does_not_fit(asking: Stage) -> None:
+def test_a_page_fills_in_a_form_and_gets_its_errors(asking: Stage) -> None:
     asking.hello()
     turn = asking.session.start("/form choice")
     key = form_of(asking)
     asking.say(t="elicit", elicitation="k99", action="accept")
-    asking.until("refused", lambda it: "no such form" in it["what"])
+    asking.until("refused", lambda it: "this form does not exist" in it["what"])
     asking.say(t="elicit", elicitation=key, action="accept", values={"colour": "pink"})
     told = asking.until("invalid")
     assert (told["elicitation"], told["errors"]) == (key, {"colour": "one of red, green, blue"})
@@ -526,7 +536,7 @@ def test_a_page_fills_in_a_form_and_hears_what_does_not_fit(asking: Stage) -> No
     assert '{"colour":"red"}' in turn.wait(LIMIT_S).text
 
 
-def test_a_page_that_comes_back_finds_the_form(asking: Stage) -> None:
+def test_a_reloaded_page_shows_the_form(asking: Stage) -> None:
     asking.hello()
     turn = asking.session.start("/form choice")
     key = form_of(asking)
@@ -541,7 +551,7 @@ def test_a_page_that_comes_back_finds_the_form(asking: Stage) -> None:
     assert turn.wait(LIMIT_S).stop_reason == "cancelled"
 
 
-def test_a_page_tries_a_turn_again_that_met_a_rate_limit(stage: Stage) -> None:
+def test_a_page_retries_a_turn_that_hit_a_rate_limit(stage: Stage) -> None:
     stage.hello()
     stage.say(t="prompt", text="/ratelimit 20")
 

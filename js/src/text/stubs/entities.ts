@@ -1,5 +1,5 @@
-// Named and numbered characters ("&copy;", "&#169;"), as the browser knows them. The build puts this in
-// the place of the package `entities`, whose table would be a sixth of the whole module.
+// Decodes character references ("&copy;", "&#169;") with the browser. The build uses this instead of the package
+// `entities`, whose table would be a sixth of the whole module.
 
 const ENTITY = /&(?:#x[0-9a-f]{1,6}|#[0-9]{1,7}|[a-z][a-z0-9]{1,31});/gi;
 
@@ -12,7 +12,7 @@ export function decodeHTMLStrict(text: string): string {
   return text.replace(ENTITY, (entity) => {
     const before = known.get(entity);
     if (before !== undefined) return before;
-    // Nothing but one entity gets here, and a textarea holds text only.
+    // The input is a single entity, and a textarea contains only text.
     place ??= document.createElement("textarea");
     place.innerHTML = entity;
     if (known.size < MAX_KNOWN) known.set(entity, place.value);

@@ -1,4 +1,4 @@
-// The build puts this in the place of the package `uc.micro`: browsers know these sets of characters.
+// The build uses this instead of the package `uc.micro`: browsers know these character classes.
 
 export const P = /\p{P}/u;
 export const S = /\p{S}/u;

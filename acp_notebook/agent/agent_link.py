@@ -1,0 +1,187 @@
+"""The link to one agent: connects, initializes and sends requests. Knows no session. Runs on the loop
+thread."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import shlex
+
+from msgspec import Raw
+
+from .._version import __version__
+from ..core.requests import AgentFacts, AuthMethod
+from ..errors import (
+    AgentDied,
+    AgentError,
+    AgentNotFound,
+    AuthenticationRequired,
+    ProtocolError,
+    SessionClosed,
+    Timeout,
+)
+from ..wire import v1
+from ..wire.jsonrpc import AUTH_REQUIRED
+from .agent_state import AgentState
+from .backends import Backends
+from .connection import Connection, Handler
+from .known_agents import start_hints
+from .launch import Launch, SessionOptions
+from .transport import Transport
+
+STRAY_SHOWN = 20
+"""How many stdout lines that are not messages an error shows."""
+
+
+class AgentLink(AgentState):
+    """Connects to one agent, reconnects after a restart, and sends it requests."""
+
+    def __init__(self, launch: Launch, options: SessionOptions, backends: Backends) -> None:
+        super().__init__(
+            launch.name,
+            AgentFacts(v1.VERSION),
+            launch.quirks(),
+            identity=launch.identity,
+            redactor=launch.redactor,
+            tap=backends.tap,
+        )
+        self.launch = launch
+        self.starting = asyncio.Lock()
+        """Held while the agent starts and its sessions are reopened."""
+        self._options = options
+        self._backends = backends
+        self._transport: Transport | None = None
+        self._connection: Connection | None = None
+
+    @property
+    def pid(self) -> int | None:
+        return getattr(self._transport, "pid", None)
+
+    def stderr_text(self) -> str:
+        text = self._transport.stderr_text() if self._transport is not None else ""
+        return self.redactor.text(text)
+
+    # ---- start --------------------------------------------------------------------------------
+
+    async def connect(self, handler: Handler) -> None:
+        """Start and initialize the agent. `handler` handles its messages."""
+        transport = self._backends.transport()
+        connection = Connection(transport, handler, self.tap, self.redactor)
+        try:
+            connection.start()
+        except OSError as error:
+            raise AgentNotFound(f"{self.name} cannot be started: {error}") from None
+        self._transport, self._connection = transport, connection
+        try:
+            await self._initialize()
+        except v1.Malformed as error:
+            await connection.close()
+            raise ProtocolError(f"{self.name}'s initialize response cannot be read: {error}") from None
+        except AgentDied as died:
+            await connection.close()
+            raise self._died_at_start(died) from None
+        except Timeout as late:
+            explained = self._late_at_start(late)
+            await connection.close()
+            raise explained from None
+        except BaseException:
+            await connection.close()
+            raise
+
+    async def _initialize(self) -> None:
+        call = v1.initialize(
+            self.launch.capabilities(self._options),
+            name="acp_notebook",
+            title="acp_notebook",
+            version=__version__,
+        )
+        facts = v1.read_initialize(await self.request(call))
+        self.quirks = self.launch.quirks(facts)
+        self.redactor.learn(it for way in facts.auth_methods for it in way.env.values())
+        self.facts = facts.cleaned(self.redactor.text)
+        if self.facts.protocol_version != v1.VERSION:
+            raise ProtocolError(
+                f"{self.name} speaks version {self.facts.protocol_version} of the protocol, this client "
+                f"version {v1.VERSION}; another version of the agent, or of acp_notebook, may match"
+            )
+
+    def _died_at_start(self, died: AgentDied) -> AgentDied:
+        """Add what the program printed: it may not be an agent, or need other arguments."""
+        hint = "it ended before it answered initialize: is it an ACP agent, and are its arguments right?"
+        known = start_hints.hint(f"{died}\n{died.stderr}")
+        text = "\n".join([str(died), *self._printed(), f"hint: {known}" if known else hint])
+        return AgentDied(
+            self.redactor.text(text),
+            exit_code=died.exit_code,
+            stderr=self.redactor.text(died.stderr),
+        )
+
+    def _late_at_start(self, late: Timeout) -> Timeout:
+        """Add what the program printed: it may not be an agent and wait for terminal input."""
+        explanation = start_hints.explanation(self.stderr_text())
+        lines = filter(None, [str(late), *self._printed(), explanation])
+        return Timeout(self.redactor.text("\n".join(lines)))
+
+    def _printed(self) -> list[str]:
+        lines = [re.sub(r" \(not JSON: .*\)$", "", line) for line in self.stray][-STRAY_SHOWN:]
+        return ["it printed on stdout:", *(f"  {it}" for it in lines)] if lines else []
+
+    # ---- requests -----------------------------------------------------------------------------
+
+    @property
+    def connection(self) -> Connection:
+        if self.closed or self._connection is None:
+            raise SessionClosed("the agent was closed; acp.connect(...) starts another")
+        return self._connection
+
+    async def request(self, call: v1.Call) -> Raw:
+        """Send a request that an agent answers quickly. Waits at most for the start timeout."""
+        limit = self.launch.start_timeout
+        try:
+            return await self.connection.request(call, limit)
+        except TimeoutError:
+            raise Timeout(
+                f"{self.name} did not answer {call[0]} within {limit:g} s; start_timeout= allows it more"
+            ) from None
+        except AgentError as error:
+            raise self.explain(error) from None
+
+    def notify(self, call: v1.Call) -> None:
+        if self._connection is not None:
+            self._connection.notify(call)
+
+    # ---- sign-in ------------------------------------------------------------------------------
+
+    def explain(self, error: AgentError) -> AgentError:
+        """The agent's error; if it requires a sign-in, with the methods and how to use them."""
+        if error.code != AUTH_REQUIRED or isinstance(error, AuthenticationRequired):
+            return error
+        methods = self.facts.auth_methods
+        ways = "".join(f"\n  {self._way(it)}" for it in methods)
+        if not methods:
+            ways = f"\n  It offers no sign-in method: {error}"
+        text = f"{self.name} requires you to sign in first.{ways}"
+        return AuthenticationRequired(text, code=error.code, data=error.data, methods=methods)
+
+    def _way(self, method: AuthMethod) -> str:
+        about = method.name + (f" ({method.description})" if method.description else "")
+        if method.type == "terminal":
+            return f"{about}: run this in a terminal, then try again:\n      {self.sign_in_command(method)}"
+        return f"{about}: acp.connect(…, auth={method.id!r}), or session.authenticate({method.id!r})"
+
+    def sign_in_command(self, method: AuthMethod) -> str:
+        """The agent's command with the method's arguments, for the user."""
+        return self.redactor.text(shlex.join([*self.launch.argv, *method.args]))
+
+    # ---- end ----------------------------------------------------------------------------------
+
+    async def disconnect(self) -> None:
+        """End the agent and everything it started."""
+        if self._connection is not None:
+            await self._connection.close()
+
+    def kill_now(self) -> None:
+        """Kill the process at once, as the last resort. Safe from any thread."""
+        kill_now = getattr(self._transport, "kill_now", None)
+        if kill_now is not None:
+            kill_now()

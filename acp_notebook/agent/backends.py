@@ -1,0 +1,44 @@
+"""The backends of a session: transport, terminals, checkpoints and known answers.
+
+`connect` chooses them once: for a process (`live`) or a recording (`recordings.replay_backends`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from .files.roots import Roots
+from .known_answers import KnownAnswers, NoAnswers
+from .session_state import SessionState
+from .tap import Tap
+from .terminals.contract import SessionTerminals
+from .terminals.session_terminals import Terminals
+from .transport import Transport
+from .undo.checkpoints import Checkpoints
+from .undo.contract import TurnCheckpoints
+
+
+@dataclass(frozen=True, slots=True)
+class Backends:
+    """Creates what differs between a running agent and a recorded one."""
+
+    transport: Callable[[], Transport]
+    terminals: Callable[[SessionState], SessionTerminals]
+    checkpoints: Callable[[SessionState, Roots], TurnCheckpoints]
+    answers: KnownAnswers = field(default_factory=NoAnswers)
+    tap: Tap | None = None
+    controlled_by: Callable[[Callable[[str], None]], None] = lambda cancel: None
+    """Receives the function that cancels the turn of a session, given its id."""
+
+
+def live(
+    transport: Callable[[], Transport], *, env: Mapping[str, str], undo: bool = True, tap: Tap | None = None
+) -> Backends:
+    """The backends of a running agent. `env`: the environment of its commands."""
+    return Backends(
+        transport,
+        lambda state: Terminals(env, state.apply),
+        lambda state, roots: Checkpoints(roots.folders if undo else ()),
+        tap=tap,
+    )

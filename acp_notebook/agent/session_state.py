@@ -1,0 +1,102 @@
+"""The state that the parts of a session share: its identity, transcript, audit, running turn and audience.
+
+Only this module changes the transcript, on the loop thread; any thread can read it. Knows no connection.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from typing import TypeVar
+
+from ..core import events as ev
+from ..core.event_redaction import EventRedactor
+from ..core.raw_calls import RawCalls
+from ..core.transcript import Transcript
+from .agent_state import AgentState
+from .audience import Audience
+from .audit_file import AuditFile
+from .auditor import Auditor
+from .event_bus import EventBus
+from .turn_queue import TurnRun
+
+T = TypeVar("T")
+
+_mutex = threading.RLock()
+"""One lock for all transcripts, which change on one thread anyway. A fork takes it, so that the copies are
+consistent."""
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_mutex.acquire, after_in_parent=_mutex.release, after_in_child=_mutex.release)
+
+
+class SessionState(EventBus):
+    """Holds the state of one session and passes its events to subscribers."""
+
+    def __init__(
+        self,
+        agent: AgentState,
+        cwd: str,
+        directories: tuple[str, ...] = (),
+        audience: Audience | None = None,
+        audit: AuditFile | None = None,
+    ) -> None:
+        super().__init__()
+        self.agent = agent
+        self.id = ""
+        self.cwd = cwd
+        self.directories = directories
+        self.closed = False
+        self.fresh = False
+        """Whether the session started empty on this agent, so that its whole cost arose here."""
+        self.running: TurnRun | None = None
+        self.audience = audience or Audience()
+        self.auditor = Auditor(self._where, audit, agent.redactor)
+        self.calls = RawCalls()
+        """This turn's tool calls as the agent sent them, unredacted. Never shown."""
+        self.rewrite: Callable[[ev.ToolChanged], ev.ToolChanged] = lambda event: event
+        """Changes what a tool call shows."""
+        self._transcript = Transcript()
+        self._redactor = EventRedactor(agent.redactor)
+
+    # ---- the transcript -----------------------------------------------------------------------
+
+    def apply(self, event: ev.Event) -> None:
+        if event.concerns_calls:
+            event = self._note_call(event)
+        for seen in self._redactor.see(event):
+            with _mutex:
+                patches = self._transcript.apply(seen)
+            self.emit(seen, patches)
+
+    def _note_call(self, event: ev.Event) -> ev.Event:
+        if isinstance(event, ev.ToolChanged):
+            self.calls.changed(event)
+            return self.rewrite(event)
+        if isinstance(event, ev.TurnStarted):
+            self.calls.turn_started()
+        else:
+            self.calls.turn_ended()
+        return event
+
+    def read(self, reader: Callable[[Transcript], T]) -> T:
+        """Call `reader` with the transcript, under its lock. Safe from any thread."""
+        with _mutex:
+            return reader(self._transcript)
+
+    def introduce(self) -> None:
+        """Show the agent's name, version and capabilities."""
+        facts = self.agent.facts
+        offers = facts.capabilities.offers
+        self.apply(ev.AgentKnown(self.agent.name, facts.title, facts.version, self.cwd, offers))
+
+    # ---- the running turn ---------------------------------------------------------------------
+
+    def _where(self) -> tuple[str, str | None]:
+        return self.id, None if self.running is None else self.running.id
+
+    @property
+    def accepts_actions(self) -> bool:
+        """Whether a turn is running and not being cancelled."""
+        return self.running is not None and not self.running.cancelling

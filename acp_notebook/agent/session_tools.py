@@ -1,0 +1,268 @@
+"""The kernel tools of one session: connects the listener, the service and the cards.
+
+Listens from before the session opens until it closes. Exists only if the tools are on. Runs on the loop
+thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import secrets
+from collections.abc import Callable, Sequence
+from weakref import WeakKeyDictionary
+
+from ..core import events as ev
+from ..core.kernel_tools.calls import SERVER
+from ..core.mcp import McpServer
+from ..core.mcp_calls import squashed
+from ..core.snapshot import ToolCall
+from ..errors import UsageError
+from ..wire.mcp import ToolRequest
+from .agent_state import AgentState
+from .kernel_tools.access import KernelAccess
+from .kernel_tools.cards import KernelCards
+from .kernel_tools.editor import NotebookEditor, Writes
+from .kernel_tools.gate import SessionGate
+from .kernel_tools.http import HttpListener
+from .kernel_tools.listener import Listener, Unavailable
+from .kernel_tools.server import McpConnection, Send
+from .kernel_tools.service import KernelService
+from .kernel_tools.shared import SharedTools
+from .permissions.permission_manager import PermissionManager
+from .session_state import SessionState
+from .threads import on_a_thread
+from .workspace import Workspace
+
+NOTICE = "{agent} can look at your variables and this notebook"
+NOTICE_MORE = (
+    "It asks before it runs code or changes cells. To switch this off: “Kernel tools” in the session's "
+    "panel, tools=False in connect, or tools = false below [defaults] in your config.toml. "
+    'tools={"hide": ["name"]} hides variables.'
+)
+SWITCHED_OFF = "{agent} can no longer use the kernel"
+SWITCHED_OFF_MORE = (
+    "Nothing listens for it any more, and code of its own that ran was stopped. It may still know the tools, "
+    "and what it has read with them; each call is refused."
+)
+SWITCHED_ON = "{agent} can use the kernel again"
+SWITCHED_ON_LATER = (
+    "It was started while the tools were off, so it does not know them: it gets them when the session is "
+    "opened again."
+)
+NO_TOOLS = "{agent} cannot use the kernel's tools"
+HTTP_ONLY = 'It only supports tools over HTTP: tools="http" opens a port on this machine, with a token.'
+
+_numbers = itertools.count(1)
+_announced: set[str] = set()
+"""Agents whose use of the tools this process has announced."""
+
+_shared: WeakKeyDictionary[AgentState, SharedTools] = WeakKeyDictionary()
+"""The servers of agents whose sessions share one."""
+
+
+class SessionTools:
+    """Serves the kernel tools to the agent of one session."""
+
+    def __init__(
+        self,
+        access: KernelAccess,
+        state: SessionState,
+        workspace: Workspace,
+        permissions: PermissionManager,
+        services: Writes,
+        cancel: Callable[[], None],
+    ) -> None:
+        """`cancel` cancels the running turn."""
+        assert access.make is not None
+        self._access = access
+        self._state = state
+        self._workspace = workspace
+        self._permissions = permissions
+        self._shared = _shared_tools(workspace, state.agent, access)
+        if self._shared is not None:
+            workspace.kernel_name = self._shared.name
+        elif state.agent.quirks.mcp_title_by_server:  # other servers must not be able to guess it
+            workspace.kernel_name = f"{SERVER}_{secrets.token_hex(3)}"
+        else:
+            workspace.kernel_name = _free_name(workspace)
+        kernel = access.make(access.options.hide, lambda: workspace.open_notebooks, cancel)
+        cards = KernelCards()
+        naming = lambda: workspace.describer.naming  # noqa: E731
+        gate = SessionGate(
+            permissions,
+            state.auditor,
+            cards,
+            state.apply,
+            state.calls.open,
+            naming,
+            lambda: state.accepts_actions,
+        )
+        self._service = KernelService(
+            kernel,
+            gate,
+            NotebookEditor(services, workspace.notebooks, self._notebooks, gate.own_edit),
+            denied=access.options.deny,
+            titled=workspace.kernel_name if state.agent.quirks.mcp_title_by_server else "",
+            clean=state.agent.redactor.text,
+            on_use=self._announce,
+        )
+        self._kernel = kernel
+        self._gate = gate
+        self._listener: Listener | HttpListener | None = None
+        self._connections: set[McpConnection] = set()
+        self._starting = asyncio.Lock()
+        self._refused = self._closed = False
+        self._is_on = True
+        self._is_known = False
+        """The agent got the server when the session was last opened."""
+        rewrite = state.rewrite
+        state.rewrite = lambda event: cards.seen(rewrite(event))
+        state.on(ev.TurnStarted, lambda _: cards.turn_started())
+        state.on(ev.TurnStarted, lambda _: gate.turn_started())
+        state.on(ev.ToolChanged, lambda _: gate.call_changed())
+        state.on(ev.TurnCancelling, lambda _: self._service.stop())
+        state.on(ev.TurnEnded, lambda _: self._service.stop())
+        state.on(ev.StatusChanged, self._status_changed)
+
+    async def servers(self) -> tuple[McpServer, ...]:
+        """The MCP servers to pass to the agent when the session opens; none if it cannot use them."""
+        self._is_known = False
+        if not self._is_on:
+            return ()
+        agent = self._state.agent
+        if agent.quirks.mcp_http_only and not self._access.options.http:
+            self._refuse(HTTP_ONLY)
+            return ()
+        try:
+            async with self._starting:
+                listener = self._listener or await self._listen()
+        except Unavailable as error:
+            self._refuse(str(error))
+            return ()
+        if self._closed:
+            self._stop_listening()
+            return ()
+        self._is_known = True
+        return (listener.server(self._workspace.kernel_name),)
+
+    async def switch(self, on: bool) -> None:
+        """Let the agent use the tools, or stop it from using them, at once. Raises UsageError."""
+        async with self._starting:
+            if on == self._is_on:
+                return
+            # A shared server keeps listening for the other sessions; the service refuses for this one.
+            own = self._listener if self._shared is None else None
+            if on and own is not None:
+                try:
+                    await own.start()
+                except Unavailable as error:
+                    raise UsageError(f"the kernel's tools cannot be switched on again: {error}") from None
+            self._is_on = on
+            self._service.switch(on)
+            self._permissions.kernel_is_off = not on
+            if not on and own is not None:
+                own.pause()
+        self.tools_changed()
+        title, more = (
+            (SWITCHED_OFF, SWITCHED_OFF_MORE)
+            if not on
+            else (SWITCHED_ON, None if self._is_known else SWITCHED_ON_LATER)
+        )
+        self._state.apply(ev.KernelToolsSwitched(on))
+        self._state.apply(
+            ev.NoticeGiven("info", title.format(agent=self._state.agent.name), more, source="client")
+        )
+
+    async def _listen(self) -> Listener | HttpListener:
+        if self._shared is not None:
+            listener = await self._shared.join(self)
+        else:
+            listener = _listener_kind(self._access)(self._connect)
+            await listener.start()
+        self._state.agent.redactor.learn([listener.token])
+        self._listener = listener
+        self._state.apply(ev.KernelToolsSwitched(True))
+        return listener
+
+    def _refuse(self, why: str) -> None:
+        if not self._refused:
+            self._refused = True
+            title = NO_TOOLS.format(agent=self._state.agent.name)
+            self._state.apply(ev.NoticeGiven("warning", title, why, source="client"))
+
+    def close(self) -> None:
+        """Stop running code and stop listening; a listener that is still starting closes when it is ready."""
+        self._closed = True
+        self._service.stop()
+        self._stop_listening()
+        close = getattr(self._kernel, "close", None)
+        if close is not None:
+            close()
+
+    def _stop_listening(self) -> None:
+        if self._shared is not None:
+            self._shared.leave(self)
+        elif self._listener is not None:
+            self._listener.close()
+
+    # ---- as a member of the tools that an agent's sessions share ------------------------------------
+
+    @property
+    def tools(self) -> KernelService:
+        return self._service
+
+    @property
+    def is_in_turn(self) -> bool:
+        return self._state.accepts_actions
+
+    async def own_call(self, request: ToolRequest) -> ToolCall | None:
+        return await self._gate.own_call(request)
+
+    # -------------------------------------------------------------------------------------------------
+
+    def tools_changed(self) -> None:
+        for connection in self._connections:
+            connection.tools_changed()
+
+    def _connect(self, send: Send) -> McpConnection:
+        connection = McpConnection(self._service, send, on_closed=self._connections.discard)
+        self._connections.add(connection)
+        return connection
+
+    def _status_changed(self, event: ev.StatusChanged) -> None:
+        if event.status in ("dead", "lost", "closed", "restarting"):
+            self._service.stop()
+
+    def _announce(self) -> None:
+        """Show once for each agent what it may do and how to switch it off."""
+        name = self._state.agent.name
+        if name not in _announced:
+            _announced.add(name)
+            self._state.apply(ev.NoticeGiven("info", NOTICE.format(agent=name), NOTICE_MORE, source="client"))
+
+    async def _notebooks(self) -> Sequence[str]:
+        live = self._workspace.open_notebooks
+        opened = () if live is None else await live.open_files()
+        return opened or await on_a_thread(self._access.notebook_files)
+
+
+def _free_name(workspace: Workspace, *, numbered: bool = False) -> str:
+    """A name that no other server of the session has: what is allowed for ours is not for that one."""
+    taken = {squashed(name) for name in workspace.server_names}
+    names = (f"{SERVER}_{number}" for number in _numbers)
+    free = names if numbered else itertools.chain([SERVER], names)
+    return next(name for name in free if squashed(name) not in taken)
+
+
+def _listener_kind(access: KernelAccess) -> type[Listener] | type[HttpListener]:
+    return HttpListener if access.options.http else Listener
+
+
+def _shared_tools(workspace: Workspace, agent: AgentState, access: KernelAccess) -> SharedTools | None:
+    """The server that all sessions of the agent share; None if each has its own."""
+    if not agent.quirks.servers_by_name:
+        return None
+    if agent not in _shared:
+        _shared[agent] = SharedTools(_free_name(workspace, numbered=True), _listener_kind(access))
+    return _shared[agent]

@@ -1,0 +1,216 @@
+"""Turns the arguments of `connect` into an agent that can be started: a process or a recording.
+
+Starts nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from .. import timeouts
+from ..agent.backends import Backends, live
+from ..agent.known_agents import quirks
+from ..agent.known_agents.catalog import BUILT_IN, ResolvedCommand
+from ..agent.launch import Launch
+from ..agent.mcp_servers import Servers
+from ..agent.processes.environment import agent_environment
+from ..agent.processes.process_transport import Command, ProcessTransport
+from ..agent.recordings import path_scrubbing, recording
+from ..agent.recordings.replay_backends import replayed
+from ..core.mcp import expanded
+from ..core.redaction import Redactor
+from ..core.settings import Settings
+from ..errors import AgentDied, RecordingError, UsageError
+from ..setup.config import NOTHING, ActiveSettings, in_force, own_settings
+from ..setup.resolve import choose, completed
+from ..timeouts import Timeouts
+from .agent import GivenServers, folder
+from .cassette import Cassette
+
+
+@dataclass(frozen=True, slots=True)
+class AgentRequest:
+    """The arguments of `connect` that concern the agent, not its sessions."""
+
+    agent: str | Sequence[str] | None
+    args: Sequence[str]
+    cwd: str | Path | None
+    env: Mapping[str, str] | None
+    inherit_env: bool | Iterable[str]
+    install: bool | None
+    trust_project: bool | str | None
+    auth: str | None
+    mcp_servers: GivenServers
+    undo: bool
+    start_timeout: float
+    redactor: Redactor
+
+    def timeout(self, default: float) -> float:
+        return default if self.start_timeout == Timeouts.agent_start else self.start_timeout
+
+
+@dataclass(frozen=True, slots=True)
+class ReadyAgent:
+    """An agent that can be started, and the folders of its sessions."""
+
+    launch: Launch
+    backends: Backends
+    cwd: str
+    roots: Sequence[str] = ()
+    """The roots if the call gives none."""
+    servers: Servers = field(default_factory=Servers)
+    mcp_servers: Any = ()
+    settings: ActiveSettings = NOTHING
+    runs: bool = True
+    """False for a recording, which runs nothing."""
+
+
+def recorded_agent(tape: Cassette, request: AgentRequest) -> ReadyAgent:
+    """The agent of a recording."""
+    home = (request.env or {}).get("HOME")
+    replay, where, roots = tape.replay(
+        tape.opened(), None if request.cwd is None else folder(request.cwd), home
+    )
+    launch = Launch(
+        replay.script.agent or tape.file.stem,
+        start_timeout=request.timeout(timeouts.get().agent_start),
+        auth=request.auth,
+        redactor=request.redactor,
+    )
+    servers = request.mcp_servers
+    return ReadyAgent(launch, replayed(replay), where, roots, mcp_servers=servers, runs=False)
+
+
+def agent_commands(request: AgentRequest, record: str | Path | Cassette | None) -> Iterator[ReadyAgent]:
+    """Yield the agent with its command, then with the arguments for older versions."""
+    own, broken = _own_settings(request.agent)
+    agent = request.agent if request.agent is not None else own.agent
+    cwd = folder(request.cwd or _own_folder(own, agent) or os.getcwd())
+    settings = in_force(cwd, own, request.trust_project, broken)
+    agent = agent if agent is not None else settings.agent
+    environment = _environment(request.env, request.inherit_env)
+    found = choose(
+        _named(agent),
+        environment.get("PATH"),
+        args=request.args,
+        cwd=cwd,
+        own=settings.agents,
+        install=request.install,
+    )
+    servers = Servers(
+        settings.servers,
+        tuple(dict.fromkeys((*settings.always, *found.mcp_servers))),
+        learn=lambda variables: request.redactor.learn_variables(
+            it for it in variables if not is_path(it[1])
+        ),
+    )
+    chosen = servers.chosen(request.mcp_servers) or None
+    for command in filter(None, (found, found.older)):
+        launch, backends = _process(command, cwd, environment, request, record)
+        yield ReadyAgent(launch, backends, cwd, (), servers, chosen, settings)
+
+
+def refuses_arguments(died: AgentDied) -> bool:
+    """Whether the agent exited because it does not know its arguments, as older versions do."""
+    return (
+        re.search(r"unknown (argument|option)|unrecognized|unexpected argument", str(died), re.I) is not None
+    )
+
+
+def is_path(value: str) -> bool:
+    """Whether the value is an existing file or folder, and therefore no secret."""
+    return os.path.isabs(value) and "\0" not in value and os.path.exists(value)
+
+
+def _learn(redactor: Redactor, variables: Iterable[tuple[str, str]]) -> None:
+    redactor.learn_variables(it for it in variables if not is_path(it[1]))
+
+
+def _own_settings(agent: str | Sequence[str] | None) -> tuple[Settings, str | None]:
+    """The user's settings, and the error in them if the built-in agent starts without them."""
+    try:
+        return own_settings(), None
+    except UsageError as error:
+        if agent not in BUILT_IN:
+            raise
+        return Settings(), f"Your settings are not used: {error}"
+
+
+def _own_folder(own: Settings, agent: str | Sequence[str] | None) -> str | None:
+    entry = own.agents.get(agent) if isinstance(agent, str) else None
+    return entry.cwd if entry is not None else None
+
+
+def _named(agent: str | Sequence[str] | None) -> str | Sequence[str]:
+    if agent is None:
+        raise UsageError('name an agent: acp.connect("demo"), or a recording: acp.connect(cassette=…)')
+    return agent
+
+
+def _environment(env: Mapping[str, str] | None, inherit_env: bool | Iterable[str]) -> dict[str, str]:
+    try:
+        return agent_environment(os.environ, env, inherit_env)
+    except TypeError as error:
+        raise UsageError(str(error)) from None
+
+
+def _process(
+    found: ResolvedCommand,
+    cwd: str,
+    environment: Mapping[str, str],
+    request: AgentRequest,
+    record: str | Path | Cassette | None,
+) -> tuple[Launch, Backends]:
+    written, given = _expanded(found), request.env or {}
+    needed = replace(found, env={**found.env, **written})
+    env = quirks.environment(completed(needed, environment, given), found.argv, given)
+    _learn(request.redactor, written.items())
+    tap = _recorder(record, found.name, request.redactor, env)
+    command = Command(argv=found.argv, cwd=found.folder or cwd, env=env)
+    limits = timeouts.get()
+    launch = Launch(
+        found.name,
+        found.identity,
+        found.argv,
+        command.cwd or cwd,
+        env,
+        request.timeout(limits.agent_fetch if found.how in ("npx", "uvx") else limits.agent_start),
+        request.auth,
+        request.redactor,
+    )
+    return launch, live(lambda: ProcessTransport(command), env=env, undo=request.undo, tap=tap)
+
+
+def _expanded(found: ResolvedCommand) -> dict[str, str]:
+    """The variables of the user's settings, with "${NAME}" expanded."""
+    try:
+        return expanded(found.secrets, os.environ, f"the agent {found.name}")
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+
+
+def _recorder(
+    record: str | Path | Cassette | None, agent: str, redactor: Redactor, env: Mapping[str, str]
+) -> recording.Recorder | None:
+    if record is None:
+        return None
+    made = partial(
+        recording.Recorder,
+        agent=agent,
+        redactor=redactor,
+        places=path_scrubbing.known(env),
+        finish=path_scrubbing.hide,
+    )
+    if not isinstance(record, Cassette):
+        return made(record)
+    try:
+        record.file.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RecordingError(f"cannot record to {record.file}: {error.strerror}") from None
+    return made(record.draft, becomes=record.file)

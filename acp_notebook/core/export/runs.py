@@ -1,0 +1,61 @@
+"""Turn runs in the kernel into blocks: the code, then its outputs, figures as images. Knows no markup."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from ..escaping import Escaper
+from ..records import Image, KernelRun, RunDisplay, RunError, RunOutput, RunStream
+from .blocks import Block, Code, Line
+from .bounds import bounded
+
+OUTPUT_LINES = 200
+"""Lines of one output: as much as a reader scrolls through."""
+
+MediaBlock = Callable[[Image, Escaper], Block]
+
+
+def run_blocks(run: KernelRun, escaper: Escaper, media: MediaBlock) -> Iterator[Block]:
+    if run.purpose:
+        yield Line("", escaper.line(run.purpose))
+    if run.code and not run.cells:
+        yield Code(escaper.code(run.code).rstrip("\n"), "python")
+    yield from _outputs(run.outputs, escaper, media)
+    for cell in run.cells:
+        number = "" if cell.execution_count is None else f" [{cell.execution_count}]"
+        yield Line("Cell", escaper.line(f"{cell.id}{number}: {cell.status}"))
+        yield Code(escaper.code(cell.source).rstrip("\n"), "python")
+        yield from _outputs(cell.outputs, escaper, media)
+    for note in run.notes:
+        yield Line("Note:", escaper.line(note))
+    yield Line("", escaper.line(state_of(run)))
+
+
+def state_of(run: KernelRun) -> str:
+    """The status of a run, in words."""
+    if run.status in ("waiting", "busy", "refused"):
+        return {"waiting": "not run", "busy": "not run: the kernel was busy", "refused": "not run"}[
+            run.status
+        ]
+    verb = {"ok": "ran in", "error": "failed after", "interrupted": "stopped after", "running": "running for"}
+    time = "less than 0.1 s" if run.seconds < 0.1 else f"{run.seconds:g} s"
+    return f"{verb.get(run.status, run.status)} {time}"
+
+
+def _outputs(outputs: Sequence[RunOutput], escaper: Escaper, media: MediaBlock) -> Iterator[Block]:
+    for output in outputs:
+        match output:
+            case RunStream():
+                yield from _code(output.text, escaper)
+            case RunError():
+                yield from _code(output.traceback or output.message, escaper)
+            case RunDisplay(image=Image() as image):
+                yield media(image, escaper)
+            case RunDisplay():
+                yield from _code(output.text, escaper)
+
+
+def _code(text: str, escaper: Escaper) -> Iterator[Block]:
+    lines = escaper.code(text).rstrip("\n").split("\n")
+    if any(line.strip() for line in lines):
+        yield Code(bounded(lines, OUTPUT_LINES))

@@ -1,0 +1,107 @@
+"""Calls of the kernel's tools: what they would do, and which tool call of the agent an MCP call belongs to.
+
+Pure. The agent's tool call and the MCP call are described by the same actions, so that an allow for the one
+covers the other, and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..actions import PATH_KINDS, Action, KernelCall, McpCall, RunCode
+from ..mcp_calls import Naming, mcp_call
+from ..records import Json
+from ..snapshot import ToolCall
+from ..visible import shown
+
+SERVER = "kernel"
+"""The server's name, for agents and for the user's rules."""
+
+READS = ("list_variables", "inspect_variable", "wait", "interrupt", "read_notebook", "read_output")
+"""Tools that need no permission. `interrupt` stops only what the agent itself started."""
+
+OWN_RUNS = ("wait", "interrupt")
+"""Of these, the ones that concern only what the agent itself began: they read nothing of the user's."""
+
+TOOLS: Mapping[str, frozenset[str]] = {
+    "list_variables": frozenset({"pattern", "limit"}),
+    "inspect_variable": frozenset({"name", "depth", "rows"}),
+    "wait": frozenset({"run", "wait_s"}),
+    "interrupt": frozenset({"run"}),
+    "read_notebook": frozenset({"cells", "outputs"}),
+    "read_output": frozenset({"cell", "index", "offset"}),
+    "run_code": frozenset({"code", "purpose", "wait_s"}),
+    "run_cells": frozenset({"cells", "wait_s"}),
+    "edit_notebook": frozenset({"edits"}),
+}
+"""The tools with the names of their arguments; `agent.kernel_tools.catalog` describes them."""
+
+PURPOSE_CHARS = 300
+"""Of what an agent says that its code is for: a sentence must not push the code out of sight."""
+
+
+def kernel_call(tool: ToolCall, naming: Naming) -> McpCall | None:
+    """The kernel tool that a tool call uses, under the server's own name; None if it uses none.
+
+    It is not sure if the input does not fit the tool: the model may have worded the title.
+    """
+    if not naming.kernel:
+        return None
+    found = mcp_call(tool, naming)
+    if found is None or found.server != naming.kernel or found.tool not in TOOLS:
+        return None
+    is_taken = TOOLS[found.tool] >= {*(arguments_of(tool) or ())}
+    return McpCall(SERVER, found.tool, found.sure and is_taken)
+
+
+def arguments_of(tool: ToolCall) -> Mapping[str, Json] | None:
+    """The arguments of an MCP call as the agent shows them; None if it shows none."""
+    raw = tool.raw_input
+    match raw:
+        case {"server": str(), "tool": str(), **more} if {*more} <= {"arguments"}:
+            raw = more.get("arguments")
+    return raw if isinstance(raw, Mapping) else None
+
+
+def described_call(tool: str, arguments: Mapping[str, Json] | None) -> Action:
+    """What a call would do, as far as the agent shows it. Nothing is known about cells and edits yet."""
+    if tool in READS:
+        return KernelCall(tool)
+    given = arguments or {}
+    if tool == "run_code" and isinstance(code := given.get("code"), str):
+        purpose = given.get("purpose")
+        return run_code(code, purpose if isinstance(purpose, str) else "")
+    return KernelCall(tool, later=True)
+
+
+def run_code(code: str, purpose: str) -> RunCode:
+    """An action with the whole code and one line about its purpose."""
+    return RunCode(code, shown(purpose, chars=PURPOSE_CHARS))
+
+
+def matching_call(
+    calls: Sequence[ToolCall], naming: Naming, tool: str, arguments: Mapping[str, Any], call_id: str | None
+) -> ToolCall | None:
+    """The agent's open tool call for this MCP call: by its id, else by name and equal arguments.
+
+    If an agent shows no arguments, the name alone decides, if it is unique among the open calls. An id counts
+    unless the call clearly uses another tool: such a call keeps its own card.
+    """
+    newest = {call.id: call for call in calls}
+    named = [(call, kernel_call(call, naming)) for call in newest.values()]
+    if call_id is not None and call_id in newest:
+        own, found = next((call, it) for call, it in named if call.id == call_id)
+        is_another = _does_other_things(own) if found is None else found.tool != tool
+        return None if is_another else own
+    same = [call for call, it in named if it is not None and it.tool == tool]
+    equal = [call for call in same if arguments_of(call) == arguments]
+    silent = [call for call in same if arguments_of(call) is None]
+    if equal:
+        return equal[0]
+    return silent[0] if len(silent) == 1 else None
+
+
+def _does_other_things(call: ToolCall) -> bool:
+    """Whether a call that names none of our tools shows a command, files or a change of them."""
+    return call.command is not None or bool(call.diffs) or bool(call.locations) or call.kind in PATH_KINDS

@@ -1,0 +1,212 @@
+"""What the kernel offers to an agent: the records of runs and outputs, and the interface `KernelTools`.
+
+Knows no agent, no MCP and no permission. `notebook.kernel_tools` implements the interface; the server of the
+tools asks for permission first and then calls it. Everything here is called on the loop thread.
+
+`notebook.kernel_tools.make(post, on_a_thread, documents, hide)` creates an implementation;
+`results.run_blocks(state, seen)` formats a run as the blocks of a result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import ClassVar, Literal, Protocol
+
+from msgspec import Struct
+
+from ..records import Image, Json, Text
+
+Status = Literal["ok", "error", "running", "interrupted", "busy", "refused"]
+"""The status of a run. "busy": nothing ran, the user's own code has the main thread. "refused": nothing ran,
+`notes` say why (no kernel, no such cell). "running" includes runs that wait for an earlier one."""
+
+Block = Text | Image
+"""A part of a tool's result."""
+
+
+class Stream(Struct, frozen=True):
+    """Text on stdout or stderr; of a long text, only the head and the tail are kept."""
+
+    name: Literal["stdout", "stderr"]
+    head: str
+    tail: str = ""
+    left_out: int = 0
+    """How many characters are missing between head and tail."""
+    type: ClassVar[str] = "stream"
+
+    @property
+    def text(self) -> str:
+        if not self.left_out:
+            return self.head + self.tail
+        return f"{self.head}\n… {self.left_out:,} characters left out …\n{self.tail}"
+
+
+class Display(Struct, frozen=True):
+    """A displayed object, or the value of the last line (`is_result`)."""
+
+    data: Mapping[str, Json]
+    """The mime bundle, as a notebook file has it: text, and binary types in base64. Large parts are
+    dropped."""
+    metadata: Mapping[str, Json]
+    text: str
+    """The object as text, for readers that cannot show `data`."""
+    image: Image | None = None
+    """PNG or JPEG with sides of at most 1,568 pixels."""
+    is_result: bool = False
+    dropped: tuple[str, ...] = ()
+    """Types that were too large to keep."""
+    type: ClassVar[str] = "display"
+
+
+class Failure(Struct, frozen=True):
+    """The error that ended the code."""
+
+    name: str
+    message: str
+    traceback: str
+    """Without colours; the last 12 frames."""
+    ansi: str = ""
+    """The same, with ANSI colours."""
+    type: ClassVar[str] = "error"
+
+
+Output = Stream | Display | Failure
+
+
+class CellRun(Struct, frozen=True):
+    """One cell of `run_cells`."""
+
+    id: str
+    status: Literal["ok", "error", "running", "interrupted", "waiting", "skipped"]
+    """"skipped": an earlier cell failed, or the run was stopped."""
+    execution_count: int | None = None
+    outputs: tuple[Output, ...] = ()
+    source: str = ""
+
+
+class RunState(Struct, frozen=True):
+    """The state of a run at one time; `Run.state` is the current one."""
+
+    id: str
+    status: Status
+    seconds: float
+    """Since the code started to run; 0 before that."""
+    outputs: tuple[Output, ...] = ()
+    """An output that did not change is the same object as before."""
+    cells: tuple[CellRun, ...] = ()
+    """For `run_cells`, each cell with its outputs; `outputs` is empty then."""
+    notes: tuple[str, ...] = ()
+    """What the agent must know beyond the outputs, in whole sentences."""
+    code: str = ""
+    purpose: str = ""
+
+    @property
+    def is_over(self) -> bool:
+        return self.status != "running"
+
+
+class Run(Protocol):
+    """Code that was passed to the kernel."""
+
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def state(self) -> RunState: ...
+
+    async def wait(self, seconds: float) -> RunState:
+        """Wait until the run is over, or this long; return its state. Cancelling does not stop the run."""
+
+    def interrupt(self) -> None:
+        """Stop this run only; the turn continues. Returns immediately; does nothing if the run is over.
+
+        A run that has not started never will. One that ignores the interrupt stays "running", and after
+        `Timeouts.run_ignored` its notes say so; later runs wait for it.
+        """
+
+    @property
+    def ignores_interrupt(self) -> bool:
+        """Whether it was interrupted `Timeouts.run_ignored` ago and is still running."""
+
+
+class Inspection(Struct, frozen=True):
+    """A description of a variable, made without running the user's code."""
+
+    text: str
+    image: Image | None = None
+    needs_execution: str | None = None
+    """Code that would show more, but runs the user's code: an execute action. `text` says why."""
+    found: bool = True
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        return (Text(self.text),) if self.image is None else (Text(self.text), self.image)
+
+
+class UnknownCell(Exception):
+    """The notebook has no such cell; the message lists its cells."""
+
+
+class NoNotebook(Exception):
+    """Which notebook this is cannot be found out; the message says what to do."""
+
+
+OnChange = Callable[[RunState], None]
+"""Called on the loop thread when a run has changed, at most `CHANGES_A_SECOND` times a second, and once when
+it is over."""
+
+CHANGES_A_SECOND = 10
+
+RUNS_KEPT = 50
+"""Runs kept per session: for `wait`, `read_output`, and the card."""
+
+READ_CHARS = 16_000
+"""Characters of a result: the most that every agent accepts without moving the text to a file."""
+
+
+class KernelTools(Protocol):
+    """Gives the tools of one session access to the kernel of this process."""
+
+    def state(self) -> str:
+        """One line: `idle`, `busy 12 s with the user's cell [7]`, `running run-3 since 4 s`."""
+
+    def list_variables(self, pattern: str | None = None, limit: int = 50) -> str:
+        """Name, type, shape or length, and size. Does not need the main thread or run the user's code."""
+
+    async def inspect_variable(self, name: str, depth: int = 1, rows: int = 10) -> Inspection:
+        """Describe a variable without running the user's code; see `Inspection.needs_execution`."""
+
+    def start_run(self, code: str, *, purpose: str = "", on_change: OnChange | None = None) -> Run:
+        """Run code like one of the user's cells, without a number. Returns immediately; the run may already
+        be over (busy, refused)."""
+
+    async def run_cells(
+        self,
+        cells: Sequence[str],
+        *,
+        expected: Mapping[str, str] | None = None,
+        on_change: OnChange | None = None,
+    ) -> Run:
+        """Run these cells of the notebook, in this order, until one fails; raises UnknownCell, NoNotebook.
+
+        Returns when the run has started. `expected`: sources by id; if one differs now, the run is "refused".
+        A cell is named by its id, the start of its id, or `[n]`.
+        """
+
+    async def cell_sources(self, cells: Sequence[str]) -> tuple[tuple[str, str], ...]:
+        """The id and source of each of these cells, for the question; raises UnknownCell, NoNotebook.
+
+        Pass them to `run_cells` as `expected`.
+        """
+
+    async def read_notebook(self, cells: Sequence[str] | None = None, outputs: bool = False) -> str:
+        """The outline of the notebook, or the whole sources of `cells`. Raises UnknownCell, NoNotebook."""
+
+    async def read_output(self, ref: str, index: int | None = None, offset: int = 0) -> tuple[Block, ...]:
+        """The outputs of a cell or a run, or one of them from this character on. Raises UnknownCell."""
+
+    def run(self, id: str) -> Run | None:
+        """A run of this session; the last `RUNS_KEPT` are kept."""
+
+    def interrupt_all(self) -> None:
+        """Stop every run of this session: on cancel, at the turn's end, at a limit, or if the agent dies."""

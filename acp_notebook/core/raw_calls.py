@@ -1,0 +1,95 @@
+"""The tool calls of a turn as the agent sent them, secrets included: the basis of permission decisions.
+
+The transcript shows them differently: without secrets, and with cells in place of a notebook's JSON. The
+rules that match updates to calls are the same as in `transcript`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from . import events as ev
+from .describe import readable_command
+from .records import Content, Text
+from .snapshot import ToolCall
+from .transcript import CLOSED_STATUSES, RAW_KEPT
+
+
+class RawCalls:
+    """Collects the unredacted tool calls of the newest turn."""
+
+    def __init__(self) -> None:
+        self._calls: dict[str, ToolCall] = {}
+        """By key: agents use an id for several calls."""
+        self._newest: dict[str, str] = {}
+        """Keys by the agent's ids."""
+        self._asked: set[str] = set()
+        self._count = 0
+
+    def call(self, id: str) -> ToolCall:
+        """The tool call that currently has this id."""
+        return self._calls[self._newest[id]]
+
+    def open(self) -> tuple[ToolCall, ...]:
+        """The tool calls that have not ended."""
+        return tuple(it for it in self._calls.values() if it.status not in CLOSED_STATUSES)
+
+    def turn_started(self) -> None:
+        self._calls.clear()
+        self._newest.clear()
+        self._asked.clear()
+
+    def turn_ended(self) -> None:
+        """Close the open calls: nothing more is done for a turn that has ended."""
+        for key, call in self._calls.items():
+            if call.status not in CLOSED_STATUSES:
+                self._calls[key] = replace(call, status="unfinished")
+
+    def changed(self, event: ev.ToolChanged) -> None:
+        key = self._newest.get(event.id)
+        if key is None or (event.asked and self._is_used(key)):
+            self._count += 1
+            key = self._newest[event.id] = f"c{self._count}"
+            self._calls[key] = ToolCall(key, None, event.id, "", "other", "pending")
+        call = self._calls[key]
+        self._calls[key] = replace(call, **_changes(call, event))
+        if event.asked:
+            self._asked.add(key)
+
+    def _is_used(self, key: str) -> bool:
+        """Whether a new question means another call, because this one was asked about, or has ended."""
+        return key in self._asked or self._calls[key].status in CLOSED_STATUSES
+
+
+_FIELDS = (
+    "title",
+    "kind",
+    "status",
+    "content",
+    "locations",
+    "raw_input",
+    "raw_output",
+    "name",
+    "meta",
+    "unprompted",
+)
+
+
+def _changes(call: ToolCall, event: ev.ToolChanged) -> dict[str, Any]:
+    given = {name: getattr(event, name) for name in _FIELDS}
+    fields = {name: it for name, it in given.items() if it is not ev.UNSET and it is not None}
+    if "raw_input" in fields:
+        fields["command"] = readable_command(fields["raw_input"])
+    if event.asked and "content" in fields:
+        fields["content"] = _with_earlier_texts(call.content, fields["content"])
+    if event.raw is not None and len(call.raw) < RAW_KEPT:
+        fields["raw"] = (*call.raw, event.raw)
+    return fields
+
+
+def _with_earlier_texts(earlier: tuple[Content, ...], content: tuple[Content, ...]) -> tuple[Content, ...]:
+    """Keep the call's earlier texts: some agents cut the command in a question after 50 characters."""
+    texts = (it for it in earlier if isinstance(it, Text) and it not in content)
+    return (*texts, *content)

@@ -1,0 +1,302 @@
+"""%acp_agent, %acp and %%acp: agents from cells, in Jupyter and in plain IPython.
+
+Parses the input and makes the same calls as a script. Its only state is what it registers in the shell, so
+that it can be unloaded.
+"""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import keyword
+import os
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from IPython.core.completer import SimpleCompletion
+from IPython.core.display_functions import display
+from IPython.core.error import UsageError as ShellUsageError
+from IPython.core.inputtransformer2 import (
+    TokenTransformBase,
+    assemble_continued_line,
+    find_end_of_continued_line,
+)
+from IPython.core.magic import Magics, line_cell_magic, line_magic, magics_class, no_var_expand
+
+from ...agent.known_agents import catalog
+from ...api.live_notebook import LiveNotebook
+from ...api.session import Session
+from ...errors import AgentNotFound, Error, UsageError
+from ...log import logger
+from ...notebook.kernel import where
+from ...setup.agents import agents
+from ...setup.config import own_names
+from .agent_line import DEFAULT, open_session, parse_request, split_line
+from .completion import Known, complete, cursor_context
+from .mentions import MentionSources, prompt_parts
+from .overview import Overview
+from .shell_context import shell_context
+
+_log = logger(__name__)
+
+show: Any = display  # untyped in IPython
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def without_traceback(magic: F) -> F:
+    """Show errors of this package without a traceback, which would only show its internals."""
+
+    @functools.wraps(magic)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return magic(*args, **kwargs)
+        except (UsageError, AgentNotFound) as error:
+            raise ShellUsageError(str(error)) from None
+        except Error as error:
+            # IPython calls this for the traceback; the type is unchanged, so that code can catch it.
+            line = f"{type(error).__name__}: {error}"
+            error._render_traceback_ = lambda: [line]  # type: ignore[attr-defined]
+            raise
+
+    return wrapper  # type: ignore[return-value]
+
+
+@magics_class
+class AcpMagics(Magics):
+    """The magics of one shell."""
+
+    shell: Any
+
+    def __init__(self, shell: Any) -> None:
+        super().__init__(shell)
+        self.context = shell_context(shell)
+
+    # ---- the magics ---------------------------------------------------------------------------
+
+    @line_magic
+    @without_traceback
+    def acp_agent(self, line: str) -> None:
+        """Start an agent, show its panel and bind its session to a variable.
+
+        %acp_agent NAME [--as VAR] [--cwd DIR] [--mode M] [--config K=V]… [--permissions P]
+                        [--resume ID | --load ID] [--install] [-- args…]
+
+        NAME is a known agent ("demo") or a command; --install lets npx or uvx fetch and run an agent that is
+        not installed; arguments after `--` are passed to the command. VAR is `session` by default. P is ask,
+        allow or reject, or policies by kind: edit=ask,read=allow. Without arguments, lists the known agents
+        and the running sessions.
+        """
+        words = split_line(line)
+        if not words:
+            show(Overview(agents(), self._sessions()))
+            return
+        request = parse_request(words)
+        self._check_name(request.name)
+        session = open_session(request)
+        self._bind(request.name, session)
+        show(session)
+
+    @no_var_expand
+    @line_cell_magic
+    @without_traceback
+    def acp(self, line: str, cell: str | None = None) -> None:
+        """Send a prompt: `%acp TEXT` sends one line, `%%acp [SESSION]` the whole cell.
+
+        @name attaches a variable (@df, @df.columns), a file (@etl.py), a cell (@cell:3, @cell:last) or the
+        last error (@error). In backticks, an @ is plain text.
+        """
+        if cell is None:
+            session, text = self._session(""), line
+        else:
+            session, text = self._session(line.strip()), cell
+        if not text.strip():
+            raise UsageError("the prompt is empty: write %acp TEXT, or %%acp with the text below it")
+        turn = session.prompt(*prompt_parts(text.strip("\n"), self._sources(session)))
+        if not where().kernel:
+            turn._ipython_display_()  # outside a notebook, prompt() displays nothing
+
+    # ---- sessions -----------------------------------------------------------------------------
+
+    @property
+    def _names(self) -> Mapping[str, Any]:
+        names: Mapping[str, Any] = self.shell.user_ns
+        return names
+
+    def _sessions(self) -> dict[str, Session]:
+        """Open sessions by the name of their variable."""
+        return {
+            name: value
+            for name, value in list(self._names.items())
+            if isinstance(value, Session) and not name.startswith("_") and value.status != "closed"
+        }
+
+    def _session(self, name: str) -> Session:
+        sessions = self._sessions()
+        found = sessions.get(name or DEFAULT) or self._unlisted_session(name)
+        if found is None and not name and len({id(it) for it in sessions.values()}) == 1:
+            found = next(iter(sessions.values()))
+        if found is not None:
+            return found
+        there = f"there are {', '.join(sessions)}" if sessions else "%acp_agent NAME starts one"
+        if name:
+            raise UsageError(
+                f"no session {name!r}; {there}. Write %%acp NAME, and the prompt in the lines below"
+            )
+        raise UsageError(
+            f"no session for this prompt; {there}" + (": choose one with %%acp NAME" if sessions else "")
+        )
+
+    def _unlisted_session(self, name: str) -> Session | None:
+        """A session whose name begins with an underscore: not listed, but usable by its name."""
+        value = self._names.get(name)
+        return value if isinstance(value, Session) and value.status != "closed" else None
+
+    def _check_name(self, name: str) -> None:
+        """Check, before anything starts, that the name is free or holds an idle session."""
+        if not name.isidentifier() or keyword.iskeyword(name):
+            raise UsageError(f"--as {name}: not a valid variable name")
+        if name not in self._names:
+            if hasattr(builtins, name):
+                raise UsageError(f"--as {name}: this would hide a Python built-in; choose another name")
+            return
+        old = self._names[name]
+        if not isinstance(old, Session):
+            kind = type(old).__name__
+            raise UsageError(f"the variable {name} is already in use ({kind}); choose another with --as NAME")
+        if old.status == "working":
+            raise UsageError(
+                f"{name} is still working; stop it with {name}.cancel(), or choose another with --as NAME"
+            )
+
+    def _bind(self, name: str, session: Session) -> None:
+        """Bind the session. The previous one of this name is closed, unless another variable holds it."""
+        old = self._names.get(name)
+        self.shell.user_ns[name] = session
+        if not isinstance(old, Session) or old.status == "closed":
+            return
+        other = next((it for it, value in self._sessions().items() if value is old), None)
+        if other is not None:
+            print(f"{name} is a new session; the previous one is still open as {other}")
+            return
+        old.close()
+        print(f"{name} is a new session; the previous one was closed")
+
+    # ---- mentions -----------------------------------------------------------------------------
+
+    def _sources(self, session: Session) -> MentionSources:
+        def notebook() -> LiveNotebook | None:
+            return session.notebook if session._conversation.state.audience.has_page else None
+
+        return self.context.sources(session.cwd, notebook)
+
+    # ---- completion ---------------------------------------------------------------------------
+
+    def known(self, session_name: str = "") -> Known:
+        """What can be completed in a prompt to this session."""
+        sessions = self._sessions()
+        session = sessions.get(session_name or DEFAULT) or next(iter(sessions.values()), None)
+        return Known(
+            agents=catalog.names(own_names()),
+            sessions=sessions,
+            commands=session.commands if session is not None else (),
+            variables=self.context.variables(),
+            cells=self.context.inputs(),
+            cwd=Path(session.cwd if session is not None else os.getcwd()),
+        )
+
+    def matcher(self, context: Any) -> dict[str, Any]:
+        """A matcher for IPython's completer (matcher API version 2)."""
+        cursor = cursor_context(context.full_text, context.cursor_line, context.cursor_position)
+        if cursor is None:
+            return {"completions": []}
+        first = context.full_text.lstrip().split("\n", 1)[0]
+        named = first.removeprefix("%%acp").strip() if first.startswith("%%acp") else ""
+        found = complete(cursor, self.known(named))
+        return {
+            "completions": [SimpleCompletion(text, type="acp") for text in found.texts],
+            "matched_fragment": found.fragment,
+            "suppress": True,
+            "ordered": True,
+        }
+
+
+# ---- question marks
+
+
+class QuestionMark(TokenTransformBase):
+    """Keeps IPython from reading `%acp why is this slow?` as a request for help on the last word."""
+
+    priority = 4
+    """Before IPython's help transformer, which has 5."""
+
+    LINE = re.compile(r"%acp\s+\S.*\?\s*$")
+
+    @classmethod
+    def find(cls, tokens_by_line: Any) -> QuestionMark | None:
+        for tokens in tokens_by_line:
+            first = next((it for it in tokens if it.string.strip()), None)
+            if first is not None and first.string == "%" and cls.LINE.match(first.line[first.start[1] :]):
+                return cls(first.start)
+        return None
+
+    def transform(self, lines: list[str]) -> list[str]:
+        at, column = self.start_line, self.start_col
+        end = find_end_of_continued_line(lines, at)
+        text = assemble_continued_line(lines, (at, column), end).strip()
+        words = text.removeprefix("%acp").strip()
+        call = f"{lines[at][:column]}get_ipython().run_line_magic('acp', {words!r})\n"
+        return [*lines[:at], call, *lines[end + 1 :]]
+
+
+# ---- loading and unloading
+
+
+def load(shell: Any) -> None:
+    unload(shell)
+    magics = AcpMagics(shell)
+    shell.register_magics(magics)
+    shell.events.register("pre_run_cell", magics.context.on_cell_start)
+    shell.events.register("post_run_cell", magics.context.on_cell_end)
+    shell.input_transformer_manager.token_transformers.append(QuestionMark)
+    if hasattr(shell.Completer, "custom_matchers"):
+        shell.Completer.custom_matchers.append(_matcher(magics))
+
+
+def unload(shell: Any) -> None:
+    """Undo `load`. Sessions stay open."""
+    magics = find_magics(shell)
+    if magics is None:
+        return
+    del shell.magics_manager.registry[AcpMagics.__name__]
+    for kind, names in magics.magics.items():
+        for name in names:
+            shell.magics_manager.magics[kind].pop(name, None)
+    shell.events.unregister("pre_run_cell", magics.context.on_cell_start)
+    shell.events.unregister("post_run_cell", magics.context.on_cell_end)
+    shell.input_transformer_manager.token_transformers.remove(QuestionMark)
+    matchers = getattr(shell.Completer, "custom_matchers", [])
+    matchers[:] = [it for it in matchers if getattr(it, "magics", None) is not magics]
+
+
+def find_magics(shell: Any) -> AcpMagics | None:
+    """The magics loaded into a shell."""
+    found: AcpMagics | None = shell.magics_manager.registry.get(AcpMagics.__name__)
+    return found
+
+
+def _matcher(magics: AcpMagics) -> Callable[[Any], dict[str, Any]]:
+    def acp_matcher(context: Any) -> dict[str, Any]:
+        try:
+            return magics.matcher(context)
+        except Exception:  # completion must never show a traceback
+            _log.warning("completion failed", exc_info=True)
+            return {"completions": []}
+
+    acp_matcher.matcher_api_version = 2  # type: ignore[attr-defined]
+    acp_matcher.matcher_priority = 100  # type: ignore[attr-defined]
+    acp_matcher.matcher_identifier = "acp_notebook"  # type: ignore[attr-defined]
+    acp_matcher.magics = magics  # type: ignore[attr-defined]
+    return acp_matcher

@@ -1,0 +1,186 @@
+"""Renders the static outputs of a panel, repeatedly while a turn runs, for the saved file.
+
+A page puts them into the file when it saves; if no page does, they replace the live view. Knows neither the
+protocol nor the page's messages. Runs on the loop thread; rendering itself runs on a worker thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable
+from typing import Any
+
+from ... import timeouts
+from ...agent.session_state import SessionState
+from ...agent.threads import on_a_thread
+from ...agent.turn_queue import TurnRun
+from ...core.records import Json
+from ...notebook import static
+from ...notebook.output import Output
+
+Send = Callable[[dict[str, Any]], None]
+
+Bundle = Callable[[list[dict[str, Json]]], dict[str, Any]]
+"""Renders a turn's items as the MIME bundle that the file keeps."""
+
+STATIC_S = 1.0
+"""Pause between two renderings of a running turn; longer if rendering is slow."""
+
+STATIC_SHARE = 10
+"""… so that rendering takes at most a tenth of the time."""
+
+SESSION = "session"
+"""Names the output of the whole session; other outputs have the id of their turn."""
+
+SIGN_IN = "sign-in"
+"""Names the output of a sign-in that a cell waits for."""
+
+NOT_SENT = "Agent: this prompt was not sent."
+"""The page shows the same text (js/src/view/root.tsx); the cell's error says why."""
+
+NOT_OPEN = ("starting", "signed_out", "closed")
+
+
+class StaticOutputs:
+    """Renders the static outputs of all turns that one panel shows."""
+
+    def __init__(self, state: SessionState, bundle: Bundle, send: Send) -> None:
+        self._state = state
+        self._bundle = bundle
+        self._send_message = send
+        self._shown: dict[str, _Tracked] = {}
+        self._saving_pages: set[str] = set()
+        """The views whose page puts static outputs into the file."""
+        self._refreshing = False
+        self._wake = asyncio.Event()
+        self._page_connected = asyncio.Event()
+
+    def track(self, name: str, run: TurnRun | None, output: Output) -> None:
+        """Render this output from now on, as long as its content changes."""
+        shown = self._shown.setdefault(name, _Tracked(name, run))
+        shown.outputs.append(output)
+        shown.final = False
+        if run is not None:
+            run.done.add_done_callback(lambda _: self._state.agent.loop.post(self._wake.set))
+        self._wake.set()
+        self._refresh()
+
+    def untrack(self, name: str) -> None:
+        """Stop rendering it; what is displayed stays."""
+        self._shown.pop(name, None)
+
+    def invalidate(self, name: str) -> None:
+        if name in self._shown:
+            self._shown[name].final = False
+            self._refresh()
+
+    def invalidate_turn(self, key: str) -> None:
+        """Render the turn again, wherever it is shown; it may have ended long ago."""
+        for name in [it.name for it in self._shown.values() if it.run and it.run.key == key]:
+            self.invalidate(name)
+
+    def on_page_connected(self, view: str, *, saves: bool) -> None:
+        if saves:
+            self._saving_pages.add(view)
+        self._page_connected.set()
+
+    def on_page_closed(self, view: str) -> None:
+        self._saving_pages.discard(view)
+
+    def send_all(self) -> None:
+        """Send all static outputs to a page that has just connected."""
+        for shown in self._shown.values():
+            self._send(shown)
+
+    def unsent_turns(self) -> list[str]:
+        """The shown turns that ended before they were sent."""
+        return [it.name for it in self._shown.values() if it.run is not None and _is_unsent(it.run)]
+
+    async def freeze(self) -> None:
+        """Replace the live views in the page with their static outputs."""
+        for shown in [*self._shown.values()]:
+            shown.frozen = True
+            await self._render(shown)
+            shown.replace()
+
+    def _refresh(self) -> None:
+        """Start rendering, unless that is under way."""
+        if not self._refreshing and self._not_final():
+            self._refreshing = True
+            self._state.agent.background(self._render_until_final())
+
+    def _not_final(self) -> list[_Tracked]:
+        return [shown for shown in self._shown.values() if not shown.final]
+
+    async def _render_until_final(self) -> None:
+        """Render repeatedly while a shown turn runs, and once more when it has ended."""
+        try:
+            while stale := self._not_final():
+                self._wake.clear()
+                began = time.monotonic()
+                for shown in stale:
+                    await self._render(shown)
+                pause = max(STATIC_S, STATIC_SHARE * (time.monotonic() - began))
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._wake.wait(), pause)
+        finally:
+            self._refreshing = False
+
+    async def _render(self, shown: _Tracked) -> None:
+        shown.final = shown.run is None or shown.run.done.done()
+        if shown.name == SIGN_IN:
+            shown.bundle = static.note(self._sign_in_text())
+        elif shown.run is not None and _is_unsent(shown.run):
+            shown.bundle = static.note(NOT_SENT)
+        else:
+            items = self._items(shown.run)
+            shown.bundle = await on_a_thread(lambda: self._bundle(items))
+        self._send(shown)
+        if shown.run is not None and shown.final and (shown.frozen or not await self._page_saves()):
+            # No page will put it into the file, so it replaces the live view.
+            shown.replace()
+
+    def _sign_in_text(self) -> str:
+        snapshot = self._state.read(lambda transcript: transcript.snapshot())
+        name = self._state.agent.name
+        if snapshot.sign_in is not None:
+            return f"{name} is waiting for a sign-in."
+        return f"{name}: not signed in." if snapshot.status in NOT_OPEN else f"{name}: signed in."
+
+    async def _page_saves(self) -> bool:
+        """Whether a page puts static outputs into the file. Waits for a page that is still loading."""
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._page_connected.wait(), timeouts.get().static_output)
+        return bool(self._saving_pages)
+
+    def _items(self, run: TurnRun | None) -> list[dict[str, Json]]:
+        key = None if run is None else run.key
+        if run is not None and key is None:
+            return []
+        return self._state.read(lambda it: it.plain()["items"] if key is None else it.turn_plain(key))
+
+    def _send(self, shown: _Tracked) -> None:
+        if shown.bundle is not None:
+            self._send_message({"t": "static", "turn": shown.name, "bundle": shown.bundle})
+
+
+def _is_unsent(run: TurnRun) -> bool:
+    return run.key is None and run.done.done()
+
+
+class _Tracked:
+    """The static output of a turn, in one or several cells; without a run, of the whole session."""
+
+    def __init__(self, name: str, run: TurnRun | None) -> None:
+        self.name = name
+        self.run = run
+        self.outputs: list[Output] = []
+        self.bundle: dict[str, Any] | None = None
+        self.final = False
+        self.frozen = False
+
+    def replace(self) -> None:
+        for output in self.outputs:
+            output.update(self.bundle or {})

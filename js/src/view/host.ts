@@ -1,0 +1,20 @@
+// What the application around the panel (JupyterLab, Notebook) can do for it. Everything is optional.
+
+import { createContext } from "preact";
+import type { Json } from "../types";
+import type { FileHost } from "./locations";
+
+export interface PanelHost {
+  /** Typesets the formulas in an element. */
+  typeset?: (element: HTMLElement) => void;
+  /** Inserts a cell with this source, and these outputs, below the panel's cell. */
+  insert?: (source: string, language: string, outputs?: readonly Json[]) => void;
+  /** Opens files. */
+  files?: FileHost;
+  /** Runs a command in a terminal that the user sees; returns the reason if it cannot. */
+  terminal?: (command: string, from: Element) => Promise<string | null>;
+  /** Shows the panel of another session, by its model, in an element. */
+  panel?: (model: string, el: HTMLElement, signal: AbortSignal) => Promise<void>;
+}
+
+export const HostContext = createContext<PanelHost>({});

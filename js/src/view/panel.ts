@@ -1,0 +1,38 @@
+// What every part of a panel may use, however deep it is nested.
+//
+// All of it changes rarely: a change redraws everything that uses it, memoised or not. What changes with every
+// chunk is passed as properties instead, or has a context of its own (TerminalsById).
+
+import { createContext } from "preact";
+import { useContext } from "preact/hooks";
+import type { Link, Sent } from "../store";
+import type { Emit, Prefixes } from "../types";
+
+export interface Panel {
+  readonly emit: Emit;
+  readonly link: Link;
+  /** Whether a turn is running. */
+  readonly running: boolean;
+  /** The undo, redo or keep that the kernel is carrying out. */
+  readonly operation: Sent | undefined;
+  /** The session's working directory; empty until it is known. */
+  readonly folder: string;
+  /** What the server calls the kernel's folders; null if that is not known. */
+  readonly places: Prefixes | null;
+  /** Whether diffs are shown side by side. */
+  readonly split: boolean;
+}
+
+export const PanelContext = createContext<Panel>({
+  emit: () => undefined,
+  link: "waiting",
+  running: false,
+  operation: undefined,
+  folder: "",
+  places: null,
+  split: false,
+});
+
+export function usePanel(): Panel {
+  return useContext(PanelContext);
+}

