@@ -1,7 +1,8 @@
-"""Shows the kernel as busy while code of an agent runs between cells.
+"""Shows the kernel as busy while an agent's code runs between cells.
 
-A page shows the state that it heard last, whatever it was about. After each message of a page's that is
-handled meanwhile, in a subshell, the kernel says that it is idle: so the sign is shown again.
+A page shows the status it received last, whichever request that belonged to. The kernel reports idle after
+every message it handles in the meantime, on a subshell or the control channel; each idle is followed by
+another busy.
 """
 
 from __future__ import annotations
@@ -9,44 +10,33 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-AGAIN_S = 0.1
-"""After a message was handed on: the kernel has said by then that it is idle."""
-
-_shown: set[BusySign] = set()
-
 
 class BusySign:
-    """Of one piece of code; shown on the main thread, and again from any."""
+    """Keeps the kernel's status at busy from `show` to `hide`; both are called on the main thread."""
 
     def __init__(self, kernel: Any) -> None:
         self._kernel = kernel
+        self._publish = kernel._publish_status
         self._parent = kernel.session.msg("acp_run")
         self._lock = threading.Lock()
         self._is_shown = False
 
     def show(self) -> None:
+        self._kernel._publish_status = self._publish_and_restore  # on this object, not on its class
         self._set("busy")
-        _shown.add(self)
 
     def hide(self) -> None:
-        _shown.discard(self)
+        self._kernel._publish_status = self._publish
         self._set("idle")
 
-    def show_again(self) -> None:
-        with self._lock:  # or it would stay, if the code ends at this moment
-            if self._is_shown:
-                self._kernel._publish_status("busy", "shell", parent=self._parent)
+    def _publish_and_restore(self, status: str, channel: str, parent: Any = None) -> None:
+        """Replaces the kernel's `_publish_status`; called on any thread."""
+        self._publish(status, channel, parent)
+        with self._lock:  # a busy that followed the final idle would stay
+            if status == "idle" and self._is_shown:
+                self._publish("busy", "shell", self._parent)
 
-    def _set(self, state: str) -> None:
+    def _set(self, status: str) -> None:
         with self._lock:
-            self._is_shown = state == "busy"
-            self._kernel._publish_status(state, "shell", parent=self._parent)
-
-
-def is_shown() -> bool:
-    return bool(_shown)
-
-
-def show_again() -> None:
-    for sign in tuple(_shown):
-        sign.show_again()
+            self._is_shown = status == "busy"
+            self._publish(status, "shell", self._parent)

@@ -23,7 +23,7 @@ from ...core import intents
 from ...core.patches import Patch
 from ...core.snapshot import Elicitation, Question, Snapshot
 from ...errors import Error, UsageError
-from ...notebook import busy_sign, pages
+from ...notebook import pages
 from ...notebook.channel import Channel
 from ...notebook.open_documents import OpenDocuments
 from ...notebook.output import Output
@@ -114,8 +114,6 @@ class Panel:
         self._outputs.invalidate(SESSION)
 
     def _on_message(self, message: Any) -> None:
-        if busy_sign.is_shown():
-            self._later(busy_sign.AGAIN_S, busy_sign.show_again)
         try:
             intent = intents.parse(message)
         except intents.BadIntent as error:
