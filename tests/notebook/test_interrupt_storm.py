@@ -95,7 +95,8 @@ def check(kernel: Front, work: str, count: int, longest_s: float) -> None:
         done = kernel.run(f"storm({work}, {now}, {longest_s})")
         assert done.content["status"] == "ok", done
         assert f"raised {now} of {now}\n" in done.text, done.text[-200:]
-        assert kernel.run(HEALTH).text == "healthy None 4\n"
+        # ipykernel 6 publishes what an interrupted flush left behind below the next cell.
+        assert kernel.run(HEALTH).text.lstrip(".") == "healthy None 4\n"
 
 
 @pytest.fixture
