@@ -1,20 +1,20 @@
 import { beforeEach, expect, test } from "vitest";
-import { turn } from "./helpers";
+import { now, queuedPrompt, turn } from "./helpers";
 import { press, settled, shown, wired } from "./mounted";
 
 beforeEach(() => document.body.replaceChildren());
 
 const QUEUE = [
-  { turn: "t2", text: "Then this", more: 1 },
-  { turn: "t3", text: "And <b>that</b>" },
-  { turn: "t4", text: "x".repeat(9), cut: true },
+  queuedPrompt("t2", "Then this", { more: 1 }),
+  queuedPrompt("t3", "And <b>that</b>"),
+  queuedPrompt("t4", "x".repeat(9), { cut: true }),
 ];
 
 function queued(items = [turn()]) {
   const made = shown(items, null, { status: "working" });
   wired(made);
   const tell = (queue: typeof QUEUE) => {
-    made.store.receive({ t: "now", queue, elapsed: 3 });
+    made.store.receive(now(queue, 3));
     made.frames.draw();
   };
   tell(QUEUE);

@@ -524,9 +524,9 @@ def places(stage: Stage) -> list[Message]:
 
 def test_a_page_gets_its_servers_paths(stage: Stage) -> None:
     stage.page.hello()
-    wait_until(lambda: len(places(stage)) == 1, "it is told", LIMIT_S)
+    wait_until(lambda: len(places(stage)) == 1, "the paths are sent", LIMIT_S)
     folder = stage.file.parent
-    prefixes = [(str(folder), "work"), (str(folder.parent), "")]
+    prefixes = [[str(folder), "work"], [str(folder.parent), ""]]
     assert places(stage) == [{"t": "places", "view": "v", "prefixes": prefixes}]
 
 
