@@ -16,7 +16,7 @@ from typing import Any, get_args
 import msgspec
 import msgspec.inspect as ms
 
-from acp_notebook.core import actions, forms, intents, snapshot
+from acp_notebook.core import actions, document_protocol, forms, intents, page_messages, snapshot
 from acp_notebook.core.ipynb import Operation
 from acp_notebook.core.records import Content
 from docs.build_reference import class_body, flat, own_classes, string_after
@@ -31,7 +31,7 @@ HEAD = """\
 // acp_notebook/core: change those, not this file. What has no record there is in page_types.ts.
 
 export * from "./page_types";
-import type { Annotations, Fields, Json } from "./page_types";
+import type { Annotations, Fields, Json, State, WirePatch } from "./page_types";
 """
 
 UNIONS: dict[str, tuple[Any, str]] = {
@@ -40,6 +40,8 @@ UNIONS: dict[str, tuple[Any, str]] = {
     "Item": (snapshot.Item, "Item"),
     "DocOperation": (Operation, "Operation"),
     "ToKernel": (intents.Intent, "Intent"),
+    "FromKernel": (page_messages.SessionMessage, "Message"),
+    "DocRequest": (document_protocol.Request, "Request"),
 }
 """Each with the ending of its members' names: the tag says the rest."""
 
@@ -83,11 +85,11 @@ class Page:
     def add_union(self, name: str, union: Any, ending: str) -> None:
         for cls in get_args(union):
             self._names[cls] = f"{tag_of(cls).title().replace('_', '')}{ending}"
-        self._unions[frozenset(get_args(union))] = name
         self.alias(name, union)
 
     def alias(self, name: str, union: Any) -> None:
         members = [self.name_of(cls) for cls in get_args(union)]
+        self._unions.setdefault(frozenset(get_args(union)), name)
         line = f"export type {name} = {' | '.join(members)};"
         lines = [f"export type {name} =", *(f"  | {member}" for member in members)]
         self._aliases.append((line if len(line) <= WIDTH else "\n".join(lines) + ";") + "\n")
@@ -115,7 +117,7 @@ class Page:
         for field in info.fields:
             if field.name not in hidden(cls):
                 yield from comment(notes.get(field.name, ""), "  ")
-                mark = "?" if is_optional(field) else ""
+                mark = "?" if is_optional(cls, field) else ""
                 yield f"  readonly {field.encode_name}{mark}: {self._field(field, can_be_null(cls, field))};"
         yield "}"
 
@@ -127,6 +129,8 @@ class Page:
 
     def _text(self, kind: Any) -> str:
         match kind:
+            case ms.Metadata():
+                return str((kind.extra or {})["typescript"])
             case ms.UnionType() if name := self._unions.get(classes_of(kind)):
                 return name
             case ms.UnionType():
@@ -155,13 +159,16 @@ def classes_of(union: ms.UnionType) -> frozenset[type]:
     return frozenset(getattr(it, "cls", type(None)) for it in union.types)
 
 
-def is_optional(field: Any) -> bool:
+def is_optional(cls: Any, field: Any) -> bool:
+    """Whether it may be absent; pages may always omit a field that can be null."""
+    if field.name in getattr(cls, "_nullable", ()):
+        return True
     return not field.required and field.default_factory in (msgspec.NODEFAULT, list, dict)
 
 
 def can_be_null(cls: Any, field: Any) -> bool:
     """Of a type that allows it."""
-    return not is_optional(field) or field.name in getattr(cls, "_nullable", ())
+    return not is_optional(cls, field) or field.name in getattr(cls, "_nullable", ())
 
 
 def tag_of(cls: type) -> str:

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from .ipynb import Operation
-from .records import Json, build
+from .records import Json, Record, build, written
 
 State = Literal["open", "perhaps", "closed"]
 """Whether a page has a file open. "perhaps": it cannot be ruled out, so the file must not be written."""
@@ -80,6 +80,71 @@ class RanCell(Struct, frozen=True):
     status: Literal["ok", "error", "skipped"]
     execution_count: int | None = None
     outputs: tuple[dict[str, Any], ...] = ()
+
+
+class DocRequest(Record, frozen=True, kw_only=True, tag_field="op"):
+    """A request about the document to one page."""
+
+    t: Literal["doc"] = written("doc")
+    view: str = written("")
+    rid: str = written("")
+    until: float | None = written(None)
+    """Milliseconds, by the page's clock."""
+
+
+class Ping(DocRequest, frozen=True, tag="ping"):
+    """Report the time."""
+
+
+class Describe(DocRequest, frozen=True, tag="describe"):
+    """Send the document: `Described`."""
+
+
+class Locate(DocRequest, frozen=True, tag="locate"):
+    """Say where the document is: `Located`."""
+
+
+class Save(DocRequest, frozen=True, tag="save"):
+    """Save the document."""
+
+
+class Refresh(DocRequest, frozen=True, tag="refresh"):
+    """Reload the document if its file changed: `Refreshed`."""
+
+
+class Apply(DocRequest, frozen=True, tag="apply"):
+    """Apply all operations or none, as one undo step: `Applied`."""
+
+    operations: tuple[Operation, ...]
+    holds: str | None = written(None)
+    """The hash of the file that contains these changes, which the page then treats as known."""
+
+
+class CellSource(Record, frozen=True):
+    """A cell and the whole source that the user allowed to run: a hash can be met by another source."""
+
+    id: str
+    source: str
+
+
+class RunCells(DocRequest, frozen=True, tag="run"):
+    """Execute these cells, in this order, until one fails: `RanCell` for each."""
+
+    cells: tuple[CellSource, ...]
+
+
+class ShowOutputs(DocRequest, frozen=True, tag="outputs"):
+    """Show the outputs of a cell that the kernel runs without an execute_request."""
+
+    id: str
+    based_on: str
+    """The hash of the source that the cell must still have."""
+    outputs: list[Json]
+    execution_count: int | None
+    running: bool
+
+
+Request = Ping | Describe | Locate | Save | Refresh | Apply | RunCells | ShowOutputs
 
 
 class OpenNotebooks(Protocol):

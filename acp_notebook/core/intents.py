@@ -8,12 +8,12 @@ sends.
 from __future__ import annotations
 
 import binascii
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import msgspec
 from msgspec import Struct
 
-from .records import build, written
+from .records import Record, build, written
 
 PICTURES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 """Image types that agents accept, and that a page can show without executing anything."""
@@ -168,13 +168,14 @@ class Reopen(Struct, frozen=True, tag_field="t", tag="reopen"):
     new: bool = written(False)
 
 
-class _OfChanges(Struct, frozen=True):
+class _OfChanges(Record, frozen=True):
     """Selects changes: a hunk of a file of a turn, or a whole file, a whole turn, or the whole session."""
 
-    turn: str | None = None
+    _nullable: ClassVar = ("turn", "file", "hunk")
+    turn: str | None = written(None)
     """The id of the turn, or the key of its item."""
-    file: str | None = None
-    hunk: str | None = None
+    file: str | None = written(None)
+    hunk: str | None = written(None)
     files: tuple[str, ...] | None = None
     """Several files of the turn, as listed."""
 

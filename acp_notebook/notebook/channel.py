@@ -15,7 +15,9 @@ from typing import Any
 
 import msgspec
 
-from ..core.patches import Patch, coalesce, to_wire
+from ..core.page_messages import Beat, FullState, NumberedMessage, PageMessage, PatchBatch, to_wire
+from ..core.patches import Patch, coalesce
+from ..core.patches import to_wire as patch_to_wire
 
 BATCH_S = 1 / 30
 """Time between batches. 60 Hz is no better; at 10 Hz users see the steps."""
@@ -70,9 +72,9 @@ class Channel:
         self._pending.clear()
         state = self._state()
         first, *rest = _split(state["items"])
-        self._number({"t": "state", "state": {"session": state["session"], "items": first}})
+        self._number(FullState({"session": state["session"], "items": first}))
         for items in rest:
-            self._number({"t": "patches", "patches": [["add", item] for item in items]})
+            self._number(PatchBatch([["add", item] for item in items]))
         self._watch()
 
     def bye(self, page: str) -> None:
@@ -95,25 +97,25 @@ class Channel:
         if not self._pending:
             return
         patches, self._pending = coalesce(self._pending), []
-        for batch in _split([to_wire(patch) for patch in patches]):
-            self._number({"t": "patches", "patches": batch})
+        for batch in _split([patch_to_wire(patch) for patch in patches]):
+            self._number(PatchBatch(batch))
         self._expect_ack()
 
-    def notify(self, message: dict[str, Any]) -> None:
+    def notify(self, message: PageMessage) -> None:
         """Send a message that is not part of the state and may be lost."""
         if self._open:
-            self._send(message)
+            self._send(to_wire(message))
 
-    def notify_reliably(self, message: dict[str, Any]) -> None:
+    def notify_reliably(self, message: NumberedMessage) -> None:
         """Send a message that is not part of the state; its loss is noticed like that of a batch."""
         if self._open:
             self.flush()
             self._number(message)
             self._expect_ack()
 
-    def _number(self, message: dict[str, Any]) -> None:
+    def _number(self, message: NumberedMessage) -> None:
         self._seq += 1
-        self._send({**message, "seq": self._seq})
+        self._send({**to_wire(message), "seq": self._seq})
 
     # ---- a lost tail --------------------------------------------------------------------
 
@@ -134,7 +136,7 @@ class Channel:
         if self._all_acknowledged or count > BEATS:
             self._beating = False
             return
-        self._send({"t": "beat", "seq": self._seq})
+        self._send(to_wire(Beat(self._seq)))
         self._later(ACK_S * 2**count, lambda: self._beat(watch, count + 1))
 
 

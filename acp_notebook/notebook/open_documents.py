@@ -16,17 +16,27 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-import msgspec
+from msgspec import structs
 
 from .. import timeouts
 from ..core.document_protocol import (
     Applied,
+    Apply,
+    CellSource,
+    Describe,
     Described,
+    DocRequest,
     Failed,
     FileFacts,
+    Locate,
     Located,
+    Ping,
     RanCell,
+    Refresh,
     Refreshed,
+    RunCells,
+    Save,
+    ShowOutputs,
     State,
     Unreachable,
     converted,
@@ -34,6 +44,7 @@ from ..core.document_protocol import (
 )
 from ..core.intents import Doc, Hello
 from ..core.ipynb import Operation
+from ..core.page_messages import to_wire
 from ..log import logger, suppressed
 from . import notebook_path
 
@@ -52,6 +63,8 @@ OnThread = Callable[[Callable[[], Any]], Awaitable[Any]]
 
 @dataclass
 class _Page:
+    """A page that shows the session, and what it has reported about its document."""
+
     view: str
     path: str | None
     live: bool
@@ -62,7 +75,7 @@ class _Page:
 
 
 @dataclass
-class _Request:
+class _PendingRequest:
     """A request to a page, and the parts of the answer that have arrived."""
 
     view: str
@@ -89,7 +102,7 @@ class OpenDocuments:
         self._clock = clock
         self._pages: dict[str, _Page] = {}
         """By view, the newest last."""
-        self._requests: dict[str, _Request] = {}
+        self._requests: dict[str, _PendingRequest] = {}
         self._expected = 0.0
         self._changed = asyncio.Event()
 
@@ -137,32 +150,32 @@ class OpenDocuments:
 
     # ---- requests -------------------------------------------------------------------------------
 
-    async def _ask(self, page: _Page, op: str, *, limit: float | None = None, **fields: Any) -> Any:
+    async def _ask(self, page: _Page, request: DocRequest, *, limit: float | None = None) -> Any:
         """Send a request to the page and return its answer; raises Unreachable, Stale, Failed."""
         rid = uuid.uuid4().hex
-        request = self._requests[rid] = _Request(page.view)
+        pending = self._requests[rid] = _PendingRequest(page.view)
         try:
-            self._send(self._request(page, rid, op, fields))
-            while request.answer is None:
-                request.progress.clear()
-                await asyncio.wait_for(request.progress.wait(), limit or timeouts.get().page_answer)
+            self._send_request(page, rid, request)
+            while pending.answer is None:
+                pending.progress.clear()
+                await asyncio.wait_for(pending.progress.wait(), limit or timeouts.get().page_answer)
                 if page.view not in self._pages:
                     raise Unreachable("its page was closed")
         except TimeoutError:
             raise Unreachable(BUSY) from None
         finally:
             del self._requests[rid]
-        return read_answer(request.answer)
+        return read_answer(pending.answer)
 
-    def _request(self, page: _Page, rid: str, op: str, fields: dict[str, Any]) -> dict[str, Any]:
+    def _send_request(self, page: _Page, rid: str, request: DocRequest) -> None:
         until = None
         if page.clock is not None:
             theirs, ours = page.clock
             until = theirs + (self._clock() - ours + timeouts.get().page_answer) * 1000
-        return {"t": "doc", "view": page.view, "rid": rid, "until": until, "op": op, **fields}
+        self._send(to_wire(structs.replace(request, view=page.view, rid=rid, until=until)))
 
     async def describe(self, page: _Page) -> Described:
-        described: Described = converted(await self._ask(page, "describe"), Described)
+        described: Described = converted(await self._ask(page, Describe()), Described)
         page.path = described.path
         return described
 
@@ -171,7 +184,7 @@ class OpenDocuments:
     ) -> Applied | None:
         """Apply all operations or none, as one undo step for the user."""
         await self.prepare(page)
-        done = await self._ask(page, "apply", operations=msgspec.to_builtins(operations), holds=holds)
+        done = await self._ask(page, Apply(tuple(operations), holds))
         applied: Applied | None = converted(done, Applied | None)
         return applied
 
@@ -180,35 +193,35 @@ class OpenDocuments:
     async def prepare(self, page: _Page) -> None:
         """Learn the page's clock, so that later requests can say until when they hold."""
         if page.clock is None:
-            await self._ask(page, "ping")
+            await self._ask(page, Ping())
 
     async def run_cells(self, page: _Page, cells: Sequence[tuple[str, str]]) -> tuple[RanCell, ...]:
         """Have the page execute these cells (id and source, which must be the cell's) until one fails.
 
-        The whole source, for another one may have the same hash. A cell that changes meanwhile is skipped.
+        The whole source, for another one may have the same hash. A cell that has changed by then is skipped.
 
         Returns when they have ended, however long that takes; raises Unreachable, Stale, Failed.
         """
         await self.prepare(page)
-        wanted = [{"id": id, "source": source} for id, source in cells]
-        done = await self._ask(page, "run", limit=timeouts.get().page_run, cells=wanted)
+        wanted = tuple(CellSource(id, source) for id, source in cells)
+        done = await self._ask(page, RunCells(wanted), limit=timeouts.get().page_run)
         ran: tuple[RanCell, ...] = converted(done, tuple[RanCell, ...])
         return ran
 
-    def show_outputs(self, page: _Page, **shown: Any) -> None:
+    def show_outputs(self, page: _Page, shown: ShowOutputs) -> None:
         """Show the outputs of a cell that we run. Sends without waiting: while code holds the main thread,
         the page hears us and we do not hear the page."""
         if page.clock is not None:
-            self._send(self._request(page, uuid.uuid4().hex, "outputs", shown))
+            self._send_request(page, uuid.uuid4().hex, shown)
 
-    async def set_outputs(self, page: _Page, **shown: Any) -> None:
+    async def set_outputs(self, page: _Page, shown: ShowOutputs) -> None:
         """As `show_outputs`, and wait until it is done; raises Unreachable, Stale, Failed."""
         await self.prepare(page)
-        await self._ask(page, "outputs", **shown)
+        await self._ask(page, shown)
 
     async def save(self, page: _Page) -> None:
         await self.prepare(page)
-        await self._ask(page, "save", limit=timeouts.get().page_save)
+        await self._ask(page, Save(), limit=timeouts.get().page_save)
 
     # ---- documents by file ----------------------------------------------------------------------
 
@@ -274,7 +287,7 @@ class OpenDocuments:
         """Return the path that is proved to be the document's file; None if there is none."""
         if not page.live:
             return None
-        located: Located = converted(await self._ask(page, "locate"), Located)
+        located: Located = converted(await self._ask(page, Locate()), Located)
         page.path = located.path
         facts = located.file
         if facts is None:
@@ -334,14 +347,13 @@ class OpenDocuments:
         return await self.change(await self._page_of(path), operations, holds)
 
     async def known(self, path: str) -> FileFacts | None:
-        located: Located = converted(await self._ask(await self._page_of(path), "locate"), Located)
+        located: Located = converted(await self._ask(await self._page_of(path), Locate()), Located)
         return located.known
 
     async def refresh(self, path: str) -> Refreshed:
         page = await self._page_of(path)
-        if page.clock is None:
-            await self._ask(page, "ping")
+        await self.prepare(page)
         result: Refreshed = converted(
-            await self._ask(page, "refresh", limit=timeouts.get().page_save), Refreshed
+            await self._ask(page, Refresh(), limit=timeouts.get().page_save), Refreshed
         )
         return result

@@ -11,12 +11,12 @@ import { fetchesRemote, hasRichHeading } from "./remote_content";
 import { never } from "./types";
 import type {
   CellSource,
-  CellVersion,
   DocIntent,
   DocOperation,
   DocRequest,
   Fields,
   Json,
+  OutputsRequest,
 } from "./types";
 
 /** Characters of one message: Jupyter's server closes the connection of a page that sends 10 MB. */
@@ -245,7 +245,7 @@ function codeCell(shared: SharedNotebook, id: string): SharedCell {
 }
 
 /** The cell, if it has the source that the request is based on. */
-function checked(shared: SharedNotebook, { id, based_on }: CellVersion): SharedCell {
+function checked(shared: SharedNotebook, { id, based_on }: OutputsRequest): SharedCell {
   const cell = codeCell(shared, id);
   if (sourceHash(cell.getSource()) !== based_on) throw changed(id);
   return cell;
@@ -273,7 +273,7 @@ function isAllowed(shared: SharedNotebook, wanted: CellSource): boolean {
 }
 
 /** Outputs are not an edit: the host keeps them out of its undo history. */
-function showOutputs(shared: SharedNotebook, shown: Extract<DocRequest, { op: "outputs" }>): null {
+function showOutputs(shared: SharedNotebook, shown: OutputsRequest): null {
   const cell = checked(shared, shown);
   // Emptied in a step of its own: within one, JupyterLab appends a stream's text to the stream that it then removes.
   cell.setOutputs?.([]);

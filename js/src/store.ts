@@ -14,9 +14,9 @@ import type {
   FromKernel,
   Intent,
   LocalIntent,
-  Offered,
-  Picked,
-  Queued,
+  OfferedMessage,
+  PickedMessage,
+  QueuedPrompt,
 } from "./types";
 import type { Prefixes, ResyncIntent, State } from "./types";
 
@@ -40,7 +40,7 @@ export interface Snapshot {
   readonly terminals: Terminals;
   readonly link: Link;
   /** Prompts that wait for earlier turns to end. */
-  readonly queue: readonly Queued[];
+  readonly queue: readonly QueuedPrompt[];
   /** Ids of turns that ended before they started. */
   readonly unsent: readonly string[];
   /** When the running turn started, by this page's clock; null if none runs, or if that is not known. */
@@ -54,9 +54,9 @@ export interface Snapshot {
   /** The prompt that was refused, so that it is not lost. */
   readonly returned: { readonly text: string } | null;
   /** The newest answer to what an @-name can become. */
-  readonly offered: Offered | null;
+  readonly offered: OfferedMessage | null;
   /** The newest answers to what the picker asked, by their `rid`. */
-  readonly picked: ReadonlyMap<string, Picked>;
+  readonly picked: ReadonlyMap<string, PickedMessage>;
   /** Grows when the static output changes without a change of the state. */
   readonly bundles: number;
 }
@@ -176,7 +176,7 @@ export class Store {
         this.#keepBundle(message.turn, message.bundle);
         return this.#numbered(message.seq);
       case "now": {
-        const { queue, unsent = [], elapsed } = message;
+        const { queue, unsent, elapsed } = message;
         const since = elapsed === null ? null : this.clock.now() - elapsed * 1000;
         void this.snapshot; // so that the turn it is about counts as seen
         const sent = new Map(

@@ -2,7 +2,7 @@
 // acp_notebook/core: change those, not this file. What has no record there is in page_types.ts.
 
 export * from "./page_types";
-import type { Annotations, Fields, Json } from "./page_types";
+import type { Annotations, Fields, Json, State, WirePatch } from "./page_types";
 
 export interface TextContent {
   readonly type: "text";
@@ -547,9 +547,9 @@ export interface ReopenIntent {
 export interface UndoIntent {
   readonly t: "undo";
   /** The id of the turn, or the key of its item. */
-  readonly turn?: string;
-  readonly file?: string;
-  readonly hunk?: string;
+  readonly turn?: string | null;
+  readonly file?: string | null;
+  readonly hunk?: string | null;
   /** Several files of the turn, as listed. */
   readonly files?: readonly string[];
 }
@@ -558,9 +558,9 @@ export interface UndoIntent {
 export interface RedoIntent {
   readonly t: "redo";
   /** The id of the turn, or the key of its item. */
-  readonly turn?: string;
-  readonly file?: string;
-  readonly hunk?: string;
+  readonly turn?: string | null;
+  readonly file?: string | null;
+  readonly hunk?: string | null;
   /** Several files of the turn, as listed. */
   readonly files?: readonly string[];
 }
@@ -569,9 +569,9 @@ export interface RedoIntent {
 export interface KeepIntent {
   readonly t: "keep";
   /** The id of the turn, or the key of its item. */
-  readonly turn?: string;
-  readonly file?: string;
-  readonly hunk?: string;
+  readonly turn?: string | null;
+  readonly file?: string | null;
+  readonly hunk?: string | null;
   /** Several files of the turn, as listed. */
   readonly files?: readonly string[];
 }
@@ -611,6 +611,211 @@ export interface DeleteIntent {
   readonly t: "delete";
   readonly rid: string;
   readonly id: string;
+}
+
+/** The whole state, or its beginning: more items may follow as patches. */
+export interface StateMessage {
+  readonly t: "state";
+  readonly state: State;
+  /** Set by the channel. */
+  readonly seq: number;
+}
+
+export interface PatchesMessage {
+  readonly t: "patches";
+  readonly patches: readonly WirePatch[];
+  /** Set by the channel. */
+  readonly seq: number;
+}
+
+/** The newest number: a page that has an older one has missed a message. */
+export interface BeatMessage {
+  readonly t: "beat";
+  readonly seq: number;
+}
+
+/**
+ * The static output of a turn, by the turn's id, or of the "session" or "sign-in", as a MIME
+ * bundle.
+ */
+export interface StaticMessage {
+  readonly t: "static";
+  readonly turn: string;
+  readonly bundle: Fields;
+  /** Set by the channel. */
+  readonly seq: number;
+}
+
+/**
+ * What is not part of the state: queued prompts, turns that were never sent, the running
+ * turn's time.
+ */
+export interface NowMessage {
+  readonly t: "now";
+  readonly queue: readonly QueuedPrompt[];
+  readonly unsent: readonly string[];
+  /** Seconds since the running turn started. */
+  readonly elapsed: number | null;
+}
+
+/** An answer to a form was invalid: the errors by field; "" is the form itself. */
+export interface InvalidMessage {
+  readonly t: "invalid";
+  readonly elicitation: string;
+  readonly errors: { readonly [name: string]: string };
+}
+
+/**
+ * For one page: path prefixes on the kernel's machine and its server's paths for them, longest
+ * first.
+ */
+export interface PlacesMessage {
+  readonly t: "places";
+  readonly view: string;
+  readonly prefixes: readonly (readonly [string, string])[];
+}
+
+/** Progress of an operation on changed files: `at` files `of` this many; 0: not known yet. */
+export interface DoingMessage {
+  readonly t: "doing";
+  readonly intent: OperationIntent;
+  readonly at: number;
+  readonly of: number;
+}
+
+/** An operation on changed files has ended. */
+export interface DoneMessage {
+  readonly t: "done";
+  readonly intent: OperationIntent;
+}
+
+/** An intent was invalid, or failed. */
+export interface RefusedMessage {
+  readonly t: "refused";
+  /** The error message. */
+  readonly what: string;
+  /** Text that could not be sent; it goes back into the input field. */
+  readonly prompt?: string;
+}
+
+/** The completions of an @-name; `view` and `rid` are those of the request. */
+export interface OfferedMessage {
+  readonly t: "offered";
+  readonly view: string;
+  readonly rid: string;
+  readonly fragment: string;
+  readonly offered: readonly CompletionChoice[];
+}
+
+/**
+ * The answer to a request of the session picker: sessions, an opened or deleted one, or an
+ * error.
+ */
+export interface PickedMessage {
+  readonly t: "picked";
+  readonly rid: string;
+  readonly sessions?: readonly StoredSession[];
+  /** Where the next page begins; null: this is the last one. */
+  readonly cursor?: string | null;
+  /** How many more sessions the agent's page had, too many for a list. */
+  readonly left_out?: number;
+  /** The widget model of the opened session's panel. */
+  readonly model?: string;
+  /** The id of the opened session. */
+  readonly id?: string;
+  /** The id of the deleted session. */
+  readonly deleted?: string;
+  readonly error?: string;
+}
+
+/** Report the time. */
+export interface PingRequest {
+  readonly op: "ping";
+  readonly t: "doc";
+  readonly view: string;
+  readonly rid: string;
+  /** Milliseconds, by the page's clock. */
+  readonly until: number | null;
+}
+
+/** Send the document: `Described`. */
+export interface DescribeRequest {
+  readonly op: "describe";
+  readonly t: "doc";
+  readonly view: string;
+  readonly rid: string;
+  /** Milliseconds, by the page's clock. */
+  readonly until: number | null;
+}
+
+/** Say where the document is: `Located`. */
+export interface LocateRequest {
+  readonly op: "locate";
+  readonly t: "doc";
+  readonly view: string;
+  readonly rid: string;
+  /** Milliseconds, by the page's clock. */
+  readonly until: number | null;
+}
+
+/** Save the document. */
+export interface SaveRequest {
+  readonly op: "save";
+  readonly t: "doc";
+  readonly view: string;
+  readonly rid: string;
+  /** Milliseconds, by the page's clock. */
+  readonly until: number | null;
+}
+
+/** Reload the document if its file changed: `Refreshed`. */
+export interface RefreshRequest {
+  readonly op: "refresh";
+  readonly t: "doc";
+  readonly view: string;
+  readonly rid: string;
+  /** Milliseconds, by the page's clock. */
+  readonly until: number | null;
+}
+
+/** Apply all operations or none, as one undo step: `Applied`. */
+export interface ApplyRequest {
+  readonly op: "apply";
+  readonly operations: readonly DocOperation[];
+  /** The hash of the file that contains these changes, which the page then treats as known. */
+  readonly holds: string | null;
+  readonly t: "doc";
+  readonly view: string;
+  readonly rid: string;
+  /** Milliseconds, by the page's clock. */
+  readonly until: number | null;
+}
+
+/** Execute these cells, in this order, until one fails: `RanCell` for each. */
+export interface RunRequest {
+  readonly op: "run";
+  readonly cells: readonly CellSource[];
+  readonly t: "doc";
+  readonly view: string;
+  readonly rid: string;
+  /** Milliseconds, by the page's clock. */
+  readonly until: number | null;
+}
+
+/** Show the outputs of a cell that the kernel runs without an execute_request. */
+export interface OutputsRequest {
+  readonly op: "outputs";
+  readonly id: string;
+  /** The hash of the source that the cell must still have. */
+  readonly based_on: string;
+  readonly outputs: readonly Json[];
+  readonly execution_count: number | null;
+  readonly running: boolean;
+  readonly t: "doc";
+  readonly view: string;
+  readonly rid: string;
+  /** Milliseconds, by the page's clock. */
+  readonly until: number | null;
 }
 
 /** What is known about the session apart from its items. */
@@ -811,6 +1016,42 @@ export interface Picture {
   readonly mime_type: string;
 }
 
+export interface QueuedPrompt {
+  /** The id that its turn will have. */
+  readonly turn: string;
+  readonly text: string;
+  /** How many images and other attachments it has. */
+  readonly more: number;
+  /** The text is longer than what is sent. */
+  readonly cut: boolean;
+}
+
+export interface CompletionChoice {
+  readonly text: string;
+  readonly about: string;
+}
+
+/** A session that the agent has stored. */
+export interface StoredSession {
+  readonly id: string;
+  readonly cwd: string;
+  readonly title: string | null;
+  readonly updated_at: string | null;
+  /** Whether it is open in this kernel. */
+  readonly open: boolean;
+  /** Whether it is the session of the panel that lists it. */
+  readonly here: boolean;
+}
+
+/**
+ * A cell and the whole source that the user allowed to run: a hash can be met by another
+ * source.
+ */
+export interface CellSource {
+  readonly id: string;
+  readonly source: string;
+}
+
 export interface AgentInfo {
   readonly name: string;
   readonly title?: string;
@@ -977,6 +1218,30 @@ export type ToKernel =
   | SessionsIntent
   | OpenIntent
   | DeleteIntent;
+
+export type FromKernel =
+  | StateMessage
+  | PatchesMessage
+  | BeatMessage
+  | StaticMessage
+  | NowMessage
+  | InvalidMessage
+  | PlacesMessage
+  | DoingMessage
+  | DoneMessage
+  | RefusedMessage
+  | OfferedMessage
+  | PickedMessage;
+
+export type DocRequest =
+  | PingRequest
+  | DescribeRequest
+  | LocateRequest
+  | SaveRequest
+  | RefreshRequest
+  | ApplyRequest
+  | RunRequest
+  | OutputsRequest;
 
 export type OperationIntent = UndoIntent | RedoIntent | KeepIntent;
 

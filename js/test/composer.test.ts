@@ -4,7 +4,7 @@ import { matching } from "../src/view/completion";
 import { atEdge, History } from "../src/view/history";
 import { mentionAt, mentioned } from "../src/view/mentions";
 import { MOST_CHARS, MOST_IMAGES, withFiles } from "../src/view/images";
-import { soon, turn } from "./helpers";
+import { now, queuedPrompt, soon, turn } from "./helpers";
 import { press, settled, shown, wired } from "./mounted";
 
 beforeEach(() => document.body.replaceChildren());
@@ -131,7 +131,7 @@ test("while a turn runs there is a stop button, and prompts wait in a list", () 
   find("[data-acp-stop]")?.click();
   expect(sent()).toEqual([{ t: "cancel", turn: "t1" }]);
   expect(el.querySelectorAll("[data-acp-stop]").length).toBe(1);
-  store.receive({ t: "now", queue: [{ turn: "t2", text: "Then this" }], elapsed: 3 });
+  store.receive(now([queuedPrompt("t2", "Then this")], 3));
   frames.draw();
   expect(find("[data-acp-queue]")?.textContent).toContain("Then this");
 });

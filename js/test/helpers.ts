@@ -3,7 +3,7 @@
 import { vi } from "vitest";
 import type { Clock } from "../src/store";
 import { Store } from "../src/store";
-import type { Item, State, TurnItem } from "../src/types";
+import type { Item, NowMessage, QueuedPrompt, State, TurnItem } from "../src/types";
 
 export class FakeClock implements Clock {
   time = 0;
@@ -41,6 +41,22 @@ export function makeStore(): { store: Store; clock: FakeClock; frames: Frames } 
   const clock = new FakeClock();
   const frames = new Frames();
   return { store: new Store(frames.schedule, clock), clock, frames };
+}
+
+export function queuedPrompt(
+  turn: string,
+  text: string,
+  more: Partial<QueuedPrompt> = {},
+): QueuedPrompt {
+  return { turn, text, more: 0, cut: false, ...more };
+}
+
+export function now(
+  queue: readonly QueuedPrompt[],
+  elapsed: number | null,
+  unsent: readonly string[] = [],
+): NowMessage {
+  return { t: "now", queue, unsent, elapsed };
 }
 
 export function turn(fields: Partial<TurnItem> = {}): TurnItem {

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { turn } from "./helpers";
+import { now, turn } from "./helpers";
 import { shown, wired } from "./mounted";
 
 beforeEach(() => {
@@ -38,7 +38,7 @@ test("a turn that failed at a rate limit can be retried, once", () => {
   expect(again()?.disabled).toBe(true);
   again()?.click();
   expect(made.emit.mock.calls).toEqual([[{ t: "again", turn: "t1" }]]);
-  made.store.receive({ t: "now", queue: [], elapsed: null });
+  made.store.receive(now([], null));
   made.frames.draw();
   expect(again()?.disabled).toBe(false);
 });

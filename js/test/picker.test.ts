@@ -1,7 +1,7 @@
 // The picker: listed by pages, found by typing, opened and deleted by hand and by keyboard.
 
 import { afterEach, describe, expect, it, vi } from "vitest";
-import type { KeptSession, Picked, Picking } from "../src/types";
+import type { StoredSession, PickedMessage, Picking } from "../src/types";
 import { DRAWN, matching } from "../src/view/picker";
 import { when } from "../src/view/picker_row";
 import { press, settled, shown } from "./mounted";
@@ -10,8 +10,9 @@ afterEach(() => document.body.replaceChildren());
 
 const OFFERS = ["list", "load", "fork", "delete", "logout"];
 
-function kept(id: string, more: Partial<KeptSession> = {}): KeptSession {
-  return { id, cwd: "/work", title: `About ${id}`, open: false, here: false, ...more };
+function kept(id: string, more: Partial<StoredSession> = {}): StoredSession {
+  const title = `About ${id}`;
+  return { id, cwd: "/work", title, updated_at: null, open: false, here: false, ...more };
 }
 
 async function opened(offers = OFFERS) {
@@ -20,7 +21,7 @@ async function opened(offers = OFFERS) {
   made.find("[data-acp-sessions]")?.click();
   await settled();
   const asked = () => made.emit.mock.lastCall?.[0] as Picking;
-  const answer = async (fields: Partial<Picked>) => {
+  const answer = async (fields: Partial<PickedMessage>) => {
     made.store.receive({ t: "picked", rid: asked().rid, ...fields });
     made.frames.draw();
     await settled();

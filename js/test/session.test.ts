@@ -5,7 +5,7 @@ import { duration } from "../src/view/elapsed";
 import { NEWEST_TURNS } from "../src/view/session";
 import { AT_ONCE, NEWEST } from "../src/view/turn";
 import { money, short } from "../src/view/usage";
-import { message, question, soon, turn } from "./helpers";
+import { message, now, question, soon, turn } from "./helpers";
 import { settled, shown, tool, wired } from "./mounted";
 
 beforeEach(() => document.body.replaceChildren());
@@ -154,11 +154,11 @@ test("a turn that never started says so, with the agent's trouble while it is th
   const { store, frames, find } = shown(items, "t2", { status: "dead", detail });
   expect(find("[data-acp-status]")?.textContent).toContain("Waiting for the previous turn");
   expect(find("[data-acp-trouble]")).toBeNull();
-  store.receive({ t: "now", queue: [], unsent: ["t2"], elapsed: null });
+  store.receive(now([], null, ["t2"]));
   frames.draw();
   expect(find("[data-acp-status='unsent']")?.textContent).toBe("This prompt was not sent.");
   expect(find("[data-acp-trouble]")?.textContent).toContain("it exited");
-  store.receive({ t: "now", queue: [], unsent: ["t2", "t10"], elapsed: null });
+  store.receive(now([], null, ["t2", "t10"]));
   frames.draw();
   expect(find("[data-acp-trouble]")).toBeNull();
 });
@@ -217,7 +217,7 @@ test("the status line says it, with the time; screen readers get only the status
   vi.useFakeTimers({ now: 100_000 });
   try {
     const { find, store, frames, patch } = shown([turn(), message("m", "so")]);
-    store.receive({ t: "now", queue: [], elapsed: 65 });
+    store.receive(now([], 65));
     frames.draw();
     const status = find(".acp-status");
     expect(status?.querySelector("[role=status]")?.textContent).toBe("Working…");

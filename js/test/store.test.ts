@@ -2,7 +2,7 @@ import { expect, test, vi } from "vitest";
 import { ASK_AGAIN_MS, SETTING_MS, SLOW_MS } from "../src/store";
 import type { Snapshot } from "../src/store";
 import type { Item, WirePatch } from "../src/types";
-import { makeStore, message, question, state, turn } from "./helpers";
+import { makeStore, message, now, queuedPrompt, question, state, turn } from "./helpers";
 
 const GROW: WirePatch = ["append", "k2", ["content", 0, "text"], "!"];
 
@@ -159,7 +159,7 @@ test("a missed static output is requested", () => {
 test("outside the state: the queue, and how long the running turn has taken", () => {
   const { store, clock } = live(turn());
   clock.time = 100_000;
-  store.receive({ t: "now", queue: [{ turn: "t2", text: "next" }], elapsed: 40 });
+  store.receive(now([queuedPrompt("t2", "next")], 40));
   expect(store.snapshot).toMatchObject({ queue: [{ turn: "t2", text: "next" }], since: 60_000 });
   store.receive({ t: "patches", seq: 6, patches: [["set", "k1", ["status"], "done"]] });
   expect(store.snapshot.since).toBeNull();
@@ -180,7 +180,7 @@ test("a prompt is pending until the kernel sends its queue", () => {
   const { store } = live(turn());
   store.sending({ t: "prompt", text: "hi" });
   expect(store.snapshot.sent.has("prompt")).toBe(true);
-  store.receive({ t: "now", queue: [], elapsed: null });
+  store.receive(now([], null));
   expect(store.snapshot.sent.size).toBe(0);
 });
 

@@ -53,7 +53,7 @@ def fits(value: dict[str, Json], cls: Any) -> None:
     info: Any = msgspec.inspect.type_info(cls)
     fields = {field.encode_name: field for field in info.fields}
     unknown = value.keys() - fields.keys() - {info.tag_field, "raw"}
-    missing = {name for name, field in fields.items() if not is_optional(field)} - value.keys()
+    missing = {name for name, field in fields.items() if not is_optional(cls, field)} - value.keys()
     nulls = {
         name
         for name in fields.keys() & value.keys()

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acp_notebook.core import events as ev
+from acp_notebook.core.page_messages import IntentRefused, StaticOutput
 from acp_notebook.core.patches import State, from_wire
 from acp_notebook.core.records import Text
 from acp_notebook.core.transcript import Transcript
@@ -122,7 +123,7 @@ def open_kernel(kernel: Kernel) -> Kernel:
 def test_nothing_is_sent_before_a_hello(kernel: Kernel) -> None:
     kernel.say("a", "b")
     kernel.channel.flush()
-    kernel.channel.notify({"t": "refused", "what": "x"})
+    kernel.channel.notify(IntentRefused("x"))
     kernel.clock.pass_(1000)
     assert kernel.sent == []
     assert kernel.clock.idle
@@ -172,7 +173,7 @@ def test_a_flush_sends_at_once_and_only_once(open_kernel: Kernel) -> None:
 
 
 def test_a_message_outside_the_state_has_no_number(open_kernel: Kernel) -> None:
-    open_kernel.channel.notify({"t": "refused", "what": "x"})
+    open_kernel.channel.notify(IntentRefused("x"))
     assert open_kernel.take() == [{"t": "refused", "what": "x"}]
 
 
@@ -341,7 +342,7 @@ def test_a_static_output_follows_its_patches_and_its_loss_is_noticed(open_kernel
     channel.on_ack(channel.seq)
     open_kernel.take()
     open_kernel.say("a")
-    channel.notify_reliably({"t": "static", "turn": "t1", "bundle": {}})
+    channel.notify_reliably(StaticOutput("t1", {}))
     batch, static = open_kernel.take()
     assert (batch["t"], static["t"]) == ("patches", "static") and static["seq"] == batch["seq"] + 1
     open_kernel.clock.pass_(ACK_S)

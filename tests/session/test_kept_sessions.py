@@ -7,10 +7,12 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from msgspec import UNSET
 
 import acp_notebook as acp
 from acp_notebook import timeouts
 from acp_notebook.agent import session_store
+from acp_notebook.core.intents import Sessions
 from acp_notebook.frontend.panel.picker import MOST_ROWS, Picker, SessionOpener
 from tests.session.helpers import agent
 
@@ -69,7 +71,7 @@ def test_the_listed_title_is_kept_if_the_agent_sends_none(how: str, tmp_path: Pa
         opened = getattr(session.agent, how)("s2")
         assert opened.transcript.title == "number 2"
         other = getattr(session.agent, how)("s7")
-        assert other.transcript.title is None, "of that one the list told nothing"
+        assert other.transcript.title is None, "the list does not contain that one"
 
 
 def test_a_huge_page_of_the_list_is_cut_and_reported(tmp_path: Path) -> None:
@@ -77,6 +79,6 @@ def test_a_huge_page_of_the_list_is_cut_and_reported(tmp_path: Path) -> None:
         conversation, running = session._conversation, session.agent
         opener = SessionOpener(running._panel_of, partial(running._open_like, conversation))
         picker = Picker(conversation, running._host, opener, lambda message: None)
-        told = session._loop.call(picker._page(None))
-    assert len(told["sessions"]) == MOST_ROWS
-    assert told["left_out"] == session_store.MOST_SESSIONS - MOST_ROWS
+        answer = session._loop.call(picker._page(Sessions("r1")))
+    assert answer.sessions is not UNSET and len(answer.sessions) == MOST_ROWS
+    assert answer.left_out == session_store.MOST_SESSIONS - MOST_ROWS

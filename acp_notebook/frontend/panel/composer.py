@@ -21,6 +21,7 @@ from ...agent.conversation import Conversation
 from ...agent.threads import on_a_thread
 from ...api.live_notebook import LiveNotebook
 from ...core.intents import Picture
+from ...core.page_messages import CompletionChoice
 from ...core.prompt import content_of
 from ...core.records import Content, Image
 from ...errors import Error, Timeout, UsageError
@@ -117,7 +118,7 @@ class Composer:
             else None
         )
 
-    async def completions(self, fragment: str) -> list[dict[str, str]]:
+    async def completions(self, fragment: str) -> tuple[CompletionChoice, ...]:
         """The completions of an @-name, one request at a time."""
         async with self._completing:
             try:
@@ -125,16 +126,16 @@ class Composer:
                     on_a_thread(lambda: self._find_completions(fragment)), timeouts.get().completion
                 )
             except TimeoutError:
-                return []
+                return ()
 
-    def _find_completions(self, fragment: str) -> list[dict[str, str]]:
+    def _find_completions(self, fragment: str) -> tuple[CompletionChoice, ...]:
         context = current_shell_context()
         variables = {} if context is None else context.variables()
         cells = {} if context is None else context.inputs()
         cwd = Path(self._conversation.state.cwd or os.getcwd())
         known = Known((), (), (), variables, cells, cwd)
         texts = prompt_completions(fragment, known).texts[:MAX_COMPLETIONS]
-        return [{"text": text, "about": describe(text, known)} for text in texts]
+        return tuple(CompletionChoice(text, describe(text, known)) for text in texts)
 
 
 async def _on_worker(work: Callable[[], ContentAndFiles]) -> ContentAndFiles:

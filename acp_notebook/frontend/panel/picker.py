@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any
 
 from ...agent.conversation import Conversation
 from ...agent.host import AgentHost
 from ...core import intents
+from ...core.page_messages import PickerAnswer, StoredSession
 from ...core.requests import SessionInfo
 from ...errors import Error
 
@@ -22,7 +22,7 @@ MOST_ROWS = 5_000
 SHOWN_CHARS = 300
 """The length of a title or path; a row is one line."""
 
-Send = Callable[[dict[str, Any]], None]
+Send = Callable[[PickerAnswer], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,44 +50,44 @@ class Picker:
 
     async def handle(self, intent: intents.Picked) -> None:
         """Carry out a request and send the result, or the agent's error, to the page."""
-        work: Awaitable[dict[str, Any]]
+        work: Awaitable[PickerAnswer]
         match intent:
-            case intents.Sessions(cursor=cursor):
-                work = self._page(cursor)
+            case intents.Sessions():
+                work = self._page(intent)
             case intents.Open():
                 work = self._open(intent)
-            case intents.Delete(id=id):
-                work = self._delete(id)
+            case intents.Delete():
+                work = self._delete(intent)
         try:
-            self._send({"t": "picked", "rid": intent.rid, **await work})
+            self._send(await work)
         except Error as error:
-            self._send({"t": "picked", "rid": intent.rid, "error": str(error)})
+            self._send(PickerAnswer(intent.rid, error=str(error)))
 
-    async def _page(self, cursor: str | None) -> dict[str, Any]:
-        found, following = await self._host.store.page(None, cursor, self._conversation.state)
+    async def _page(self, intent: intents.Sessions) -> PickerAnswer:
+        found, following = await self._host.store.page(None, intent.cursor, self._conversation.state)
         self._folders |= {it.id: it.cwd for it in found}
-        rows = [self._row(it) for it in found[:MOST_ROWS]]
-        return {"sessions": rows, "cursor": following, "left_out": len(found) - len(rows)}
+        rows = tuple(self._row(it) for it in found[:MOST_ROWS])
+        return PickerAnswer(intent.rid, rows, following, len(found) - len(rows))
 
-    def _row(self, info: SessionInfo) -> dict[str, Any]:
+    def _row(self, info: SessionInfo) -> StoredSession:
         clean = self._conversation.agent.redactor.text
-        return {
-            "id": info.id,
-            "cwd": clean(info.cwd)[:SHOWN_CHARS],
-            "title": info.title and info.title[:SHOWN_CHARS],
-            "updated_at": info.updated_at and info.updated_at[:SHOWN_CHARS],
-            "open": info.id in self._host.sessions.known,
-            "here": info.id == self._conversation.state.id,
-        }
+        return StoredSession(
+            info.id,
+            clean(info.cwd)[:SHOWN_CHARS],
+            info.title and info.title[:SHOWN_CHARS],
+            info.updated_at and info.updated_at[:SHOWN_CHARS],
+            open=info.id in self._host.sessions.known,
+            here=info.id == self._conversation.state.id,
+        )
 
-    async def _open(self, intent: intents.Open) -> dict[str, Any]:
-        """Open a session, unless it is open already, and return the model of its panel."""
+    async def _open(self, intent: intents.Open) -> PickerAnswer:
+        """Open a session, unless it is open already, and answer with the model of its panel."""
         if intent.how in ("load", "resume") and (known := self._opener.panel_of(intent.id or "")):
-            return {"model": known}
+            return PickerAnswer(intent.rid, model=known)
         cwd = self._folders.get(intent.id or "", self._conversation.state.cwd)
         model, id = await self._opener.open(intent.how, intent.id, cwd)
-        return {"model": model, "id": id}
+        return PickerAnswer(intent.rid, model=model, id=id)
 
-    async def _delete(self, id: str) -> dict[str, Any]:
-        await self._host.store.delete(id)
-        return {"deleted": id}
+    async def _delete(self, intent: intents.Delete) -> PickerAnswer:
+        await self._host.store.delete(intent.id)
+        return PickerAnswer(intent.rid, deleted=intent.id)

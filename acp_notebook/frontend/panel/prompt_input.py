@@ -14,8 +14,8 @@ from ...agent.conversation import Conversation
 from ...agent.turn_queue import TurnRun
 from ...core import events as ev
 from ...core import intents
+from ...core.page_messages import QueuedPrompt
 from ...core.prompt import words_of
-from ...core.records import Json
 from ...core.snapshot import TurnStart
 from ...errors import Error, UsageError
 from .composer import Composer
@@ -84,16 +84,16 @@ class PromptInput:
             case intents.Move(to=to):
                 self._conversation.queue.move(run, to)
 
-    def queue(self) -> list[dict[str, Json]]:
+    def queue(self) -> tuple[QueuedPrompt, ...]:
         """The queued prompts, as sent to the page."""
-        return [_queue_entry(run) for run in self._conversation.queue.waiting]
+        return tuple(_queue_entry(run) for run in self._conversation.queue.waiting)
 
     def _show_notes(self, notes: Sequence[str]) -> None:
         for note in notes:
             self._conversation.state.apply(ev.NoticeGiven("warning", note, source="client"))
 
 
-def _queue_entry(run: TurnRun) -> dict[str, Json]:
+def _queue_entry(run: TurnRun) -> QueuedPrompt:
     text = words_of(run.content)
     more = len(run.content) - bool(text)
-    return {"turn": run.id, "text": text[:QUEUED_CHARS], "more": more, "cut": len(text) > QUEUED_CHARS}
+    return QueuedPrompt(run.id, text[:QUEUED_CHARS], more, cut=len(text) > QUEUED_CHARS)

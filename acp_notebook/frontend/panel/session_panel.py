@@ -20,6 +20,7 @@ from ...agent.turn_queue import TurnRun
 from ...agent.undo.operations import Operation
 from ...core import events as ev
 from ...core import intents
+from ...core import page_messages as messages
 from ...core.patches import Patch
 from ...core.snapshot import Elicitation, Question, Snapshot
 from ...errors import Error, UsageError
@@ -117,7 +118,7 @@ class Panel:
         try:
             intent = intents.parse(message)
         except intents.BadIntent as error:
-            self._channel.notify({"t": "refused", "what": str(error)})
+            self._channel.notify(messages.IntentRefused(str(error)))
             return
         match intent:
             case intents.Hello():
@@ -234,8 +235,8 @@ class Panel:
     def _send_status(self) -> None:
         """Send what is not in the transcript: the queue, unsent turns and the time of the running turn."""
         elapsed = None if self._began is None else time.monotonic() - self._began
-        waiting, unsent = self._prompt_input.queue(), self._outputs.unsent_turns()
-        self._channel.notify({"t": "now", "queue": waiting, "unsent": unsent, "elapsed": elapsed})
+        waiting, unsent = self._prompt_input.queue(), tuple(self._outputs.unsent_turns())
+        self._channel.notify(messages.PanelStatus(waiting, unsent, elapsed))
 
     def _send_paths(self) -> None:
         for view in [*self._without_paths]:
@@ -246,7 +247,7 @@ class Panel:
         prefixes = await self.documents.server_prefixes(view, [self._conversation.state.cwd])
         if prefixes and view in self._without_paths:
             self._without_paths.discard(view)
-            self._channel.notify({"t": "places", "view": view, "prefixes": prefixes})
+            self._channel.notify(messages.ServerPaths(view, tuple(prefixes)))
 
     # ---- asynchronous intents, which may be refused
 
@@ -261,36 +262,32 @@ class Panel:
 
     def _refuse(self, error: Exception, prompt: str | None = None) -> None:
         """Show the error in the page. `prompt`: unsent text that goes back into the field."""
-        back = {} if prompt is None else {"prompt": prompt}
         # The stderr of a dead agent is shown elsewhere.
         what = str(error).partition("\n")[0] if self._snapshot().status == "dead" else str(error)
-        self._channel.notify({"t": "refused", "what": what, **back})
+        self._channel.notify(messages.IntentRefused(what, prompt))
 
     async def _complete(self, request: intents.Complete) -> None:
         offered = await self._composer.completions(request.fragment)
-        answer = {"view": request.view, "rid": request.rid, "fragment": request.fragment, "offered": offered}
-        self._channel.notify({"t": "offered", **answer})
+        answer = messages.Completions(request.view, request.rid, request.fragment, offered)
+        self._channel.notify(answer)
 
-    async def _change(self, operation: Operation, of: intents.OfChanges) -> None:
+    async def _change(self, operation: Operation, intent: intents.OfChanges) -> None:
         """Undo, redo or keep. Conflicts are reported in the changes; only invalid requests are refused."""
-        intent: dict[str, Any] = {"t": operation, "turn": of.turn, "file": of.file, "hunk": of.hunk}
-        if of.files is not None:
-            intent["files"] = [*of.files]
-        only = None if of.files is None else frozenset(of.files)
+        only = None if intent.files is None else frozenset(intent.files)
         due = time.monotonic() + timeouts.get().undo_progress
 
         def report_progress(at: int, of: int) -> None:
             nonlocal due
             if time.monotonic() >= due:
                 due = time.monotonic() + timeouts.get().undo_progress
-                self._channel.notify({"t": "doing", "intent": intent, "at": at, "of": of})
+                self._channel.notify(messages.OperationProgress(intent, at, of))
 
-        self._channel.notify({"t": "doing", "intent": intent, "at": 0, "of": 0})  # confirms the intent
+        self._channel.notify(messages.OperationProgress(intent, 0, 0))  # confirms the intent
         await self._conversation.undoing.act(
-            operation, of.turn, of.file, of.hunk, only=only, progress=report_progress
+            operation, intent.turn, intent.file, intent.hunk, only=only, progress=report_progress
         )
         self._channel.flush()  # the result first
-        self._channel.notify({"t": "done", "intent": intent})
+        self._channel.notify(messages.OperationEnded(intent))
 
     async def _set_mode(self, mode: str) -> None:
         snapshot = self._snapshot()
@@ -313,7 +310,7 @@ class Panel:
         """Answer a question. The first answer wins; a second one, from another page, is ignored."""
         question = self._conversation.state.read(lambda transcript: transcript.find(key))
         if not isinstance(question, Question) or all(it.id != option for it in question.answers):
-            self._channel.notify({"t": "refused", "what": "this question does not have that answer"})
+            self._channel.notify(messages.IntentRefused("this question does not have that answer"))
             return
         self._conversation.permissions.answer(question, option)
 
@@ -322,11 +319,11 @@ class Panel:
         key = intent.elicitation
         found = self._conversation.state.read(lambda transcript: transcript.find(key))
         if not isinstance(found, Elicitation):
-            self._channel.notify({"t": "refused", "what": "this form does not exist"})
+            self._channel.notify(messages.IntentRefused("this form does not exist"))
             return
         wrong = self._conversation.elicitations.answer(found.id, intent.action, intent.values)
         if wrong:
-            self._channel.notify({"t": "invalid", "elicitation": key, "errors": wrong})
+            self._channel.notify(messages.InvalidForm(key, wrong))
 
     def _state(self) -> dict[str, Any]:
         return self._conversation.state.read(lambda transcript: transcript.plain())

@@ -16,11 +16,12 @@ from ... import timeouts
 from ...agent.session_state import SessionState
 from ...agent.threads import on_a_thread
 from ...agent.turn_queue import TurnRun
+from ...core.page_messages import StaticOutput
 from ...core.records import Json
 from ...notebook import static
 from ...notebook.output import Output
 
-Send = Callable[[dict[str, Any]], None]
+Send = Callable[[StaticOutput], None]
 
 Bundle = Callable[[list[dict[str, Json]]], dict[str, Any]]
 """Renders a turn's items as the MIME bundle that the file keeps."""
@@ -163,7 +164,7 @@ class StaticOutputs:
 
     def _send(self, shown: _Tracked) -> None:
         if shown.bundle is not None:
-            self._send_message({"t": "static", "turn": shown.name, "bundle": shown.bundle})
+            self._send_message(StaticOutput(shown.name, shown.bundle))
 
 
 def _is_unsent(run: TurnRun) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from ...core.document_protocol import Failed, Stale, Unreachable
+from ...core.document_protocol import Failed, ShowOutputs, Stale, Unreachable
 from ...core.ipynb import source_hash
 from ...core.kernel_tools.interface import CellRun, RunState
 from ...core.kernel_tools.outline import to_nbformat
@@ -38,7 +38,7 @@ class PageOutputs:
         if self._state is None or self._state.is_over:
             return
         for cell in self._changed(self._state):
-            self._documents.show_outputs(self._page, **_shown(cell))
+            self._documents.show_outputs(self._page, _shown(cell))
             self._shown[cell.id] = cell
 
     async def finish(self, state: RunState) -> list[str]:
@@ -49,7 +49,7 @@ class PageOutputs:
             if cell.status == "skipped":
                 continue
             try:
-                await self._documents.set_outputs(self._page, **_shown(cell))
+                await self._documents.set_outputs(self._page, _shown(cell))
             except (Stale, Failed, Unreachable) as error:
                 notes.append(NOT_SHOWN.format(cell.id, error))
         return notes
@@ -59,12 +59,12 @@ class PageOutputs:
         return [it for it in begun if it != self._shown.get(it.id)]
 
 
-def _shown(cell: CellRun) -> dict[str, Any]:
+def _shown(cell: CellRun) -> ShowOutputs:
     running = cell.status == "running"
-    return {
-        "id": cell.id,
-        "based_on": source_hash(cell.source),
-        "outputs": to_nbformat(cell.outputs, cell.execution_count),
-        "execution_count": None if running else cell.execution_count,
-        "running": running,
-    }
+    return ShowOutputs(
+        cell.id,
+        source_hash(cell.source),
+        to_nbformat(cell.outputs, cell.execution_count),
+        None if running else cell.execution_count,
+        running,
+    )

@@ -2,7 +2,7 @@
 // requested after the answer.
 
 import { useEffect, useId, useRef, useState } from "preact/hooks";
-import type { Emit, Offered } from "../types";
+import type { Emit, OfferedMessage } from "../types";
 import type { Choice } from "./completion";
 
 /** After this long no answer will come: a busy kernel drops nothing, but a kernel that ends does. */
@@ -34,12 +34,12 @@ interface Asked {
 
 /** The completions, and a function that sets the name to complete. */
 export function useMentions(
-  offered: Offered | null,
+  offered: OfferedMessage | null,
   emit: Emit,
 ): { choices: readonly Choice[]; look: (fragment: string | null) => void } {
   const [fragment, setFragment] = useState<string | null>(null);
   const asked = useRef<Asked | null>(null);
-  const mine = useRef<Offered | null>(null);
+  const mine = useRef<OfferedMessage | null>(null);
   const id = useId();
   const count = useRef(0);
 
@@ -66,7 +66,7 @@ export function useMentions(
 }
 
 /** The completions of an earlier answer that still match. */
-function fitting(answer: Offered | null, fragment: string): Choice[] {
+function fitting(answer: OfferedMessage | null, fragment: string): Choice[] {
   if (!answer || !fragment.startsWith(answer.fragment)) return [];
   return answer.offered
     .filter(({ text }) => text.startsWith(fragment))

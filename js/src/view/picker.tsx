@@ -2,7 +2,7 @@
 
 import type { Ref } from "preact";
 import { useId, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { KeptSession, Picked } from "../types";
+import type { StoredSession, PickedMessage } from "../types";
 import { Icon } from "./icons";
 import { usePanel } from "./panel";
 import { PickerRow } from "./picker_row";
@@ -12,7 +12,7 @@ import { reason } from "./display_text";
 
 interface Props {
   offers: readonly string[];
-  picked: ReadonlyMap<string, Picked>;
+  picked: ReadonlyMap<string, PickedMessage>;
   /** Shows the panel of the session that was opened, by its model. */
   show: (model: string) => void;
   close: () => void;
@@ -41,7 +41,7 @@ export function Picker({ offers, picked, show, close }: Props) {
   const how = openMethod(offers);
   useLayoutEffect(() => field.current?.focus({ preventScroll: true }), []);
 
-  const open = (row: KeptSession) => {
+  const open = (row: StoredSession) => {
     if (row.here) close();
     else if (how || row.open) list.request({ t: "open", how: how ?? "resume", id: row.id });
   };
@@ -109,7 +109,7 @@ export function Picker({ offers, picked, show, close }: Props) {
 
 interface RowsProps {
   id: string;
-  found: readonly KeptSession[];
+  found: readonly StoredSession[];
   active: number;
   list: SessionList;
   offers: readonly string[];
@@ -117,7 +117,7 @@ interface RowsProps {
   deleting: string | null;
   setDeleting: (id: string) => void;
   cancelDelete: () => void;
-  open: (row: KeptSession) => void;
+  open: (row: StoredSession) => void;
 }
 
 function Rows(props: RowsProps) {
@@ -226,7 +226,7 @@ function MoreButton(props: { list: SessionList; hidden: number; draw: () => void
 }
 
 /** All words, anywhere in the title, the folder or the id. */
-export function matching(rows: readonly KeptSession[], text: string): readonly KeptSession[] {
+export function matching(rows: readonly StoredSession[], text: string): readonly StoredSession[] {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   if (words.length === 0) return rows;
   return rows.filter((row) => {

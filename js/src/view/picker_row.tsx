@@ -1,13 +1,13 @@
-// One session of the agent's: its title, folder and time, and what can be done with it.
+// One of the agent's sessions: its title, folder and time, and what can be done with it.
 
 import { useLayoutEffect, useRef } from "preact/hooks";
-import type { KeptSession } from "../types";
+import type { StoredSession } from "../types";
 import { Icon } from "./icons";
 import { line } from "./display_text";
 
 interface Props {
   id: string;
-  row: KeptSession;
+  row: StoredSession;
   active: boolean;
   busy: boolean;
   can: { readonly open: boolean; readonly fork: boolean; readonly delete: boolean };
@@ -111,7 +111,7 @@ function RowButtons({ row, busy, can, fork, askDelete }: Props) {
   );
 }
 
-function titleOf({ title }: KeptSession): string {
+function titleOf({ title }: StoredSession): string {
   return line(title ?? "") || "Untitled";
 }
 

@@ -4,7 +4,7 @@
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Sent } from "../store";
-import type { Queued } from "../types";
+import type { QueuedPrompt } from "../types";
 import { Icon } from "./icons";
 import { usePanel } from "./panel";
 import { line } from "./display_text";
@@ -13,7 +13,7 @@ import { line } from "./display_text";
 const NAMED_CHARS = 60;
 
 interface Props {
-  queue: readonly Queued[];
+  queue: readonly QueuedPrompt[];
   running: boolean;
   sent: ReadonlyMap<string, Sent>;
   off: boolean;
@@ -30,7 +30,7 @@ export function QueueList({ queue, running, sent, off }: Props) {
 }
 
 interface EntryProps {
-  queued: Queued;
+  queued: QueuedPrompt;
   at: number;
   running: boolean;
   off: boolean;
@@ -64,7 +64,7 @@ function Row({ queued, at, running, off, edit }: EntryProps & { edit: () => void
       <span class="acp-badge">queued</span>
       <span class="acp-queued-text" title={text}>
         {line(text)}
-        {(more ?? 0) > 0 && <span class="acp-quiet"> +{more}</span>}
+        {more > 0 && <span class="acp-quiet"> +{more}</span>}
       </span>
       <span class="acp-queue-buttons">
         {at > 0 && (
@@ -85,7 +85,7 @@ function Row({ queued, at, running, off, edit }: EntryProps & { edit: () => void
           does="edit"
           name="Edit"
           title={cut ? "Too long to edit here" : "Edit"}
-          off={off || cut === true}
+          off={off || cut}
           text={text}
           act={edit}
         />
@@ -159,7 +159,7 @@ function fieldOf(button: HTMLElement): HTMLElement | null {
 }
 
 /** Enter saves the text, Escape leaves the prompt unchanged. */
-function Editor({ queued, close }: { queued: Queued; close: () => void }) {
+function Editor({ queued, close }: { queued: QueuedPrompt; close: () => void }) {
   const { emit } = usePanel();
   const field = useRef<HTMLTextAreaElement>(null);
   const [text, setText] = useState(queued.text);

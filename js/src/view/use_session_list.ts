@@ -1,12 +1,12 @@
 // The sessions that the agent keeps, as far as they have come: page by page, one request at a time.
 
 import { useLayoutEffect, useState } from "preact/hooks";
-import type { KeptSession, Picked, Picking } from "../types";
+import type { StoredSession, PickedMessage, Picking } from "../types";
 import { usePanel } from "./panel";
 
 interface Options {
   /** The kernel's answers, by request. */
-  picked: ReadonlyMap<string, Picked>;
+  picked: ReadonlyMap<string, PickedMessage>;
   /** Whether the agent lists its sessions. */
   lists: boolean;
   /** A session was opened: show its panel, by its model. */
@@ -15,7 +15,7 @@ interface Options {
 }
 
 export interface SessionList {
-  readonly rows: readonly KeptSession[];
+  readonly rows: readonly StoredSession[];
   /** Where the next page begins; null after the last one. */
   readonly cursor: string | null;
   /** The request under way. */
@@ -36,7 +36,7 @@ let requests = 0;
 
 export function useSessionList({ picked, lists, onOpened, onDeleted }: Options): SessionList {
   const { link, emit } = usePanel();
-  const [rows, setRows] = useState<readonly KeptSession[]>([]);
+  const [rows, setRows] = useState<readonly StoredSession[]>([]);
   const [cursor, setCursor] = useState<string | null>(null);
   const [followed, setFollowed] = useState<ReadonlySet<string>>(new Set());
   const [pending, setPending] = useState<Picking | null>(null);
@@ -55,7 +55,7 @@ export function useSessionList({ picked, lists, onOpened, onDeleted }: Options):
     if (lists && link === "live") load(null);
   }, []);
 
-  const addPage = (answer: Picked) => {
+  const addPage = (answer: PickedMessage) => {
     setFailed(false);
     const known = new Map(rows.map((row) => [row.id, row]));
     for (const row of answer.sessions ?? []) if (!known.has(row.id)) known.set(row.id, row);

@@ -1,0 +1,182 @@
+"""Messages from the kernel to the pages that show a session, except requests about the open document.
+
+Declares what is sent and sends nothing. `js/src/types.ts` is generated from these classes. Requests about the
+open document are in `core.document_protocol`, messages in the other direction in `core.intents`.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from .intents import OfChanges
+from .records import Json, Record, plain, written
+
+PlainState = Annotated[dict[str, Json], Meta(extra={"typescript": "State"})]
+"""A transcript's header and items; JSON already."""
+
+WirePatches = Annotated[list[Json], Meta(extra={"typescript": "readonly WirePatch[]"})]
+"""See `core.patches.to_wire`."""
+
+
+class PageMessage(Record, frozen=True, tag_field="t"):
+    """A message to a page; it may be lost."""
+
+
+class NumberedMessage(PageMessage, frozen=True, kw_only=True):
+    """A message whose loss a page notices by the gap in the numbers; its fields are JSON types."""
+
+    seq: int = written(0)
+    """Set by the channel."""
+
+
+class FullState(NumberedMessage, frozen=True, tag="state"):
+    """The whole state, or its beginning: more items may follow as patches."""
+
+    state: PlainState
+
+
+class PatchBatch(NumberedMessage, frozen=True, tag="patches"):
+    patches: WirePatches
+
+
+class Beat(PageMessage, frozen=True, tag="beat"):
+    """The newest number: a page that has an older one has missed a message."""
+
+    seq: int
+
+
+class StaticOutput(NumberedMessage, frozen=True, tag="static"):
+    """The static output of a turn, by the turn's id, or of the "session" or "sign-in", as a MIME bundle."""
+
+    turn: str
+    bundle: dict[str, Json]
+
+
+class QueuedPrompt(Record, frozen=True):
+    turn: str
+    """The id that its turn will have."""
+    text: str
+    more: int = written(0)
+    """How many images and other attachments it has."""
+    cut: bool = written(False)
+    """The text is longer than what is sent."""
+
+
+class PanelStatus(PageMessage, frozen=True, tag="now"):
+    """What is not part of the state: queued prompts, turns that were never sent, the running turn's time."""
+
+    queue: tuple[QueuedPrompt, ...]
+    unsent: tuple[str, ...]
+    elapsed: float | None
+    """Seconds since the running turn started."""
+
+
+class InvalidForm(PageMessage, frozen=True, tag="invalid"):
+    """An answer to a form was invalid: the errors by field; "" is the form itself."""
+
+    elicitation: str
+    errors: dict[str, str]
+
+
+class ServerPaths(PageMessage, frozen=True, tag="places"):
+    """For one page: path prefixes on the kernel's machine and its server's paths for them, longest first."""
+
+    view: str
+    prefixes: tuple[tuple[str, str], ...]
+
+
+class OperationProgress(PageMessage, frozen=True, tag="doing"):
+    """Progress of an operation on changed files: `at` files `of` this many; 0: not known yet."""
+
+    intent: OfChanges
+    at: int
+    of: int
+
+
+class OperationEnded(PageMessage, frozen=True, tag="done"):
+    """An operation on changed files has ended."""
+
+    intent: OfChanges
+
+
+class IntentRefused(PageMessage, frozen=True, tag="refused"):
+    """An intent was invalid, or failed."""
+
+    what: str
+    """The error message."""
+    prompt: str | None = None
+    """Text that could not be sent; it goes back into the input field."""
+
+
+class CompletionChoice(Record, frozen=True):
+    text: str
+    about: str
+
+
+class Completions(PageMessage, frozen=True, tag="offered"):
+    """The completions of an @-name; `view` and `rid` are those of the request."""
+
+    view: str
+    rid: str
+    fragment: str
+    offered: tuple[CompletionChoice, ...]
+
+
+class StoredSession(Record, frozen=True):
+    """A session that the agent has stored."""
+
+    id: str
+    cwd: str
+    title: str | None
+    updated_at: str | None
+    open: bool
+    """Whether it is open in this kernel."""
+    here: bool
+    """Whether it is the session of the panel that lists it."""
+
+
+class PickerAnswer(PageMessage, frozen=True, tag="picked"):
+    """The answer to a request of the session picker: sessions, an opened or deleted one, or an error."""
+
+    rid: str
+    sessions: tuple[StoredSession, ...] | UnsetType = UNSET
+    cursor: str | UnsetType | None = UNSET
+    """Where the next page begins; null: this is the last one."""
+    left_out: int | UnsetType = UNSET
+    """How many more sessions the agent's page had, too many for a list."""
+    model: str | UnsetType = UNSET
+    """The widget model of the opened session's panel."""
+    id: str | UnsetType = UNSET
+    """The id of the opened session."""
+    deleted: str | UnsetType = UNSET
+    """The id of the deleted session."""
+    error: str | UnsetType = UNSET
+
+    _nullable: ClassVar = ("cursor",)
+
+
+SessionMessage = (
+    FullState
+    | PatchBatch
+    | Beat
+    | StaticOutput
+    | PanelStatus
+    | InvalidForm
+    | ServerPaths
+    | OperationProgress
+    | OperationEnded
+    | IntentRefused
+    | Completions
+    | PickerAnswer
+)
+
+
+def to_wire(message: msgspec.Struct) -> dict[str, Any]:
+    """Convert a message to JSON types. A state, batch or static output can be large, and is not copied."""
+    if isinstance(message, NumberedMessage):
+        return {"t": message.__struct_config__.tag, **msgspec.structs.asdict(message)}
+    wire: dict[str, Any] = plain(message)
+    return wire
