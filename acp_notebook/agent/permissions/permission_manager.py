@@ -30,7 +30,7 @@ from ...core.actions import (
     consume,
     target_of,
 )
-from ...core.answers import answers
+from ...core.answers import answers, unambiguous
 from ...core.describe import mentions
 from ...core.kernel_tools.calls import OWN_RUNS, SERVER
 from ...core.policy import WORDS, Decision, PermissionRequest, Policy, Word, decide, strictest
@@ -114,6 +114,7 @@ class PermissionManager:
 
     async def handle_request(self, asked: RequestPermission) -> str | None:
         """Decide about a permission request; return the id of the chosen option, or None if cancelled."""
+        options = unambiguous(asked.options)
         self._state.apply(replace(asked.tool, asked=True))
         tool = self._state.calls.call(asked.tool.id)
         actions = await self._describer.call(tool)
@@ -121,16 +122,16 @@ class PermissionManager:
             "request", tool.kind, target_of(actions) or tool.title, tool=tool.id, actions=_audited(actions)
         )
         tool = self._as_kernel_call(tool, actions)
-        decision = self._of_kernel(asked.options, actions)
+        decision = self._of_kernel(options, actions)
         if self.kernel_is_off and any(isinstance(it, KernelAction) for it in actions):
-            decision = decide("reject", asked.options, by="client", reason=TOOLS_OFF)
+            decision = decide("reject", options, by="client", reason=TOOLS_OFF)
             self._auditor.note_decision(
                 tool.kind, target_of(actions), decision, "rejected", {"tool": tool.id}
             )
         elif decision is not None:
             self._auditor.note_decision(tool.kind, target_of(actions), decision, "allowed", {"tool": tool.id})
         else:
-            decision = await self._decide(tool, asked.options, actions, raw=asked.raw)
+            decision = await self._decide(tool, options, actions, raw=asked.raw)
         return decision.option
 
     def _as_kernel_call(self, tool: ToolCall, actions: Sequence[Action]) -> ToolCall:
