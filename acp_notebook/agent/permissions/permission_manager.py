@@ -360,7 +360,7 @@ class PermissionManager:
 
     def _by_grants(self, options: tuple[Option, ...], actions: Sequence[Action]) -> Decision | None:
         """An allow if grants cover every action, else None."""
-        found = [self._grant_for(action) for action in actions if not isinstance(action, BESIDE)]
+        found = [self._grant_for(action) for action in gr.to_cover(actions)]
         if not found or any(grant is None for grant in found):
             return None
         decision = decide("allow", options, by="grant", reason=_scopes(found))

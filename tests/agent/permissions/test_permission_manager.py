@@ -277,6 +277,35 @@ def test_a_command_grant_covers_no_other_environment_or_folder() -> None:
     attack(work, answer="always")
 
 
+@pytest.mark.parametrize("kind", ["edit", "other"])
+@pytest.mark.parametrize(
+    "fields", [{"name": "mcp__github__push_file"}, {"title": "push_file (github MCP Server)"}]
+)
+def test_a_grant_for_edits_answers_no_call_of_an_mcp_tool(kind: str, fields: dict[str, Any]) -> None:
+    """Its input may look like a write to a file here, but the tool decides what it does."""
+
+    async def work(agent: Work) -> None:
+        await agent.ask("a", kind="edit", content=(Diff(A, "new"),))
+        agent.answer = "ask"  # nobody is present: only a grant allows it
+        assert await agent.ask("b", kind="edit", content=(Diff(A, "newer"),)) == "once"
+        raw = {"path": "a.txt", "content": "secret"}
+        assert await agent.ask("c", kind=kind, raw_input=raw, **fields) == "no"
+        assert agent.questions()[-1].offers == ()
+
+    attack(work, answer="always")
+
+
+def test_a_grant_for_a_command_answers_no_call_of_an_mcp_tool() -> None:
+    async def work(agent: Work) -> None:
+        await agent.ask("a", kind="execute", raw_input={"command": "ls"})
+        agent.answer = "ask"
+        assert await agent.ask("b", kind="execute", raw_input={"command": "ls"}) == "once"
+        named = {"name": "mcp__remote__run", "raw_input": {"command": "ls"}}
+        assert await agent.ask("c", kind="execute", **named) == "no"
+
+    attack(work, answer="always")
+
+
 def test_the_same_id_in_a_new_question_is_a_new_call() -> None:
     async def work(agent: Work) -> None:
         await agent.ask("a", kind="execute", title="ls", raw_input={"command": "ls"})
