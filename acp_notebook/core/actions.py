@@ -97,6 +97,7 @@ class NotebookWrite(Tagged, frozen=True, tag="notebook"):
     new_text: str | None = None
     metadata: tuple[MetadataChange, ...] = ()
     note: str | None = None
+    """Why this always needs a question: another kernel, most of it lost, too long to show."""
     kind: ClassVar[str] = "edit"
 
     @property

@@ -24,6 +24,7 @@ from ...core.actions import (
     KernelAction,
     KernelCall,
     McpCall,
+    NotebookWrite,
     Write,
     action_to_plain,
     brief,
@@ -131,7 +132,8 @@ class PermissionManager:
         elif decision is not None:
             self._auditor.note_decision(tool.kind, target_of(actions), decision, "allowed", {"tool": tool.id})
         else:
-            decision = await self._decide(tool, options, actions, raw=asked.raw)
+            destructive = any(isinstance(it, NotebookWrite) and it.note is not None for it in actions)
+            decision = await self._decide(tool, options, actions, raw=asked.raw, destructive=destructive)
         return decision.option
 
     def _as_kernel_call(self, tool: ToolCall, actions: Sequence[Action]) -> ToolCall:
@@ -254,7 +256,8 @@ class PermissionManager:
     ) -> Decision:
         """Open a question and wait for its answer.
 
-        `ours`: the action follows at once, so an allow leaves no allowance.
+        `ours`: the action follows at once, so an allow leaves no allowance. `destructive`: no grant and no
+        blanket "allow" answers it, because it changes a notebook's kernel, or much of the notebook.
         """
         self._asked += 1
         id = f"q{self._asked}"
