@@ -97,6 +97,7 @@ class NotebookWrite(Tagged, frozen=True, tag="notebook"):
     new_text: str | None = None
     metadata: tuple[MetadataChange, ...] = ()
     note: str | None = None
+    """Why this always needs a question: another kernel, most of it lost, too long to show."""
     kind: ClassVar[str] = "edit"
 
     @property
@@ -142,9 +143,11 @@ class Other(Tagged, frozen=True, tag="other"):
 
 
 class Details(Tagged, frozen=True, tag="details"):
-    """The part of a call's input that no action shows; empty once its question is settled."""
+    """The part of a call's input that no action shows; empty once its question is settled. `paths`: the real
+    paths of the files that it names."""
 
     input: str = ""
+    paths: tuple[str, ...] = ()
     kind: ClassVar[str] = ""
     text: ClassVar[str] = ""
 
@@ -224,7 +227,7 @@ def real_path(action: Action) -> str | None:
 
 
 def real_paths(action: Action) -> tuple[str, ...]:
-    if isinstance(action, Other):
+    if isinstance(action, Other | Details):
         return action.paths
     path = real_path(action)
     return () if path is None else (path,)

@@ -9,10 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from .policy import ALLOWING
 from .records import Answer, Offer, Option
+from .visible import shown
 
 REJECT = "acp:reject"
 """The answer "reject" if the agent offers no such option: the agent gets the outcome "cancelled"."""
+
+NAME_CHARS = 120
+"""How much of an option's name fits on a button."""
 
 KEYS = {"allow_once": "1", "allow_session": "2", "allow_always": "3", "reject": "4"}
 
@@ -31,6 +36,21 @@ _REJECTS = frozenset(
 _LASTS = frozenset(
     {"always", "session", "remember", "again", "every", "all", "forever", "bypass", "auto", "trust"}
 )
+
+
+def unambiguous(options: Sequence[Option]) -> tuple[Option, ...]:
+    """The options whose id means one thing only.
+
+    Without those that share their id with another option or with our own "reject", and those that answer with
+    the policy word "allow", but do not allow.
+    """
+    distinct = tuple(dict.fromkeys(options))
+    ids = [it.id for it in distinct]
+    return tuple(
+        it
+        for it in distinct
+        if ids.count(it.id) == 1 and it.id != REJECT and not (it.id == "allow" and it.kind not in ALLOWING)
+    )
 
 
 def answers(
@@ -92,10 +112,13 @@ def label(option: Option) -> tuple[str, str | None]:
     """The button's text, and a note with the agent's name for the option if that is misleading."""
     meaning = _MEANINGS.get(option.kind)
     if meaning is None:
-        return option.name, f"an option of the unknown kind {option.kind!r}: it does not allow anything here"
+        kind = shown(option.kind, chars=NAME_CHARS)
+        return shown(option.name, chars=NAME_CHARS), (
+            f"an option of the unknown kind {kind!r}: it does not allow anything here"
+        )
     if _says(option.name, option.kind):
-        return option.name, None
-    return meaning, f"the agent calls this {option.name!r}"
+        return shown(option.name, chars=NAME_CHARS), None
+    return meaning, f"the agent calls this {shown(option.name, chars=NAME_CHARS)!r}"
 
 
 def _says(name: str, kind: str) -> bool:

@@ -11,7 +11,7 @@ import hashlib
 import json
 import posixpath
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -63,6 +63,11 @@ FOLDER_NAMES = ("cwd", "workdir", "working_directory", "directory")
 COMMAND_NAMES = ("command", "cmd")
 QUIET_NAMES = ("description", "timeout", "timeout_ms", "timeout_secs", "explanation")
 """Input that does not affect what is done."""
+
+EDITOR_COMMANDS = frozenset(
+    {"create", "write", "edit", "insert", "append", "replace", "str_replace", "overwrite"}
+)
+"""What a "command" says that names an operation of an editor tool."""
 
 NO_RAW_WRITE = frozenset({"read", "search", "think", "fetch", "switch_mode", "delete", "move", "execute"})
 """Kinds whose raw input is not read as a write: `content` means something else there."""
@@ -184,16 +189,19 @@ def _described(
     for claim in claims:
         planned = notebooks.get(claim.path)
         actions.append(planned if planned is not None else _write(claim, look(claim.path)))
-    named = [path for path in path_names(tool) if path not in {claim.path for claim in claims}]
-    states = [look(path) for path in named[:MAX_PATHS]]
     known = {action.target or action.path for action in actions if isinstance(action, Write | NotebookWrite)}
-    states = [state for state in states if state.real_path not in known]
-    if tool.kind in PATH_KINDS:
-        actions += dict.fromkeys(FileAccess(tool.kind, state.path, state.target) for state in states)
-        states = []
+    written = {claim.path for claim in claims}
+    states = [(path, look(path)) for path in path_names(tool)[:MAX_PATHS] if path not in written]
+    by_kind = tool.kind in PATH_KINDS
+    drawn = written | {path for path, state in states if by_kind or state.real_path in known}
+    rest = [state for _, state in states if state.real_path not in known]
+    if by_kind:
+        actions += dict.fromkeys(FileAccess(tool.kind, state.path, state.target) for state in rest)
+        rest = []
     if tool.kind == "fetch" and isinstance(raw.get("url"), str):
         actions.append(Fetch(raw["url"]))
-    described = _with_unread_input(tool, raw, actions, tuple(dict.fromkeys(it.real_path for it in states)))
+    shown = _Shown(raw, actions, drawn, written)
+    described = _with_unread_input(tool, shown, tuple(dict.fromkeys(it.real_path for it in rest)))
     mcp = mcp_call(tool, phrases.naming)
     return described if mcp is None else (mcp, *described)
 
@@ -213,27 +221,71 @@ def with_input(tool: ToolCall, phrases: Phrases) -> ToolCall:
     return tool
 
 
-def _with_unread_input(
-    tool: ToolCall, raw: Mapping[str, Json], actions: list[Action], paths: tuple[str, ...]
-) -> tuple[Action, ...]:
-    """Add the input that no action shows."""
+class _Shown(Struct, frozen=True):
+    """The parts of a raw input that actions show."""
+
+    raw: Mapping[str, Json]
+    actions: Sequence[Action]
+    paths: Collection[str]
+    """The paths that actions show, as the agent writes them."""
+    written: Collection[str]
+    """Of these, the paths that are shown with their content."""
+
+    def contains(self, name: str, value: Json) -> bool:
+        if name in QUIET_NAMES:
+            return not isinstance(value, Mapping | list)
+        if name in PATH_NAMES:
+            return isinstance(value, str | list) and all(self._has_path(it) for it in _each(value))
+        if name in FOLDER_NAMES:
+            others = [self.raw.get(it) for it in FOLDER_NAMES]
+            return (
+                _runs(self.actions)
+                and isinstance(value, str)
+                and all(it in (None, "", value) for it in others)
+            )
+        if name in (*COMMAND_NAMES, "args", "env"):
+            verb = name in COMMAND_NAMES and isinstance(value, str) and value in EDITOR_COMMANDS
+            return _runs(self.actions) or (verb and _writes(self.actions))
+        if name in ALL_NAMES:
+            return isinstance(value, bool) and _writes(self.actions)
+        if name == "changes":  # apply_patch: the diffs show them
+            return isinstance(value, Mapping) and all(path in self.written for path in value)
+        if name == "edits":
+            return all(self._has_path(it) or self._has_text(it) for it in _leaves(value))
+        if name in (*CONTENT_NAMES, *OLD_NAMES, *NEW_NAMES):
+            return isinstance(value, str) and self._has_text(value)
+        return name == "url" and any(isinstance(action, Fetch) for action in self.actions)
+
+    def _has_path(self, path: Json) -> bool:
+        return isinstance(path, str) and (path == "" or path in self.paths)
+
+    def _has_text(self, text: Json) -> bool:
+        return isinstance(text, str) and any(_shows_text(action, text) for action in self.actions)
+
+
+def _with_unread_input(tool: ToolCall, shown: _Shown, paths: tuple[str, ...]) -> tuple[Action, ...]:
+    """Add the input that no action shows. `paths`: the files that it names."""
+    actions, raw = shown.actions, tool.raw_input
     if not actions or len(path_names(tool)) > MAX_PATHS or (tool.kind == "execute" and not _runs(actions)):
-        return (*actions, Other(tool.kind, _json(tool.raw_input), paths))
-    rest = {name: value for name, value in raw.items() if not _is_shown(name, value, actions)}
-    return (*actions, Details(_json(rest) or "")) if rest else tuple(actions)
+        return (*actions, Other(tool.kind, _json(raw), paths))
+    if isinstance(raw, Mapping):
+        raw = {name: value for name, value in raw.items() if not shown.contains(name, value)}
+    rest = _json(raw)
+    return tuple(actions) if rest is None else (*actions, Details(rest, paths))
 
 
-def _is_shown(name: str, value: Json, actions: Sequence[Action]) -> bool:
-    """Whether an action shows this part of the input."""
-    if name in QUIET_NAMES or name in PATH_NAMES:
-        return True
-    if name in (*COMMAND_NAMES, *FOLDER_NAMES, "args", "env"):
-        return _runs(actions) or (name in COMMAND_NAMES and _writes(actions))
-    if name in (*ALL_NAMES, "edits", "changes"):
-        return _writes(actions)
-    if name in (*CONTENT_NAMES, *OLD_NAMES, *NEW_NAMES) and isinstance(value, str):
-        return any(_shows_text(action, value) for action in actions)
-    return name == "url" and any(isinstance(action, Fetch) for action in actions)
+def _each(value: str | list[Json]) -> list[Json]:
+    return [value] if isinstance(value, str) else value
+
+
+def _leaves(value: Json) -> Iterator[Json]:
+    if isinstance(value, Mapping):
+        value = [*value.values()]
+    if not isinstance(value, list):
+        yield value
+    else:
+        for inner in value:
+            yield from _leaves(inner)
 
 
 def _shows_text(action: Action, text: str) -> bool:

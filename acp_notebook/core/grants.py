@@ -8,7 +8,8 @@ user is asked:
 - a folder's grant excludes files that control other programs (`GUARDED`); a grant for the file itself
   does not;
 - deleting and moving are covered only for a path that the grant names;
-- code in the kernel is covered by a grant for all code, which ends with the session.
+- code in the kernel is covered by a grant for all code, which ends with the session;
+- the tool of an MCP server is never covered: what its input looks like is not what the tool does.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import msgspec
 from msgspec import Struct
 
 from .actions import BESIDE, PATH_KINDS, RUNS, Action, Command, real_path
+from .kernel_tools.calls import is_foreign_tool
 from .records import Json, build
 from .shell import is_line
 from .visible import shown
@@ -118,6 +120,14 @@ class Offer(Struct, frozen=True, kw_only=True):
 
 
 # ---- which actions a grant covers -----------------------------------------------------------------
+
+
+def to_cover(actions: Iterable[Action]) -> tuple[Action, ...]:
+    """The actions that grants must cover to answer a question; none if no grant can answer it."""
+    every = tuple(actions)
+    if any(map(is_foreign_tool, every)):
+        return ()
+    return tuple(action for action in every if not isinstance(action, BESIDE))
 
 
 def matches(grant: Grant, agent: str, workspace: str, action: Action, roots: Iterable[str] = ()) -> bool:
@@ -232,7 +242,7 @@ def offers(
     `cwd` is the session's folder, resolved. `taken`: the ids of the agent's own options, which must not
     be reused.
     """
-    counted = [action for action in actions if not isinstance(action, BESIDE)]
+    counted = to_cover(actions)
     kinds = {action.kind for action in counted}
     made: tuple[Offer, ...] = ()
     if kinds == {"edit"}:

@@ -5,8 +5,8 @@ project's rules can only tighten: an allow has no effect there.
 
 Of the rules that match, the strictest counts; if none matches, the word for the kind, then the default.
 To allow, a rule must cover every action of a call: paths by whole folders, commands by the exact line without
-an environment, MCP tools by the exact names that the agent gives for certain. To reject or to ask, one
-matching action is enough, and a command or a tool may be a pattern with *.
+an environment, MCP tools by the exact names that the agent gives for certain, and by nothing else. To reject
+or to ask, one matching action is enough, and a command or a tool may be a pattern with *.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from .actions import BESIDE, RUNS, Action, Command, McpCall, NotebookWrite, Other, Write, real_paths
-from .grants import inside, reaches
+from .grants import inside, reaches, to_cover
 from .mcp_calls import same_name, squashed
 from .policy import Word, strictest
 
@@ -43,7 +43,7 @@ class Rule:
         if self.say == "allow" and self.server is not None:
             return self._covers_tool(actions)
         if self.say == "allow":
-            counted = [action for action in actions if not isinstance(action, BESIDE)]
+            counted = to_cover(actions)
             return bool(counted) and all(self._covers(action) for action in counted)
         if self.server is not None:
             named = any(isinstance(it, McpCall) and self._may_be_tool(it) for it in actions)

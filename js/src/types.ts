@@ -137,7 +137,10 @@ export interface OtherAction {
   readonly input?: string;
 }
 
-/** The part of a call's input that no action shows; empty once its question is settled. */
+/**
+ * The part of a call's input that no action shows; empty once its question is settled.
+ * `paths`: the real paths of the files that it names.
+ */
 export interface DetailsAction {
   readonly type: "details";
   readonly input?: string;

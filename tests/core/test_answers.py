@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from acp_notebook.core.answers import REJECT, answers, label
+from acp_notebook.core.answers import NAME_CHARS, REJECT, answers, label, unambiguous
 from acp_notebook.core.records import Answer, Offer, Option
 
 ONCE, ALWAYS = Option("o", "Allow", "allow_once"), Option("a", "Always Allow", "allow_always")
@@ -90,3 +90,33 @@ def test_a_misleading_option_name_is_replaced(name: str, kind: str, shown: str) 
 def test_an_option_of_an_unknown_kind_says_so() -> None:
     name, note = label(Option("x", "Allow", "allow_everything"))
     assert name == "Allow" and note is not None and "unknown kind" in note
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        (Option("x", "Reject", "reject_once"), Option("x", "Allow", "allow_once")),
+        (Option("x", "Allow", "allow_once"), Option("x", "Always allow", "allow_always")),
+        (Option("allow", "Reject", "reject_once"),),
+        (Option("allow", "Maybe", "allow_maybe"),),
+        (Option(REJECT, "Allow", "allow_once"),),
+    ],
+)
+def test_an_option_whose_id_means_something_else_too_cannot_be_chosen(options: tuple[Option, ...]) -> None:
+    assert unambiguous((*options, NO)) == (NO,)
+
+
+def test_options_with_distinct_ids_stay() -> None:
+    usual = (
+        Option("allow", "Allow", "allow_once"),
+        Option("reject", "Reject", "reject_once"),
+        ALWAYS,
+        ALWAYS,
+    )
+    assert unambiguous(usual) == usual[:3]
+
+
+def test_a_long_name_pushes_no_other_answer_out_of_sight() -> None:
+    for option in (Option("x", "Allow " + "x" * 5000, "allow_once"), Option("x", "y" * 5000, "allow_once")):
+        name, note = label(option)
+        assert len(name) <= NAME_CHARS and len(note or "") <= 2 * NAME_CHARS

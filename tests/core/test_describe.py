@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec import Raw
 from msgspec.structs import replace
 from msgspec.structs import replace as changed
@@ -25,6 +27,7 @@ from acp_notebook.core.actions import (
     NotebookWrite,
     Other,
     Write,
+    action_to_plain,
     consume,
     is_covered_by,
 )
@@ -42,6 +45,7 @@ from acp_notebook.core.describe import (
     mentions,
     readable_command,
 )
+from acp_notebook.core.policy import PermissionRequest
 from acp_notebook.core.records import Diff, Location, Text
 from acp_notebook.core.snapshot import ToolCall
 from acp_notebook.core.transcript import Transcript
@@ -177,11 +181,74 @@ def test_a_text_that_a_call_shows(tool: ToolCall) -> None:
         (call(raw_input={"path": "a.txt", "content": "one", "text": "two"}), '"text": "two"'),
         (call("read", raw_input={"path": "a.txt", "command": "rm a.txt", "cmd": "ls"}), '"rm a.txt"'),
         (call("read", raw_input={"path": "a.txt", "url": "https://example.com"}), "https://example.com"),
+        (call("execute", raw_input={"command": "make", "path": "/etc/x"}), "/etc/x"),
+        (call("other", content=diff("new"), raw_input={"path": "b.txt"}), "b.txt"),
+        (call("fetch", raw_input={"url": "https://a.org", "file": "/etc/passwd"}), "/etc/passwd"),
+        (call(content=diff("new"), raw_input=["rm -rf ~"]), "rm -rf ~"),
+        (call(content=diff("new"), raw_input="rm -rf ~"), "rm -rf ~"),
+        (call(content=diff("new"), raw_input={"command": ["rm", 5]}), "rm"),
+        (call(raw_input={"path": "a.txt", "content": "new", "command": "rm -rf ~"}), "rm -rf ~"),
+        (call(raw_input={"path": "a.txt", "content": "new", "file": {"run": "rm"}}), "rm"),
+        (call("execute", raw_input={"command": "ls", "cwd": "/a", "workdir": "/b"}), "/b"),
+        (call("execute", raw_input={"command": "ls", "cwd": {"in": "/b"}}), "/b"),
+        (call("execute", raw_input={"command": "ls", "timeout": {"then": "rm"}}), "rm"),
+        (call(content=diff("new"), raw_input={"edits": [{"path": "b.txt", "new": "evil"}]}), "evil"),
+        (call(content=diff("new"), raw_input={"changes": {"a.txt": {}, "b.txt": "evil"}}), "evil"),
     ],
 )
 def test_input_that_no_action_shows_is_shown_separately(tool: ToolCall, hidden: str) -> None:
     *_, details = actions(tool)
     assert isinstance(details, Details) and hidden in details.input
+
+
+LEAVES = st.sampled_from(["one", "two", "/etc/x", "a.txt", "make", "write"])
+VALUES = st.recursive(
+    LEAVES, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(LEAVES, inner, max_size=2)
+)
+NAMES = st.sampled_from(
+    [
+        *(
+            "command",
+            "cmd",
+            "args",
+            "cwd",
+            "workdir",
+            "env",
+            "path",
+            "file",
+            "paths",
+            "content",
+            "text",
+            "url",
+        ),
+        *("old_string", "new_string", "edits", "replace_all", "anything"),
+    ]
+)
+
+
+@given(
+    st.sampled_from(["execute", "edit", "other", "read", "fetch"]),
+    VALUES | st.dictionaries(NAMES, VALUES, max_size=4),
+    st.lists(st.builds(Diff, st.sampled_from(["a.txt", "b.txt"]), LEAVES, st.none() | LEAVES), max_size=1),
+)
+def test_every_word_of_an_input_is_in_sight(kind: str, raw: Any, diffs: list[Diff]) -> None:
+    found = actions(call(kind, raw_input=raw, content=tuple(diffs)), a="one")
+    drawn = json.dumps([action_to_plain(it) for it in found])
+    for word in words_in(raw):
+        assert word in drawn or word == "write", (word, found)
+
+
+def words_in(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from words_in(inner)
+
+
+def test_a_file_that_only_the_input_names_is_judged() -> None:
+    tool = call("execute", raw_input={"command": "make", "path": "keep/x"})
+    request = PermissionRequest(tool, (), actions(tool))
+    assert request.paths == (f"{CWD}/keep/x",)
 
 
 def test_a_path_in_the_input_is_always_shown() -> None:

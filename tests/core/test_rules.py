@@ -70,6 +70,8 @@ def test_a_users_reject_rule_overrides_any_policy(own: Rules, said: Word, seen: 
         (Rule(say="allow", kind="edit", path="/home/me/proj"), "edit", [EDIT], False),
         (Rule(say="allow", kind="edit", path="/home/me/project"), "edit", [EDIT, SSH], False),
         (Rule(say="allow", kind="edit", path="/home/me/project"), "edit", [EDIT, Other("edit")], False),
+        (Rule(say="allow", kind="edit", path="/home/me/project"), "edit", [QUERY, EDIT], False),
+        (Rule(say="allow", kind="execute", command="git push --force"), "execute", [QUERY, RUN], False),
         (Rule(say="allow", kind="edit", path="/home/me/project"), "edit", [], False),
         (Rule(say="allow", kind="edit", path="/home/me/project"), "read", [EDIT], False),
         (Rule(say="reject", path="/home/me/project/.ssh"), "edit", [EDIT, SSH], True),

@@ -208,6 +208,25 @@ def test_an_option_with_a_misleading_name_is_labelled_by_its_kind(
     assert "→ Always allow" in agent.session.to_markdown()
 
 
+def test_an_option_that_shares_its_id_with_another_cannot_be_chosen(
+    opened: list[Scripted], folder: Path
+) -> None:
+    def reject(request: PermissionRequest) -> str:
+        return next((it.id for it in request.options if it.kind == "reject_once"), "reject")
+
+    agent = start(opened, folder, reject, reject)
+    same = [
+        {"optionId": "x", "name": "Reject", "kind": "reject_once"},
+        {"optionId": "x", "name": "Allow", "kind": "allow_once"},
+    ]
+    our_word = [{**same[0], "optionId": "allow"}, {**same[1], "optionId": "y"}]
+    for number, options in enumerate((same, our_word)):
+        asked = {"toolCallId": str(number), "kind": "execute", "rawInput": {"command": "touch evil"}}
+        answer, ran = agent(["ask", {**asked, "title": "ls", "options": options}], run("touch evil"))
+        assert answer not in ("x", "y") and "error" in ran
+    assert not (folder / "evil").exists()
+
+
 def test_the_audit_contains_the_described_action(opened: list[Scripted], folder: Path) -> None:
     agent = start(opened, folder, "allow", "allow")
     agent(run("ls", env=env(HOME="/tmp/x")), agent.write("a.txt", "x"))

@@ -24,13 +24,14 @@ from ...core.actions import (
     KernelAction,
     KernelCall,
     McpCall,
+    NotebookWrite,
     Write,
     action_to_plain,
     brief,
     consume,
     target_of,
 )
-from ...core.answers import answers
+from ...core.answers import answers, unambiguous
 from ...core.describe import mentions
 from ...core.kernel_tools.calls import OWN_RUNS, SERVER
 from ...core.policy import WORDS, Decision, PermissionRequest, Policy, Word, decide, strictest
@@ -114,6 +115,7 @@ class PermissionManager:
 
     async def handle_request(self, asked: RequestPermission) -> str | None:
         """Decide about a permission request; return the id of the chosen option, or None if cancelled."""
+        options = unambiguous(asked.options)
         self._state.apply(replace(asked.tool, asked=True))
         tool = self._state.calls.call(asked.tool.id)
         actions = await self._describer.call(tool)
@@ -121,16 +123,17 @@ class PermissionManager:
             "request", tool.kind, target_of(actions) or tool.title, tool=tool.id, actions=_audited(actions)
         )
         tool = self._as_kernel_call(tool, actions)
-        decision = self._of_kernel(asked.options, actions)
+        decision = self._of_kernel(options, actions)
         if self.kernel_is_off and any(isinstance(it, KernelAction) for it in actions):
-            decision = decide("reject", asked.options, by="client", reason=TOOLS_OFF)
+            decision = decide("reject", options, by="client", reason=TOOLS_OFF)
             self._auditor.note_decision(
                 tool.kind, target_of(actions), decision, "rejected", {"tool": tool.id}
             )
         elif decision is not None:
             self._auditor.note_decision(tool.kind, target_of(actions), decision, "allowed", {"tool": tool.id})
         else:
-            decision = await self._decide(tool, asked.options, actions, raw=asked.raw)
+            destructive = any(isinstance(it, NotebookWrite) and it.note is not None for it in actions)
+            decision = await self._decide(tool, options, actions, raw=asked.raw, destructive=destructive)
         return decision.option
 
     def _as_kernel_call(self, tool: ToolCall, actions: Sequence[Action]) -> ToolCall:
@@ -253,7 +256,8 @@ class PermissionManager:
     ) -> Decision:
         """Open a question and wait for its answer.
 
-        `ours`: the action follows at once, so an allow leaves no allowance.
+        `ours`: the action follows at once, so an allow leaves no allowance. `destructive`: no grant and no
+        blanket "allow" answers it, because it changes a notebook's kernel, or much of the notebook.
         """
         self._asked += 1
         id = f"q{self._asked}"
@@ -359,7 +363,7 @@ class PermissionManager:
 
     def _by_grants(self, options: tuple[Option, ...], actions: Sequence[Action]) -> Decision | None:
         """An allow if grants cover every action, else None."""
-        found = [self._grant_for(action) for action in actions if not isinstance(action, BESIDE)]
+        found = [self._grant_for(action) for action in gr.to_cover(actions)]
         if not found or any(grant is None for grant in found):
             return None
         decision = decide("allow", options, by="grant", reason=_scopes(found))

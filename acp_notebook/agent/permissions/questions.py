@@ -69,9 +69,13 @@ class Questions:
         if all(it.id != said for it in question.answers):
             return False
         offer = next((offer for offer in question.offers if offer.id == said), None)
-        word = "allow" if offer else "reject" if said == REJECT else said
-        decision = decide(word, question.options, by=by)
-        answer.set_result(decision if offer is None else replace(decision, offer=offer.id))
+        if offer is not None:
+            decision = replace(decide("allow", question.options, by=by), offer=offer.id)
+        elif said == REJECT:
+            decision = decide("reject", question.options, by=by)
+        else:  # not by `decide`: an agent may call an option "allow" that does not allow
+            decision = Decision(said, by)
+        answer.set_result(decision)
         return True
 
     def settle_all(self, reason: str) -> list[str]:

@@ -55,6 +55,11 @@ def kernel_call(tool: ToolCall, naming: Naming) -> McpCall | None:
     return McpCall(SERVER, found.tool, found.sure and is_taken)
 
 
+def is_foreign_tool(action: Action) -> bool:
+    """Whether it names a tool of another MCP server: its input says little about what the tool does."""
+    return isinstance(action, McpCall) and not (action.sure and action.server == SERVER)
+
+
 def arguments_of(tool: ToolCall) -> Mapping[str, Json] | None:
     """The arguments of an MCP call as the agent shows them; None if it shows none."""
     raw = tool.raw_input

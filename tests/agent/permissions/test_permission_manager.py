@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from acp_notebook.agent.agent_state import AgentState
@@ -20,7 +20,16 @@ from acp_notebook.agent.permissions.permission_manager import Denied, Permission
 from acp_notebook.agent.session_state import SessionState
 from acp_notebook.agent.turn_queue import TurnRun
 from acp_notebook.core import events as ev
-from acp_notebook.core.actions import Action, Command, Write
+from acp_notebook.core.actions import (
+    Action,
+    Command,
+    McpCall,
+    MetadataChange,
+    NotebookWrite,
+    RunCells,
+    RunCode,
+    Write,
+)
 from acp_notebook.core.describe import (
     CommandContext,
     FileState,
@@ -28,7 +37,10 @@ from acp_notebook.core.describe import (
     describe,
     describe_command,
     describe_write,
+    write_claims,
 )
+from acp_notebook.core.kernel_tools.calls import SERVER, run_code
+from acp_notebook.core.mcp_calls import Naming
 from acp_notebook.core.policy import PermissionRequest
 from acp_notebook.core.records import Diff, Option, Text
 from acp_notebook.core.requests import AgentFacts, RequestPermission
@@ -53,19 +65,30 @@ def running() -> SessionState:
 
 
 class FakeDescriber:
-    """Describes calls with files in memory."""
+    """Describes calls with files in memory. A notebook is its text and, after "|", a tag."""
 
     def __init__(self) -> None:
         self.place = CommandContext(FOLDER, FOLDER, lambda path: path)
-        self.phrases = Phrases(input_in_text=True)
+        naming = Naming(servers=(SERVER,), kernel=SERVER)
+        self.phrases = Phrases(input_in_text=True, naming=naming)
         self.files: dict[str, str] = {}
+        self.note: str | None = None
+        """Why a notebook write needs a question in any case."""
 
     def look(self, path: str) -> FileState:
         whole = path if path.startswith("/") else f"{FOLDER}/{path}"
         return FileState(whole, None, self.files.get(whole), whole in self.files)
 
+    def notebook(self, path: str, text: str) -> NotebookWrite:
+        state = self.look(path)
+        source, _, tag = text.partition("|")
+        metadata = (MetadataChange("notebook", "tags", None, tag),) if tag else ()
+        return NotebookWrite(state.path, None, state.text, source, metadata, self.note)
+
     async def call(self, tool: ToolCall) -> tuple[Action, ...]:
-        return describe(tool, self.place, self.look, phrases=self.phrases)
+        claims = [it for it in write_claims(tool) if it.path.endswith(".ipynb")]
+        notebooks = {it.path: self.notebook(it.path, it.text) for it in claims if it.text is not None}
+        return describe(tool, self.place, self.look, notebooks, self.phrases)
 
 
 class Work:
@@ -108,6 +131,26 @@ class Work:
         )
         self.describer.files[path] = text
 
+    async def write_notebook(self, path: str, text: str) -> None:
+        action = self.describer.notebook(path, text)
+        await self.permissions.permit(
+            action, lambda id: ev.ToolChanged(id, title="Write", kind="edit", created=True)
+        )
+        self.describer.files[path] = text
+
+    async def run_code(self, code: str) -> None:
+        await self._in_kernel("run_code", run_code(code, "a purpose"))
+
+    async def run_cells(self, sources: str) -> None:
+        await self._in_kernel("run_cells", RunCells(tuple(enumerated(sources))))
+
+    async def _in_kernel(self, tool: str, action: Action) -> None:
+        await self.permissions.permit(
+            action,
+            lambda id: ev.ToolChanged(id, title="Run", kind="execute", created=True),
+            context=(McpCall(SERVER, tool, sure=True),),
+        )
+
     async def update(self, id: str, **fields: Any) -> None:
         self.state.apply(ev.ToolChanged(id, **fields))
 
@@ -117,6 +160,10 @@ class Work:
 
     async def end(self, id: str) -> None:
         self.state.apply(ev.ToolChanged(id, status="completed"))
+
+
+def enumerated(sources: str) -> list[tuple[str, str]]:
+    return [(f"cell-{number}", source) for number, source in enumerate(sources.split(";"))]
 
 
 @pytest.fixture(autouse=True)
@@ -277,6 +324,47 @@ def test_a_command_grant_covers_no_other_environment_or_folder() -> None:
     attack(work, answer="always")
 
 
+@pytest.mark.parametrize("kind", ["edit", "other"])
+@pytest.mark.parametrize(
+    "fields", [{"name": "mcp__github__push_file"}, {"title": "push_file (github MCP Server)"}]
+)
+def test_a_grant_for_edits_answers_no_call_of_an_mcp_tool(kind: str, fields: dict[str, Any]) -> None:
+    """Its input may look like a write to a file here, but the tool decides what it does."""
+
+    async def work(agent: Work) -> None:
+        await agent.ask("a", kind="edit", content=(Diff(A, "new"),))
+        agent.answer = "ask"  # nobody is present: only a grant allows it
+        assert await agent.ask("b", kind="edit", content=(Diff(A, "newer"),)) == "once"
+        raw = {"path": "a.txt", "content": "secret"}
+        assert await agent.ask("c", kind=kind, raw_input=raw, **fields) == "no"
+        assert agent.questions()[-1].offers == ()
+
+    attack(work, answer="always")
+
+
+def test_a_grant_for_a_command_answers_no_call_of_an_mcp_tool() -> None:
+    async def work(agent: Work) -> None:
+        await agent.ask("a", kind="execute", raw_input={"command": "ls"})
+        agent.answer = "ask"
+        assert await agent.ask("b", kind="execute", raw_input={"command": "ls"}) == "once"
+        named = {"name": "mcp__remote__run", "raw_input": {"command": "ls"}}
+        assert await agent.ask("c", kind="execute", **named) == "no"
+
+    attack(work, answer="always")
+
+
+def test_a_grant_does_not_answer_for_a_notebook_that_gets_another_kernel() -> None:
+    async def work(agent: Work) -> None:
+        await agent.ask("a", kind="edit", content=(Diff(A, "new"),))
+        agent.answer = "ask"  # nobody is present: only a grant allows it
+        assert await agent.ask("b", kind="edit", content=(Diff(f"{FOLDER}/n.ipynb", "1"),)) == "once"
+        agent.describer.note = "it would change the kernel from 'python3' to 'evil'"
+        assert await agent.ask("c", kind="edit", content=(Diff(f"{FOLDER}/n.ipynb", "1"),)) == "no"
+        assert agent.questions()[-1].offers == ()
+
+    attack(work, answer="always")
+
+
 def test_the_same_id_in_a_new_question_is_a_new_call() -> None:
     async def work(agent: Work) -> None:
         await agent.ask("a", kind="execute", title="ls", raw_input={"command": "ls"})
@@ -369,88 +457,152 @@ def test_a_question_shows_what_it_covers_and_drops_the_texts_when_settled() -> N
 
 # ---- for any question and any request -------------------------------------------------------------
 
-LINES = st.sampled_from(["ls", "ls -la", "rm x", "make; make install"])
-TEXTS = st.sampled_from(["one", "two", "one two"])
-PATHS = st.sampled_from(["a.txt", A, f"{FOLDER}/b.txt"])
-INPUTS = st.one_of(
-    st.none(),
-    st.builds(lambda line: {"command": line}, LINES),
-    st.builds(lambda line, other: {"command": line, "cmd": other}, LINES, LINES),
-    st.builds(lambda line, value: {"command": line, "env": {"HOME": value}}, LINES, TEXTS),
-    st.builds(lambda path, text: {"path": path, "content": text}, PATHS, TEXTS),
+LINES = st.sampled_from(["ls", "rm x", "make; make install"])
+ENVS = st.sampled_from([{}, {"HOME": "/tmp"}, {"NO_COLOR": "1"}, {"NO_COLOR": "a b"}])
+TEXTS = st.sampled_from(["one", "two", "two and more"])
+PATHS = st.sampled_from([A, f"{FOLDER}/b.txt"])
+BOOK = f"{FOLDER}/n.ipynb"
+CELLS = st.sampled_from(["1", "2", "2|hidden"])
+CODE = st.sampled_from(["x", "x; y"])
+TOOL_NAMES = st.sampled_from(["Bash", "mcp__kernel__run_code", "mcp__kernel__run_cells", "mcp__a__b"])
+
+
+def inputs(**fields: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.fixed_dictionaries({"raw_input": st.fixed_dictionaries(fields)})
+
+
+def diffs(path: st.SearchStrategy[str], *texts: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.lists(st.builds(Diff, path, *texts), min_size=1, max_size=2).map(tuple)
+
+
+def asks(*calls: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.tuples(st.just("ask"), st.sampled_from("ab"), st.one_of(*calls))
+
+
+COMMANDS = (
+    asks(inputs(command=LINES), inputs(command=LINES, env=ENVS), inputs(command=LINES, cmd=LINES)),
+    st.tuples(st.just("run"), LINES, ENVS),
+)
+WRITES = (
+    asks(
+        inputs(path=PATHS, content=TEXTS),
+        inputs(path=PATHS, old_string=TEXTS, new_string=TEXTS),
+        st.fixed_dictionaries({"content": diffs(PATHS, TEXTS, st.none() | TEXTS)}),
+    ),
+    st.tuples(st.just("write"), PATHS, TEXTS),
+)
+NOTEBOOKS = (
+    asks(
+        inputs(path=st.just("n.ipynb"), content=CELLS),
+        st.fixed_dictionaries({"content": diffs(st.just(BOOK), CELLS)}),
+    ),
+    st.tuples(st.just("write_notebook"), st.just(BOOK), CELLS),
+)
+KERNEL_RUNS = (
+    asks(
+        st.builds(
+            lambda name, code: {"name": name, "raw_input": code}, TOOL_NAMES, st.builds(dict, code=CODE)
+        ),
+        st.builds(lambda name: {"name": name, "raw_input": {"cells": ["cell-0"]}}, TOOL_NAMES),
+        st.builds(lambda title, code: {"title": title, "raw_input": {"code": code}}, TOOL_NAMES, CODE),
+    ),
+    st.tuples(st.sampled_from(["run_code", "run_cells"]), CODE, st.none()),
+)
+FAMILIES = (COMMANDS, WRITES, NOTEBOOKS, KERNEL_RUNS)
+
+MIXED_QUESTION = asks(
     st.builds(
-        lambda path, old, new: {"path": path, "old_string": old, "new_string": new}, PATHS, TEXTS, TEXTS
-    ),
+        lambda kind, one, other: {"kind": kind, **one[2], **other[2]},
+        st.sampled_from(["execute", "edit", "other", "read"]),
+        st.one_of(*(asked for asked, _ in FAMILIES)),
+        st.one_of(*(asked for asked, _ in FAMILIES)),
+    )
 )
-DIFFS = st.lists(st.builds(Diff, PATHS, TEXTS, st.none() | TEXTS), max_size=2).map(tuple)
-QUESTIONS = st.tuples(
-    st.just("ask"),
-    st.sampled_from("ab"),
-    st.fixed_dictionaries(
-        {
-            "kind": st.sampled_from(["execute", "edit", "other", "read"]),
-            "raw_input": INPUTS,
-            "content": DIFFS,
-        },
-        optional={"title": LINES},
-    ),
-)
-UPDATES = st.tuples(
-    st.just("update"),
-    st.sampled_from("ab"),
-    st.fixed_dictionaries({}, optional={"raw_input": INPUTS, "content": DIFFS, "title": LINES}),
-)
-REQUESTS = st.one_of(
-    st.tuples(st.just("run"), LINES, st.dictionaries(st.sampled_from(["HOME", "NO_COLOR"]), TEXTS)),
-    st.tuples(st.just("write"), PATHS.filter(lambda path: path.startswith("/")), TEXTS),
-)
+UPDATE = st.one_of(*(asked for asked, _ in FAMILIES)).map(lambda step: ("update", *step[1:]))
+USER_EDITS = st.lists(st.tuples(st.just("user"), PATHS | st.just(BOOK), st.just("my own")), max_size=1)
 
 
-@given(st.lists(st.one_of(QUESTIONS, UPDATES, REQUESTS), max_size=8))
+def group(asked: st.SearchStrategy[Any], requests: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    first, then = st.lists(asked, min_size=1, max_size=2), st.lists(requests, min_size=1, max_size=2)
+    return st.builds(lambda *parts: [step for part in parts for step in part], first, USER_EDITS, then)
+
+
+STEPS = st.lists(
+    st.one_of(
+        *(group(asked, request) for asked, request in FAMILIES),
+        group(MIXED_QUESTION | UPDATE, st.one_of(*(request for _, request in FAMILIES))),
+    ),
+    min_size=1,
+    max_size=3,
+).map(lambda groups: [step for steps in groups for step in steps])
+
+
+@settings(max_examples=200)
+@given(STEPS)
 def test_unasked_actions_were_fully_described_by_an_answered_question(steps: list[Any]) -> None:
     async def main() -> None:
         agent = Work("once", ours="reject")
-        agent.describer.files[A] = "one"
+        agent.describer.files |= {A: "one and more", BOOK: "1"}
         described: list[Action] = []  # actions of answered questions, not done yet
         for what, name, more in steps:
             asked = len(agent.requests)
             if what == "ask":
-                await agent.ask(name, **{**more, "raw_input": more["raw_input"] or {}})
-                [question] = agent.questions()[-1:]
-                assert question.status == "answered"
-                described += agent.requests[-1].actions
+                await agent.ask(name, **{**more, "raw_input": more.get("raw_input") or {}})
+                if len(agent.requests) > asked:  # otherwise it is about a kernel tool, whose code comes later
+                    [question] = agent.questions()[-1:]
+                    assert question.status == "answered"
+                    described += agent.requests[-1].actions
             elif what == "update":
                 await agent.update(name, **more)
+            elif what == "user":
+                agent.describer.files[name] = more
             else:
                 before = dict(agent.describer.files)
                 try:
-                    await (agent.run(name, **more) if what == "run" else agent.write(name, more))
+                    await perform(agent, what, name, more)
                 except Denied:
                     assert len(agent.requests) == asked + 1, "it was asked about, with what would be done"
                     continue
                 assert len(agent.requests) == asked
-                _take_out(described, what, name, more, before)
+                described.remove(described_as(described, what, name, more, before))
 
     asyncio.run(asyncio.wait_for(main(), LIMIT_S))
 
 
-def _take_out(described: list[Action], what: str, name: str, more: Any, before: dict[str, str]) -> None:
-    """The action was fully described, and is now used up."""
-    for action in described:
-        if what == "run" and isinstance(action, Command):
-            judged = {key: value for key, value in more.items() if key != "NO_COLOR" or " " in value}
-            if (action.line, action.cwd, dict(action.env)) == (name, FOLDER, judged):
-                break
-        if what == "write" and isinstance(action, Write) and action.path == name:
-            edited = before.get(name)
-            for edit in action.edits:
-                assert edited is not None and edited.count(edit.old_text) == 1
-                edited = edited.replace(edit.old_text, edit.new_text)
-            if more == (edited if action.edits else action.new_text):
-                break
+async def perform(agent: Work, what: str, name: str, more: Any) -> None:
+    if what == "run":
+        await agent.run(name, **more)
+    elif more is None:
+        await getattr(agent, what)(name)
     else:
-        raise AssertionError(f"nobody described {what} {name!r} {more!r}: {described}")
-    described.remove(action)
+        await getattr(agent, what)(name, more)
+
+
+def described_as(described: list[Action], what: str, name: str, more: Any, before: dict[str, str]) -> Action:
+    """The action that fully describes what was done."""
+    for action in described:
+        match what, action:
+            case "run", Command():
+                judged = {key: value for key, value in more.items() if (key, value) != ("NO_COLOR", "1")}
+                if (action.line, action.cwd, dict(action.env)) == (name, FOLDER, judged):
+                    return action
+            case "write", Write(path=path) if path == name:
+                edited = before.get(name)
+                for edit in action.edits:
+                    assert edited is not None and edited.count(edit.old_text) == 1
+                    edited = edited.replace(edit.old_text, edit.new_text)
+                if action.edits and more == edited:
+                    return action
+                if not action.edits and (action.old_text, action.new_text) == (before.get(name), more):
+                    return action
+            case "write_notebook", NotebookWrite(path=path) if path == name:
+                tags = [it.after for it in action.metadata]
+                is_same = more == "|".join([action.new_text or "", *map(str, tags)])
+                if is_same and action.old_text == before.get(name):
+                    return action
+            case "run_code", RunCode(code) if code == name:
+                return action
+    raise AssertionError(f"nobody described {what} {name!r} {more!r}: {described}")
 
 
 # ---- what stays as it was -------------------------------------------------------------------------

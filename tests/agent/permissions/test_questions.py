@@ -248,3 +248,22 @@ def test_an_unanswered_question_rejects_after_a_timeout() -> None:
         return await questions.ask("q1", request())
 
     assert run(main()) == Decision("no", "policy", "nobody answered within 0.01 s")
+
+
+def test_the_agents_ids_do_not_change_what_an_answer_means() -> None:
+    """The agent calls its "Reject" by our own word for an allow."""
+    options = (Option("allow", "Reject", "reject_once"), Option("x", "Allow", "allow_once"))
+
+    async def main() -> Decision:
+        audience = Audience()
+        audience.can_answer = True
+        questions = Questions("ask", audience)
+        asking = asyncio.ensure_future(questions.ask("q1", request(options=options)))
+        while not questions._open:
+            await asyncio.sleep(0)
+        question = Question("k2", None, "q1", "t1", options, "open", answers=answers(options, ()))
+        assert questions.settle(question, "allow", by="user")
+        return await asking
+
+    decision = run(main())
+    assert decision.option == "allow" and not decision.allows(options)
