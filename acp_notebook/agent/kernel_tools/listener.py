@@ -14,15 +14,19 @@ import struct
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ... import timeouts
 from ...core.mcp import McpServer
 from ...log import logger, suppressed
 from .. import temporary_folders
-from . import proxy
-from .server import McpConnection, Send
+
+if TYPE_CHECKING:
+    from .server import McpConnection, Send
 
 _log = logger(__name__)
+
+PROXY = str(Path(__file__).with_name("proxy.py"))
 
 MAX_CONNECTIONS = 16
 """Connections of a session at a time. An agent has one, or a few while it restarts its server."""
@@ -36,7 +40,7 @@ MAX_UNSENT = 64 * 1024 * 1024
 MAX_PATH = 103
 """The longest socket path in bytes: macOS accepts 103 and a final zero."""
 
-Connect = Callable[[Send], McpConnection]
+Connect = Callable[["Send"], "McpConnection"]
 """Creates the MCP side of an authenticated connection."""
 
 
@@ -92,7 +96,7 @@ class Listener:
     def server(self, name: str) -> McpServer:
         """The MCP server entry for the agent."""
         env = {"ACP_KERNEL_SOCKET": self.path, "ACP_KERNEL_TOKEN": self.token}
-        return McpServer(name=name, command=sys.executable, args=("-I", "-S", proxy.__file__), env=env)
+        return McpServer(name=name, command=sys.executable, args=("-I", "-S", PROXY), env=env)
 
     def close(self) -> None:
         """End all connections and invalidate the token."""
