@@ -31,6 +31,8 @@ PROXY = str(Path(__file__).with_name("proxy.py"))
 MAX_CONNECTIONS = 16
 """Connections of a session at a time. An agent has one, or a few while it restarts its server."""
 
+READ_BYTES = 64 * 1024
+
 HELLO_BYTES = 256
 """The most that is read before the token is verified."""
 
@@ -126,9 +128,13 @@ class Listener:
         self._connections.discard(connection)
 
 
-class _Connection(asyncio.Protocol):
+class _Connection(asyncio.BufferedProtocol):
+    """Reads into a buffer of its own: asyncio allocates 256 kB for each read, which takes longer than most
+    calls."""
+
     def __init__(self, listener: Listener) -> None:
         self._listener = listener
+        self._buffer = bytearray(READ_BYTES)
         self._transport: asyncio.Transport | None = None
         self._mcp: McpConnection | None = None
         self._hello = b""
@@ -147,7 +153,13 @@ class _Connection(asyncio.Protocol):
     def is_proved(self) -> bool:
         return self._mcp is not None
 
-    def data_received(self, data: bytes) -> None:
+    def get_buffer(self, sizehint: int) -> bytearray:
+        return self._buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self._received(bytes(memoryview(self._buffer)[:nbytes]))
+
+    def _received(self, data: bytes) -> None:
         if self._mcp is not None:
             self._mcp.receive(data)
             return
