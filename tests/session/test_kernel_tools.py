@@ -207,7 +207,8 @@ def test_an_agent_that_does_not_use_the_tools_costs_no_imports(tmp_path: Path) -
 
 
 def switch(session: acp.Session, on: bool) -> None:
-    session._loop.call(session._conversation.switch_tools(on))
+    session.tools.enabled = on
+    assert session.tools.enabled is on
 
 
 def titles(session: acp.Session) -> list[str]:
@@ -272,7 +273,23 @@ def test_a_session_without_tools_has_no_switch(kernels: Kernels, tmp_path: Path)
     with acp.connect("demo", cwd=tmp_path, tools=False) as session:
         assert session.transcript.kernel_tools is None
         with pytest.raises(acp.UsageError, match="has no tools of the kernel"):
-            switch(session, True)
+            session.tools.enabled = True
+        session.tools.enabled = False  # which changes nothing
+        assert not session.tools.enabled and repr(session.tools) == "<kernel tools: off>"
+
+
+def test_only_true_and_false_switch_the_tools(session: acp.Session) -> None:
+    wrong: Any = "no"
+    with pytest.raises(acp.UsageError, match="True or False, not 'no'"):
+        session.tools.enabled = wrong
+    assert session.tools.enabled and repr(session.tools) == "<kernel tools: on>"
+
+
+def test_a_closed_session_has_no_tools_and_gets_none(session: acp.Session) -> None:
+    session.close()
+    assert not session.tools.enabled
+    with pytest.raises(acp.SessionClosed):
+        session.tools.enabled = True
 
 
 def test_the_token_is_in_no_recording(session: acp.Session, kernels: Kernels, tmp_path: Path) -> None:
