@@ -416,6 +416,27 @@ def test_an_edit_is_judged_as_an_edit_whatever_the_agent_calls_it(
     assert source_of(book) == ("evil()" if changed else "x = 1")
 
 
+@pytest.mark.parametrize("ask", ["", "ask "])
+def test_a_replayed_edit_is_a_change_of_the_agents(
+    kernels: Kernels, book: Path, ask: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """The agent asked for it over MCP, which a recording does not contain."""
+    tape = tmp_path_factory.mktemp("recordings") / "tape.jsonl"
+    prompt = f"/kernel {ask}edit_notebook {EDIT}"
+    with acp.connect("demo", cwd=book.parent, tools=True, permissions="allow", record=tape) as session:
+        (live,) = session.prompt(prompt).changes
+    with acp.connect(cassette=tape, permissions="allow") as replayed:
+        turn = replayed.prompt(prompt)
+        (change,) = turn.changes
+        assert not turn.also_changed
+        assert (Path(change.path).name, change.action, change.via) == ("book.ipynb", "modified", "client")
+        assert (change.via, change.before, change.after) == (live.via, live.before, live.after)
+        assert change.allowed_by == ("policy" if ask else None)  # only the agent's own question is replayed
+        assert source_of(Path(change.path)) == "evil()"
+        turn.revert()
+        assert source_of(Path(change.path)) == "x = 1"
+
+
 # ---- names, and who else has them ---------------------------------------------------------------
 
 
