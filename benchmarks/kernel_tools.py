@@ -27,7 +27,7 @@ ROUNDS = 3
 """Ours and the peer in turn; the best round counts, the least disturbed one."""
 CALLS = 300
 RUNS = 50
-CONNECTS = 3
+CONNECTS = 5
 VARIABLES = 10
 """Of a small notebook. What it takes to list them is the same for both servers."""
 MANY = 10_000

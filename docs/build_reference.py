@@ -37,6 +37,7 @@ ALSO = (
     "api.live_notebook.LiveNotebook",
     "setup.permissions.Permissions",
     "api.preview.Preview",
+    "api.tools.Tools",
     "api.session.Config",
 )
 """What the public names give back."""

@@ -7,6 +7,7 @@ import inspect
 import pytest
 
 import acp_notebook as acp
+from acp_notebook.api.tools import Tools
 
 NAMES = [
     "Agent",
@@ -50,9 +51,11 @@ SHOWN = "to_html to_markdown to_text"
 PUBLIC: dict[type, str] = {
     acp.Session: f"""
         agent audit authenticate cancel changes close commands compactions config cwd fork freeze id mode
-        modes notebook notices preview prompt queue reopen start status stream title transcript turns usage
+        modes notebook notices preview prompt queue reopen start status stream title tools transcript turns
+        usage
         {SHOWN}
     """,
+    Tools: "enabled",
     acp.Turn: f"""
         also_changed cancel changes diffs done error files items limit plan redo revert runs status
         stop_reason terminals text thoughts tool_calls usage wait

@@ -143,6 +143,8 @@ class Conversation:
 
     async def switch_tools(self, on: bool) -> None:
         """Let the agent use the kernel's tools, or not any more; raises UsageError."""
+        if self.state.closed:
+            raise SessionClosed("the session was closed; acp.connect(...) opens another")
         if self._tools is None:
             raise UsageError(
                 "this session has no tools of the kernel: acp.connect(..., tools=True) gives some"

@@ -1,7 +1,7 @@
-"""The kernel tools of one session: connects the listener, the service and the cards.
+"""The kernel tools of one session: listens for the agent, and switches them on and off.
 
-Listens from before the session opens until it closes. Exists only if the tools are on. Runs on the loop
-thread.
+Listens from before the session opens until it closes; what serves the tools (`session_service`) is imported
+and created when the agent first connects. Exists only if the tools are on. Runs on the loop thread.
 """
 
 from __future__ import annotations
@@ -9,30 +9,31 @@ from __future__ import annotations
 import asyncio
 import itertools
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from ..core import events as ev
 from ..core.kernel_tools.calls import SERVER
 from ..core.mcp import McpServer
 from ..core.mcp_calls import squashed
-from ..core.snapshot import ToolCall
 from ..errors import UsageError
-from ..wire.mcp import ToolRequest
 from .agent_state import AgentState
 from .kernel_tools.access import KernelAccess
-from .kernel_tools.cards import KernelCards
-from .kernel_tools.editor import NotebookEditor, Writes
-from .kernel_tools.gate import SessionGate
-from .kernel_tools.http import HttpListener
 from .kernel_tools.listener import Listener, Unavailable
-from .kernel_tools.server import McpConnection, Send
-from .kernel_tools.service import KernelService
-from .kernel_tools.shared import SharedTools
 from .permissions.permission_manager import PermissionManager
 from .session_state import SessionState
-from .threads import on_a_thread
 from .workspace import Workspace
+
+if TYPE_CHECKING:
+    from ..core.snapshot import ToolCall
+    from ..wire.mcp import ToolRequest
+    from .kernel_tools.editor import Writes
+    from .kernel_tools.http import HttpListener
+    from .kernel_tools.server import McpConnection, Send
+    from .kernel_tools.service import KernelService
+    from .kernel_tools.shared import SharedTools
+    from .session_service import SessionService
 
 NOTICE = "{agent} can look at your variables and this notebook"
 NOTICE_MORE = (
@@ -79,6 +80,8 @@ class SessionTools:
         self._state = state
         self._workspace = workspace
         self._permissions = permissions
+        self._services = services
+        self._cancel = cancel
         self._shared = _shared_tools(workspace, state.agent, access)
         if self._shared is not None:
             workspace.kernel_name = self._shared.name
@@ -86,44 +89,23 @@ class SessionTools:
             workspace.kernel_name = f"{SERVER}_{secrets.token_hex(3)}"
         else:
             workspace.kernel_name = _free_name(workspace)
-        kernel = access.make(access.options.hide, lambda: workspace.open_notebooks, cancel)
-        cards = KernelCards()
-        naming = lambda: workspace.describer.naming  # noqa: E731
-        gate = SessionGate(
-            permissions,
-            state.auditor,
-            cards,
-            state.apply,
-            state.calls.open,
-            naming,
-            lambda: state.accepts_actions,
-        )
-        self._service = KernelService(
-            kernel,
-            gate,
-            NotebookEditor(services, workspace.notebooks, self._notebooks, gate.own_edit),
-            denied=access.options.deny,
-            titled=workspace.kernel_name if state.agent.quirks.mcp_title_by_server else "",
-            clean=state.agent.redactor.text,
-            on_use=self._announce,
-        )
-        self._kernel = kernel
-        self._gate = gate
+        self._service: SessionService | None = None
         self._listener: Listener | HttpListener | None = None
-        self._connections: set[McpConnection] = set()
         self._starting = asyncio.Lock()
         self._refused = self._closed = False
         self._is_on = True
         self._is_known = False
         """The agent got the server when the session was last opened."""
-        rewrite = state.rewrite
-        state.rewrite = lambda event: cards.seen(rewrite(event))
-        state.on(ev.TurnStarted, lambda _: cards.turn_started())
-        state.on(ev.TurnStarted, lambda _: gate.turn_started())
-        state.on(ev.ToolChanged, lambda _: gate.call_changed())
-        state.on(ev.TurnCancelling, lambda _: self._service.stop())
-        state.on(ev.TurnEnded, lambda _: self._service.stop())
-        state.on(ev.StatusChanged, self._status_changed)
+
+    def _serve(self) -> SessionService:
+        """What serves the tools; created for the first connection."""
+        if self._service is None:
+            from .session_service import SessionService  # import it only if needed
+
+            parts = self._state, self._workspace, self._permissions, self._services
+            self._service = SessionService(self._access, *parts, cancel=self._cancel, on_use=self._announce)
+            self._service.tools.switch(self._is_on)
+        return self._service
 
     async def servers(self) -> tuple[McpServer, ...]:
         """The MCP servers to pass to the agent when the session opens; none if it cannot use them."""
@@ -159,11 +141,13 @@ class SessionTools:
                 except Unavailable as error:
                     raise UsageError(f"the kernel's tools cannot be switched on again: {error}") from None
             self._is_on = on
-            self._service.switch(on)
+            if self._service is not None:
+                self._service.tools.switch(on)
             self._permissions.kernel_is_off = not on
             if not on and own is not None:
                 own.pause()
-        self.tools_changed()
+        if self._service is not None:
+            self._service.tools_changed()
         title, more = (
             (SWITCHED_OFF, SWITCHED_OFF_MORE)
             if not on
@@ -194,11 +178,9 @@ class SessionTools:
     def close(self) -> None:
         """Stop running code and stop listening; a listener that is still starting closes when it is ready."""
         self._closed = True
-        self._service.stop()
         self._stop_listening()
-        close = getattr(self._kernel, "close", None)
-        if close is not None:
-            close()
+        if self._service is not None:
+            self._service.close()
 
     def _stop_listening(self) -> None:
         if self._shared is not None:
@@ -210,29 +192,19 @@ class SessionTools:
 
     @property
     def tools(self) -> KernelService:
-        return self._service
+        return self._serve().tools
 
     @property
     def is_in_turn(self) -> bool:
         return self._state.accepts_actions
 
     async def own_call(self, request: ToolRequest) -> ToolCall | None:
-        return await self._gate.own_call(request)
+        return await self._serve().own_call(request)
 
     # -------------------------------------------------------------------------------------------------
 
-    def tools_changed(self) -> None:
-        for connection in self._connections:
-            connection.tools_changed()
-
     def _connect(self, send: Send) -> McpConnection:
-        connection = McpConnection(self._service, send, on_closed=self._connections.discard)
-        self._connections.add(connection)
-        return connection
-
-    def _status_changed(self, event: ev.StatusChanged) -> None:
-        if event.status in ("dead", "lost", "closed", "restarting"):
-            self._service.stop()
+        return self._serve().connect(send)
 
     def _announce(self) -> None:
         """Show once for each agent what it may do and how to switch it off."""
@@ -240,11 +212,6 @@ class SessionTools:
         if name not in _announced:
             _announced.add(name)
             self._state.apply(ev.NoticeGiven("info", NOTICE.format(agent=name), NOTICE_MORE, source="client"))
-
-    async def _notebooks(self) -> Sequence[str]:
-        live = self._workspace.open_notebooks
-        opened = () if live is None else await live.open_files()
-        return opened or await on_a_thread(self._access.notebook_files)
 
 
 def _free_name(workspace: Workspace, *, numbered: bool = False) -> str:
@@ -256,7 +223,11 @@ def _free_name(workspace: Workspace, *, numbered: bool = False) -> str:
 
 
 def _listener_kind(access: KernelAccess) -> type[Listener] | type[HttpListener]:
-    return HttpListener if access.options.http else Listener
+    if not access.options.http:
+        return Listener
+    from .kernel_tools.http import HttpListener  # import it only if needed
+
+    return HttpListener
 
 
 def _shared_tools(workspace: Workspace, agent: AgentState, access: KernelAccess) -> SharedTools | None:
@@ -264,5 +235,7 @@ def _shared_tools(workspace: Workspace, agent: AgentState, access: KernelAccess)
     if not agent.quirks.servers_by_name:
         return None
     if agent not in _shared:
+        from .kernel_tools.shared import SharedTools  # import it only if needed
+
         _shared[agent] = SharedTools(_free_name(workspace, numbered=True), _listener_kind(access))
     return _shared[agent]

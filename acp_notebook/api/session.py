@@ -31,6 +31,7 @@ from ..notebook import kernel
 from ..notebook.content import contents
 from .preview import Preview
 from .queue import Queue
+from .tools import Tools
 from .turn import Turn
 
 if TYPE_CHECKING:
@@ -264,6 +265,11 @@ class Session(Rendered):
     def queue(self) -> Queue:
         """The prompts that wait while a turn runs. Read, edit, move, remove or send them."""
         return Queue(self._conversation)
+
+    @property
+    def tools(self) -> Tools:
+        """The kernel's tools: `session.tools.enabled = False` takes them away from the agent."""
+        return Tools(self._conversation)
 
     @property
     def status(self) -> str:

@@ -3,7 +3,8 @@
 Pure: the caller resolves paths; times are nanoseconds of the file system's clock.
 
 - The agent: files that a tool call names as its target (in a diff, a location, or the raw input of a call
-  that is not a read). Writes through client methods are known exactly, and are not decided here.
+  that is not a read). Writes through client methods are known exactly, and are not decided here, except in
+  a replay, which repeats only those that a message of the agent requests: the recording lists the others.
 - A command: files that no call names, last changed (ctime) while the command ran. A deleted file has no
   ctime: it belongs to a command whose line names it.
 - Not listed: notebooks that Jupyter autosaved, and session state that an agent keeps in the folder.
@@ -82,6 +83,9 @@ class Difference(Struct, frozen=True):
     """Jupyter saved it: see `is_jupyter_save`."""
     during: str | None = None
     """In a replay, the key of the command that the recording groups it under."""
+    by_client: bool = False
+    """In a replay: the client wrote it for the tool call `writer`, at no request that the replay repeats."""
+    writer: str | None = None
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -108,6 +112,8 @@ def attribute(
 def _attribute_one(change: Difference, calls: Sequence[Call], own_state: Collection[str]) -> Verdict:
     if all(_is_below(path, own_state) for path in change.paths):
         return UNLISTED
+    if change.by_client:
+        return Verdict("agent", change.writer)
     naming = [call for call in calls if _names(call, change)]
     if naming:
         return Verdict("agent", naming[-1].key)

@@ -183,12 +183,20 @@ def _row(entry: Entry) -> tuple[str, ...]:
 
 
 def _kept(entry: Entry) -> Entry:
-    fields = {name: _cut(value) for name, value in msgspec.structs.asdict(entry).items()}
-    return Entry(**fields | {"detail": {name: _cut(value) for name, value in entry.detail.items()}})
+    """The entry with long texts cut; usually there are none."""
+    fields = msgspec.structs.asdict(entry)
+    if not any(_is_long(it) for it in (*fields.values(), *entry.detail.values())):
+        return entry
+    fields["detail"] = {name: _cut(value) for name, value in entry.detail.items()}
+    return Entry(**{name: _cut(value) for name, value in fields.items()})
+
+
+def _is_long(value: Any) -> bool:
+    return isinstance(value, str) and len(value) > KEPT_CHARS
 
 
 def _cut(value: Any) -> Any:
-    if not isinstance(value, str) or len(value) <= KEPT_CHARS:
+    if not _is_long(value):
         return value
     half = KEPT_CHARS // 2
     return f"{value[:half]} … {value[-half:]}"

@@ -105,6 +105,8 @@ class PathChange(Struct, frozen=True):
     """Used if the states are unknown."""
     during: str | None = None
     """In a replay, the id of the command that the recording lists it under ("": none); None: not a replay."""
+    by: str | None = None
+    """In a recording, the id of the tool call for which the client last wrote it."""
 
 
 class Shape(Struct, frozen=True):

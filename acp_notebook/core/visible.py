@@ -36,6 +36,8 @@ _PLAIN = re.compile(r"[!-~]+(?: [!-~]+)*")
 
 def shown(text: str, *, cwd: str | None = None, chars: int = 80) -> str:
     """Format a text as one line with every character visible; cut in the middle, as both ends may matter."""
+    if cwd is None and len(text) <= chars and _PLAIN.fullmatch(text):
+        return text
     line = "".join(map(visible_char, Escaper(cwd).line(text)))
     if len(line) <= chars:
         return line

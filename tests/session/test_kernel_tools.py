@@ -6,10 +6,11 @@ import json
 import os
 import re
 import signal
-import threading
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -23,22 +24,28 @@ from acp_notebook.api import kernel_access
 from acp_notebook.core.policy import PermissionRequest
 from acp_notebook.core.records import KernelRun, RunStream
 from acp_notebook.core.snapshot import Notice, Question
-from tests.agent.kernel_tools.fake_kernel import FakeKernel
+from tests.agent.kernel_tools.fake_kernel import FakeKernel, FakeRun
 from tests.waiting import wait_until
 
 CODE = json.dumps({"code": "print('hello')", "purpose": "Greet"})
 
 
 class Kernels:
-    """The kernels that sessions were given; `ends`: how their runs end."""
+    """The kernels that sessions got when their agents connected; `ends`: how their runs end."""
 
     def __init__(self) -> None:
         self.made: list[FakeKernel] = []
         self.hidden: list[Sequence[str]] = []
-        self.began = threading.Event()
+        self.ends: Literal["ok", "error"] | None = "ok"
+        self.first_cell = "x = 1"
+
+    @property
+    def runs(self) -> list[FakeRun]:
+        return [run for kernel in self.made for run in kernel.runs]
 
     def make(self, hide: Sequence[str], documents: Any, stopped: Any) -> FakeKernel:
-        kernel = FakeKernel()
+        kernel = FakeKernel(self.ends)
+        kernel.cells["aaaa1111"] = self.first_cell
         self.made.append(kernel)
         self.hidden.append(hide)
         return kernel
@@ -105,7 +112,7 @@ def test_code_is_asked_about_once_whether_the_agent_asks_or_not(
         assert (run.status, run.code, run.purpose) == ("ok", "print('hello')", "Greet")
         (call,) = turn.tool_calls
         assert (call.title, call.kind, call.status) == ("Greet", "execute", "completed")
-    assert len(kernels.made[0].runs) == 2
+    assert len(kernels.runs) == 2
 
 
 def test_an_allow_for_one_code_is_none_for_another(
@@ -121,44 +128,44 @@ def test_an_allow_for_one_code_is_none_for_another(
     with acp.connect("demo", cwd=tmp_path, tools=True, permissions=policy) as session:
         turn = session.prompt('/kernel sly run_code {"code": "1"} {"code": "import os"}')
     assert questions == ["1", "import os"]
-    assert kernels.made[0].runs == [] and "the user's policy rejected it" in turn.text
+    assert kernels.runs == [] and "the user's policy rejected it" in turn.text
 
 
 def test_what_is_rejected_is_not_run(kernels: Kernels, tmp_path: Path) -> None:
     with acp.connect("demo", cwd=tmp_path, tools=True, permissions={"execute": "reject"}) as session:
         turn = session.prompt(f"/kernel run_code {CODE}")
         assert "Not done: the user's policy rejected it" in turn.text
-        assert kernels.made[0].runs == []
+        assert kernels.runs == []
         assert "df: DataFrame" in session.prompt("/data").text  # reading is not running
 
 
 def test_cancelling_a_turn_ends_its_code(session: acp.Session, kernels: Kernels) -> None:
-    kernels.made[0].ends = None
+    kernels.ends = None
     turn = session.start(f"/kernel run_code {CODE}")
-    wait_until(lambda: bool(kernels.made[0].runs), "the code runs")
+    wait_until(lambda: bool(kernels.runs), "the code runs")
     turn.cancel()
     turn.wait(60)
-    assert kernels.made[0].runs[0].interrupted
+    assert kernels.runs[0].interrupted
     (run,) = runs(turn)
     assert run.status == "interrupted"
 
 
 def test_code_that_outlasts_its_turn_is_ended(session: acp.Session, kernels: Kernels) -> None:
-    kernels.made[0].ends = None
+    kernels.ends = None
     turn = session.prompt('/kernel run_code {"code": "long()", "wait_s": 0}')
     assert "running" in turn.text
-    wait_until(lambda: kernels.made[0].runs[0].interrupted, "it is interrupted")
+    wait_until(lambda: kernels.runs[0].interrupted, "it is interrupted")
 
 
 def test_code_ends_with_its_agent(session: acp.Session, kernels: Kernels) -> None:
-    kernels.made[0].ends = None
+    kernels.ends = None
     turn = session.start(f"/kernel run_code {CODE}")
-    wait_until(lambda: bool(kernels.made[0].runs), "the code runs")
+    wait_until(lambda: bool(kernels.runs), "the code runs")
     assert session.agent.pid is not None
     os.kill(session.agent.pid, signal.SIGKILL)
     with pytest.raises(acp.AgentDied):
         turn.wait(60)
-    wait_until(lambda: kernels.made[0].runs[0].interrupted, "it is interrupted")
+    wait_until(lambda: kernels.runs[0].interrupted, "it is interrupted")
 
 
 def test_without_tools_nothing_listens_and_the_agent_gets_no_server(kernels: Kernels, tmp_path: Path) -> None:
@@ -170,8 +177,38 @@ def test_without_tools_nothing_listens_and_the_agent_gets_no_server(kernels: Ker
     assert kernels.made == []
 
 
+def test_tools_that_the_agent_does_not_use_are_not_created(session: acp.Session, kernels: Kernels) -> None:
+    session.prompt("hello")
+    assert session.transcript.kernel_tools is True and kernels.made == []
+    session.prompt("/data")
+    assert len(kernels.made) == 1
+
+
+def test_an_agent_that_does_not_use_the_tools_costs_no_imports(tmp_path: Path) -> None:
+    """In a process of its own, because the tests have imported everything."""
+    script = (
+        "import sys, acp_notebook as acp\n"
+        "with acp.connect('demo', tools=True) as session:\n"
+        "    session.prompt('hello')\n"
+        "print(*sorted(it for it in sys.modules if 'kernel_tools.' in it or it.endswith('.session_service')))"
+    )
+    output = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+        timeout=120,
+    ).stdout
+    imported = {it.removeprefix("acp_notebook.") for it in output.split()}
+    assert "agent.kernel_tools.listener" in imported
+    assert not imported & {"agent.session_service", "agent.kernel_tools.service", "agent.kernel_tools.gate"}
+    assert not {it for it in imported if it.startswith("notebook.")}
+
+
 def switch(session: acp.Session, on: bool) -> None:
-    session._loop.call(session._conversation.switch_tools(on))
+    session.tools.enabled = on
+    assert session.tools.enabled is on
 
 
 def titles(session: acp.Session) -> list[str]:
@@ -193,7 +230,7 @@ def test_switched_off_nothing_listens_and_each_call_is_told_so(
     assert "the user has switched the kernel's tools off for this session" in answer
     for ask in ("", "ask "):
         session.prompt(f"/kernel {ask}run_code {CODE}")
-    assert asked == [] and kernels.made[0].runs == []
+    assert asked == [] and kernels.runs == []
 
     switch(session, True)
     switch(session, True)  # which changes nothing
@@ -204,12 +241,12 @@ def test_switched_off_nothing_listens_and_each_call_is_told_so(
 
 
 def test_switching_off_ends_what_runs_and_the_turn_goes_on(session: acp.Session, kernels: Kernels) -> None:
-    kernels.made[0].ends = None
+    kernels.ends = None
     turn = session.start(f"/kernel run_code {CODE}")
-    wait_until(lambda: bool(kernels.made[0].runs), "the code runs")
+    wait_until(lambda: bool(kernels.runs), "the code runs")
     switch(session, False)
     assert turn.wait(60).stop_reason == "end_turn"
-    assert kernels.made[0].runs[0].interrupted
+    assert kernels.runs[0].interrupted
 
 
 def test_an_agent_that_connects_later_finds_the_tools_where_it_was_told(session: acp.Session) -> None:
@@ -236,7 +273,23 @@ def test_a_session_without_tools_has_no_switch(kernels: Kernels, tmp_path: Path)
     with acp.connect("demo", cwd=tmp_path, tools=False) as session:
         assert session.transcript.kernel_tools is None
         with pytest.raises(acp.UsageError, match="has no tools of the kernel"):
-            switch(session, True)
+            session.tools.enabled = True
+        session.tools.enabled = False  # which changes nothing
+        assert not session.tools.enabled and repr(session.tools) == "<kernel tools: off>"
+
+
+def test_only_true_and_false_switch_the_tools(session: acp.Session) -> None:
+    wrong: Any = "no"
+    with pytest.raises(acp.UsageError, match="True or False, not 'no'"):
+        session.tools.enabled = wrong
+    assert session.tools.enabled and repr(session.tools) == "<kernel tools: on>"
+
+
+def test_a_closed_session_has_no_tools_and_gets_none(session: acp.Session) -> None:
+    session.close()
+    assert not session.tools.enabled
+    with pytest.raises(acp.SessionClosed):
+        session.tools.enabled = True
 
 
 def test_the_token_is_in_no_recording(session: acp.Session, kernels: Kernels, tmp_path: Path) -> None:
@@ -251,8 +304,8 @@ def test_the_token_is_in_no_recording(session: acp.Session, kernels: Kernels, tm
 def test_hidden_variables_and_denied_tools_are_passed_on(kernels: Kernels, tmp_path: Path) -> None:
     limits = {"hide": ["secret_*"], "deny": ["run_code"]}
     with acp.connect("demo", cwd=tmp_path, tools=limits) as session:
-        assert kernels.hidden == [("secret_*",)]
         assert "there is no tool 'run_code'" in session.prompt(f"/kernel run_code {CODE}").text
+        assert kernels.hidden == [("secret_*",)]
 
 
 @pytest.mark.parametrize(
@@ -363,6 +416,27 @@ def test_an_edit_is_judged_as_an_edit_whatever_the_agent_calls_it(
     assert source_of(book) == ("evil()" if changed else "x = 1")
 
 
+@pytest.mark.parametrize("ask", ["", "ask "])
+def test_a_replayed_edit_is_a_change_of_the_agents(
+    kernels: Kernels, book: Path, ask: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """The agent asked for it over MCP, which a recording does not contain."""
+    tape = tmp_path_factory.mktemp("recordings") / "tape.jsonl"
+    prompt = f"/kernel {ask}edit_notebook {EDIT}"
+    with acp.connect("demo", cwd=book.parent, tools=True, permissions="allow", record=tape) as session:
+        (live,) = session.prompt(prompt).changes
+    with acp.connect(cassette=tape, permissions="allow") as replayed:
+        turn = replayed.prompt(prompt)
+        (change,) = turn.changes
+        assert not turn.also_changed
+        assert (Path(change.path).name, change.action, change.via) == ("book.ipynb", "modified", "client")
+        assert (change.via, change.before, change.after) == (live.via, live.before, live.after)
+        assert change.allowed_by == ("policy" if ask else None)  # only the agent's own question is replayed
+        assert source_of(Path(change.path)) == "evil()"
+        turn.revert()
+        assert source_of(Path(change.path)) == "x = 1"
+
+
 # ---- names, and who else has them ---------------------------------------------------------------
 
 
@@ -384,14 +458,14 @@ def test_a_server_of_the_users_that_is_called_kernel_is_not_taken_for_ours(
 def test_secrets_are_in_no_result_and_on_no_card(kernels: Kernels, tmp_path: Path) -> None:
     secret = "sk-d41d8cd98f00b204e980"
     key = {"MY_API_KEY": secret}
+    kernels.first_cell = f"key = {secret!r}"
     with acp.connect("demo", cwd=tmp_path, tools=True, permissions="allow", env=key) as session:
-        kernels.made[0].cells["aaaa1111"] = f"key = {secret!r}"
         cells = session.prompt('/kernel run_cells {"cells": ["aaaa1111"]}')
         given = json.dumps({"code": f"key = {secret!r}", "purpose": secret})
         asked = session.prompt(f"/kernel ask run_code {given}")
         notebook = session.prompt("/kernel read_notebook")
         assert runs(cells) and runs(asked) and "aaaa1111" in notebook.text
-        assert len(kernels.made[0].runs) == 2
+        assert len(kernels.runs) == 2
         kept = repr(session.transcript) + repr(session.audit) + repr(cells.runs) + repr(asked.text)
         assert secret not in kept and "[redacted]" in kept
 

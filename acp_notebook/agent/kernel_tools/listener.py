@@ -14,18 +14,24 @@ import struct
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ... import timeouts
 from ...core.mcp import McpServer
 from ...log import logger, suppressed
 from .. import temporary_folders
-from . import proxy
-from .server import McpConnection, Send
+
+if TYPE_CHECKING:
+    from .server import McpConnection, Send
 
 _log = logger(__name__)
 
+PROXY = str(Path(__file__).with_name("proxy.py"))
+
 MAX_CONNECTIONS = 16
 """Connections of a session at a time. An agent has one, or a few while it restarts its server."""
+
+READ_BYTES = 64 * 1024
 
 HELLO_BYTES = 256
 """The most that is read before the token is verified."""
@@ -36,7 +42,7 @@ MAX_UNSENT = 64 * 1024 * 1024
 MAX_PATH = 103
 """The longest socket path in bytes: macOS accepts 103 and a final zero."""
 
-Connect = Callable[[Send], McpConnection]
+Connect = Callable[["Send"], "McpConnection"]
 """Creates the MCP side of an authenticated connection."""
 
 
@@ -92,7 +98,7 @@ class Listener:
     def server(self, name: str) -> McpServer:
         """The MCP server entry for the agent."""
         env = {"ACP_KERNEL_SOCKET": self.path, "ACP_KERNEL_TOKEN": self.token}
-        return McpServer(name=name, command=sys.executable, args=("-I", "-S", proxy.__file__), env=env)
+        return McpServer(name=name, command=sys.executable, args=("-I", "-S", PROXY), env=env)
 
     def close(self) -> None:
         """End all connections and invalidate the token."""
@@ -122,11 +128,15 @@ class Listener:
         self._connections.discard(connection)
 
 
-class _Connection(asyncio.Protocol):
-    """Authenticates one client, then passes its bytes to its `McpConnection`."""
+class _Connection(asyncio.BufferedProtocol):
+    """Authenticates one client, then passes its bytes to its `McpConnection`.
+
+    Reads into a buffer of its own: asyncio allocates 256 kB for each read, which takes longer than most calls.
+    """
 
     def __init__(self, listener: Listener) -> None:
         self._listener = listener
+        self._buffer = bytearray(READ_BYTES)
         self._transport: asyncio.Transport | None = None
         self._mcp: McpConnection | None = None
         self._hello = b""
@@ -145,7 +155,13 @@ class _Connection(asyncio.Protocol):
     def is_proved(self) -> bool:
         return self._mcp is not None
 
-    def data_received(self, data: bytes) -> None:
+    def get_buffer(self, sizehint: int) -> bytearray:
+        return self._buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self._received(bytes(memoryview(self._buffer)[:nbytes]))
+
+    def _received(self, data: bytes) -> None:
         if self._mcp is not None:
             self._mcp.receive(data)
             return

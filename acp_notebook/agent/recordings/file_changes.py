@@ -96,15 +96,15 @@ class FileChangesWriter:
         path = self._spell(found.path)
         if not _is_text(path):
             return {"path": visible(path), "action": _action(found), "why_not": NO_NAME}
-        during = {"during": found.during or None}
+        who = {"during": found.during or None} | ({} if found.by is None else {"by": found.by})
         if found.why_not is not None:
-            return {"path": path, "action": found.action, "why_not": found.why_not} | during
+            return {"path": path, "action": found.action, "why_not": found.why_not} | who
         return {
             "path": path,
             "action": _action(found),
             "before": self._state(found.before),
             "after": self._state(found.after),
-        } | during
+        } | who
 
     def _state(self, version: Version | None) -> dict[str, Any] | None:
         if version is None:
@@ -148,17 +148,18 @@ def read(action: dict[str, Any], real: Callable[[str], str]) -> RecordedTurn:
 def _read_file(entry: dict[str, Any], real: Callable[[str], str]) -> RecordedFile | None:
     path, why_not = entry.get("path"), entry.get("why_not")
     during = str(entry["during"] or "") if "during" in entry else None
+    by = it if isinstance(it := entry.get("by"), str) else None
     if not isinstance(path, str) or not os.path.isabs(path) or "\0" in path:
         return None
     action = str(entry.get("action", "modified"))
     if isinstance(why_not, str):
-        return RecordedFile(PathChange(real(path), why_not=why_not, action=action, during=during))
+        return RecordedFile(PathChange(real(path), why_not=why_not, action=action, during=during, by=by))
     before, lacks_before = _read_state(entry.get("before"))
     after, lacks_after = _read_state(entry.get("after"))
     if why := lacks_after or lacks_before:
-        found = PathChange(real(path), why_not=why, action=action, during=during)
+        found = PathChange(real(path), why_not=why, action=action, during=during, by=by)
         return RecordedFile(found, after, not lacks_after)
-    return RecordedFile(PathChange(real(path), before, after, during=during), after, True)
+    return RecordedFile(PathChange(real(path), before, after, during=during, by=by), after, True)
 
 
 def _read_state(state: Any) -> tuple[Version | None, str | None]:

@@ -79,12 +79,12 @@ class ReplayedCheckpoints:
             self._check(found.path, it.after)
             before = self._put(found.path, it.after)
         except (FileTrouble, OSError) as error:
-            return PathChange(found.path, why_not=str(error), action=found.action)
+            return PathChange(found.path, why_not=str(error), action=found.action, by=found.by)
         if it.after is None:
             remove_empty(self._roots, os.path.dirname(found.path), emptied)
         if self._scratch or found.why_not is not None:
             return found
-        return PathChange(found.path, before, it.after, during=found.during)
+        return PathChange(found.path, before, it.after, during=found.during, by=found.by)
 
     def _put(self, path: str, after: Version | None) -> Version | None:
         """Write the state and return the previous one."""

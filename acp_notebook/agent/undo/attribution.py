@@ -92,6 +92,8 @@ class Find:
     saved: bool = False
     writers: frozenset[str] = frozenset()
     during: str | None = None
+    by: str | None = None
+    """In a replay, the id of the tool call for which the client wrote it."""
 
     @property
     def deleted(self) -> bool:
@@ -139,14 +141,25 @@ def keep(log: ChangeLog, found: PathChange, since: int | None = None) -> Find:
     elif at is not None and at < since and found.before is None:
         at = _moved_at(found.path, since)
     if found.why_not is not None:
-        return Find(found.path, None, None, found.why_not, found.action, at, gone, during=found.during)
+        return Find(
+            found.path, None, None, found.why_not, found.action, at, gone, during=found.during, by=found.by
+        )
     try:
         before, after = (None if it is None else log.store.keep(it) for it in (found.before, found.after))
     except (Full, OSError) as error:
         return Find(found.path, why_not=str(error), changed_at=at, gone=gone)
     saved = is_notebook(found.path) and is_jupyter_save(found.before, found.after)
     gone = gone if found.after is None else None
-    return Find(found.path, before, after, changed_at=at, gone=gone, saved=saved, during=found.during)
+    return Find(
+        found.path,
+        before,
+        after,
+        changed_at=at,
+        gone=gone,
+        saved=saved,
+        during=found.during,
+        by=found.by,
+    )
 
 
 def _changed_at(path: str) -> tuple[int | None, str | None]:
@@ -225,6 +238,8 @@ class Attributor:
                 writers=it.writers,
                 saved=it.saved or it.path in self._evidence.saved,
                 during=self._only if it.during is None else self._ids.get(it.during),
+                by_client=_is_by_client(it),
+                writer=self._ids.get(it.by or ""),
             )
             for it in finds
         ]
@@ -260,8 +275,16 @@ class Attributor:
             states = (self._log.version(find.before), self._log.version(find.after))
             ours = bool(self._turn.writes(find.path)) and not _is_plain_text(find.path, states)
             if find.path in listed or ours:
-                found.append(PathChange(find.path, *states, find.why_not, find.action, during.get(find.path)))
+                by = self._writer(find.path, ids)
+                found.append(
+                    PathChange(find.path, *states, find.why_not, find.action, during.get(find.path), by)
+                )
         return found
+
+    def _writer(self, path: str, ids: Mapping[str, str]) -> str | None:
+        """The id of the tool call for which the client last wrote the file."""
+        writes = self._turn.writes(path)
+        return ids.get(writes[-1].tool or "") if writes else None
 
     def _same(self, one: BlobRef | None, other: BlobRef | None) -> bool:
         return self._log.version(one) == self._log.version(other)
@@ -290,12 +313,14 @@ class Attributor:
     def _add(self, finds: Sequence[Find], verdict: Verdict) -> None:
         last = finds[-1]
         parts = tuple(Part(it.path, it.before, it.after) for it in finds)
-        change = Change(self._log.new_id(), self._turn.id, parts, via=verdict.who, tool=verdict.call)
+        via = "client" if _is_by_client(last) else verdict.who
+        change = Change(self._log.new_id(), self._turn.id, parts, via=via, tool=verdict.call)
         if last.why_not is not None:
             change.why_not, change.shape = last.why_not, Shape(last.action)
         if verdict.who == "agent":
             tool = self._tools.get(verdict.call or "")
-            change.allowed_by = None if tool is None else allowed_by(tool, self._items, change.path)
+            path = None if via == "client" else change.path
+            change.allowed_by = None if tool is None else allowed_by(tool, self._items, path)
         (self._turn.changes if verdict.who == "agent" else self._turn.also).append(change)
 
     def _is_nothing(self, change: Change) -> bool:
@@ -315,6 +340,11 @@ class Attributor:
                     None if verdict.who == "agent" else verdict.call, Folders()
                 )
                 (group.removed if find.deleted else group.made).add(find.path)
+
+
+def _is_by_client(find: Find) -> bool:
+    """Whether the recording says that the client wrote the file, and the replay has not done so."""
+    return find.by is not None and not find.writers
 
 
 def _is_plain_text(path: str, states: Sequence[Version | None]) -> bool:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import fnmatch
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any, Literal, NamedTuple
 
@@ -57,16 +58,21 @@ class Names:
         self, namespace: dict[str, Any], builtin: Mapping[str, Any], pattern: str | None = None
     ) -> list[tuple[str, Any]]:
         """The user's variables, newest first. `builtin`: names that the shell defined."""
-        wanted = None if not pattern else re.compile(fnmatch.translate(pattern), re.IGNORECASE)
+        wanted = None if not pattern else _matcher(pattern)
         hidden = self._hidden
         found = []
         for name, value in dict.copy(namespace).items():
-            if not _is_users(name, value, builtin):
+            if type(name) is not str or (wanted is not None and not wanted(name)):
                 continue
-            if (wanted is None or wanted.match(name)) and (hidden is None or not hidden.match(name)):
+            if _is_users(name, value, builtin) and (hidden is None or not hidden.match(name)):
                 found.append((name, value))
         found.reverse()
         return found
+
+
+@lru_cache(maxsize=16)
+def _matcher(pattern: str) -> Callable[[str], Any]:
+    return re.compile(fnmatch.translate(pattern), re.IGNORECASE).match
 
 
 def _is_users(name: str, value: Any, builtin: Mapping[str, Any]) -> bool:
@@ -78,7 +84,7 @@ def _is_users(name: str, value: Any, builtin: Mapping[str, Any]) -> bool:
 def list_variables(variables: list[tuple[str, Any]], limit: int = 50, *, pattern: str | None = None) -> str:
     """Format a line for each variable with data, and the names of functions, classes and modules."""
     groups: dict[str, list[tuple[str, Any]]] = {"": [], "functions": [], "classes": [], "modules": []}
-    known: dict[int, str] = {}  # by the type's id: thousands of variables have few types
+    known = dict.fromkeys(_BUILTIN, "")  # by the type's id: thousands of variables have few types
     for name, value in variables:
         group = known.get(id(type(value)))
         if group is None:
@@ -119,7 +125,7 @@ class _Kind(NamedTuple):
 
 
 def _lines(variables: list[tuple[str, Any]]) -> list[str]:
-    kinds: dict[int, _Kind] = {}
+    kinds = dict(_BUILTIN)
     lines = []
     for name, value in variables:
         kind = kinds.get(id(type(value)))
@@ -158,8 +164,17 @@ def family_of(value: Any) -> Family | None:
     return "tensor" if is_exactly(value, "torch", "Tensor") else None
 
 
+_BUILTIN: dict[int, _Kind] = {
+    id(type(it)): _kind(it)
+    for it in (None, False, 0, 0.0, 0j, "", b"", bytearray(), [], (), {}, set(), frozenset(), range(0))
+}
+"""The types that most variables have, by id. A class of the user cannot have the id of one of these."""
+
+
 def _extent(value: Any, kind: _Kind) -> str:
     """The shape or length, from the library's own C code or properties."""
+    if kind.family is None:
+        return _length(value, kind)
     try:
         match kind.family:
             case "array":
@@ -171,7 +186,10 @@ def _extent(value: Any, kind: _Kind) -> str:
                 return f"{shape_text(value.shape)} {value.dtype}"
     except Exception:  # an object that is not initialised, or that another thread is changing
         _log.debug("a variable could not be measured", exc_info=True)
-        return ""
+    return ""
+
+
+def _length(value: Any, kind: _Kind) -> str:
     length = None if kind.sized is None else length_as(kind.sized, value)
     if length is None:
         return ""
@@ -179,6 +197,8 @@ def _extent(value: Any, kind: _Kind) -> str:
 
 
 def _size(value: Any, kind: _Kind) -> str:
+    if kind.family is None and not kind.is_text:
+        return ""
     try:
         match kind.family:
             case "array":
@@ -191,10 +211,8 @@ def _size(value: Any, kind: _Kind) -> str:
                 size = int(value.estimated_size())
             case "tensor":
                 size = int(value.numel() * value.element_size())
-            case None if kind.is_text:
+            case None:
                 size = sys.getsizeof(value)
-            case _:
-                return ""
     except Exception:  # as above
         _log.debug("a variable could not be measured", exc_info=True)
         return ""

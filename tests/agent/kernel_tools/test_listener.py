@@ -328,10 +328,14 @@ async def test_an_agent_that_does_not_read_is_given_up(monkeypatch: pytest.Monke
     monkeypatch.setattr(module, "MAX_UNSENT", 100_000)
     async with listening(EchoTools()) as listener:
         client = await by_socket(listener.path, listener.token)
+        transport = client.writer.transport
+        assert isinstance(transport, asyncio.Transport)
+        transport.pause_reading()
         for _ in range(40):
             client.ask("tools/call", name="echo", arguments={"text": "x" * 50_000})
         with pytest.raises((ConnectionError, AssertionError, asyncio.IncompleteReadError)):
             await client.writer.drain()
+            transport.resume_reading()
             for _ in range(40):
                 assert await client.hear() is not None
 
