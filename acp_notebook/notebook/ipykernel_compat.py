@@ -158,6 +158,12 @@ def request_of(kernel: Any) -> dict[str, Any]:
     return parent if isinstance(parent, dict) else {}
 
 
+def in_a_cell(shell: Any) -> bool:
+    """Whether a cell, or an agent's code, has started and not ended; it may be awaiting something."""
+    level: int = getattr(getattr(shell, "builtin_trap", None), "_nested_level", 0)
+    return level > 0
+
+
 def probe(kernel: Any) -> Shell:
     """Return the shell that runs the calling code, else the main one.
 

@@ -27,6 +27,8 @@ both_slow = pytest.mark.parametrize(
     "host", [pytest.param(host, marks=pytest.mark.slow) for host in ("lab", "notebook")]
 )
 
+BUSY = KERNEL.replace("WHAT", 'kernel.status === "busy"')
+
 HOLD = """import os, time
 print("begun", flush=True)
 while not os.path.exists({name!r}):
@@ -95,6 +97,7 @@ def test_code_below_a_cell_that_waits_is_asked_about_shown_and_kept(open_noteboo
     notebook = open_notebook([CONNECT, prompt(run_code(code, "Draw it")), "print(made)"], host=host)
     notebook.run(0, 1)
     notebook.asks(1)
+    notebook.page.wait_for_function(BUSY)  # although the page's messages were handled meanwhile
     turn = notebook.turn(1)
     card = turn.locator("[data-acp-tool]")
     expect(card.locator(".acp-title").first).to_have_text("Draw it")
@@ -147,7 +150,7 @@ def test_an_error_and_a_stop_from_the_panel(open_notebook: Open, host: str) -> N
     stopped = turn_in(notebook, 1, 1)
     allow(stopped)
     expect(run_in(stopped)).to_contain_text("begun")
-    notebook.page.wait_for_function(KERNEL.replace("WHAT", 'kernel.status === "busy"'))
+    notebook.page.wait_for_function(BUSY)
     notebook.panel(1).get_by_role("button", name="Stop this turn").click()
     expect(run_in(stopped)).to_have_attribute("data-status", "interrupted")
     expect(run_in(stopped)).to_contain_text("stopped after")
