@@ -272,14 +272,57 @@ def test_the_stop_button_of_the_notebook_ends_the_code_and_the_turn(open_noteboo
     notebook.says(3, "free")
 
 
+@pytest.mark.parametrize(
+    ("host", "version", "comms"),
+    [
+        ("lab", "newest", "default"),
+        ("lab", "newest", "disabled"),
+        ("lab", "7.3", "default"),
+        ("notebook", "newest", "default"),
+    ],
+)
+def test_a_page_that_is_reloaded_in_mid_run_is_live_at_once(
+    open_notebook: Open, host: str, version: str, comms: str
+) -> None:
+    name = f"go-reload-{host}-{version}-{comms}"
+    code = HOLD.format(name=name) + "print('ended')"
+    cells = [CONNECT, prompt(run_code(code)), "s", "print('free')"]
+    notebook = open_notebook(cells, host=host, kernel=version, comms=comms)
+    notebook.run(0, 1)
+    notebook.asks(1)
+    notebook.answer(1)
+    expect(run_in(notebook.turn(1))).to_contain_text("begun")
+    saved_when_it_says(notebook, 1, "Still running.")
+    notebook.reload()
+    expect(run_in(notebook.turn(1))).to_contain_text("begun")
+    expect(run_in(notebook.turn(1))).to_have_attribute("data-status", "running")
+    let_go(notebook, name)
+    expect(run_in(notebook.turn(1))).to_contain_text("ended")
+    notebook.has_status(1, "done")
+
+    notebook.run(2)
+    notebook.panel(2).wait_for()
+    notebook.prompt(2, run_code(HOLD.format(name="never")))
+    idle = turn_in(notebook, 2, 1)
+    allow(idle)
+    expect(run_in(idle)).to_contain_text("begun")
+    saved_when_it_says(notebook, 2, "Still running.")
+    notebook.reload()
+    expect(run_in(idle)).to_have_attribute("data-status", "running")
+    notebook.panel(2).get_by_role("button", name="Stop this turn").click()
+    expect(run_in(idle)).to_have_attribute("data-status", "interrupted")
+    notebook.run(3)
+    notebook.says(3, "free")
+
+
 @both_slow
-def test_a_page_that_is_reloaded_in_mid_run_is_live_when_the_kernel_answers(
+def test_on_ipykernel_6_a_page_reloaded_in_mid_run_is_live_when_the_code_ends(
     open_notebook: Open, host: str
 ) -> None:
-    """Code holds the main thread, as a cell of the user's does: until then, the page has the static form."""
+    """Its main thread runs the code and reads the page's messages: until then, the output is static."""
     go = f"go-reload-{host}"
     code = HOLD.format(name=go) + "print('ended')"
-    notebook = open_notebook([CONNECT, prompt(run_code(code))], host=host)
+    notebook = open_notebook([CONNECT, prompt(run_code(code))], host=host, kernel="6.29")
     notebook.run(0, 1)
     notebook.asks(1)
     notebook.answer(1)

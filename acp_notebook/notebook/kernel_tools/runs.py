@@ -21,6 +21,7 @@ from ...core.kernel_tools.interface import (
     Status,
 )
 from ..busy_sign import BusySign
+from ..early_replies import early_replies
 from .cell_numbers import CellNumbers
 from .code_gate import RESEND_S, CodeGate
 from .execute import Execution
@@ -264,7 +265,8 @@ class CodeRun:
         sign = BusySign(kernel)
         try:
             sign.show()
-            status = self._run_steps(shell, kernel, notes, numbers)
+            with early_replies(kernel):
+                status = self._run_steps(shell, kernel, notes, numbers)
         except Exception as error:  # the code may have changed anything, including our modules
             notes.append(BROKEN.format(f"{type(error).__name__}: {error}"))
         finally:
