@@ -272,6 +272,54 @@ def test_the_stop_button_of_the_notebook_ends_the_code_and_the_turn(open_noteboo
     notebook.says(3, "free")
 
 
+@pytest.mark.parametrize("version", ["6.29", "7.3"])
+def test_each_situation_and_its_stop_button_on_older_kernels(open_notebook: Open, version: str) -> None:
+    held = run_code(HOLD.format(name="never"))
+    busy = f"turn = t.start({run_code('1 + 1')!r})\n" + HOLD.format(name="never")
+    cells = [
+        CONNECT,
+        prompt(held),
+        "s",
+        "t = acp.connect('demo', permissions='allow')\nt",
+        busy,
+        "print('free')",
+    ]
+    notebook = open_notebook(cells, kernel=version)
+    notebook.run(0, 1)
+    notebook.asks(1)
+    notebook.page.wait_for_function(BUSY)
+    notebook.answer(1)
+    waiting = run_in(notebook.turn(1))
+    expect(waiting).to_contain_text("begun")
+    expect(waiting).to_have_attribute("data-status", "running")
+    notebook.press_interrupt()
+    expect(waiting).to_have_attribute("data-status", "interrupted")
+    notebook.says(1, "KeyboardInterrupt")
+
+    notebook.run_after_an_error(1, 2)
+    notebook.prompt(2, held)
+    idle = turn_in(notebook, 2, 1)
+    allow(idle)
+    expect(run_in(idle)).to_contain_text("begun")
+    notebook.page.wait_for_function(BUSY)
+    notebook.press_interrupt()
+    expect(run_in(idle)).to_have_attribute("data-status", "interrupted")
+    expect(idle).to_have_attribute("data-acp-status", "done")
+
+    notebook.run(3)
+    notebook.panel(3).wait_for()
+    notebook.run(4)
+    behind = turn_in(notebook, 3, 0)
+    expect(run_in(behind)).to_have_attribute("data-status", "busy")
+    expect(run_in(behind)).to_contain_text("the user's cell [5]")
+    expect(behind).to_have_attribute("data-acp-status", "done")
+    notebook.press_interrupt()
+    notebook.says(4, "KeyboardInterrupt")
+    notebook.run_after_an_error(4, 5)
+    notebook.says(5, "free")
+    expect(notebook.prompt_of(5)).to_have_text("[6]:")  # the code took no number
+
+
 @pytest.mark.parametrize(
     ("host", "version", "comms"),
     [
