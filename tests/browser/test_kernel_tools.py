@@ -18,6 +18,7 @@ from tests.browser.conftest import Open
 from tests.browser.live_pages import sources, until
 from tests.browser.pages import KERNEL, LIMIT_S, NOTEBOOK, NotebookPage
 from tests.browser.saved_files import saved_when_it_says
+from tests.browser.test_restarts import agents_of
 from tests.waiting import wait_until
 
 CONNECT = "import acp_notebook as acp\ns = acp.connect('demo')"
@@ -384,20 +385,36 @@ def test_on_ipykernel_6_a_page_reloaded_in_mid_run_is_live_when_the_code_ends(
 
 
 @both_slow
-def test_a_kernel_that_is_restarted_in_mid_run_leaves_no_spinner(open_notebook: Open, host: str) -> None:
+def test_a_kernel_that_is_restarted_in_mid_run_leaves_nothing_running(open_notebook: Open, host: str) -> None:
     held = run_code(HOLD.format(name=f"never-{host}"))
-    notebook = open_notebook([CONNECT, prompt(held)], host=host)
+    notebook = open_notebook([CONNECT, prompt(held), "s", "print('free')"], host=host)
     notebook.run(0, 1)
     notebook.asks(1)
     notebook.answer(1)
-    view = notebook.output(1).locator(".acp").first
-    expect(view.locator(".acp-run")).to_contain_text("begun")
-    notebook.restart()
-    expect(view.locator(".acp-run-end")).to_have_text("not finished: the kernel is gone")
-    expect(view.locator(".acp-spinner")).to_have_count(0)
-    notebook.wait_idle()
+    assert_ends_with_the_kernel(notebook, 1)
+    notebook.run(3)
+    notebook.says(3, "free")
+
+    notebook.run(0, 2)
+    notebook.panel(2).wait_for()
+    notebook.prompt(2, held)
+    allow(turn_in(notebook, 2, 0))
+    assert_ends_with_the_kernel(notebook, 2)
     notebook.run(0, 1)
     notebook.asks(1)
+
+
+def assert_ends_with_the_kernel(notebook: NotebookPage, cell: int) -> None:
+    """Restart the kernel while code runs below this cell: the view says so, and no process is left."""
+    view = notebook.output(cell).locator(".acp").first
+    expect(view.locator(".acp-run")).to_contain_text("begun")
+    assert agents_of(notebook.server.folder)
+    notebook.restart()
+    expect(view.locator(".acp-run-end")).to_have_text("not finished: the kernel is gone")
+    expect(view).to_have_attribute("data-acp-link", "gone")
+    expect(view.locator(".acp-spinner")).to_have_count(0)
+    wait_until(lambda: not agents_of(notebook.server.folder), "no agent is left", LIMIT_S)
+    notebook.wait_idle()
 
 
 @both_slow
