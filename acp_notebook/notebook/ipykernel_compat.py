@@ -23,6 +23,9 @@ _log = logger(__name__)
 Frames = list[Any]
 """A message as ZMQ delivers it: identities, a delimiter, a signature, then the parts."""
 
+Accepts = Callable[[str, dict[str, Any]], bool]
+"""Decides by a message's type and content."""
+
 POLLIN, POLLOUT = 1, 2  # zmq's own values; they are part of ZMQ's binary interface
 
 COMM_TYPES = ("comm_open", "comm_msg", "comm_close")
@@ -68,23 +71,27 @@ class Shell:
         except RuntimeError:
             return False
 
-    def request(self, frames: Frames) -> Request | None:
+    def request(self, frames: Frames, accepts: Accepts | None = None) -> Request | None:
         """Decode a message that can be handled while a cell runs; None for all others and for broken ones."""
         session, copy = self.kernel.session, self.stream._recv_copy
         try:
             identities, parts = session.feed_identities(frames, copy=copy)
             # Deserializing without content does not count as reading; a message read twice is refused.
-            kind = session.deserialize(parts, content=False, copy=copy)["header"]["msg_type"]
+            message = session.deserialize(parts, content=False, copy=copy)
+            kind = message["header"]["msg_type"]
             if kind not in self.handlers:
+                return None
+            if accepts is not None and not accepts(kind, session.unpack(message["content"])):
                 return None
             return Request(kind, identities, session.deserialize(parts, content=True, copy=copy))
         except Exception:  # the kernel's own callback reports whatever is wrong with it
             _log.debug("a message is left to the kernel", exc_info=True)
             return None
 
-    def call(self, request: Request) -> None:
-        """Run the kernel's own handler for this message."""
-        result = self.handlers[request.kind](self._reply_socket, request.identities, request.message)
+    def call(self, request: Request, reply_on: Any = None) -> None:
+        """Run the kernel's own handler for this message. `reply_on`: another stream for the reply."""
+        socket = self._reply_socket if reply_on is None else reply_on
+        result = self.handlers[request.kind](socket, request.identities, request.message)
         if inspect.iscoroutine(result):
             # ipykernel's handlers for INFO_TYPES are coroutines that never actually wait.
             with suppress(StopIteration):
@@ -158,6 +165,12 @@ def request_of(kernel: Any) -> dict[str, Any]:
     return parent if isinstance(parent, dict) else {}
 
 
+def in_a_cell(shell: Any) -> bool:
+    """Whether a cell, or an agent's code, has started and not ended; it may be awaiting something."""
+    level: int = getattr(getattr(shell, "builtin_trap", None), "_nested_level", 0)
+    return level > 0
+
+
 def probe(kernel: Any) -> Shell:
     """Return the shell that runs the calling code, else the main one.
 
@@ -170,11 +183,23 @@ def probe(kernel: Any) -> Shell:
     _require(stream.io_loop, ("asyncio_loop", "add_callback"), "the shell's loop")
     if stream.closed() or not callable(stream._recv_callback):
         raise ProbeFailed("nothing reads the shell's stream")
-    known = ((kind, kernel.shell_handlers.get(kind)) for kind in COMM_TYPES + INFO_TYPES)
-    handlers = {kind: handler for kind, handler in known if _is_known(handler)}
+    handlers = _known_handlers(kernel, COMM_TYPES + INFO_TYPES)
     if "comm_msg" not in handlers:
         raise ProbeFailed("another package than ipykernel handles comm messages")
     return Shell(kernel, stream, handlers, subshell)
+
+
+def shell_channel(kernel: Any) -> Shell | None:
+    """The channel that brings the messages of all shells; None if no thread of its own reads it."""
+    stream = getattr(kernel, "shell_stream", None)
+    try:
+        if not has_subshells(kernel) or stream is _main_stream(kernel):
+            return None
+        _require(kernel, ("_shell_parent", "comm_manager"), "the kernel")
+        _require(stream, STREAM_PARTS, "the shell channel's stream")
+    except ProbeFailed:
+        return None
+    return Shell(kernel, stream, _known_handlers(kernel, COMM_TYPES + INFO_TYPES))
 
 
 def main_loop(kernel: Any) -> Any:
@@ -222,10 +247,17 @@ def handle_without_events(comm: Any) -> None:
     subshell's thread, in the middle of the code that makes it; on the main thread, while its cell waits.
     """
     if callable(getattr(comm, "handle_msg", None)) and hasattr(comm, "_msg_callback"):
-        comm.handle_msg = partial(_hand_on, comm)
+        comm.handle_msg = partial(hand_on, comm)
 
 
-def _hand_on(comm: Any, message: dict[str, Any]) -> None:
+def is_ours(comm: Any) -> bool:
+    """Whether it is a comm of this package's widgets, whose messages may be handled on any thread."""
+    handler = getattr(comm, "handle_msg", None)
+    return isinstance(handler, partial) and handler.func is hand_on
+
+
+def hand_on(comm: Any, message: dict[str, Any]) -> None:
+    """Call the comm's own callback, and trigger no events."""
     if comm._msg_callback:
         comm._msg_callback(message)
 
@@ -253,6 +285,11 @@ def _require(thing: Any, parts: tuple[str, ...], what: str) -> None:
     missing = [part for part in parts if not hasattr(thing, part)]
     if missing:
         raise ProbeFailed(f"{what} has no {', '.join(missing)}")
+
+
+def _known_handlers(kernel: Any, kinds: tuple[str, ...]) -> dict[str, Callable[..., Any]]:
+    found = ((kind, kernel.shell_handlers.get(kind)) for kind in kinds)
+    return {kind: handler for kind, handler in found if _is_known(handler)}
 
 
 def _is_known(handler: Any) -> bool:

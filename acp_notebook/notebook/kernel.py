@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 from .. import timeouts
 from ..log import logger, suppressed
 from . import main_thread
+from .busy_sign import BusySign
 from .interrupts import Gate
 from .ipykernel_compat import (
     ProbeFailed,
@@ -198,15 +199,22 @@ def _pausing(future: Future[Any]) -> Iterator[Pause]:
             yield pause
         return
     pump = _pump_of(shell)
-    bell = main_thread.bell() if shell.subshell is None else None  # a subshell's thread runs no jobs
+    is_main = shell.subshell is None  # a subshell's thread runs no jobs, and does not make the kernel busy
+    bell = main_thread.bell() if is_main else None
+    sign = BusySign(shell.kernel)
 
     def pump_once(seconds: float) -> None:
+        if is_main and seconds >= LONGEST_PAUSE_S:  # short waits, of which there are many, need none
+            sign.show()
         pump.turn(seconds, bell)
         main_thread.run_all()
         gate.check()
 
     with gate, pump.held():  # in this order: the gate protects installing and removing the pump
-        yield pump_once
+        try:
+            yield pump_once
+        finally:
+            sign.hide()
 
 
 def _until_done(future: Future[Any], timeout: float | None, pause: Pause) -> None:

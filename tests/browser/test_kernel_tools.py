@@ -18,6 +18,7 @@ from tests.browser.conftest import Open
 from tests.browser.live_pages import sources, until
 from tests.browser.pages import KERNEL, LIMIT_S, NOTEBOOK, NotebookPage
 from tests.browser.saved_files import saved_when_it_says
+from tests.browser.test_restarts import agents_of
 from tests.waiting import wait_until
 
 CONNECT = "import acp_notebook as acp\ns = acp.connect('demo')"
@@ -26,6 +27,8 @@ hosts = pytest.mark.parametrize("host", ["lab", pytest.param("notebook", marks=p
 both_slow = pytest.mark.parametrize(
     "host", [pytest.param(host, marks=pytest.mark.slow) for host in ("lab", "notebook")]
 )
+
+BUSY = KERNEL.replace("WHAT", 'kernel.status === "busy"')
 
 HOLD = """import os, time
 print("begun", flush=True)
@@ -95,6 +98,7 @@ def test_code_below_a_cell_that_waits_is_asked_about_shown_and_kept(open_noteboo
     notebook = open_notebook([CONNECT, prompt(run_code(code, "Draw it")), "print(made)"], host=host)
     notebook.run(0, 1)
     notebook.asks(1)
+    notebook.page.wait_for_function(BUSY)  # although the page's messages were handled meanwhile
     turn = notebook.turn(1)
     card = turn.locator("[data-acp-tool]")
     expect(card.locator(".acp-title").first).to_have_text("Draw it")
@@ -147,7 +151,7 @@ def test_an_error_and_a_stop_from_the_panel(open_notebook: Open, host: str) -> N
     stopped = turn_in(notebook, 1, 1)
     allow(stopped)
     expect(run_in(stopped)).to_contain_text("begun")
-    notebook.page.wait_for_function(KERNEL.replace("WHAT", 'kernel.status === "busy"'))
+    notebook.page.wait_for_function(BUSY)
     notebook.panel(1).get_by_role("button", name="Stop this turn").click()
     expect(run_in(stopped)).to_have_attribute("data-status", "interrupted")
     expect(run_in(stopped)).to_contain_text("stopped after")
@@ -269,14 +273,105 @@ def test_the_stop_button_of_the_notebook_ends_the_code_and_the_turn(open_noteboo
     notebook.says(3, "free")
 
 
+@pytest.mark.parametrize("version", ["6.29", "7.3"])
+def test_each_situation_and_its_stop_button_on_older_kernels(open_notebook: Open, version: str) -> None:
+    held = run_code(HOLD.format(name="never"))
+    busy = f"turn = t.start({run_code('1 + 1')!r})\n" + HOLD.format(name="never")
+    cells = [
+        CONNECT,
+        prompt(held),
+        "s",
+        "t = acp.connect('demo', permissions='allow')\nt",
+        busy,
+        "print('free')",
+    ]
+    notebook = open_notebook(cells, kernel=version)
+    notebook.run(0, 1)
+    notebook.asks(1)
+    notebook.page.wait_for_function(BUSY)
+    notebook.answer(1)
+    waiting = run_in(notebook.turn(1))
+    expect(waiting).to_contain_text("begun")
+    expect(waiting).to_have_attribute("data-status", "running")
+    notebook.press_interrupt()
+    expect(waiting).to_have_attribute("data-status", "interrupted")
+    notebook.says(1, "KeyboardInterrupt")
+
+    notebook.run_after_an_error(1, 2)
+    notebook.prompt(2, held)
+    idle = turn_in(notebook, 2, 1)
+    allow(idle)
+    expect(run_in(idle)).to_contain_text("begun")
+    notebook.page.wait_for_function(BUSY)
+    notebook.press_interrupt()
+    expect(run_in(idle)).to_have_attribute("data-status", "interrupted")
+    expect(idle).to_have_attribute("data-acp-status", "done")
+
+    notebook.run(3)
+    notebook.panel(3).wait_for()
+    notebook.run(4)
+    behind = turn_in(notebook, 3, 0)
+    expect(run_in(behind)).to_have_attribute("data-status", "busy")
+    expect(run_in(behind)).to_contain_text("the user's cell [5]")
+    expect(behind).to_have_attribute("data-acp-status", "done")
+    notebook.press_interrupt()
+    notebook.says(4, "KeyboardInterrupt")
+    notebook.run_after_an_error(4, 5)
+    notebook.says(5, "free")
+    expect(notebook.prompt_of(5)).to_have_text("[6]:")  # the code took no number
+
+
+@pytest.mark.parametrize(
+    ("host", "version", "comms"),
+    [
+        ("lab", "newest", "default"),
+        ("lab", "newest", "disabled"),
+        ("lab", "7.3", "default"),
+        ("notebook", "newest", "default"),
+    ],
+)
+def test_a_page_that_is_reloaded_in_mid_run_is_live_at_once(
+    open_notebook: Open, host: str, version: str, comms: str
+) -> None:
+    name = f"go-reload-{host}-{version}-{comms}"
+    code = HOLD.format(name=name) + "print('ended')"
+    cells = [CONNECT, prompt(run_code(code)), "s", "print('free')"]
+    notebook = open_notebook(cells, host=host, kernel=version, comms=comms)
+    notebook.run(0, 1)
+    notebook.asks(1)
+    notebook.answer(1)
+    expect(run_in(notebook.turn(1))).to_contain_text("begun")
+    saved_when_it_says(notebook, 1, "Still running.")
+    notebook.reload()
+    expect(run_in(notebook.turn(1))).to_contain_text("begun")
+    expect(run_in(notebook.turn(1))).to_have_attribute("data-status", "running")
+    let_go(notebook, name)
+    expect(run_in(notebook.turn(1))).to_contain_text("ended")
+    notebook.has_status(1, "done")
+
+    notebook.run(2)
+    notebook.panel(2).wait_for()
+    notebook.prompt(2, run_code(HOLD.format(name="never")))
+    idle = turn_in(notebook, 2, 1)
+    allow(idle)
+    expect(run_in(idle)).to_contain_text("begun")
+    saved_when_it_says(notebook, 2, "Still running.")
+    notebook.reload()
+    expect(run_in(idle)).to_have_attribute("data-status", "running")
+    notebook.panel(2).get_by_role("button", name="Stop this turn").click()
+    expect(run_in(idle)).to_have_attribute("data-status", "interrupted")
+    notebook.run(3)
+    notebook.says(3, "free")
+
+
 @both_slow
-def test_a_page_that_is_reloaded_in_mid_run_is_live_when_the_kernel_answers(
+def test_on_ipykernel_6_a_page_reloaded_in_mid_run_is_live_when_the_code_ends(
     open_notebook: Open, host: str
 ) -> None:
-    """Code holds the main thread, as a cell of the user's does: until then, the page has the static form."""
+    """Its main thread runs the code and reads the page's messages: until then, the output is static."""
     go = f"go-reload-{host}"
     code = HOLD.format(name=go) + "print('ended')"
-    notebook = open_notebook([CONNECT, prompt(run_code(code))], host=host)
+    notebook = open_notebook([CONNECT, prompt(run_code(code))], host=host, kernel="6.29")
     notebook.run(0, 1)
     notebook.asks(1)
     notebook.answer(1)
@@ -290,20 +385,36 @@ def test_a_page_that_is_reloaded_in_mid_run_is_live_when_the_kernel_answers(
 
 
 @both_slow
-def test_a_kernel_that_is_restarted_in_mid_run_leaves_no_spinner(open_notebook: Open, host: str) -> None:
+def test_a_kernel_that_is_restarted_in_mid_run_leaves_nothing_running(open_notebook: Open, host: str) -> None:
     held = run_code(HOLD.format(name=f"never-{host}"))
-    notebook = open_notebook([CONNECT, prompt(held)], host=host)
+    notebook = open_notebook([CONNECT, prompt(held), "s", "print('free')"], host=host)
     notebook.run(0, 1)
     notebook.asks(1)
     notebook.answer(1)
-    view = notebook.output(1).locator(".acp").first
-    expect(view.locator(".acp-run")).to_contain_text("begun")
-    notebook.restart()
-    expect(view.locator(".acp-run-end")).to_have_text("not finished: the kernel is gone")
-    expect(view.locator(".acp-spinner")).to_have_count(0)
-    notebook.wait_idle()
+    assert_ends_with_the_kernel(notebook, 1)
+    notebook.run(3)
+    notebook.says(3, "free")
+
+    notebook.run(0, 2)
+    notebook.panel(2).wait_for()
+    notebook.prompt(2, held)
+    allow(turn_in(notebook, 2, 0))
+    assert_ends_with_the_kernel(notebook, 2)
     notebook.run(0, 1)
     notebook.asks(1)
+
+
+def assert_ends_with_the_kernel(notebook: NotebookPage, cell: int) -> None:
+    """Restart the kernel while code runs below this cell: the view says so, and no process is left."""
+    view = notebook.output(cell).locator(".acp").first
+    expect(view.locator(".acp-run")).to_contain_text("begun")
+    assert agents_of(notebook.server.folder)
+    notebook.restart()
+    expect(view.locator(".acp-run-end")).to_have_text("not finished: the kernel is gone")
+    expect(view).to_have_attribute("data-acp-link", "gone")
+    expect(view.locator(".acp-spinner")).to_have_count(0)
+    wait_until(lambda: not agents_of(notebook.server.folder), "no agent is left", LIMIT_S)
+    notebook.wait_idle()
 
 
 @both_slow

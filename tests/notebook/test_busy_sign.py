@@ -1,7 +1,8 @@
-"""The kernel is shown as busy while an agent's code runs, and no longer."""
+"""The kernel is shown as busy while an agent's code runs or a cell waits, and no longer."""
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 from acp_notebook.notebook.busy_sign import BusySign
@@ -15,7 +16,8 @@ class Session:
 class Kernel:
     session = Session()
 
-    def __init__(self) -> None:
+    def __init__(self, *, in_a_cell: bool = False) -> None:
+        self.shell = SimpleNamespace(builtin_trap=SimpleNamespace(_nested_level=int(in_a_cell)))
         self.published: list[tuple[str, Any]] = []
 
     def _publish_status(self, status: str, channel: str, parent: Any = None) -> None:
@@ -47,10 +49,44 @@ def test_once_hidden_it_publishes_nothing() -> None:
     assert kernel.published == [BUSY, IDLE, ("idle", "comm"), ("idle", "other")]
 
 
-def test_the_kernel_s_own_method_is_back_afterwards() -> None:
-    kernel = Kernel()
+def test_in_a_cell_the_kernel_stays_busy() -> None:
+    kernel = Kernel(in_a_cell=True)
     sign = BusySign(kernel)
     sign.show()
-    assert kernel._publish_status != sign._publish
+    kernel._publish_status("idle", "shell", "comm")
     sign.hide()
-    assert kernel._publish_status == sign._publish
+    assert kernel.published == [BUSY, ("idle", "comm"), BUSY]
+
+
+def test_signs_are_nested() -> None:
+    kernel = Kernel()
+    publish = kernel._publish_status
+    outer, inner = BusySign(kernel), BusySign(kernel)
+    outer.show()
+    inner.show()
+    inner.hide()  # outside of a cell, this publishes idle
+    assert kernel.published[-1] == BUSY
+    outer.hide()
+    assert kernel.published[-1] == IDLE
+    assert kernel._publish_status == publish
+
+
+def test_showing_it_again_and_hiding_a_hidden_one_do_nothing() -> None:
+    kernel = Kernel()
+    sign = BusySign(kernel)
+    sign.hide()
+    sign.show()
+    sign.show()
+    sign.hide()
+    sign.hide()
+    assert kernel.published == [BUSY, IDLE]
+
+
+def test_the_kernel_s_own_method_is_back_afterwards() -> None:
+    kernel = Kernel()
+    publish = kernel._publish_status
+    sign = BusySign(kernel)
+    sign.show()
+    assert kernel._publish_status != publish
+    sign.hide()
+    assert kernel._publish_status == publish

@@ -30,6 +30,21 @@ def test_a_click_is_handled_while_a_cell_waits(kernel: Front, widget: str, cell:
     assert kernel.run("print(w.got, w.threads)").text == "['go'] [True]\n"
 
 
+def test_the_kernel_is_busy_after_a_click_while_a_cell_waits(kernel: Front, widget: str) -> None:
+    def statuses() -> list[str]:
+        of_sign = [it for it in kernel.messages() if it["parent_header"].get("msg_type") == "acp_run"]
+        return [it["content"]["execution_state"] for it in of_sign]
+
+    kernel.forget("acp_run")
+    id = kernel.begin(BLOCK)
+    kernel.read_until(lambda: statuses() == ["busy"], "the sign")
+    kernel.handled(kernel.click(widget, "other"))
+    kernel.read_until(lambda: statuses() == ["busy", "busy"], "another busy")
+    kernel.click(widget, "go")
+    assert kernel.result(id).states == ["busy", "idle"]
+    assert "idle" not in statuses()
+
+
 @BOTH
 def test_several_clicks_are_handled_in_order(kernel: Front, widget: str, cell: str) -> None:
     id = kernel.begin(cell)

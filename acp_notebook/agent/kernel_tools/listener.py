@@ -131,7 +131,7 @@ class Listener:
 class _Connection(asyncio.BufferedProtocol):
     """Authenticates one client, then passes its bytes to its `McpConnection`.
 
-    Reads into a buffer of its own: asyncio allocates 256 kB for each read, which takes longer than most calls.
+    Reads into a buffer of its own: asyncio allocates 256 kB for each read, longer than most calls take.
     """
 
     def __init__(self, listener: Listener) -> None:

@@ -11,8 +11,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ...log import logger
-from ..ipykernel_compat import request_of
-from .main_activity import in_a_cell
+from ..ipykernel_compat import in_a_cell, request_of
 from .restore import Restorer
 
 _log = logger(__name__)

@@ -13,7 +13,7 @@ from types import CodeType
 from typing import Any, Literal
 
 from .. import kernel
-from ..ipykernel_compat import request_of
+from ..ipykernel_compat import in_a_cell, request_of
 from .type_checks import loaded
 
 Activity = Literal["free", "waiting", "run", "user"]
@@ -51,12 +51,6 @@ def _shells_code() -> CodeType | None:
     """The code objects of IPython that run a cell or an agent's code."""
     shell = loaded("IPython.core.interactiveshell", "InteractiveShell")
     return getattr(getattr(shell, "run_code", None), "__code__", None)
-
-
-def in_a_cell(shell: Any) -> bool:
-    """Whether a cell has started and not ended; it may be awaiting something."""
-    level: int = getattr(shell.builtin_trap, "_nested_level", 0)
-    return level > 0
 
 
 class CellClock:

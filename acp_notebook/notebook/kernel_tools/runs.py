@@ -21,10 +21,10 @@ from ...core.kernel_tools.interface import (
     Status,
 )
 from ..busy_sign import BusySign
+from ..early_replies import early_replies
 from .cell_numbers import CellNumbers
 from .code_gate import RESEND_S, CodeGate
 from .execute import Execution
-from .main_activity import in_a_cell
 from .outputs import Outputs
 from .page_outputs import PageOutputs
 
@@ -262,17 +262,16 @@ class CodeRun:
         self._began = time.monotonic()
         status: Status = "error"
         notes: list[str] = []
-        sign = None if in_a_cell(shell) else BusySign(kernel)
+        sign = BusySign(kernel)
         try:
-            if sign is not None:
-                sign.show()
-            status = self._run_steps(shell, kernel, notes, numbers)
+            sign.show()
+            with early_replies(kernel):
+                status = self._run_steps(shell, kernel, notes, numbers)
         except Exception as error:  # the code may have changed anything, including our modules
             notes.append(BROKEN.format(f"{type(error).__name__}: {error}"))
         finally:
             self._ended = time.monotonic()
-            if sign is not None:
-                sign.hide()
+            sign.hide()
             if self._gate.by_user:
                 notes.append(BY_USER)
             self._post(lambda: self.finish(status, *notes))

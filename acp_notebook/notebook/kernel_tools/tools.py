@@ -16,13 +16,13 @@ from ...core.document_protocol import Failed, Unreachable
 from ...core.kernel_tools.interface import RUNS_KEPT, Block, Inspection, OnChange, Run, Status
 from ...core.kernel_tools.results import output_blocks
 from .. import kernel as notebook_kernel
-from ..ipykernel_compat import running_kernel
+from ..ipykernel_compat import in_a_cell, running_kernel
 from ..open_documents import OpenDocuments
 from . import variables
 from .cell_numbers import numbers_of
 from .cells import NO_PAGE, chosen, refusal, run_in_page
 from .inspection import inspect_variable
-from .main_activity import CellClock, in_a_cell, main_activity
+from .main_activity import CellClock, main_activity
 from .notebook import Notebooks
 from .page_outputs import PageOutputs
 from .runs import BY_USER, CodeRun, Post

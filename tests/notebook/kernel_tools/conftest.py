@@ -100,7 +100,7 @@ class Tools:
         return self.told("told(when.result(30))")
 
     def statuses(self) -> list[str]:
-        """Published for runs while the kernel was idle."""
+        """Published for runs and waits, and not for a request of the page."""
         return [
             it["content"]["execution_state"]
             for it in self.front.messages()
