@@ -83,8 +83,9 @@ class Session(Rendered):
         of `connect`; math.inf means no limit.
         """
         loop.check_waiting()
-        turn = self.start(*parts, max_seconds=max_seconds, max_tool_calls=max_tool_calls, max_cost=max_cost)
+        turn = self._new_turn(parts, _limits(max_seconds, max_tool_calls, max_cost))
         try:
+            self._begin(turn, self._conversation.start_turn, turn._run)
             self._display_until_done(turn, timeout)
         except KeyboardInterrupt:
             turn.cancel()  # also if it came before the wait: the first display is slow
@@ -109,9 +110,9 @@ class Session(Rendered):
         max_cost: float | None = None,
     ) -> Turn:
         """Send a prompt and return at once; see `turn.wait()` and `await turn`. Turns run one at a time."""
-        limits = _limits(max_seconds, max_tool_calls, max_cost)
-        run = self._conversation.new_run(self._content(parts), limits)
-        return self._begin(run, self._conversation.start_turn, run)
+        turn = self._new_turn(parts, _limits(max_seconds, max_tool_calls, max_cost))
+        self._begin(turn, self._conversation.start_turn, turn._run)
+        return turn
 
     def stream(
         self,
@@ -121,26 +122,32 @@ class Session(Rendered):
         max_cost: float | None = None,
     ) -> Iterator[ev.Event]:
         """Send a prompt and iterate over the events of the turn. Leaving the loop early cancels the turn."""
-        limits = _limits(max_seconds, max_tool_calls, max_cost)
-        run = self._conversation.new_run(self._content(parts), limits)
-        arrived: queue.SimpleQueue[ev.Event | None] = queue.SimpleQueue()
-        turn = self._begin(run, self._begin_stream, run, arrived)
+        turn = self._new_turn(parts, _limits(max_seconds, max_tool_calls, max_cost))
         turn._shown_by = "stream"  # the caller decides what to display
+        arrived: queue.SimpleQueue[ev.Event | None] = queue.SimpleQueue()
+        self._begin(turn, self._begin_stream, turn._run, arrived)
         return _iterate(turn, arrived)
 
-    def _begin(self, run: TurnRun, begin: Callable[..., object], *args: object) -> Turn:
-        turn = Turn(self, self._conversation, run)
+    def _new_turn(self, parts: tuple[Any, ...], limits: Limits) -> Turn:
+        run = self._conversation.new_run(self._content(parts), limits)
         run.cell = kernel.where().cell_id
-        kernel.attend(run.done)
+        return Turn(self, self._conversation, run)
+
+    def _begin(self, turn: Turn, begin: Callable[..., object], *args: object) -> None:
+        """Post the beginning of a turn to the loop thread. An interrupt in the meantime cancels the turn."""
         if can_be_asked():
             self._loop.post(self._conversation.state.audience.page_expected)
             self._live_panel()  # needed even without a display: it gives access to the open notebook
         elif self._can_ask_by_text():
             self._loop.post(self._conversation.state.audience.text_expected)
-        with self._starting:  # keeps `turns` in the order in which they run
-            self._loop.post(begin, *args)
-            self._turns.append(turn)
-        return turn
+        try:
+            with self._starting:  # keeps `turns` in the order in which they run
+                self._loop.post(begin, *args)
+                self._turns.append(turn)
+            kernel.attend(turn._run.done)  # a turn that was not posted has no end, which this waits for
+        except KeyboardInterrupt:
+            turn.cancel()
+            raise
 
     def _can_ask_by_text(self) -> bool:
         if may_be_asked_by_text() and self._asker is None:

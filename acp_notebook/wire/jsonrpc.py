@@ -160,7 +160,7 @@ class Peer:
             return
         entries = value if isinstance(value, list) else [value]
         for entry in entries:
-            if isinstance(entry, dict) and not isinstance(entry.get("method", ""), str):
+            if isinstance(entry, dict) and _has_invalid_method(entry):
                 id = _envelope_of(entry).id
                 yield Garbage(_head(line), "the method of a request must be a string", id, INVALID_REQUEST)
             elif isinstance(entry, dict):
@@ -263,6 +263,13 @@ def _garbage(line: bytes, why: str) -> Garbage:
 
 def _head(line: bytes) -> str:
     return line[:_HEAD].decode("utf-8", "replace")
+
+
+def _has_invalid_method(message: dict[str, Any]) -> bool:
+    """Whether the method is no text; agents that write out every field send responses with a null method."""
+    method = message.get("method", "")
+    is_response = method is None and ("result" in message or "error" in message)
+    return not isinstance(method, str) and not is_response
 
 
 def _envelope_of(message: dict[str, Any]) -> _Envelope:

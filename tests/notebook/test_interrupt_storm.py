@@ -37,6 +37,7 @@ def storm(work, count, longest_s):
         while len(sent) <= number:
             time.sleep(0.0001)
     time.sleep(3 * STEP_S)  # one that is doubled would strike here
+    wait(run_on_main(int))  # runs what an interrupt between `run_on_main` and `wait` has left in the queue
     print("raised", raised, "of", count)
 
 # ---- a job that prints, and uses what `threading` has

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -189,15 +190,40 @@ def test_an_agent_that_dies_while_stuck_is_no_longer_stuck(demo: Demo) -> None:
 # ---- Ctrl-C ---------------------------------------------------------------------------------------
 
 
+def interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
 def test_an_interrupt_before_the_wait_cancels_the_turn(
     session: acp.Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def struck(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("acp_notebook.api.session.present", struck)
+    monkeypatch.setattr("acp_notebook.api.session.present", interrupt)
     with pytest.raises(KeyboardInterrupt):
         session.prompt("/slow 600")
+    assert session.turns[-1].wait(LIMIT_S).stop_reason == "cancelled"
+
+
+def test_an_interrupt_before_a_turn_is_sent_leaves_nothing_to_wait_for(
+    session: acp.Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    attended: list[object] = []
+    monkeypatch.setattr("acp_notebook.notebook.kernel.attend", attended.append)
+    with monkeypatch.context() as patches:
+        patches.setattr("acp_notebook.api.session.can_be_asked", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            session.start("hello")
+    assert attended == []  # a turn that never begins would keep the pump for ever
+    assert session.prompt("hello", timeout=LIMIT_S).stop_reason == "end_turn"
+    assert len(attended) == 1
+
+
+@pytest.mark.parametrize("call", [acp.Session.start, acp.Session.prompt, acp.Session.stream])
+def test_an_interrupt_while_a_turn_is_sent_cancels_it(
+    session: acp.Session, monkeypatch: pytest.MonkeyPatch, call: Callable[..., object]
+) -> None:
+    monkeypatch.setattr("acp_notebook.notebook.kernel.attend", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        call(session, "/slow 600")
     assert session.turns[-1].wait(LIMIT_S).stop_reason == "cancelled"
 
 

@@ -216,6 +216,21 @@ def test_a_missing_result_is_null() -> None:
     assert bytes(message.result) == b"null"
 
 
+@pytest.mark.parametrize(
+    ("fields", "error"),
+    [
+        ({"result": {"x": 1}, "error": None}, None),
+        ({"result": None, "error": {"code": 3, "message": "no"}}, RpcError(3, "no")),
+    ],
+)
+def test_a_response_may_have_every_field_and_a_null_method(
+    fields: dict[str, Any], error: RpcError | None
+) -> None:
+    message = only({"jsonrpc": "2.0", "id": 1, "method": None, "params": None, **fields}, open_requests=1)
+    assert isinstance(message, Response)
+    assert (message.id, message.error) == (1, error)
+
+
 def test_an_error_without_an_id_keeps_its_error() -> None:
     error = {"jsonrpc": "2.0", "id": None, "error": {"code": -32700, "message": "what?"}}
     for open_requests in range(3):
@@ -224,8 +239,9 @@ def test_an_error_without_an_id_keeps_its_error() -> None:
         assert message.error == RpcError(-32700, "what?")
 
 
-def test_a_request_with_an_invalid_method_needs_a_response() -> None:
-    message = only({"jsonrpc": "2.0", "id": 78, "method": 5})
+@pytest.mark.parametrize("method", [5, None, ["a"]])
+def test_a_request_with_an_invalid_method_needs_a_response(method: Any) -> None:
+    message = only({"jsonrpc": "2.0", "id": 78, "method": method})
     assert isinstance(message, Garbage)
     assert (message.id, message.code) == (78, INVALID_REQUEST)
 
