@@ -238,13 +238,9 @@ class ChangesTable(Sequence[Change]):
         `turn.also_changed`, by the command that ran."""
         id = turn if turn is None or isinstance(turn, str) else turn._run.id
         wanted = None if path is None else os.path.join(self._conversation.state.cwd, os.fspath(path))
-        found = [
-            it
-            for it in self
-            if id in (None, it.turn)
-            and (wanted is None or _is_at(it, wanted))
-            and (command is None or _is_during(it, command))
-        ]
+        found = [it for it in self if id in (None, it.turn) and (wanted is None or _is_at(it, wanted))]
+        if command is not None:
+            found = _during(found, command)
         return ChangesTable(self._conversation, found, self._turn)
 
     @property
@@ -279,8 +275,8 @@ class ChangesTable(Sequence[Change]):
             raise Conflict(
                 "there are no known changes to undo:\n" + "\n".join(f"  {it}" for it in self.notes)
             )
-        also = [it._change for it in self if it.via in ("command", "unknown")]
-        one_command = len({(it.turn, it.tool) for it in also}) == 1 and also[0].via == "command"
+        also = [it for it in self if it.via in ("command", "unknown")]
+        one_command = len({(it.turn, it.command) for it in also}) == 1 and also[0].via == "command"
         if operation != "keep" and len(also) > 1 and not one_command:
             raise UsageError(
                 "there is no evidence that the agent made these changes: undo them one by one, "
@@ -350,16 +346,15 @@ def during(conversation: Conversation, turn: str, command: Command) -> ChangesTa
     )
 
 
-def _is_during(change: Change, command: Command) -> bool:
-    """Whether the file changed while the command ran.
+def _during(changes: Sequence[Change], command: Command) -> list[Change]:
+    """The files that changed while the command ran.
 
-    Compares command lines as well: one command may have two tool calls, the agent's and the client's.
+    By its command line, unless they have its key: one command may have two tool calls, the agent's and the
+    client's, and the same line may run twice.
     """
-    if change.command is None:
-        return False
-    if isinstance(command, str):
-        return command in (change.command, change._change.tool)
-    return change._change.tool == command.key or change.command == command_line(command)
+    key, line = (command,) * 2 if isinstance(command, str) else (command.key, command_line(command))
+    of_call = [it for it in changes if it.via == "command" and it._change.tool == key]
+    return of_call or [it for it in changes if it.command is not None and it.command == line]
 
 
 def _shortened(command: str) -> str:

@@ -3,8 +3,9 @@
 Pure: the caller resolves paths; times are nanoseconds of the file system's clock.
 
 - The agent: files that a tool call names as its target (in a diff, a location, or the raw input of a call
-  that is not a read). Writes through client methods are known exactly, and are not decided here, except in
-  a replay, which repeats only those that a message of the agent requests: the recording lists the others.
+    if change.by_client:
+        return Verdict("agent", change.writer)
+    naming = [call for call in calls if _names(call, change, deleted)]
 - A command: files that no call names, last changed (ctime) while the command ran. A deleted file has no
   ctime: it belongs to a command whose line names it.
 - Not listed: notebooks that Jupyter autosaved, and session state that an agent keeps in the folder.
@@ -17,7 +18,7 @@ import fnmatch
 import posixpath
 import re
 import shlex
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
 from msgspec import Struct
@@ -53,9 +54,11 @@ class Call(Struct, frozen=True):
     key: str
     """The key of its item in the transcript."""
     named: frozenset[str] = frozenset()
-    """The real paths that it says it changes."""
-    trees: frozenset[str] = frozenset()
-    """Folders that it deletes or moves, with their contents."""
+    """The real paths that it says it writes."""
+    removes: frozenset[str] = frozenset()
+    """Those that it says it deletes or moves, with everything in them, and the destinations."""
+    moves: bool = False
+    """Whether it moves them."""
     command: str | None = None
     """The command line, if it runs one."""
     words: tuple[str, ...] = ()
@@ -71,14 +74,13 @@ class Difference(Struct, frozen=True):
     """A path that differs between the checkpoints around the turn, and was not written by a client method."""
 
     path: str
-    moved_from: str | None = None
     deleted: bool = False
     changed_at: int | None = None
     """The ctime of the file; for a deleted file, that of the nearest folder that still exists."""
     gone: str | None = None
     """For a deleted file: the topmost folder above it that was deleted too, else the file itself."""
-    writers: frozenset[str] = frozenset()
-    """Keys of calls that wrote it with a client method: those writes are already accounted for."""
+    written: bool = False
+    """Client methods wrote the file, too: this is what else changed. The names in calls are accounted for."""
     saved: bool = False
     """Jupyter saved it: see `is_jupyter_save`."""
     during: str | None = None
@@ -86,10 +88,6 @@ class Difference(Struct, frozen=True):
     by_client: bool = False
     """In a replay: the client wrote it for the tool call `writer`, at no request that the replay repeats."""
     writer: str | None = None
-
-    @property
-    def paths(self) -> tuple[str, ...]:
-        return (self.path,) if self.moved_from is None else (self.moved_from, self.path)
 
 
 class Verdict(Struct, frozen=True):
@@ -103,18 +101,21 @@ UNKNOWN, UNLISTED = Verdict("unknown"), Verdict("unlisted")
 
 
 def attribute(
-    differences: Iterable[Difference], calls: Sequence[Call], own_state: Collection[str] = ()
+    differences: Collection[Difference], calls: Sequence[Call], own_state: Collection[str] = ()
 ) -> list[Verdict]:
     """Decide who made each difference. `own_state`: folders in which the agent keeps its sessions."""
-    return [_attribute_one(it, calls, own_state) for it in differences]
+    deleted = {it.path for it in differences if it.deleted}
+    return [_attribute_one(it, calls, own_state, deleted) for it in differences]
 
 
-def _attribute_one(change: Difference, calls: Sequence[Call], own_state: Collection[str]) -> Verdict:
-    if all(_is_below(path, own_state) for path in change.paths):
+def _attribute_one(
+    change: Difference, calls: Sequence[Call], own_state: Collection[str], deleted: Collection[str]
+) -> Verdict:
+    if _is_below(change.path, own_state):
         return UNLISTED
     if change.by_client:
         return Verdict("agent", change.writer)
-    naming = [call for call in calls if _names(call, change)]
+    naming = [call for call in calls if _names(call, change, deleted)]
     if naming:
         return Verdict("agent", naming[-1].key)
     if change.during is not None:
@@ -130,9 +131,9 @@ def _attribute_one(change: Difference, calls: Sequence[Call], own_state: Collect
     return UNKNOWN
 
 
-def _names(call: Call, change: Difference) -> bool:
-    """Whether the call names every path of the change, and started early enough to have made it."""
-    if call.key in change.writers or not all(_is_named(call, path) for path in change.paths):
+def _names(call: Call, change: Difference, deleted: Collection[str]) -> bool:
+    """Whether the call names the path, and started early enough to have made the change."""
+    if not _is_named(call, change, deleted):
         return False
     too_early = (
         not change.deleted
@@ -143,8 +144,26 @@ def _names(call: Call, change: Difference) -> bool:
     return not too_early
 
 
-def _is_named(call: Call, path: str) -> bool:
-    return path in call.named or _is_below(path, call.trees)
+def _is_named(call: Call, change: Difference, deleted: Collection[str]) -> bool:
+    if change.deleted and _is_below(change.path, call.removes):
+        return True
+    if change.path in call.named:
+        return not change.written
+    return call.moves and any(it in deleted for it in _sources(change.path, call.removes))
+
+
+def _sources(path: str, names: frozenset[str]) -> Iterator[str]:
+    """Where the file came from, if one of the names was moved to another one, or into it, as `mv` does.
+
+    Other files in the same folders are not the call's doing.
+    """
+    for target in (it for it in names if _is_below(path, [it])):
+        rest = path.removeprefix(target)
+        for source in names - {target}:
+            yield source + rest
+            name = f"/{posixpath.basename(source)}"
+            if rest == name or rest.startswith(f"{name}/"):
+                yield source + rest.removeprefix(name)
 
 
 def _ran_at(call: Call, change: Difference) -> bool:
@@ -158,8 +177,8 @@ def _has_word(call: Call, change: Difference) -> bool:
     """Whether the command line names the file, or a folder that was deleted with it."""
     gone = change.gone
     return any(
-        word in change.paths
-        or any(_matches(path, word) for path in (*change.paths, gone) if path is not None)
+        word == change.path
+        or any(_matches(path, word) for path in (change.path, gone) if path is not None)
         or (gone is not None and _is_below(change.path, [word]) and _went(call, change, word, gone))
         for word in call.words
     )
@@ -231,7 +250,8 @@ def calls_of(items: Sequence[object], resolve: Resolve, spans: Mapping[str, Span
 def _real(path: str, resolve: Resolve) -> tuple[str, str]:
     """The real path, and, if the path is a link itself, the real path of the link."""
     folder, name = posixpath.split(path.rstrip("/"))
-    return resolve(path), posixpath.join(resolve(folder or "."), name)
+    real = resolve(path)
+    return real, real if name in ("", ".", "..") else posixpath.join(resolve(folder or "."), name)
 
 
 def _joined(call: Call, other: Call) -> Call:
@@ -244,18 +264,20 @@ def _call(
     tool: ToolCall, runs: Sequence[TerminalRun], resolve: Resolve, spans: Mapping[str, Span], root: str
 ) -> Call:
     began, ended = spans.get(tool.id, (None, None))
+    shown = frozenset(resolve(it.path) for it in tool.diffs[:MAX_NAMES] if it.path)
     if tool.kind == "execute" or runs:
         ends = [ended, *(spans.get(run.id, (None, None))[1] for run in runs)]
         last = None if None in ends else max(it for it in ends if it is not None)
         # A path that a command only mentions, such as its script, is not a change; a diff is.
-        named = frozenset(resolve(it.path) for it in tool.diffs[:MAX_NAMES] if it.path)
-        return _command(tool.key, command_line(tool, runs), resolve, (began, last), root, named)
+        return _command(tool.key, command_line(tool, runs), resolve, (began, last), root, shown)
     if tool.status == "failed":
         return Call(tool.key)
     names = [it for it in path_names(tool) if "\0" not in it]
     named = frozenset(real for it in names[:MAX_NAMES] for real in _real(it, resolve))
-    trees = named - {root} if tool.kind in ("delete", "move") else frozenset[str]()
-    return Call(tool.key, named, trees, began=began, ended=ended)
+    if tool.kind not in ("delete", "move"):
+        return Call(tool.key, named, began=began, ended=ended)
+    removes = frozenset(it for it in named if not _is_below(root, [it]))
+    return Call(tool.key, shown, removes, moves=tool.kind == "move", began=began, ended=ended)
 
 
 def _command(

@@ -56,9 +56,33 @@ def test_files_changed_before_the_call_started_are_not_the_agents() -> None:
 
 
 def test_writes_by_client_methods_are_accounted_for() -> None:
-    """A formatter or the user changed it afterwards."""
-    change = Difference("/w/a.py", changed_at=10 * S, writers=frozenset({"edit"}))
+    """A formatter or the user changed it, too. A call that deletes it is more than a name."""
+    change = Difference("/w/a.py", changed_at=10 * S, written=True)
     assert who(change, EDIT) == UNKNOWN
+    gone = Difference("/w/a.py", deleted=True, gone="/w/a.py", written=True)
+    delete = Call("delete", removes=frozenset({"/w/a.py"}), began=12 * S)
+    assert who(gone, EDIT) == UNKNOWN and who(gone, EDIT, delete) == Verdict("agent", "delete")
+
+
+def test_deleted_and_moved_folders_contain_only_what_went_with_them() -> None:
+    """Others create and edit files in the same folders."""
+    clean = Call("clean", removes=frozenset({"/w/build", "/w/x"}))
+    assert who(Difference("/w/build/o", deleted=True, gone="/w/build/o"), clean).who == "agent"
+    assert who(Difference("/w/build/mine", changed_at=10 * S), clean) == UNKNOWN
+    assert who(Difference("/w/x", changed_at=10 * S), clean) == UNKNOWN, "somebody wrote it again"
+
+    def moved(source: str, target: str, gone: str, *new: str) -> list[str]:
+        call = Call("move", removes=frozenset({source, target}), moves=True)
+        found = [Difference(gone, deleted=True, gone=gone), *(Difference(it, changed_at=S) for it in new)]
+        verdicts = attribute(found, [call])
+        assert verdicts[0].who == "agent"
+        return [it.path for it, verdict in zip(found, verdicts, strict=True) if verdict.who == "agent"][1:]
+
+    assert moved("/w/a", "/w/b", "/w/a", "/w/b", "/w/mine") == ["/w/b"]
+    assert moved("/w/a", "/w/b", "/w/b", "/w/a") == ["/w/a"]
+    assert moved("/w/a", "/w/d", "/w/a", "/w/d/a", "/w/d/mine") == ["/w/d/a"]
+    assert moved("/w/c", "/w/d", "/w/c/x/a", "/w/d/x/a", "/w/d/x/mine", "/w/c/mine") == ["/w/d/x/a"]
+    assert moved("/w/c", "/w/d", "/w/c/a", "/w/d/c/a", "/w/d/c/mine") == ["/w/d/c/a"]
 
 
 @pytest.mark.parametrize(
@@ -126,7 +150,6 @@ calls = st.builds(
 differences = st.builds(
     Difference,
     path=paths,
-    moved_from=st.one_of(st.none(), paths),
     deleted=st.booleans(),
     changed_at=times,
     saved=st.booleans(),
@@ -141,14 +164,14 @@ def test_attribution_requires_evidence(found: list[Difference], made: list[Call]
         call = [it for it in made if it.key == verdict.call]
         match verdict.who:
             case "agent":
-                assert any({*change.paths} <= it.named for it in call)
+                assert any(change.path in it.named for it in call)
             case "command":
                 ran = [
                     it for it in call if it.command and it.began is not None and change.changed_at is not None
                 ]
                 assert any(it.began - TICK_NS <= change.changed_at for it in ran)  # type: ignore[operator]
             case "unlisted":
-                assert change.saved or all(it.startswith("/w/.state/") for it in change.paths)
+                assert change.saved or change.path.startswith("/w/.state/")
             case "unknown":
                 assert verdict.call is None
 
@@ -185,7 +208,12 @@ def test_calls_name_files_in_diffs_locations_and_raw_input() -> None:
     assert found["k-a"].named == {"/w/a.py", "/w/b.py"}
     assert found["k-b"].named == {"/w/c.py"} and found["k-c"].named == {"/w/d.py"}
     assert "k-r" not in found and not found["k-f"].named
-    assert found["k-d"].trees == {"/w/sub"}
+    assert found["k-d"].removes == {"/w/sub"} and not found["k-d"].named
+    for whole in (".", "..", "/", "/w"):
+        call = evidence(tool("m", "move", raw_input={"source": "a", "destination": whole}))["k-m"]
+        assert call.moves and call.removes == {"/w/a"}, (
+            "the session's folder, or one above it, is no evidence"
+        )
 
 
 def test_a_rejected_call_is_not_evidence() -> None:

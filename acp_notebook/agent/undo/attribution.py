@@ -90,7 +90,7 @@ class Find:
     changed_at: int | None = None
     gone: str | None = None
     saved: bool = False
-    writers: frozenset[str] = frozenset()
+    written: bool = False
     during: str | None = None
     by: str | None = None
     """In a replay, the id of the tool call for which the client wrote it."""
@@ -113,6 +113,8 @@ class Evidence:
     """Open notebooks that their page saved last."""
     empty: tuple[frozenset[str], frozenset[str]] = (frozenset(), frozenset())
     """Empty folders before and after the turn."""
+    new_links: frozenset[str] = frozenset()
+    """Symbolic links that this turn created or changed."""
     dated: bool = True
     """Whether file times are evidence. They are not in a replay."""
 
@@ -121,9 +123,21 @@ class Evidence:
 
     def _resolved(self, path: str) -> str:
         try:
-            return os.path.realpath(os.path.join(self.cwd, path))
+            return self._real(os.path.join(self.cwd, path))
         except (OSError, ValueError):
             return path
+
+    def _real(self, path: str) -> str:
+        """The real path; a link that this turn put there is not followed: the agent named what was there."""
+        if not self.new_links:
+            return os.path.realpath(path)
+        real, parts = "/", path.split("/")
+        for number, name in enumerate(parts):
+            place = os.path.join(real, name)
+            if place in self.new_links:
+                return os.path.join(place, *parts[number + 1 :])
+            real = os.path.realpath(place)
+        return real
 
     @property
     def own_folders(self) -> list[str]:
@@ -235,7 +249,7 @@ class Attributor:
                 deleted=it.deleted,
                 changed_at=it.changed_at,
                 gone=it.gone,
-                writers=it.writers,
+                written=it.written,
                 saved=it.saved or it.path in self._evidence.saved,
                 during=self._only if it.during is None else self._ids.get(it.during),
                 by_client=_is_by_client(it),
@@ -252,16 +266,16 @@ class Attributor:
             yield find
             return
         first, last = ours[0], ours[-1]
-        writers = frozenset().union(*(it.writers for it in ours))
+        find = replace(find, written=True)
         if first.live or last.live:  # the page saved our change
-            yield replace(find, saved=True, writers=writers)
+            yield replace(find, saved=True)
         elif first.why_not is not None:  # the write could not store the old state, but the checkpoint did
             first.parts, first.why_not = (Part(find.path, find.before, first.after),), None
             first.shape = None
         elif not self._same(find.before, first.before):
-            yield replace(find, after=first.before, changed_at=None, gone=None, writers=writers)
+            yield replace(find, after=first.before, changed_at=None, gone=None)
         if not last.live and not self._same(last.after, find.after):
-            yield replace(find, before=last.after, writers=writers)
+            yield replace(find, before=last.after)
 
     def recorded(self, finds: Sequence[Find]) -> list[PathChange]:
         """The changes that a recording keeps: listed ones, and writes that a replay cannot reproduce."""

@@ -46,8 +46,6 @@ class Change:
     command ran; unknown."""
     tool: str | None = None
     """The key of the tool call, or of the command that ran when the file changed."""
-    writers: frozenset[str] = frozenset()
-    """The keys of all tool calls that wrote the file through the client."""
     allowed_by: str | None = None
     why_not: str | None = None
     """Why the change cannot be undone."""

@@ -174,7 +174,10 @@ class ChangeTracker:
             if finds or turn.changes or marks.empty != empty:
                 saved = await self._saved_by_pages(finds)
                 cwd, folders = self._state.cwd, (marks.empty, empty)
-                evidence = Evidence(items, spans, cwd, self._own_state, saved, folders, dated=self.covers)
+                links = frozenset(it.path for it in finds if it.after is not None and it.after.link)
+                evidence = Evidence(
+                    items, spans, cwd, self._own_state, saved, folders, links, dated=self.covers
+                )
                 recorded = await on_a_thread(lambda: self._enter(turn, evidence, finds))
             await self._record(session, marks, empty, notes, recorded)
             acted = any(isinstance(it, ToolCall) and it.kind in CHANGING for it in items)
@@ -313,7 +316,7 @@ class ChangeTracker:
         try:
             kept = self._keep(after)
             if last is not None and not isinstance(before, str) and self._continues(last, before):
-                change = Change(last.id, turn.id, (Part(path, last.before, kept),), writers=last.writers)
+                change = Change(last.id, turn.id, (Part(path, last.before, kept),))
                 change.why_not = last.why_not
             else:
                 first = None if isinstance(before, str) else self._keep(before)
@@ -339,8 +342,7 @@ class ChangeTracker:
         if turn is None:
             return
         if isinstance(change, Change):
-            call, change.allowed_by = self._who(tool)
-            change.tool, change.writers = call, change.writers | ({call} if call is not None else set())
+            change.tool, change.allowed_by = self._who(tool)
             others = [it for it in turn.changes if it.id != change.id]
             at = next((at for at, it in enumerate(turn.changes) if it.id == change.id), len(others))
             turn.changes = [*others[:at], change, *others[at:]]

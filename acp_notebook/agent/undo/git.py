@@ -95,12 +95,14 @@ class Git:
         given: Iterable[bytes] = (),
         limit: float | None = None,
         ok: tuple[int, ...] = (0,),
+        work_tree: str | None = None,
     ) -> bytes:
         """Run a command with `given` as its input and return its output.
 
         Raises GitTrouble, also if the exit code is not in `ok`.
         """
-        with self.start(*words, given=given) as started:
+        env = self._env if work_tree is None else self._env | {"GIT_WORK_TREE": work_tree}
+        with self._start(words, [*self._options, *words], env, given) as started:
             return started.output(limit or timeouts.get().git_scan, ok)
 
     def start(self, *words: str, given: Iterable[bytes] = ()) -> GitProcess:
@@ -129,13 +131,14 @@ class Git:
                 self._token = new_token()
                 guardian().watch(self._token)
             stdin = _input(given)
+            work_tree = env.get("GIT_WORK_TREE", self._work_tree)
             try:
                 process = subprocess.Popen(
                     [program() or "git", *arguments],
                     stdin=subprocess.DEVNULL if stdin is None else stdin,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE,
-                    cwd=self._work_tree if os.path.isdir(self._work_tree) else self._env["GIT_DIR"],
+                    cwd=work_tree if os.path.isdir(work_tree) else self._env["GIT_DIR"],
                     env=env | {MARKER: self._token},
                     start_new_session=True,
                 )
@@ -257,11 +260,14 @@ def tree_entries(git: Git, tree: str, paths: Sequence[str]) -> list[tuple[str, i
     return found
 
 
-def ignored_among(git: Git, paths: Sequence[str]) -> set[str]:
-    """The paths that the ignore rules match, whether tracked or not. Raises GitTrouble."""
+def ignored_among(git: Git, paths: Sequence[str], work_tree: str | None = None) -> set[str]:
+    """The paths that the ignore rules match, whether tracked or not. Raises GitTrouble.
+
+    `work_tree`: a folder with other ignore files than the present ones.
+    """
     if not paths:
         return set()
     # check-ignore refuses literal pathspecs; behind "./" no character of a path is special.
     words = ("--no-literal-pathspecs", "check-ignore", "-z", "--no-index", "--stdin")
-    matched = names(git.run(*words, given=lines([f"./{it}" for it in paths]), ok=(0, 1)))
+    matched = names(git.run(*words, given=lines([f"./{it}" for it in paths]), ok=(0, 1), work_tree=work_tree))
     return {it.removeprefix("./") for it in matched}

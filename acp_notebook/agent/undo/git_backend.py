@@ -7,15 +7,16 @@ Knows nothing about turns. Blocks, so call it on a work thread.
 from __future__ import annotations
 
 import os
+import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from ... import timeouts
 from ...core.changes import PathChange, Version
 from .backend import Checkpoint, CheckpointUnavailable
-from .git import Git, GitTrouble, program, tree_entries
+from .git import Git, GitTrouble, ignored_among, program, tree_entries
 from .repository import Repository
 from .scan import FullScan, Tree, changed_lately, with_modes
 
@@ -25,6 +26,11 @@ MOST_TURN = 512 * 2**20
 """Total size of the file states of one turn. Files beyond it are listed but cannot be undone."""
 
 TOO_MUCH = f"the turn changed too much to keep all of it (more than {MOST_TURN >> 20} MB)"
+
+NESTED = "it was in a nested repository, which is not covered: its earlier state is not known"
+IGNORED = "git ignored it before: its earlier state is not known"
+
+IGNORE_FILE = ".gitignore"
 
 _LINK, _NESTED = 0o120000, 0o160000
 
@@ -92,7 +98,7 @@ class GitBackend:
         self._modes = with_modes(self._modes, self.top, looked_at)
         self._lately = changed_lately(self.top, looked_at)
         self._nested, self._scanned = [f"{it}/" for it in seen.nested], True
-        tree = Tree(seen.tree, self._modes, seen.large, self._repository.is_users)
+        tree = Tree(seen.tree, self._modes, seen.large, self._repository.is_users, tuple(seen.nested))
         return Checkpoint(tree, frozenset(os.path.join(self.top, it) for it in seen.empty))
 
     def _without_folder(self, limit: float) -> Checkpoint:
@@ -118,7 +124,7 @@ class GitBackend:
         """Yield every path that differs. Raises CheckpointUnavailable."""
         with self._lock:
             try:
-                yield from compare(self._comparing, self.top, before.state, after.state)
+                yield from compare(self._comparing, self._git, self.top, before.state, after.state)
                 if before.state.repository and not after.state.repository:
                     yield PathChange(os.path.join(self.top, ".git/"), why_not=REPOSITORY, action="deleted")
             except (GitTrouble, OSError) as error:
@@ -156,10 +162,13 @@ class _Entry:
         return "created" if not old else "deleted" if not new else "modified"
 
 
-def compare(git: Git, top: str, before: Tree, after: Tree) -> Iterator[PathChange]:
-    """Yield the paths that differ between two trees. Raises GitTrouble."""
+def compare(git: Git, rules: Git, top: str, before: Tree, after: Tree) -> Iterator[PathChange]:
+    """Yield the paths that differ between two trees. `rules` knows the ignore files. Raises GitTrouble."""
     unknown = {*before.large, *after.large}
     entries = [it for it in _differing(git, before, after) if it.path not in unknown]
+    for path, why in (uncovered := _uncovered_before(rules, before, entries)).items():
+        yield PathChange(os.path.join(top, path), why_not=why)
+    entries = [it for it in entries if it.path not in uncovered]
     blobs = _blobs(git, [oid for it in entries for oid in it.oids])
     for entry in entries:
         path = os.path.join(top, entry.path)
@@ -184,6 +193,30 @@ def _differing(git: Git, before: Tree, after: Tree) -> list[_Entry]:
             old, new, old_id, new_id, _ = head.decode().lstrip(":").split()
             found.append(_Entry(os.fsdecode(path), (_side(int(old, 8), old_id), _side(int(new, 8), new_id))))
     return found + _other_modes(git, before, after, {it.path for it in found})
+
+
+def _uncovered_before(rules: Git, before: Tree, entries: Sequence[_Entry]) -> dict[str, str]:
+    """Files that look new but may have existed, each with the reason: undoing must not delete them."""
+    new = [it.path for it in entries if it.action == "created"]
+    found = {it: NESTED for it in new if it.startswith(tuple(f"{folder}/" for folder in before.nested))}
+    if new and any(os.path.basename(it.path) == IGNORE_FILE for it in entries):
+        found |= dict.fromkeys(_ignored_before(rules, before, new), IGNORED)
+    return found
+
+
+def _ignored_before(rules: Git, before: Tree, paths: Sequence[str]) -> set[str]:
+    """The paths that the ignore files of the earlier tree match."""
+    folders = {"/".join(it.split("/")[:depth]) for it in paths for depth in range(it.count("/") + 1)}
+    files = tree_entries(rules, before.id, sorted(os.path.join(it, IGNORE_FILE) for it in folders))
+    blobs = _blobs(rules, [oid for _, _, oid in files])
+    with tempfile.TemporaryDirectory(prefix="acp-notebook-") as work_tree:
+        for path, mode, oid in files:
+            if mode != _LINK and oid in blobs:
+                place = os.path.join(work_tree, path)
+                os.makedirs(os.path.dirname(place), exist_ok=True)
+                with open(place, "wb") as file:
+                    file.write(blobs[oid])
+        return ignored_among(rules, paths, work_tree)
 
 
 def _other_modes(git: Git, before: Tree, after: Tree, known: set[str]) -> list[_Entry]:

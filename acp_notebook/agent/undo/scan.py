@@ -60,6 +60,8 @@ class Tree:
     """Files that are not kept."""
     repository: bool = False
     """Whether the user has a repository in the folder."""
+    nested: tuple[str, ...] = ()
+    """Nested repositories, which are not covered."""
 
 
 def not_kept(path: str, status: os.stat_result) -> NotKept | None:
