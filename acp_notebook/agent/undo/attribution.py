@@ -358,7 +358,7 @@ class Attributor:
 
 def _is_by_client(find: Find) -> bool:
     """Whether the recording says that the client wrote the file, and the replay has not done so."""
-    return find.by is not None and not find.writers
+    return find.by is not None and not find.written
 
 
 def _is_plain_text(path: str, states: Sequence[Version | None]) -> bool:

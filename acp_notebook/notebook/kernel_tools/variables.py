@@ -164,10 +164,11 @@ def family_of(value: Any) -> Family | None:
     return "tensor" if is_exactly(value, "torch", "Tensor") else None
 
 
-_BUILTIN: dict[int, _Kind] = {
-    id(type(it)): _kind(it)
-    for it in (None, False, 0, 0.0, 0j, "", b"", bytearray(), [], (), {}, set(), frozenset(), range(0))
-}
+_SAMPLES: tuple[Any, ...] = (
+    *(None, False, 0, 0.0, 0j, "", b"", bytearray()),
+    *([], (), {}, set(), frozenset(), range(0)),
+)
+_BUILTIN: dict[int, _Kind] = {id(type(it)): _kind(it) for it in _SAMPLES}
 """The types that most variables have, by id. A class of the user cannot have the id of one of these."""
 
 
