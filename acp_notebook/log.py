@@ -62,7 +62,7 @@ def _cause(record: logging.LogRecord) -> str:
 
 
 def _origin(traceback: TracebackType | None) -> str:
-    """The innermost line of ours that it came through."""
+    """The innermost line of this package that it came through."""
     found = ""
     while traceback is not None:
         path = traceback.tb_frame.f_code.co_filename
@@ -73,7 +73,7 @@ def _origin(traceback: TracebackType | None) -> str:
 
 
 recent = RecentRecords()
-"""With this handler nothing of ours reaches `logging.lastResort`, which would print it below a cell."""
+"""With this handler none of our records reaches `logging.lastResort`, which would print it below a cell."""
 
 logging.getLogger(NAME).addHandler(recent)
 

@@ -113,7 +113,7 @@ class Timeouts:
     """The same for a request that the agent has begun to work on: it may be at a long command."""
 
     policy: float = 60.0
-    """For a policy function of the user's: longer than any rule needs, and a turn still ends."""
+    """For a policy function: longer than any rule needs, and a turn still ends."""
 
     file_lock: float = 5.0
     """Another kernel holds the lock for some milliseconds; longer only if it is stopped, or the disk is."""
@@ -122,7 +122,7 @@ class Timeouts:
     """For what a recording has next, when something else came before it: people press a button once."""
 
     recorded_command_end: float = 1.0
-    """For the recorded end of a replayed command to be told, when it is ended here."""
+    """For the recorded end of a replayed command to arrive, when it is ended here."""
 
     # ---- undo -------------------------------------------------------------------------------------------
 
@@ -153,7 +153,7 @@ class Timeouts:
     # ---- the kernel's tools -----------------------------------------------------------------------------
 
     tool_call: float = 45.0
-    """No call lasts longer: some agents give up after 60 s, whatever is told to them meanwhile."""
+    """No call lasts longer: some agents give up after 60 s, whatever progress they receive."""
 
     tool_progress: float = 5.0
     """Between two signs of life of a call: some agents give a call up after 60 s without one."""
@@ -171,7 +171,7 @@ class Timeouts:
     """For an answer by HTTP: longer than any call lasts. A call that was cancelled has none."""
 
     run_busy_check: float = 0.3
-    """After this a run must have begun, unless code of the user's runs, as it does between a cell's waits."""
+    """After this a run must have begun, unless the user's code runs, as it does between a cell's waits."""
 
     run_busy: float = 5.0
     """A main thread that takes no job for so long does something that we do not know."""

@@ -63,7 +63,7 @@ def timed(function, count):
         times.append(time.perf_counter() - began)
     return statistics.median(times)
 
-def tell(**values):
+def report(**values):
     print(json.dumps(values))
 """
 
@@ -72,20 +72,20 @@ ARGUMENTS = {"pattern": "name_*"}
 LIST = f"""
 cpu = time.process_time()
 ours = called("list_variables", {CALLS}, **{ARGUMENTS})
-tell(ours=ours, cpu=(time.process_time() - cpu) / {CALLS})
+report(ours=ours, cpu=(time.process_time() - cpu) / {CALLS})
 """
 
 CODE = f"""
 shell = get_ipython()
 cell = lambda: shell.run_cell("1+1;", store_history=False)
-tell(ours=called("run_code", {RUNS}, code="1+1"), peer=timed(cell, {RUNS}))
+report(ours=called("run_code", {RUNS}, code="1+1"), peer=timed(cell, {RUNS}))
 """
 
 MANY_VARIABLES = f"""
 for number in range({MANY}):
     globals()[f"many_{{number}}"] = number / 2
 names = lambda: get_ipython().run_line_magic("who_ls", "")
-tell(ours=called("list_variables", 20, limit=50), peer=timed(names, 5))
+report(ours=called("list_variables", 20, limit=50), peer=timed(names, 5))
 """
 
 
@@ -122,22 +122,22 @@ def lowest(rounds: list[dict[str, float]]) -> dict[str, float]:
 
 @contextmanager
 def kernel() -> Iterator[Any]:
-    """Gives what runs code in a new kernel and returns the values that it tells."""
+    """Yields a function that runs code in a new kernel and returns the values that it reports."""
     from jupyter_client.manager import start_new_kernel
 
     manager, client = start_new_kernel(START_S, "python3", cwd=str(ROOT), stderr=subprocess.DEVNULL)
 
     def run(code: str) -> dict[str, float]:
-        told: list[str] = []
+        printed: list[str] = []
 
         def output(message: dict[str, Any]) -> None:
             content = message["content"]
             if message["msg_type"] == "stream":
-                told.append(content["text"])
+                printed.append(content["text"])
             assert message["msg_type"] != "error", f"{content['ename']}: {content['evalue']}"
 
         client.execute_interactive(code, output_hook=output, allow_stdin=False, timeout=START_S)
-        values: dict[str, float] = json.loads("".join(told) or "{}")
+        values: dict[str, float] = json.loads("".join(printed) or "{}")
         return values
 
     try:

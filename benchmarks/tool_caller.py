@@ -1,7 +1,8 @@
 """Calls a tool of an MCP server many times and takes the time of each call, as the client and as an agent.
 
 Standard library only. As a module it is an agent: it answers the prompt "NAME COUNT ARGUMENTS" with the times
-of COUNT calls of that tool, as JSON. A tool that is asked about is told to the client first, as agents do.
+of COUNT calls of that tool, as JSON. A call that needs a question is first
+announced to the client, as agents do.
 """
 
 from __future__ import annotations
@@ -66,8 +67,8 @@ def answer(message: Json) -> None:
 
 
 def update(kind: str, **fields: Any) -> None:
-    told = {"sessionUpdate": kind, **fields}
-    answer({"method": "session/update", "params": {"sessionId": SESSION, "update": told}})
+    update = {"sessionUpdate": kind, **fields}
+    answer({"method": "session/update", "params": {"sessionId": SESSION, "update": update}})
 
 
 def called(caller: Caller, prompt: str) -> list[float]:

@@ -77,7 +77,7 @@ def stores(scene: str) -> str:
 
 
 def furnish(server: Server, scene: str) -> Path:
-    """The folder with its data, the agent by a name of the user's, a kernel that has pandas."""
+    """The folder with its data, the agent under a name from the settings, a kernel that has pandas."""
     work, home = server.folder / "work", server.folder / "home"
     (work / "sales.csv").write_text(stores(scene))
     (work / "clean.py").write_text(CLEAN)

@@ -101,7 +101,7 @@ def module_page(name: str, module: ModuleType) -> str:
 
 
 def members(cls: type) -> str:
-    """Fields, properties and methods, in the order in which they stand in the source."""
+    """Fields, properties and methods, in the order of the source."""
     rows = [*fields(cls), *attributes(cls)]
     return "\n".join(rows)
 
@@ -119,7 +119,7 @@ def attributes(cls: type) -> Iterator[str]:
 
 
 def own_classes(cls: type) -> list[type]:
-    """The class and those of ours that it is made of; not the standard library's."""
+    """The class and its bases in this package."""
     return [it for it in cls.__mro__ if it.__module__.startswith("acp_notebook")]
 
 

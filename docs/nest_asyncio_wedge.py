@@ -1,4 +1,4 @@
-"""Shows why this package does not use nest-asyncio: a cell that waits with it stops the kernel for good.
+"""Shows why this package does not use nest-asyncio: a cell that waits with it stops the kernel permanently.
 
     pip install ipykernel nest-asyncio acp-notebook
     python docs/nest_asyncio_wedge.py

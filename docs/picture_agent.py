@@ -75,28 +75,28 @@ class Kernel:
 
 
 class Scene:
-    """One turn, as it is told to the client."""
+    """Sends the updates of one turn to the client."""
 
     def __init__(self, session: str, cwd: str, servers: list[Json]) -> None:
         self.session, self.cwd, self.servers = session, cwd, servers
 
-    def tell(self, update: str, /, **fields: Any) -> None:
-        told = {"sessionUpdate": update, **fields}
-        send({"method": "session/update", "params": {"sessionId": self.session, "update": told}})
+    def send_update(self, update: str, /, **fields: Any) -> None:
+        fields = {"sessionUpdate": update, **fields}
+        send({"method": "session/update", "params": {"sessionId": self.session, "update": fields}})
 
     def plan(self, done: int) -> None:
         states = ["completed"] * done + ["in_progress"] + ["pending"] * len(PLAN)
         entries = zip(PLAN, states, strict=False)
-        told = [{"content": text, "priority": "medium", "status": state} for text, state in entries]
-        self.tell("plan", entries=told)
+        steps = [{"content": text, "priority": "medium", "status": state} for text, state in entries]
+        self.send_update("plan", entries=steps)
 
     def tool(self, title: str, kind: str, **fields: Any) -> Json:
         call = {"toolCallId": f"call-{next(ids)}", "title": title, "kind": kind, **fields}
-        self.tell("tool_call", status="in_progress", **call)
+        self.send_update("tool_call", status="in_progress", **call)
         return call
 
     def done(self, call: Json, **fields: Any) -> None:
-        self.tell("tool_call_update", toolCallId=call["toolCallId"], status="completed", **fields)
+        self.send_update("tool_call_update", toolCallId=call["toolCallId"], status="completed", **fields)
 
     def play(self, name: str) -> None:
         if name == "kernel":
@@ -105,13 +105,13 @@ class Scene:
             self.mend()
 
     def look_at_data(self) -> None:
-        self.tell("session_info_update", title="How each store does")
+        self.send_update("session_info_update", title="How each store does")
         kernel = Kernel(self.servers[0])
         self.use(kernel, "inspect_variable", {"name": "sales", "rows": 3})
         drawing = {"code": CODE, "purpose": "Draw each store's revenue by month"}
         self.use(kernel, "run_code", drawing, asks=True)
-        self.tell("usage_update", used=12_800, size=200_000, cost={"amount": 0.04, "currency": "USD"})
-        self.tell("agent_message_chunk", content={"type": "text", "text": FOUND})
+        self.send_update("usage_update", used=12_800, size=200_000, cost={"amount": 0.04, "currency": "USD"})
+        self.send_update("agent_message_chunk", content={"type": "text", "text": FOUND})
 
     def use(self, kernel: Kernel, tool: str, arguments: Json, *, asks: bool = False) -> None:
         name = f"mcp__kernel__{tool}"
@@ -131,7 +131,7 @@ class Scene:
         ask("session/request_permission", question)
 
     def mend(self) -> None:
-        self.tell("session_info_update", title="Why March is low")
+        self.send_update("session_info_update", title="Why March is low")
         self.plan(0)
         path = os.path.join(self.cwd, "clean.py")
         read = self.tool("Read clean.py", "read", locations=[{"path": path, "line": 1}])
@@ -140,8 +140,8 @@ class Scene:
         self.plan(1)
         self.edit(path, text)
         self.plan(3)
-        self.tell("usage_update", used=31_400, size=200_000, cost={"amount": 0.12, "currency": "USD"})
-        self.tell("agent_message_chunk", content={"type": "text", "text": ANSWER})
+        self.send_update("usage_update", used=31_400, size=200_000, cost={"amount": 0.12, "currency": "USD"})
+        self.send_update("agent_message_chunk", content={"type": "text", "text": ANSWER})
 
     def edit(self, path: str, text: str) -> None:
         after = text.replace(OLD, NEW)

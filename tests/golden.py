@@ -166,7 +166,7 @@ SCRIPTS: dict[str, Sequence[ev.Event]] = {
         ev.ElicitationCompleted("nobody's"),
         ev.TurnEnded("done", "end_turn"),
     ],
-    "history that a loaded session tells anew": [
+    "history that a loaded session replays": [
         _prompt("Old", "t1"),
         _agent("Old answer"),
         ev.TurnEnded("done", "end_turn"),

@@ -438,9 +438,9 @@ def test_a_chromium_that_does_not_run_is_removed_and_reported(
     monkeypatch.setattr(dev, "browses", lambda *_: False)
     dev.provide_chromium(project)
     assert not project.chromium.exists()
-    [_, told] = capsys.readouterr().out.splitlines()
-    assert told.startswith("· npm's Chromium does not run here: the browser tests are skipped")
-    assert told.endswith("(sudo apt-get install chromium)")
+    [_, note] = capsys.readouterr().out.splitlines()
+    assert note.startswith("· npm's Chromium does not run here: the browser tests are skipped")
+    assert note.endswith("(sudo apt-get install chromium)")
     assert "ACP_TEST_CHROMIUM" not in dev.test_environment(project, agents=False)
 
 

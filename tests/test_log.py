@@ -18,7 +18,7 @@ from acp_notebook.log import logger, suppressed
 PACKAGE = Path(acp.__file__).parent
 
 CHILDREN = ("demo/", "agent/processes/guardian.py", "agent/processes/supervisor.py")
-"""They run as processes of their own, which have no log of ours: the guardian and the supervisor with
+"""They run as separate processes, without our log: the guardian and the supervisor with
 `python -I -S`, the demo agent without the package."""
 
 LOGS = {"debug", "info", "warning", "error", "exception", "log"}
@@ -77,7 +77,7 @@ def test_no_broad_except_is_silent(module: str) -> None:
         ("except Exception:\n    pass", True),
         ("except (OSError, BaseException):\n    x = 1", True),
         ("except:\n    pass", True),
-        ("except Exception as error:\n    tell(error)", False),
+        ("except Exception as error:\n    report(error)", False),
         ("except BaseException:\n    close()\n    raise", False),
         ("except Exception:\n    _log.warning('x')", False),
         ("except OSError:\n    pass", False),

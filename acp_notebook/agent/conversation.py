@@ -207,7 +207,7 @@ class Conversation:
             raise SessionClosed("the session was closed; acp.connect(...) opens another")
 
     async def _ready_for_turn(self) -> None:
-        """Make the checkpoints and wait until the session is ready. No turn of the session runs meanwhile."""
+        """Make the checkpoints and wait until the session is ready, while no turn of the session runs."""
         await self._unstuck.wait()
         if not self.state.closed:
             await self.undoing.turn_starts()

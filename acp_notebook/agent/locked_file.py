@@ -23,7 +23,7 @@ class Untrusted(Exception):
 
 
 def bytes_of(handle: int) -> bytes:
-    """Read the file. Raises Untrusted if it is not a regular file of the user's own, or too large."""
+    """Read the file. Raises Untrusted if it is no regular file, not the user's, or too large."""
     status = os.fstat(handle)
     if not stat.S_ISREG(status.st_mode):
         raise Untrusted("it is not a regular file")

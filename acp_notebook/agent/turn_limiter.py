@@ -84,7 +84,7 @@ class TurnLimiter:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if run is not None and run.limits.max_cost is not None and not self._meter.told:
+        if run is not None and run.limits.max_cost is not None and not self._meter.has_cost:
             self._warn_no_cost()
 
     def _warn_no_cost(self) -> None:

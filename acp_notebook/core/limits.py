@@ -76,10 +76,11 @@ class Meter:
     def __init__(self, before: Cost | None, *, fresh: bool) -> None:
         self._last = before if before is not None else Cost(0.0, "") if fresh else None
         self.spent = 0.0
-        self.told = False
+        self.has_cost = False
+        """Whether the agent has reported a cost."""
 
     def see(self, cost: Cost) -> None:
-        last, self._last, self.told = self._last, cost, True
+        last, self._last, self.has_cost = self._last, cost, True
         if last is None or (last.currency not in ("", cost.currency)):
             return  # nothing to compare with yet
         # A lower amount means that the agent was restarted and counts from zero.

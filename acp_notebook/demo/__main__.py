@@ -41,7 +41,7 @@ async def run() -> int:
             ended.set_result(code)
 
     def post(callback: Callable[..., object], *args: object) -> None:
-        with contextlib.suppress(RuntimeError):  # the loop is closed: there is nobody left to tell
+        with contextlib.suppress(RuntimeError):  # the loop is closed, so nobody is listening
             loop.call_soon_threadsafe(callback, *args)
 
     stdout, stderr = Outbox(1, loop, on_broken=lambda: post(end, 0)), Outbox(2, loop)

@@ -34,11 +34,11 @@ DEFAULTS: dict[str, str | bool] = {
 
 
 class Options:
-    """The chosen values. ``mode`` is told as a mode and as a config option: a client looks at one of them."""
+    """Holds the chosen values. ``mode`` is both a mode and a config option: a client reads one of them."""
 
     def __init__(self, *, booleans: bool, kind: str = "config") -> None:
         self.values = dict(DEFAULTS)
-        self.has_config = kind == "config"  # without, the client is told of modes only, or of models too
+        self.has_config = kind == "config"  # without it, the client gets only modes, or modes and models
         self._has_models = kind == "models"
         self._booleans = booleans
 
@@ -46,7 +46,7 @@ class Options:
         return {"currentModeId": self.values["mode"], "availableModes": MODES}
 
     def state(self) -> Json:
-        """What the answers to session/new, load and resume tell of it."""
+        """The part of the responses to session/new, load and resume."""
         chosen: Json = {"modes": self.modes()}
         if self._has_models:
             chosen["models"] = {

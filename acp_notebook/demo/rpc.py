@@ -198,8 +198,8 @@ class Peer:
             answer.exception()  # looked at, so that an error nobody waits for is not logged as lost
 
     def _refuse(self, request_id: Any, error: RpcError) -> None:
-        told: Json = {"code": error.code, "message": str(error)}
-        self.send({"id": request_id, "error": told | ({} if error.data is None else {"data": error.data})})
+        fields: Json = {"code": error.code, "message": str(error)}
+        self.send({"id": request_id, "error": fields | ({} if error.data is None else {"data": error.data})})
 
     @staticmethod
     def trace(error: Exception) -> None:

@@ -1,6 +1,6 @@
 """One session: its counters, its choices, its history, and the turn that runs in it.
 
-It does not know what a prompt means, nor which sessions there are beside it.
+Knows neither what a prompt means nor the other sessions.
 """
 
 from __future__ import annotations

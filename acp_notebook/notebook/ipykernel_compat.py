@@ -153,7 +153,7 @@ def request_of(kernel: Any) -> dict[str, Any]:
     try:
         parent = kernel.get_parent("shell")
     except Exception:  # foreign code; ipykernel 7.0 raises LookupError in a thread
-        _log.debug("the kernel does not tell its request", exc_info=True)
+        _log.debug("the kernel does not report its request", exc_info=True)
         return {}
     return parent if isinstance(parent, dict) else {}
 
@@ -218,7 +218,7 @@ def _chosen_subshell(_data: Any, chosen: str | None) -> str | None:
 def handle_without_events(comm: Any) -> None:
     """Make messages to this comm trigger no `pre_execute` and `post_execute`.
 
-    Those are for code of the user's. matplotlib draws and closes every open figure on `post_execute`: on a
+    They are for the user's code. matplotlib draws and closes every open figure on `post_execute`: on a
     subshell's thread, in the middle of the code that makes it; on the main thread, while its cell waits.
     """
     if callable(getattr(comm, "handle_msg", None)) and hasattr(comm, "_msg_callback"):

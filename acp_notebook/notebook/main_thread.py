@@ -18,7 +18,7 @@ from typing import Any
 from .interrupts import Gate
 
 _RINGS = 4096
-"""Read at once; more than a pipe of ours ever holds."""
+"""Read at once; more than our pipe ever holds."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +90,7 @@ def run_all() -> None:
     previous signal handler."""
     if threading.current_thread() is not threading.main_thread():
         return
-    _silence()  # before the look at the jobs: one that is added meanwhile rings again
+    _silence()  # before the jobs are read: one that is added from now on rings again
     while _jobs:
         _run(_jobs.popleft())
 

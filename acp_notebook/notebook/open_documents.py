@@ -63,6 +63,8 @@ OnThread = Callable[[Callable[[], Any]], Awaitable[Any]]
 
 @dataclass
 class _Page:
+    """A page that shows the session, and what it has reported about its document."""
+
     view: str
     path: str | None
     live: bool
@@ -196,7 +198,7 @@ class OpenDocuments:
     async def run_cells(self, page: _Page, cells: Sequence[tuple[str, str]]) -> tuple[RanCell, ...]:
         """Have the page execute these cells (id and source, which must be the cell's) until one fails.
 
-        The whole source, for another one may have the same hash. A cell that changes meanwhile is skipped.
+        The whole source, for another one may have the same hash. A cell that has changed by then is skipped.
 
         Returns when they have ended, however long that takes; raises Unreachable, Stale, Failed.
         """

@@ -73,7 +73,7 @@ test("a file of the server is a link, which opens it at the line", async () => {
   el.addEventListener("click", around);
   expect(click()).toBe(true);
   expect(files.open).toHaveBeenCalledWith("work/x.py", 3);
-  expect(around).not.toHaveBeenCalled(); // the card that it stands in does not open or close
+  expect(around).not.toHaveBeenCalled(); // the card around it does not open or close
   await settled();
   expect(el.querySelector("[role=alert]")).toBeNull();
 });
@@ -113,7 +113,7 @@ test.each([
   expect(el.textContent).toBe(path);
 });
 
-test("no path from an agent becomes an address by itself", () => {
+test("a path from an agent does not become an address without proof", () => {
   for (const path of ["javascript:alert(1)", "//evil.example/x", "https://evil.example", "\u202ex"])
     for (const { link } of [drawn(path)])
       if (link) expect(link.href).toMatch(/^http:\/\/host\/lab\/tree\//);

@@ -35,8 +35,8 @@ function connected() {
     controller.signal,
     made.clock,
   );
-  const tell = (message: FromKernel) => model.fire("msg:custom", message);
-  return { ...made, model, controller, connection, tell };
+  const receive = (message: FromKernel) => model.fire("msg:custom", message);
+  return { ...made, model, controller, connection, receive };
 }
 
 const HELLO = {
@@ -49,37 +49,37 @@ const HELLO = {
 };
 
 test("it says hello once, and the state makes it live", () => {
-  const { model, store, tell } = connected();
+  const { model, store, receive } = connected();
   expect(model.sent).toEqual([HELLO]);
   expect(store.link).toBe("waiting");
-  tell({ t: "state", seq: 1, state: state(turn()) });
+  receive({ t: "state", seq: 1, state: state(turn()) });
   expect(store.link).toBe("live");
 });
 
 test("a gap is answered with one resync", () => {
-  const { model, tell } = connected();
-  tell({ t: "state", seq: 1, state: state(turn()) });
-  tell({ t: "patches", seq: 3, patches: [] });
-  tell({ t: "patches", seq: 4, patches: [] });
+  const { model, receive } = connected();
+  receive({ t: "state", seq: 1, state: state(turn()) });
+  receive({ t: "patches", seq: 3, patches: [] });
+  receive({ t: "patches", seq: 4, patches: [] });
   expect(model.sent.slice(1)).toEqual([{ t: "resync", have: 1, view: "v" }]);
 });
 
 test("new messages are acknowledged at most once a second", () => {
-  const { model, tell, clock } = connected();
-  tell({ t: "state", seq: 1, state: state(turn()) });
-  tell({ t: "patches", seq: 2, patches: [] });
+  const { model, receive, clock } = connected();
+  receive({ t: "state", seq: 1, state: state(turn()) });
+  receive({ t: "patches", seq: 2, patches: [] });
   clock.pass(ACK_MS);
-  tell({ t: "beat", seq: 2 });
+  receive({ t: "beat", seq: 2 });
   clock.pass(ACK_MS);
   expect(model.sent.slice(1)).toEqual([{ t: "ack", seq: 2, view: "v" }]);
 });
 
 test("an intent is sent while the kernel is connected, and marked as sent", () => {
-  const { model, store, tell, connection } = connected();
+  const { model, store, receive, connection } = connected();
   const answer = { t: "answer", question: "k7", option: "yes" } as const;
   connection.emit(answer);
   expect(model.sent).toEqual([HELLO]);
-  tell({ t: "state", seq: 1, state: state(turn(), question()) });
+  receive({ t: "state", seq: 1, state: state(turn(), question()) });
   connection.emit(answer);
   expect(model.sent.at(-1)).toEqual(answer);
   expect(store.snapshot.sent.has("k7")).toBe(true);
@@ -100,8 +100,8 @@ test("messages of an unknown kind are left alone", () => {
 });
 
 test("only a model whose kernel is gone counts as gone", async () => {
-  const { model, store, tell } = connected();
-  tell({ t: "state", seq: 1, state: state(turn()) });
+  const { model, store, receive } = connected();
+  receive({ t: "state", seq: 1, state: state(turn()) });
   model.fire("comm_live_update");
   await Promise.resolve();
   expect(store.link).toBe("live");
@@ -118,14 +118,14 @@ test("at the end it says bye and stops listening", () => {
 });
 
 test("completions are requested for this page, and received by it alone", () => {
-  const { model, store, connection, tell } = connected();
-  tell({ t: "state", seq: 1, state: state(turn()) });
+  const { model, store, connection, receive } = connected();
+  receive({ t: "state", seq: 1, state: state(turn()) });
   connection.emit({ t: "complete", rid: "1", fragment: "@d" });
   expect(model.sent.at(-1)).toEqual({ t: "complete", rid: "1", fragment: "@d", view: "v" });
   expect(store.snapshot.sent.size).toBe(0);
   const answer = { t: "offered", rid: "1", fragment: "@d", offered: [] } as const;
-  tell({ ...answer, view: "other" });
+  receive({ ...answer, view: "other" });
   expect(store.snapshot.offered).toBeNull();
-  tell({ ...answer, view: "v" });
+  receive({ ...answer, view: "v" });
   expect(store.snapshot.offered?.rid).toBe("1");
 });

@@ -455,7 +455,7 @@ test("another source of the same checksum is not run", async () => {
   expect(ran).toMatchObject({ error: { code: "stale" } });
 });
 
-test("a cell that changes while one before it runs is not run, and those that ran are told", async () => {
+test("a cell that changes while an earlier one runs is not run, and the answer lists those that ran", async () => {
   const { ask, cells, host, context } = opened("plumless", "plumless", "c");
   const ran: string[] = [];
   host.cells = {

@@ -13,18 +13,18 @@ const QUEUE = [
 function queued(items = [turn()]) {
   const made = shown(items, null, { status: "working" });
   wired(made);
-  const tell = (queue: typeof QUEUE) => {
+  const sendQueue = (queue: typeof QUEUE) => {
     made.store.receive(now(queue, 3));
     made.frames.draw();
   };
-  tell(QUEUE);
+  sendQueue(QUEUE);
   const row = (id: string) => made.find(`[data-acp-queued="${id}"]`);
   const button = (id: string, name: string) =>
     [...(row(id)?.querySelectorAll("button") ?? [])].find((it) =>
       it.getAttribute("aria-label")?.startsWith(`${name}: `),
     );
   const sent = () => made.emit.mock.calls.map(([it]) => it).filter(({ t }) => t !== "draft");
-  return { ...made, tell, row, button, sent };
+  return { ...made, sendQueue, row, button, sent };
 }
 
 test("queued prompts are listed as text, with their attachments", () => {
@@ -35,11 +35,11 @@ test("queued prompts are listed as text, with their attachments", () => {
 });
 
 test("each can be sent now, moved up and removed; the first cannot move up", () => {
-  const { button, sent, tell } = queued();
+  const { button, sent, sendQueue } = queued();
   button("t3", "Move up")?.click();
   expect(button("t2", "Move up")).toBeUndefined();
   expect(button("t3", "Send now")?.getAttribute("aria-disabled")).toBe("true"); // on its way
-  tell(QUEUE); // the kernel has answered
+  sendQueue(QUEUE); // the kernel has answered
   button("t3", "Send now")?.click();
   button("t2", "Remove")?.click();
   expect(sent()).toEqual([
@@ -83,7 +83,7 @@ test("a prompt is edited in place: Enter saves the text, Escape does not", async
 });
 
 test("the focus stays in the list, or goes to the field: never to the notebook", async () => {
-  const { button, row, tell, find } = queued();
+  const { button, row, sendQueue, find } = queued();
   const has = (id: string, name: string) =>
     expect(document.activeElement?.getAttribute("aria-label")).toBe(
       button(id, name)?.getAttribute("aria-label"),
@@ -96,13 +96,13 @@ test("the focus stays in the list, or goes to the field: never to the notebook",
   button("t3", "Move up")?.focus();
   button("t3", "Move up")?.click(); // to where there is no such button
   has("t3", "Edit");
-  tell(QUEUE);
+  sendQueue(QUEUE);
   button("t2", "Remove")?.click();
   has("t3", "Remove");
-  tell(QUEUE.slice(1));
+  sendQueue(QUEUE.slice(1));
   button("t4", "Remove")?.click();
   has("t3", "Remove");
-  tell(QUEUE.slice(1, 2));
+  sendQueue(QUEUE.slice(1, 2));
   button("t3", "Send now")?.click();
   expect(document.activeElement).toBe(find(".acp-field textarea"));
 });

@@ -171,7 +171,7 @@ test.each([
   expect(stateOf({ ...RUN, status })).toBe(words);
 });
 
-test("a short time is told as such, and one that the kernel took along as unfinished", () => {
+test("a short time is shown as such, and a run that the kernel lost as unfinished", () => {
   expect(stateOf({ ...RUN, seconds: 0 })).toBe("ran in less than 0.1 s");
   expect(stateOf({ ...RUN, status: "running" }, true)).toBe("not finished: the kernel is gone");
 });

@@ -67,7 +67,7 @@ const RUN: RunContent = {
   notes: [],
 };
 
-test("what the user was asked about is not unprompted, whoever asked", () => {
+test("what the user was asked about is not unprompted, whether the agent or the client asked", () => {
   const call = tool({ unprompted: true });
   const by = (by: string) =>
     shown([turn(), call, question({ tool: "k5", status: "answered", by })]).find(
@@ -77,7 +77,7 @@ test("what the user was asked about is not unprompted, whoever asked", () => {
   expect(by("policy")).not.toBeNull();
 });
 
-test("while it is asked about, code has its purpose for a title, and no raw input beside it", () => {
+test("while it is asked about, code has its purpose for a title, and no raw input next to it", () => {
   const action = { type: "run_code", code: "1 + 1", purpose: "Add" };
   const mcp = { type: "mcp", server: "kernel", tool: "run_code", sure: true };
   const call = tool({ title: "mcp__kernel__run_code", raw_input: { code: "1 + 1" } });

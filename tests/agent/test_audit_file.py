@@ -61,8 +61,8 @@ def test_an_incomplete_line_after_a_crash_does_not_affect_the_next(tmp_path: Pat
 
 
 def test_a_disk_error_is_reported_once_and_retried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path, audit, told = tmp_path / "audit.jsonl", Audit(), list[str]()
-    file = AuditFile(path, warn=told.append)
+    path, audit, warnings = tmp_path / "audit.jsonl", Audit(), list[str]()
+    file = AuditFile(path, warn=warnings.append)
     file.append(entry(audit))
     write, room = os.write, [5]
 
@@ -77,7 +77,7 @@ def test_a_disk_error_is_reported_once_and_retried(tmp_path: Path, monkeypatch: 
         patch.setattr(os, "write", full)
         file.append(entry(audit))
         file.append(entry(audit))
-    assert len(told) == 1 and "No space left" in told[0] and str(path) in told[0]
+    assert len(warnings) == 1 and "No space left" in warnings[0] and str(path) in warnings[0]
     file.append(entry(audit))
     file.close()
     first, torn, last, end = path.read_text().split("\n")

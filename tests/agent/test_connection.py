@@ -57,7 +57,7 @@ class Handler:
         self.log.append(method)
         self.arrived.set()
         if method == "raise":
-            raise RuntimeError("a fault of ours")
+            raise RuntimeError("a bug in the client")
 
     async def requested(self, method: str, params: Raw) -> Any:
         self.log.append(method)
@@ -339,7 +339,7 @@ def test_our_error_in_one_message_does_not_affect_the_next() -> None:
         assert json.loads(bytes(await asked)) == "here"
         first, fault, after = handler.log
         assert (first, after) == ("raise", "after")
-        assert "a fault of ours" in fault.why
+        assert "a bug in the client" in fault.why
 
     play(scene)
 

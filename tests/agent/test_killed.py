@@ -111,7 +111,7 @@ def places(tmp_path: Path) -> Places:
         pytest.param(WRITING, "work/.acp-notebook-*.tmp", id="a file that the agent writes"),
         pytest.param(RECORDING, "work/tape.jsonl.part", id="an unfinished cassette"),
         pytest.param(FINISHING, "work/.acp-notebook-*.tmp", id="a recording that is finished"),
-        pytest.param(SETTINGS, "config/decisions.json.*.tmp", id="what was decided for good"),
+        pytest.param(SETTINGS, "config/decisions.json.*.tmp", id="permanent decisions"),
         pytest.param(UNDOING, "state/checkpoints/*/index.*", id="the index of checkpoints"),
     ],
 )

@@ -77,7 +77,7 @@ async def spawn(turn: Turn, args: str) -> None:
 # ---- costs and rate limits --------------------------------------------------------------------------
 
 
-@command("cost", "Work in steps that cost AMOUNT each, and tell so", "[AMOUNT] [STEPS] [wait]")
+@command("cost", "Work in steps that cost AMOUNT each, and report it", "[AMOUNT] [STEPS] [wait]")
 async def cost(turn: Turn, args: str) -> None:
     words = args.split()
     try:
@@ -106,7 +106,7 @@ async def ratelimit(turn: Turn, args: str) -> None:
     raise RpcError(INTERNAL_ERROR, f"rate limit exceeded, try again in {seconds} s", data)
 
 
-@command("throttled", "Tell of a rate limit by a notice, and go on by itself", "[SECONDS]")
+@command("throttled", "Report a rate limit by a notice, and continue without the client", "[SECONDS]")
 async def throttled(turn: Turn, args: str) -> None:
     seconds = number(args, 20)
     if turn.client.notices:

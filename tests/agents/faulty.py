@@ -53,7 +53,7 @@ def ask(method: str, id: Any, **params: Any) -> dict[str, Any]:
             return message
 
 
-def tell(session: str, answer: dict[str, Any]) -> None:
+def report(session: str, answer: dict[str, Any]) -> None:
     say(session, json.dumps(answer.get("result", answer.get("error")), sort_keys=True) + " ")
 
 
@@ -109,13 +109,13 @@ FAULTS: dict[str, Fault] = {
     ),
     "deep nesting": lambda s, _: raw(chunk(s, '"deep "').replace('"type"', f'"x":{nested(20_000)},"type"')),
     "nested raw input": lambda s, _: raw(chunk(s, '"deep "').replace('"type"', f'"x":{nested(90)},"type"')),
-    "string ids": lambda s, _: tell(s, ask("session/request_permission", "a-1", sessionId=s, **PERMISSION)),
-    "id 0": lambda s, _: tell(s, ask("session/request_permission", 0, sessionId=s, **PERMISSION)),
-    "id null": lambda s, _: tell(s, ask("session/request_permission", None, sessionId=s, **PERMISSION)),
-    "unknown method": lambda s, _: tell(s, ask("fs/read_mind", 1, sessionId=s, path="/etc/passwd")),
-    "method of its own": lambda s, _: tell(s, ask("cursor/do_things", 1)),
+    "string ids": lambda s, _: report(s, ask("session/request_permission", "a-1", sessionId=s, **PERMISSION)),
+    "id 0": lambda s, _: report(s, ask("session/request_permission", 0, sessionId=s, **PERMISSION)),
+    "id null": lambda s, _: report(s, ask("session/request_permission", None, sessionId=s, **PERMISSION)),
+    "unknown method": lambda s, _: report(s, ask("fs/read_mind", 1, sessionId=s, path="/etc/passwd")),
+    "method of its own": lambda s, _: report(s, ask("cursor/do_things", 1)),
     "unknown notification": lambda s, _: send(method="_mine/hello", params=[1, 2]),
-    "bad permission": lambda s, _: tell(s, ask("session/request_permission", 1, sessionId=s, options=3)),
+    "bad permission": lambda s, _: report(s, ask("session/request_permission", 1, sessionId=s, options=3)),
     "stray answer": lambda s, _: send(id=99_999, result={}),
     "unknown session": lambda s, _: say("no-such-session", "lost?"),
     "unknown update": lambda s, _: update(s, sessionUpdate="teleport", where="mars"),

@@ -61,7 +61,7 @@ def contents(text: str) -> list[dict[str, Any]]:
     ]
 
 
-def tell(session: str, number: int, text: str) -> None:
+def report(session: str, number: int, text: str) -> None:
     for at, content in enumerate(contents(text)):
         update(session, "agent_message_chunk", content=content, messageId=f"m{number}-{at}")
     # Again in two pieces, so that one of them starts in the middle of the trick.
@@ -103,7 +103,7 @@ def prompted(session: str) -> None:
     ]
     update(session, "available_commands_update", availableCommands=commands)
     for number, text in enumerate(TEXTS):
-        tell(session, number, text)
+        report(session, number, text)
     for number, text in enumerate(FORMULAS):
         update(session, "agent_message_chunk", content=block(text), messageId=f"f{number}")
     ask(session, len(TEXTS), TEXTS)

@@ -5,7 +5,7 @@ agent and keeps no state: a request is answered by the newest script in it, one 
 the model has given since. A script is JSON between << and >> in a prompt:
 
     say("text")          an answer, and with thought="…" what was thought before it; {prompts} in the text
-                         becomes the number of scripts that the model has been told so far, {result} what
+                         becomes the number of scripts that the model has received so far, {result} what
                          the last tool gave, {pictures} how many pictures the model has seen
     use("Write", {…})    a call of the tool that is offered under this name, or as mcp__…__Write
     do("write", …)       a call of whatever tool is offered for that: see `model_tools`
@@ -64,7 +64,7 @@ def use(tool: str, arguments: Json) -> Json:
 
 
 def kernel(tool: str, **arguments: Any) -> Json:
-    """kernel("run_code", code=…): a call of a tool of the kernel's, whatever the agent calls it."""
+    """kernel("run_code", code=…): a call of a kernel tool, whatever the agent calls it."""
     return {"step": "use", "calls": [{"kernel": tool, "input": arguments}]}
 
 
@@ -166,9 +166,9 @@ def _of_kernel(call: Json, asked: Asked) -> tuple[Tool, Json]:
 
 
 def _words(step: Json, asked: Asked) -> list[Json]:
-    told = sum(len(scripts(message)) for message in asked.messages)
+    received = sum(len(scripts(message)) for message in asked.messages)
     results = [result for message in asked.messages for result in message["results"]]
-    filled = {"prompts": told, "pictures": asked.pictures, "result": (results or [""])[-1]}
+    filled = {"prompts": received, "pictures": asked.pictures, "result": (results or [""])[-1]}
     said = step.get("text", "")
     for name, value in filled.items():
         said = said.replace(f"{{{name}}}", str(value))

@@ -1,6 +1,6 @@
 """An agent written with the official Python SDK: our peer for interoperability. Run it as a script.
 
-The first word of the prompt says what to do; without one that it knows, it tells what it got.
+The first word of the prompt says what to do; without a known one, it repeats what it received.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Standard library only. "wait" is answered when the next session is asked for, anything else at once;
 "s98" is a word for that session, open or not. A session in the folder that FOLDER/full names is refused;
-while there is a FOLDER/slow, none is answered, and FOLDER/asked tells that one was asked for.
+while there is a FOLDER/slow, none is answered, and FOLDER/asked shows that one was requested.
 """
 
 from __future__ import annotations

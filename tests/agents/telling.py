@@ -38,8 +38,8 @@ def answer(method: str, params: dict[str, Any]) -> Any:
         case "session/prompt":
             text = params["prompt"][0]["text"]
             word, _, rest = text.removeprefix("backwards ").partition(" ")
-            told = {"env": os.environ.get(rest, ""), "servers": json.dumps(SERVERS[session])}.get(word, "")
-            say(session, told[::-1] if text.startswith("backwards") else told)
+            value = {"env": os.environ.get(rest, ""), "servers": json.dumps(SERVERS[session])}.get(word, "")
+            say(session, value[::-1] if text.startswith("backwards") else value)
             return {"stopReason": "end_turn"}
     return None
 

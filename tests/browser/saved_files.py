@@ -28,11 +28,11 @@ def saved(notebook: NotebookPage) -> Notebook:
 def saved_when_it_says(notebook: NotebookPage, cell: int, *texts: str) -> None:
     """Save until the file has it: the kernel sends the static output a moment after the last change."""
 
-    def told() -> bool:
+    def is_saved() -> bool:
         outputs = str(saved(notebook)["cells"][cell]["outputs"])
         return all(text in outputs for text in (*texts, TRANSCRIPT_MIME))
 
-    wait_until(told, f"the file says {texts}", LIMIT_S)
+    wait_until(is_saved, f"the file says {texts}", LIMIT_S)
     assert_static(saved(notebook), cell, *texts)
     assert_no_widget(notebook.path)
 

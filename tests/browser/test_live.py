@@ -24,11 +24,11 @@ pathlib.Path("go").unlink()
 print("free")
 """
 
-TOLD = """
+REPORT = """
 import time
 while not any("changed on disk" in getattr(item, "title", "") for item in s.transcript.items):
     time.sleep(0.02)
-print("told")
+print("reported")
 """
 
 each_host = pytest.mark.parametrize("host", ["lab", pytest.param("notebook", marks=pytest.mark.slow)])
@@ -217,7 +217,7 @@ def test_an_agents_change_on_disk_appears_in_the_tab(open_notebook: Open, host: 
 @pytest.mark.slow
 @each_host
 def test_both_changed_the_same_cell_on_disk_and_in_the_tab(open_notebook: Open, host: str) -> None:
-    notebook = open_notebook([CONNECT, "first", "second", "shared", TOLD], host=host)
+    notebook = open_notebook([CONNECT, "first", "second", "shared", REPORT], host=host)
     name = notebook.path.name
     set_source(notebook, 1, "s.prompt('hello');")
     set_source(notebook, 2, f"s.prompt('/nb disk {name} cell-3 from disk');")
@@ -226,7 +226,7 @@ def test_both_changed_the_same_cell_on_disk_and_in_the_tab(open_notebook: Open, 
     notebook.has_status(1, "done")
     type_in(notebook, 3, " by the user")
     notebook.run(2, 4)
-    notebook.says(4, "told")
+    notebook.says(4, "reported")
     assert sources(notebook)[3] == "shared by the user"
     assert "from disk" in json.dumps(json.loads(notebook.path.read_text()))
 

@@ -1,6 +1,6 @@
 """A newcomer clones, runs `python3 dev.py demo` and the notebook, and gets an answer.
 
-The time to the first answer is told at the end of the run, as `measured`; nothing hangs on it.
+The time to the first answer is reported at the end of the run, as `measured`; no test depends on it.
 """
 
 from __future__ import annotations

@@ -208,8 +208,8 @@ def test_a_reader_at_the_end_follows_the_stream(open_notebook: Open, host: str) 
     notebook.page.mouse.wheel(0, -300)
     expect(panel.locator("[data-acp-newest]")).to_be_visible()
     top = area.evaluate("it => it.scrollTop")
-    told = panel.locator(".acp-message").last.inner_text()
-    number = int(told.split()[-1].removeprefix("tick"))
+    last_message = panel.locator(".acp-message").last.inner_text()
+    number = int(last_message.split()[-1].removeprefix("tick"))
     expect(panel).to_contain_text(f"tick{number + 60} ")
     assert area.evaluate("it => it.scrollTop") == top  # the reader is left alone
     panel.locator("[data-acp-newest]").click()
@@ -315,7 +315,7 @@ TOO_WIDE = """() => [...document.querySelectorAll(".acp")].flatMap((root) => {
 
 
 def too_wide(notebook: NotebookPage) -> list[str]:
-    """What reaches out of our views, other than inside of something that scrolls by itself."""
+    """What overflows our views, except inside something that scrolls."""
     found: list[str] = notebook.page.evaluate(TOO_WIDE)
     return found
 

@@ -21,10 +21,10 @@ pytestmark = pytest.mark.real_agent
 
 CONNECT = """
 import json, acp_notebook as acp
-told = json.load(open("NAME.json"))
-s = acp.connect(told["command"], env=told["env"], inherit_env=False, permissions="allow")
+setup = json.load(open("NAME.json"))
+s = acp.connect(setup["command"], env=setup["env"], inherit_env=False, permissions="allow")
 """
-ASK = "for prompt in told['prompts']:\n    s.prompt(prompt)"
+ASK = "for prompt in setup['prompts']:\n    s.prompt(prompt)"
 WAIT = "while [ -e claude-wait ]; do sleep 0.05; done"
 
 each_host = pytest.mark.parametrize("host", ["lab", pytest.param("notebook", marks=pytest.mark.slow)])
@@ -51,11 +51,11 @@ def run(command: str) -> dict[str, Any]:
 
 
 def note_of(notebook: NotebookPage) -> Path:
-    """What the notebook is to know, beside it: what stands in a cell would be a part of what is edited."""
+    """The file with the notebook's set-up. It is not in a cell, because the agent edits the cells."""
     return notebook.path.with_suffix(".json")
 
 
-def tell(notebook: NotebookPage, model: str, folder: Path, *prompts: str) -> None:
+def set_up(notebook: NotebookPage, model: str, folder: Path, *prompts: str) -> None:
     command, env = claude_code(model, folder)
     note_of(notebook).write_text(json.dumps({"command": command, "env": env, "prompts": prompts}))
 
@@ -79,7 +79,7 @@ def test_claude_code_edits_inserts_and_deletes_while_the_user_writes(
         use("Edit", {"file_path": path, "old_string": '"new = 2"', "new_string": '"new = 22"'}),
         say("edited"),
     )
-    tell(notebook, model, tmp_path, write, edit)
+    set_up(notebook, model, tmp_path, write, edit)
     saved(notebook)
     wait = notebook.path.parent / "claude-wait"
     wait.touch()
@@ -125,7 +125,7 @@ def test_claude_codes_own_file_edits_appear_in_the_tab(
         "command": run(f"sed -i 's/theirs/from disk/' {path}"),
         "tool": use("NotebookEdit", {"notebook_path": path, "cell_id": "cell-2", "new_source": "from disk"}),
     }
-    tell(notebook, model, tmp_path, script(say("hello")), script(edits[by], run(WAIT), say("done")))
+    set_up(notebook, model, tmp_path, script(say("hello")), script(edits[by], run(WAIT), say("done")))
     saved(notebook)
     wait = notebook.path.parent / "claude-wait"
     wait.touch()

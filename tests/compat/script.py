@@ -59,20 +59,20 @@ PROBE_S = 150.0
 """Longer than the timeouts inside a probe: for a probe that waits forever."""
 
 
-def examined(subject: Subject, told: Callable[[str, Outcome], None] = lambda *_: None) -> Column:
+def examined(subject: Subject, on_cell: Callable[[str, Outcome], None] = lambda *_: None) -> Column:
     """Run all probes with one agent."""
     cells: dict[str, Outcome] = {}
     for name, probe in PROBES.items():
         cells[name] = _bounded(subject, probe)
         if cells[name].word in ("defect", "FAIL"):
             subject.spoilt()
-        told(name, cells[name])
+        on_cell(name, cells[name])
         if name == "initialize" and cells[name].word != "ok":
             cells |= dict.fromkeys([it for it in PROBES if it not in cells], cells[name])
             break
     subject.close()
     cells[SCHEMA] = outcome_of(lambda: Outcome("FAIL", wrong) if (wrong := subject.invalid()) else None)
-    told(SCHEMA, cells[SCHEMA])
+    on_cell(SCHEMA, cells[SCHEMA])
     return Column(subject.name, subject.version, cells)
 
 

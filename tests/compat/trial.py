@@ -17,7 +17,7 @@ from tests.compat.subject import Subject
 
 ROOT = Path(__file__).parents[2]
 
-Told = Callable[[str, str, Outcome], None]
+OnCell = Callable[[str, str, Outcome], None]
 
 
 def places() -> Places:
@@ -30,11 +30,11 @@ def places() -> Places:
 def column(
     word: str,
     where: Places,
-    told: Told = lambda *_: None,
+    on_cell: OnCell = lambda *_: None,
     setup: models.Setup | None = None,
     extra: Sequence[str] = (),
 ) -> report.Column:
-    """Test one agent. `told` is called for each cell; `extra` are variables for the agent, as NAME=VALUE."""
+    """Test one agent. `on_cell` is called for each cell; `extra` are environment variables, as NAME=VALUE."""
     heard: list[str] = []
     with (  # a short name, because agents create sockets there
         tempfile.TemporaryDirectory(prefix="acp-", ignore_cleanup_errors=True) as folder,
@@ -53,4 +53,4 @@ def column(
             lambda: bool(heard),
             choice.version,
         )
-        return examined(subject, lambda row, cell: told(word, row, cell))
+        return examined(subject, lambda row, cell: on_cell(word, row, cell))

@@ -52,7 +52,7 @@ def test_the_number_of_retries() -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "fresh", "told", "spent"),
+    ("before", "fresh", "reported", "spent"),
     [
         (None, True, [0.1, 0.3], 0.3),
         (None, False, [5.0, 5.2], 0.2),
@@ -61,11 +61,11 @@ def test_the_number_of_retries() -> None:
         (1.0, True, [], 0.0),
     ],
 )
-def test_what_a_turn_has_cost(before: float | None, fresh: bool, told: list[float], spent: float) -> None:
+def test_what_a_turn_has_cost(before: float | None, fresh: bool, reported: list[float], spent: float) -> None:
     meter = Meter(None if before is None else Cost(before, "USD"), fresh=fresh)
-    for amount in told:
+    for amount in reported:
         meter.see(Cost(amount, "USD"))
-    assert (round(meter.spent, 6), meter.told) == (spent, bool(told))
+    assert (round(meter.spent, 6), meter.has_cost) == (spent, bool(reported))
 
 
 def test_currencies_are_not_compared() -> None:

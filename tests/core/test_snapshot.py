@@ -41,7 +41,7 @@ from acp_notebook.core.transcript import Transcript
 from tests.core.strategies import event_runs
 
 
-def told(*run: ev.Event) -> Transcript:
+def transcript_of(*run: ev.Event) -> Transcript:
     transcript = Transcript()
     transcript.apply_all(run)
     return transcript
@@ -101,7 +101,7 @@ def test_only_changed_items_are_rebuilt(run: list[ev.Event]) -> None:
 
 def test_snapshots_do_not_share_raw_json_with_events() -> None:
     given_input = {"path": ["a"]}
-    transcript = told(ev.ToolChanged("t", raw_input=given_input))
+    transcript = transcript_of(ev.ToolChanged("t", raw_input=given_input))
     (tool,) = transcript.snapshot().items
     given_input["path"].append("b")
     assert isinstance(tool, ToolCall)
@@ -110,7 +110,7 @@ def test_snapshots_do_not_share_raw_json_with_events() -> None:
 
 
 def test_an_item_cannot_be_changed() -> None:
-    (message,) = told(ev.MessageChunk("agent", Text("a"))).snapshot().items
+    (message,) = transcript_of(ev.MessageChunk("agent", Text("a"))).snapshot().items
     with pytest.raises(AttributeError):
         message.key = "other"  # type: ignore[misc]
 
@@ -132,7 +132,7 @@ def test_the_header_is_converted_to_records() -> None:
         ConfigOption("model", "Model", "select", "x", (Choice("x", "X", group="g"),)),
         ConfigOption("fast", "Fast", "boolean", False),
     )
-    snapshot = told(
+    snapshot = transcript_of(
         ev.AgentKnown("demo", "Demo", "1", "here"),
         ev.StatusChanged("dead", "exit 1"),
         ev.CommandsReplaced((Command("init", "Start", "what"),)),
@@ -188,7 +188,7 @@ def test_the_header_is_converted_to_records() -> None:
     ],
 )
 def test_each_kind_of_item_is_converted_to_its_record(event: ev.Event, item: Item) -> None:
-    assert told(event).snapshot().items == (item,)
+    assert transcript_of(event).snapshot().items == (item,)
 
 
 def test_text_joins_the_text_blocks() -> None:
@@ -206,7 +206,7 @@ def test_a_tool_call_knows_its_diffs() -> None:
 
 
 def test_a_snapshot_has_a_short_repr() -> None:
-    snapshot = told(
+    snapshot = transcript_of(
         ev.TurnStarted(()), ev.MessageChunk("agent", Text("a")), ev.StatusChanged("idle")
     ).snapshot()
     assert repr(snapshot) == "<Snapshot: 1 turns, 2 items, idle>"

@@ -16,7 +16,7 @@ from acp_notebook.core.transcript import Transcript
 START = ev.TurnStarted((rec.Text("go"),))
 
 
-def told(*events: ev.Event) -> Transcript:
+def transcript_of(*events: ev.Event) -> Transcript:
     transcript = Transcript()
     transcript.apply_all([START, ev.TerminalChanged("x", command="make", status="running"), *events])
     return transcript
@@ -29,7 +29,7 @@ def screen(transcript: Transcript) -> TerminalRun:
 
 def test_output_stays_after_exit_and_release() -> None:
     item = screen(
-        told(
+        transcript_of(
             ev.TerminalOutput("x", "one\n"),
             ev.TerminalOutput("x", "two\n"),
             ev.TerminalChanged("x", status="exited", exit_code=0),
@@ -42,19 +42,19 @@ def test_output_stays_after_exit_and_release() -> None:
 
 def test_the_whole_output_replaces_earlier_output() -> None:
     part = ev.TerminalOutput("x", "late", dropped=3)
-    transcript = told(ev.TerminalOutput("x", "2"), part, ev.TerminalOutput("x", "all", whole=True))
+    transcript = transcript_of(ev.TerminalOutput("x", "2"), part, ev.TerminalOutput("x", "all", whole=True))
     assert (screen(transcript).output, screen(transcript).dropped) == ("all", 0)
     transcript.apply(ev.TerminalOutput("x", " more"))
     assert screen(transcript).output == "all more"
 
 
 def test_dropped_characters_are_counted() -> None:
-    item = screen(told(ev.TerminalOutput("x", "begin"), ev.TerminalOutput("x", "end", dropped=100)))
+    item = screen(transcript_of(ev.TerminalOutput("x", "begin"), ev.TerminalOutput("x", "end", dropped=100)))
     assert (item.output, item.dropped) == ("end", 105)
 
 
 def test_output_of_an_unknown_terminal_changes_nothing() -> None:
-    assert told().apply(ev.TerminalOutput("y", "text")) == []
+    assert transcript_of().apply(ev.TerminalOutput("y", "text")) == []
 
 
 def test_long_output_is_cut_at_the_start_and_patches_agree(
@@ -62,7 +62,7 @@ def test_long_output_is_cut_at_the_start_and_patches_agree(
 ) -> None:
     monkeypatch.setattr(terminal_buffers, "KEPT_CHARS", 100)
     monkeypatch.setattr(terminal_buffers, "SLACK_CHARS", 50)
-    transcript, mirror = told(), State.from_plain(told().plain())
+    transcript, mirror = transcript_of(), State.from_plain(transcript_of().plain())
     appended = 0
     for number in range(1000):
         patches = transcript.apply(ev.TerminalOutput("x", f"line {number}\n"))
@@ -73,13 +73,13 @@ def test_long_output_is_cut_at_the_start_and_patches_agree(
     assert whole.endswith(item.output) and item.output.startswith("line ")
     assert 90 <= len(item.output) <= 150 and len(item.output) + item.dropped == len(whole)
     assert mirror.plain() == transcript.plain()
-    assert appended > 700, "most output is appended, not sent anew"
+    assert appended > 700, "most output is appended, not sent again"
 
 
 def test_an_endless_line_is_cut_at_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(terminal_buffers, "KEPT_CHARS", 100)
     monkeypatch.setattr(terminal_buffers, "SLACK_CHARS", 0)
-    item = screen(told(ev.TerminalOutput("x", "a" * 300)))
+    item = screen(transcript_of(ev.TerminalOutput("x", "a" * 300)))
     assert (item.output, item.dropped) == ("a" * 100, 200)
 
 
@@ -89,7 +89,7 @@ def test_documents_show_the_terminal_in_its_tool_call_once() -> None:
         ev.TerminalOutput("x", "\x1b[31m10%\r50%\rdone\x1b[0m\nnext\n"),
         ev.TerminalChanged("x", status="exited", exit_code=3),
     )
-    items = told(*events).snapshot().items
+    items = transcript_of(*events).snapshot().items
     for write in (to_text, to_markdown, to_html):
         document = write(items)
         assert document.count("make") == 1 and document.count("exit code 3") == 1
@@ -97,26 +97,26 @@ def test_documents_show_the_terminal_in_its_tool_call_once() -> None:
 
 
 def test_a_terminal_without_a_tool_call_is_shown_where_it_was_started() -> None:
-    document = to_text(told(ev.TerminalOutput("x", "out\n")).snapshot().items)
+    document = to_text(transcript_of(ev.TerminalOutput("x", "out\n")).snapshot().items)
     assert "make" in document and "out" in document and "still running" in document
 
 
 def test_an_end_by_a_signal_and_long_output_are_shown() -> None:
     lines = "".join(f"{number}\n" for number in range(1000))
     ended = ev.TerminalChanged("x", status="killed", signal="SIGKILL")
-    document = to_text(told(ev.TerminalOutput("x", lines), ended).snapshot().items)
+    document = to_text(transcript_of(ev.TerminalOutput("x", lines), ended).snapshot().items)
     assert "ended by SIGKILL" in document and "earlier output left out" in document
     assert "\n999" in document.replace("  ", "") and "\n5\n" not in document
 
 
 def test_unprompted_calls_are_marked() -> None:
     tool = ev.ToolChanged("c", title="Write a.py", kind="edit", status="completed", unprompted=True)
-    assert "unprompted" in to_text(told(tool).snapshot().items)
+    assert "unprompted" in to_text(transcript_of(tool).snapshot().items)
 
 
 def test_a_file_keeps_the_end_of_long_output_and_its_tool_call_still_finds_it() -> None:
     tool = ev.ToolChanged("c", title="Build", content=(rec.Terminal("x"),), created=True)
-    transcript = told(tool, ev.TerminalOutput("x", "b" * OUTPUT_CHARS + "end"))
+    transcript = transcript_of(tool, ev.TerminalOutput("x", "b" * OUTPUT_CHARS + "end"))
     snapshot = loaded([saved(transcript.plain()["items"])])
     (item,) = [item for item in snapshot.items if isinstance(item, TerminalRun)]
     assert len(item.output) == OUTPUT_CHARS and item.output.endswith("end") and item.dropped == 3

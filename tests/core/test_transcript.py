@@ -59,14 +59,14 @@ def announced(id: str, **fields: Any) -> ev.ToolChanged:
     return ev.ToolChanged(id, created=True, **fields)
 
 
-def told(*run: ev.Event) -> Transcript:
+def transcript_of(*run: ev.Event) -> Transcript:
     transcript = Transcript()
     transcript.apply_all(run)
     return transcript
 
 
 def items(*run: ev.Event) -> tuple[Item, ...]:
-    return told(*run).snapshot().items
+    return transcript_of(*run).snapshot().items
 
 
 def shown(*run: ev.Event) -> list[str]:
@@ -166,7 +166,7 @@ def test_items_never_move_and_new_ones_come_last(run: list[ev.Event]) -> None:
 @settings(deadline=None, max_examples=40)
 @given(event_runs)
 def test_an_item_belongs_to_the_turn_before_it_and_a_turns_items_are_those(run: list[ev.Event]) -> None:
-    transcript = told(*run)
+    transcript = transcript_of(*run)
     turn = None
     for item in transcript.snapshot().items:
         turn = item.key if isinstance(item, TurnStart) else turn
@@ -316,7 +316,9 @@ def test_a_call_announced_again_in_a_later_turn_is_another_call() -> None:
 
 
 def test_a_late_update_stays_with_its_turn() -> None:
-    transcript = told(START, announced("t"), END, ev.ToolChanged("t", status="completed"), chunk("late"))
+    transcript = transcript_of(
+        START, announced("t"), END, ev.ToolChanged("t", status="completed"), chunk("late")
+    )
     first = transcript.current_turn
     transcript.apply_all([START, ev.ToolChanged("t", title="later still"), chunk("new")])
     assert [_words(item) for item in transcript.turn_items(first)][1:] == ["tool t completed", "agent: late"]
@@ -365,7 +367,7 @@ def test_closed_tools_still_accept_updates(ending: ev.Event, status: str) -> Non
 @settings(deadline=None, max_examples=40)
 @given(event_runs)
 def test_an_ended_turn_has_no_open_tool_call(run: list[ev.Event]) -> None:
-    transcript = told(*run)
+    transcript = transcript_of(*run)
     assume(transcript.current_turn is not None)
     transcript.apply(END)
     tools = [item for item in transcript.snapshot().items if isinstance(item, ToolCall)]
@@ -384,7 +386,7 @@ def test_a_tool_with_an_unknown_status_is_closed_at_the_end() -> None:
 
 
 def test_closed_tools_are_not_closed_twice() -> None:
-    transcript = told(START, announced("t"), ev.TurnCancelling())
+    transcript = transcript_of(START, announced("t"), ev.TurnCancelling())
     assert [
         p
         for p in transcript.apply(ev.TurnEnded("done", "cancelled"))
@@ -409,8 +411,8 @@ def test_cancelling_is_shown_until_the_turn_ends_and_means_nothing_outside_a_tur
     (turn,) = items(START, ev.TurnCancelling())
     assert isinstance(turn, TurnStart)
     assert (turn.cancelling, turn.status) == (True, "running")
-    assert told(ev.TurnCancelling(), END).version == 0
-    assert told(START, END).apply(ev.TurnCancelling()) == []
+    assert transcript_of(ev.TurnCancelling(), END).version == 0
+    assert transcript_of(START, END).apply(ev.TurnCancelling()) == []
 
 
 @settings(deadline=None)
@@ -522,7 +524,7 @@ def test_a_real_turn_after_history_drops_only_its_own_echo() -> None:
 
 
 def test_items_before_the_first_turn_belong_to_none() -> None:
-    transcript = told(chunk("hi"), announced("t"), START)
+    transcript = transcript_of(chunk("hi"), announced("t"), START)
     assert [_words(item) for item in transcript.turn_items(None)] == ["agent: hi", "tool t pending"]
     assert transcript.turn_items("k99") == ()
 
@@ -551,7 +553,7 @@ def test_a_replaced_plan_keeps_nothing_of_the_old_one() -> None:
 
 
 def test_a_plan_that_did_not_change_makes_no_patches() -> None:
-    assert told(START, plan("a", text="t")).apply(plan("a", text="t")) == []
+    assert transcript_of(START, plan("a", text="t")).apply(plan("a", text="t")) == []
 
 
 def test_a_removed_plan_can_be_added_again() -> None:
@@ -561,7 +563,7 @@ def test_a_removed_plan_can_be_added_again() -> None:
 
 
 def test_a_removed_plan_is_no_longer_among_its_turns_items() -> None:
-    transcript = told(START, plan("a", id="p"), chunk("x"), ev.PlanRemoved("p"))
+    transcript = transcript_of(START, plan("a", id="p"), chunk("x"), ev.PlanRemoved("p"))
     assert [_words(item) for item in transcript.turn_items(transcript.current_turn)][1:] == ["agent: x"]
 
 
@@ -569,7 +571,7 @@ OPTIONS = (Option("yes", "Yes", "allow_once"), Option("hm", "Hm", "strange"))
 
 
 def test_a_question_is_asked_about_a_tool_and_settled_once() -> None:
-    transcript = told(START, announced("t"), ev.QuestionAsked("q", "t", OPTIONS, {"x": 1}))
+    transcript = transcript_of(START, announced("t"), ev.QuestionAsked("q", "t", OPTIONS, {"x": 1}))
     assert transcript.item("k3") == Question("k3", "k1", "q", "k2", OPTIONS, "open", raw=({"x": 1},))
     transcript.apply(ev.QuestionSettled("q", "yes", "user", "because"))
     settled = Question("k3", "k1", "q", "k2", OPTIONS, "answered", "yes", "user", "because", ({"x": 1},))
@@ -643,7 +645,9 @@ def test_settling_a_question_that_was_never_asked_changes_nothing() -> None:
 
 
 def test_a_question_about_a_reused_id_is_about_the_newest_call() -> None:
-    transcript = told(START, announced("t"), END, START, announced("t"), ev.QuestionAsked("q", "t", OPTIONS))
+    transcript = transcript_of(
+        START, announced("t"), END, START, announced("t"), ev.QuestionAsked("q", "t", OPTIONS)
+    )
     question = transcript.snapshot().items[-1]
     assert isinstance(question, Question)
     assert question.tool == transcript.snapshot().items[-2].key
@@ -653,7 +657,7 @@ def test_a_question_about_a_reused_id_is_about_the_newest_call() -> None:
 
 
 def test_a_compaction_is_updated_by_chunks_and_status() -> None:
-    transcript = told(
+    transcript = transcript_of(
         ev.CompactionChunk("c", Text("a")),
         ev.CompactionChunk("c", Text("b")),
         ev.CompactionChunk("c", PICTURE),
@@ -671,12 +675,12 @@ def test_a_compaction_is_updated_by_chunks_and_status() -> None:
 
 def test_a_summary_does_not_append_to_annotated_text_or_resources() -> None:
     blocks = (Text("a", {"audience": []}), Text("b"), Resource("file:///a", "text"), Text("c"))
-    (item,) = told(*(ev.CompactionChunk("c", block) for block in blocks)).plain()["items"]
+    (item,) = transcript_of(*(ev.CompactionChunk("c", block) for block in blocks)).plain()["items"]
     assert item["summary"] == plain(blocks)
 
 
 def test_unknown_messages_are_kept_unchanged() -> None:
-    transcript = told(START, chunk("a"), ev.UnknownReceived("dance", {"steps": [1]}), chunk("b"))
+    transcript = transcript_of(START, chunk("a"), ev.UnknownReceived("dance", {"steps": [1]}), chunk("b"))
     unknown = transcript.plain()["items"][2]
     assert unknown == {
         "key": "k3",
@@ -689,7 +693,7 @@ def test_unknown_messages_are_kept_unchanged() -> None:
 
 
 def test_an_invalid_event_is_an_error_and_changes_nothing() -> None:
-    transcript = told(START)
+    transcript = transcript_of(START)
     before = transcript.plain()
     with pytest.raises(TypeError, match="not an event"):
         transcript.apply("dance")  # type: ignore[arg-type]
@@ -697,7 +701,7 @@ def test_an_invalid_event_is_an_error_and_changes_nothing() -> None:
 
 
 def test_notices_are_items() -> None:
-    (item,) = told(ev.NoticeGiven("warning", "Slow", source="client", raw={})).plain()["items"]
+    (item,) = transcript_of(ev.NoticeGiven("warning", "Slow", source="client", raw={})).plain()["items"]
     assert item == {
         "key": "k1",
         "type": "notice",
@@ -713,7 +717,7 @@ def test_notices_are_items() -> None:
 @given(event_runs_with_marked_raw())
 def test_every_raw_message_is_kept(case: tuple[list[ev.Event], list[Json]]) -> None:
     run, marks = case
-    state = told(*run).plain()
+    state = transcript_of(*run).plain()
     everything = json.dumps([state["session"], state["items"]])
     assert [mark for mark in marks if json.dumps(mark) not in everything] == []
 
@@ -729,7 +733,7 @@ def test_every_raw_message_is_kept(case: tuple[list[ev.Event], list[Json]]) -> N
     ],
 )
 def test_raw_messages_of_one_item_are_bounded(event: ev.Event) -> None:
-    transcript = told(START, *[event] * (RAW_KEPT + 5))
+    transcript = transcript_of(START, *[event] * (RAW_KEPT + 5))
     state = transcript.plain()
     assert [len(item["raw"]) for item in [state["session"], *state["items"]] if "raw" in item] == [RAW_KEPT]
 
@@ -738,7 +742,7 @@ def test_raw_messages_of_one_item_are_bounded(event: ev.Event) -> None:
 
 
 def test_the_header_has_what_the_agent_reports_about_the_session() -> None:
-    transcript = told(
+    transcript = transcript_of(
         ev.AgentKnown("demo", version="1"),
         ev.StatusChanged("idle"),
         ev.CommandsReplaced((Command("init", "Start"),)),
@@ -769,7 +773,7 @@ def test_the_header_has_what_the_agent_reports_about_the_session() -> None:
 
 
 def test_a_header_that_did_not_change_makes_no_patches() -> None:
-    transcript = told(ev.ModeChanged("m"), ev.StatusChanged("idle"))
+    transcript = transcript_of(ev.ModeChanged("m"), ev.StatusChanged("idle"))
     assert transcript.apply(ev.ModeChanged("m")) == []
     assert transcript.apply(ev.StatusChanged("idle")) == []
     assert transcript.apply(ev.InfoChanged()) == []
@@ -780,12 +784,12 @@ def test_a_header_that_did_not_change_makes_no_patches() -> None:
 def test_after_clearing_the_history_the_transcript_is_like_new(
     before: list[ev.Event], later: list[ev.Event]
 ) -> None:
-    transcript = told(*before, CLEARED)
+    transcript = transcript_of(*before, CLEARED)
     assert transcript.snapshot().items == ()
     assert transcript.turn_items(None) == ()
     later = [it for it in later if not isinstance(it, ev.ChangesReplaced)]  # it names a turn by its key
     transcript.apply_all(later)
-    assert _renumbered(transcript) == _renumbered(told(*later))
+    assert _renumbered(transcript) == _renumbered(transcript_of(*later))
 
 
 def _renumbered(transcript: Transcript) -> Json:
@@ -798,7 +802,7 @@ def _renumbered(transcript: Transcript) -> Json:
 
 
 def test_clearing_the_history_keeps_the_header_and_removes_each_item() -> None:
-    transcript = told(ev.ModeChanged("m"), START, chunk("a"))
+    transcript = transcript_of(ev.ModeChanged("m"), START, chunk("a"))
     assert transcript.apply(CLEARED) == [Remove("k1"), Remove("k2")]
     assert transcript.snapshot().mode == "m"
     assert transcript.current_turn is None
@@ -864,7 +868,7 @@ def test_the_cost_of_an_event_does_not_depend_on_the_length(event: ev.Event) -> 
 
 
 def test_a_chunk_is_one_patch_of_its_own_size() -> None:
-    transcript = told(START, chunk("a"))
+    transcript = transcript_of(START, chunk("a"))
     for _ in range(2000):
         assert transcript.apply(chunk("xyz")) == [Append("k2", ("content", 0, "text"), "xyz")]
     assert transcript.apply(chunk("b", "thought")) == [

@@ -193,7 +193,7 @@ def reopened(demo: Any, method: Any, session: Any, cwd: Any) -> Any:
 
 
 @pytest.fixture
-def told(start: Starter, tmp_path: Path) -> Any:
+def past_session(start: Starter, tmp_path: Path) -> Any:
     """A store with one session in it, of a process that has ended."""
     home, cwd = tmp_path / "home", tmp_path / "work"
     cwd.mkdir()
@@ -205,8 +205,8 @@ def told(start: Starter, tmp_path: Path) -> Any:
     return home, cwd, session, turns
 
 
-def test_load_replays_the_history_before_its_answer(start: Starter, told: Any) -> None:
-    home, cwd, session, turns = told
+def test_load_replays_the_history_before_its_answer(start: Starter, past_session: Any) -> None:
+    home, cwd, session, turns = past_session
     turn = reopened(start(FULL, ACP_DEMO_HOME=str(home)), "session/load", session, cwd)
     sent = [update for past in turns for update in past.updates]
     prompts = of_kind(turn.updates, "user_message_chunk")
@@ -216,8 +216,8 @@ def test_load_replays_the_history_before_its_answer(start: Starter, told: Any) -
     assert turn.response["result"]["modes"]["currentModeId"] == "code"
 
 
-def test_resume_replays_nothing_and_continues(start: Starter, told: Any) -> None:
-    home, cwd, session, _ = told
+def test_resume_replays_nothing_and_continues(start: Starter, past_session: Any) -> None:
+    home, cwd, session, _ = past_session
     demo = start(FULL, ACP_DEMO_HOME=str(home))
     assert reopened(demo, "session/resume", session, cwd).updates == []
     call = of_kind(demo.prompt(session, "/tools 1").updates, "tool_call")[0]
@@ -255,9 +255,9 @@ def test_a_running_session_is_not_loaded(start: Starter, tmp_path: Path) -> None
 @pytest.mark.parametrize("session", ["demo-99", "../demo-1", "demo-1/../demo-1", "", "demo-٣"])
 @pytest.mark.parametrize("method", ["session/load", "session/resume", "session/delete"])
 def test_a_session_that_is_not_stored_is_not_found(
-    start: Starter, told: Any, method: Any, session: Any
+    start: Starter, past_session: Any, method: Any, session: Any
 ) -> None:
-    home, cwd, _, _ = told
+    home, cwd, _, _ = past_session
     params = {"sessionId": session, "cwd": str(cwd), "mcpServers": []}
     demo = start(ACP_DEMO_HOME=str(home))
     assert demo.call(method, params).response["error"]["code"] == -32002
@@ -304,8 +304,8 @@ def test_sessions_are_listed_with_title_and_by_cwd(start: Starter, tmp_path: Pat
     assert everything[-1] == {"sessionId": one, "cwd": "/one", "title": None, "updatedAt": ANY}
 
 
-def test_a_broken_file_is_not_listed(start: Starter, told: Any) -> None:
-    home, _, session, _ = told
+def test_a_broken_file_is_not_listed(start: Starter, past_session: Any) -> None:
+    home, _, session, _ = past_session
     (home / "demo-7.json").write_text("{broken")
     (home / "demo-8.json").write_text(json.dumps([1]))
     demo = start(ACP_DEMO_HOME=str(home))

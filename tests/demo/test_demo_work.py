@@ -22,7 +22,7 @@ def reason(turn: Any) -> Any:
     return last_tool(turn)["content"][0]["content"]["text"]
 
 
-# -- /edit by itself
+# -- /edit without the client
 
 
 def test_an_allowed_edit_writes_the_file_and_shows_its_diff(start: Starter, tmp_path: Path) -> None:
@@ -160,7 +160,7 @@ def test_a_client_that_only_reads_lets_the_agent_write(start: Starter, tmp_path:
     assert (tmp_path / "a.txt").read_text() == "new\n"
 
 
-# -- /run by itself
+# -- /run without the client
 
 
 def test_an_allowed_command_runs_in_the_cwd_and_shows_its_output(start: Starter, tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ from tests.waiting import wait_until
 ROOT = Path(__file__).resolve().parents[2]
 
 VERSIONS = {"6.29": "ipykernel==6.29.*", "7.3": "ipykernel==7.3.*", "newest": "ipykernel"}
-"""One of the old kind, one with subshells, and the newest, which handles some messages by itself."""
+"""One of the old kind, one with subshells, and the newest, which handles some messages without the shell."""
 
 LIMIT_S = 60.0
 """The timeout of every wait: much longer than any takes, even on a busy machine."""

@@ -34,7 +34,7 @@ Outputs = list[dict[str, Any]]
 
 @pytest.fixture(autouse=True)
 def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The kernel of this environment, with nothing of the user's."""
+    """The kernel of this environment, without the user's settings."""
     monkeypatch.setenv("JUPYTER_PREFER_ENV_PATH", "1")
     monkeypatch.setenv("IPYTHONDIR", str(patient_kernels(tmp_path / "ipython")))
     monkeypatch.delenv("ACP_NOTEBOOK_HEADLESS", raising=False)

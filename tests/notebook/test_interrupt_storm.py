@@ -55,12 +55,12 @@ def job():
 
 # ---- a wait for what another thread does
 
-tasks, told = queue.SimpleQueue(), queue.SimpleQueue()
+tasks, finished = queue.SimpleQueue(), queue.SimpleQueue()
 
 def do_tasks():
     while (future := tasks.get()) is not None:
         future.set_result(1)
-        told.put(future)
+        finished.put(future)
 
 threading.Thread(target=do_tasks, daemon=True).start()
 
@@ -70,7 +70,7 @@ def wait_for_another():
         tasks.put(future)
         wait(future)
     finally:
-        assert told.get(timeout=60) is future  # else the lock of the future was left taken
+        assert finished.get(timeout=60) is future  # else the lock of the future was left taken
 
 # ---- a stream of an agent's
 

@@ -124,7 +124,7 @@ def test_code_that_is_called_by_threading_and_never_leaves_it_still_ends() -> No
 def test_the_result_of_a_job_is_passed_on_completely() -> None:
     """Interrupted in `set_result`, a future would be done without notifying its waiters."""
     job = main_thread.add(lambda: 3)
-    told: list[int] = []
+    results: list[int] = []
     set_result = job.done.set_result
 
     def struck(result: int) -> None:
@@ -132,10 +132,10 @@ def test_the_result_of_a_job_is_passed_on_completely() -> None:
         set_result(result)
 
     job.done.set_result = struck  # type: ignore[method-assign]
-    job.done.add_done_callback(lambda done: told.append(done.result()))
+    job.done.add_done_callback(lambda done: results.append(done.result()))
     with pytest.raises(KeyboardInterrupt):
         main_thread.run(job)
-    assert told == [3]
+    assert results == [3]
 
 
 def test_a_script_that_ignores_ctrl_c_keeps_waiting() -> None:

@@ -223,7 +223,7 @@ on_main = lambda: threading.current_thread() is threading.main_thread()
 
 
 def test_work_for_a_free_main_thread_is_done_between_cells(kernel: Front) -> None:
-    """On the main thread, when the cell has ended, without a wait of ours; never beside it."""
+    """On the main thread, after the cell has ended, without our wait; never at the same time."""
     kernel.run(f"{FREE}\njob = ask(on_main); taken_back = ask(lambda: 1 / 0); taken_back.cancel()")
     assert kernel.run("print(job.result(60), taken_back.cancelled())").text == "True True\n"
     assert kernel.run("job = ask(on_main); print(job.done())").text == "False\n"

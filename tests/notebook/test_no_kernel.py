@@ -28,7 +28,7 @@ from acp_notebook.notebook.kernel import (
 
 
 class Struck(Future[Any]):
-    """A future that the user interrupts the wait for, as often as it is told."""
+    """A future that the user interrupts the wait for, as often as it is calls."""
 
     def __init__(self, times: int) -> None:
         super().__init__()
@@ -81,39 +81,39 @@ def test_a_wait_ends_after_its_timeout() -> None:
 
 def test_an_interrupt_waits_for_the_end_and_is_raised() -> None:
     future = Struck(1)
-    told: list[bool] = []
+    calls: list[bool] = []
 
     def cancel() -> None:
-        told.append(future.done())
+        calls.append(future.done())
         ended_by(lambda: future.set_result(None))
 
     with pytest.raises(KeyboardInterrupt):
         wait(future, on_interrupt=cancel, grace=600)
-    assert told == [False]
+    assert calls == [False]
     assert future.done()
 
 
 def test_an_interrupt_does_not_wait_longer_than_the_grace() -> None:
-    told: list[int] = []
+    calls: list[int] = []
     with pytest.raises(KeyboardInterrupt):
-        wait(Struck(1), on_interrupt=lambda: told.append(1), grace=0.01)
-    assert told == [1]
+        wait(Struck(1), on_interrupt=lambda: calls.append(1), grace=0.01)
+    assert calls == [1]
 
 
 def test_a_second_interrupt_is_raised_at_once() -> None:
-    told: list[int] = []
+    calls: list[int] = []
     with pytest.raises(KeyboardInterrupt):
-        wait(Struck(2), on_interrupt=lambda: told.append(1), grace=600)
-    assert told == [1]
+        wait(Struck(2), on_interrupt=lambda: calls.append(1), grace=600)
+    assert calls == [1]
 
 
 @pytest.mark.parametrize("ends", [True, False])
 def test_a_cancelled_await_notifies_and_drains(ends: bool) -> None:
     future: Future[None] = Future()
-    told: list[int] = []
+    calls: list[int] = []
 
     def cancel() -> None:
-        told.append(1)
+        calls.append(1)
         if ends:
             ended_by(lambda: future.set_result(None))
 
@@ -125,19 +125,19 @@ def test_a_cancelled_await_notifies_and_drains(ends: bool) -> None:
             await task
 
     asyncio.run(main())
-    assert told == [1]
+    assert calls == [1]
     assert not future.cancelled()
     assert future.done() is ends
 
 
 def test_a_second_cancel_is_raised_at_once() -> None:
-    told: list[int] = []
+    calls: list[int] = []
 
     async def main() -> None:
         future: Future[None] = Future()
-        task = asyncio.create_task(wait_async(future, on_interrupt=lambda: told.append(1), grace=600))
+        task = asyncio.create_task(wait_async(future, on_interrupt=lambda: calls.append(1), grace=600))
         await asyncio.sleep(0)
-        while not told:
+        while not calls:
             task.cancel()
             await asyncio.sleep(0)
         task.cancel()
@@ -145,7 +145,7 @@ def test_a_second_cancel_is_raised_at_once() -> None:
             await task
 
     asyncio.run(main())
-    assert told == [1]
+    assert calls == [1]
 
 
 def test_a_timeout_of_asyncio_around_an_await_stays_a_timeout() -> None:

@@ -15,9 +15,9 @@ from acp_notebook.notebook import notebook_path
 
 def facts(path: Path) -> FileFacts:
     status = path.stat()
-    told = datetime.fromtimestamp(status.st_mtime, UTC).isoformat().replace("+00:00", "Z")
+    modified = datetime.fromtimestamp(status.st_mtime, UTC).isoformat().replace("+00:00", "Z")
     hash = hashlib.sha256(path.read_bytes()).hexdigest()
-    return FileFacts(told, status.st_size, hash, "sha256")
+    return FileFacts(modified, status.st_size, hash, "sha256")
 
 
 @pytest.fixture
@@ -30,8 +30,8 @@ def file(tmp_path: Path) -> Path:
 
 def test_a_file_that_matches_the_metadata_is_proved(file: Path) -> None:
     assert notebook_path.matches(str(file), facts(file))
-    told = facts(file)
-    assert notebook_path.matches(str(file), FileFacts(told.last_modified, told.size))
+    reported = facts(file)
+    assert notebook_path.matches(str(file), FileFacts(reported.last_modified, reported.size))
 
 
 @pytest.mark.parametrize(
@@ -48,15 +48,15 @@ def test_a_file_that_matches_the_metadata_is_proved(file: Path) -> None:
     ids=str,
 )
 def test_anything_else_proves_nothing(file: Path, change: dict[str, object]) -> None:
-    told = facts(file)
-    fields = {name: getattr(told, name) for name in told.__struct_fields__} | change
+    reported = facts(file)
+    fields = {name: getattr(reported, name) for name in reported.__struct_fields__} | change
     assert not notebook_path.matches(str(file), FileFacts(**fields))
 
 
 def test_a_missing_file_is_not_proved(file: Path) -> None:
-    told = facts(file)
+    reported = facts(file)
     file.unlink()
-    assert not notebook_path.matches(str(file), told)
+    assert not notebook_path.matches(str(file), reported)
 
 
 def test_the_servers_root_follows_from_what_the_kernel_was_started_for(file: Path) -> None:

@@ -63,8 +63,8 @@ class Page:
         timeouts.replace(page_answer=0.3 if mute else LIMIT_S)
 
     def hello(self, **fields: Any) -> None:
-        told = {"document": True, "live": True, "path": self.path, **fields}
-        self.widget.receive({"t": "hello", "view": self.view, **told})
+        hello = {"document": True, "live": True, "path": self.path, **fields}
+        self.widget.receive({"t": "hello", "view": self.view, **hello})
 
     def facts(self) -> Message:
         status, data = self.file.stat(), self.file.read_bytes()
@@ -252,16 +252,16 @@ def test_an_answer_lost_after_the_change_does_not_repeat_it(stage: Stage) -> Non
 def test_a_change_between_read_and_write_is_merged_again(stage: Stage) -> None:
     stage.page.hello()
 
-    def meanwhile(message: Message) -> None:
+    def edit_first(message: Message) -> None:
         if message["op"] == "apply":
             stage.page.before = lambda _: None
             stage.page.notebook["cells"][1]["source"] = "two by the user"
 
-    stage.page.before = meanwhile
+    stage.page.before = edit_first
     text = stage.nb("edit", "b two by the agent")
     assert "it was changed since you read it" in text
     assert stage.page.sources() == ["one", "two by the user", "three"]
-    stage.page.before = meanwhile
+    stage.page.before = edit_first
     assert "Wrote" in stage.nb("edit", "a ONE")
     assert stage.page.sources() == ["ONE", "two by the user", "three"]
 
@@ -487,7 +487,9 @@ def test_a_clean_tab_is_reloaded(stage: Stage) -> None:
     stage.page.hello()
     stage.nb("disk", "a ONE")
     wait_until(lambda: stage.page.sources()[0] == "ONE", "the tab is reloaded", LIMIT_S)
-    wait_until(lambda: any("changed on disk" in it for it in notices(stage.session)), "told", LIMIT_S)
+    wait_until(
+        lambda: any("changed on disk" in it for it in notices(stage.session)), "the user is notified", LIMIT_S
+    )
 
 
 def test_a_tab_with_other_edits_merges_both(stage: Stage) -> None:
@@ -509,8 +511,8 @@ def test_a_cell_that_both_changed_is_left_to_the_user(stage: Stage) -> None:
     stage.page.dirty = True
     stage.page.notebook["cells"][0]["source"] = "one by the user"
     stage.nb("disk", "a ONE")
-    told = "conflicts with unsaved edits"
-    wait_until(lambda: any(told in it for it in notices(stage.session)), "the user is told", LIMIT_S)
+    conflict = "conflicts with unsaved edits"
+    wait_until(lambda: any(conflict in it for it in notices(stage.session)), "the user is notified", LIMIT_S)
     assert stage.page.sources()[0] == "one by the user"
     assert "ONE" in stage.file.read_text()
 
@@ -536,7 +538,7 @@ def test_a_page_that_does_not_answer_yet_gets_them_with_the_next_turn(stage: Sta
     wait_until(lambda: any(it["op"] == "locate" for it in stage.page.heard), "it is asked", LIMIT_S)
     stage.page.mute = False
     stage.session.prompt("hello", timeout=LIMIT_S)
-    wait_until(lambda: len(places(stage)) == 1, "it is told", LIMIT_S)
+    wait_until(lambda: len(places(stage)) == 1, "the paths are sent", LIMIT_S)
 
 
 def test_a_page_without_a_file_gets_no_paths(stage: Stage) -> None:

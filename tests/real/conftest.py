@@ -123,7 +123,7 @@ class Starter:
         tools: Any = None,
     ) -> acp.Session:
         self.recordings.append(self._folder / f"recording{len(self.recordings)}.jsonl")
-        # The basics only: keys, proxies and settings of whoever runs the tests are not the agent's.
+        # The basics only: the tester's own keys, proxies and settings are not for the agent.
         session = acp.connect(
             self._command,
             cwd=self.cwd,
@@ -191,7 +191,7 @@ def claude_code(model: str, folder: Path) -> tuple[list[str], dict[str, str]]:
 
 @pytest.fixture
 def claude_agent(model: str, tmp_path: Path) -> Iterator[Starter]:
-    """claude-agent-acp, which reads, writes and runs by itself; with our model behind it."""
+    """claude-agent-acp, which reads, writes and runs commands without the client, with our model."""
     yield from _started(*installed("claude_agent", model, tmp_path), tmp_path, Tools(path="file_path"))
 
 
@@ -203,7 +203,7 @@ def kimi(model: str, tmp_path: Path) -> Iterator[Starter]:
 
 @pytest.fixture
 def gemini(model: str, tmp_path: Path) -> Iterator[Starter]:
-    """gemini-cli, which runs commands by itself; with our model behind it."""
+    """gemini-cli, which runs commands without the client; with our model behind it."""
     yield from _started(*installed("gemini", model, tmp_path), tmp_path, GEMINI_TOOLS)
 
 
@@ -215,7 +215,7 @@ def goose(model: str, tmp_path: Path) -> Iterator[Starter]:
 
 @pytest.fixture
 def codex(model: str, tmp_path: Path) -> Iterator[Starter]:
-    """codex-acp, which reads, writes and runs by itself; with our model behind it."""
+    """codex-acp, which reads, writes and runs commands without the client; with our model behind it."""
     yield from _started(*installed("codex", model, tmp_path), tmp_path)
 
 
@@ -276,7 +276,7 @@ def _node_version() -> tuple[int, ...]:
 def _absent(reason: str, required: str = "ACP_TEST_REQUIRE_AGENTS") -> NoReturn:
     if os.environ.get(required) == "1":
         pytest.fail(reason)
-    pytest.skip("to run real agents: python3 dev.py test --agents")  # one text, so that it is told once
+    pytest.skip("to run real agents: python3 dev.py test --agents")  # one text, so that it is reported once
 
 
 def _path() -> str:

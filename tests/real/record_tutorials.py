@@ -1,6 +1,6 @@
 """Records the cassettes of the tutorials: claude-code-acp with a scripted model.
 
-`python -m tests.real.record_tutorials` makes them anew in notebooks/cassettes, with the agent installed
+`python -m tests.real.record_tutorials` records them again in notebooks/cassettes, with the agent installed
 (`dev.py test --agents`); names of some after it: only those. The folders have neutral names: they are in the
 recordings. What uses the kernel is recorded in one, which has the tutorial's data and a notebook.
 """
@@ -27,7 +27,7 @@ PROJECT = BASE / "project"
 LIMIT_S = 120
 
 NEUTRAL = {sys.executable: "/usr/bin/python3", f"{ROOT}/": "/recorded/packages/"}
-"""Paths of this machine, which the agent was told to start the kernel's server with."""
+"""Paths of this machine in the command of the kernel's server, which the agent received."""
 
 Talk = dict[str, list[dict[str, Any]]]
 """Prompts, and what the model does."""
@@ -139,13 +139,13 @@ def penguins() -> None:
 
 
 def record(name: str, talk: Talk, **options: Any) -> None:
-    def told(message: dict[str, Any]) -> list[str]:
+    def scripts_of(message: dict[str, Any]) -> list[str]:
         """In the place of the scripts in a prompt: what is said to it above."""
         if message["role"] != "user":
             return []
         return [json.dumps(steps) for prompt, steps in talk.items() if prompt in message["text"]]
 
-    mock_model.scripts = told
+    mock_model.scripts = scripts_of
     home = BASE / "home"
     agent = os.environ.get("ACP_TEST_AGENTS", str(ROOT / ".cache" / "agents"))
     with mock_model.serving() as url:

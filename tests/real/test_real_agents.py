@@ -313,7 +313,7 @@ def test_a_session_is_listed_and_loaded_with_its_history_once(claude: Starter) -
 
     # Seen once on a busy machine: the result of a call arrives after the response to load.
     wait_until(
-        lambda: [it.status for it in calls()] == ["completed"], "the call is told as completed", LIMIT_S
+        lambda: [it.status for it in calls()] == ["completed"], "the call is reported as completed", LIMIT_S
     )
     items = session.transcript.items
     assert prompts(items) == asked

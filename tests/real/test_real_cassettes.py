@@ -24,7 +24,7 @@ COMMAND = (
 
 @pytest.fixture(params=["claude", "kimi", "claude_agent"])
 def agent(request: pytest.FixtureRequest) -> Starter:
-    """Two that write through us, and one that does all by itself."""
+    """Two agents that write through the client, and one that does everything itself."""
     starter = request.getfixturevalue(request.param)
     assert isinstance(starter, Starter)
     return starter
@@ -53,8 +53,8 @@ def test_a_real_agents_recording_is_replayed_in_another_folder(
     kept = {name: it for name, it in states(there).items() if not name.startswith(".git/")}
     agent.close()
 
-    told = agent.recordings[0].read_text()
-    assert str(there) not in told and str(tmp_path / "home") not in told  # nothing of this machine
+    recorded = agent.recordings[0].read_text()
+    assert str(there) not in recorded and str(tmp_path / "home") not in recorded  # nothing of this machine
 
     monkeypatch.setenv("PATH", str(tmp_path / "nothing"))  # no agent, no node, no git
     with acp.connect(cassette=agent.recordings[0], permissions="allow") as replayed:

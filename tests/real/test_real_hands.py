@@ -17,7 +17,7 @@ from tests.waiting import gone, wait_until
 pytestmark = pytest.mark.real_agent
 
 HOLD = "echo ready; echo $$ > pid.txt; exec sleep 600"
-"""A command that does not end by itself, and says who it is."""
+"""A command that runs until it is ended, and prints its process id."""
 
 
 def acts(session: acp.Session, kind: str) -> list[tuple[str, str]]:
@@ -178,7 +178,7 @@ def test_a_cancel_during_a_command_ends_command_and_turn(agent: Starter) -> None
     turn.cancel()
     assert turn.wait(LIMIT_S).stop_reason == "cancelled"
     wait_until(lambda: gone(pid), "the command is gone")
-    wait_until(lambda: turn.terminals[0].status != "running", "its end is told")
+    wait_until(lambda: turn.terminals[0].status != "running", "its end is reported")
     assert turn.terminals[0].output == "ready\n"
     assert {it.status for it in turn.tool_calls} <= CLOSED
     assert usable(session)

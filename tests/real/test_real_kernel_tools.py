@@ -42,7 +42,7 @@ def cancel_when_begun(event, _):
     if isinstance(event, acp.events.ToolChanged) and "begun" in str(event.content):
         session.cancel()
 
-def told(turn, of=session):
+def report(turn, of=session):
     "What a turn came to: its calls and runs, the questions that the user saw, and what the audit has of it."
     asked = [[action.type for action in it.actions] for it in turn.items if type(it).__name__ == "Question"]
     calls = [[it.kind, it.title, it.status] for it in turn.tool_calls if it.kind != "think"]
@@ -92,20 +92,20 @@ class Notebook:
         assert result.content["status"] == "ok", result.content
         return result.text
 
-    def tell(self, *steps: dict[str, Any]) -> dict[str, Any]:
+    def run_script(self, *steps: dict[str, Any]) -> dict[str, Any]:
         """Have the model do these; gives what came of the turn."""
-        return self.told(f"told(session.prompt({script(*steps)!r}))")
+        return self.reported(f"report(session.prompt({script(*steps)!r}))")
 
     def check_tools(self, session: str) -> None:
         """The agent of that session runs code, after one question."""
         code = script(kernel("run_code", code=f"print('in {session}')"), say("{result}"))
-        turn = self.told(f"told({session}.prompt({code!r}), {session})")
+        turn = self.reported(f"report({session}.prompt({code!r}), {session})")
         assert f"in {session}" in turn["text"] and turn["asked"] == ONE_RUN
 
-    def told(self, cell: str) -> dict[str, Any]:
+    def reported(self, cell: str) -> dict[str, Any]:
         (line,) = [it for it in self.run(cell).splitlines() if it.startswith("@")]
-        told: dict[str, Any] = json.loads(line[1:])
-        return told
+        report: dict[str, Any] = json.loads(line[1:])
+        return report
 
 
 @contextmanager
@@ -136,13 +136,13 @@ def notebook(
 
 
 def test_variables_and_outputs_are_read_without_a_question(notebook: Notebook) -> None:
-    listed = notebook.tell(kernel("list_variables", pattern="numb*"), say("{result}"))
+    listed = notebook.run_script(kernel("list_variables", pattern="numb*"), say("{result}"))
     assert "numbers: list, 3 items" in listed["text"]
-    looked = notebook.tell(kernel("inspect_variable", name="numbers"), say("{result}"))
+    looked = notebook.run_script(kernel("inspect_variable", name="numbers"), say("{result}"))
     assert "[1, 2, 3]" in looked["text"]
-    outlined = notebook.tell(kernel("read_notebook"), say("{result}"))
+    outlined = notebook.run_script(kernel("read_notebook"), say("{result}"))
     assert "notes · markdown" in outlined["text"]
-    output = notebook.tell(kernel("read_output", cell="saved"), say("{result}"))
+    output = notebook.run_script(kernel("read_output", cell="saved"), say("{result}"))
     assert "as saved" in output["text"]
     assert [it["asked"] for it in (listed, looked, outlined, output)] == [[], [], [], []]
     assert [it["acts"][-1] for it in (listed, outlined)] == ["kernel/list_variables", "kernel/read_notebook"]
@@ -150,7 +150,7 @@ def test_variables_and_outputs_are_read_without_a_question(notebook: Notebook) -
 
 def test_code_prints_draws_and_fails_with_one_question_each(notebook: Notebook) -> None:
     code = "print('hello'); answer = 6 * 7"
-    turn = notebook.tell(kernel("run_code", code=code, purpose="Greet"), say("{result}"))
+    turn = notebook.run_script(kernel("run_code", code=code, purpose="Greet"), say("{result}"))
     assert "hello" in turn["text"] and turn["asked"] == ONE_RUN and turn["acts"][-1] == code
     assert turn["calls"] == [["execute", "Greet", "completed"]]
     (run,) = turn["runs"]
@@ -158,12 +158,12 @@ def test_code_prints_draws_and_fails_with_one_question_each(notebook: Notebook) 
     assert run["outputs"] == [{"type": "stream", "name": "stdout", "text": "hello\n"}]
     assert notebook.run("print(answer)") == "42\n"
 
-    turn = notebook.tell(kernel("run_code", code=DRAWS), say("pictures: {pictures}"))
+    turn = notebook.run_script(kernel("run_code", code=DRAWS), say("pictures: {pictures}"))
     assert turn["text"] == "pictures: 1" and turn["asked"] == ONE_RUN
     (shown,) = turn["runs"][0]["outputs"]
     assert shown["image"]["mime_type"] == "image/png"
 
-    turn = notebook.tell(kernel("run_code", code="1/0"), say("{result}"))
+    turn = notebook.run_script(kernel("run_code", code="1/0"), say("{result}"))
     assert "ZeroDivisionError: division by zero" in turn["text"] and turn["asked"] == ONE_RUN
     assert turn["calls"] == [["execute", "1/0", "failed"]]
     assert [it["status"] for it in turn["runs"]] == ["error"]
@@ -171,11 +171,11 @@ def test_code_prints_draws_and_fails_with_one_question_each(notebook: Notebook) 
 
 def test_a_cell_is_edited_and_run_without_a_page_and_the_result_says_so(notebook: Notebook) -> None:
     edit = {"op": "edit", "cell": "total", "old": "1 + 1", "new": "40 + 2"}
-    edited = notebook.tell(kernel("edit_notebook", edits=[edit]), say("{result}"))
+    edited = notebook.run_script(kernel("edit_notebook", edits=[edit]), say("{result}"))
     assert "changed total" in edited["text"] and [it[-1] for it in edited["asked"]] == ["notebook"]
     (source,) = [it["source"] for it in json.loads(notebook.path.read_text())["cells"] if it["id"] == "total"]
     assert source == "total = 40 + 2\nprint(total)"
-    ran = notebook.tell(kernel("run_cells", cells=["total"]), say("{result}"))
+    ran = notebook.run_script(kernel("run_cells", cells=["total"]), say("{result}"))
     assert NO_PAGE in ran["text"] and ran["asked"] == [["mcp", "run_cells"]]
     assert ran["calls"] == [["execute", "Run 1 cell", "completed"]]
     ((cell,),) = [it["cells"] for it in ran["runs"]]
@@ -185,12 +185,12 @@ def test_a_cell_is_edited_and_run_without_a_page_and_the_result_says_so(notebook
 def test_a_cancel_in_mid_run_ends_the_code_and_the_session_goes_on(notebook: Notebook) -> None:
     notebook.run("listeners = session._conversation.state.listeners")
     notebook.run("session._conversation.state.listeners = (*listeners, cancel_when_begun)")
-    turn = notebook.tell(kernel("run_code", code=SLEEPS), say("not reached"))
+    turn = notebook.run_script(kernel("run_code", code=SLEEPS), say("not reached"))
     notebook.run("session._conversation.state.listeners = listeners")
     assert (turn["stop"], turn["asked"]) == ("cancelled", ONE_RUN)
     assert [it["status"] for it in turn["runs"]] == ["interrupted"]
     assert notebook.run("print('ended' in globals())") == "False\n"
-    again = notebook.tell(kernel("run_code", code="print('again')"), say("{result}"))
+    again = notebook.run_script(kernel("run_code", code="print('again')"), say("{result}"))
     assert "again" in again["text"] and again["asked"] == ONE_RUN
 
 
@@ -217,7 +217,9 @@ def test_code_of_70_seconds_is_waited_for_and_the_session_can_be_loaded(
 ) -> None:
     code = "import time\nprint('be' + 'gun')\ntime.sleep(70)\nprint('ended')"
     with opened(name, model, tmp_path) as notebook:
-        turn = notebook.tell(kernel("run_code", code=code), kernel("wait", run="run-1"), say("{result}"))
+        turn = notebook.run_script(
+            kernel("run_code", code=code), kernel("wait", run="run-1"), say("{result}")
+        )
         assert "ended" in turn["text"] and "begun" not in turn["text"], "wait gives what is new"
         assert turn["asked"] == ONE_RUN
         (shown,) = turn["runs"]

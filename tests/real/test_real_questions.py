@@ -137,7 +137,7 @@ def test_claude_agent_asks_once_for_each_action(claude_agent: Starter) -> None:
 
 def test_codex_asks_once_for_each_command(codex: Starter) -> None:
     session = codex(permissions="ask")
-    session.mode = "read-only"  # at first it reviews commands by itself
+    session.mode = "read-only"  # its first mode reviews commands without the user
     User(session, allow)
     lines = ("printf 1 > one", "printf 2 > two")
     assert done(session, *(do("run", line=line) for line in lines)) == ["execute", "execute"]

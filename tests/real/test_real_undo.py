@@ -18,7 +18,7 @@ pytestmark = pytest.mark.real_agent
 
 @pytest.fixture(params=["claude", "claude_agent", "kimi"])
 def each(request: pytest.FixtureRequest) -> Starter:
-    """Two that write through us, one that writes by itself."""
+    """Two agents that write through the client, and one that writes files itself."""
     starter = request.getfixturevalue(request.param)
     assert isinstance(starter, Starter)
     return starter

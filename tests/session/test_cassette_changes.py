@@ -43,7 +43,7 @@ def _state(path: Path) -> State:
 
 
 def found_in(session: acp.Session) -> ChangesTable:
-    """All that changed, whoever did it."""
+    """All changes, by the agent or others."""
     session._loop.call(session._conversation.undoing.wait_settled(LIMIT_S))
     conversation = session._conversation
     turns = conversation.undoing.log.turns.values()
@@ -58,7 +58,7 @@ def lines(tape: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in tape.read_text().splitlines()]
 
 
-def told(tape: Path) -> list[dict[str, Any]]:
+def recorded_turns(tape: Path) -> list[dict[str, Any]]:
     """The recorded changes of each turn."""
     return [it["msg"] for it in lines(tape) if it.get("dir") == "did" and it["msg"]["what"] == "changed"]
 
@@ -95,7 +95,7 @@ def test_a_replay_has_the_same_files_and_shows_the_same_changes(
             ask(session, prompt)
             after.append(states(work))
         made, changes = exports(session), rows(found_in(session))
-    assert [it["turn"] for it in told(tape)] == [1, 2, 3, 4, 5]
+    assert [it["turn"] for it in recorded_turns(tape)] == [1, 2, 3, 4, 5]
     monkeypatch.setenv("PATH", str(tmp_path / "nothing"))  # no git and no shell
     with acp.connect(cassette=tape, permissions="allow") as session:
         for prompt, expected in zip(PROMPTS, after, strict=True):
@@ -216,7 +216,7 @@ def test_a_file_too_large_for_a_recording_is_reported(there: Path, monkeypatch: 
 def test_the_total_size_of_a_turns_changes_is_bounded(there: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(taping, "MOST_TURN", 10)
     tape, _ = recorded(there, "/sh echo 1234567 > a.txt; echo 1234567 > b.txt", "/sh echo 1234567 > c.txt")
-    kept = [[("text" in it["after"]) for it in turn["files"]] for turn in told(tape)]
+    kept = [[("text" in it["after"]) for it in turn["files"]] for turn in recorded_turns(tape)]
     assert kept == [[True, False], [True]]
 
 
@@ -226,7 +226,7 @@ def test_the_recorded_changes_contain_no_secrets(there: Path) -> None:
     with acp.connect("demo", cwd=there, env={"KEY": secret}, permissions="allow", record=tape) as session:
         ask(session, command)
     assert secret in (there / "key.txt").read_text()
-    [turn] = told(tape)
+    [turn] = recorded_turns(tape)
     by_name = {Path(it["path"]).name: it["after"] for it in turn["files"]}
     assert by_name["key.txt"] == {"text": "key=[redacted]\n"}
     assert by_name["key.bin"] == {"not_kept": taping.SECRET}
@@ -349,7 +349,7 @@ def test_a_session_closed_too_early_notes_it_in_its_recording(there: Path, held:
 def test_changes_overlooked_at_first_belong_to_their_turn(there: Path) -> None:
     prompts = ("/sh echo x > x.txt", "hello")
     tape, _ = recorded(there, *prompts)
-    [first, _] = told(tape)
+    [first, _] = recorded_turns(tape)
     after = {name: {"path": str(there / name), "after": {"text": name}} for name in ("x.txt", "y.txt")}
     path = first["files"][0]["path"]
     for name, it in after.items():

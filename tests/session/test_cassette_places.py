@@ -43,7 +43,7 @@ def test_a_recording_contains_no_known_folder_and_works_in_another_home(
     tmps = tmp_path / "tmp-of-ada", tmp_path / "tmp-of-bob"
     for tmp in tmps:
         tmp.mkdir()
-    told = []
+    outputs = []
     for home, tmp in ((one, tmps[0]), (other, tmps[1])):
         monkeypatch.setenv("HOME", str(home))
         monkeypatch.setenv("TMPDIR", str(tmp))
@@ -53,11 +53,11 @@ def test_a_recording_contains_no_known_folder_and_works_in_another_home(
         with acp.connect(*agent, permissions="allow", **how) as session:
             ask(session, *prompts(home, tmp))
             made = json.dumps([*exports(session), session.changes.diff]).replace(session.cwd, "CWD")
-            told.append(made.replace(str(home), "HOME").replace(str(tmp), "TMP"))
+            outputs.append(made.replace(str(home), "HOME").replace(str(tmp), "TMP"))
             if tape.exists():
                 assert (Path(session.cwd) / "kept.txt").read_text() == f"{home}/kept\n"
                 assert (Path(session.cwd) / "where.txt").read_text() == f"{home}/notes and {tmp}/scratch\n"
-    assert told[0] == told[1] and "HOME/found" in told[0] and "TMP/x" in told[0]
+    assert outputs[0] == outputs[1] and "HOME/found" in outputs[0] and "TMP/x" in outputs[0]
     text = tape.read_text()
     assert not [it for it in (one, there, link, tmps[0]) if str(it) in text]
     assert "/recorded/home/data.csv" in text and "/recorded/folder/by-link" in text

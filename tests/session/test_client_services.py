@@ -412,8 +412,8 @@ def test_the_audit_says_who_allowed_what_and_what_was_done(demo: Demo, folder: P
     session.prompt("/edit a.txt hi", timeout=LIMIT_S)
     session.prompt("/sh touch b.txt", timeout=LIMIT_S)
     session.prompt("/read a.txt", timeout=LIMIT_S)
-    told = [(it.turn, it.what, it.kind, it.by, it.outcome) for it in session.audit]
-    assert told == [
+    entries = [(it.turn, it.what, it.kind, it.by, it.outcome) for it in session.audit]
+    assert entries == [
         ("t1", "act", "read", "client", "failed"),  # the agent checks whether it exists
         ("t1", "request", "edit", "agent", ""),
         ("t1", "decision", "edit", "policy", "allowed"),

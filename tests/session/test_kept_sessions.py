@@ -71,7 +71,7 @@ def test_the_listed_title_is_kept_if_the_agent_sends_none(how: str, tmp_path: Pa
         opened = getattr(session.agent, how)("s2")
         assert opened.transcript.title == "number 2"
         other = getattr(session.agent, how)("s7")
-        assert other.transcript.title is None, "of that one the list told nothing"
+        assert other.transcript.title is None, "the list does not contain that one"
 
 
 def test_a_huge_page_of_the_list_is_cut_and_reported(tmp_path: Path) -> None:

@@ -189,8 +189,8 @@ def test_switched_off_nothing_listens_and_each_call_is_told_so(
     switch(session, False)
     assert session.transcript.kernel_tools is False
     assert not os.path.exists(tools._listener.path)
-    told = session.prompt("/data").text
-    assert "the user has switched the kernel's tools off for this session" in told
+    answer = session.prompt("/data").text
+    assert "the user has switched the kernel's tools off for this session" in answer
     for ask in ("", "ask "):
         session.prompt(f"/kernel {ask}run_code {CODE}")
     assert asked == [] and kernels.made[0].runs == []

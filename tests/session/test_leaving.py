@@ -17,7 +17,7 @@ def nothing_left(pids: list[int]) -> None:
     wait_until(lambda: all(map(gone, pids)), "the agent and its children are gone")
 
 
-# ---- by itself ------------------------------------------------------------------------------------
+# ---- without close() ------------------------------------------------------------------------------------
 
 CONNECT = """
 session = acp.connect("demo")
@@ -150,11 +150,11 @@ def test_a_killed_script_ends_its_agent(number: signal.Signals) -> None:
 
 def test_an_uncaught_ctrl_c_cancels_the_turn_and_ends_the_script() -> None:
     body = """
-def tell():
+def report():
     while len(session.turns) < 2 or not session.turns[1].text:
         threading.Event().wait(0.01)
     say("begun")
-threading.Thread(target=tell, daemon=True).start()
+threading.Thread(target=report, daemon=True).start()
 session.prompt("/slow 600")
 """
     with script(CONNECT + body) as running:

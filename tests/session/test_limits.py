@@ -47,7 +47,7 @@ def test_exceeding_the_cost_stops_the_turn_and_each_turn_counts_alone(session: a
 def test_an_agent_that_reports_no_cost_is_noted_once(session: acp.Session) -> None:
     session.prompt("hello", max_cost=1, timeout=LIMIT_S)
     session.prompt("hello", max_cost=1, timeout=LIMIT_S)
-    wait_until(lambda: notices(session) != [], "it is told", LIMIT_S)
+    wait_until(lambda: notices(session) != [], "a notice says so", LIMIT_S)
     assert notices(session) == ["max_cost has no effect: the agent does not report the cost of its turns"]
 
 

@@ -25,7 +25,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "config"
 
 
-def told(session: acp.Session) -> Any:
+def servers_of(session: acp.Session) -> Any:
     return json.loads(session.prompt("backwards servers", timeout=60).text[::-1])
 
 
@@ -35,7 +35,7 @@ def telling(*can: str, **options: Any) -> Any:
 
 def test_a_server_is_passed_to_every_way_of_opening_a_session() -> None:
     with telling("http", mcp_servers=[SH, WEB]) as session:
-        stdio, web = told(session)
+        stdio, web = servers_of(session)
         assert stdio["command"].startswith("/") and stdio["command"].endswith("/sh"), "the whole path"
         assert stdio["env"] == [{"name": "KEY", "value": SECRET}] and stdio["args"] == ["-c", "x"]
         assert web["type"] == "http" and web["headers"] == [{"name": "Authorization", "value": SECRET}]
@@ -44,7 +44,7 @@ def test_a_server_is_passed_to_every_way_of_opening_a_session() -> None:
             session.agent.load("old", mcp_servers={"web": {"url": WEB["url"]}}),
             session.agent.resume("older", mcp_servers=[WEB]),
         ):
-            (only,) = told(other)
+            (only,) = servers_of(other)
             assert only["name"] == "web"
 
 
@@ -85,24 +85,24 @@ def test_servers_from_the_settings_by_name_always_or_not_at_all(
         "[mcp_servers.unset]\ncommand = 'sh'\nenv = { K = '${NOT_SET_AT_ALL}' }\n"
     )
     with telling("http") as session:
-        assert [it["name"] for it in told(session)] == ["first"]
-        assert told(session.agent.new_session(mcp_servers=None)) == []
-        (second,) = told(session.agent.new_session(mcp_servers=["second"]))
+        assert [it["name"] for it in servers_of(session)] == ["first"]
+        assert servers_of(session.agent.new_session(mcp_servers=None)) == []
+        (second,) = servers_of(session.agent.new_session(mcp_servers=["second"]))
         assert second["headers"] == [{"name": "Authorization", "value": f"Bearer {SECRET}"}]
-        assert [it["name"] for it in told(session.agent.new_session())] == ["first"]
+        assert [it["name"] for it in servers_of(session.agent.new_session())] == ["first"]
         with pytest.raises(acp.UsageError, match="'unset' wants the environment variable NOT_SET_AT_ALL"):
             session.agent.new_session(mcp_servers=["unset"])
     with acp.connect("mine") as session:
-        assert [it["name"] for it in told(session)] == ["first", "third"]
+        assert [it["name"] for it in servers_of(session)] == ["first", "third"]
 
 
 def test_another_session_on_the_agent_gets_the_servers_of_connect(folder: Path) -> None:
     (folder / "config.toml").write_text("[mcp_servers.first]\ncommand = 'sh'\nalways = true\n")
     for given, names in (([SH], ["files"]), (None, []), ((), ["first"])):
         with telling(mcp_servers=given) as session:
-            assert [it["name"] for it in told(session)] == names
-            assert [it["name"] for it in told(session.agent.new_session())] == names
-            assert [it["name"] for it in told(session.agent.load("other"))] == names
+            assert [it["name"] for it in servers_of(session)] == names
+            assert [it["name"] for it in servers_of(session.agent.new_session())] == names
+            assert [it["name"] for it in servers_of(session.agent.load("other"))] == names
 
 
 def test_a_servers_secrets_are_in_no_recording_repr_or_audit(tmp_path: Path) -> None:

@@ -156,8 +156,10 @@ def test_a_conflict_writes_nothing_and_names_the_cell(demo: Demo, path: Path) ->
     )
     assert path.read_bytes() == before
     assert not questions(session), "nobody is asked about what cannot be"
-    [told] = notices(session)
-    assert "a.ipynb was not written: you and the agent changed it" in told and "cell 1 (by the user)" in told
+    [notice] = notices(session)
+    assert (
+        "a.ipynb was not written: you and the agent changed it" in notice and "cell 1 (by the user)" in notice
+    )
     # Reading it again in parts is enough.
     lines = len(read(session, path).splitlines())
     mine = json.loads(
@@ -226,7 +228,7 @@ def test_the_card_compares_sources_cell_by_cell(demo: Demo, path: Path) -> None:
 
 
 def test_an_agents_own_notebook_diff_is_shown_as_cells(demo: Demo, path: Path) -> None:
-    """It shows JSON; asked about is what would be in the cells, and what was done is told with what was."""
+    """The agent shows JSON; the question shows the new cells, and the card shows what was written."""
     asked: list[PermissionRequest] = []
 
     def policy(request: PermissionRequest) -> str:

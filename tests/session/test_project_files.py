@@ -109,10 +109,10 @@ def test_an_untrusted_project_starts_and_grants_nothing(
         with acp.connect("demo", cwd=repository / "sub", trust_project=trust) as session:
             assert sent_servers(session) == ()
             assert write_is_refused(session, repository / "sub/owned")
-            (*told,) = notices(session)
-            assert len(told) == (0 if trust is False else 1)
-            assert all("you have not trusted it" in it and PROJECT_FILE in it for it in told)
-            assert "evil" not in "".join(told), "nothing of its content is shown"
+            (*found_notices,) = notices(session)
+            assert len(found_notices) == (0 if trust is False else 1)
+            assert all("you have not trusted it" in it and PROJECT_FILE in it for it in found_notices)
+            assert "evil" not in "".join(found_notices), "nothing of its content is shown"
         with pytest.raises(acp.AgentNotFound):
             acp.connect("evil", trust_project=trust)
         with pytest.raises(acp.UsageError, match="name an agent"):

@@ -17,7 +17,7 @@ BLABBING = Path(__file__).parents[1] / "agents" / "blabbing.py"
 SECRET = "very-secret-4711"
 
 
-def told(error: acp.Error) -> list[object]:
+def texts_of(error: acp.Error) -> list[object]:
     return [repr(error), *(getattr(error, name, None) for name in ("data", "stderr", "methods"))]
 
 
@@ -27,14 +27,14 @@ def test_a_secret_is_in_no_error_and_no_repr(tmp_path: Path) -> None:
         for prompt in ("error", "sign in", "die"):
             with pytest.raises(acp.Error) as raised:
                 session.prompt(prompt, timeout=LIMIT_S)
-            seen += told(raised.value)
+            seen += texts_of(raised.value)
         seen += [acp.doctor(), session.agent.stderr]
         session.prompt("again", timeout=LIMIT_S)
         with pytest.raises(acp.AgentError) as refused:
             session.authenticate("way")
         running = session.agent
         wait_until(lambda: bool(running.stray), "its stray line is there")
-        seen += [*told(refused.value), running, running.stray, running.title, running.auth_methods]
+        seen += [*texts_of(refused.value), running, running.stray, running.title, running.auth_methods]
         seen += [running.sessions(), acp.doctor(), running._host.agent.launch, session, session.transcript]
     texts = [str(it) for it in seen]
     assert all(SECRET not in it for it in texts)

@@ -60,13 +60,13 @@ def test_a_new_session_may_have_its_own_folder_and_policy(session: acp.Session, 
 
 
 def test_a_new_session_has_only_the_roots_of_its_folder(demo: Demo, tmp_path: Path) -> None:
-    (beside := tmp_path / "beside").mkdir()
-    (beside / "a.txt").write_text("what is beside")
-    running = demo(roots=[beside]).agent
-    read = f"/read {beside / 'a.txt'}"
-    assert "what is beside" in running.new_session().prompt(read, timeout=LIMIT_S).text
+    (outside := tmp_path / "outside").mkdir()
+    (outside / "a.txt").write_text("a file outside")
+    running = demo(roots=[outside]).agent
+    read = f"/read {outside / 'a.txt'}"
+    assert "a file outside" in running.new_session().prompt(read, timeout=LIMIT_S).text
     (elsewhere := tmp_path / "elsewhere").mkdir()
-    assert "what is beside" not in running.new_session(cwd=elsewhere).prompt(read, timeout=LIMIT_S).text
+    assert "a file outside" not in running.new_session(cwd=elsewhere).prompt(read, timeout=LIMIT_S).text
 
 
 def test_closing_the_last_session_ends_the_agent(session: acp.Session) -> None:
@@ -135,8 +135,8 @@ def test_a_stored_session_is_loaded_with_history_or_resumed_without(keeping: acp
     keeping.close()
 
     loaded = running.load(id)
-    (told,) = (item for item in loaded.transcript.items if isinstance(item, TurnStart))
-    assert (loaded.id, told.text, told.status) == (id, "/think about it", "history")
+    (past_turn,) = (item for item in loaded.transcript.items if isinstance(item, TurnStart))
+    assert (loaded.id, past_turn.text, past_turn.status) == (id, "/think about it", "history")
     assert "I have thought about it." in loaded.to_text()
     assert loaded.turns == ()
     loaded.close()

@@ -479,15 +479,15 @@ def test_a_stale_git_lock_is_not_a_problem(folder: Path, tmp_path: Path) -> None
 def test_a_hanging_git_is_ended_with_its_children(
     demo: Demo, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told = tmp_path / "pid"
+    pid_file = tmp_path / "pid"
     fake = tmp_path / "git"
-    fake.write_text(f"#!/bin/sh\nsleep 600 &\necho $! > {told}.new; mv {told}.new {told}\nwait\n")
+    fake.write_text(f"#!/bin/sh\nsleep 600 &\necho $! > {pid_file}.new; mv {pid_file}.new {pid_file}\nwait\n")
     os.chmod(fake, 0o755)
     monkeypatch.setattr("acp_notebook.agent.undo.git.program", lambda: str(fake))
     session = demo(cwd=folder, permissions="allow")
-    wait_until(told.exists, "git was started", LIMIT_S)
+    wait_until(pid_file.exists, "git was started", LIMIT_S)
     session.close()
-    wait_until(lambda: not is_alive(int(told.read_text())), "what it started is gone", LIMIT_S)
+    wait_until(lambda: not is_alive(int(pid_file.read_text())), "what it started is gone", LIMIT_S)
 
 
 def is_alive(pid: int) -> bool:

@@ -33,7 +33,7 @@ def folder(tmp_path: Path) -> Path:
     return project
 
 
-def meanwhile(session: acp.Session, folder: Path, command: str, act: Callable[[], object]) -> acp.Turn:
+def during_command(session: acp.Session, folder: Path, command: str, act: Callable[[], object]) -> acp.Turn:
     """Run this command in a turn, and do something in the folder in the meantime."""
     turn = session.start(f"/sh {WAITS}; {command}")
     wait_until((folder / "begun").exists, "the command has begun", LIMIT_S)
@@ -48,7 +48,7 @@ def names(changes: acp.ChangesTable) -> list[str]:
 
 def test_a_file_created_by_the_user_during_a_turn_is_not_deleted(demo: Demo, folder: Path) -> None:
     session = demo(cwd=folder, permissions="allow")
-    turn = meanwhile(
+    turn = during_command(
         session, folder, "echo out > out.txt", lambda: (folder / "mine.txt").write_text("mine\n")
     )
     assert not turn.changes and not session.changes
@@ -181,7 +181,7 @@ def test_autosaves_of_three_notebooks_during_a_test_run(demo: Demo, folder: Path
             it.write_text(book(code("a", "one", out), code("b", "two", out)))
 
     session = demo(cwd=folder, permissions="allow")
-    turn = meanwhile(session, folder, "echo ok > report.xml", user)
+    turn = during_command(session, folder, "echo ok > report.xml", user)
     saved = [it.read_bytes() for it in books]
     assert names(turn.also_changed) == ["report.xml"]
     turn.revert(command=command_of(turn))
@@ -232,12 +232,12 @@ def of_others(folder: Path) -> dict[str, tuple[str, int, bytes]]:
 def test_a_revert_keeps_every_byte_that_others_wrote(demo: Demo, folder: Path) -> None:
     queue: list[list[Act]] = []
 
-    def meanwhile(request: acp.PermissionRequest) -> str:
+    def act_and_allow(request: acp.PermissionRequest) -> str:
         for act in queue.pop(0) if queue else ():
             do(folder, act)
         return "allow"
 
-    session = demo(cwd=folder, permissions=meanwhile)
+    session = demo(cwd=folder, permissions=act_and_allow)
 
     # The user deletes a file of the same content as one that the agent moves, or makes.
     @example(

@@ -55,13 +55,13 @@ def test_the_report_lists_the_environment() -> None:
 def test_the_report_says_how_folders_are_covered_and_what_is_allowed(tmp_path: Path) -> None:
     be_patient()
     policies: list[Any] = ["ask", {"edit": "allow", "execute": "reject"}, lambda request: "allow"]
-    told = []
+    reported = []
     for policy in policies:
         with acp.connect("demo", cwd=tmp_path, permissions=policy) as session:
             session.prompt("hello", timeout=60)
             report = acp.doctor()
-        told.append(values(report, "Your settings")["permissions of demo"])
-    assert told == ["ask", "edit: allow, execute: reject", "your function"]
+        reported.append(values(report, "Your settings")["permissions of demo"])
+    assert reported == ["ask", "edit: allow, execute: reject", "your function"]
     assert "git" in values(report, "Undo")
     assert "the last checkpoint took" in values(report, "Undo")[str(tmp_path)]
     with acp.connect("demo", cwd=tmp_path, undo=False):
@@ -84,16 +84,16 @@ def test_the_report_says_whether_the_projects_file_is_trusted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    told = [values(acp.doctor(), "Your settings")["project's file"]]
+    reported = [values(acp.doctor(), "Your settings")["project's file"]]
     file = tmp_path / ".acp_notebook.toml"
     file.write_text('[permissions]\ndefault = "reject"\n')
-    told.append(values(acp.doctor(), "Your settings")["project's file"])
+    reported.append(values(acp.doctor(), "Your settings")["project's file"])
     acp.trust()
-    told.append(values(acp.doctor(), "Your settings")["project's file"])
+    reported.append(values(acp.doctor(), "Your settings")["project's file"])
     file.write_text('[permissions]\ndefault = "ask"\n')
-    told.append(values(acp.doctor(), "Your settings")["project's file"])
+    reported.append(values(acp.doctor(), "Your settings")["project's file"])
     words = ("no .acp_notebook.toml", "not trusted", ": trusted", "changed since")
-    assert [word for word, it in zip(words, told, strict=True) if word not in it] == []
+    assert [word for word, it in zip(words, reported, strict=True) if word not in it] == []
 
 
 def test_node_and_npm_are_reported_with_their_versions(
@@ -110,9 +110,9 @@ def test_node_and_npm_are_reported_with_their_versions(
         it.chmod(0o755)
     (folder / "npx").symlink_to(npx)
     monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
-    told = values(acp.doctor(), "Node")
-    assert told["Node"] == f"22.1.0 · {node} (on the PATH)"
-    assert told["npm"] == f"10.7.0 · {folder / 'npx'} (on the PATH)"
+    reported = values(acp.doctor(), "Node")
+    assert reported["Node"] == f"22.1.0 · {node} (on the PATH)"
+    assert reported["npm"] == f"10.7.0 · {folder / 'npx'} (on the PATH)"
     monkeypatch.setattr("acp_notebook.agent.known_agents.launchers._node_wheel", lambda: None)
     monkeypatch.setenv("PATH", str(tmp_path))
     assert "not found" in values(acp.doctor(), "Node")["Node"]

@@ -57,13 +57,13 @@ def asked(count: int = 3) -> Peer:
     return peer
 
 
-def told(*messages: Any, open_requests: int = 0) -> list[Incoming]:
+def received(*messages: Any, open_requests: int = 0) -> list[Incoming]:
     lines = [it if isinstance(it, bytes) else json.dumps(it).encode() for it in messages]
     return list(asked(open_requests).receive(b"".join(line + b"\n" for line in lines)))
 
 
 def only(*messages: Any, open_requests: int = 0) -> Incoming:
-    (message,) = told(*messages, open_requests=open_requests)
+    (message,) = received(*messages, open_requests=open_requests)
     return message
 
 
@@ -108,7 +108,7 @@ def test_an_unfinished_line_is_not_a_message_yet() -> None:
 
 @pytest.mark.parametrize("line", [b"", b"  ", b"\r", b"\t \r"])
 def test_blank_lines_are_ignored(line: bytes) -> None:
-    assert told(line) == []
+    assert received(line) == []
 
 
 def test_crlf_ends_a_line_too() -> None:
@@ -173,7 +173,7 @@ def test_a_response_finds_its_request_by_number_or_string(id: Any) -> None:
 
 def test_a_second_response_to_one_request_is_garbage() -> None:
     answer = {"jsonrpc": "2.0", "id": 1, "result": 1}
-    first, second = told(answer, answer, open_requests=1)
+    first, second = received(answer, answer, open_requests=1)
     assert isinstance(first, Response)
     assert isinstance(second, Garbage)
     assert second.id is UNSET
@@ -240,7 +240,7 @@ def test_a_batch_is_its_messages_in_order() -> None:
         7,
         {"jsonrpc": "2.0", "id": "q", "method": "b"},
     ]
-    messages = told(batch, open_requests=1)
+    messages = received(batch, open_requests=1)
     assert [type(message) for message in messages] == [Notification, Response, Garbage, Request]
 
 

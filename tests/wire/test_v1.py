@@ -111,7 +111,7 @@ def without_raw(event: ev.Event) -> ev.Event:
 
 
 def tolerantly(update: Any) -> ev.Event:
-    """By the slow path, which a valid update does not take by itself."""
+    """Force the slow path, which a valid update normally does not take."""
     notification = lenient_types.read(
         s.SessionNotification, {"sessionId": SESSION, "update": update, "new": 1}
     )

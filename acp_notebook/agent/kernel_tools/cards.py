@@ -24,7 +24,7 @@ class KernelCards:
         self._ours: set[str] = set()
         """The ids of this turn's tool calls that show a run."""
         self._named: set[str] = set()
-        """Those that have a title of ours."""
+        """The ids of tool calls whose title we have replaced."""
         self.changed = asyncio.Event()
 
     def turn_started(self) -> None:
@@ -38,9 +38,9 @@ class KernelCards:
         self._named.add(id)
 
     def seen(self, event: ev.ToolChanged) -> ev.ToolChanged:
-        """The event to show. Of an agent's update of a run, only the status remains.
+        """The event to show: an agent's update of a run keeps only its status.
 
-        A question under the id of a run is about another call, which shows itself.
+        A question with the id of a run is about another call, and is shown as it is.
         """
         self.changed.set()
         if event.asked:

@@ -177,7 +177,7 @@ class BadArguments(ValueError):
 
 
 def title_of(tool: str, arguments: Mapping[str, Any] = {}) -> str:
-    """For the user: what the tool does, and to what."""
+    """The title that users see: what the tool does, and to what."""
     match tool, arguments:
         case "inspect_variable", {"name": str(name)}:
             return f"Look at {name}"

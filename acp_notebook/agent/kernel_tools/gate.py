@@ -198,7 +198,7 @@ class _RunDisplay:
 
 
 def used_tools(request: ToolRequest, action: Action) -> tuple[McpCall, ...]:
-    """The tools whose rules count: a look that runs code is a use of `run_code` as well."""
+    """The tools whose rules apply: an inspection that runs code also uses `run_code`."""
     names = (request.name, "run_code") if isinstance(action, RunCode) else (request.name,)
     return tuple(McpCall(SERVER, name, sure=True) for name in dict.fromkeys(names))
 

@@ -45,12 +45,16 @@ _REASONS = {
 
 
 class _Refused(Exception):
+    """A request is refused with this HTTP status."""
+
     def __init__(self, status: int, why: str) -> None:
         super().__init__(why)
         self.status = status
 
 
 class _Head(Struct, frozen=True):
+    """The request line and headers of a request."""
+
     method: str
     target: str
     headers: Mapping[str, str]
@@ -78,7 +82,7 @@ class HttpListener:
         self._port = 0
 
     async def start(self) -> None:
-        """Raises Unavailable."""
+        """Start listening. Raises Unavailable."""
         try:
             self._server = await asyncio.start_server(self._accept, "127.0.0.1", self._port, limit=MAX_HEAD)
         except OSError as error:  # after a pause: another program has taken the port
@@ -86,7 +90,7 @@ class HttpListener:
         self._port = self._server.sockets[0].getsockname()[1]
 
     def pause(self) -> None:
-        """Listen no longer, until `start`: at the same port, with the same token, as the agent knows them."""
+        """Stop listening until `start`, which uses the same port and token, since the agent knows them."""
         if self._server is not None:
             self._server.close()
             self._server = None

@@ -53,7 +53,7 @@ class Jobs:
         self._numbers = itertools.count(1)
 
     def begin(self, starting: Coroutine[Any, Any, Run | str]) -> Job:
-        """Raises ValueError for one too many. What is not over is never forgotten: it is to be stopped."""
+        """Start a job; raises ValueError if too many are open. Only jobs that are over are dropped."""
         over = [id for id, it in self._jobs.items() if it.is_over]
         if len(self._jobs) - len(over) >= MOST_OPEN:
             starting.close()

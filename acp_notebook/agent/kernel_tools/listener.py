@@ -75,9 +75,9 @@ class Listener:
         os.chmod(self.path, 0o600)
 
     def pause(self) -> None:
-        """Listen no longer, until `start`: at the same path, with the same token, as the agent knows them.
+        """Stop listening until `start`, which uses the same path and token, since the agent knows them.
 
-        Those who have proved the token stay connected: several agents do not connect twice.
+        Authenticated connections stay open: several agents do not connect twice.
         """
         self._is_paused = True  # also for those who are at the door
         if self._server is not None:
@@ -183,7 +183,7 @@ class _Connection(asyncio.Protocol):
 
 
 def is_same_user(peer: socket.socket) -> bool:
-    """Whether the other end runs as this user; True if the system cannot tell. The folder is private, too."""
+    """Whether the other end runs as this user; True if the system cannot say. The folder is private, too."""
     if hasattr(socket, "SO_PEERCRED"):
         _, uid, _ = struct.unpack("3i", peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
         return bool(uid == os.getuid())

@@ -117,7 +117,7 @@ class KernelService:
             result = _failed(f"Not done: {denied}.")
         except EXPECTED as error:
             result = _failed(str(error))
-        except Exception as unexpected:  # a fault of ours: the agent must not wait for ever
+        except Exception as unexpected:  # a bug: the agent must not wait for ever
             _log.warning("a tool of the kernel failed", exc_info=True)
             result = _failed(f"The tool failed: {unexpected!r}")
         return Result(tuple(self._cleaned(block) for block in result.blocks), result.failed)

@@ -12,10 +12,10 @@ from msgspec import Struct
 MOST_NAMED = 5
 """How many conflicts a message names: an agent has to read the notebook again anyway, and sees the rest."""
 
-MEANWHILE = "since you read it"
+SINCE_READ = "since you read it"
 """The end of every reason that is about a change since the agent's last read."""
 
-SINCE = f" was changed {MEANWHILE}"
+SINCE = f" was changed {SINCE_READ}"
 
 FIRST_LINE = 60
 """Characters of a cell's first line in a message: enough to recognise the cell."""
@@ -64,7 +64,7 @@ class Conflict(ValueError):
     @property
     def both_changed(self) -> bool:
         """Whether it is due to a change since the agent's read, not to something that is never allowed."""
-        return any(it.why.endswith(MEANWHILE) for it in self.clashes)
+        return any(it.why.endswith(SINCE_READ) for it in self.clashes)
 
     @property
     def places(self) -> str:

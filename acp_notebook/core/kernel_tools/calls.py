@@ -22,7 +22,7 @@ READS = ("list_variables", "inspect_variable", "wait", "interrupt", "read_notebo
 """Tools that need no permission. `interrupt` stops only what the agent itself started."""
 
 OWN_RUNS = ("wait", "interrupt")
-"""Of these, the ones that concern only what the agent itself began: they read nothing of the user's."""
+"""The ones among them that concern only the agent's own runs: they read none of the user's data."""
 
 TOOLS: Mapping[str, frozenset[str]] = {
     "list_variables": frozenset({"pattern", "limit"}),

@@ -36,6 +36,8 @@ def run_content(state: RunState) -> KernelRun:
 
 
 class _Budget:
+    """Counts how many images may still be shown."""
+
     def __init__(self, left: int) -> None:
         self._left = left
 
@@ -82,6 +84,8 @@ def table_rows(html: Json) -> tuple[tuple[str, ...], ...] | None:
 
 
 class _Table(HTMLParser):
+    """Collects the texts of table cells, row by row."""
+
     def __init__(self) -> None:
         super().__init__()
         self.rows: list[list[str]] = []

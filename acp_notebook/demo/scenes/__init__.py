@@ -14,6 +14,6 @@ THEMES = (
 
 
 def load_all() -> None:
-    """Import the themes, whose scenes then stand in the registry."""
+    """Import the themes, which register their scenes."""
     for theme in THEMES:
         import_module(f"{__name__}.{theme}")

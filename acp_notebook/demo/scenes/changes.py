@@ -1,6 +1,6 @@
-"""A scene that changes files in every way: through the client, by itself, new ones, old ones, moved ones.
+"""A scene that changes files in every way: creates, edits, moves, deletes, through the client or directly.
 
-So that whoever shows changes, and undoes them, has something to show.
+Gives a client changes to show and to undo.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ AFTER = f"total = 100\n{_MIDDLE}print(f'{{total:,}}')\n"
 
 
 @command(
-    "refactor", f"Change files in {FOLDER}/, some by the client and some by itself; the first time, make them"
+    "refactor",
+    f"Change files in {FOLDER}/, some through the client and some directly; the first time, create them",
 )
 async def refactor(turn: Turn, args: str) -> None:
     folder = Path(turn.session.cwd, FOLDER)

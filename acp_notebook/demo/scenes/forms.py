@@ -1,6 +1,6 @@
-"""Scenes that ask the user for something beside permission: a form to fill in, an address to open.
+"""Scenes that ask the user for something other than permission: a form to fill in, an address to open.
 
-What the client did not advertise is not asked, but for "/form anyway"; the scene says so instead.
+Forms that the client does not support are not sent, except by "/form anyway"; the scene says so instead.
 """
 
 from __future__ import annotations
@@ -151,8 +151,8 @@ async def _say_answer(turn: Turn, answer: Json) -> None:
     content: Any = answer.get("content")
     if isinstance(content, dict) and isinstance(content.get("pin"), str):
         content = {**content, "pin": f"{len(content['pin'])} characters"}  # it is not mine to repeat
-    told = f": `{encode(content)}`" if content is not None else ""
-    await turn.say(f"You answered {answer.get('action')}{told}.")
+    values = f": `{encode(content)}`" if content is not None else ""
+    await turn.say(f"You answered {answer.get('action')}{values}.")
 
 
 async def _withdraw(turn: Turn, params: Json) -> None:
@@ -169,15 +169,15 @@ async def _withdraw(turn: Turn, params: Json) -> None:
 def _later(turn: Turn, params: Json) -> None:
     _, answer = turn.peer.start_request("elicitation/create", params)
 
-    def tell(answer: asyncio.Future[Any]) -> None:
+    def report(answer: asyncio.Future[Any]) -> None:
         if not answer.cancelled() and answer.exception() is None:
             title = f"{answer.result().get('action')} {encode(answer.result().get('content'))}"
             turn.session.send({"sessionUpdate": "session_info_update", "title": title})
 
-    answer.add_done_callback(tell)
+    answer.add_done_callback(report)
 
 
-@command("open", "Ask for an address to be opened, and tell when that is done", "[URL]")
+@command("open", "Ask for an address to be opened, and report when that is done", "[URL]")
 async def open_(turn: Turn, args: str) -> None:
     if not turn.client.urls:
         await turn.say("Your client opens no addresses.")

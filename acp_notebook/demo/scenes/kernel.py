@@ -42,7 +42,7 @@ async def data(turn: Turn, args: str) -> None:
     else:
         result = await use(turn, server, "list_variables", {})
     text = text_of(result)
-    await turn.say(text if "| --- |" in text else f"```text\n{text}\n```")  # a frame is told in Markdown
+    await turn.say(text if "| --- |" in text else f"```text\n{text}\n```")  # a frame is formatted as Markdown
 
 
 @command("plot", "Draw a figure in your kernel, of a data frame if there is one", "[NAME]")

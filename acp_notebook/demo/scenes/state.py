@@ -48,7 +48,7 @@ async def config(turn: Turn, args: str) -> None:
 
 
 async def _choose(turn: Turn, option: str, value: str | bool) -> None:
-    """Choose and tell: a mode is told both ways, since a client looks at one of them only."""
+    """Choose a value and report it: a mode in both ways, since a client reads only one of them."""
     options = turn.session.options
     try:
         options.choose(option, value)
@@ -62,7 +62,7 @@ async def _choose(turn: Turn, option: str, value: str | bool) -> None:
     await turn.say(f"The {option} is now {value}.")
 
 
-@command("usage", "Tell what was used of the context, and its cost")
+@command("usage", "Report how full the context is, and the cost")
 async def usage(turn: Turn, args: str) -> None:
     await turn.send(USAGE)
     await turn.say("12345 of 200000 tokens are used.")

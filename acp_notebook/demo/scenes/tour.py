@@ -103,6 +103,6 @@ async def _attach(turn: Turn) -> None:
 
 async def _close(turn: Turn) -> None:
     if turn.client.notices:
-        await turn.send(notice("info", "The tour is over", "A notice stands beside the conversation."))
+        await turn.send(notice("info", "The tour is over", "A notice appears next to the conversation."))
     await turn.send(USAGE)
     await turn.show(text_block("That was the tour. `/help` lists the single commands."))

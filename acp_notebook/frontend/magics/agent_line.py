@@ -19,6 +19,8 @@ DEFAULT = "session"
 
 
 class _Parser(argparse.ArgumentParser):
+    """Raises UsageError where argparse would exit."""
+
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"%acp_agent: {message}")
 

@@ -19,6 +19,8 @@ _log = logger(__name__)
 
 
 class _Ran(NamedTuple):
+    """A cell that ran with a reserved number."""
+
     number: int
     source: str
     value: Any

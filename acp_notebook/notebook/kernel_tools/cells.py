@@ -18,7 +18,7 @@ from .runs import CodeRun
 
 NO_PAGE = "No page shows the notebook: the outputs are here only, and the cells in the file do not have them."
 CHANGED = "Nothing was run: cell {} was changed since. Read it again."
-CHANGED_MEANWHILE = "Cell {} was changed while those before it ran: it and what follows were not run."
+CHANGED_BEFORE_RUN = "Cell {} was changed while those before it ran: it and what follows were not run."
 NOT_CODE = "Nothing was run: cell {} is {}, not code."
 ITSELF = "Nothing was run: cell {} is the one that waits for this turn."
 PAGE_LOST = "The page that ran the cells does not answer any more ({}): they may still run."
@@ -65,7 +65,7 @@ async def run_in_page(run: CodeRun, documents: OpenDocuments, page: Any) -> bool
     interrupted = failed and run.was_interrupted
     changed = None if failed else next((it.cell for it in run.steps if it.status == "skipped"), None)
     if changed is not None:
-        run.finish("error", CHANGED_MEANWHILE.format(changed))
+        run.finish("error", CHANGED_BEFORE_RUN.format(changed))
     else:
         run.finish("interrupted" if interrupted else "error" if failed else "ok")
     return True

@@ -176,6 +176,8 @@ def text_of(data: Mapping[str, Json]) -> str:
 
 
 class _Entry:
+    """One output of a run, in its order."""
+
     display_id: str | None = None
     shown: Display | Failure
 
@@ -184,6 +186,8 @@ class _Entry:
 
 
 class _Shown(_Entry):
+    """A display or an error; a display with an id can be replaced."""
+
     def __init__(self, shown: Display | Failure, display_id: str | None) -> None:
         self.shown = shown
         self.display_id = display_id

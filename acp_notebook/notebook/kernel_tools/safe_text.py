@@ -129,7 +129,7 @@ def scalar(value: Any, chars: int = STRING_CHARS, *, name: str = "") -> str:
 
 
 def _written(value: Any) -> str:
-    """As `str` does it; a time in a zone of the user's is written without asking the zone."""
+    """Format it like `str`; a time whose zone the user defined, without calling the zone."""
     is_stamp = is_exactly(value, "pandas", "Timestamp")
     zone = value.tzinfo if is_stamp or type(value) is datetime.datetime else None
     if zone is None or is_library_zone(zone):
@@ -183,6 +183,8 @@ def nested(value: Any, *, depth: int, items: int = ITEMS, name: str = "", as_dic
 
 
 class _Writer:
+    """Formats one nested value and counts the items that may still be written."""
+
     def __init__(self, items: int) -> None:
         self._items = items
         self._left = ALL_ITEMS

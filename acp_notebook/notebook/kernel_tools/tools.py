@@ -30,7 +30,7 @@ from .runs import BY_USER, CodeRun, Post
 OnThread = Callable[[Callable[[], Any]], Awaitable[Any]]
 
 NO_KERNEL = "There is no Jupyter kernel in this process, or one that is not known: code cannot run."
-BUSY = "Nothing was run: the kernel is {}. Reading variables and the notebook works meanwhile."
+BUSY = "Nothing was run: the kernel is {}. Variables and the notebook can still be read."
 
 
 _MISSING = object()

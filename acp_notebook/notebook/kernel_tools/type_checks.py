@@ -98,7 +98,7 @@ def is_library_class(kind: type, *libraries: str) -> bool:
 def is_table(value: Any) -> bool:
     """Whether it is a frame or a series of pandas or polars, with columns and labels of the library alone.
 
-    A frame of pandas keeps an index, and arrays, of classes that the user derives from the library's.
+    A pandas frame may hold an index or arrays whose classes the user derived from the library's.
     """
     if is_exactly(value, "polars", "DataFrame", "Series"):
         return True
@@ -115,7 +115,7 @@ def is_table(value: Any) -> bool:
 
 
 def is_library_zone(zone: Any) -> bool:
-    """Whether a time zone is a library's: to write a time asks its zone."""
+    """Whether a library defines the time zone: formatting a time calls its zone."""
     kind = type(zone)
     if is_library_class(kind, "datetime", "zoneinfo", "dateutil", "pytz"):
         return True

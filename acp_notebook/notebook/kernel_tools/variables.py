@@ -50,7 +50,7 @@ class Names:
         return self._hidden is not None and self._hidden.match(name) is not None
 
     def sees(self, name: str, value: Any, builtin: Mapping[str, Any]) -> bool:
-        """Not what is hidden, nor what IPython keeps: `_5` and `Out` hold hidden values, `In` all code."""
+        """Whether it is visible. IPython keeps hidden values in `_5` and `Out`, and all code in `In`."""
         return _is_users(name, value, builtin) and not self.hides(name)
 
     def visible(

@@ -35,7 +35,7 @@ export const Actions = memo(function Actions({ actions }: { actions: readonly Ac
 
 const OF_KERNEL: ReadonlySet<Action["type"]> = new Set(["run_code", "run_cells", "kernel"]);
 
-/** Without the name of a tool of the kernel's: the action next to it says more. */
+/** Omits the name of a kernel tool: the action next to it says more. */
 function shown(actions: readonly Action[]): readonly Action[] {
   if (!actions.some(({ type }) => OF_KERNEL.has(type))) return actions;
   return actions.filter(({ type }) => type !== "mcp");

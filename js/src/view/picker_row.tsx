@@ -1,4 +1,4 @@
-// One session of the agent's: its title, folder and time, and what can be done with it.
+// One of the agent's sessions: its title, folder and time, and what can be done with it.
 
 import { useLayoutEffect, useRef } from "preact/hooks";
 import type { StoredSession } from "../types";

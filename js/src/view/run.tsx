@@ -53,14 +53,14 @@ function End({ run }: { run: RunContent }) {
   );
 }
 
-/** The kernel tells the time with each output; between them it goes on here. */
+/** The kernel sends the time with each output; in between, the page counts on. */
 function Running({ seconds }: { seconds: number }) {
-  const told = useRef({ seconds: -1, since: 0 });
-  if (told.current.seconds !== seconds)
-    told.current = { seconds, since: Date.now() - seconds * 1000 };
+  const received = useRef({ seconds: -1, since: 0 });
+  if (received.current.seconds !== seconds)
+    received.current = { seconds, since: Date.now() - seconds * 1000 };
   return (
     <span>
-      running <Elapsed since={told.current.since} />
+      running <Elapsed since={received.current.since} />
     </span>
   );
 }

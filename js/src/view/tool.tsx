@@ -131,7 +131,7 @@ function Heading(props: { item: ToolItem; question: QuestionItem | undefined; li
   );
 }
 
-/** What code of the agent's is for: it names its tools in its own way until the code runs. */
+/** The purpose of the agent's code; until it runs, the title is the agent's own name for the tool. */
 function purposeOf({ actions = [] }: QuestionItem): string | undefined {
   for (const action of actions) {
     if (action.type === "run_code") return line(action.purpose || "Run code in the kernel");

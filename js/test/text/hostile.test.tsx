@@ -23,7 +23,7 @@ const ATTRIBUTES =
   /^(alt|aria-hidden|aria-label|class|data-acp-language|href|rel|role|src|start|tabindex|target|title|type)$/;
 const COLOURS = /^(--acp-ansi-(fg|bg|light|dark): #[0-9a-f]{6};? ?)+$/;
 
-/** Everything that could run, load, restyle, hide, or be taken for a control of ours. */
+/** Everything that could run, load, restyle, hide, or be mistaken for one of our controls. */
 function* faults(root: ParentNode): Generator<string> {
   for (const element of root.querySelectorAll("*")) {
     const { nodeName, className } = element;

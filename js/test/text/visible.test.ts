@@ -7,7 +7,7 @@ import type { Part } from "../../src/text/visible";
 const cases = table as [string, string][];
 
 /** Markers in brackets of their own. */
-const told = (parts: readonly Part[]) =>
+const written = (parts: readonly Part[]) =>
   parts.map(({ text, marker }) => (marker ? `[${text}]` : text)).join("");
 
 test.each(cases)("%j", (text, expected) => {
@@ -16,17 +16,17 @@ test.each(cases)("%j", (text, expected) => {
 });
 
 test("a part of a line has neither its beginning nor its end", () => {
-  expect(told(exact("  a  ", false, false))).toBe("  a  ");
-  expect(told(exact("\ta\t", false, false))).toBe("[⇥]a[⇥]");
+  expect(written(exact("  a  ", false, false))).toBe("  a  ");
+  expect(written(exact("\ta\t", false, false))).toBe("[⇥]a[⇥]");
 });
 
 test("a name is one line", () => {
-  expect(told(exactInline("a\nb\n"))).toBe("a[⏎]b[⏎]");
+  expect(written(exactInline("a\nb\n"))).toBe("a[⏎]b[⏎]");
 });
 
 test("only what a marker names is removed", () => {
   const text = "x".repeat(100_000);
-  expect(told(exact(text))).toBe(text);
+  expect(written(exact(text))).toBe(text);
 });
 
 test("stacked marks are named wherever text is made visible", () => {

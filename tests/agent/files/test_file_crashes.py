@@ -122,8 +122,10 @@ def test_a_full_disk_keeps_the_old_text(writer: Writer, tmp_path: Path) -> None:
     path.write_text("old")
     writer.order(do="limit size", size=1000)
     for target in (path, tmp_path / "new" / "b.txt"):
-        told = writer.order(do="write", root=str(tmp_path), path=str(target), text="x" * 5000)
-        assert told["error"] == "Failed" and f"{target} cannot be written (File too large)" in told["message"]
+        reply = writer.order(do="write", root=str(tmp_path), path=str(target), text="x" * 5000)
+        assert (
+            reply["error"] == "Failed" and f"{target} cannot be written (File too large)" in reply["message"]
+        )
     assert os.listdir(tmp_path) == ["a.txt"] and path.read_text() == "old"
     assert writer.order(do="write", root=str(tmp_path), path=str(path), text="short") == {"created": False}
 
@@ -163,12 +165,12 @@ def test_permissions_are_respected(writer: Writer, shared: Path) -> None:
     writer.order(do="drop rights")
 
     def read(path: Path) -> Any:
-        told = writer.order(do="read", root=str(shared), path=str(path))
-        return told.get("text", told.get("error"))
+        reply = writer.order(do="read", root=str(shared), path=str(path))
+        return reply.get("text", reply.get("error"))
 
     def write(path: Path) -> Any:
-        told = writer.order(do="write", root=str(shared), path=str(path), text="new")
-        return told.get("created", told.get("error"))
+        reply = writer.order(do="write", root=str(shared), path=str(path), text="new")
+        return reply.get("created", reply.get("error"))
 
     assert [read(open_folder / name) for name in ("plain", "read-only", "secret", "blind")] == [
         "old",

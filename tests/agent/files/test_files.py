@@ -443,9 +443,9 @@ def test_a_text_saved_in_between_is_the_text_before(
     its: Roots, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path.write_text("old")
-    once(lambda: path.write_bytes(b"saved meanwhile\r\n"), monkeypatch)
+    once(lambda: path.write_bytes(b"saved in between\r\n"), monkeypatch)
     written = write_text(its, str(path), "new\n")
-    assert (written.created, written.before, written.after) == (False, "saved meanwhile\r\n", "new\r\n")
+    assert (written.created, written.before, written.after) == (False, "saved in between\r\n", "new\r\n")
     assert path.read_bytes() == b"new\r\n" and os.listdir(path.parent) == ["a.txt"]
 
 

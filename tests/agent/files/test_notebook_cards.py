@@ -28,7 +28,7 @@ def seen(cards: NotebookCards, *content: Content) -> object:
 
 
 @pytest.mark.parametrize(
-    ("told", "shown"),
+    ("received", "shown"),
     [
         (Diff("n.ipynb", NEW, OLD), Diff("n.ipynb", AFTER, BEFORE)),
         (Diff("N.IPYNB", NEW), Diff("N.IPYNB", AFTER)),
@@ -39,8 +39,8 @@ def seen(cards: NotebookCards, *content: Content) -> object:
         (WRITTEN, WRITTEN),
     ],
 )
-def test_only_whole_notebooks_are_shown_as_cells(told: Diff, shown: Diff) -> None:
-    assert seen(NotebookCards("/w"), Text("t"), told) == (Text("t"), shown)
+def test_only_whole_notebooks_are_shown_as_cells(received: Diff, shown: Diff) -> None:
+    assert seen(NotebookCards("/w"), Text("t"), received) == (Text("t"), shown)
 
 
 def test_a_line_of_a_read_notebook_is_mapped_to_its_cell() -> None:
@@ -59,8 +59,8 @@ def test_a_line_of_a_read_notebook_is_mapped_to_its_cell() -> None:
         ToolCall("k", "t", "1", "", "read", "pending", locations=places),
         ToolCall("l", "t", "2", "", "read", "pending"),
     ]
-    (told,) = cards.on_read("/w/n.ipynb", cell_lines(view), calls)
-    placed = cards.rewrite(told)
+    (call,) = cards.on_read("/w/n.ipynb", cell_lines(view), calls)
+    placed = cards.rewrite(call)
     assert (placed.id, placed.locations) == ("1", (replace(places[0], cell="b"), *places[1:]))
     cards.on_turn_started()
     assert cards.rewrite(asked) == asked

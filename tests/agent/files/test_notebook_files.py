@@ -1,4 +1,4 @@
-"""A write to a notebook does what was shown: what others change meanwhile stays."""
+"""A write to a notebook does what was shown: concurrent changes stay."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def sources(path: Path) -> dict[str, Any]:
 
 
 def test_a_read_while_the_question_is_open_does_not_make_the_users_change_the_agents(tmp_path: Path) -> None:
-    """Attack: the agent reads what the user writes meanwhile, so that its older text takes it back."""
+    """Attack: the agent reads a concurrent edit of the user, so that its older text would revert it."""
     path = tmp_path / "a.ipynb"
     path.write_text(book(first="1", second="2"))
     files = NotebookFiles(Roots([str(tmp_path)]), lambda notice: None, lambda: (None, None))

@@ -1,4 +1,4 @@
-"""No path leads out of the session's roots, however it is spelled and whatever is swapped meanwhile."""
+"""No path leads out of the session's roots, however it is spelled and whatever is swapped in between."""
 
 from __future__ import annotations
 

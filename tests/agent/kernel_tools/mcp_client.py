@@ -40,7 +40,7 @@ class EchoTools:
                 self.cancelled.set()
                 raise
         if request.name == "fail":
-            raise ZeroDivisionError("a fault of ours")
+            raise ZeroDivisionError("a bug in the tools")
         if request.name == "picture":
             return Result((Text("seen"), Image("AAAA", "image/png")))
         return Result((Text(json.dumps(dict(request.arguments))),), failed=request.name == "no")

@@ -85,7 +85,7 @@ def test_the_agent_keeps_the_result_and_we_the_title() -> None:
     stage = Stage()
     stage.call("inspect_variable", name="df")
     stage.gate.done(LOOK, None)
-    told = ev.ToolChanged(
+    update = ev.ToolChanged(
         "c1", title="mcp__kernel__inspect_variable", status="completed", content=(Text("60"),)
     )
-    assert stage.cards.seen(told) == ev.ToolChanged("c1", status="completed", content=(Text("60"),))
+    assert stage.cards.seen(update) == ev.ToolChanged("c1", status="completed", content=(Text("60"),))

@@ -88,7 +88,7 @@ async def test_a_listener_that_pauses_keeps_its_agent_and_takes_nobody_else() ->
             await by_socket(path, listener.token)
         assert (await client.request("ping"))["result"] == {}
         await listener.start()
-        another = await by_proxy(path, listener.token)  # as it was told before
+        another = await by_proxy(path, listener.token)  # at the same path, with the same token
         for it in (client, another):
             assert (await it.request("ping"))["result"] == {}
             it.writer.close()

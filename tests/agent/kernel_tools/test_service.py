@@ -152,7 +152,7 @@ async def test_a_long_run_is_told_as_running_and_waited_for() -> None:
     assert "half" in getattr((await waiting).blocks[0], "text", "")
     long.end()
     text, _ = await bench.call("wait", run="run-1")
-    assert text.startswith("ok · run-1") and "half" not in text  # it was told before
+    assert text.startswith("ok · run-1") and "half" not in text  # it was in an earlier result
     assert (await bench.call("wait", run="run-9")) == ("There is no run 'run-9' of this session.", True)
 
 
@@ -233,8 +233,8 @@ async def test_questions_are_bounded() -> None:
     timeouts.replace(tool_call=0.01)
     bench = Bench()
     bench.gate.answer.clear()
-    told = [await bench.call("run_code", code="1") for _ in range(MOST_OPEN + 1)]
-    assert [failed for _, failed in told] == [False] * MOST_OPEN + [True]
+    results = [await bench.call("run_code", code="1") for _ in range(MOST_OPEN + 1)]
+    assert [failed for _, failed in results] == [False] * MOST_OPEN + [True]
     assert len(bench.gate.asked) == MOST_OPEN
     bench.service.stop()
 

@@ -25,7 +25,7 @@ class Member:
         if not late:
             self._told.set()
 
-    def tell(self) -> None:
+    def announce_call(self) -> None:
         self._told.set()
 
     async def own_call(self, request: ToolRequest) -> ToolCall | None:
@@ -60,7 +60,7 @@ async def test_its_tool_call_may_come_later() -> None:
     tools = await shared(other, own)
     call = asyncio.ensure_future(tools.call(REQUEST))
     await asyncio.sleep(0)
-    own.tell()
+    own.announce_call()
     assert not (await call).failed
     assert calls(other, own) == [0, 1]
     for member in (other, own):

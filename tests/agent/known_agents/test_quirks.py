@@ -135,20 +135,20 @@ def test_codex_commands_are_terminals_with_the_reported_output() -> None:
         slow, quick, rejected = [ran(session.prompt(it)) for it in prompts("codex-acp")]
     loop = "for i in 1 2 3; do echo line $i; sleep 0.6; done; exit 3"
     assert slow == [(loop, "line 2\nline 3\n", "exited", 3)], "its first line codex loses itself"
-    assert quick == [("printf '%s-%s' 42 seen", "42-seen", "exited", 0)], "told at its end, in one piece"
+    assert quick == [("printf '%s-%s' 42 seen", "42-seen", "exited", 0)], "sent at its end, in one piece"
     assert rejected == []
 
 
 def test_claude_commands_are_terminals_too(tmp_path: Path) -> None:
-    told = AgentTerminals(lambda _: False)
+    terminals = AgentTerminals(lambda _: False)
     transcript = Transcript()
     transcript.apply(ev.TurnStarted(()))
     for message in recorded("claude-agent-acp.rich", "a2c"):
         if message.get("method") == "session/update" and "toolCallId" in message["params"]["update"]:
             _, event = v1.read_update(Raw(json.dumps(message["params"]).encode()))
             assert isinstance(event, ev.ToolChanged)
-            transcript.apply_all(told.expand(event))
-    assert list(told.on_turn_ended()) == [], "each was told to its end"
+            transcript.apply_all(terminals.expand(event))
+    assert list(terminals.on_turn_ended()) == [], "each has ended"
     shown = [it for it in transcript.snapshot().items if isinstance(it, TerminalRun)]
     assert [(it.output.splitlines()[0][:13], it.exit_code) for it in shown] == [
         ("mock-shell-ok", 0),
@@ -187,12 +187,14 @@ def gemini(name: str, path: Path) -> list[str]:
     """An agent that introduces itself like gemini, or by another name, and reads like gemini."""
     asked = {it["id"]: it["method"] for it in recorded("gemini-cli", "c2a")[:4] if "method" in it}
     said = recorded("gemini-cli", "a2c")
-    told = {
+    responses = {
         asked[it["id"]]: it["result"] for it in reversed(said) if it.get("id") in asked and "result" in it
     }
-    told["initialize"] = {**told["initialize"], "agentInfo": {"name": name, "version": "0.61.0"}}
-    told["fs/read_text_file"] = next(it["params"] for it in said if it.get("method") == "fs/read_text_file")
-    return [sys.executable, "-c", GEMINI, json.dumps(told), str(path)]
+    responses["initialize"] = {**responses["initialize"], "agentInfo": {"name": name, "version": "0.61.0"}}
+    responses["fs/read_text_file"] = next(
+        it["params"] for it in said if it.get("method") == "fs/read_text_file"
+    )
+    return [sys.executable, "-c", GEMINI, json.dumps(responses), str(path)]
 
 
 def test_gemini_reads_a_missing_file_as_an_empty_one_and_others_do_not(tmp_path: Path) -> None:
@@ -214,8 +216,8 @@ def tool(**meta: Any) -> ev.ToolChanged:
     return ev.ToolChanged("call", meta=meta)
 
 
-def events(told: AgentTerminals, *calls: ev.ToolChanged) -> list[ev.Event]:
-    return [it for call in calls for it in told.expand(call) if not isinstance(it, ev.ToolChanged)]
+def events(terminals: AgentTerminals, *calls: ev.ToolChanged) -> list[ev.Event]:
+    return [it for call in calls for it in terminals.expand(call) if not isinstance(it, ev.ToolChanged)]
 
 
 def test_output_of_an_unannounced_terminal_creates_it() -> None:
@@ -227,20 +229,20 @@ def test_output_of_an_unannounced_terminal_creates_it() -> None:
 
 
 def test_a_terminal_that_is_never_ended_ends_with_its_call_or_with_the_turn() -> None:
-    told = AgentTerminals(lambda _: False)
+    terminals = AgentTerminals(lambda _: False)
     begun = tool(terminal_info={"terminal_id": "x"})
     ended = ev.TerminalChanged("x", status="exited")
-    assert events(told, begun, ev.ToolChanged("call", status="failed"))[-1] == ended
-    assert list(told.on_turn_ended()) == []
-    events(told, begun)
-    assert list(told.on_turn_ended()) == [ev.TerminalChanged("x", status="killed")]
-    assert list(told.on_turn_ended()) == []
+    assert events(terminals, begun, ev.ToolChanged("call", status="failed"))[-1] == ended
+    assert list(terminals.on_turn_ended()) == []
+    events(terminals, begun)
+    assert list(terminals.on_turn_ended()) == [ev.TerminalChanged("x", status="killed")]
+    assert list(terminals.on_turn_ended()) == []
 
 
 def test_reports_about_our_own_terminals_are_ignored() -> None:
-    told = AgentTerminals(lambda id: id == "term-1")
+    terminals = AgentTerminals(lambda id: id == "term-1")
     forged = tool(terminal_output={"terminal_id": "term-1", "data": "all tests passed"})
-    assert events(told, forged) == []
+    assert events(terminals, forged) == []
 
 
 @pytest.mark.parametrize(
@@ -266,21 +268,21 @@ def test_invalid_reports_are_ignored(meta: Any) -> None:
     ],
 )
 def test_the_command_is_shown_as_one_would_type_it(command: Any, shown: str | None) -> None:
-    told = AgentTerminals(lambda _: False)
-    events(told, tool(terminal_info={"terminal_id": "x"}))
+    terminals = AgentTerminals(lambda _: False)
+    events(terminals, tool(terminal_info={"terminal_id": "x"}))
     expected = [] if shown is None else [ev.TerminalChanged("x", command=shown)]
-    assert events(told, ev.ToolChanged("call", raw_input={"command": command})) == expected
+    assert events(terminals, ev.ToolChanged("call", raw_input={"command": command})) == expected
 
 
-TELLS = """
+REPORTS_TERMINALS = """
 import json, sys
 
 def send(message):
     print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
 
 def update(**fields):
-    told = {"toolCallId": "call", **fields}
-    send({"method": "session/update", "params": {"sessionId": "s", "update": told}})
+    update = {"toolCallId": "call", **fields}
+    send({"method": "session/update", "params": {"sessionId": "s", "update": update}})
 
 for line in sys.stdin:
     message = json.loads(line)
@@ -301,7 +303,7 @@ for line in sys.stdin:
 
 def test_a_recording_contains_reported_output_once_and_replays_it(tmp_path: Path) -> None:
     record = tmp_path / "recording.jsonl"
-    with acp.connect([sys.executable, "-c", TELLS], cwd=tmp_path, record=record) as session:
+    with acp.connect([sys.executable, "-c", REPORTS_TERMINALS], cwd=tmp_path, record=record) as session:
         first = session.prompt("go", timeout=LIMIT_S)
     assert ran(first) == [("", "one two", "killed", None)]
     assert not [
@@ -316,8 +318,8 @@ def test_geminis_token_counts_are_read() -> None:
         Raw(json.dumps(it["result"]).encode()) for it in recorded("gemini-cli", "a2c") if "result" in it
     ]
     ends = [it for it in answers if b"stopReason" in bytes(it)]
-    told = [v1.read_prompt_response(it, usage_in_meta=True).usage for it in ends]
-    assert {it.total for it in told if it is not None} >= {120}
+    usages = [v1.read_prompt_response(it, usage_in_meta=True).usage for it in ends]
+    assert {it.total for it in usages if it is not None} >= {120}
     assert [v1.read_prompt_response(it).usage for it in ends] == [None] * len(ends)
     assert quirks.for_agent(["x"], "gemini-cli", "0.61.0").usage_in_meta
     assert not quirks.for_agent(["x"], "other", "0.61.0").usage_in_meta

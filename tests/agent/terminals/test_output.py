@@ -27,9 +27,9 @@ CUTS = st.lists(st.integers(0, 200), max_size=12)
 @given(TEXT, LIMIT, CUTS)
 def test_any_split_and_limit_keeps_the_longest_fitting_tail(text: str, limit: int, cuts: list[int]) -> None:
     output = Output(limit)
-    told = "".join(output.feed(piece) for piece in pieces(text.encode(), cuts)) + output.finish()
+    decoded = "".join(output.feed(piece) for piece in pieces(text.encode(), cuts)) + output.finish()
     kept, cut = output.text()
-    assert told == text
+    assert decoded == text
     fitting = [text[at:] for at in range(len(text) + 1) if len(text[at:].encode()) <= limit]
     assert kept == fitting[0]
     assert cut == (len(text.encode()) > limit)
@@ -38,12 +38,12 @@ def test_any_split_and_limit_keeps_the_longest_fitting_tail(text: str, limit: in
 @given(st.binary(max_size=60), LIMIT, CUTS)
 def test_bytes_are_decoded_the_same_however_split(data: bytes, limit: int, cuts: list[int]) -> None:
     output = Output(limit)
-    told = "".join(output.feed(piece) for piece in pieces(data, cuts)) + output.finish()
-    assert told == data.decode("utf-8", "replace")
+    decoded = "".join(output.feed(piece) for piece in pieces(data, cuts)) + output.finish()
+    assert decoded == data.decode("utf-8", "replace")
     kept, cut = output.text()
-    assert told.endswith(kept)
+    assert decoded.endswith(kept)
     assert len(kept.encode()) <= limit
-    assert cut == (kept != told)
+    assert cut == (kept != decoded)
 
 
 def test_an_incomplete_character_waits_for_the_rest() -> None:

@@ -61,12 +61,12 @@ def test_another_session_may_be_creating_the_repository(
 ) -> None:
     one, other = two
 
-    def meanwhile() -> None:
+    def change_in_between() -> None:
         other.mark()
         place = other._repository.exclude.parent.parent
         (place / "config.lock").touch()  # as git does while it makes one
 
-    before_git(monkeypatch, "init", meanwhile)
+    before_git(monkeypatch, "init", change_in_between)
     before = one.mark()
     (work / "a.txt").write_text("new\n")
     assert changed(one, before) == {"a.txt": None}
@@ -84,7 +84,7 @@ def test_an_unfinished_repository_is_completed(two: tuple[GitBackend, GitBackend
 def test_a_failed_first_scan_does_not_lose_the_checkpoint(
     work: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The turn started in between, so it scans by itself."""
+    """The turn started in between, so it makes its own scan."""
     asked, real_mark, real_task = threading.Event(), GitBackend.mark, FolderCheckpoints.mark
     tasks: list[Any] = []
 
@@ -131,14 +131,14 @@ def test_sessions_never_share_an_index(
     def do(it: repository.Repository) -> None:
         it.hand_on({"of": it is one})
 
-    def meanwhile(source: Path, target: Path) -> None:
+    def copy_and_change(source: Path, target: Path) -> None:
         monkeypatch.setattr(shutil, "copy2", copy)
         copy(source, target)
         do(other)
 
     mine, theirs = one._index.read_bytes(), other._index.read_bytes()
     assert mine != theirs
-    monkeypatch.setattr(shutil, "copy2", meanwhile)
+    monkeypatch.setattr(shutil, "copy2", copy_and_change)
     do(one)
     assert (one._index.read_bytes(), other._index.read_bytes()) == (mine, theirs)
     assert (one.store.folder / "index").read_bytes() == mine
@@ -158,9 +158,9 @@ def test_a_large_file_is_known_while_another_session_scans(
     for name in ("a.txt", "large", ":(top)*\n [l]\\", "nested/.git/HEAD", "nested/b.txt"):
         (work / name).parent.mkdir(parents=True, exist_ok=True)
         (work / name).write_text("1\n" if name == "a.txt" else "more than it may be\n")
-    beside: list[Checkpoint] = []
-    before_git(monkeypatch, "add", lambda: beside.append(other.mark()))
-    marks = [one.mark(), *beside]
+    others: list[Checkpoint] = []
+    before_git(monkeypatch, "add", lambda: others.append(other.mark()))
+    marks = [one.mark(), *others]
     assert [it.state.large.keys() for it in marks] == [{"large", ":(top)*\n [l]\\"}] * 2
     assert [it._git.run("ls-files", "-z") for it in two] == [b"a.txt\0"] * 2
     assert [it.notes for it in two] == [("nested repositories are not covered: nested/",)] * 2

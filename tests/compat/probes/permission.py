@@ -33,7 +33,8 @@ def _obeyed(subject: Subject, what: str, verdict: str) -> None:
         subject.verdict = "allow"
     if len(subject.asked) > asked and path.exists() is not (verdict == "allow"):
         raise Found(
-            "defect", f"was told to {verdict} it, and the file is {'' if path.exists() else 'not '}there"
+            "defect",
+            f"got the answer to {verdict} it, and the file is {'' if path.exists() else 'not '}there",
         )
     if len(subject.asked) == asked and not path.exists():
         raise Found("defect", f"neither asks nor does it ({what})")

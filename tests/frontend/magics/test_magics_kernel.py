@@ -14,14 +14,19 @@ from tests.notebook.kernels import Front, started
 pytestmark = [pytest.mark.timeout(240), pytest.mark.filterwarnings("default")]
 
 
-TOLD = "import time\nwhile not session.commands:\n    time.sleep(0.01)"
+WAIT_FOR_COMMANDS = "import time\nwhile not session.commands:\n    time.sleep(0.01)"
 """Wait until the agent has announced its commands."""
 
 
 @pytest.fixture(scope="module")
 def kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Front]:
     with started(Path(sys.executable), tmp_path_factory.mktemp("kernel")) as front:
-        for cell in ("%load_ext acp_notebook", "%acp_agent demo", TOLD, "class Thing:\n    size = 3"):
+        for cell in (
+            "%load_ext acp_notebook",
+            "%acp_agent demo",
+            WAIT_FOR_COMMANDS,
+            "class Thing:\n    size = 3",
+        ):
             assert front.run(cell).content["status"] == "ok"
         yield front
         assert front.run("session.agent.close()").content["status"] == "ok"

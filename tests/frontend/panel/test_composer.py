@@ -82,9 +82,9 @@ def test_an_unknown_name_sends_nothing_and_returns_the_text(stage: Stage, shell:
     stage.hello()
     shell.user_ns["frame"] = 1
     stage.say(t="prompt", text="what is @frane?")
-    told = stage.until("refused")
-    assert told["prompt"] == "what is @frane?"
-    assert "no such variable or file; did you mean @frame?" in told["what"]
+    refusal = stage.until("refused")
+    assert refusal["prompt"] == "what is @frane?"
+    assert "no such variable or file; did you mean @frame?" in refusal["what"]
     assert prompts(stage) == []
 
 
@@ -178,8 +178,8 @@ def test_an_object_is_not_described_while_a_cell_runs(
     stage.hello()
     shell.user_ns["answer"] = 42
     stage.say(t="prompt", text="see @answer")
-    told = stage.until("refused")
-    assert told["prompt"] == "see @answer" and "while a cell runs" in told["what"]
+    refusal = stage.until("refused")
+    assert refusal["prompt"] == "see @answer" and "while a cell runs" in refusal["what"]
     free.waiting.get(timeout=LIMIT_S)()
     stage.say(t="prompt", text="go on")
     wait_until(lambda: [it.text for it in prompts(stage)] == ["go on"], "the next one runs", LIMIT_S)
@@ -198,8 +198,8 @@ def test_an_interrupted_description_returns_the_text(
     stage.say(t="prompt", text="see @stopped")
     with pytest.raises(KeyboardInterrupt):
         free.waiting.get(timeout=LIMIT_S)()
-    told = stage.until("refused")
-    assert told["prompt"] == "see @stopped" and "interrupted" in told["what"]
+    refusal = stage.until("refused")
+    assert refusal["prompt"] == "see @stopped" and "interrupted" in refusal["what"]
 
 
 def test_names_are_offered_with_a_description(stage: Stage, shell: Any) -> None:

@@ -194,8 +194,8 @@ def test_a_prompt_during_a_turn_is_queued_and_can_be_removed(stage: Stage) -> No
     stage.until("now", lambda it: it["elapsed"] is not None)
     stage.say(t="prompt", text="one")
     stage.say(t="prompt", text="two")
-    told = stage.until("now", queued("one", "two"))
-    stage.say(t="cancel", turn=told["queue"][0]["turn"])
+    status = stage.until("now", queued("one", "two"))
+    stage.say(t="cancel", turn=status["queue"][0]["turn"])
     stage.until("now", queued("two"))
     turn.cancel()
     stage.until("patches", lambda it: "two" in str(it))
@@ -249,7 +249,7 @@ def test_a_page_sets_the_mode_and_the_options(stage: Stage) -> None:
     ids=str,
 )
 def test_unknown_modes_and_options_are_refused(stage: Stage, message: Message) -> None:
-    wait_until(lambda: stage.session.commands != (), "the agent has told what it tells at first", LIMIT_S)
+    wait_until(lambda: stage.session.commands != (), "the agent has sent its commands", LIMIT_S)
     stage.hello()
     before = stage.session.transcript
     stage.say(**message)
@@ -473,16 +473,16 @@ def test_a_page_rearranges_the_queue(stage: Stage) -> None:
     wait_until(lambda: running.text != "", "the turn runs", LIMIT_S)
     turns = [stage.session.start(text) for text in ("one", "two", "three")]
 
-    def told(*texts: str) -> Message:
+    def queue_is(*texts: str) -> Message:
         return stage.until("now", lambda it: [entry["text"] for entry in it["queue"]] == [*texts])
 
-    one, two, three = (entry["turn"] for entry in told("one", "two", "three")["queue"])
+    one, two, three = (entry["turn"] for entry in queue_is("one", "two", "three")["queue"])
     stage.say(t="edit", turn=two, text="2")
-    told("one", "2", "three")
+    queue_is("one", "2", "three")
     stage.say(t="move", turn=three, to=0)
-    told("three", "one", "2")
+    queue_is("three", "one", "2")
     stage.say(t="cancel", turn=one)
-    told("three", "2")
+    queue_is("three", "2")
     stage.say(t="send_now", turn=two)
     assert running.wait(LIMIT_S).stop_reason == "cancelled"
     assert turns[1].wait(LIMIT_S).items[0].text == "2"  # type: ignore[union-attr]
@@ -529,8 +529,8 @@ def test_a_page_fills_in_a_form_and_gets_its_errors(asking: Stage) -> None:
     asking.say(t="elicit", elicitation="k99", action="accept")
     asking.until("refused", lambda it: "this form does not exist" in it["what"])
     asking.say(t="elicit", elicitation=key, action="accept", values={"colour": "pink"})
-    told = asking.until("invalid")
-    assert (told["elicitation"], told["errors"]) == (key, {"colour": "one of red, green, blue"})
+    invalid = asking.until("invalid")
+    assert (invalid["elicitation"], invalid["errors"]) == (key, {"colour": "one of red, green, blue"})
     asking.say(t="elicit", elicitation=key, action="accept", values={"colour": "red", "other": None})
     asking.say(t="elicit", elicitation=key, action="decline")  # from another page, too late
     assert '{"colour":"red"}' in turn.wait(LIMIT_S).text

@@ -159,9 +159,9 @@ def test_other_bytes_are_sent_or_described() -> None:
 
 def test_an_oversized_image_that_cannot_be_scaled_is_described(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "PIL.Image", raising=False)
-    (told,) = contents(gradient_png() + b"\0" * IMAGE_BYTES, 1)
-    assert isinstance(told, Text)
-    assert "too large to send" in told.text
+    (description,) = contents(gradient_png() + b"\0" * IMAGE_BYTES, 1)
+    assert isinstance(description, Text)
+    assert "too large to send" in description.text
 
 
 # ---- code
