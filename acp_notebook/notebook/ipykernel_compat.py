@@ -40,7 +40,7 @@ class ProbeFailed(Exception):
 
 
 @dataclass(frozen=True)
-class Request:
+class KernelMessage:
     """A message to the kernel that can be handled while a cell runs."""
 
     kind: str
@@ -68,7 +68,7 @@ class Shell:
         except RuntimeError:
             return False
 
-    def request(self, frames: Frames) -> Request | None:
+    def request(self, frames: Frames) -> KernelMessage | None:
         """Decode a message that can be handled while a cell runs; None for all others and for broken ones."""
         session, copy = self.kernel.session, self.stream._recv_copy
         try:
@@ -77,12 +77,12 @@ class Shell:
             kind = session.deserialize(parts, content=False, copy=copy)["header"]["msg_type"]
             if kind not in self.handlers:
                 return None
-            return Request(kind, identities, session.deserialize(parts, content=True, copy=copy))
+            return KernelMessage(kind, identities, session.deserialize(parts, content=True, copy=copy))
         except Exception:  # the kernel's own callback reports whatever is wrong with it
             _log.debug("a message is left to the kernel", exc_info=True)
             return None
 
-    def call(self, request: Request) -> None:
+    def call(self, request: KernelMessage) -> None:
         """Run the kernel's own handler for this message."""
         result = self.handlers[request.kind](self._reply_socket, request.identities, request.message)
         if inspect.iscoroutine(result):
@@ -91,7 +91,7 @@ class Shell:
                 result.send(None)
                 result.close()
 
-    def status(self, state: str, request: Request) -> None:
+    def status(self, state: str, request: KernelMessage) -> None:
         """Publish busy or idle for this message."""
         self.kernel._publish_status(state, "shell", parent=request.message)
 

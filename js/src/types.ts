@@ -652,7 +652,7 @@ export interface StaticMessage {
  */
 export interface NowMessage {
   readonly t: "now";
-  readonly queue: readonly QueuedPrompt[];
+  readonly queue: readonly QueueEntry[];
   readonly unsent: readonly string[];
   /** Seconds since the running turn started. */
   readonly elapsed: number | null;
@@ -1016,7 +1016,7 @@ export interface Picture {
   readonly mime_type: string;
 }
 
-export interface QueuedPrompt {
+export interface QueueEntry {
   /** The id that its turn will have. */
   readonly turn: string;
   readonly text: string;
