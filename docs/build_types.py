@@ -41,7 +41,7 @@ UNIONS: dict[str, tuple[Any, str]] = {
     "DocOperation": (Operation, "Operation"),
     "ToKernel": (intents.Intent, "Intent"),
     "FromKernel": (page_messages.SessionMessage, "Message"),
-    "DocRequest": (document_protocol.Request, "Request"),
+    "DocRequest": (document_protocol.AnyDocRequest, "Request"),
 }
 """Each with the ending of its members' names: the tag says the rest."""
 

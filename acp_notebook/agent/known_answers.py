@@ -13,7 +13,7 @@ A = TypeVar("A")
 
 
 @dataclass(frozen=True, slots=True)
-class Known(Generic[A]):
+class KnownAnswer(Generic[A]):
     """A known answer. None: nobody answered. `waits`: keep the question open, something will settle it."""
 
     answer: A | None
@@ -26,10 +26,10 @@ class KnownAnswers(Protocol):
     def is_allowed(self, session: str, tool: str) -> bool:
         """Whether an action of this tool call is allowed without a question."""
 
-    def permission(self, session: str, request: PermissionRequest) -> Known[Decision] | None:
+    def permission(self, session: str, request: PermissionRequest) -> KnownAnswer[Decision] | None:
         """The known answer, or None if grants, rules and the user decide."""
 
-    def elicitation(self, session: str, id: str, asked: CreateElicitation) -> Known[Outcome]: ...
+    def elicitation(self, session: str, id: str, asked: CreateElicitation) -> KnownAnswer[Outcome]: ...
 
 
 class NoAnswers:
@@ -38,8 +38,8 @@ class NoAnswers:
     def is_allowed(self, session: str, tool: str) -> bool:
         return False
 
-    def permission(self, session: str, request: PermissionRequest) -> Known[Decision] | None:
+    def permission(self, session: str, request: PermissionRequest) -> KnownAnswer[Decision] | None:
         return None
 
-    def elicitation(self, session: str, id: str, asked: CreateElicitation) -> Known[Outcome]:
-        return Known(None)
+    def elicitation(self, session: str, id: str, asked: CreateElicitation) -> KnownAnswer[Outcome]:
+        return KnownAnswer(None)

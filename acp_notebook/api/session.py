@@ -367,12 +367,12 @@ class Session(Rendered):
 
     def _live_panel(self) -> Panel:
         """The session's panel, created on first use."""
-        from ..frontend.panel.picker import SessionOpener
+        from ..frontend.panel.picker import PanelOpener
         from ..frontend.panel.session_panel import Panel
 
         with self._starting:
             if self._panel is None:
-                opener = SessionOpener(
+                opener = PanelOpener(
                     self._agent._panel_of, partial(self._agent._open_like, self._conversation)
                 )
                 self._panel = Panel(self._conversation, self._host, bundle=self._bundle, opener=opener)

@@ -127,7 +127,7 @@ class CellSource(Record, frozen=True):
     source: str
 
 
-class RunCells(DocRequest, frozen=True, tag="run"):
+class ExecuteCells(DocRequest, frozen=True, tag="run"):
     """Execute these cells, in this order, until one fails: `RanCell` for each."""
 
     cells: tuple[CellSource, ...]
@@ -144,7 +144,7 @@ class ShowOutputs(DocRequest, frozen=True, tag="outputs"):
     running: bool
 
 
-Request = Ping | Describe | Locate | Save | Refresh | Apply | RunCells | ShowOutputs
+AnyDocRequest = Ping | Describe | Locate | Save | Refresh | Apply | ExecuteCells | ShowOutputs
 
 
 class OpenNotebooks(Protocol):

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from . import events as ev
 from .records import RunCell, Text
-from .redaction import Redactor, Stream
+from .redaction import Redactor, StreamRedactor
 
 _KEPT = frozenset(
     {"id", "tool_id", "message_id", "terminal_id", "status", "kind", "role", "type", "value", "current"}
@@ -30,10 +30,10 @@ class EventRedactor:
 
     def __init__(self, redactor: Redactor) -> None:
         self._redactor = redactor
-        self._message = Stream(redactor)
+        self._message = StreamRedactor(redactor)
         self._last: ev.MessageChunk | None = None
         """The chunk that the text held back belongs to."""
-        self._terminals: dict[str, Stream] = {}
+        self._terminals: dict[str, StreamRedactor] = {}
 
     def see(self, event: ev.Event) -> tuple[ev.Event, ...]:
         """Return the events to apply for this one; none while its text may be the start of a secret."""
@@ -42,7 +42,7 @@ class EventRedactor:
         if isinstance(event, ev.MessageChunk) and isinstance(event.content, Text):
             return self._chunk(event)
         if isinstance(event, ev.TerminalOutput):
-            text = self._terminals.setdefault(event.id, Stream(self._redactor)).feed(event.text)
+            text = self._terminals.setdefault(event.id, StreamRedactor(self._redactor)).feed(event.text)
             return (replace(event, text=text),) if text or event.dropped else ()
         if event.is_aside:
             return (self._cleaned(event),)

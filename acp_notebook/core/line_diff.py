@@ -20,7 +20,7 @@ MATCH_LIMIT = 250_000
 """Lines before times lines after that difflib may compare: it is quadratic."""
 
 
-class Edit(NamedTuple):
+class LineEdit(NamedTuple):
     """Replaces lines `a` to `b` of the text before by lines `c` to `d` of the text after; counted from 0."""
 
     a: int
@@ -36,29 +36,29 @@ def split(data: bytes) -> list[bytes]:
     return [line + b"\n" for line in lines] + ([last] if last else [])
 
 
-def edits(before: Sequence[bytes], after: Sequence[bytes]) -> list[Edit]:
+def edits(before: Sequence[bytes], after: Sequence[bytes]) -> list[LineEdit]:
     """The edits that turn `before` into `after`, in order; adjacent edits are joined."""
-    found: list[Edit] = []
+    found: list[LineEdit] = []
     for edit in _edits(before, after, 0, 0):
         if found and found[-1].b == edit.a and found[-1].d == edit.c:
-            found[-1] = Edit(found[-1].a, edit.b, found[-1].c, edit.d)
+            found[-1] = LineEdit(found[-1].a, edit.b, found[-1].c, edit.d)
         else:
             found.append(edit)
     return found
 
 
-def _edits(before: Sequence[bytes], after: Sequence[bytes], at: int, to: int) -> Iterator[Edit]:
+def _edits(before: Sequence[bytes], after: Sequence[bytes], at: int, to: int) -> Iterator[LineEdit]:
     start, end = _common(before, after)
     before, after = before[start : len(before) - end], after[start : len(after) - end]
     at, to = at + start, to + start
     if not before and not after:
         return
     if not before or not after:
-        yield Edit(at, at + len(before), to, to + len(after))
+        yield LineEdit(at, at + len(before), to, to + len(after))
     elif len(before) * len(after) <= MATCH_LIMIT:
         for tag, a, b, c, d in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
             if tag != "equal":
-                yield Edit(at + a, at + b, to + c, to + d)
+                yield LineEdit(at + a, at + b, to + c, to + d)
     else:
         yield from _anchored(before, after, at, to)
 
@@ -71,7 +71,7 @@ def _common(before: Sequence[bytes], after: Sequence[bytes]) -> tuple[int, int]:
     return start, next((i for i in range(most) if before[-1 - i] != after[-1 - i]), most)
 
 
-def _anchored(before: Sequence[bytes], after: Sequence[bytes], at: int, to: int) -> Iterator[Edit]:
+def _anchored(before: Sequence[bytes], after: Sequence[bytes], at: int, to: int) -> Iterator[LineEdit]:
     """Split at lines that occur exactly once on both sides, and compare the sections between them."""
     here, there = Counter(before), Counter(after)
     place = {line: index for index, line in enumerate(after) if there[line] == 1}
@@ -79,7 +79,7 @@ def _anchored(before: Sequence[bytes], after: Sequence[bytes], at: int, to: int)
     stay = longest_increasing([j for _, j in pairs])
     anchors = [pair for index, pair in enumerate(pairs) if index in stay]
     if not anchors:
-        yield Edit(at, at + len(before), to, to + len(after))
+        yield LineEdit(at, at + len(before), to, to + len(after))
         return
     i, j = 0, 0
     for next_i, next_j in [*anchors, (len(before), len(after))]:
@@ -90,12 +90,12 @@ def _anchored(before: Sequence[bytes], after: Sequence[bytes], at: int, to: int)
 class Group(NamedTuple):
     """Edits that are shown and undone together, because their contexts overlap."""
 
-    edits: tuple[Edit, ...]
+    edits: tuple[LineEdit, ...]
 
     @property
-    def span(self) -> Edit:
+    def span(self) -> LineEdit:
         first, last = self.edits[0], self.edits[-1]
-        return Edit(first.a, last.b, first.c, last.d)
+        return LineEdit(first.a, last.b, first.c, last.d)
 
 
 def groups(before: Sequence[bytes], after: Sequence[bytes]) -> list[Group]:
@@ -135,7 +135,7 @@ def merge(base: bytes, ours: bytes, theirs: bytes) -> bytes | None:
     found = [(edit, mine) for edit in edits(lines, mine)] + [(edit, other) for edit in edits(lines, other)]
     made: list[bytes] = []
     at = 0
-    last: tuple[Edit, Sequence[bytes]] | None = None
+    last: tuple[LineEdit, Sequence[bytes]] | None = None
     for edit, side in sorted(found, key=lambda it: (it[0].a, it[0].b)):
         if last is not None and side is not last[1] and edit.a <= last[0].b:
             if edit[:2] == last[0][:2] and side[edit.c : edit.d] == last[1][last[0].c : last[0].d]:

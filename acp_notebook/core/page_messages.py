@@ -55,7 +55,7 @@ class StaticOutput(NumberedMessage, frozen=True, tag="static"):
     bundle: dict[str, Json]
 
 
-class QueuedPrompt(Record, frozen=True):
+class QueueEntry(Record, frozen=True):
     turn: str
     """The id that its turn will have."""
     text: str
@@ -68,7 +68,7 @@ class QueuedPrompt(Record, frozen=True):
 class PanelStatus(PageMessage, frozen=True, tag="now"):
     """What is not part of the state: queued prompts, turns that were never sent, the running turn's time."""
 
-    queue: tuple[QueuedPrompt, ...]
+    queue: tuple[QueueEntry, ...]
     unsent: tuple[str, ...]
     elapsed: float | None
     """Seconds since the running turn started."""
@@ -116,7 +116,7 @@ class CompletionChoice(Record, frozen=True):
     about: str
 
 
-class Completions(PageMessage, frozen=True, tag="offered"):
+class CompletionAnswer(PageMessage, frozen=True, tag="offered"):
     """The completions of an @-name; `view` and `rid` are those of the request."""
 
     view: str
@@ -169,7 +169,7 @@ SessionMessage = (
     | OperationProgress
     | OperationEnded
     | IntentRefused
-    | Completions
+    | CompletionAnswer
     | PickerAnswer
 )
 

@@ -142,7 +142,7 @@ class Redactor:
         return self.clean(value)
 
 
-class Stream:
+class StreamRedactor:
     """Redacts a text that arrives in pieces: what may be the start of a secret is held back."""
 
     def __init__(self, redactor: Redactor) -> None:

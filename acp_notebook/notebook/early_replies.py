@@ -16,7 +16,7 @@ from contextvars import copy_context
 from typing import Any
 
 from ..log import logger
-from .ipykernel_compat import INFO_TYPES, Frames, Request, Shell, hand_on, is_ours, shell_channel
+from .ipykernel_compat import INFO_TYPES, Frames, KernelMessage, Shell, hand_on, is_ours, shell_channel
 
 _log = logger(__name__)
 
@@ -73,7 +73,7 @@ class _EarlyReplies:
             return comm is not None and (is_ours(comm) or content["data"].get("method") in READS)
         return kind in INFO_TYPES
 
-    def _answer(self, request: Request) -> None:
+    def _answer(self, request: KernelMessage) -> None:
         self._kernel._shell_parent.set(
             request.message
         )  # in this context: the page looks for its request's id

@@ -43,7 +43,7 @@ class ProbeFailed(Exception):
 
 
 @dataclass(frozen=True)
-class Request:
+class KernelMessage:
     """A message to the kernel that can be handled while a cell runs."""
 
     kind: str
@@ -71,7 +71,7 @@ class Shell:
         except RuntimeError:
             return False
 
-    def request(self, frames: Frames, accepts: Accepts | None = None) -> Request | None:
+    def request(self, frames: Frames, accepts: Accepts | None = None) -> KernelMessage | None:
         """Decode a message that can be handled while a cell runs; None for all others and for broken ones."""
         session, copy = self.kernel.session, self.stream._recv_copy
         try:
@@ -83,12 +83,12 @@ class Shell:
                 return None
             if accepts is not None and not accepts(kind, session.unpack(message["content"])):
                 return None
-            return Request(kind, identities, session.deserialize(parts, content=True, copy=copy))
+            return KernelMessage(kind, identities, session.deserialize(parts, content=True, copy=copy))
         except Exception:  # the kernel's own callback reports whatever is wrong with it
             _log.debug("a message is left to the kernel", exc_info=True)
             return None
 
-    def call(self, request: Request, reply_on: Any = None) -> None:
+    def call(self, request: KernelMessage, reply_on: Any = None) -> None:
         """Run the kernel's own handler for this message. `reply_on`: another stream for the reply."""
         socket = self._reply_socket if reply_on is None else reply_on
         result = self.handlers[request.kind](socket, request.identities, request.message)
@@ -98,7 +98,7 @@ class Shell:
                 result.send(None)
                 result.close()
 
-    def status(self, state: str, request: Request) -> None:
+    def status(self, state: str, request: KernelMessage) -> None:
         """Publish busy or idle for this message."""
         self.kernel._publish_status(state, "shell", parent=request.message)
 

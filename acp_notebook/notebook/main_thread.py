@@ -22,7 +22,7 @@ _RINGS = 4096
 
 
 @dataclass(frozen=True, eq=False)
-class Job:
+class MainThreadJob:
     """A function to run on the main thread, and the future of its result."""
 
     function: Callable[[], Any]
@@ -43,7 +43,7 @@ class Job:
                 self.done.set_result(*results) if results else self.done.cancel()
 
 
-_jobs: deque[Job] = deque()
+_jobs: deque[MainThreadJob] = deque()
 _lock = threading.Lock()
 """Searching a deque fails while another thread appends to it."""
 
@@ -76,9 +76,9 @@ def _silence() -> None:
             os.read(_bell[0], _RINGS)
 
 
-def add(function: Callable[[], Any]) -> Job:
+def add(function: Callable[[], Any]) -> MainThreadJob:
     """Queue a function, from any thread. An interrupt that ends it cancels its future."""
-    job = Job(function)
+    job = MainThreadJob(function)
     with _lock:
         _jobs.append(job)
     _ring()
@@ -95,7 +95,7 @@ def run_all() -> None:
         _run(_jobs.popleft())
 
 
-def run(job: Job) -> None:
+def run(job: MainThreadJob) -> None:
     """Run this job now, on the main thread, unless a wait has already run it."""
     try:
         with _lock:
@@ -105,7 +105,7 @@ def run(job: Job) -> None:
     _run(job)
 
 
-def _run(job: Job) -> None:
+def _run(job: MainThreadJob) -> None:
     with Gate() as gate:
         if not job.done.cancelled():
             job.run(gate)

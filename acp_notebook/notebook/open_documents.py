@@ -26,6 +26,7 @@ from ..core.document_protocol import (
     Describe,
     Described,
     DocRequest,
+    ExecuteCells,
     Failed,
     FileFacts,
     Locate,
@@ -34,7 +35,6 @@ from ..core.document_protocol import (
     RanCell,
     Refresh,
     Refreshed,
-    RunCells,
     Save,
     ShowOutputs,
     State,
@@ -204,7 +204,7 @@ class OpenDocuments:
         """
         await self.prepare(page)
         wanted = tuple(CellSource(id, source) for id, source in cells)
-        done = await self._ask(page, RunCells(wanted), limit=timeouts.get().page_run)
+        done = await self._ask(page, ExecuteCells(wanted), limit=timeouts.get().page_run)
         ran: tuple[RanCell, ...] = converted(done, tuple[RanCell, ...])
         return ran
 

@@ -10,14 +10,14 @@ from typing import Any
 from .ipykernel_compat import request_of, running_kernel
 
 
-class Output:
+class CellOutput:
     """A displayed output that can be replaced in place while its page is open."""
 
     def __init__(self, handle: Any) -> None:
         self._handle = handle
 
     @classmethod
-    def display(cls, bundle: dict[str, Any]) -> Output:
+    def display(cls, bundle: dict[str, Any]) -> CellOutput:
         from IPython.display import display
 
         show: Any = display

@@ -16,7 +16,7 @@ from contextvars import Context, copy_context
 from typing import Any
 
 from .interrupts import Gate
-from .ipykernel_compat import COMM_TYPES, POLLIN, Frames, Request, Shell, flush, has_message
+from .ipykernel_compat import COMM_TYPES, POLLIN, Frames, KernelMessage, Shell, flush, has_message
 
 
 class Pump:
@@ -77,7 +77,7 @@ class Pump:
             return self._kernels(frames)  # may be a coroutine, which the stream awaits
         return self._handle(request)
 
-    def _handle(self, request: Request) -> None:
+    def _handle(self, request: KernelMessage) -> None:
         self.shell.status("busy", request)
         try:
             with Gate() as gate:
@@ -86,7 +86,7 @@ class Pump:
         finally:
             self.shell.status("idle", request)  # ipywidgets sends nothing more until it sees this
 
-    def _call(self, request: Request, gate: Gate) -> None:
+    def _call(self, request: KernelMessage, gate: Gate) -> None:
         kernel = self.shell.kernel
         before = kernel._parent_ident["shell"], kernel.get_parent("shell")
         kernel.set_parent(request.identities, request.message, channel="shell")

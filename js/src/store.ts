@@ -16,7 +16,7 @@ import type {
   LocalIntent,
   OfferedMessage,
   PickedMessage,
-  QueuedPrompt,
+  QueueEntry,
 } from "./types";
 import type { Prefixes, ResyncIntent, State } from "./types";
 
@@ -40,7 +40,7 @@ export interface Snapshot {
   readonly terminals: Terminals;
   readonly link: Link;
   /** Prompts that wait for earlier turns to end. */
-  readonly queue: readonly QueuedPrompt[];
+  readonly queue: readonly QueueEntry[];
   /** Ids of turns that ended before they started. */
   readonly unsent: readonly string[];
   /** When the running turn started, by this page's clock; null if none runs, or if that is not known. */

@@ -115,6 +115,7 @@ export interface NotebookAction {
   readonly old_text?: string;
   readonly new_text?: string;
   readonly metadata?: readonly MetadataChange[];
+  /** Why this always needs a question: another kernel, most of it lost, too long to show. */
   readonly note?: string;
 }
 
@@ -655,7 +656,7 @@ export interface StaticMessage {
  */
 export interface NowMessage {
   readonly t: "now";
-  readonly queue: readonly QueuedPrompt[];
+  readonly queue: readonly QueueEntry[];
   readonly unsent: readonly string[];
   /** Seconds since the running turn started. */
   readonly elapsed: number | null;
@@ -1019,7 +1020,7 @@ export interface Picture {
   readonly mime_type: string;
 }
 
-export interface QueuedPrompt {
+export interface QueueEntry {
   /** The id that its turn will have. */
   readonly turn: string;
   readonly text: string;

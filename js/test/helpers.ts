@@ -3,7 +3,7 @@
 import { vi } from "vitest";
 import type { Clock } from "../src/store";
 import { Store } from "../src/store";
-import type { Item, NowMessage, QueuedPrompt, State, TurnItem } from "../src/types";
+import type { Item, NowMessage, QueueEntry, State, TurnItem } from "../src/types";
 
 export class FakeClock implements Clock {
   time = 0;
@@ -46,13 +46,13 @@ export function makeStore(): { store: Store; clock: FakeClock; frames: Frames } 
 export function queuedPrompt(
   turn: string,
   text: string,
-  more: Partial<QueuedPrompt> = {},
-): QueuedPrompt {
+  more: Partial<QueueEntry> = {},
+): QueueEntry {
   return { turn, text, more: 0, cut: false, ...more };
 }
 
 export function now(
-  queue: readonly QueuedPrompt[],
+  queue: readonly QueueEntry[],
   elapsed: number | null,
   unsent: readonly string[] = [],
 ): NowMessage {

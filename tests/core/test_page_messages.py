@@ -27,7 +27,7 @@ MESSAGES: list[tuple[msgspec.Struct, dict[str, Any]]] = [
     (messages.Beat(3), {"t": "beat", "seq": 3}),
     (messages.StaticOutput("t1", {}, seq=4), {"t": "static", "turn": "t1", "bundle": {}, "seq": 4}),
     (
-        messages.PanelStatus((messages.QueuedPrompt("t2", "x"),), (), None),
+        messages.PanelStatus((messages.QueueEntry("t2", "x"),), (), None),
         {
             "t": "now",
             "queue": [{"turn": "t2", "text": "x", "more": 0, "cut": False}],
@@ -45,7 +45,7 @@ MESSAGES: list[tuple[msgspec.Struct, dict[str, Any]]] = [
     (messages.IntentRefused("no"), {"t": "refused", "what": "no"}),
     (messages.IntentRefused("no", "hi"), {"t": "refused", "what": "no", "prompt": "hi"}),
     (
-        messages.Completions("v", "r", "@d", (messages.CompletionChoice("@df", "a frame"),)),
+        messages.CompletionAnswer("v", "r", "@d", (messages.CompletionChoice("@df", "a frame"),)),
         {
             "t": "offered",
             "view": "v",
@@ -63,7 +63,7 @@ MESSAGES: list[tuple[msgspec.Struct, dict[str, Any]]] = [
     (doc.Ping(view="v", rid="r"), {**HEADER, "op": "ping"}),
     (doc.Apply((), view="v", rid="r"), {**HEADER, "op": "apply", "operations": [], "holds": None}),
     (
-        doc.RunCells((doc.CellSource("c", "1"),), view="v", rid="r"),
+        doc.ExecuteCells((doc.CellSource("c", "1"),), view="v", rid="r"),
         {**HEADER, "op": "run", "cells": [{"id": "c", "source": "1"}]},
     ),
     (

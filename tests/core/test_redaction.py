@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from acp_notebook.core import events as ev
 from acp_notebook.core.event_redaction import EventRedactor
 from acp_notebook.core.records import Location, Text
-from acp_notebook.core.redaction import REDACTED, Redactor, Stream
+from acp_notebook.core.redaction import REDACTED, Redactor, StreamRedactor
 from acp_notebook.core.snapshot import Message
 from acp_notebook.core.transcript import Transcript
 
@@ -51,7 +51,7 @@ def test_a_secret_in_any_number_of_pieces_is_never_shown(data: st.DataObject) ->
     text = data.draw(st.lists(st.sampled_from([SECRET, "s", "sk-", "sk-Ab", "5", " "])).map("".join))
     cuts = sorted(data.draw(st.lists(st.integers(0, len(text)))))
     redactor = Redactor({"A_KEY": SECRET})
-    stream = Stream(redactor)
+    stream = StreamRedactor(redactor)
     edges = [0, *cuts, len(text)]
     shown = [stream.feed(text[a:b]) for a, b in pairwise(edges)] + [stream.rest()]
     assert "".join(shown) == redactor.text(text)

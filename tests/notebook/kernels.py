@@ -170,7 +170,7 @@ class Front:
     def run(self, code: str, **content: Any) -> Result:
         return self.result(self.begin(code, **content))
 
-    def told(self, id: str, text: str) -> None:
+    def wait_for_output(self, id: str, text: str) -> None:
         """Wait until a cell has printed this."""
         found = self._results[id]
         self.read_until(lambda: text in found.text, f"{text!r} from {id}")

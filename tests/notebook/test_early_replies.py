@@ -47,7 +47,7 @@ def run(kernel: Front, widget: str, go: Path) -> str:
     """The id of a cell that runs like an agent's code."""
     kernel.run(SETUP)
     id = kernel.begin(RUN.format(name=str(go)))
-    kernel.told(id, "busy")
+    kernel.wait_for_output(id, "busy")
     return id
 
 
@@ -76,7 +76,7 @@ def test_messages_to_our_own_widgets_are_handled(
     go.unlink()
     kernel.run("nb.handle_without_events(w.comm)")
     again = kernel.begin(RUN.format(name=str(go)))
-    kernel.told(again, "busy")
+    kernel.wait_for_output(again, "busy")
     assert kernel.handled(kernel.click(widget, {"method": "custom"})).states == ["busy", "idle"]
     assert kernel.open(again)
     go.touch()

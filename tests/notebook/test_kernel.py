@@ -36,7 +36,7 @@ def healthy(kernel: Front) -> bool:
 @WAITS
 def test_an_interrupt_is_reported_and_ends_the_cell(kernel: Front, cell: str, error: str) -> None:
     id = kernel.begin(cell.format(grace=NEVER))
-    kernel.told(id, "waiting")
+    kernel.wait_for_output(id, "waiting")
     kernel.interrupt()
     result = kernel.result(id)
     assert result.content["ename"] == error
@@ -47,9 +47,9 @@ def test_an_interrupt_is_reported_and_ends_the_cell(kernel: Front, cell: str, er
 @WAITS
 def test_clicks_are_still_handled_in_the_grace(kernel: Front, widget: str, cell: str, error: str) -> None:
     id = kernel.begin(cell.format(grace=LONG))
-    kernel.told(id, "waiting")
+    kernel.wait_for_output(id, "waiting")
     kernel.interrupt()
-    kernel.told(id, "stopped")
+    kernel.wait_for_output(id, "stopped")
     behind = kernel.begin("print(w.got, stops)")
     kernel.click(widget, "go")
     assert kernel.result(id).content["ename"] == error
@@ -59,9 +59,9 @@ def test_clicks_are_still_handled_in_the_grace(kernel: Front, widget: str, cell:
 
 def test_a_second_interrupt_ends_the_grace(kernel: Front) -> None:
     id = kernel.begin(BLOCK.format(grace=LONG))
-    kernel.told(id, "waiting")
+    kernel.wait_for_output(id, "waiting")
     kernel.interrupt()
-    kernel.told(id, "stopped")
+    kernel.wait_for_output(id, "stopped")
     kernel.interrupt()
     result = kernel.result(id)
     assert result.content["ename"] == "KeyboardInterrupt"
@@ -72,7 +72,7 @@ def test_a_second_interrupt_ends_the_grace(kernel: Front) -> None:
 def test_an_interrupt_stops_each_of_two_gathered_awaits(kernel: Front) -> None:
     one = "wait_async(Future(), on_interrupt=stopped, grace=0)"
     id = kernel.begin(f"print('waiting'); await asyncio.gather({one}, {one})")
-    kernel.told(id, "waiting")
+    kernel.wait_for_output(id, "waiting")
     kernel.interrupt()
     result = kernel.result(id)
     assert result.content["ename"] == "CancelledError"
@@ -89,7 +89,7 @@ def test_an_interrupt_reaches_a_handler_that_does_not_end(
         "w.react = react"
     )
     id = kernel.begin(cell.format(grace=NEVER))
-    kernel.told(id, "waiting")
+    kernel.wait_for_output(id, "waiting")
     click = kernel.click(widget, "endless")
     kernel.sent(click, "handling")
     kernel.interrupt()
@@ -107,7 +107,7 @@ def test_an_interrupt_unwinds_a_wait_within_a_wait(kernel: Front, widget: str, c
         "w.react = react"
     )
     id = kernel.begin(cell.format(grace=NEVER))
-    kernel.told(id, "waiting")
+    kernel.wait_for_output(id, "waiting")
     click = kernel.click(widget, "nested")
     kernel.sent(click, "handling")
     kernel.interrupt()
@@ -120,7 +120,7 @@ def test_waiting_keeps_the_kernels_signal_handler(kernel: Front, widget: str) ->
     handler = "signal.getsignal(signal.SIGINT)"
     cell = f"h = {handler}; print('waiting'); wait(w.future('go')); print(h is {handler})"
     id = kernel.begin(cell)
-    kernel.told(id, "waiting")
+    kernel.wait_for_output(id, "waiting")
     kernel.click(widget, "go")
     assert kernel.result(id).text == "waiting\nTrue\n"
 
@@ -203,7 +203,7 @@ def test_an_interrupt_ends_the_question_and_the_wait(
         "w.react = lambda data: threading.Thread(target=ask).start()"
     )
     id = kernel.begin(cell.format(grace=NEVER), allow_stdin=True)
-    kernel.told(id, "waiting")
+    kernel.wait_for_output(id, "waiting")
     kernel.click(widget, "ask")
     kernel.asked()
     kernel.interrupt()
@@ -239,7 +239,7 @@ def test_work_for_a_free_main_thread_is_done_once_by_a_wait(kernel: Front, how: 
 def test_an_interrupt_ends_work_that_keeps_a_free_main_thread(kernel: Front) -> None:
     begun = "lambda: (print('begun', flush=True), threading.Event().wait(60))"
     id = kernel.begin(f"{FREE}\njob = ask({begun})")
-    kernel.told(id, "begun")
+    kernel.wait_for_output(id, "begun")
     kernel.interrupt()
     assert kernel.run("print(job.cancelled())").text == "True\n"
     assert healthy(kernel)
@@ -269,7 +269,7 @@ def test_a_click_handler_knows_that_a_user_is_present(kernel: Front, widget: str
     kernel.run("places = []; w.react = lambda data: places.append(where())")
     kernel.handled(kernel.click(widget, "idle"))
     id = kernel.begin(f"print('waiting'); {how}; {SHOW}")
-    kernel.told(id, "waiting")
+    kernel.wait_for_output(id, "waiting")
     kernel.click(widget, "go")
     assert kernel.result(id).text == "waiting\nTrue True True None False\n"
     shown = kernel.run("print({(p.headless, p.can_input) for p in places}, len(places))").text

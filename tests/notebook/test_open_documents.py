@@ -167,7 +167,7 @@ class Stage:
 def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
     monkeypatch.setattr(panel_module, "SessionWidget", Widget)
     monkeypatch.setattr(panel_module, "TurnWidget", TurnWidget)
-    monkeypatch.setattr(panel_module, "Output", Output)
+    monkeypatch.setattr(panel_module, "CellOutput", Output)
     timeouts.replace(page_answer=LIMIT_S, page_hello=LIMIT_S)
     monkeypatch.setenv("ACP_NOTEBOOK_CONFIG", str(tmp_path / "config"))
     folder = tmp_path / "root" / "work"

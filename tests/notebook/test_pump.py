@@ -23,7 +23,7 @@ def subshell(kernel: Front, version: str) -> str:
 @BOTH
 def test_a_click_is_handled_while_a_cell_waits(kernel: Front, widget: str, cell: str) -> None:
     id = kernel.begin(cell)
-    kernel.told(id, "waiting")
+    kernel.wait_for_output(id, "waiting")
     click = kernel.click(widget, "go")
     assert kernel.result(id).text == "waiting\ngo\n"
     assert kernel.handled(click).states == ["busy", "idle"]
@@ -48,7 +48,7 @@ def test_the_kernel_is_busy_after_a_click_while_a_cell_waits(kernel: Front, widg
 @BOTH
 def test_several_clicks_are_handled_in_order(kernel: Front, widget: str, cell: str) -> None:
     id = kernel.begin(cell)
-    kernel.told(id, "waiting")
+    kernel.wait_for_output(id, "waiting")
     for n in range(50):
         kernel.click(widget, n)
     kernel.click(widget, "go")
@@ -59,7 +59,7 @@ def test_several_clicks_are_handled_in_order(kernel: Front, widget: str, cell: s
 @BOTH
 def test_cells_queued_behind_run_afterwards_in_order(kernel: Front, widget: str, cell: str) -> None:
     id = kernel.begin(cell)
-    kernel.told(id, "waiting")
+    kernel.wait_for_output(id, "waiting")
     behind = [kernel.begin(f"order = [*globals().get('order', []), {n}]; print(order)") for n in range(3)]
     asked = kernel.send("is_complete_request", {"code": "1"})
     kernel.click(widget, "go")
@@ -75,7 +75,7 @@ def test_cells_queued_behind_run_afterwards_in_order(kernel: Front, widget: str,
 @BOTH
 def test_a_reloaded_page_gets_its_answers_while_a_cell_waits(kernel: Front, widget: str, cell: str) -> None:
     id = kernel.begin(cell)
-    kernel.told(id, "waiting")
+    kernel.wait_for_output(id, "waiting")
     info = kernel.result(kernel.send("kernel_info_request", {}))
     comms = kernel.result(kernel.send("comm_info_request", {"target_name": "test"}))
     assert kernel.open(id)
@@ -90,7 +90,7 @@ def test_a_reloaded_page_gets_its_answers_while_a_cell_waits(kernel: Front, widg
 def test_comms_are_opened_and_closed_while_a_cell_waits(kernel: Front, widget: str, cell: str) -> None:
     kernel.run("opened = []; comm.get_comm_manager().register_target('t', lambda c, m: opened.append(c))")
     id = kernel.begin(cell)
-    kernel.told(id, "waiting")
+    kernel.wait_for_output(id, "waiting")
     kernel.handled(kernel.send("comm_open", {"comm_id": "x1", "target_name": "t", "data": {}}))
     kernel.handled(kernel.send("comm_close", {"comm_id": "x1", "data": {}}))
     assert kernel.open(id)
@@ -104,7 +104,7 @@ def test_output_after_a_click_still_belongs_to_the_cell(kernel: Front, widget: s
     show = "from IPython.display import display; import threading"
     thread = "t = threading.Thread(target=print, args=('thread',)); t.start(); t.join()"
     id = kernel.begin(f"{cell}; {show}; display('shown'); {thread}")
-    kernel.told(id, "waiting")
+    kernel.wait_for_output(id, "waiting")
     kernel.handled(kernel.click(widget, "other"))
     kernel.click(widget, "go")
     result = kernel.result(id)
@@ -117,7 +117,7 @@ def test_two_gathered_awaits_share_the_pump(kernel: Front, widget: str) -> None:
     for first, second in ("ab", "ba"):
         kernel.run("w.futures.clear()")
         id = kernel.begin(f"print('waiting'); print(await asyncio.gather({pair}))")
-        kernel.told(id, "waiting")
+        kernel.wait_for_output(id, "waiting")
         kernel.handled(kernel.click(widget, first))
         assert kernel.open(id)
         kernel.click(widget, second)
@@ -129,7 +129,7 @@ def test_two_gathered_awaits_share_the_pump(kernel: Front, widget: str) -> None:
 def test_a_wait_in_a_click_handler_pumps_too(kernel: Front, widget: str, cell: str) -> None:
     kernel.run("w.react = lambda data: data == 'outer' and wait(w.future('inner'))")
     id = kernel.begin(cell)
-    kernel.told(id, "waiting")
+    kernel.wait_for_output(id, "waiting")
     outer = kernel.click(widget, "outer")
     behind = kernel.begin("print('behind')")
     kernel.handled(kernel.click(widget, "inner"))
@@ -144,7 +144,7 @@ def test_a_wait_in_a_click_handler_pumps_too(kernel: Front, widget: str, cell: s
 def test_a_click_may_end_the_outer_wait_before_the_inner_one(kernel: Front, widget: str, cell: str) -> None:
     kernel.run("w.react = lambda data: data == 'outer' and wait(w.future('inner'))")
     id = kernel.begin(cell)
-    kernel.told(id, "waiting")
+    kernel.wait_for_output(id, "waiting")
     kernel.click(widget, "outer")
     kernel.handled(kernel.click(widget, "go"))
     kernel.click(widget, "inner")
@@ -157,7 +157,7 @@ def test_a_wait_that_a_handler_started_may_outlive_the_cell(kernel: Front, widge
         "asyncio.ensure_future(wait_async(w.future('late'))))\ntasks = []"
     )
     id = kernel.begin(AWAIT)
-    kernel.told(id, "waiting")
+    kernel.wait_for_output(id, "waiting")
     kernel.click(widget, "start")
     kernel.click(widget, "go")
     kernel.result(id)
@@ -171,7 +171,7 @@ def test_a_waiting_task_does_not_block_other_cells(kernel: Front, widget: str) -
     kernel.run("task = asyncio.ensure_future(wait_async(w.future('go')))")
     assert kernel.run("print('free')").text == "free\n"
     blocked = kernel.begin("print('waiting'); print(wait(w.future('other')))")
-    kernel.told(blocked, "waiting")
+    kernel.wait_for_output(blocked, "waiting")
     kernel.click(widget, "go")
     kernel.click(widget, "other")
     assert kernel.result(blocked).text == "waiting\nother\n"
@@ -181,7 +181,7 @@ def test_a_waiting_task_does_not_block_other_cells(kernel: Front, widget: str) -
 def test_a_click_during_the_users_own_await_is_handled(kernel: Front, widget: str) -> None:
     kernel.run("attend(w.future('go')); mine = asyncio.Event(); w.react = lambda data: mine.set()")
     id = kernel.begin("print('waiting'); await mine.wait(); print(wait(w.future('go')))")
-    kernel.told(id, "waiting")
+    kernel.wait_for_output(id, "waiting")
     kernel.click(widget, "go")
     assert kernel.result(id).text == "waiting\ngo\n"
 
@@ -196,7 +196,7 @@ def test_attending_leaves_other_cells_alone(kernel: Front, widget: str) -> None:
 def test_clicks_in_a_subshell_are_handled_there(kernel: Front, widget: str, subshell: str) -> None:
     kernel.run("nb.keep_subshell(w.comm)")
     id = kernel.begin("import time; print('busy')\nwhile not w.got: time.sleep(0.01)\nprint(w.threads)")
-    kernel.told(id, "busy")
+    kernel.wait_for_output(id, "busy")
     assert kernel.handled(kernel.click(widget, "go", subshell)).states == ["busy", "idle"]
     assert kernel.result(id).text == "busy\n[False]\n"
 
@@ -211,7 +211,7 @@ def test_a_click_draws_and_closes_no_figure_of_the_user_s(kernel: Front, widget:
     """matplotlib does so on `post_execute`, which ipykernel triggers for every comm message."""
     kernel.run(WATCH)
     id = kernel.begin("events.clear(); print('waiting'); print(wait(w.future('go')), events)")
-    kernel.told(id, "waiting")
+    kernel.wait_for_output(id, "waiting")
     kernel.click(widget, "go")
     assert kernel.result(id).text == "waiting\ngo []\n"
 
@@ -220,7 +220,7 @@ def test_a_click_in_a_subshell_draws_none_either(kernel: Front, widget: str, sub
     kernel.run(f"{WATCH}\nnb.keep_subshell(w.comm)")
     waits = "events.clear(); import time; print('busy')\nwhile not w.got: time.sleep(0.01)\nprint(events)"
     id = kernel.begin(waits)
-    kernel.told(id, "busy")
+    kernel.wait_for_output(id, "busy")
     kernel.handled(kernel.click(widget, "go", subshell))
     assert kernel.result(id).text == "busy\n[]\n"
 
@@ -230,7 +230,7 @@ def test_a_click_in_a_subshell_ends_a_wait_of_the_main_shell(
     kernel: Front, widget: str, subshell: str, cell: str
 ) -> None:
     id = kernel.begin(cell)
-    kernel.told(id, "waiting")
+    kernel.wait_for_output(id, "waiting")
     kernel.handled(kernel.click(widget, "go", subshell))
     assert kernel.result(id).text == "waiting\ngo\n"
 
@@ -238,7 +238,7 @@ def test_a_click_in_a_subshell_ends_a_wait_of_the_main_shell(
 def test_a_cell_in_a_subshell_waits_there(kernel: Front, widget: str, subshell: str) -> None:
     content = {"code": BLOCK, "silent": False, "allow_stdin": False}
     id = kernel.send("execute_request", content, subshell_id=subshell)
-    kernel.told(id, "waiting")
+    kernel.wait_for_output(id, "waiting")
     assert kernel.run("print('main is free')").text == "main is free\n"
     kernel.click(widget, "go")
     assert kernel.result(id).text == "waiting\ngo\n"
@@ -248,7 +248,7 @@ def test_a_wait_in_a_subshell_handles_its_clicks(kernel: Front, widget: str, sub
     """The callback of a widget that asks: the answer's click goes to the subshell that the callback holds."""
     content = {"code": BLOCK, "silent": False, "allow_stdin": False}
     id = kernel.send("execute_request", content, subshell_id=subshell)
-    kernel.told(id, "waiting")
+    kernel.wait_for_output(id, "waiting")
     assert kernel.handled(kernel.click(widget, "go", subshell)).states == ["busy", "idle"]
     assert kernel.result(id).text == "waiting\ngo\n"
 
@@ -262,25 +262,25 @@ def struck(shell, frames, plain=Shell.request):
     signal.raise_signal(signal.SIGINT)  # the worst moment: received, and not yet looked at
     return plain(shell, frames)
 Shell.request = struck
-told = []
+calls = []
 try:
     print('waiting')
-    wait(w.future('go'), on_interrupt=lambda: told.append(1), grace=%s)
+    wait(w.future('go'), on_interrupt=lambda: calls.append(1), grace=%s)
 except KeyboardInterrupt:
-    print('interrupted', told, w.future('go').done())
+    print('interrupted', calls, w.future('go').done())
 """
 
 
 def test_an_interrupt_while_receiving_does_not_lose_a_click(kernel: Front, widget: str) -> None:
     id = kernel.begin(STRIKE % 60)
-    kernel.told(id, "waiting")
+    kernel.wait_for_output(id, "waiting")
     kernel.click(widget, "go")
     assert kernel.result(id).text == "waiting\ninterrupted [1] True\n"
 
 
 def test_an_interrupt_while_receiving_does_not_lose_a_cell(kernel: Front, widget: str) -> None:
     id = kernel.begin(STRIKE % 0)
-    kernel.told(id, "waiting")
+    kernel.wait_for_output(id, "waiting")
     behind = kernel.begin("print('behind')")
     assert kernel.result(id).text == "waiting\ninterrupted [1] False\n"
     assert kernel.result(behind).text == "behind\n"
@@ -289,7 +289,7 @@ def test_an_interrupt_while_receiving_does_not_lose_a_cell(kernel: Front, widget
 def test_an_error_in_a_handler_does_not_fail_the_cell(kernel: Front, widget: str) -> None:
     kernel.run("w.react = lambda data: data == 'bad' and 1 / 0")
     id = kernel.begin(BLOCK)
-    kernel.told(id, "waiting")
+    kernel.wait_for_output(id, "waiting")
     assert kernel.handled(kernel.click(widget, "bad")).states == ["busy", "idle"]
     kernel.click(widget, "go")
     assert kernel.result(id).text == "waiting\ngo\n"
@@ -297,7 +297,7 @@ def test_an_error_in_a_handler_does_not_fail_the_cell(kernel: Front, widget: str
 
 def test_unreadable_messages_are_left_to_the_kernel(kernel: Front, widget: str) -> None:
     id = kernel.begin(BLOCK)
-    kernel.told(id, "waiting")
+    kernel.wait_for_output(id, "waiting")
     kernel.send("no_such_request", {})
     kernel.send_raw(b"<IDS|MSG>", b"not", b"a", b"message")
     kernel.click(widget, "go")
@@ -306,7 +306,7 @@ def test_unreadable_messages_are_left_to_the_kernel(kernel: Front, widget: str) 
 
 def test_an_error_in_the_cell_aborts_the_queued_cells(kernel: Front, widget: str) -> None:
     id = kernel.begin(f"{BLOCK}; 1 / 0", stop_on_error=True)
-    kernel.told(id, "waiting")
+    kernel.wait_for_output(id, "waiting")
     behind = [kernel.begin("print('not run')") for _ in range(2)]
     kernel.click(widget, "go")
     assert kernel.result(id).content["ename"] == "ZeroDivisionError"

@@ -63,7 +63,7 @@ def recorded_turns(tape: Path) -> list[dict[str, Any]]:
     return [it["msg"] for it in lines(tape) if it.get("dir") == "did" and it["msg"]["what"] == "changed"]
 
 
-def retold(tape: Path, change: Any) -> None:
+def rewrite_turns(tape: Path, change: Any) -> None:
     """Edit the recorded changes of the turns."""
     entries = lines(tape)
     for entry in entries:
@@ -378,7 +378,7 @@ def test_nothing_is_written_outside(there: Path, path: str) -> None:
     def lie(turn: dict[str, Any]) -> None:
         turn["files"][0]["path"] = path.replace("{cwd}", str(there))
 
-    retold(tape, lie)
+    rewrite_turns(tape, lie)
     outside = there.parent / "outside"
     outside.mkdir()
     with acp.connect(cassette=tape, permissions="allow") as session:
@@ -392,7 +392,7 @@ def test_nothing_is_written_outside(there: Path, path: str) -> None:
 @pytest.mark.parametrize("target", ["/etc", "..", "../..", "sub/../..", "/", "sub/../sub", "a/../../b"])
 def test_no_link_leads_outside_even_after_other_links_change(there: Path, target: str) -> None:
     tape, _ = recorded(there, "/sh ln -s x y")
-    retold(tape, lambda turn: turn["files"][0]["after"].update(link=target))
+    rewrite_turns(tape, lambda turn: turn["files"][0]["after"].update(link=target))
     with acp.connect(cassette=tape, permissions="allow") as session:
         ask(session, "/sh ln -s x y")
         assert states(session.cwd) == {}
@@ -416,7 +416,7 @@ def test_invalid_entries_in_a_recording_do_no_harm(there: Path, change: dict[str
     tape, _ = recorded(there, "/sh echo x > x.txt")
     there_x = json.dumps(str(there / "x.txt"))[1:-1]
     made = json.loads(json.dumps(change).replace("{x}", there_x))
-    retold(tape, lambda turn: (turn.pop("files"), turn.update(made)))
+    rewrite_turns(tape, lambda turn: (turn.pop("files"), turn.update(made)))
     with acp.connect(cassette=tape, permissions="allow") as session:
         ask(session, "/sh echo x > x.txt")
         assert states(session.cwd) == {}
@@ -425,7 +425,7 @@ def test_invalid_entries_in_a_recording_do_no_harm(there: Path, change: dict[str
 
 def test_a_setuid_bit_is_not_replayed(there: Path) -> None:
     tape, _ = recorded(there, "/sh echo x > x.txt")
-    retold(tape, lambda turn: turn["files"][0]["after"].update(mode="6755"))
+    rewrite_turns(tape, lambda turn: turn["files"][0]["after"].update(mode="6755"))
     with acp.connect(cassette=tape, permissions="allow") as session:
         ask(session, "/sh echo x > x.txt")
         assert states(session.cwd)["x.txt"][1] == "-rwxr-xr-x"

@@ -13,7 +13,7 @@ import acp_notebook as acp
 from acp_notebook import timeouts
 from acp_notebook.agent import session_store
 from acp_notebook.core.intents import Sessions
-from acp_notebook.frontend.panel.picker import MOST_ROWS, Picker, SessionOpener
+from acp_notebook.frontend.panel.picker import MOST_ROWS, PanelOpener, Picker
 from tests.session.helpers import agent
 
 KEEPER = Path(__file__).parents[1] / "agents" / "keeper.py"
@@ -77,7 +77,7 @@ def test_the_listed_title_is_kept_if_the_agent_sends_none(how: str, tmp_path: Pa
 def test_a_huge_page_of_the_list_is_cut_and_reported(tmp_path: Path) -> None:
     with agent(sys.executable, KEEPER, "heap", cwd=tmp_path, undo=False) as session:
         conversation, running = session._conversation, session.agent
-        opener = SessionOpener(running._panel_of, partial(running._open_like, conversation))
+        opener = PanelOpener(running._panel_of, partial(running._open_like, conversation))
         picker = Picker(conversation, running._host, opener, lambda message: None)
         answer = session._loop.call(picker._page(Sessions("r1")))
     assert answer.sessions is not UNSET and len(answer.sessions) == MOST_ROWS

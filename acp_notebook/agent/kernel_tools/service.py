@@ -40,7 +40,7 @@ SWITCHED_OFF = (
 )
 
 
-class Gate(Protocol):
+class CallGate(Protocol):
     """Decides about calls and shows them."""
 
     def check(self, request: ToolRequest) -> None:
@@ -71,7 +71,7 @@ class KernelService:
     def __init__(
         self,
         kernel: KernelTools,
-        gate: Gate,
+        gate: CallGate,
         editor: Editor,
         *,
         denied: Sequence[str] = (),

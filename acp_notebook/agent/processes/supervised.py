@@ -20,7 +20,7 @@ from ...log import logger, suppressed
 from .command import Command
 from .guardian import MARKER
 from .guardian_client import guardian
-from .supervisor import LENGTH, Request
+from .supervisor import LENGTH, StartRequest
 
 _log = logger(__name__)
 
@@ -153,7 +153,7 @@ def _request(command: Command, token: str) -> bytes:
     if any(not name or "=" in name for name in command.env):
         raise ValueError("illegal environment variable name")
     environment = {**command.env, MARKER: token}
-    return Request(
+    return StartRequest(
         os.fsencode(command.cwd),
         _umask(),
         _limits(),

@@ -14,7 +14,7 @@ has no more children.
 
 The control socket
 ------------------
-1. kernel → supervisor: a length, the fields of a `Request` separated by NUL, and three file descriptors.
+1. kernel → supervisor: a length, the fields of a `StartRequest` separated by NUL, and three file descriptors.
 2. supervisor → kernel: `started PID START SUPERVISOR SUPERVISOR_START`, or `failed ERRNO WHERE`.
 3. supervisor → kernel: `exited CODE`, negative for a signal.
 4. The kernel closes its end: it has released the supervisor.
@@ -45,7 +45,7 @@ EXEC_FAILED = 127
 """What a shell returns for a command that it cannot start. Nothing reads it: the reason is sent instead."""
 
 
-class Request(NamedTuple):
+class StartRequest(NamedTuple):
     """What to start, with everything that a direct child of the kernel would inherit."""
 
     cwd: bytes
@@ -65,12 +65,12 @@ class Request(NamedTuple):
         return b"\0".join(fields)
 
 
-def decode(data: bytes) -> Request:
+def decode(data: bytes) -> StartRequest:
     cwd, umask, limits, count, *rest = data.split(b"\0")
     numbers = [int(number) for number in limits.split()]
     pairs = tuple(zip(numbers[::2], numbers[1::2], strict=True))
     argv, environment = rest[: int(count)], rest[int(count) :]
-    return Request(cwd, int(umask), pairs, tuple(argv), tuple(environment))
+    return StartRequest(cwd, int(umask), pairs, tuple(argv), tuple(environment))
 
 
 def supervise(control: int, kernel: int | None) -> NoReturn:
@@ -101,7 +101,7 @@ def prctl() -> Callable[..., int]:
     return function
 
 
-def receive(connection: socket.socket) -> tuple[Request, list[int]] | None:
+def receive(connection: socket.socket) -> tuple[StartRequest, list[int]] | None:
     """The request and the agent's stdin, stdout and stderr; None if the kernel has given up."""
     stdio = array.array("i")
     space = socket.CMSG_SPACE(3 * stdio.itemsize)
@@ -134,7 +134,7 @@ def _wanted(connection: socket.socket) -> bool:
         return True
 
 
-def _run(connection: socket.socket, request: Request, stdio: list[int], kernel: int | None) -> None:
+def _run(connection: socket.socket, request: StartRequest, stdio: list[int], kernel: int | None) -> None:
     woken = _wake_at_exits()
     agent = _start(connection, request, stdio)
     poller = select.poll()
@@ -160,7 +160,7 @@ def _wake_at_exits() -> int:
     return read
 
 
-def _start(connection: socket.socket, request: Request, stdio: list[int]) -> int | None:
+def _start(connection: socket.socket, request: StartRequest, stdio: list[int]) -> int | None:
     """Start the agent and return its pid; on failure, report the reason to the kernel and return None."""
     errors, problem = os.pipe()  # closed by a successful exec
     try:
@@ -186,7 +186,7 @@ def _start(connection: socket.socket, request: Request, stdio: list[int]) -> int
     return pid
 
 
-def _become(request: Request, stdio: list[int], problem: int) -> NoReturn:
+def _become(request: StartRequest, stdio: list[int], problem: int) -> NoReturn:
     """In the forked child: set up everything as if the kernel had started it, then exec."""
     where = "command"
     try:
@@ -215,7 +215,7 @@ def _limit(limits: tuple[tuple[int, int], ...]) -> None:
             resource.setrlimit(number, pair)
 
 
-def _execute(request: Request) -> None:
+def _execute(request: StartRequest) -> None:
     """Execute the command, looked up like in `subprocess`: on the PATH of the new environment."""
     environment = dict(entry.split(b"=", 1) for entry in request.environment)
     command = request.argv[0]

@@ -16,7 +16,7 @@ from ...core.events import ToolChanged
 from ...core.ipynb.percent_format import SUFFIX
 from ...core.policy import Decision, PermissionRequest, decide
 from ...core.requests import CreateElicitation
-from ..known_answers import Known
+from ..known_answers import KnownAnswer
 from . import client_actions
 from .replay_script import Script, params
 
@@ -51,27 +51,27 @@ class ReplayResponders:
         """Whether the action needs no question: if none was recorded, an earlier allow covered it."""
         return not self._script.was_asked(session, tool)
 
-    def permission(self, session: str, request: PermissionRequest) -> Known[Decision]:
+    def permission(self, session: str, request: PermissionRequest) -> KnownAnswer[Decision]:
         """The recorded answer to a question, or that it stayed open until it was cancelled."""
         settled = self._script.settled(session, request.tool.id)
         if settled is not None:
             answer, by = settled.get("answer"), str(settled.get("by"))
             if answer is None and by in ("client", "agent"):
-                return Known(None, waits=True)
-            return Known(Decision(answer, by, settled.get("reason")))
-        return Known(self._by_messages(session, request))
+                return KnownAnswer(None, waits=True)
+            return KnownAnswer(Decision(answer, by, settled.get("reason")))
+        return KnownAnswer(self._by_messages(session, request))
 
-    def elicitation(self, session: str, id: str, asked: CreateElicitation) -> Known[Outcome]:
+    def elicitation(self, session: str, id: str, asked: CreateElicitation) -> KnownAnswer[Outcome]:
         """The recorded answer to a form, or that it stayed open until something ended it."""
         result = self._form_answer(asked)
         settled = self._script.filled(session, id) or {}
         by, action = str(settled.get("by", "recording")), settled.get("action", result.get("action"))
         ended_by_others = by == "agent" or (by == "client" and action == "cancel")
         if action not in ACTIONS or ended_by_others:
-            return Known(None, waits=ended_by_others)
+            return KnownAnswer(None, waits=ended_by_others)
         content = result.get("content")
         filled = content if isinstance(content, dict) else None
-        return Known(Outcome(action, by, settled.get("reason"), filled))
+        return KnownAnswer(Outcome(action, by, settled.get("reason"), filled))
 
     def _form_answer(self, asked: CreateElicitation) -> dict[str, Any]:
         """The recorded result for this form. Each result is used once."""

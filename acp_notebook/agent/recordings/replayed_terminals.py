@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ... import timeouts
 from ...core.events import TerminalChanged, TerminalOutput
-from ..terminals.output import Output, bounded
+from ..terminals.output import OutputTail, bounded
 from ..terminals.session_terminals import TerminalTrouble, UnknownTerminal
 from ..terminals.terminal import Exit, OnChange
 
@@ -40,7 +40,7 @@ class ReplayedTerminal:
         self.cwd = cwd
         self.turn = turn
         self.exit: Exit | None = None
-        self._output = Output(limit)
+        self._output = OutputTail(limit)
         self._settled = asyncio.Event()
         self._changed = changed
         self._ends_later = ends_later

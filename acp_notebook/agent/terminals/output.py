@@ -22,7 +22,7 @@ def bounded(limit: int | None) -> int:
     return DEFAULT_BYTES if limit is None else max(0, min(limit, MAX_BYTES))
 
 
-class Output:
+class OutputTail:
     """Keeps the newest `limit` bytes of a stream, as valid UTF-8.
 
     The limit counts the bytes that the agent gets: an invalid byte becomes a character of three bytes.

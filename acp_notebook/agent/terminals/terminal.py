@@ -24,7 +24,7 @@ from ..processes.guardian import new_token
 from ..processes.guardian_client import guardian
 from ..processes.pipes import ReadPipe
 from ..processes.terminate import Terminator
-from .output import Batch, Output
+from .output import Batch, OutputTail
 
 _log = logger(__name__)
 
@@ -68,7 +68,7 @@ class Terminal:
         """None while it runs."""
         self.survivors: tuple[int, ...] = ()
         """Processes that SIGKILL did not end; empty unless the operating system is at fault."""
-        self._output = Output(limit)
+        self._output = OutputTail(limit)
         self._batch = Batch()
         self._taken = 0
         self._timer: asyncio.TimerHandle | None = None

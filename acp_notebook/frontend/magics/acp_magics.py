@@ -34,7 +34,7 @@ from ...notebook.kernel import where
 from ...setup.agents import agents
 from ...setup.config import own_names
 from .agent_line import DEFAULT, open_session, parse_request, split_line
-from .completion import Known, complete, cursor_context
+from .completion import CompletionSources, complete, cursor_context
 from .mentions import MentionSources, prompt_parts
 from .overview import Overview
 from .shell_context import shell_context
@@ -194,11 +194,11 @@ class AcpMagics(Magics):
 
     # ---- completion ---------------------------------------------------------------------------
 
-    def known(self, session_name: str = "") -> Known:
+    def known(self, session_name: str = "") -> CompletionSources:
         """What can be completed in a prompt to this session."""
         sessions = self._sessions()
         session = sessions.get(session_name or DEFAULT) or next(iter(sessions.values()), None)
-        return Known(
+        return CompletionSources(
             agents=catalog.names(own_names()),
             sessions=sessions,
             commands=session.commands if session is not None else (),

@@ -25,7 +25,7 @@ class _Parser(argparse.ArgumentParser):
         raise UsageError(f"%acp_agent: {message}")
 
 
-class AgentRequest(argparse.Namespace):
+class AgentLine(argparse.Namespace):
     """The parsed line of %acp_agent."""
 
     agent: str
@@ -62,9 +62,9 @@ def split_line(line: str) -> list[str]:
         raise UsageError(f"%acp_agent: cannot parse the line: {error}") from None
 
 
-def parse_request(words: list[str]) -> AgentRequest:
+def parse_request(words: list[str]) -> AgentLine:
     at = words.index("--") if "--" in words else len(words)
-    request = _parser().parse_args(words[:at], AgentRequest())
+    request = _parser().parse_args(words[:at], AgentLine())
     request.args = words[at + 1 :]
     for setting in request.config:
         if "=" not in setting:
@@ -82,7 +82,7 @@ def _policy(text: str) -> Any:
     return text
 
 
-def open_session(request: AgentRequest) -> Session:
+def open_session(request: AgentLine) -> Session:
     """Open the session with the requested options. If that fails, close the agent."""
     policy = _policy(request.permissions)
     session = connect(
@@ -100,7 +100,7 @@ def open_session(request: AgentRequest) -> Session:
     return session
 
 
-def _open_stored(session: Session, request: AgentRequest) -> Session:
+def _open_stored(session: Session, request: AgentLine) -> Session:
     """Replace the new session, which only started the agent, with the requested stored one."""
     if request.resume is None and request.load is None:
         return session

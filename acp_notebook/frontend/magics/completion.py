@@ -42,7 +42,7 @@ class Completions(NamedTuple):
 NOTHING = Completions("", [])
 
 
-class Known(NamedTuple):
+class CompletionSources(NamedTuple):
     """Everything that can be completed at this moment."""
 
     agents: Iterable[str]
@@ -76,7 +76,7 @@ def cursor_context(cell: str, line: int, column: int) -> CursorContext | None:
     return CursorContext(found[1], found[2]) if found else None
 
 
-def complete(cursor: CursorContext, known: Known) -> Completions:
+def complete(cursor: CursorContext, known: CompletionSources) -> Completions:
     token = _TOKEN.search(cursor.text)
     fragment = token[0] if token else ""
     match cursor.magic:
@@ -87,7 +87,7 @@ def complete(cursor: CursorContext, known: Known) -> Completions:
     return prompt_completions(cursor.text, known)
 
 
-def prompt_completions(text: str, known: Known) -> Completions:
+def prompt_completions(text: str, known: CompletionSources) -> Completions:
     """Completions in a prompt: slash commands at its beginning, @-names anywhere."""
     token = _TOKEN.search(text)
     fragment = token[0] if token else ""
@@ -98,7 +98,7 @@ def prompt_completions(text: str, known: Known) -> Completions:
     return NOTHING
 
 
-def describe(text: str, known: Known) -> str:
+def describe(text: str, known: CompletionSources) -> str:
     """A few words on an offered @-name. Runs no code of the object."""
     name = text.removeprefix("@").strip('"')
     if name == ERROR:
@@ -119,7 +119,7 @@ def _matching(fragment: str, texts: Iterable[str]) -> Completions:
     return Completions(fragment, list(dict.fromkeys(it for it in texts if it.startswith(fragment))))
 
 
-def _agent_line_words(text: str, known: Known, fragment: str) -> Iterable[str]:
+def _agent_line_words(text: str, known: CompletionSources, fragment: str) -> Iterable[str]:
     words = text.removesuffix(fragment).split()
     if "--" in words:
         return ()
@@ -130,7 +130,7 @@ def _agent_line_words(text: str, known: Known, fragment: str) -> Iterable[str]:
     return known.agents if not words else OPTIONS if not fragment else ()
 
 
-def _mention_candidates(start: str, known: Known) -> Iterable[str]:
+def _mention_candidates(start: str, known: CompletionSources) -> Iterable[str]:
     if not start.startswith('"'):
         newest = sorted(known.cells, reverse=True)[:LISTED_CELLS]
         yield from (f"@{name}" for name in sorted(known.variables) if not name.startswith("_"))

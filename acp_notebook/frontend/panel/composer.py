@@ -28,7 +28,7 @@ from ...errors import Error, Timeout, UsageError
 from ...notebook.content import contents
 from ...notebook.kernel import run_when_free
 from ...notebook.open_documents import OpenDocuments
-from ..magics.completion import Known, describe, prompt_completions
+from ..magics.completion import CompletionSources, describe, prompt_completions
 from ..magics.mentions import MentionSources, candidate_names, cell_of, is_object, look_up, mentioned_names
 from ..magics.shell_context import current_shell_context
 
@@ -133,7 +133,7 @@ class Composer:
         variables = {} if context is None else context.variables()
         cells = {} if context is None else context.inputs()
         cwd = Path(self._conversation.state.cwd or os.getcwd())
-        known = Known((), (), (), variables, cells, cwd)
+        known = CompletionSources((), (), (), variables, cells, cwd)
         texts = prompt_completions(fragment, known).texts[:MAX_COMPLETIONS]
         return tuple(CompletionChoice(text, describe(text, known)) for text in texts)
 

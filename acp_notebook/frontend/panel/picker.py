@@ -26,7 +26,7 @@ Send = Callable[[PickerAnswer], None]
 
 
 @dataclass(frozen=True, slots=True)
-class SessionOpener:
+class PanelOpener:
     """Opens other sessions of the agent in the panel's place."""
 
     panel_of: Callable[[str], str | None]
@@ -38,9 +38,7 @@ class SessionOpener:
 class Picker:
     """Lists, opens and deletes sessions for one panel."""
 
-    def __init__(
-        self, conversation: Conversation, host: AgentHost, opener: SessionOpener, send: Send
-    ) -> None:
+    def __init__(self, conversation: Conversation, host: AgentHost, opener: PanelOpener, send: Send) -> None:
         self._conversation = conversation
         self._host = host
         self._opener = opener

@@ -14,7 +14,7 @@ from ...agent.conversation import Conversation
 from ...agent.turn_queue import TurnRun
 from ...core import events as ev
 from ...core import intents
-from ...core.page_messages import QueuedPrompt
+from ...core.page_messages import QueueEntry
 from ...core.prompt import words_of
 from ...core.snapshot import TurnStart
 from ...errors import Error, UsageError
@@ -84,7 +84,7 @@ class PromptInput:
             case intents.Move(to=to):
                 self._conversation.queue.move(run, to)
 
-    def queue(self) -> tuple[QueuedPrompt, ...]:
+    def queue(self) -> tuple[QueueEntry, ...]:
         """The queued prompts, as sent to the page."""
         return tuple(_queue_entry(run) for run in self._conversation.queue.waiting)
 
@@ -93,7 +93,7 @@ class PromptInput:
             self._conversation.state.apply(ev.NoticeGiven("warning", note, source="client"))
 
 
-def _queue_entry(run: TurnRun) -> QueuedPrompt:
+def _queue_entry(run: TurnRun) -> QueueEntry:
     text = words_of(run.content)
     more = len(run.content) - bool(text)
-    return QueuedPrompt(run.id, text[:QUEUED_CHARS], more, cut=len(text) > QUEUED_CHARS)
+    return QueueEntry(run.id, text[:QUEUED_CHARS], more, cut=len(text) > QUEUED_CHARS)

@@ -27,10 +27,10 @@ from ...errors import Error, UsageError
 from ...notebook import pages
 from ...notebook.channel import Channel
 from ...notebook.open_documents import OpenDocuments
-from ...notebook.output import Output
+from ...notebook.output import CellOutput
 from ...notebook.widget import SessionWidget, TurnWidget, view_bundle
 from .composer import Composer
-from .picker import Picker, SessionOpener
+from .picker import PanelOpener, Picker
 from .prompt_input import PromptInput
 from .static_outputs import SESSION, SIGN_IN, Bundle, StaticOutputs
 
@@ -41,7 +41,7 @@ class Panel:
     """Connects a session with its widgets."""
 
     def __init__(
-        self, conversation: Conversation, host: AgentHost, *, bundle: Bundle, opener: SessionOpener
+        self, conversation: Conversation, host: AgentHost, *, bundle: Bundle, opener: PanelOpener
     ) -> None:
         self._conversation = conversation
         self._host = host
@@ -64,17 +64,17 @@ class Panel:
     def show_turn(self, run: TurnRun) -> None:
         """Display the turn, live, below the running cell."""
         widget = TurnWidget(self._widget, run.id)
-        output = Output.display(view_bundle(widget, f"<turn {run.id}>"))
+        output = CellOutput.display(view_bundle(widget, f"<turn {run.id}>"))
         self._loop.post(self._outputs.track, run.id, run, output)
 
     def show(self) -> None:
         """Display the whole session, live."""
-        output = Output.display(view_bundle(self._widget, "<session>"))
+        output = CellOutput.display(view_bundle(self._widget, "<session>"))
         self._loop.post(self._outputs.track, SESSION, None, output)
 
     def show_sign_in(self) -> None:
         """Display the sign-in below the cell that waits for the session."""
-        output = Output.display(view_bundle(TurnWidget(self._widget, SIGN_IN), "<sign-in>"))
+        output = CellOutput.display(view_bundle(TurnWidget(self._widget, SIGN_IN), "<sign-in>"))
         self._loop.post(self._outputs.track, SIGN_IN, None, output)
 
     @property
@@ -268,7 +268,7 @@ class Panel:
 
     async def _complete(self, request: intents.Complete) -> None:
         offered = await self._composer.completions(request.fragment)
-        answer = messages.Completions(request.view, request.rid, request.fragment, offered)
+        answer = messages.CompletionAnswer(request.view, request.rid, request.fragment, offered)
         self._channel.notify(answer)
 
     async def _change(self, operation: Operation, intent: intents.OfChanges) -> None:

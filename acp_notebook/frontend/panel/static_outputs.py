@@ -19,7 +19,7 @@ from ...agent.turn_queue import TurnRun
 from ...core.page_messages import StaticOutput
 from ...core.records import Json
 from ...notebook import static
-from ...notebook.output import Output
+from ...notebook.output import CellOutput
 
 Send = Callable[[StaticOutput], None]
 
@@ -58,7 +58,7 @@ class StaticOutputs:
         self._wake = asyncio.Event()
         self._page_connected = asyncio.Event()
 
-    def track(self, name: str, run: TurnRun | None, output: Output) -> None:
+    def track(self, name: str, run: TurnRun | None, output: CellOutput) -> None:
         """Render this output from now on, as long as its content changes."""
         shown = self._shown.setdefault(name, _Tracked(name, run))
         shown.outputs.append(output)
@@ -177,7 +177,7 @@ class _Tracked:
     def __init__(self, name: str, run: TurnRun | None) -> None:
         self.name = name
         self.run = run
-        self.outputs: list[Output] = []
+        self.outputs: list[CellOutput] = []
         self.bundle: dict[str, Any] | None = None
         self.final = False
         self.frozen = False

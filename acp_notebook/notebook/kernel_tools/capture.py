@@ -18,7 +18,7 @@ from ...core.kernel_tools.interface import Failure
 from ...core.kernel_tools.text import plain
 from ...log import logger
 from .outputs import Outputs
-from .restore import Restorer
+from .restore import AttributeRestorer
 from .streams import Streams
 from .type_checks import loaded
 
@@ -60,7 +60,7 @@ class Capture:
         self._outputs = outputs
         self._cell = ""
         self.has_failed = False
-        self._restorer = Restorer()
+        self._restorer = AttributeRestorer()
         try:
             self._keep_state(kernel)
             self._refuse(kernel)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from ...log import logger
 from ..ipykernel_compat import in_a_cell, request_of
-from .restore import Restorer
+from .restore import AttributeRestorer
 
 _log = logger(__name__)
 
@@ -33,7 +33,7 @@ class CellNumbers:
         self._kernel = kernel
         self._reserved = 0
         self._ran: list[_Ran] = []
-        self._restorer: Restorer | None = None
+        self._restorer: AttributeRestorer | None = None
 
     def reserve(self) -> int | None:
         """Reserve the number of the next cell; None if this kernel does not report when a cell has ended."""
@@ -54,7 +54,7 @@ class CellNumbers:
             self._when_the_cell_has_ended(self._take_in)
 
     def _when_the_cell_has_ended(self, function: Callable[[], None]) -> None:
-        kernel, restorer = self._kernel, Restorer()
+        kernel, restorer = self._kernel, AttributeRestorer()
         cell = request_of(kernel).get("header", {}).get("msg_id")
         ended = kernel.post_handler_hook
 

@@ -12,7 +12,7 @@ _log = logger(__name__)
 _MISSING = object()
 
 
-class Restorer:
+class AttributeRestorer:
     """Remembers attributes of objects; `restore` restores them, the newest first."""
 
     def __init__(self) -> None:

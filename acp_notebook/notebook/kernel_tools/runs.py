@@ -42,7 +42,7 @@ IGNORES = (
 BROKEN = "The run failed outside of the code ({}); the code may have changed what runs it."
 
 
-class Step:
+class RunStep:
     """One piece of code: a cell, or all the code of `run_code`."""
 
     def __init__(self, source: str, cell: str | None, changed: Callable[[], None]) -> None:
@@ -82,7 +82,7 @@ class CodeRun:
         self._purpose = purpose
         self._on_change = on_change
         self._on_over = on_over
-        self.steps = [Step(source, cell, self._touched) for cell, source in sources]
+        self.steps = [RunStep(source, cell, self._touched) for cell, source in sources]
         self.notes: list[str] = []
         self._gate = CodeGate(lambda: post(on_user_stop))
         self._deciding = threading.Lock()

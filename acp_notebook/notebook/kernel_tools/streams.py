@@ -19,7 +19,7 @@ from typing import Any
 
 from ... import timeouts
 from .outputs import Outputs, StreamName
-from .restore import Restorer
+from .restore import AttributeRestorer
 from .type_checks import loaded
 
 _getpid, _get_ident, _current_thread = os.getpid, threading.get_ident, threading.current_thread
@@ -32,7 +32,7 @@ SETTLE_S = 0.001
 class Streams:
     """Sends the text of the code to `outputs` until `end`."""
 
-    def __init__(self, outputs: Outputs, restorer: Restorer) -> None:
+    def __init__(self, outputs: Outputs, restorer: AttributeRestorer) -> None:
         self._outputs = outputs
         self._pid = os.getpid()
         self._others = weakref.WeakSet(threading.enumerate())
@@ -42,11 +42,11 @@ class Streams:
         for name in ("stdout", "stderr"):
             self._take(name, restorer)
 
-    def _take(self, name: Any, restorer: Restorer) -> None:
+    def _take(self, name: Any, restorer: AttributeRestorer) -> None:
         stream = getattr(sys, name)
         out_stream = loaded("ipykernel.iostream", "OutStream")
         if out_stream is None or not isinstance(stream, out_stream):
-            restorer.set(sys, name, _Text(lambda text: self._outputs.write(name, text)))
+            restorer.set(sys, name, _ReplacedStream(lambda text: self._outputs.write(name, text)))
             return
         restorer.keep(sys, name)  # the code may replace it
         if (thread := getattr(stream, "watch_fd_thread", None)) is not None:
@@ -97,7 +97,7 @@ def _is_readable(stream: Any) -> bool:
         return False
 
 
-class _Text(io.TextIOBase):
+class _ReplacedStream(io.TextIOBase):
     """Captures text if the user has replaced ipykernel's stream."""
 
     encoding = "utf-8"

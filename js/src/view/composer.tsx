@@ -1,7 +1,7 @@
 // Where the user writes: the queue, the images to send, the field and its buttons. Images are pasted or dropped.
 
 import type { Sent, Snapshot } from "../store";
-import type { Command, Draft, QueuedPrompt } from "../types";
+import type { Command, Draft, QueueEntry } from "../types";
 import { AttachedImages } from "./attached_images";
 import { Delivery } from "./delivery";
 import { Icon } from "./icons";
@@ -17,7 +17,7 @@ interface Props {
   draft: Draft;
   prompts: readonly string[];
   commands: readonly Command[];
-  queue: readonly QueuedPrompt[];
+  queue: readonly QueueEntry[];
   /** The id of the running turn. */
   running: string | null;
   stopping: boolean;

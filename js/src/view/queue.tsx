@@ -4,7 +4,7 @@
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Sent } from "../store";
-import type { QueuedPrompt } from "../types";
+import type { QueueEntry } from "../types";
 import { Icon } from "./icons";
 import { usePanel } from "./panel";
 import { line } from "./display_text";
@@ -13,7 +13,7 @@ import { line } from "./display_text";
 const NAMED_CHARS = 60;
 
 interface Props {
-  queue: readonly QueuedPrompt[];
+  queue: readonly QueueEntry[];
   running: boolean;
   sent: ReadonlyMap<string, Sent>;
   off: boolean;
@@ -30,7 +30,7 @@ export function QueueList({ queue, running, sent, off }: Props) {
 }
 
 interface EntryProps {
-  queued: QueuedPrompt;
+  queued: QueueEntry;
   at: number;
   running: boolean;
   off: boolean;
@@ -159,7 +159,7 @@ function fieldOf(button: HTMLElement): HTMLElement | null {
 }
 
 /** Enter saves the text, Escape leaves the prompt unchanged. */
-function Editor({ queued, close }: { queued: QueuedPrompt; close: () => void }) {
+function Editor({ queued, close }: { queued: QueueEntry; close: () => void }) {
   const { emit } = usePanel();
   const field = useRef<HTMLTextAreaElement>(null);
   const [text, setText] = useState(queued.text);

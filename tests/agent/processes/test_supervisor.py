@@ -14,7 +14,7 @@ import pytest
 from acp_notebook import timeouts
 from acp_notebook.agent.processes import guardian_client
 from acp_notebook.agent.processes.guardian import GUARDIAN_TOKEN, snapshot
-from acp_notebook.agent.processes.supervisor import Request, decode
+from acp_notebook.agent.processes.supervisor import StartRequest, decode
 from tests.agent.process_helpers import (
     ended_at_last,
     is_running,
@@ -207,7 +207,7 @@ def test_an_unresponsive_guardian_only_delays_a_start() -> None:
 
 
 def test_a_request_survives_the_wire() -> None:
-    request = Request(b"/tmp/\xff", 0o22, ((1, -1), (0, 5)), (b"a", b"", b"c\nd"), (b"A=", b"B==x"))
+    request = StartRequest(b"/tmp/\xff", 0o22, ((1, -1), (0, 5)), (b"a", b"", b"c\nd"), (b"A=", b"B==x"))
     assert decode(request.encode()) == request
     with pytest.raises(ValueError, match="null byte"):
         request._replace(argv=(b"a\0b",)).encode()

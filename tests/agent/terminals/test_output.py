@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_notebook.agent.terminals.output import DEFAULT_BYTES, MAX_BYTES, Batch, Output, bounded
+from acp_notebook.agent.terminals.output import DEFAULT_BYTES, MAX_BYTES, Batch, OutputTail, bounded
 
 # One, two, three and four bytes; a character that joins with the one before it.
 TEXT = st.text(alphabet="aé€😀\u0301\n\0", max_size=40)
@@ -26,7 +26,7 @@ CUTS = st.lists(st.integers(0, 200), max_size=12)
 
 @given(TEXT, LIMIT, CUTS)
 def test_any_split_and_limit_keeps_the_longest_fitting_tail(text: str, limit: int, cuts: list[int]) -> None:
-    output = Output(limit)
+    output = OutputTail(limit)
     decoded = "".join(output.feed(piece) for piece in pieces(text.encode(), cuts)) + output.finish()
     kept, cut = output.text()
     assert decoded == text
@@ -37,7 +37,7 @@ def test_any_split_and_limit_keeps_the_longest_fitting_tail(text: str, limit: in
 
 @given(st.binary(max_size=60), LIMIT, CUTS)
 def test_bytes_are_decoded_the_same_however_split(data: bytes, limit: int, cuts: list[int]) -> None:
-    output = Output(limit)
+    output = OutputTail(limit)
     decoded = "".join(output.feed(piece) for piece in pieces(data, cuts)) + output.finish()
     assert decoded == data.decode("utf-8", "replace")
     kept, cut = output.text()
@@ -47,7 +47,7 @@ def test_bytes_are_decoded_the_same_however_split(data: bytes, limit: int, cuts:
 
 
 def test_an_incomplete_character_waits_for_the_rest() -> None:
-    output = Output(100)
+    output = OutputTail(100)
     euro = "€".encode()
     assert output.feed(b"a" + euro[:1]) == "a"
     assert output.text() == ("a", False)
@@ -59,7 +59,7 @@ def test_an_incomplete_character_waits_for_the_rest() -> None:
 
 
 def test_a_limit_of_zero_keeps_nothing_and_says_so() -> None:
-    output = Output(0)
+    output = OutputTail(0)
     assert output.text() == ("", False)
     assert output.feed(b"x") == "x"
     assert output.text() == ("", True)
@@ -83,7 +83,7 @@ def test_a_limit_is_never_unbounded(asked: int | None, kept: int) -> None:
 def test_memory_is_bounded_by_the_limit_and_not_by_the_output() -> None:
     limit = 1_000_000
     chunk = ("line of output ä€\n" * 4000).encode()[: 64 * 1024]
-    output, batch = Output(limit), Batch()
+    output, batch = OutputTail(limit), Batch()
     tracemalloc.start()
     try:
         for _ in range(100_000_000 // len(chunk) + 1):

@@ -9,8 +9,8 @@ import pytest
 from acp_notebook.core.records import Command
 from acp_notebook.frontend.magics.completion import (
     Completions,
+    CompletionSources,
     CursorContext,
-    Known,
     complete,
     cursor_context,
 )
@@ -22,13 +22,13 @@ class Hostile:
 
 
 @pytest.fixture
-def known(tmp_path: Path) -> Known:
+def known(tmp_path: Path) -> CompletionSources:
     (tmp_path / "data.csv").touch()
     (tmp_path / "my file.txt").touch()
     (tmp_path / ".hidden").touch()
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "etl.py").touch()
-    return Known(
+    return CompletionSources(
         agents=("demo",),
         sessions=("session", "other"),
         commands=(Command("tour", ""), Command("tools", ""), Command("help", "")),
@@ -72,7 +72,9 @@ def at_the_end(cell: str) -> CursorContext | None:
         ("%acp @~nobody_at_all/", "@~nobody_at_all/", []),
     ],
 )
-def test_the_offered_completions(known: Known, cell: str, fragment: str, texts: list[str]) -> None:
+def test_the_offered_completions(
+    known: CompletionSources, cell: str, fragment: str, texts: list[str]
+) -> None:
     place = at_the_end(cell)
     assert place is not None
     found = complete(place, known)
@@ -88,7 +90,7 @@ def test_other_cells_are_left_alone(cell: str) -> None:
     assert at_the_end(cell) is None
 
 
-def test_only_the_text_before_the_cursor_counts(known: Known) -> None:
+def test_only_the_text_before_the_cursor_counts(known: CompletionSources) -> None:
     place = cursor_context("%acp /tools @df", 0, len("%acp /to"))
     assert place is not None
     assert complete(place, known) == Completions("/to", ["/tour", "/tools"])

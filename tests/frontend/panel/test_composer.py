@@ -138,7 +138,7 @@ class Free:
         monkeypatch.setattr(composer, "run_when_free", self.add)
 
     def add(self, function: Callable[[], Any]) -> Future[Any]:
-        job = main_thread.Job(function)
+        job = main_thread.MainThreadJob(function)
         self.waiting.put(lambda: main_thread._run(job))
         return job.done
 

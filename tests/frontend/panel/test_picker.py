@@ -18,7 +18,7 @@ from tests.waiting import wait_until
 def stage(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Stage]:
     monkeypatch.setattr(panel_module, "SessionWidget", Widget)
     monkeypatch.setattr(panel_module, "TurnWidget", TurnWidget)
-    monkeypatch.setattr(panel_module, "Output", Output)
+    monkeypatch.setattr(panel_module, "CellOutput", Output)
     env = {"ACP_DEMO_HOME": str(tmp_path), "ACP_DEMO_AUTH": "trouble", "SECRET": "hunter22"}
     session = acp.connect("demo", cwd=tmp_path, env=env, auth="demo-login")
     stage = Stage(session)

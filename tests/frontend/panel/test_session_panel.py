@@ -108,7 +108,7 @@ class Stage:
 def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
     monkeypatch.setattr(panel_module, "SessionWidget", Widget)
     monkeypatch.setattr(panel_module, "TurnWidget", TurnWidget)
-    monkeypatch.setattr(panel_module, "Output", Output)
+    monkeypatch.setattr(panel_module, "CellOutput", Output)
     session = acp.connect("demo")
     yield Stage(session)
     session.agent.close()

@@ -47,7 +47,7 @@ def plain(state):
     return {"outputs": [{"type": it.type, **msgspec.to_builtins(it)} for it in state.outputs],
             **{name: getattr(state, name) for name in ("id", "status", "seconds", "notes")}}
 
-def told(state):
+def report(state):
     print("@" + json.dumps(plain(state)))
 
 async def when_idle(code):
@@ -76,13 +76,13 @@ class Tools:
 
     def run(self, code: str, **options: Any) -> dict[str, Any]:
         """The state of a run, whose cell waits for it."""
-        return self.told(f"told(go({code!r}, **{options!r}))")
+        return self.reported(f"report(go({code!r}, **{options!r}))")
 
-    def told(self, cell: str) -> dict[str, Any]:
+    def reported(self, cell: str) -> dict[str, Any]:
         result = self.front.run(cell)
         assert result.content["status"] == "ok", result.content
-        told: dict[str, Any] = self.states(result.text)[-1]
-        return told
+        state: dict[str, Any] = self.states(result.text)[-1]
+        return state
 
     def states(self, text: str) -> list[Any]:
         return [json.loads(line[1:]) for line in text.splitlines() if line.startswith("@")]
@@ -97,7 +97,7 @@ class Tools:
         self.front.run(f"when = on_loop(when_idle({code!r}))")
         self.front.read_until(lambda: "idle" in self.statuses(), "the end of the run")
         self.front.forget("acp_run")
-        return self.told("told(when.result(30))")
+        return self.reported("report(when.result(30))")
 
     def statuses(self) -> list[str]:
         """Published for runs and waits, and not for a request of the page."""

@@ -37,8 +37,8 @@ def test_code_runs_between_cells(tools: Tools) -> None:
 
 
 def test_the_users_own_cell_makes_it_busy(tools: Tools) -> None:
-    cell = "future = on_loop(ran('1'))\nwhile not future.done(): pass\ntold(future.result())"
-    assert tools.told(cell)["status"] == "busy"
+    cell = "future = on_loop(ran('1'))\nwhile not future.done(): pass\nreport(future.result())"
+    assert tools.reported(cell)["status"] == "busy"
 
 
 def test_the_users_results_and_counts_stay(tools: Tools) -> None:
@@ -51,7 +51,7 @@ def test_the_users_results_and_counts_stay(tools: Tools) -> None:
 
 @pytest.mark.parametrize("code", [SLEEPS, AWAITS])
 def test_both_kinds_of_interrupts(tools: Tools, code: str) -> None:
-    state = tools.told(f"told(wait(on_loop(interrupted({code!r}))))")
+    state = tools.reported(f"report(wait(on_loop(interrupted({code!r}))))")
     assert state["status"] == "interrupted"
     check_users_stop(tools, code)
 

@@ -53,7 +53,7 @@ def test_a_repr_that_raises_or_exits_is_the_runs_problem(tools: Tools) -> None:
 
 def test_a_repr_that_sleeps_can_be_interrupted(tools: Tools) -> None:
     code = "import time\nclass S:\n    def __repr__(self): print('started'); time.sleep(60)\nS()"
-    state = tools.told(f"told(wait(on_loop(interrupted({code!r}))))")
+    state = tools.reported(f"report(wait(on_loop(interrupted({code!r}))))")
     assert state["seconds"] < 30
 
 
@@ -94,8 +94,8 @@ def test_what_is_hidden_is_not_found_where_ipython_keeps_it(tools: Tools) -> Non
     assert shown.content["status"] == "ok" and tools.value(f"Out[{count}]") == [41, 42]
     names = ["_", "__", "___", "Out", "_oh", "In", "_ih", f"_{count}", f"_i{count}", "__builtins__"]
     names += ["hidden_frame ", "hidden_frame[0]", "dotted.__class__", "get_ipython", "len(dotted)", ""]
-    told = tools.value(f"[wait(on_loop(tools.inspect_variable(it))).text for it in {names!r}]")
-    for name, text in zip(names, told, strict=True):
+    texts = tools.value(f"[wait(on_loop(tools.inspect_variable(it))).text for it in {names!r}]")
+    for name, text in zip(names, texts, strict=True):
         assert text.startswith(f"There is no variable {name!r}"), name
     tools.front.run("del hidden_frame, dotted, globals()['len(dotted)']")
 
@@ -122,7 +122,7 @@ def test_threads_of_the_code_are_heard_and_those_of_the_user_write_to_the_cell(t
     cell = (
         "def mine():\n    go_on.wait(30); print('of the user'); said.set()\n"
         "thread = threading.Thread(target=mine); thread.start()\n"
-        "told(go('import threading\\ngo_on.set(); said.wait(30)\\n"
+        "report(go('import threading\\ngo_on.set(); said.wait(30)\\n"
         'agents = threading.Thread(target=print, args=("of the agent",))\\nagents.start(); agents.join()\'))'
     )
     result = tools.front.run(cell)
@@ -175,7 +175,7 @@ def test_code_that_breaks_what_it_finds_has_an_end(tools: Tools, code: str) -> N
     cell = f"state = go({code!r})\nfor o, n, v in kept: setattr(o, n, v)\nsys.setrecursionlimit(limit)"
     tools.front.run(cell)
     tools.front.run("get_ipython().events.callbacks['post_execute'][:] = callbacks")
-    state = tools.told("told(state)")
+    state = tools.reported("report(state)")
     assert state["status"] in ("ok", "error")
     assert tools.front.run("print('mine')").text == "mine\n"
     assert texts(tools.run("print('agent')")) == "agent\n"

@@ -16,7 +16,7 @@ def test_what_it_prints_and_results_in_is_the_runs_and_not_the_cells(tools: Tool
     result = tools.front.run("state = go('print(1); print(2); 40 + 2'); print('mine')")
     assert result.text == "mine\n"
     assert not [it for it in result.messages if it["msg_type"] in ("execute_result", "display_data")]
-    state = tools.told("told(state)")
+    state = tools.reported("report(state)")
     assert state["status"] == "ok"
     assert texts(state) == "1\n2\n"
     assert state["outputs"][-1]["is_result"] and state["outputs"][-1]["text"] == "42"
@@ -26,14 +26,14 @@ def test_a_semicolon_silences_the_result_of_its_own_code_only(tools: Tools) -> N
     assert tools.run("42;")["outputs"] == []
     result = tools.front.run("state = go('42'); 7;")
     assert not [it for it in result.messages if it["msg_type"] == "execute_result"]
-    assert tools.told("told(state)")["outputs"][0]["text"] == "42"
+    assert tools.reported("report(state)")["outputs"][0]["text"] == "42"
 
 
 def test_an_error_has_a_traceback_that_names_the_run(tools: Tools) -> None:
     result = tools.front.run("state = go('def f():\\n    1/0\\nf()'); print('goes on')")
     assert result.text == "goes on\n"
     assert "error" not in [it["msg_type"] for it in result.messages]
-    state = tools.told("told(state)")
+    state = tools.reported("report(state)")
     error = state["outputs"][-1]
     assert state["status"] == "error"
     assert (error["name"], error["message"]) == ("ZeroDivisionError", "division by zero")
@@ -74,7 +74,7 @@ def test_await_works_at_the_top_level(tools: Tools) -> None:
 
 
 def test_await_works_within_an_awaiting_cell(tools: Tools) -> None:
-    cell = "told(await wait_async(on_loop(ran('import asyncio; await asyncio.sleep(0.01); 6'))))\n"
+    cell = "report(await wait_async(on_loop(ran('import asyncio; await asyncio.sleep(0.01); 6'))))\n"
     result = tools.front.run(cell + "await asyncio.sleep(0.01); print('alive')")
     assert "alive" in result.text
     assert tools.states(result.text)[0]["outputs"][0]["text"] == "6"
@@ -136,7 +136,7 @@ def test_a_figure_is_a_picture_that_models_can_look_at(tools: Tools) -> None:
 def test_help_is_an_output_and_no_pager(tools: Tools) -> None:
     result = tools.front.run("state = go('len?')")
     assert result.content["payload"] == []
-    assert "Return the number of items" in tools.told("told(state)")["outputs"][0]["text"]
+    assert "Return the number of items" in tools.reported("report(state)")["outputs"][0]["text"]
 
 
 def test_exit_and_input_are_refused_with_a_reason(tools: Tools) -> None:
@@ -153,7 +153,7 @@ def test_runs_between_cells_and_shows_the_kernel_busy(tools: Tools) -> None:
     tools.front.run("when = on_loop(when_idle('print(7); 8'))")
     tools.front.read_until(lambda: tools.statuses() == ["busy", "idle"], "busy and idle")
     tools.front.forget("acp_run")
-    state = tools.told("told(when.result(30))")
+    state = tools.reported("report(when.result(30))")
     assert (texts(state), state["outputs"][-1]["text"]) == ("7\n", "8")
     assert tools.idle("import asyncio; await asyncio.sleep(0.01); 9")["outputs"][-1]["text"] == "9"
 
@@ -164,8 +164,8 @@ def test_the_kernel_is_not_shown_as_idle_while_a_cell_waits(tools: Tools) -> Non
 
 
 def test_code_behind_the_users_own_cell_is_busy_with_what_runs(tools: Tools) -> None:
-    state = tools.told(
-        "future = on_loop(ran('print(1)'))\nwhile not future.done(): pass\ntold(future.result())"
+    state = tools.reported(
+        "future = on_loop(ran('print(1)'))\nwhile not future.done(): pass\nreport(future.result())"
     )
     count = tools.front.run("pass").content["execution_count"] - 1
     assert state["status"] == "busy" and state["outputs"] == []

@@ -17,7 +17,7 @@ CHILD = "print('started')\nimport subprocess\nsubprocess.run(['sleep', '60'])"
 
 @pytest.mark.parametrize("code", [SLEEPS, AWAITS, LOOPS, PRINTS, CHILD])
 def test_our_interrupt_ends_the_code_and_the_cell_goes_on(tools: Tools, code: str) -> None:
-    result = tools.front.run(f"told(wait(on_loop(interrupted({code!r}))))\nprint('goes on')")
+    result = tools.front.run(f"report(wait(on_loop(interrupted({code!r}))))\nprint('goes on')")
     assert result.content["status"] == "ok", result.content
     assert "goes on" in result.text
     state = tools.states(result.text)[0]
@@ -31,7 +31,7 @@ def test_an_interrupt_that_python_misses_is_sent_again(tools: Tools) -> None:
         "import signal as signals; send, missed = signals.pthread_kill, []\n"
         "signals.pthread_kill = lambda *it: send(*it) if missed else missed.append(it)"
     )
-    state = tools.told(f"told(wait(on_loop(interrupted({SLEEPS!r}))))")
+    state = tools.reported(f"report(wait(on_loop(interrupted({SLEEPS!r}))))")
     tools.front.run("signals.pthread_kill = send")
     assert state["status"] == "interrupted" and state["seconds"] < 30
     assert tools.value("len(missed)") == 1 and tools.value("user_stops") == []
@@ -58,7 +58,7 @@ def test_the_users_stop_ends_the_code_and_what_waits_for_it(tools: Tools, code: 
     assert result.content["ename"] == "KeyboardInterrupt"
     assert tools.value("stopped") == [1] and tools.value("user_stops") == [1]
     tools.front.run("user_stops.clear()")
-    state = tools.told("told(future.result(30))")
+    state = tools.reported("report(future.result(30))")
     assert state["status"] == "interrupted" and "The user stopped it." in state["notes"]
     assert tools.run("1")["status"] == "ok"
 
@@ -69,7 +69,7 @@ def test_code_that_catches_the_interrupt_can_be_interrupted_again(tools: Tools) 
         "    except KeyboardInterrupt: print('caught', n)"
     )
     marks = ("mark 0", "mark 1", "mark 2")
-    state = tools.told(f"told(wait(on_loop(interrupted({code!r}, {marks!r}))))")
+    state = tools.reported(f"report(wait(on_loop(interrupted({code!r}, {marks!r}))))")
     assert state["status"] == "ok"
     assert "caught 2" in texts(state)
     assert tools.front.run("print('mine')").text == "mine\n"
