@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import pkgutil
 import signal
 from collections import Counter
 from collections.abc import Iterator
+from importlib import import_module
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+import acp_notebook
 from acp_notebook import timeouts
 from tests.demo_agent import use_probes
 
@@ -29,6 +32,16 @@ def pytest_configure(config: pytest.Config) -> None:
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     everything = config.getoption("markexpr") == ""
     settings.load_profile("by chance" if everything else "the same every time")
+    import_the_package()
+
+
+def import_the_package() -> None:
+    """Import all modules on one thread. pytest parses them to rewrite them, and in older releases of Python
+    3.11 two threads that parse at once can fail (python/cpython#106905): in the first run of a fresh clone,
+    two lazy imports did."""
+    for module in pkgutil.walk_packages(acp_notebook.__path__, "acp_notebook."):
+        if not module.name.endswith(".__main__"):
+            import_module(module.name)
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -260,7 +260,7 @@ def test_every_other_installed_python_runs_its_tests_first(
     assert dev.main(["test", "--every-python", "-k", "some"], project.root) == 0
     again, last = calls.commands[-2:]
     assert f"-m dev test --python {here} -- tests/agent " in again
-    assert again.endswith("-m not slow and not real_agent -k some")
+    assert again.endswith("-m not slow and not real_agent and not hypothesis -k some")
     assert "tests/browser" not in again
     assert " -m pytest -n" in last
     assert f"Python {missing} is neither on the PATH nor in pyenv's folder: not tested on it" in (

@@ -13,7 +13,7 @@ from msgspec import Raw
 
 from acp_notebook import timeouts
 from acp_notebook.agent import connection as module
-from acp_notebook.agent.connection import Connection, RequestRefused
+from acp_notebook.agent.connection import DETAIL_CHARS, Connection, RequestRefused
 from acp_notebook.agent.recordings import client_actions
 from acp_notebook.agent.transport import Ending, MemoryTransport, memory_pair
 from acp_notebook.errors import AgentDied, AgentError, ProtocolError, RecordingError
@@ -275,15 +275,31 @@ def test_a_request_waits_for_its_own_response() -> None:
     play(scene)
 
 
-def test_an_error_response_is_raised_with_its_details() -> None:
+@pytest.mark.parametrize(
+    ("data", "detail"),
+    [
+        ({"details": "no key"}, " (no key)"),
+        ({"reason": "no key", "suggestion": "sign in"}, " (no key; sign in)"),
+        ({"message": "no key", "details": "no key"}, " (no key)"),
+        ({"hint": {"key": "missing"}}, ' ({"hint": {"key": "missing"}})'),
+        ("no\n  key", " (no key)"),
+        (["no", "key"], ' (["no", "key"])'),
+        ({"message": "Internal error"}, ""),
+        ({}, ""),
+        (None, ""),
+        ("x" * 100_000, f" ({'x' * DETAIL_CHARS}…)"),
+    ],
+)
+def test_an_error_response_is_raised_with_its_details(data: Any, detail: str) -> None:
     async def scene(connection: Connection, agent: Agent, handler: Handler) -> None:
         asked = asyncio.ensure_future(connection.request(PING))
         await agent.hear()
-        error = {"code": -32603, "message": "Internal error", "data": {"details": "no key"}}
+        error = {"code": -32603, "message": "Internal error", "data": data}
         agent.say({"jsonrpc": "2.0", "id": 1, "error": error})
-        with pytest.raises(AgentError, match=r"logout: Internal error \(no key\)") as raised:
+        with pytest.raises(AgentError) as raised:
             await asked
-        assert (raised.value.code, raised.value.data) == (-32603, {"details": "no key"})
+        assert str(raised.value) == f"logout: Internal error{detail}"
+        assert (raised.value.code, raised.value.data) == (-32603, data)
 
     play(scene)
 

@@ -13,9 +13,10 @@ from acp_notebook.agent import temporary_folders
 from tests.agent.process_helpers import ROOT
 
 MAKE = """
-import sys
+import socket, sys
 from acp_notebook.agent import temporary_folders
-folders = temporary_folders.make("acp-cassette-"), temporary_folders.make("acp-sign-in-", in_memory=True)
+folders = [temporary_folders.make(it, in_memory=it != "acp-cassette-") for it in temporary_folders.PREFIXES]
+socket.socket(socket.AF_UNIX).bind(str(folders[-1] / "s"))
 print(*folders, flush=True)
 sys.stdin.read()
 """
@@ -61,7 +62,7 @@ def test_a_normal_exit_leaves_nothing(places: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", MAKE], input="", stdout=subprocess.PIPE, env=environment, text=True
     )
-    assert len(done.stdout.split()) == 2
+    assert len(done.stdout.split()) == 3
     assert list(places.iterdir()) == []
 
 

@@ -6,22 +6,20 @@ from pathlib import Path
 
 import pytest
 
-from tests.notebook import kernels
 from tests.notebook.conftest import Shared
 from tests.notebook.kernels import Lost, kernel_python, started
 
 
 def test_a_kernel_that_hangs_is_reported_with_its_stack_and_replaced(
-    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     python: Path = kernel_python("newest")
     shared = Shared(lambda: started(python, tmp_path_factory.mktemp("kernel")))
     try:
         front = shared.front()
-        monkeypatch.setattr(kernels, "LIMIT_S", 1.0)
+        front.limit_s = 1.0
         with pytest.raises(Lost, match=r"(?s)the kernel's stack:.*in stuck"):
             front.run("def stuck():\n    threading.Event().wait()\nstuck()")
-        monkeypatch.undo()
         assert front.lost
         assert shared.front() is not front
         assert shared.front().run("print(1)").text == "1\n"

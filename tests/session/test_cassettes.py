@@ -273,8 +273,7 @@ def test_several_sessions_and_a_loaded_one_are_replayed(there: Path) -> None:
 
 def test_sessions_in_another_order_than_recorded_are_a_mismatch(there: Path) -> None:
     tape = there.parent / "tape.jsonl"
-    with acp.connect("demo", cwd=there, record=tape) as session:
-        other = session.agent.new_session()
+    with acp.connect("demo", cwd=there, record=tape) as session, session.agent.new_session() as other:
         ask(session, "first")
         ask(other, "second")
     timeouts.replace(recording_grace=0.05)

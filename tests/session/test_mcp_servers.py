@@ -112,6 +112,11 @@ def test_a_servers_secrets_are_in_no_recording_repr_or_audit(tmp_path: Path) -> 
         other = session.agent.new_session(mcp_servers=[{**WEB, "headers": {"X-Key": "another-secret"}}])
         other.prompt("servers", timeout=60)
         assert "another-secret" not in other.to_text() + other.to_html() + repr(other.transcript)
+        url = "https://y.example/mcp?page=2&api_key=secret-in-url"
+        third = session.agent.new_session(mcp_servers=[{"name": "third", "url": url}])
+        third.prompt("servers", timeout=60)
+        shown = third.to_text() + third.to_html() + repr(third.transcript)
+        assert "y.example" in shown and "secret-in-url" not in shown
         assert SECRET not in session.to_text() + session.to_html() + repr(session.transcript)
         seen = (
             repr(session)
@@ -121,4 +126,5 @@ def test_a_servers_secrets_are_in_no_recording_repr_or_audit(tmp_path: Path) -> 
         )
         assert SECRET not in seen + repr(session.agent._host.agent.launch)
     text = recorded.read_text()
-    assert "x.example" in text and SECRET not in text and "another-secret" not in text
+    assert "x.example" in text and "y.example" in text
+    assert not [it for it in (SECRET, "another-secret", "secret-in-url") if it in text]

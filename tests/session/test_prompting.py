@@ -210,7 +210,7 @@ def test_reading_changes_no_file(session: acp.Session) -> None:
 def test_a_refusal_says_that_the_prompt_was_dropped(demo: Demo) -> None:
     session = demo()
     session.prompt("/refuse", timeout=LIMIT_S)
-    assert "dropped this prompt" in session.to_text()
+    assert "dropped this prompt and what followed" in session.to_text()
 
 
 @pytest.mark.parametrize(("command", "reason"), [("/refuse", "refusal"), ("/max", "max_tokens")])

@@ -60,6 +60,7 @@ def test_a_session_is_resumed_else_loaded_else_replaced(
     (notice,) = notices(session)
     assert "demo was restarted because it had ended." in notice
     assert notice.endswith(memory)
+    assert ("repeat interrupted work" in notice) == (can == "load")  # a load has made openhands do so
 
 
 def test_a_session_that_the_agent_has_lost_is_replaced(demo: Demo, tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ def test_an_agent_that_hangs_at_its_start_shows_stderr(tmp_path: Path) -> None:
 
 
 def test_an_address_is_not_a_command() -> None:
-    with pytest.raises(acp.AgentNotFound, match="is an address"):
+    with pytest.raises(acp.AgentNotFound, match=r"is an address, but .* give the command of an agent"):
         acp.connect("https://example.com/agent")
 
 
