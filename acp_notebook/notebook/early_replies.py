@@ -65,12 +65,15 @@ class _EarlyReplies:
             self._channel.status("idle", request)
         return None
 
-    def _is_answered(self, kind: str, content: dict[str, Any]) -> bool:
+    def _is_answered(self, header: dict[str, Any], content: dict[str, Any]) -> bool:
+        kind = header["msg_type"]
         if kind == "comm_open":
             return content.get("target_name") == CONTROL
         if kind == "comm_msg":
-            comm = self._comm(content)
-            return comm is not None and (is_ours(comm) or content["data"].get("method") in READS)
+            comm, data = self._comm(content), content.get("data")
+            is_blocked = header.get("subshell_id") is None  # a subshell handles its own, in their order
+            reads = isinstance(data, dict) and data.get("method") in READS
+            return comm is not None and (reads or (is_blocked and is_ours(comm)))
         return kind in INFO_TYPES
 
     def _answer(self, request: KernelMessage) -> None:

@@ -23,8 +23,8 @@ _log = logger(__name__)
 Frames = list[Any]
 """A message as ZMQ delivers it: identities, a delimiter, a signature, then the parts."""
 
-Accepts = Callable[[str, dict[str, Any]], bool]
-"""Decides by a message's type and content."""
+Accepts = Callable[[dict[str, Any], dict[str, Any]], bool]
+"""Decides by a message's header and content."""
 
 POLLIN, POLLOUT = 1, 2  # zmq's own values; they are part of ZMQ's binary interface
 
@@ -81,7 +81,7 @@ class Shell:
             kind = message["header"]["msg_type"]
             if kind not in self.handlers:
                 return None
-            if accepts is not None and not accepts(kind, session.unpack(message["content"])):
+            if accepts is not None and not accepts(message["header"], session.unpack(message["content"])):
                 return None
             return KernelMessage(kind, identities, session.deserialize(parts, content=True, copy=copy))
         except Exception:  # the kernel's own callback reports whatever is wrong with it

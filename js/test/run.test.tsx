@@ -175,3 +175,21 @@ test("a short time is shown as such, and a run that the kernel lost as unfinishe
   expect(stateOf({ ...RUN, seconds: 0 })).toBe("ran in less than 0.1 s");
   expect(stateOf({ ...RUN, status: "running" }, true)).toBe("not finished: the kernel is gone");
 });
+
+test("output stays at its end until the reader scrolls away", () => {
+  const height = vi.spyOn(Element.prototype, "scrollHeight", "get").mockReturnValue(900);
+  const el = document.createElement("div");
+  const show = (text: string) =>
+    render(<RunView run={{ ...RUN, outputs: [{ type: "stream", name: "stdout", text }] }} />, el);
+  show("one\n");
+  const box = el.querySelector("pre.acp-ansi")!;
+  expect(box.scrollTop).toBe(900);
+  height.mockReturnValue(1800);
+  show("one\ntwo\n");
+  expect(box.scrollTop).toBe(1800);
+  box.scrollTop = 100;
+  box.dispatchEvent(new Event("scroll"));
+  show("one\ntwo\nthree\n");
+  expect(box.scrollTop).toBe(100);
+  height.mockRestore();
+});

@@ -95,6 +95,8 @@ test("code that did not run is not completed", () => {
       ?.dataset["status"];
   expect(state("busy")).toBe("not_run");
   document.body.replaceChildren();
+  expect(state("waiting")).toBe("not_run");
+  document.body.replaceChildren();
   expect(state("ok")).toBe("completed");
 });
 

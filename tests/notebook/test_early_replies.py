@@ -92,3 +92,22 @@ def test_all_other_messages_wait_for_the_main_thread(kernel: Front, widget: str,
     assert kernel.handled(click).states == ["busy", "idle"]
     assert kernel.result(behind).text == "['go'] [True]\n"
     assert kernel.result(info).content["status"] == "ok"
+
+
+def test_a_message_for_a_subshell_is_handled_there(
+    subshells: None, kernel: Front, widget: str, run: str, go: Path
+) -> None:
+    go.touch()
+    kernel.result(run)
+    go.unlink()
+    kernel.run("nb.handle_without_events(w.comm); nb.keep_subshell(w.comm); names = []")
+    kernel.run("w.react = lambda data: names.append(threading.current_thread().name)")
+    made = kernel.result(kernel.send("create_subshell_request", {}, channel="control"))
+    again = kernel.begin(RUN.format(name=str(go)))
+    kernel.told(again, "busy")
+    kernel.handled(kernel.click(widget, "in a subshell", made.content["subshell_id"]))
+    kernel.handled(kernel.click(widget, {"method": "request_state"}))
+    go.touch()
+    kernel.result(again)
+    in_subshell, on_channel = kernel.run("print(*names, sep='|')").text.strip().split("|")
+    assert in_subshell.startswith("subshell-") and on_channel != in_subshell

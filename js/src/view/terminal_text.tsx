@@ -1,10 +1,11 @@
 // Growing output of a command, as a terminal would show it.
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { TerminalOutput, plainText } from "../text/ansi";
 import type { Line, Page } from "../text/ansi";
 import { PLAIN, lookOf } from "../text/ansi_style";
 import { CopyButton } from "./code";
+import { SLACK_PX } from "./follow";
 import { memo } from "./memo";
 
 /** Read and drawn in one frame: several hundred plain lines, or fewer with colours. */
@@ -21,11 +22,12 @@ export const TerminalText = memo(function TerminalText({ text }: { text: string 
     return () => cancelAnimationFrame(frame);
   });
   const { pages, gone } = output;
+  const { box, scrolled } = useEnd();
   return (
     <div class="acp-output">
       <CopyButton text={() => plainText(output.pages)} what="output" />
       {gone > 0 && <div class="acp-quiet">… {gone.toLocaleString("en")} earlier lines</div>}
-      <pre class="acp-code acp-ansi" tabIndex={0} aria-label="Output">
+      <pre ref={box} onScroll={scrolled} class="acp-code acp-ansi" tabIndex={0} aria-label="Output">
         {pages.map((page, at) => (
           <PageView key={page.key} page={page} last={at === pages.length - 1} />
         ))}
@@ -33,6 +35,19 @@ export const TerminalText = memo(function TerminalText({ text }: { text: string 
     </div>
   );
 });
+
+/** Keeps the end in sight, where new lines appear and an error says what it is, until the reader scrolls away. */
+function useEnd() {
+  const box = useRef<HTMLPreElement>(null);
+  const left = useRef(false);
+  useLayoutEffect(() => {
+    if (box.current && !left.current) box.current.scrollTop = box.current.scrollHeight;
+  });
+  const scrolled = ({ currentTarget: el }: { currentTarget: HTMLPreElement }) => {
+    left.current = el.scrollHeight - el.clientHeight - el.scrollTop > SLACK_PX;
+  };
+  return { box, scrolled };
+}
 
 const PageView = memo(function PageView({ page, last }: { page: Page; last: boolean }) {
   return (

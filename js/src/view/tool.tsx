@@ -144,7 +144,9 @@ function purposeOf({ actions = [] }: QuestionItem): string | undefined {
 /** To an agent, a call that ran nothing is completed, too. `gone`: the kernel is. */
 function statusOf({ content, status }: ToolItem, gone: boolean): string {
   if (gone && status === "in_progress") return "unfinished";
-  const idle = content.some((it) => it.type === "run" && NOT_RUN.has(it.status));
+  const idle = content.some(
+    (it) => it.type === "run" && (NOT_RUN.has(it.status) || it.status === "waiting"),
+  );
   return idle && status === "completed" ? "not_run" : status;
 }
 
