@@ -115,6 +115,7 @@ export interface NotebookAction {
   readonly old_text?: string;
   readonly new_text?: string;
   readonly metadata?: readonly MetadataChange[];
+  /** Why this always needs a question: another kernel, most of it lost, too long to show. */
   readonly note?: string;
 }
 
