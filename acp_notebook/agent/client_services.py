@@ -62,6 +62,15 @@ class _Write:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """A planned command: what a question shows, the folder that it starts in, and whether a shell runs it."""
+
+    action: Command
+    folder: str
+    shell: bool
+
+
 class ClientServices:
     """Serves the client methods of one session: files and terminals."""
 
@@ -196,24 +205,40 @@ class ClientServices:
     # ---- commands -------------------------------------------------------------------------------
 
     async def create(self, asked: CreateTerminalRequest) -> AnyTerminal:
-        cwd = asked.cwd or self._state.cwd
         target = " ".join([asked.command, *asked.args])
         self._auditor.note("request", "execute", target)
         try:
-            folder = await on_a_thread(lambda: self._folder(cwd))
-            shell = self.terminals.uses_shell(asked.command, asked.args, cwd=folder, env=asked.env)
-            words = asked.command if shell else (asked.command, *asked.args)
-            action = self._describer.command(words, folder, asked.env)
-            if action is None:
-                raise TerminalTrouble("the command is empty or contains a NUL character")
-            target = action.text
-            permit = await self._permissions.permit(action, partial(_shown_command, action))
-            terminal = self._start(asked, folder, permit, shell)
+            planned = await on_a_thread(lambda: self._plan_command(asked))
+            target = planned.action.text
+            permit = await self._permissions.permit(planned.action, partial(_shown_command, planned.action))
+            await self._check_unchanged(asked, planned, permit)
+            terminal = self._start(asked, planned, permit)
         except (FileTrouble, TerminalTrouble) as error:
             self._auditor.note("act", "execute", target, by="client", outcome="failed", reason=str(error))
             raise
         self._state.agent.background(self._follow(terminal, permit, target))
         return terminal
+
+    def _plan_command(self, asked: CreateTerminalRequest) -> _Run:
+        folder = self._folder(asked.cwd or self._state.cwd)
+        shell = self.terminals.uses_shell(asked.command, asked.args, cwd=folder, env=asked.env)
+        words = asked.command if shell else (asked.command, *asked.args)
+        action = self._describer.command(words, folder, asked.env)
+        if action is None:
+            raise TerminalTrouble("the command is empty or contains a NUL character")
+        return _Run(action, folder, shell)
+
+    async def _check_unchanged(self, asked: CreateTerminalRequest, planned: _Run, permit: Permit) -> None:
+        """Raise TerminalTrouble if the command would not run where the question said: a link was swapped."""
+        try:
+            now = await on_a_thread(lambda: self._plan_command(asked))
+        except (FileTrouble, TerminalTrouble):
+            now = None
+        if now != planned:
+            self._permissions.finished(permit, "failed")
+            raise TerminalTrouble(
+                "the folder or the program changed while the user was asked: nothing was run"
+            )
 
     def _folder(self, cwd: str) -> str:
         folder = self._roots.resolve(cwd).path
@@ -221,7 +246,7 @@ class ClientServices:
             raise TerminalTrouble(f"the folder {visible(cwd)} does not exist")
         return folder
 
-    def _start(self, asked: CreateTerminalRequest, folder: str, permit: Permit, shell: bool) -> AnyTerminal:
+    def _start(self, asked: CreateTerminalRequest, planned: _Run, permit: Permit) -> AnyTerminal:
         run = self._state.running
         if not self._state.accepts_actions:  # the turn ended while the question was open
             self._permissions.finished(permit, "cancelled")
@@ -230,11 +255,11 @@ class ClientServices:
             terminal = self.terminals.create(
                 asked.command,
                 asked.args,
-                cwd=folder,
+                cwd=planned.folder,
                 env=asked.env,
                 byte_limit=asked.byte_limit,
                 turn=run,
-                shell=shell,
+                shell=planned.shell,
             )
         except TerminalTrouble:
             self._permissions.finished(permit, "failed")

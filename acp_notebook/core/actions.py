@@ -350,35 +350,42 @@ def _cells(action: NotebookWrite) -> tuple[Any, ...]:
 def _same_text(wanted: Write, allowed: Write) -> bool:
     if wanted.new_text is None or allowed.new_text is None:  # too long to show: the note has the hash
         return wanted.new_text == allowed.new_text and wanted.note is not None and wanted.note == allowed.note
-    new = _lines(wanted.new_text)
+    new = _as_written(wanted.new_text, wanted.old_text)
     if allowed.edits:
-        made = applied(allowed.edits, wanted.old_text)
-        return made is not None and _lines(made) == new
-    same_start = _optional_lines(allowed.old_text) == _optional_lines(wanted.old_text)
-    return same_start and allowed.note == wanted.note and _lines(allowed.new_text) == new
+        return applied(allowed.edits, wanted.old_text) == new
+    same_start = allowed.old_text == wanted.old_text and allowed.note == wanted.note
+    return same_start and _as_written(allowed.new_text, wanted.old_text) == new
 
 
 def applied(edits: Sequence[Edit], text: str | None) -> str | None:
-    """Apply the edits to a text; None if one of them does not match exactly once (or `everywhere`)."""
+    """Apply the edits to a text; None if one of them does not match exactly once (or `everywhere`).
+
+    Most agents write edits with LF for a file with CRLF, too; the result has the line ends of the file.
+    """
     if text is None:
         return None
-    text = _lines(text)
+    crlf = _is_crlf(text)
+    text = _with_lf(text) if crlf else text
     for edit in edits:
-        old, new = _lines(edit.old_text), _lines(edit.new_text)
+        old, new = (_with_lf(it) if crlf else it for it in (edit.old_text, edit.new_text))
         found = text.count(old) if old else 0
         if found == 0 or (found > 1 and not edit.everywhere):
             return None
         text = text.replace(old, new)
-    return text
+    return text.replace("\n", "\r\n") if crlf else text
 
 
-def _lines(text: str) -> str:
-    """Ignore the kind of line ends: a write keeps those of the file."""
+def _as_written(text: str, old_text: str | None) -> str:
+    """The text with the line ends that it gets in the file: a write keeps those of the old text."""
+    return text.replace("\n", "\r\n") if _is_crlf(old_text or "") and "\r" not in text else text
+
+
+def _is_crlf(text: str) -> bool:
+    return 0 < text.count("\n") == text.count("\r\n")
+
+
+def _with_lf(text: str) -> str:
     return text.replace("\r\n", "\n")
-
-
-def _optional_lines(text: str | None) -> str | None:
-    return None if text is None else _lines(text)
 
 
 def consume(actions: Sequence[Action], wanted: Action) -> tuple[Action, ...] | None:

@@ -326,7 +326,7 @@ def mentions(tool: ToolCall, action: Action, place: CommandContext, phrases: Phr
 
 def _absolute(path: str, place: CommandContext) -> str:
     try:
-        return place.resolve(posixpath.join(place.cwd, path))
+        return place.resolve(path if path.startswith("~") else posixpath.join(place.cwd, path))
     except (OSError, ValueError):
         return path
 

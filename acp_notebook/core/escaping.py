@@ -69,13 +69,17 @@ class Escaper:
 
     def path(self, path: str) -> str:
         """A path or file URI, relative to the working directory if it is inside."""
+        return self._one_line(self.relative_path(path))
+
+    def relative_path(self, path: str) -> str:
+        """The same, with every character as it is."""
         bare = path.removeprefix("file://") if path.startswith("file:///") else path
         for base in _spellings(self._cwd):
             if bare == base:
                 return "."
             if bare.startswith((base + "/", base + "\\")):
-                return self._one_line(bare[len(base) :].lstrip("/\\") or ".")
-        return self._one_line(path)
+                return bare[len(base) :].lstrip("/\\") or "."
+        return path
 
     def _one_line(self, text: str) -> str:
         # Strip only blanks and tabs: str.strip() would also remove characters that must be visible.

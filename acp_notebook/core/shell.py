@@ -25,7 +25,7 @@ _MERGED_OUTPUT = re.compile(r"(?<=\s)[12]?>&[12](?=\s|$)")
 """The "&" in 2>&1 does not end a command."""
 
 Resolve = Callable[[str], str]
-"""Returns the real path of an absolute path; raises OSError or ValueError if there is none."""
+"""Returns the real path of a path that is absolute or starts with "~"; raises OSError or ValueError."""
 
 
 def line_of(words: Sequence[str]) -> str | None:

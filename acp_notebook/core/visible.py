@@ -13,7 +13,7 @@ from .escaping import Escaper
 
 BLANK = re.compile(
     "[\u00a0\u034f\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180f\u2000-\u200a\u202f\u205f\u2800\u3000\u3164"
-    "\ufe00-\ufe0f\uffa0]"
+    "\ufe00-\ufe0f\uffa0\U00016fe4\U0001d159\U000e0000-\U000e0fff]"
 )
 """Characters that are invisible, or look like a space."""
 
@@ -64,6 +64,11 @@ def marked(text: str) -> str:
         drawn += map(_marked_line, lines[end : end + 1])
         at = end + 1
     return "\n".join(drawn) + "\n" * text.endswith("\n")
+
+
+def marked_line(text: str) -> str:
+    """The same for a name, a path or a value, as one line."""
+    return "\u23ce".join(map(_marked_line, text.split("\n")))
 
 
 def _marked_line(line: str) -> str:

@@ -31,6 +31,13 @@ test("a command shows its exact line, its folder and its environment", () => {
   ]);
 });
 
+test("a file whose content cannot be shown is not called new", () => {
+  const write = { type: "write", path: "/w/a.bin", new_text: "x" } as const;
+  const { find } = asks([{ ...write, note: "Replaces a file that cannot be shown as text" }]);
+  expect(find(".acp-action .acp-badge")).toBeNull();
+  expect(action(asks([write]).el)).toContain("new file");
+});
+
 test("a call of an MCP server's tool names both, and says if only its title does", () => {
   const named = { type: "mcp", server: "search", tool: "query" } as const;
   const other = { type: "other", kind: "other", input: "{}" } as const;

@@ -309,6 +309,22 @@ test("Enter chooses nothing permanent", () => {
   expect(emit).not.toHaveBeenCalled();
 });
 
+test.each([
+  ["acp:session", true],
+  ["acp:always", true],
+  ["a2", true],
+  ["a1", false],
+  ["r1", false],
+])("Enter on the button %s gives no lasting allow", async (option, refused) => {
+  const { el, find } = asked(described);
+  const button = el.querySelector(`[data-acp-option="${option}"]`);
+  const enter = new KeyboardEvent("keydown", { key: "Enter", bubbles: true, cancelable: true });
+  button?.dispatchEvent(enter); // a browser clicks the button unless this is prevented
+  await settled();
+  expect(enter.defaultPrevented).toBe(refused);
+  expect(find(".acp-ignored")?.textContent?.includes("no lasting allow")).toBe(refused);
+});
+
 test("the chosen answer is named like its button", () => {
   const { find, patch } = asked(described);
   patch(

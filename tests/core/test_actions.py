@@ -253,7 +253,10 @@ def edit(*edits: tuple[str, str], everywhere: bool = False) -> Write:
 
 def test_a_whole_text_is_covered_in_place_of_the_shown_old_text() -> None:
     assert is_covered_by(write("new"), write("new"))
-    assert is_covered_by(write("new\r\n", "old\r\n"), write("new\n", "old\n"))
+    assert is_covered_by(write("new\r\n", "old\r\n"), write("new\n", "old\r\n")), "the file keeps its CRLF"
+    assert not is_covered_by(write("new\r\n"), write("new\n"))
+    assert not is_covered_by(write("a\r\nb\n", "old\n"), write("a\nb\n", "old\n"))
+    assert not is_covered_by(write("a\r\nb\n", "old\r\n"), write("a\nb\n", "old\r\n"))
     assert not is_covered_by(write("new and more"), write("new"))
     assert not is_covered_by(write("new", path=f"{CWD}/b.txt"), write("new"))
     assert not is_covered_by(write("new", "mine"), write("new")), "the file appeared since"
@@ -347,9 +350,8 @@ def test_each_action_is_covered_once() -> None:
 def test_an_edit_that_applies_changes_one_place_only(text: str, old: str, new: str) -> None:
     made = applied([Edit(old, new)], text)
     if made is not None:
-        plain = text.replace("\r\n", "\n")
-        at = plain.index(old)
-        assert made == plain[:at] + new + plain[at + len(old) :]
+        at = text.index(old)
+        assert made == text[:at] + new + text[at + len(old) :], "line ends stay, too"
 
 
 # ---- as JSON, and for people ----------------------------------------------------------------------

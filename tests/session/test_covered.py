@@ -187,6 +187,58 @@ def test_a_file_changed_during_the_question_is_not_overwritten(opened: list[Scri
     assert (folder / "a.txt").read_text() == "mine"
 
 
+@pytest.mark.parametrize("in_line", [False, True])
+def test_a_folder_swapped_during_the_question_runs_nothing(
+    opened: list[Scripted], folder: Path, tmp_path: Path, in_line: bool
+) -> None:
+    """The question shows the folder in which the command would run."""
+    (folder / "sub").mkdir()
+    (tmp_path / "evil").mkdir()
+
+    def swap(request: PermissionRequest) -> str:
+        assert request.command == "touch done" and request.cwd == str(folder / "sub")
+        (folder / "sub").rmdir()
+        (folder / "sub").symlink_to(tmp_path / "evil")
+        return "allow"
+
+    agent = start(opened, folder, swap)
+    line = f"cd {folder}/sub && touch done" if in_line else "touch done"
+    where = {} if in_line else {"cwd": str(folder / "sub")}
+    [answer] = agent(run(line, **where))
+    assert "changed while the user was asked" in answer.get("error", "")
+    assert os.listdir(tmp_path / "evil") == []
+
+
+def test_a_home_folder_is_not_a_file_of_the_session(
+    opened: list[Scripted], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Agents expand "~" themselves, so that a grant for the session's folders must not cover it."""
+    monkeypatch.setenv("HOME", str(folder.parent))
+    agent = start(opened, folder, "always", "ask", "ask")
+
+    def ask(id: str, path: str, **more: Any) -> list[Any]:
+        named = {"path": path, "content": "x", **more}
+        return ["ask", {"toolCallId": id, "kind": "edit", "title": "Write", "rawInput": named}]
+
+    done = agent(ask("1", "a.txt"), ask("2", "b.txt"), ask("3", "~/a.txt"))
+    assert done == ["always", "once", "no"]
+    assert agent.requests[2].paths == (str(folder.parent / "a.txt"),)
+    agent(["ask", {"toolCallId": "4", "kind": "execute", "rawInput": {"command": "ls", "cwd": "~/x"}}])
+    assert agent.requests[3].cwd == str(folder.parent / "x")
+
+
+def test_line_ends_that_were_not_shown_are_not_written(opened: list[Scripted], folder: Path) -> None:
+    agent = start(opened, folder, "once", "reject")
+    shown = {"type": "diff", "path": str(folder / "a.sh"), "newText": "rm -r build\nls\n"}
+    done = agent(
+        ["ask", {"toolCallId": "1", "kind": "edit", "title": "Write a.sh", "content": [shown]}],
+        agent.write("a.sh", "rm -r build\r\nls\n"),
+        agent.write("a.sh", "rm -r build\nls\n"),
+    )
+    assert done[0] == "once" and "error" in done[1] and done[2] == {}
+    assert (folder / "a.sh").read_bytes() == b"rm -r build\nls\n"
+
+
 def test_a_reused_id_is_a_new_call(opened: list[Scripted], folder: Path) -> None:
     agent = start(opened, folder, "always", "ask", "ask")
     first = {"toolCallId": "1", "kind": "execute", "title": "ls", "rawInput": {"command": "ls"}}

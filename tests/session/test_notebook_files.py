@@ -315,6 +315,37 @@ def test_changes_while_the_user_decides_are_not_overwritten(demo: Demo, path: Pa
     assert ["".join(it["source"]) for it in cells_of(path)] == ["by the user", "TWO", "three"]
 
 
+def test_a_write_without_a_read_undoes_nothing_that_was_changed_since_the_question(
+    demo: Demo, path: Path
+) -> None:
+    """The question compares with the notebook as it is; what the user types meanwhile is not in it."""
+
+    def policy(_: PermissionRequest) -> str:
+        path.write_text(book(code("a", "one"), code("b", "two"), code("c", "by the user")))
+        return "allow"
+
+    session = demo(cwd=path.parent, permissions=policy)
+    assert write(session, path, book(code("a", "ONE"), code("b", "two"), code("c", "three"))) == {}
+    assert ["".join(it["source"]) for it in cells_of(path)] == ["ONE", "two", "by the user"]
+    assert any("without reading it first" in it for it in notices(session))
+
+
+@pytest.mark.parametrize("mine", ["my own text", book(code("a", "mine"))])
+def test_a_file_that_appears_during_the_question_is_not_replaced(
+    demo: Demo, tmp_path: Path, mine: str
+) -> None:
+    path = tmp_path / "new.ipynb"
+
+    def policy(_: PermissionRequest) -> str:
+        path.write_text(mine)
+        return "allow"
+
+    session = demo(cwd=tmp_path, permissions=policy)
+    answer = write(session, path, book(code("z", "the agent's")))
+    assert "changed while the user was asked" in answer.get("error", {}).get("message", "")
+    assert path.read_text() == mine
+
+
 def test_rejected_parts_of_a_write_are_reported(demo: Demo, path: Path) -> None:
     session = demo(cwd=path.parent, permissions="allow")
     mine = json.loads(read(session, path))

@@ -82,9 +82,13 @@ class WritePlan:
     """Why the user must be asked in any case; None if there is no reason."""
     new: bool = False
     """Whether there is no notebook yet."""
+    replaced: bytes | None = None
+    """The content of the file that a new notebook replaces; None if there is no file."""
     base: View | None = None
-    """What the agent had seen when it wrote the text: what it reads while the user is asked is no part of it.
-    """
+    """What the agent had seen when it wrote the text, or the notebook that the question compares with: what
+    changes while the user is asked is no part of it."""
+    notes: tuple[str, ...] = ()
+    """What the user should know about the base."""
 
 
 class NotebookFiles:
@@ -217,14 +221,18 @@ class NotebookFiles:
             after = await on_a_thread(lambda: read(data))
             before = None if there.file is None else there.file.data.decode(errors="replace")
             why = "it would replace a file that is not a notebook" if (before or "").strip() else None
-            return _plan(place, before, script(after), all_metadata(after), why, new=True)
+            plan = _plan(place, before, script(after), all_metadata(after), why, new=True)
+            return replace(plan, replaced=None if there.file is None else there.file.data)
         notebook = there.notebook
         base = self._bases.get(place.path)
         merged = await self._merge(there, notebook, text, protected, base)
         comparison = merged.comparison
         after_script, metadata = script(comparison.after), metadata_changes(comparison)
         plan = _plan(place, script(notebook), after_script, metadata, drastic_reason(comparison))
-        return replace(plan, base=base)
+        if base is not None:
+            return replace(plan, base=base)
+        compared = await on_a_thread(lambda: as_agent_sees(notebook))
+        return replace(plan, base=compared, notes=merged.notes[:1])
 
     async def text_for_agent(self, place: ResolvedPath) -> str | None:
         """What the agent would read now, as the base of its edits; None if there is no notebook."""
@@ -265,9 +273,10 @@ class NotebookFiles:
     ) -> Written | None:
         """Try to write; return None if the notebook changed during the attempt."""
         place = there.place
+        replaced = None if there.file is None else there.file.data
+        if planned.new != (there.notebook is None) or (planned.new and replaced != planned.replaced):
+            raise _changed(place)
         if there.notebook is None:
-            if not planned.new:
-                raise Refused(f"{place.shown} changed while the user was asked: read it again, then write")
             data = await self._create(place, text)
             done = await on_a_thread(lambda: write_bytes(place, data, there.file))
             if done is not None:
@@ -275,11 +284,11 @@ class NotebookFiles:
             return done
         merged = await self._merge(there, there.notebook, text, protected, planned.base)
         if planned.drastic is None and drastic_reason(merged.comparison) is not None:
-            raise Refused(f"{place.shown} changed while the user was asked: read it again, then write")
+            raise _changed(place)
         done = await self._carry_out(there, merged)
         if done is not None:
             self._remember(place, merged.base)
-            self._notify_notes(place, merged)
+            self._notify_notes(place, (*planned.notes, *merged.notes))
         return done
 
     async def _carry_out(self, there: NotebookState, merged: Merged) -> Written | None:
@@ -342,12 +351,10 @@ class NotebookFiles:
                 " run the cell to do so.",
             )
 
-    def _notify_notes(self, place: ResolvedPath, merged: Merged) -> None:
-        if merged.notes:
-            name = visible(os.path.basename(place.path))
-            notes = "\n".join(merged.notes)
-            title = f"{name}: some of the agent's changes were not applied"
-            self._notify(NoticeGiven("info", title, notes, source="client"))
+    def _notify_notes(self, place: ResolvedPath, notes: tuple[str, ...]) -> None:
+        if notes:
+            title = f"{visible(os.path.basename(place.path))}: some of the agent's changes were not applied"
+            self._notify(NoticeGiven("info", title, "\n".join(notes), source="client"))
 
     # ---- undo -----------------------------------------------------------------------------------
 
@@ -473,6 +480,10 @@ def _is_known(file: Bytes, known: FileFacts) -> bool:
     except ValueError:
         return False
     return abs(modified - file.modified) < SAME_S
+
+
+def _changed(place: ResolvedPath) -> Refused:
+    return Refused(f"{place.shown} changed while the user was asked: read it again, then write")
 
 
 def _busy(place: ResolvedPath, error: Exception | None) -> Failed:

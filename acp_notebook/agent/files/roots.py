@@ -24,6 +24,7 @@ import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from ...core.visible import BLANK
 from ...log import logger, suppressed
 
 _log = logger(__name__)
@@ -45,9 +46,6 @@ SYSTEM_EXCEPT = "/dev/shm"
 
 _SHOWN_PATH = 300
 """Characters of a path in a message; more would not help."""
-
-_BLANK = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0]")
-"""Characters that count as printable, but are invisible."""
 
 
 class FileTrouble(Exception):
@@ -86,7 +84,7 @@ def visible(path: str) -> str:
     """The path for messages: one line, with every character visible."""
     if len(path) > _SHOWN_PATH:
         path = f"{path[: _SHOWN_PATH // 2]}…{path[-_SHOWN_PATH // 2 :]}"
-    return "".join(char if char.isprintable() and not _BLANK.match(char) else _named(char) for char in path)
+    return "".join(char if char.isprintable() and not BLANK.match(char) else _named(char) for char in path)
 
 
 def _named(char: str) -> str:

@@ -76,7 +76,11 @@ class Describer:
         pairs = self._quirks().harmless_env.items()
         harmless = {name: self._session() if value == SESSION_ID else value for name, value in pairs}
         return CommandContext(
-            self._roots.folders[0], self._cwd, os.path.realpath, self._environment, harmless
+            self._roots.folders[0],
+            self._cwd,
+            lambda path: os.path.realpath(self._absolute(path)),
+            self._environment,
+            harmless,
         )
 
     @property
@@ -139,7 +143,8 @@ class Describer:
             return _unserved(whole)
 
     def _absolute(self, path: str) -> str:
-        return os.path.join(self._roots.folders[0], path)
+        """The path as the agent's own tools understand it: some of them expand "~"."""
+        return os.path.join(self._roots.folders[0], os.path.expanduser(path))
 
 
 def state_of(place: files.ResolvedPath) -> FileState:

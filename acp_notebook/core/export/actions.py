@@ -24,7 +24,7 @@ from ..actions import (
 )
 from ..changes import unified_diff
 from ..escaping import Escaper
-from ..visible import marked
+from ..visible import marked, marked_line
 from .blocks import Block, Code, Line
 
 
@@ -39,21 +39,21 @@ def action_blocks(actions: Sequence[Action], escaper: Escaper) -> Iterator[Block
             case FileAccess():
                 yield Line(f"{action.kind.capitalize()}:", _path(action, escaper))
             case Fetch(url):
-                yield Line("Fetch:", escaper.line(url))
+                yield Line("Fetch:", marked_line(url))
             case McpCall() if of_kernel:
                 pass  # the action next to it says more
             case McpCall():
-                name = escaper.line(action.text)
+                name = marked_line(action.text)
                 yield Line("MCP tool:", name if action.sure else f"{name} (by its title)")
             case RunCode():
-                yield Line("Run in the kernel:", escaper.line(action.purpose))
+                yield Line("Run in the kernel:", marked_line(action.purpose))
                 yield Code(marked(action.code), "python")
             case RunCells():
                 for id, source in action.cells:
-                    yield Line("Run cell:", escaper.line(id))
+                    yield Line("Run cell:", marked_line(id))
                     yield Code(marked(source), "python")
             case KernelCall():
-                yield Line("Kernel tool:", escaper.line(action.tool))
+                yield Line("Kernel tool:", marked_line(action.tool))
             case Other() | Details():
                 if action.input:
                     yield Line("Input:")
@@ -63,16 +63,16 @@ def action_blocks(actions: Sequence[Action], escaper: Escaper) -> Iterator[Block
 def _command(action: Command, escaper: Escaper) -> Iterator[Block]:
     yield Line("Run:")
     yield Code(marked(action.line))
-    yield Line("In:", escaper.path(action.cwd))
+    yield Line("In:", _relative(action.cwd, escaper))
     for name, value in action.env:
-        yield Line("With:", escaper.line(f"{name}={value}"))
+        yield Line("With:", marked_line(f"{name}={value}"))
 
 
 def _write(action: Write | NotebookWrite, escaper: Escaper) -> Iterator[Block]:
     new = isinstance(action, Write) and action.old_text is None and action.note is None
     yield Line("New file:" if new else "Write:", _path(action, escaper))
     if action.note:
-        yield Line("Note:", escaper.line(action.note))
+        yield Line("Note:", marked_line(action.note))
     if action.new_text is not None:
         lines = unified_diff(
             None if action.old_text is None else marked(action.old_text), marked(action.new_text)
@@ -81,17 +81,21 @@ def _write(action: Write | NotebookWrite, escaper: Escaper) -> Iterator[Block]:
             yield Code("\n".join(lines), "diff")
     if isinstance(action, NotebookWrite):
         for change in action.metadata:
-            before = "nothing" if change.before is None else marked(change.before)
-            after = "nothing" if change.after is None else marked(change.after)
+            before = "nothing" if change.before is None else change.before
+            after = "nothing" if change.after is None else change.after
             yield Line(
-                f"Metadata of {escaper.line(change.where)}:",
-                escaper.line(f"{change.name}: {before} → {after}"),
+                f"Metadata of {marked_line(change.where)}:",
+                marked_line(f"{change.name}: {before} → {after}"),
             )
 
 
 def _path(action: Write | NotebookWrite | FileAccess, escaper: Escaper) -> str:
-    shown = escaper.path(action.path)
-    return shown if action.target is None else f"{shown} → {escaper.path(action.target)}"
+    shown = _relative(action.path, escaper)
+    return shown if action.target is None else f"{shown} → {_relative(action.target, escaper)}"
+
+
+def _relative(path: str, escaper: Escaper) -> str:
+    return marked_line(escaper.relative_path(path))
 
 
 def extras(actions: Sequence[Action], escaper: Escaper) -> str:
@@ -99,10 +103,10 @@ def extras(actions: Sequence[Action], escaper: Escaper) -> str:
     found: list[str] = []
     for action in actions:
         if isinstance(action, Command):
-            found += [f"in {escaper.path(action.cwd)}"] if action.elsewhere else []
-            found += [f"with {escaper.line(f'{name}={value}')}" for name, value in action.env]
+            found += [f"in {_relative(action.cwd, escaper)}"] if action.elsewhere else []
+            found += [f"with {marked_line(f'{name}={value}')}" for name, value in action.env]
         elif isinstance(action, Write | NotebookWrite | FileAccess) and action.target is not None:
-            found.append(f"→ {escaper.path(action.target)}")
+            found.append(f"→ {_relative(action.target, escaper)}")
         if isinstance(action, NotebookWrite):
-            found += [f"metadata: {escaper.line(it.where)} {escaper.line(it.name)}" for it in action.metadata]
+            found += [f"metadata: {marked_line(it.where)} {marked_line(it.name)}" for it in action.metadata]
     return ", ".join(dict.fromkeys(found))

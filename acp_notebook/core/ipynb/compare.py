@@ -144,11 +144,13 @@ def metadata_changes(comparison: Comparison) -> tuple[MetadataChange, ...]:
 
 
 def all_metadata(notebook: Notebook) -> tuple[MetadataChange, ...]:
-    """Every metadata entry and attachment of a new notebook."""
+    """Every metadata entry, attachment and output of a new notebook."""
     found = _entries("notebook", {}, notebook.metadata)
     for index, cell in enumerate(notebook.cells):
         found += _entries(f"cell {index + 1}", {}, cell.metadata)
         found += _entries(f"cell {index + 1}, attachment", {}, cell.attachments)
+        outputs = {str(number): output for number, output in enumerate(cell.outputs, 1)}
+        found += _entries(f"cell {index + 1}, output", {}, outputs)
     return tuple(found)
 
 

@@ -5,6 +5,8 @@ js/src/view/locations.ts finds the cells by their first lines.
 
 from __future__ import annotations
 
+import re
+
 from ..records import Diff
 from .errors import Invalid
 from .parse import Notebook, read
@@ -14,15 +16,20 @@ SUFFIX = ".ipynb"
 MOST_CHARS = 4_000_000
 """The largest diff that is converted: parsing more JSON would delay the messages behind it."""
 
+_LIKE_A_CELL = re.compile(r"^(?=\\*#[^\S\n]*%%)", re.MULTILINE)
+
 
 def script(notebook: Notebook) -> str:
+    """The cells, each after a line that names it. A line of a source that looks like that gets a backslash:
+    otherwise code could look like the text of a markdown cell."""
     return "".join(_cell_text(cell.id, cell.type, cell.source) for cell in notebook.cells)
 
 
 def _cell_text(id: str, type: str, source: str) -> str:
     kind = "" if type == "code" else f" [{type}]"
     ending = "" if source.endswith("\n") or not source else "\n"
-    return f"# %%{kind} {id}\n{source}{ending}\n"
+    shown = _LIKE_A_CELL.sub(r"\\", source)
+    return f"# %%{kind} {id}\n{shown}{ending}\n"
 
 
 def is_notebook_diff(diff: Diff) -> bool:

@@ -3,7 +3,7 @@
 const CONTROLS = String.raw`\x00-\x08\x0b-\x1f\x7f-\x9f`;
 const HIDDEN = String.raw`\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\ufff9-\ufffb\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}`;
 /** Characters that look like a space or like nothing, although Unicode does not count them as blanks. */
-const LOOK_ALIKES = String.raw`\u180b-\u180f\u2800\ufe00-\ufe0e\uffa0\u{1d159}`;
+const LOOK_ALIKES = String.raw`\u180b-\u180f\u2800\ufe00-\ufe0e\uffa0\u{16fe4}\u{1d159}`;
 /** More marks than this on one letter are drawn over the lines around it. */
 const MARKS = String.raw`\p{M}{5,}`;
 
@@ -133,7 +133,9 @@ function unseen(run: string, ends: boolean): string | null {
   return `${one.slice(0, -1)} × ${characters.length.toLocaleString("en")}›`;
 }
 
-/** Variation selectors, which choose between two glyphs of the preceding character. */
+/** Variation selectors and fillers: marks that draw nothing. */
 function isSelector(character: string): boolean {
-  return /[\u034f\u17b4\u17b5\ufe00-\ufe0f\u{e0000}-\u{e0fff}]/u.test(character);
+  return /[\u034f\u17b4\u17b5\u180b-\u180f\ufe00-\ufe0f\u{16fe4}\u{e0000}-\u{e0fff}]/u.test(
+    character,
+  );
 }

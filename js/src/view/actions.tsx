@@ -272,7 +272,7 @@ function Writing({ action }: { action: WriteAction | NotebookAction }) {
     () => (after === undefined ? null : changeOf(before ?? "", after)),
     [before, after],
   );
-  const isNew = before === undefined && change !== null;
+  const isNew = before === undefined && note === undefined && change !== null;
   const metadata = action.type === "notebook" ? (action.metadata ?? []) : [];
   return (
     <>

@@ -1,7 +1,7 @@
 // A permission question: the actions that it covers, a button per answer, and afterwards who answered and how.
 //
-// Keys: a digit chooses an answer, Enter means "allow once" and nothing permanent, Escape rejects; only while the
-// question has the focus. Keys and clicks in the first moment are ignored, and the question says so: they were
+// Keys: a digit chooses an answer, Enter means "allow once" and nothing permanent, even on a button, Escape rejects;
+// only while the question has the focus. Keys and clicks in the first moment are ignored, and the question says so: they were
 // meant for something else.
 
 import { useRef } from "preact/hooks";
@@ -47,6 +47,12 @@ function Open({ item, inside, sent, about }: Props & { about: string }) {
     emit({ t: "answer", question: item.key, option });
   };
   const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key === "Enter" && isLasting(event.target)) {
+      event.preventDefault(); // it would click the button
+      event.stopPropagation();
+      setIgnored("Enter gives no lasting allow. Press the key of the answer, or Space.");
+      return;
+    }
     const answer = answerOf(event, answers, event.target === box.current);
     if (answer === undefined) return;
     event.preventDefault();
@@ -146,6 +152,14 @@ const TITLES: Record<string, string> = {
 };
 
 const SHORTCUTS: Record<string, string> = { allow_once: "Enter", reject: "Escape" };
+
+const LASTING: ReadonlySet<string> = new Set(["allow_session", "allow_always", "agent_always"]);
+
+/** Whether it is the button of an answer that allows more than this once. */
+function isLasting(target: EventTarget | null): boolean {
+  const button = target instanceof Element ? target.closest<HTMLElement>("[data-meaning]") : null;
+  return LASTING.has(button?.dataset.meaning ?? "");
+}
 
 /** The answer that a key gives; undefined if it gives none. A button handles its own Enter. */
 function answerOf(
