@@ -104,7 +104,7 @@ def test_a_message_for_a_subshell_is_handled_there(
     kernel.run("w.react = lambda data: names.append(threading.current_thread().name)")
     made = kernel.result(kernel.send("create_subshell_request", {}, channel="control"))
     again = kernel.begin(RUN.format(name=str(go)))
-    kernel.told(again, "busy")
+    kernel.wait_for_output(again, "busy")
     kernel.handled(kernel.click(widget, "in a subshell", made.content["subshell_id"]))
     kernel.handled(kernel.click(widget, {"method": "request_state"}))
     go.touch()
