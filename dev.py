@@ -63,6 +63,9 @@ MAX_WORKERS = 8  # the tests start many processes: more workers would only wait 
 EXTRA_WORKERS = 1  # most tests wait for a process: one worker for each core leaves the cores half idle
 CELL_TIMEOUT_S = 120  # nbval's default is 2,000 s, longer than anyone waits for a cell
 START_TIMEOUT_S = 180  # JupyterLab starts in 2 s warm, much slower on a busy machine with a cold disk
+TESTS_FAILED = 1  # pytest's exit code
+MOST_RETRIED = 5  # more failures than these are no accident
+LAST_FAILED = Path(".pytest_cache", "v", "cache", "lastfailed")
 EXIT_GRACE_S = 10  # for pytest's report after Ctrl-C, or for JupyterLab to shut down its kernels
 INTERRUPTED = 130  # the exit code of a command that Ctrl-C ended
 
@@ -436,10 +439,10 @@ def install_js(project: Project) -> bool:
 # ---- commands
 
 
-def run_steps(project: Project, steps: dict[str, list[str]], env: Env) -> int:
+def run_steps(project: Project, steps: dict[str, list[str]], env: Env, *, retry: bool = False) -> int:
     """Run all steps and return the exit code of the first that failed.
 
-    A step is `python -m …`, or `npm …` in js/.
+    A step is `python -m …`, or `npm …` in js/. `retry`: run failed tests again.
     """
     failed: dict[str, int] = {}
     for name, command in steps.items():
@@ -448,11 +451,37 @@ def run_steps(project: Project, steps: dict[str, list[str]], env: Env) -> int:
             code = npm(project, *command[1:])
         else:
             code = call([project.python, "-m", *command], cwd=project.root, env=env)
+            if retry and code and command[0] == "pytest":
+                code = run_again(project, command, env, code)
         if code:
             failed[name] = code
     if failed:
         say(f"FAILED: {', '.join(failed)}")
     return next(iter(failed.values()), 0)
+
+
+def failed_tests(project: Project) -> list[str]:
+    """The tests that failed in the last run of pytest; [] if it did not get as far as that."""
+    try:
+        return sorted(json.loads((project.root / LAST_FAILED).read_text()))
+    except (OSError, ValueError):
+        return []
+
+
+def run_again(project: Project, command: Sequence[str], env: Env, code: int) -> int:
+    """Run failed tests once more, one at a time, if they are few; say which pass. Returns the exit code.
+
+    A busy machine can fail a test in a browser or a kernel. A test that fails twice fails the step.
+    """
+    failed = failed_tests(project)
+    if code != TESTS_FAILED or not 0 < len(failed) <= MOST_RETRIED:
+        return code
+    say(f"once more, one at a time: {', '.join(failed)}")
+    alone = ["-n", "0"] if "-n" in command else []
+    again = call([project.python, "-m", *command, *alone, "--last-failed"], cwd=project.root, env=env)
+    if not again:
+        say(f"UNSTABLE, failed and then passed: {', '.join(failed)}")
+    return again
 
 
 CHECKS = {
@@ -506,7 +535,7 @@ def test_step(full: bool, chosen: Sequence[str]) -> list[str]:
     return ["pytest", *workers, *(["-m", ""] if full else []), *chosen]
 
 
-def other_pythons(project: Project, chosen: Sequence[str]) -> dict[str, list[str]]:
+def other_pythons(project: Project, chosen: Sequence[str], retry: bool) -> dict[str, list[str]]:
     """A step for every other supported Python that is installed: only some of the tests, to save time."""
     steps = {}
     for version in PYTHONS:
@@ -522,6 +551,7 @@ def other_pythons(project: Project, chosen: Sequence[str]) -> dict[str, list[str
             "test",
             "--python",
             version,
+            *(["--retry"] if retry else []),
             "--",
             *OTHER_PYTHONS_TESTS,
             *chosen,
@@ -560,9 +590,10 @@ def test(project: Project, args: argparse.Namespace) -> int:
     if not chosen and any(project.notebooks.rglob("*.ipynb")):  # no tutorials if the user selects tests
         steps |= {"notebooks (nbval)": notebook_step()}
     if args.every_python:
-        steps |= other_pythons(project, chosen)
+        steps |= other_pythons(project, chosen, args.retry)
     steps |= {"tests (pytest)": test_step(args.full, chosen)}
-    return run_steps(project, steps, test_environment(project, agents, big_agents))
+    env = test_environment(project, agents, big_agents)
+    return run_steps(project, steps, env, retry=args.retry)
 
 
 def notebooks(project: Project, args: argparse.Namespace) -> int:
@@ -708,6 +739,9 @@ def parser() -> argparse.ArgumentParser:
     )
     verb.add_argument("--python", metavar="PYTHON", help="run tutorials and tests on it: 3.13, or a path")
     verb.add_argument("--every-python", action="store_true", help="also run some tests on other Pythons")
+    verb.add_argument(
+        "--retry", action="store_true", help=f"run up to {MOST_RETRIED} failed tests again, one at a time"
+    )
     verb.add_argument("-k", metavar="EXPR", help="only these tests, without the tutorials")
     verb.add_argument("more", nargs="*", metavar="-- ARG", help="for pytest; without the tutorials")
     verb.set_defaults(run=test)

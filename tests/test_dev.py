@@ -489,6 +489,56 @@ def test_every_step_runs_and_the_first_failure_gives_the_exit_code(
     assert capsys.readouterr().out.splitlines() == ["· a", "· b", "· c", "· FAILED: b, c"]
 
 
+PYTEST = """
+import json, sys
+from pathlib import Path
+failures = Path("failures")
+left = json.loads(failures.read_text())
+now = left.pop(0)
+failures.write_text(json.dumps(left))
+cache = Path(".pytest_cache/v/cache")
+cache.mkdir(parents=True, exist_ok=True)
+(cache / "lastfailed").write_text(json.dumps(dict.fromkeys(now, True)))
+Path("arguments").write_text(" ".join(sys.argv[1:]))
+sys.exit(1 if now else 0)
+"""
+"""Fails the tests that the file `failures` lists for each run."""
+
+
+@pytest.mark.parametrize(
+    ("failures", "code", "last"),
+    [
+        ([["a", "b"], []], 0, "-n 0 --last-failed"),
+        ([["a"], ["a"]], 1, "-n 0 --last-failed"),
+        ([[f"t{number}" for number in range(dev.MOST_RETRIED + 1)]], 1, "-n 2"),
+    ],
+)
+def test_a_few_failed_tests_run_once_more_and_are_reported(
+    project: dev.Project,
+    capsys: pytest.CaptureFixture[str],
+    failures: list[list[str]],
+    code: int,
+    last: str,
+) -> None:
+    project.python.parent.mkdir(parents=True)
+    project.python.symlink_to(sys.executable)
+    (project.root / "pytest.py").write_text(PYTEST)
+    (project.root / "failures").write_text(json.dumps(failures))
+    steps = {"tests": ["pytest", "-n", "2"]}
+    assert dev.run_steps(project, steps, dev.environment(project), retry=True) == code
+    assert (project.root / "arguments").read_text().endswith(last)
+    said = capsys.readouterr().out
+    assert ("UNSTABLE, failed and then passed: a, b" in said) == (code == 0)
+
+
+def test_without_retry_a_failed_test_fails_the_step(project: dev.Project) -> None:
+    project.python.parent.mkdir(parents=True)
+    project.python.symlink_to(sys.executable)
+    (project.root / "pytest.py").write_text(PYTEST)
+    (project.root / "failures").write_text(json.dumps([["a"]]))
+    assert dev.run_steps(project, {"tests": ["pytest", "-n", "2"]}, dev.environment(project)) == 1
+
+
 def test_a_missing_command_and_one_ended_by_a_signal(tmp_path: Path) -> None:
     with pytest.raises(dev.Stop, match="cannot run"):
         dev.call([tmp_path / "absent"], cwd=tmp_path)
