@@ -21,6 +21,7 @@ from ... import timeouts
 from ...log import logger, suppressed
 from ..locked_file import lock
 from ..user_dirs import state_folder
+from .backend import SAVING
 from .git import ATTRIBUTES, Git, lines
 from .scan import is_kept
 
@@ -32,7 +33,7 @@ KEPT_DAYS = 14
 MOST_BYTES = 4 * 2**30
 """A larger repository is deleted and created again, unless another session uses it."""
 
-ALWAYS_IGNORED = ("__pycache__/", ".ipynb_checkpoints/", ".acp-notebook-*.tmp")
+ALWAYS_IGNORED = ("__pycache__/", ".ipynb_checkpoints/", f"{SAVING}*", ".acp-notebook-*.tmp")
 NOT_A_REPOSITORY = ("node_modules/", ".venv/", "venv/", ".tox/", ".cache/", ".mypy_cache/", ".ruff_cache/")
 """Ignored if the user has no repository and therefore no .gitignore."""
 
