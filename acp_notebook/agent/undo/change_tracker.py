@@ -31,14 +31,7 @@ from ..tap import ChangedFiles
 from ..threads import on_a_thread
 from ..turn_queue import TurnRun
 from .attribution import Attributor, CallClock, Evidence, Find, keep
-from .change_log import (
-    SHOWN_FILES,
-    Change,
-    ChangeLog,
-    Part,
-    TurnChanges,
-    shown_turn,
-)
+from .change_log import SHOWN_FILES, Change, ChangeLog, Part, TurnChanges, shown_turn
 from .checkpoints import Marks, retrieve
 from .contract import TurnCheckpoints
 from .operations import Operation, ProgressCallback, Restorer, UndoExecutor, no_progress
@@ -246,8 +239,7 @@ class ChangeTracker:
         """Wait for the last turn's changes, then stop all work. Never blocks for long."""
         await self.wait_settled(timeouts.get().changes_settle)
         await self._checkpoints.close()
-        limit = timeouts.get().changes_settle
-        await self.wait_settled(limit)  # an interrupted search is shown and recorded as such
+        await self.wait_settled(timeouts.get().changes_settle)  # the interrupted search is shown, too
 
     def kill(self) -> None:
         self._checkpoints.kill()

@@ -21,14 +21,7 @@ from ...core.changes import Step, Version
 from ...core.notebook_changes import is_notebook, merged_version, with_cells_undone
 from ...errors import UsageError
 from ..auditor import Auditor
-from ..files.file_state import (
-    ATTEMPTS,
-    make_folder,
-    make_root,
-    read_state,
-    remove_empty,
-    write_state,
-)
+from ..files.file_state import ATTEMPTS, make_folder, make_root, read_state, remove_empty, write_state
 from ..files.notebook_files import NotebookFiles
 from ..files.roots import FileTrouble, Roots
 from ..files.unfinished import Unfinished

@@ -43,7 +43,6 @@ MOST_TRACKED = 200_000
 MOST_RULES = 2**20
 """Size limit of an ignore file in bytes. Nobody writes a larger one by hand, and git loads all of it."""
 
-
 LEFTOVERS = (
     *("index.*", "git.*", "rights.json.*", "git/*.lock", "git/info/exclude.*", "git/info/attributes.*"),
     *("git/objects/??/tmp_obj_*", "git/objects/pack/tmp_*"),
