@@ -189,7 +189,7 @@ class ClientServices:
             written.path,
             by="client",
             outcome="done",
-            bytes=written.size,
+            bytes=len(written.data),
             created=written.created or None,
             tool=permit.tool,
             unprompted=permit.unprompted or None,

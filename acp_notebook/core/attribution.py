@@ -27,7 +27,7 @@ from msgspec.structs import replace
 from .actions import real_paths
 from .changes import Version
 from .describe import path_names, readable_command
-from .notebook_changes import cell_changes
+from .notebook_changes import same_sources
 from .records import Terminal
 from .snapshot import Question, TerminalRun, ToolCall
 
@@ -203,11 +203,9 @@ def _is_below(path: str, folders: Iterable[str]) -> bool:
 
 def is_jupyter_save(before: Version | None, after: Version | None) -> bool:
     """Whether a notebook was only saved: no cell's source changed, whatever happened to its outputs."""
-    found = cell_changes(before, after)
-    return found is not None and all(
-        it.kind == "changed" and it.old == it.new and it.old_type == it.new_type and not it.moved
-        for it in found
-    )
+    if before is None or after is None or before.link or after.link:
+        return False
+    return same_sources(before.data, after.data)
 
 
 # ---- evidence from the transcript -----------------------------------------------------------------

@@ -31,6 +31,18 @@ def cell_changes(before: Version | None, after: Version | None) -> tuple[CellCha
         return None
 
 
+def same_sources(before: Data, after: Data) -> bool:
+    """Whether both are notebooks with the same cells, whatever their outputs and metadata are."""
+    try:
+        found = changes(compare(before, after))
+    except (Invalid, RecursionError):
+        return False
+    return all(
+        it.kind == "changed" and it.old == it.new and it.old_type == it.new_type and not it.moved
+        for it in found
+    )
+
+
 def notebook_shape(before: Version | None, after: Version | None) -> tuple[Shape, int] | None:
     """How the change is shown, and how many cells can be undone separately; None: show it as text."""
     found = cell_changes(before, after)

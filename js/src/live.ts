@@ -338,10 +338,12 @@ async function adopted(
   operations: readonly DocOperation[],
   hash: string,
 ): Promise<Applied> {
+  const known = context.contentsModel;
   const file = await fileOf(context);
   if (file?.hash !== hash) throw new Refusal("stale", "the file changed again");
   const done = await applied(shared, operations, findCells);
-  context._updateContentsModel?.({ ...context.contentsModel, ...file });
+  // A save that ended meanwhile knows a newer file.
+  if (context.contentsModel === known) context._updateContentsModel?.({ ...known, ...file });
   return done;
 }
 

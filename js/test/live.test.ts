@@ -330,6 +330,16 @@ test("changes in the file are adopted, and count as known", async () => {
   expect(context._updateContentsModel).toHaveBeenCalledWith(disk);
 });
 
+test("what a save knows is not replaced by an older file", async () => {
+  const { ask, context, disk } = opened("a");
+  context._manager.contents.get = () => {
+    context.contentsModel = { ...disk, hash: "h3" }; // a save ends while the answer is on its way
+    return Promise.resolve({ ...disk, hash: "h2" });
+  };
+  expect(await ask({ op: "apply", operations: [], holds: "h2" })).toEqual({ result: null });
+  expect(context._updateContentsModel).not.toHaveBeenCalled();
+});
+
 // ---- for the user's hand
 
 test("a cell is inserted below the one that shows the widget, else at the end", () => {

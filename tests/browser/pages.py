@@ -51,14 +51,17 @@ TRUE_WHEN_CLEAN = f"() => !{NOTEBOOK}.context.model.dirty"
 
 SAVE = f"""limit => new Promise((saved, failed) => {{
     const context = {NOTEBOOK}.context;
+    let started = false;
     context.saveState.connect((_, state) => {{
-        if (state.startsWith("completed")) saved();
+        started ||= state === "started";
+        if (started && state.startsWith("completed")) saved();
         if (state === "failed") failed(new Error("the notebook could not be saved"));
     }});
     setTimeout(() => failed(new Error("the notebook was not saved in time")), limit);
     void window.jupyterapp.commands.execute("docmanager:save");
 }})"""
-"""Wait for the save itself: a running turn soon makes the document dirty again."""
+"""Wait for the save itself: a running turn soon makes the document dirty again, and an autosave that is under
+way does not have all of it."""
 
 
 class NotebookPage:

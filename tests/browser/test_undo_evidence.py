@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -10,9 +11,11 @@ from playwright.sync_api import expect
 
 from tests.browser.conftest import SHOTS, Open
 from tests.browser.live_pages import type_in
-from tests.browser.pages import LIMIT_S, NotebookPage
+from tests.browser.pages import LIMIT_S, NUMBERED, TRUE_WHEN_CLEAN, NotebookPage
+from tests.browser.servers import Server
 from tests.browser.test_accessible import AXE, faults
 from tests.browser.test_changes import holds, press, text
+from tests.browser.test_saving import AUTOSAVE
 from tests.waiting import wait_until
 
 CONNECT = "import acp_notebook as acp\ns = acp.connect('demo', permissions='allow')"
@@ -39,6 +42,16 @@ def sources(path: Path) -> list[str]:
     return ["".join(cell["source"]) for cell in json.loads(path.read_text())["cells"]]
 
 
+@pytest.fixture
+def autosave(servers: Callable[[str], Server]) -> Iterator[None]:
+    """Every second, so that a checkpoint often meets a save that is under way. The test does not save itself:
+    JupyterLab takes two saves at once for a change on disk, and asks."""
+    servers("lab").set(AUTOSAVE, autosaveInterval=1)
+    yield
+    servers("lab").set(AUTOSAVE)
+
+
+@pytest.mark.usefixtures("autosave")
 @pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
 def test_the_users_changes_during_a_turn_are_not_undone_with_it(open_notebook: Open, theme: str) -> None:
     notebook, other, folder = opened(open_notebook, theme)
@@ -49,14 +62,15 @@ def test_the_users_changes_during_a_turn_are_not_undone_with_it(open_notebook: O
     wait_until((folder / "begun").exists, "the command runs", LIMIT_S)
     # The user: a cell of this notebook, the output of another one, and a file.
     type_in(notebook, 3, "  # mine")
-    notebook.save()
+    wait_until(lambda: "by_hand = 1  # mine" in notebook.path.read_text(), "it is autosaved", LIMIT_S)
     other.page.bring_to_front()
     other.run(0)
-    other.says(0, "an output")
-    other.save()
-    (folder / "mine.txt").write_text("mine\n")
+    expect(other.prompt_of(0)).to_have_text(NUMBERED)
+    other.wait_idle()
+    other.page.wait_for_function(TRUE_WHEN_CLEAN)  # it was autosaved, with all that ran
     saved = other.path.read_bytes()
     assert b"an output" in saved
+    (folder / "mine.txt").write_text("mine\n")
     (folder / "go").touch()
     notebook.page.bring_to_front()
     notebook.has_status(2, "done")

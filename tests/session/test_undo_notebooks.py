@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import acp_notebook as acp
+from acp_notebook.agent.files.notebook_files import NotebookFiles
 from acp_notebook.core.document_protocol import FileFacts, Refreshed, State
 from acp_notebook.core.ipynb import Operation, Replace
 from tests.session.conftest import Demo
@@ -101,6 +103,7 @@ class Pages:
     def __init__(self, path: Path) -> None:
         self._path = str(path)
         self.notebook: dict[str, Any] = json.loads(path.read_text())
+        self.facts: FileFacts | None = None
 
     def texts(self) -> list[str]:
         return [it["source"] for it in self.notebook["cells"]]
@@ -122,10 +125,10 @@ class Pages:
         return (self._path,)
 
     async def known(self, path: str) -> FileFacts | None:
-        return None
+        return self.facts
 
     async def refresh(self, path: str) -> Refreshed:
-        return "same"
+        return "same" if self.facts is None else "unsaved"
 
 
 def test_the_open_notebook_is_undone_in_its_page_and_not_on_disk(demo: Demo, path: Path) -> None:
@@ -164,6 +167,64 @@ def test_a_save_by_the_page_is_not_the_agents_change(demo: Demo, path: Path) -> 
     turn.revert()
     turn.revert(command=command_of(turn))
     assert path.read_bytes() == saved
+
+
+@pytest.mark.parametrize("loaded", [False, True])
+def test_a_save_that_is_under_way_when_the_turn_ends_is_not_listed(
+    demo: Demo, path: Path, loaded: bool
+) -> None:
+    """Jupyter has written the file, but not removed its copy, nor told the page. `loaded`: the page knows the
+    file as it was when the turn began, so that its own save looks like a change on disk."""
+    session = demo(cwd=path.parent, permissions="allow")
+    pages = Pages(path)
+    if loaded:
+        pages.facts = FileFacts("", hash=sha256(path.read_bytes()).hexdigest(), hash_algorithm="sha256")
+    session._conversation.workspace.open_notebooks = pages
+    turn = session.start("/sh touch begun; while [ ! -e go ]; do sleep 0.05; done; rm go")
+    wait_until((path.parent / "begun").exists, "the command has begun", LIMIT_S)
+    pages.notebook["cells"][0]["source"] = "mine"
+    (path.parent / f".~{path.name}").write_bytes(path.read_bytes())
+    path.write_text(json.dumps(pages.notebook))
+    (path.parent / "go").touch()
+    turn.wait(LIMIT_S)
+    assert not turn.changes and [Path(it.path).name for it in turn.also_changed] == ["begun"]
+    assert not session.notices
+    pages.facts, pages.notebook["cells"][0]["source"] = None, "typed since"
+    turn = session.prompt(changed(path, code("a", "by the command")), timeout=LIMIT_S)
+    assert [Path(it.path).name for it in turn.also_changed] == [path.name]
+
+
+def test_a_cell_that_is_saved_just_before_the_agents_write_stays(
+    demo: Demo, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = demo(cwd=path.parent, permissions="allow")
+    written = path.read_text().replace('"two"', '"TWO"')
+    original = NotebookFiles.write
+
+    async def write(self: NotebookFiles, *given: Any) -> Any:
+        path.write_text(book(code("a", "one"), code("b", "two"), code("c", "mine")))
+        return await original(self, *given)
+
+    session.prompt(f"/client fs/read_text_file {json.dumps({'path': str(path)})}", timeout=LIMIT_S)
+    monkeypatch.setattr(NotebookFiles, "write", write)
+    request = json.dumps({"path": str(path), "content": written})
+    turn = session.prompt(f"/client fs/write_text_file {request}", timeout=LIMIT_S)
+    assert sources(path) == ["one", "TWO", "mine"]
+    assert [hunk.title for it in turn.changes for hunk in it.hunks] == ["cell 2, code: changed"]
+    turn.revert()
+    assert sources(path) == ["one", "two", "mine"]
+
+
+def test_a_notebook_whose_folder_became_a_link_is_a_conflict(demo: Demo, path: Path) -> None:
+    session = demo(cwd=path.parent, permissions="allow")
+    session._conversation.workspace.open_notebooks = Pages(path)
+    inner, other = path.parent / "in/n.ipynb", path.parent / "other.txt"
+    turn = session.prompt(f"/sh mkdir in; cp {path.name} in/n.ipynb; touch other.txt", timeout=LIMIT_S)
+    inner.parent.rename(path.parent.parent / "outside")
+    inner.parent.symlink_to("../outside")
+    with pytest.raises(acp.Conflict, match="outside of the session's folders"):
+        turn.revert(command=command_of(turn))
+    assert inner.exists() and not other.exists()
 
 
 def test_outputs_written_by_a_command_to_a_named_notebook_are_listed(demo: Demo, path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import shutil
@@ -19,6 +20,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import acp_notebook as acp
+from acp_notebook.agent.files import file_state, text_writer
 from acp_notebook.core.attribution import TICK_NS
 from tests.session.helpers import LIMIT_S
 from tests.waiting import wait_until
@@ -155,6 +157,21 @@ def test_edits_by_others_after_a_write_through_the_client_stay(agent: Scripted, 
     assert (folder / "a.txt").read_text() == "one\ntwo\nmine\n"
 
 
+def test_an_edit_right_after_a_write_through_the_client_stays(
+    agent: Scripted, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A formatter, say, which is faster than we are: the write ends with a sync of its folder."""
+    path = folder / "a.txt"
+    path.write_text("one\ntwo\nthree\n")
+    monkeypatch.setattr(text_writer, "_sync", lambda _: path.write_text("ONE\ntwo\nmine\n"))
+    content = {"path": str(path), "content": "ONE\ntwo\nthree\n"}
+    turn = agent.turn(["call", "fs/write_text_file", content])
+    assert [it.after for it in turn.changes] == [content["content"]]
+    assert names(turn.also_changed) == [("modified", "a.txt")]
+    turn.revert()
+    assert path.read_text() == "one\ntwo\nmine\n"
+
+
 def test_a_name_is_not_followed_through_a_link_that_appeared_in_the_turn(
     agent: Scripted, folder: Path
 ) -> None:
@@ -216,6 +233,28 @@ def test_the_files_of_a_nested_repository_are_not_deleted(agent: Scripted, folde
     }
     turn.revert(command="rm -r src/.git; touch new")
     assert sorted(os.listdir(folder / "src")) == ["b.txt", "c.txt"] and not (folder / "new").exists()
+
+
+def test_a_move_that_cannot_be_undone_leaves_the_file(
+    agent: Scripted, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The disk is full, say: the old file cannot be written, so the new one must stay."""
+    turn = agent.turn(
+        call("move", source="src/b.txt", destination="b.txt"),
+        lambda: (folder / "src/b.txt").rename(folder / "b.txt"),
+        done(),
+    )
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patches:
+        patches.setattr(file_state, "_new_file", full)
+        with pytest.raises(acp.Conflict, match="No space left"):
+            turn.revert()
+    assert (folder / "b.txt").exists() and not (folder / "src/b.txt").exists()
+    turn.revert()
+    assert (folder / "src/b.txt").exists() and not (folder / "b.txt").exists()
 
 
 def test_a_command_that_runs_twice_is_undone_once_or_twice(agent: Scripted, folder: Path) -> None:

@@ -19,7 +19,15 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from ...core.actions import MetadataChange, NotebookWrite
-from ...core.document_protocol import Applied, FileFacts, OpenNotebooks, Stale, State, Unreachable
+from ...core.document_protocol import (
+    Applied,
+    FileFacts,
+    OpenNotebooks,
+    Refreshed,
+    Stale,
+    State,
+    Unreachable,
+)
 from ...core.document_protocol import Failed as PageFailed
 from ...core.events import NoticeGiven
 from ...core.ipynb import (
@@ -39,7 +47,7 @@ from ...core.ipynb import (
 )
 from ...core.ipynb.partial_reads import Lines, cell_lines, known_after, slice_lines
 from ...core.ipynb.percent_format import SUFFIX, script
-from ...core.notebook_changes import brought
+from ...core.notebook_changes import brought, same_sources
 from ...core.records import Content, Diff, Text
 from ..threads import on_a_thread
 from .roots import BadRequest, Failed, FileTrouble, NotFound, Refused, ResolvedPath, Roots, TooLarge, visible
@@ -293,11 +301,14 @@ class NotebookFiles:
 
     async def _carry_out(self, there: NotebookState, merged: Merged) -> Written | None:
         """Write the merge, in the page or on disk; return None if the notebook has changed since."""
-        place, size = there.place, len(merged.data)
+        place = there.place
+        replaced = None if there.notebook is None else there.notebook.data
+        data = merged.data if merged.changed or replaced is None else replaced
+        done = Written(place.path, False, None, "", "utf-8", data, replaced, there.live)
         if not merged.changed:
-            return Written(place.path, False, None, "", "utf-8", size)
+            return done
         if not there.live:
-            return await on_a_thread(lambda: write_bytes(place, merged.data, there.file))
+            return await on_a_thread(lambda: write_bytes(place, data, there.file))
         assert self.live is not None
         try:
             applied = await self.live.apply(place.path, operations(merged.comparison))
@@ -308,8 +319,7 @@ class NotebookFiles:
         except Unreachable as error:
             raise _busy(place, error) from None
         self._notify_unrendered(place, applied)
-        states = (there.notebook.data, merged.data) if there.notebook is not None else None
-        return Written(place.path, False, None, "", "utf-8", size, states)
+        return done
 
     async def _merge(
         self, there: NotebookState, now: Notebook, text: str, protected: str | None, base: View | None
@@ -395,17 +405,25 @@ class NotebookFiles:
             self._before[place.path] = (file.data, known)
 
     async def is_saved_by_page(self, path: str) -> bool:
-        """Whether the file is what its page saved, not a change on disk that the page loaded in this turn."""
+        """Whether the file is what its page saved, not a change on disk that the page loaded in this turn.
+
+        While a save is under way, the page does not know the file yet, but it has the same cells.
+        """
         place = await self.place_of(path)
         if place is None or self.live is None or await self._state_of(place) != "open":
             return False
         async with self._following:
             try:
+                if place.path in self.reloaded:
+                    return False
                 known = await self.live.known(place.path)
                 file = await on_a_thread(lambda: read_bytes(place, MAX_NOTEBOOK))
+                if known is not None and _is_known(file, known):
+                    return True
+                shown = await self.live.read(place.path)
+                return await on_a_thread(lambda: same_sources(shown, file.data))
             except (FileTrouble, Unreachable, PageFailed):
                 return False
-        return known is not None and place.path not in self.reloaded and _is_known(file, known)
 
     async def on_disk_change(self, path: str) -> None:
         """Update the tab that has the file open, because the agent may have written the file itself."""
@@ -417,8 +435,8 @@ class NotebookFiles:
                 result = await self.live.refresh(place.path)
                 if result == "same":  # also for the next turn, whose agent may be faster than we are
                     await self._keep(place, self.live)
-                if result == "unsaved" and await self._merge_disk_change(place, self.live):
-                    result = "reloaded"
+                if result == "unsaved":
+                    result = await self._merge_disk_change(place, self.live)
             except (Unreachable, PageFailed, Stale):
                 return  # the page notices the change when it saves, and asks
         name = visible(os.path.basename(place.path))
@@ -430,11 +448,14 @@ class NotebookFiles:
             title = f"{name} was changed on disk, and the change conflicts with unsaved edits in the tab"
             self._notify_once(title, "Nothing was overwritten; the tab asks before it saves.")
 
-    async def _merge_disk_change(self, place: ResolvedPath, live: OpenNotebooks) -> bool:
-        """Merge a change on disk into a tab with unsaved edits; return False if both conflict."""
+    async def _merge_disk_change(self, place: ResolvedPath, live: OpenNotebooks) -> Refreshed:
+        """Merge a change on disk into a tab with unsaved edits; return "unsaved" if both conflict.
+
+        "same": the tab has it already, because the change is the tab's own, and its save is under way.
+        """
         base, known = self._before.get(place.path, (b"", None))
         if known is None or await live.known(place.path) != known:
-            return False
+            return "unsaved"
         now = await live.read(place.path)
         _, cell = self._asker()
 
@@ -446,16 +467,16 @@ class NotebookFiles:
         try:
             disk, merged = await on_a_thread(work)
         except (Invalid, Conflict, FileTrouble):
-            return False
+            return "unsaved"
         if merged.notes or drastic_reason(merged.comparison) is not None:
-            return False  # a part of the change would be lost
+            return "unsaved"  # a part of the change would be lost
         holds = hashlib.sha256(disk).hexdigest()
         self._notify_unrendered(
             place, await live.apply(place.path, operations(merged.comparison), holds=holds)
         )
         if (now_known := await live.known(place.path)) is not None:
             self._before[place.path] = (disk, now_known)
-        return True
+        return "reloaded" if merged.changed else "same"
 
 
 def is_notebook(place: ResolvedPath) -> bool:

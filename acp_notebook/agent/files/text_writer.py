@@ -45,10 +45,12 @@ class Written:
     after: str
     """The new text as it is in the file, with the line ends of the old one."""
     encoding: str
-    size: int
-    """Bytes."""
-    states: tuple[bytes, bytes] | None = None
-    """The whole notebook before and after, if it was changed in its page."""
+    data: bytes
+    """The whole file, or document, as it was written."""
+    replaced: bytes | None = None
+    """A notebook: what it was before, if there was one."""
+    live: bool = False
+    """Whether it was changed in its page, and not on disk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +88,9 @@ def write_bytes(place: ResolvedPath, data: bytes, before: Bytes | None) -> Writt
                 return None
         _sync(folder)
         text = None if old is None else old.text
-        return Written(place.path, old is None, text, data.decode(errors="replace"), "utf-8", len(data))
+        replaced = None if before is None else before.data
+        after = data.decode(errors="replace")
+        return Written(place.path, old is None, text, after, "utf-8", data, replaced)
 
 
 def _check_text(place: ResolvedPath, text: str) -> None:
@@ -114,7 +118,7 @@ def _attempt(folder: Folder, place: ResolvedPath, text: str, shown: FileState | 
             return None
     _sync(folder)
     before = old.text if old is not None else None
-    return Written(place.path, old is None, before, after, form.codec, len(data))
+    return Written(place.path, old is None, before, after, form.codec, data)
 
 
 def _put(folder: Folder, place: ResolvedPath, data: bytes, old: _Old | None) -> bool:

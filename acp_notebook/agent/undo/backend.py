@@ -8,6 +8,9 @@ from typing import Any, Protocol
 
 from ...core.changes import PathChange
 
+SAVING = ".~"
+"""The start of the names of copies that Jupyter keeps next to a file while it saves it."""
+
 
 class CheckpointUnavailable(Exception):
     """A folder has no checkpoint. The message tells the user why."""

@@ -12,6 +12,8 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
+from msgspec.structs import replace
+
 from ... import timeouts
 from ...core.attribution import allowed_by
 from ...core.changes import PathChange, Version
@@ -29,14 +31,7 @@ from ..tap import ChangedFiles
 from ..threads import on_a_thread
 from ..turn_queue import TurnRun
 from .attribution import Attributor, CallClock, Evidence, Find, keep
-from .change_log import (
-    SHOWN_FILES,
-    Change,
-    ChangeLog,
-    Part,
-    TurnChanges,
-    shown_turn,
-)
+from .change_log import SHOWN_FILES, Change, ChangeLog, Part, TurnChanges, shown_turn
 from .checkpoints import Marks, retrieve
 from .contract import TurnCheckpoints
 from .operations import Operation, ProgressCallback, Restorer, UndoExecutor, no_progress
@@ -244,8 +239,7 @@ class ChangeTracker:
         """Wait for the last turn's changes, then stop all work. Never blocks for long."""
         await self.wait_settled(timeouts.get().changes_settle)
         await self._checkpoints.close()
-        limit = timeouts.get().changes_settle
-        await self.wait_settled(limit)  # an interrupted search is shown and recorded as such
+        await self.wait_settled(timeouts.get().changes_settle)  # the interrupted search is shown, too
 
     def kill(self) -> None:
         self._checkpoints.kill()
@@ -262,7 +256,7 @@ class ChangeTracker:
         def carry_out() -> tuple[Written, Change | str | None]:
             before = self._version(path)
             written = work()
-            return written, self._change(turn, written.path, before, self._version(written.path))
+            return written, self._change(turn, written.path, before, self._written(written))
 
         written, change = await on_a_thread(carry_out)
         self._enter_write(turn, change, path, tool)
@@ -273,12 +267,13 @@ class ChangeTracker:
         turn = self._running_turn()
         before = await on_a_thread(lambda: self._version(path))
         written = await work()
-        states = written.states
 
         def note() -> Change | str | None:
-            if states is None:
-                return self._change(turn, written.path, before, self._version(written.path))
-            return self._change(turn, written.path, Version(states[0]), Version(states[1]), live=True)
+            if written.live and written.replaced is not None:
+                states = Version(written.replaced), Version(written.data)
+                return self._change(turn, written.path, *states, live=True)
+            first = _with_data(before, written.replaced)
+            return self._change(turn, written.path, first, self._written(written))
 
         self._enter_write(turn, await on_a_thread(note), path, tool)
         return written
@@ -286,6 +281,10 @@ class ChangeTracker:
     def _running_turn(self) -> TurnChanges | None:
         run = self._state.running
         return None if run is None or run.key is None else self.log.turn(run.id, run.key)
+
+    def _written(self, written: Written) -> Version | str | None:
+        """The state that the write left. Somebody may have changed the file since: only its mode is read."""
+        return _with_data(self._version(written.path), written.data)
 
     def _version(self, path: str) -> Version | str | None:
         """The current state of the file, or the reason why it cannot be kept."""
@@ -408,6 +407,12 @@ class ChangeTracker:
         starting = self._starting and self._is_waiting()  # otherwise the prompt was withdrawn
         if operation != "keep" and (starting or self._state.running is not None):
             raise UsageError("a turn is running or about to start: undo its changes when it is over")
+
+
+def _with_data(version: Version | str | None, data: bytes | None) -> Version | str | None:
+    if data is None or isinstance(version, str):
+        return version
+    return Version(data) if version is None or version.link else replace(version, data=data)
 
 
 def _share(mine: Sequence[str], theirs: Sequence[str]) -> bool:

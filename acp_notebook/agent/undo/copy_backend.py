@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from ...core.changes import PathChange, Version
 from ..files.blob_store import BlobRef, BlobStore, Full
 from ..files.file_state import MOST_FILE
-from .backend import Checkpoint, CheckpointUnavailable
+from .backend import SAVING, Checkpoint, CheckpointUnavailable
 
 MOST_FILES = 5_000
 MOST_BYTES = 128 * 2**20
@@ -71,7 +71,7 @@ class CopyBackend:
             folders[:] = [it for it in folders if it not in LEFT_OUT and it not in links]
             if not folders and not files and not links:
                 empty.append(place)
-            for name in [*files, *links]:
+            for name in (it for it in [*files, *links] if not it.startswith(SAVING)):
                 path = os.path.join(place, name)
                 try:
                     status = os.lstat(path)

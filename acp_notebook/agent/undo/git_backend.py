@@ -62,11 +62,12 @@ class GitBackend:
         self._modes: dict[str, int] = {}
         self._lately: set[str] = set()
         """Files whose mode may change unnoticed by git: see `changed_lately`."""
-        self._nested: list[str] = []
+        self._nested: tuple[str, ...] = ()
 
     @property
     def notes(self) -> tuple[str, ...]:
-        return (f"nested repositories are not covered: {listed(self._nested)}",) if self._nested else ()
+        nested = listed([f"{it}/" for it in self._nested])
+        return (f"nested repositories are not covered: {nested}",) if nested else ()
 
     # ---- checkpoints ----------------------------------------------------------------------------
 
@@ -97,14 +98,14 @@ class GitBackend:
         looked_at = {*seen.touched, *self._lately}
         self._modes = with_modes(self._modes, self.top, looked_at)
         self._lately = changed_lately(self.top, looked_at)
-        self._nested, self._scanned = [f"{it}/" for it in seen.nested], True
-        tree = Tree(seen.tree, self._modes, seen.large, self._repository.is_users, tuple(seen.nested))
+        self._nested, self._scanned = tuple(seen.nested), True
+        tree = Tree(seen.tree, self._modes, seen.large, self._repository.is_users, self._nested)
         return Checkpoint(tree, frozenset(os.path.join(self.top, it) for it in seen.empty))
 
     def _without_folder(self, limit: float) -> Checkpoint:
         """The checkpoint of a deleted folder, which git would not scan: all its files count as deleted."""
         self._git.run("read-tree", "--empty", limit=limit)
-        self._modes, self._nested = {}, []
+        self._modes, self._nested = {}, ()
         return Checkpoint(Tree(self._git.run("write-tree", limit=limit).decode().strip()))
 
     def kill(self) -> None:

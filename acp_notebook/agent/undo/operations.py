@@ -21,14 +21,7 @@ from ...core.changes import Step, Version
 from ...core.notebook_changes import is_notebook, merged_version, with_cells_undone
 from ...errors import UsageError
 from ..auditor import Auditor
-from ..files.file_state import (
-    ATTEMPTS,
-    make_folder,
-    make_root,
-    read_state,
-    remove_empty,
-    write_state,
-)
+from ..files.file_state import ATTEMPTS, make_folder, make_root, read_state, remove_empty, write_state
 from ..files.notebook_files import NotebookFiles
 from ..files.roots import FileTrouble, Roots
 from ..files.unfinished import Unfinished
@@ -154,9 +147,12 @@ class UndoExecutor:
     async def _is_open(self, change: Change) -> bool:
         """Whether a page has the file open. The page then makes the change."""
         notebooks = self._notebooks
-        return (
-            notebooks.live is not None and is_notebook(change.path) and await notebooks.is_open(change.path)
-        )
+        if notebooks.live is None or not is_notebook(change.path):
+            return False
+        try:
+            return await notebooks.is_open(change.path)
+        except FileTrouble:
+            return False  # the disk says why
 
     async def _restore(self, jobs: Sequence[_Job], stay: frozenset[str]) -> list[tuple[_Job, str | None]]:
         """Run the jobs one after the other; return for each None, or why it failed."""
@@ -300,11 +296,10 @@ class Restorer:
         """
         try:
             for _ in range(ATTEMPTS):
-                steps = [self._plan(change, part, undone) for part in change.parts]
+                steps = _in_order([self._plan(change, part, undone) for part in change.parts])
                 conflict = next((it.step.conflict for it in steps if it.step.conflict), None)
                 if conflict is not None:
                     return conflict
-                steps.sort(key=lambda it: it.step.write is not None)  # delete first: it makes room
                 if all(self._carry_out(it, empty) for it in steps):
                     return None
         except (FileTrouble, OSError) as error:
@@ -360,6 +355,13 @@ class Restorer:
         if it.step.write is None:
             remove_empty(self._roots, os.path.dirname(it.path), empty)
         return True
+
+
+def _in_order(steps: Sequence[_Transition]) -> list[_Transition]:
+    """Writes first: if one fails, nothing is lost. But a folder needs the place of a file, or vice versa."""
+    paths = [it.path for it in steps]
+    nested = any(one.startswith(f"{other}/") for one in paths for other in paths)
+    return sorted(steps, key=lambda it: (it.step.write is None) is not nested)
 
 
 def _step(path: str, source: Version | None, target: Version | None, now: Version | None) -> Step:

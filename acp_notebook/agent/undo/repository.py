@@ -21,6 +21,7 @@ from ... import timeouts
 from ...log import logger, suppressed
 from ..locked_file import lock
 from ..user_dirs import state_folder
+from .backend import SAVING
 from .git import ATTRIBUTES, Git, lines
 from .scan import is_kept
 
@@ -32,7 +33,7 @@ KEPT_DAYS = 14
 MOST_BYTES = 4 * 2**30
 """A larger repository is deleted and created again, unless another session uses it."""
 
-ALWAYS_IGNORED = ("__pycache__/", ".ipynb_checkpoints/", ".acp-notebook-*.tmp")
+ALWAYS_IGNORED = ("__pycache__/", ".ipynb_checkpoints/", f"{SAVING}*", ".acp-notebook-*.tmp")
 NOT_A_REPOSITORY = ("node_modules/", ".venv/", "venv/", ".tox/", ".cache/", ".mypy_cache/", ".ruff_cache/")
 """Ignored if the user has no repository and therefore no .gitignore."""
 
@@ -41,7 +42,6 @@ MOST_TRACKED = 200_000
 
 MOST_RULES = 2**20
 """Size limit of an ignore file in bytes. Nobody writes a larger one by hand, and git loads all of it."""
-
 
 LEFTOVERS = (
     *("index.*", "git.*", "rights.json.*", "git/*.lock", "git/info/exclude.*", "git/info/attributes.*"),

@@ -37,6 +37,9 @@ MOST_FOLDERS = 2_000
 
 LATELY_NS = 2_000_000_000
 
+OTHERS = ("ls-files", "-o", "--exclude-standard", "--directory", "-z")
+"""Lists the files and the whole folders that git does not track yet."""
+
 Signature = tuple[int, int, int]
 
 
@@ -189,7 +192,7 @@ class FullScan:
         seen.touched, seen.large = self._add([*changed, *new], seen.nested)
         seen.empty += self._emptied(changed)
         if filled:  # git knows their files now, so their empty folders can be found
-            for folder in self._others()[1]:
+            for folder in _split_folders(names(self._run(*OTHERS, *self._pathspec)))[1]:
                 seen.empty += empty_below(os.path.join(self._top, folder), self._top)
         ignored = ignored_among(self._git, seen.empty)
         seen.empty = [it for it in seen.empty if it not in ignored]
@@ -199,18 +202,11 @@ class FullScan:
     def _run(self, *words: str, given: Iterable[bytes] = ()) -> bytes:
         return self._git.run(*words, given=given, limit=self._limit)
 
-    def _others(self) -> tuple[list[str], list[str]]:
-        """The files and the whole folders that git does not track yet."""
-        words = ("ls-files", "-o", "--exclude-standard", "--directory", "-z", *self._pathspec)
-        return _split_folders(names(self._run(*words)))
-
     def _scan(self, seen: ScanResult) -> tuple[list[str], list[str], bool]:
         """The changed paths, the new paths, and whether new folders contain files."""
         with (
             self._git.start("diff-files", "-z", "--name-only", *self._pathspec) as one,
-            self._git.start(
-                "ls-files", "-o", "--exclude-standard", "--directory", "-z", *self._pathspec
-            ) as two,
+            self._git.start(*OTHERS, *self._pathspec) as two,
         ):
             changed, others = names(one.output(self._limit)), names(two.output(self._limit))
         new, folders = _split_folders(others)

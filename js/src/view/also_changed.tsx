@@ -1,5 +1,5 @@
 // Files that also changed during a turn: while a command ran, or because of something else. Since it is not known
-// that the agent changed them, "Undo all" closes them alone. Changes during a command are undone by a button
+// that the agent changed them, "Undo all" leaves them alone. Changes during a command are undone by a button
 // that lists the files first; the others one by one.
 
 import { useEffect, useRef, useState } from "preact/hooks";

@@ -217,7 +217,7 @@ def test_a_write_reports_what_it_did(its: Roots, path: Path) -> None:
     assert (written.path, written.created, written.before, written.after) == (str(path), True, None, "one\n")
     written = write_text(its, str(path), "zwei ü\n")
     assert (written.created, written.before, written.after) == (False, "one\n", "zwei ü\n")
-    assert (written.encoding, written.size) == ("utf-8", 8)
+    assert (written.encoding, written.data) == ("utf-8", "zwei ü\n".encode())
     assert path.read_bytes() == "zwei ü\n".encode()
     assert os.listdir(path.parent) == ["a.txt"]
 
