@@ -3,9 +3,9 @@
 Pure: the caller resolves paths; times are nanoseconds of the file system's clock.
 
 - The agent: files that a tool call names as its target (in a diff, a location, or the raw input of a call
-    if change.by_client:
-        return Verdict("agent", change.writer)
-    naming = [call for call in calls if _names(call, change, deleted)]
+  that is not a read). A call that deletes or moves explains what is gone, and what arrived where it moved
+  it. Writes through client methods are known exactly, and are not decided here, except in a replay, which
+  repeats only those that a message of the agent requests: the recording lists the others.
 - A command: files that no call names, last changed (ctime) while the command ran. A deleted file has no
   ctime: it belongs to a command whose line names it.
 - Not listed: notebooks that Jupyter autosaved, and session state that an agent keeps in the folder.
