@@ -23,7 +23,8 @@ ASKED = ("run_code", "run_cells", "edit_notebook")
 class Caller:
     """An MCP server over stdio, started and greeted."""
 
-    def __init__(self, command: list[str], env: dict[str, str]) -> None:
+    def __init__(self, command: list[str], env: dict[str, str], name: str = "kernel") -> None:
+        self.name = name
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env)
         self._id = 0
         about = {"protocolVersion": "2025-11-25", "capabilities": {}}
@@ -77,7 +78,7 @@ def called(caller: Caller, prompt: str) -> list[float]:
     for number in range(int(count)):
         id = f"{tool}-{time.monotonic_ns()}-{number}"
         if tool in ASKED:
-            title = f"mcp__kernel__{tool}"
+            title = f"mcp__{caller.name}__{tool}"
             update("tool_call", toolCallId=id, title=title, rawInput=given, status="in_progress")
         times.append(caller.call(tool, given, id)[0])
         if tool in ASKED:
@@ -99,7 +100,7 @@ def main() -> None:
             case "session/prompt":
                 if caller is None:
                     env = {it["name"]: it["value"] for it in server["env"]}
-                    caller = Caller([server["command"], *server["args"]], env)
+                    caller = Caller([server["command"], *server["args"]], env, server["name"])
                 times = called(caller, request["params"]["prompt"][0]["text"])
                 update("agent_message_chunk", content={"type": "text", "text": json.dumps(times)})
                 result = {"stopReason": "end_turn"}

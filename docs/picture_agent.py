@@ -114,7 +114,7 @@ class Scene:
         self.send_update("agent_message_chunk", content={"type": "text", "text": FOUND})
 
     def use(self, kernel: Kernel, tool: str, arguments: Json, *, asks: bool = False) -> None:
-        name = f"mcp__kernel__{tool}"
+        name = f"mcp__{self.servers[0]['name']}__{tool}"
         call = self.tool(name, "other", rawInput=arguments, name=name)
         if asks:
             self.ask_for(call)

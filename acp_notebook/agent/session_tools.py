@@ -7,16 +7,16 @@ and created when the agent first connects. Exists only if the tools are on. Runs
 from __future__ import annotations
 
 import asyncio
-import itertools
 import secrets
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
+from msgspec.structs import replace
+
 from ..core import events as ev
 from ..core.kernel_tools.calls import SERVER
 from ..core.mcp import McpServer
-from ..core.mcp_calls import squashed
 from ..errors import UsageError
 from .agent_state import AgentState
 from .kernel_tools.access import KernelAccess
@@ -54,7 +54,6 @@ SWITCHED_ON_LATER = (
 NO_TOOLS = "{agent} cannot use the kernel's tools"
 HTTP_ONLY = 'It only supports tools over HTTP: tools="http" opens a port on this machine, with a token.'
 
-_numbers = itertools.count(1)
 _announced: set[str] = set()
 """Agents whose use of the tools this process has announced."""
 
@@ -82,13 +81,9 @@ class SessionTools:
         self._permissions = permissions
         self._services = services
         self._cancel = cancel
-        self._shared = _shared_tools(workspace, state.agent, access)
-        if self._shared is not None:
-            workspace.kernel_name = self._shared.name
-        elif state.agent.quirks.mcp_title_by_server:  # other servers must not be able to guess it
-            workspace.kernel_name = f"{SERVER}_{secrets.token_hex(3)}"
-        else:
-            workspace.kernel_name = _free_name(workspace)
+        self._shared = _shared_tools(state.agent, access)
+        workspace.kernel_name = _unique_name() if self._shared is None else self._shared.name
+        _show_plain_name(state, workspace.kernel_name)
         self._service: SessionService | None = None
         self._listener: Listener | HttpListener | None = None
         self._starting = asyncio.Lock()
@@ -214,12 +209,25 @@ class SessionTools:
             self._state.apply(ev.NoticeGiven("info", NOTICE.format(agent=name), NOTICE_MORE, source="client"))
 
 
-def _free_name(workspace: Workspace, *, numbered: bool = False) -> str:
-    """A name that no other server of the session has: what is allowed for ours is not for that one."""
-    taken = {squashed(name) for name in workspace.server_names}
-    names = (f"{SERVER}_{number}" for number in _numbers)
-    free = names if numbered else itertools.chain([SERVER], names)
-    return next(name for name in free if squashed(name) not in taken)
+def _unique_name() -> str:
+    """A name that no other server can have, such as one in the agent's own settings or in a project's: we
+    answer questions about our own server by its name."""
+    return f"{SERVER}_{secrets.token_hex(3)}"
+
+
+def _show_plain_name(state: SessionState, name: str) -> None:
+    """Let the transcript have titles and names of tools without the random part."""
+    rewrite = state.rewrite
+
+    def rewritten(event: ev.ToolChanged) -> ev.ToolChanged:
+        event = rewrite(event)
+        texts = {"title": event.title, "name": event.name}
+        plain = {
+            key: it.replace(name, SERVER) for key, it in texts.items() if isinstance(it, str) and name in it
+        }
+        return replace(event, **plain) if plain else event
+
+    state.rewrite = rewritten
 
 
 def _listener_kind(access: KernelAccess) -> type[Listener] | type[HttpListener]:
@@ -230,12 +238,12 @@ def _listener_kind(access: KernelAccess) -> type[Listener] | type[HttpListener]:
     return HttpListener
 
 
-def _shared_tools(workspace: Workspace, agent: AgentState, access: KernelAccess) -> SharedTools | None:
+def _shared_tools(agent: AgentState, access: KernelAccess) -> SharedTools | None:
     """The server that all sessions of the agent share; None if each has its own."""
     if not agent.quirks.servers_by_name:
         return None
     if agent not in _shared:
         from .kernel_tools.shared import SharedTools  # import it only if needed
 
-        _shared[agent] = SharedTools(_free_name(workspace, numbered=True), _listener_kind(access))
+        _shared[agent] = SharedTools(_unique_name(), _listener_kind(access))
     return _shared[agent]

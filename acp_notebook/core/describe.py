@@ -32,7 +32,7 @@ from .actions import (
     command,
     judged_env,
 )
-from .kernel_tools.calls import arguments_of, described_call, kernel_call
+from .kernel_tools.calls import arguments_of, described_call, kernel_call, other_call
 from .mcp_calls import NO_NAMING, Naming, mcp_call
 from .records import Diff, Json, Text
 from .shell import Resolve, line_of
@@ -202,7 +202,7 @@ def _described(
         actions.append(Fetch(raw["url"]))
     shown = _Shown(raw, actions, drawn, written)
     described = _with_unread_input(tool, shown, tuple(dict.fromkeys(it.real_path for it in rest)))
-    mcp = mcp_call(tool, phrases.naming)
+    mcp = other_call(mcp_call(tool, phrases.naming), phrases.naming)
     return described if mcp is None else (mcp, *described)
 
 

@@ -26,7 +26,8 @@ class McpTrouble(Exception):
 class McpServer:
     """A server that was started; calls may run next to each other."""
 
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
+    def __init__(self, name: str, process: asyncio.subprocess.Process) -> None:
+        self.name = name
         self._process = process
         self._ids = itertools.count(1)
         self._open: dict[int, asyncio.Future[Json]] = {}
@@ -94,7 +95,7 @@ async def started(server: Json) -> McpServer:
         )
     except (OSError, KeyError) as error:
         raise McpTrouble(f"the MCP server {server.get('name')!r} cannot be started ({error})") from error
-    made = McpServer(process)
+    made = McpServer(str(server["name"]), process)
     about: dict[str, Any] = {"capabilities": {}, "clientInfo": {"name": "acp_notebook demo", "version": "1"}}
     await made.request("initialize", {"protocolVersion": VERSION, **about})
     made._send({"method": "notifications/initialized", "params": {}})

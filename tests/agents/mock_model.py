@@ -40,7 +40,8 @@ PAUSE_S = 0.02
 
 _SCRIPTED = (
     '// @exec: {{"yield_time_ms": 120000}}\n'
-    "for (const it of (await tools.mcp__kernel__{}).content) it.type == 'image' ? image(it) : text(it.text);"
+    "const name = Object.keys(tools).find((it) => /^mcp__kernel_[0-9a-f]+__{}$/.test(it));\n"
+    "for (const it of (await tools[name]({})).content) it.type == 'image' ? image(it) : text(it.text);"
 )
 """codex: a script that calls a tool of the kernel's and shows all that it gives."""
 
@@ -155,13 +156,15 @@ def _named(call: Json, asked: Asked) -> tuple[Tool, Json]:
 def _of_kernel(call: Json, asked: Asked) -> tuple[Tool, Json]:
     """The kernel's tool: as claude and kimi, gemini-cli, opencode and copilot name it; codex has namespaces,
     or a script that calls tools."""
-    whole = re.compile(rf"(mcp__kernel__|mcp_kernel_|kernel_\w+[_-]){call['kernel']}")
+    whole = re.compile(
+        rf"(mcp__kernel_[0-9a-f]+__|mcp_kernel_[0-9a-f]+_|kernel_[0-9a-f]+[_-]){call['kernel']}"
+    )
     for tool in asked.tools:
         if whole.fullmatch(f"{tool.namespace}__{tool.name}" if tool.namespace else tool.name):
             return tool, call["input"]
     for tool in asked.tools:
         if tool.script:
-            return tool, {"input": _SCRIPTED.format(f"{call['kernel']}({json.dumps(call['input'])})")}
+            return tool, {"input": _SCRIPTED.format(call["kernel"], json.dumps(call["input"]))}
     raise NoTool(f"no kernel's {call['kernel']} among {', '.join(it.name for it in asked.tools)}")
 
 

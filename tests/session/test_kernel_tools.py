@@ -449,7 +449,19 @@ def test_a_server_of_the_users_that_is_called_kernel_is_not_taken_for_ours(
         pass
     (opened,) = [it.message for it in recording.load(tape) if it.message.get("method") == "session/new"]
     names = [it["name"] for it in opened["params"]["mcpServers"]]
-    assert names[0] == "kernel" and len(set(names)) == 2
+    assert names[0] == "kernel" and re.fullmatch("kernel_[0-9a-f]{6}", names[1])
+
+
+def test_each_session_has_a_name_for_the_server_that_no_other_server_can_have(
+    kernels: Kernels, tmp_path: Path
+) -> None:
+    tape = tmp_path / "tape.jsonl"
+    with acp.connect("demo", cwd=tmp_path, tools=True, record=tape) as session:
+        session.agent.new_session()
+        (call,) = session.prompt("/data").tool_calls
+    names = [it["params"]["mcpServers"][0]["name"] for it in opened_with(tape, "session/new")]
+    assert len(set(names)) == 2 and all(re.fullmatch("kernel_[0-9a-f]{6}", it) for it in names)
+    assert call.name == "mcp__kernel__list_variables"  # the random part is not for people
 
 
 # ---- secrets ------------------------------------------------------------------------------------

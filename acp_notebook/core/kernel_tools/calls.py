@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..actions import PATH_KINDS, Action, KernelCall, McpCall, RunCode
-from ..mcp_calls import Naming, mcp_call
+from ..mcp_calls import Naming, mcp_call, same_name
 from ..records import Json
 from ..snapshot import ToolCall
 from ..visible import shown
@@ -58,6 +58,13 @@ def kernel_call(tool: ToolCall, naming: Naming) -> McpCall | None:
 def is_foreign_tool(action: Action) -> bool:
     """Whether it names a tool of another MCP server: its input says little about what the tool does."""
     return isinstance(action, McpCall) and not (action.sure and action.server == SERVER)
+
+
+def other_call(found: McpCall | None, naming: Naming) -> McpCall | None:
+    """A call of another server. If it has the name that rules have for ours, no rule allows the call."""
+    if found is None or not naming.kernel or not same_name(found.server, SERVER):
+        return found
+    return McpCall(found.server, found.tool, found.sure and found.server == naming.kernel)
 
 
 def arguments_of(tool: ToolCall) -> Mapping[str, Json] | None:

@@ -87,7 +87,8 @@ async def kernel_server(turn: Turn) -> McpServer | None:
     """The kernel's server, started when it is first used; says so if there is none."""
     session = turn.session
     if session.kernel is None:
-        found = next((it for it in session.servers if str(it.get("name", "")).startswith("kernel")), None)
+        named = [it for it in session.servers if str(it.get("name", "")).startswith("kernel_")]
+        found = named[-1] if named else None
         if found is None or "command" not in found:
             await turn.say(OFF)
             return None
@@ -109,7 +110,7 @@ async def use(
     really: Json | None = None,
 ) -> Json:
     """Call a tool, and show that as a tool call. `ask`: as agents do that ask about every tool."""
-    title = f"mcp__kernel__{name}"
+    title = f"mcp__{server.name}__{name}"
     tool = await turn.tool(title, "other", name=title, rawInput=arguments)
     if ask and not await turn.allowed(tool):
         await tool.fail("rejected")

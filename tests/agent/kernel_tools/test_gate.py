@@ -43,6 +43,8 @@ OPTIONS = (
     Option("no", "No", "reject_once"),
 )
 CLAUDE = Naming(meta=("claudeCode", "toolName"), servers=("kernel",), kernel="kernel")
+UNIQUE = Naming(meta=("claudeCode", "toolName"), servers=("kernel_3f9a2c",), kernel="kernel_3f9a2c")
+"""As sessions name the server."""
 OPENCODE = Naming(servers=("kernel",), title=True, kernel="kernel")
 
 
@@ -138,6 +140,37 @@ class Work:
     def questions(self) -> list[Question]:
         items = self.state.read(lambda transcript: transcript.snapshot()).items
         return [item for item in items if isinstance(item, Question)]
+
+
+# ---- a server of the agent's own with our name ---------------------------------------------------
+
+
+@pytest.mark.parametrize("tool", ["list_variables", "interrupt", "run_code", "run_cells", "edit_notebook"])
+@run
+async def test_a_server_that_the_agent_calls_kernel_itself_is_asked_about(tool: str) -> None:
+    """Attack: the agent's configuration, or a project's, has a server of that name. We allow the reads of our
+    own, and what our own asks about later; about a call of another one nothing asks later."""
+    agent = Work(answer="no", naming=UNIQUE)
+    assert await agent.ask("1", tool, raw_input={}) == "no"
+    (request,) = agent.requests
+    assert request.mcp is not None and request.mcp.tool == tool
+
+
+@run
+async def test_an_allow_for_another_servers_code_is_none_for_ours() -> None:
+    agent = Work(naming=UNIQUE)
+    assert await agent.ask("1", raw_input={"code": "x = 1"}) == "once"
+    assert not await agent.mcp("run_code", None, code="x = 1")
+    assert agent.ran == []
+
+
+@run
+async def test_a_rule_that_allows_our_tools_allows_no_other_servers() -> None:
+    rules = Rules(rules=(Rule(say="allow", server="kernel", tool="run_code"),))
+    agent = Work(policy="ask", naming=UNIQUE, judge=Judge(own=rules))
+    assert await agent.ask("1", raw_input={"code": "x = 1"}) != "once"
+    named = {"claudeCode": {"toolName": "mcp__kernel_3f9a2c__run_code"}}
+    assert await agent.ask("2", raw_input={"code": "x = 1"}, meta=named) == "once"
 
 
 # ---- one allow, one code, once ------------------------------------------------------------------
