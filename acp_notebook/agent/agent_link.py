@@ -97,7 +97,7 @@ class AgentLink(AgentState):
         )
         facts = v1.read_initialize(await self.request(call))
         self.quirks = self.launch.quirks(facts)
-        self.redactor.learn(it for way in facts.auth_methods for it in way.env.values())
+        self.redactor.learn_from_agent(it for way in facts.auth_methods for it in way.env.values())
         self.facts = facts.cleaned(self.redactor.text)
         if self.facts.protocol_version != v1.VERSION:
             raise ProtocolError(

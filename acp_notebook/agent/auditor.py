@@ -38,17 +38,18 @@ class Auditor:
         **detail: Json,
     ) -> None:
         session, turn = self._where()
+        redactor = self._redactor.for_actions
         entry = self.audit.append(
             time=datetime.now().astimezone().isoformat(timespec="milliseconds"),
             session=session,
             turn=turn,
             what=what,
             kind=kind,
-            target=self._redactor.text(target),
+            target=redactor.text(target),
             by=by,
             outcome=outcome,
-            reason=reason and self._redactor.text(reason),
-            detail={name: self._redactor.plain(it) for name, it in detail.items() if it is not None},
+            reason=reason and redactor.text(reason),
+            detail={name: redactor.plain(it) for name, it in detail.items() if it is not None},
         )
         if self._file is not None:
             self._file.append(entry)

@@ -23,7 +23,7 @@ from ..core.elicitation import (
     outcome_of,
     problem_of,
 )
-from ..core.forms import checked, kept
+from ..core.forms import Field, checked, kept
 from ..core.records import Json
 from ..core.requests import CreateElicitation
 from ..log import logger
@@ -207,9 +207,18 @@ class Elicitations:
         )
 
     def _hide_secrets(self, request: ElicitationRequest, outcome: Outcome) -> None:
-        secret = [field.name for field in request.fields if field.secret]
-        values = [str(value) for name, value in (outcome.content or {}).items() if name in secret]
-        self._state.agent.redactor.learn(values)
+        answers = outcome.content or {}
+        secret = {field.name: field for field in request.fields if field.secret}
+        values = {name: str(value) for name, value in answers.items() if name in secret}
+        proposed = {name for name, value in values.items() if _proposes(secret[name], value)}
+        redactor = self._state.agent.redactor
+        redactor.learn(value for name, value in values.items() if name not in proposed)
+        redactor.learn_from_agent(values[name] for name in proposed)
+
+
+def _proposes(field: Field, value: str) -> bool:
+    """Whether the value is the agent's own: then it is no secret of the user's."""
+    return value in (str(field.default), *(str(choice.value) for choice in field.choices))
 
 
 async def _by_function(function: ElicitationFunction, request: ElicitationRequest) -> Outcome | None:

@@ -394,7 +394,7 @@ class Session(Rendered):
 
     def _redact_function(self) -> Redact | None:
         """Redacts known secrets, also those split over several parts, then applies the user's function."""
-        known, own = self._conversation.agent.redactor, self.redact
+        known, own = self._conversation.agent.redactor.for_actions, self.redact
         if known.idle:
             return own
         return known.text if own is None else lambda text: own(known.text(text))

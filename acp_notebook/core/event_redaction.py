@@ -44,10 +44,11 @@ class EventRedactor:
         if isinstance(event, ev.TerminalOutput):
             text = self._terminals.setdefault(event.id, StreamRedactor(self._redactor)).feed(event.text)
             return (replace(event, text=text),) if text or event.dropped else ()
+        redactor = self._redactor.for_actions if event.shows_actions else self._redactor
         if event.is_aside:
-            return (self._cleaned(event),)
+            return (_cleaned(event, redactor),)
         before = self._rest() + (self._terminal_rest(event) if isinstance(event, ev.TerminalChanged) else ())
-        return (*before, self._cleaned(event))
+        return (*before, _cleaned(event, redactor))
 
     def _chunk(self, event: ev.MessageChunk) -> tuple[ev.Event, ...]:
         before = () if self._last is not None and _stream(self._last) == _stream(event) else self._rest()
@@ -67,18 +68,19 @@ class EventRedactor:
         held = stream.rest() if stream is not None and event.status is not ev.UNSET else ""
         return (ev.TerminalOutput(event.id, held),) if held else ()
 
-    def _cleaned(self, value: Any) -> Any:
-        if isinstance(value, Struct):
-            kept = _KEPT_OF_CELLS if isinstance(value, RunCell) else _KEPT
-            fields = {
-                name: self._cleaned(given)
-                for name in value.__struct_fields__
-                if name not in kept and (given := getattr(value, name)) is not None
-            }
-            return replace(value, **fields) if fields else value
-        if isinstance(value, tuple):
-            return tuple(self._cleaned(item) for item in value)
-        return self._redactor.plain(value)
+
+def _cleaned(value: Any, redactor: Redactor) -> Any:
+    if isinstance(value, Struct):
+        kept = _KEPT_OF_CELLS if isinstance(value, RunCell) else _KEPT
+        fields = {
+            name: _cleaned(given, redactor)
+            for name in value.__struct_fields__
+            if name not in kept and (given := getattr(value, name)) is not None
+        }
+        return replace(value, **fields) if fields else value
+    if isinstance(value, tuple):
+        return tuple(_cleaned(item, redactor) for item in value)
+    return redactor.plain(value)
 
 
 def _stream(chunk: ev.MessageChunk) -> tuple[Any, ...]:

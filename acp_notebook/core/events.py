@@ -62,6 +62,8 @@ class BaseEvent(Struct, frozen=True):
     """Not part of the conversation: it does not interrupt a message."""
     concerns_calls: ClassVar[bool] = False
     """Starts, changes or ends tool calls."""
+    shows_actions: ClassVar[bool] = False
+    """Shows what the user is asked about, or what was done: an agent must not be able to hide part of it."""
 
 
 class TurnStarted(BaseEvent, frozen=True):
@@ -127,6 +129,7 @@ class ToolChanged(BaseEvent, frozen=True):
     is_history = True
     is_work = True
     concerns_calls = True
+    shows_actions = True
 
     id: str
     title: str | Unset = UNSET
@@ -175,6 +178,7 @@ class QuestionAsked(BaseEvent, frozen=True):
     """
 
     is_awaited = True
+    shows_actions = True
 
     id: str
     tool_id: str
@@ -206,6 +210,7 @@ class ElicitationOpened(BaseEvent, frozen=True):
     """
 
     is_awaited = True
+    shows_actions = True
 
     id: str
     mode: str
@@ -240,6 +245,8 @@ class ElicitationCompleted(BaseEvent, frozen=True):
 
 class TerminalChanged(BaseEvent, frozen=True):
     """A new or changed command that we run for the agent."""
+
+    shows_actions = True
 
     id: str
     command: str | Unset = UNSET
@@ -297,6 +304,8 @@ class CompactionChunk(BaseEvent, frozen=True):
 
 class ChangesReplaced(BaseEvent, frozen=True):
     """All files that a turn changed; `turn` is the key of its item. May come long after the turn's end."""
+
+    shows_actions = True
 
     turn: str
     files: tuple[FileChange, ...] = ()

@@ -10,6 +10,7 @@ import json
 import re
 from bisect import bisect
 from collections.abc import Iterable, Mapping
+from copy import copy
 from typing import Any
 
 from .secret_encodings import encoded_forms, secret_parts
@@ -43,11 +44,24 @@ class Redactor:
         given = list(secrets)
         self._patterns = [it for it in given if isinstance(it, re.Pattern)]
         self._own = {it for it in given if isinstance(it, str) and it}
+        self.for_actions = self
+        """Removes the user's secrets, but nothing that an agent declared as one: for what the user is asked
+        about and what was done."""
         self._learn(self._own)
         self.learn_variables((env or {}).items())
 
     def learn(self, values: Iterable[str]) -> None:
         """Add secrets, to be removed from now on."""
+        found = {value for value in values if can_be_hidden(value)}
+        self._learn(found)
+        if self.for_actions is not self:
+            self.for_actions._learn(found)
+
+    def learn_from_agent(self, values: Iterable[str]) -> None:
+        """Add what an agent declares as secret. It could be the command that the agent asks about next."""
+        if self.for_actions is self:
+            self.for_actions = copy(self)
+            self.for_actions.for_actions = self.for_actions
         self._learn({value for value in values if can_be_hidden(value)})
 
     def learn_variables(self, variables: Iterable[tuple[str, str]]) -> None:
@@ -60,7 +74,7 @@ class Redactor:
             values |= {_escaped(value, ascii=ascii) for value in values for ascii in (False, True)}
         if values <= self._values:
             return
-        self._values |= values
+        self._values = self._values | values  # a new set: `for_actions` may share the old one
         # Longest first, so that a secret inside another one does not leave the rest of it.
         longest_first = sorted(self._values, key=lambda value: (-len(value), value))
         self._pattern = re.compile("|".join(map(self._one, longest_first)))

@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acp_notebook.core import events as ev
+from acp_notebook.core.actions import RunCode
 from acp_notebook.core.event_redaction import EventRedactor
-from acp_notebook.core.records import Location, Text
+from acp_notebook.core.records import KernelRun, Location, Text
 from acp_notebook.core.redaction import REDACTED, Redactor, StreamRedactor
 from acp_notebook.core.snapshot import Message
 from acp_notebook.core.transcript import Transcript
@@ -89,6 +90,23 @@ def test_a_secret_in_chunks_with_annotations_is_hidden_too() -> None:
     assert SECRET not in str(transcript.plain())
     assert isinstance(item, Message)
     assert item.content[0].annotations == {"priority": 1}  # type: ignore[union-attr]
+
+
+def test_what_an_agent_declares_as_secret_stays_visible_in_what_is_asked_and_done() -> None:
+    """Attack: an agent declares the code that it is going to run as a secret of its own."""
+    redactor = Redactor({"A_KEY": SECRET})
+    code = "shutil.rmtree(home)"
+    redactor.learn_from_agent([code])
+    redactor.learn(["learned-later"])
+    events = EventRedactor(redactor)
+    text = f"{code} {SECRET} learned-later"
+    (asked,) = events.see(ev.QuestionAsked("q1", "c1", (), actions=(RunCode(text, ""),)))
+    assert isinstance(asked, ev.QuestionAsked)
+    assert asked.actions == (RunCode(f"{code} {REDACTED} {REDACTED}", ""),)
+    (call,) = events.see(ev.ToolChanged("c1", title=text, content=(KernelRun("", text),)))
+    assert isinstance(call, ev.ToolChanged)
+    assert call.content == (KernelRun("", f"{code} {REDACTED} {REDACTED}"),)
+    assert redactor.text(text) == f"{REDACTED} {REDACTED} {REDACTED}"  # in messages and recordings
 
 
 def test_ids_and_values_are_not_redacted() -> None:

@@ -13,7 +13,9 @@ from typing import Any
 import pytest
 
 import acp_notebook as acp
+from acp_notebook.core.actions import Command
 from acp_notebook.core.records import SignIn
+from acp_notebook.core.snapshot import Question, ToolCall
 from tests.demo_agent import SCRIPT
 from tests.session.conftest import Demo
 from tests.session.helpers import LIMIT_S
@@ -259,6 +261,23 @@ def test_the_environment_of_a_method_is_secret(signed_out: Callable[..., acp.Ses
     turn = session.prompt(f"it is {secret}!", timeout=LIMIT_S)
     assert secret not in session.to_text()
     assert "[redacted]!" in turn.text
+
+
+def test_an_agent_cannot_hide_part_of_a_command_as_the_environment_of_a_method(
+    signed_out: Callable[..., acp.Session],
+) -> None:
+    """Attack: what an agent declares as secret is blanked out in the question about it."""
+    session = signed_out(permissions=lambda request: "reject")
+    (method,) = (it for it in session.agent.auth_methods if it.type == "terminal")
+    (secret,) = method.env.values()
+    session.authenticate("demo-login")
+    session.prompt(f"/run echo {secret}", timeout=LIMIT_S)
+    (question,) = (it for it in session.transcript.items if isinstance(it, Question))
+    (command,) = (it for it in question.actions if isinstance(it, Command))
+    assert secret in command.text
+    (call,) = (it for it in session.transcript.items if isinstance(it, ToolCall))
+    assert call.raw_input == {"command": f"echo {secret}"}
+    assert any(secret in entry.target for entry in session.audit)
 
 
 @pytest.mark.parametrize("whole", [True, False], ids=["the agent", "the session"])
