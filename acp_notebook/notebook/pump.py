@@ -11,10 +11,11 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import Context, copy_context
 from typing import Any
 
+from .figures import figures_set_aside
 from .interrupts import Gate
 from .ipykernel_compat import COMM_TYPES, POLLIN, Frames, KernelMessage, Shell, flush, has_message
 
@@ -92,13 +93,23 @@ class Pump:
         kernel.set_parent(request.identities, request.message, channel="shell")
         try:
             if request.kind in COMM_TYPES:
-                gate.run(lambda: self.shell.call(request))
+                with self._figures():
+                    gate.run(lambda: self.shell.call(request))
             else:
                 self.shell.call(request)
         except Exception:  # as in the kernel: log the handler's error and let the cell continue
             kernel.log.exception("Exception in message handler:")
         finally:
             kernel.set_parent(*before, channel="shell")
+
+    def _figures(self) -> AbstractContextManager[None]:
+        """Hides the figures of the waiting cell; not on a subshell's thread, because other code may be using
+        them."""
+        return (
+            nullcontext()
+            if self.shell.subshell
+            else figures_set_aside(getattr(self.shell.kernel, "shell", None))
+        )
 
     def _handler_context(self) -> Context:
         """A copy of the cell's context, so that only the handler sees a changed parent request."""
