@@ -42,7 +42,7 @@ def pictures(result: Result) -> int:
 def test_a_click_leaves_the_figures_of_the_waiting_cell_alone(drawing: Front, widget: str) -> None:
     """ipykernel triggers `post_execute` for each message to a widget, and matplotlib closes all figures."""
     id = drawing.begin(FIGURE)
-    drawing.told(id, "waiting")
+    drawing.wait_for_output(id, "waiting")
     assert pictures(drawing.handled(drawing.click(widget, "go"))) == 0
     result = drawing.result(id)
     assert result.text == "waiting\ngo True 1\n"
@@ -52,7 +52,7 @@ def test_a_click_leaves_the_figures_of_the_waiting_cell_alone(drawing: Front, wi
 def test_a_click_shows_the_figures_of_its_own_callback(drawing: Front, widget: str) -> None:
     drawing.run("w.react = lambda data: plt.plot([2])")
     id = drawing.begin(FIGURE)
-    drawing.told(id, "waiting")
+    drawing.wait_for_output(id, "waiting")
     assert pictures(drawing.handled(drawing.click(widget, "go"))) == 1
     result = drawing.result(id)
     assert result.text == "waiting\ngo True 1\n" and pictures(result) == 1
@@ -62,7 +62,7 @@ def test_a_click_shows_the_figures_of_its_own_callback(drawing: Front, widget: s
 def test_a_callback_that_fails_leaves_nothing_hidden(drawing: Front, widget: str) -> None:
     drawing.run(f"{FAILS}\nw.react = react")
     id = drawing.begin(FIGURE)
-    drawing.told(id, "waiting")
+    drawing.wait_for_output(id, "waiting")
     drawing.click(widget, "go")
     result = drawing.result(id)
     assert result.text == "waiting\ngo True 1\n"
@@ -73,7 +73,7 @@ def test_figures_that_the_user_wants_to_keep_open_stay_open(drawing: Front, widg
     drawing.run("%config InlineBackend.close_figures = False\nw.react = lambda data: plt.plot([2])")
     try:
         id = drawing.begin(f"plt.close('all')\n{FIGURE}")
-        drawing.told(id, "waiting")
+        drawing.wait_for_output(id, "waiting")
         drawing.click(widget, "go")
         assert drawing.result(id).text == "waiting\ngo True 1\n"
         assert drawing.run("print(plt.get_fignums())").text == "[1, 2]\n"
