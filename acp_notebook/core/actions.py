@@ -206,7 +206,7 @@ KernelAction = RunCode | RunCells | KernelCall
 
 Action = Command | Write | NotebookWrite | FileAccess | Fetch | Other | Details | McpCall | KernelAction
 
-BESIDE = (Details, McpCall)
+ANNOTATIONS = (Details, McpCall)
 """Details about a call that do nothing themselves."""
 
 RUNS = (RunCode, RunCells)

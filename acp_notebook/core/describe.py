@@ -15,7 +15,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
-from msgspec.structs import replace as changed
 
 from .actions import (
     PATH_KINDS,
@@ -139,7 +138,7 @@ def describe_command(
     spellings = (place.given,) if folder == place.cwd else ()
     judged = judged_env(env, place.inherited, place.harmless)
     made = command(words, folder, judged, resolve=place.resolve, spellings=spellings)
-    return made and changed(made, elsewhere=made.cwd != place.cwd)
+    return made and replace(made, elsewhere=made.cwd != place.cwd)
 
 
 def describe_write(state: FileState, new_text: str, edits: tuple[Edit, ...] = ()) -> Write:

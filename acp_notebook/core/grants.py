@@ -21,7 +21,7 @@ from typing import Any, Literal, get_args
 import msgspec
 from msgspec import Struct
 
-from .actions import BESIDE, PATH_KINDS, RUNS, Action, Command, real_path
+from .actions import ANNOTATIONS, PATH_KINDS, RUNS, Action, Command, real_path
 from .kernel_tools.calls import is_foreign_tool
 from .records import Json, build
 from .shell import is_line
@@ -127,7 +127,7 @@ def to_cover(actions: Iterable[Action]) -> tuple[Action, ...]:
     every = tuple(actions)
     if any(map(is_foreign_tool, every)):
         return ()
-    return tuple(action for action in every if not isinstance(action, BESIDE))
+    return tuple(action for action in every if not isinstance(action, ANNOTATIONS))
 
 
 def matches(grant: Grant, agent: str, workspace: str, action: Action, roots: Iterable[str] = ()) -> bool:

@@ -15,7 +15,7 @@ import fnmatch
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from .actions import BESIDE, RUNS, Action, Command, McpCall, NotebookWrite, Other, Write, real_paths
+from .actions import ANNOTATIONS, RUNS, Action, Command, McpCall, NotebookWrite, Other, Write, real_paths
 from .grants import inside, reaches, to_cover
 from .mcp_calls import same_name, squashed
 from .policy import Word, strictest
@@ -57,7 +57,7 @@ class Rule:
         An allow would also cover the same command or write as a client method.
         """
         named = [action for action in actions if isinstance(action, McpCall)]
-        rest = [action for action in actions if not isinstance(action, BESIDE)]
+        rest = [action for action in actions if not isinstance(action, ANNOTATIONS)]
         if not named or not all(self._is_tool(action) for action in named):
             return False
         if any(isinstance(action, Command) for action in rest):

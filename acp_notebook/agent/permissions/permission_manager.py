@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from ...core import events as ev
 from ...core import grants as gr
 from ...core.actions import (
-    BESIDE,
+    ANNOTATIONS,
     Action,
     Command,
     FileAccess,
@@ -148,7 +148,7 @@ class PermissionManager:
 
     def _of_kernel(self, options: tuple[Option, ...], actions: Sequence[Action]) -> Decision | None:
         """Allow calls that only read the kernel, and those that the kernel tools server asks about later."""
-        counted = [action for action in actions if not isinstance(action, BESIDE)]
+        counted = [action for action in actions if not isinstance(action, ANNOTATIONS)]
         calls = [action for action in counted if isinstance(action, KernelCall)]
         if not calls or len(calls) < len(counted):
             return None
