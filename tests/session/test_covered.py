@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -225,6 +226,23 @@ def test_a_home_folder_is_not_a_file_of_the_session(
     assert agent.requests[2].paths == (str(folder.parent / "a.txt"),)
     agent(["ask", {"toolCallId": "4", "kind": "execute", "rawInput": {"command": "ls", "cwd": "~/x"}}])
     assert agent.requests[3].cwd == str(folder.parent / "x")
+
+
+@pytest.mark.parametrize("address", ["file://{}", "file:{}", "FILE://localhost{}"])
+def test_a_file_address_is_not_a_file_of_the_session(
+    opened: list[Scripted], folder: Path, address: str
+) -> None:
+    """Some tools accept addresses of files, so that a grant for the session's folders must not cover them."""
+    agent = start(opened, folder, "always", "ask")
+    outside = folder.parent / "a b.txt"
+    named = {"path": address.format(quote(str(outside))), "content": "x"}
+
+    def ask(id: str, **raw: Any) -> list[Any]:
+        return ["ask", {"toolCallId": id, "kind": "edit", "title": "Write", "rawInput": raw}]
+
+    done = agent(ask("1", path="a.txt", content="x"), ask("2", **named), ask("3", path="file:///%00"))
+    assert done == ["always", "no", "no"]
+    assert agent.requests[1].paths == (str(outside),)
 
 
 def test_line_ends_that_were_not_shown_are_not_written(opened: list[Scripted], folder: Path) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from typing import Protocol
+from urllib.parse import unquote, urlsplit
 
 from ...core.actions import Action, Command, NotebookWrite
 from ...core.describe import (
@@ -143,8 +144,17 @@ class Describer:
             return _unserved(whole)
 
     def _absolute(self, path: str) -> str:
-        """The path as the agent's own tools understand it: some of them expand "~"."""
-        return os.path.join(self._roots.folders[0], os.path.expanduser(path))
+        """The path as the agent's own tools understand it: some of them expand "~" or accept file: URLs."""
+        return os.path.join(self._roots.folders[0], os.path.expanduser(_from_url(path)))
+
+
+def _from_url(path: str) -> str:
+    """The path in a file: URL; any other path as it is."""
+    try:
+        url = urlsplit(path)
+    except ValueError:  # for example, a bracket that looks like an IPv6 address
+        return path
+    return unquote(url.path) if url.scheme == "file" and url.path.startswith("/") else path
 
 
 def state_of(place: files.ResolvedPath) -> FileState:
