@@ -148,6 +148,8 @@ class Details(Tagged, frozen=True, tag="details"):
 
     input: str = ""
     paths: tuple[str, ...] = ()
+    matters: bool = True
+    """Whether it may change what the call does, so that no remembered answer covers the call."""
     kind: ClassVar[str] = ""
     text: ClassVar[str] = ""
 
@@ -240,7 +242,7 @@ def target_of(actions: Sequence[Action]) -> str:
 
 # ---- as JSON ----------------------------------------------------------------------------------------
 
-NOT_SHOWN = frozenset({"edits", "covers", "paths"})
+NOT_SHOWN = frozenset({"edits", "covers", "paths", "matters"})
 
 
 def action_to_plain(action: Action) -> dict[str, Json]:

@@ -115,7 +115,8 @@ class CommandContext(Struct, frozen=True):
 class Phrases(Struct, frozen=True):
     """How an agent describes its calls in words: patterns whose first group is the command or the folder.
 
-    `input_in_text`: if a call has no raw input, one of its texts holds it as JSON.
+    `input_in_text`: if a call has no raw input, one of its texts holds it as JSON. `bookkeeping`: the names
+    of input that identifies a call or repeats what it does.
     """
 
     title: str | None = None
@@ -123,6 +124,7 @@ class Phrases(Struct, frozen=True):
     folder: str | None = None
     input_in_text: bool = False
     naming: Naming = NO_NAMING
+    bookkeeping: tuple[str, ...] = ()
 
 
 NO_PHRASES = Phrases()
@@ -200,7 +202,8 @@ def _described(
     if tool.kind == "fetch" and isinstance(raw.get("url"), str):
         actions.append(Fetch(raw["url"]))
     shown = _Shown(raw, actions, drawn, written)
-    described = _with_unread_input(tool, shown, tuple(dict.fromkeys(it.real_path for it in rest)))
+    paths = tuple(dict.fromkeys(it.real_path for it in rest))
+    described = _with_unread_input(tool, shown, paths, phrases.bookkeeping)
     mcp = other_call(mcp_call(tool, phrases.naming), phrases.naming)
     return described if mcp is None else (mcp, *described)
 
@@ -262,15 +265,19 @@ class _Shown(Struct, frozen=True):
         return isinstance(text, str) and any(_shows_text(action, text) for action in self.actions)
 
 
-def _with_unread_input(tool: ToolCall, shown: _Shown, paths: tuple[str, ...]) -> tuple[Action, ...]:
+def _with_unread_input(
+    tool: ToolCall, shown: _Shown, paths: tuple[str, ...], bookkeeping: Collection[str]
+) -> tuple[Action, ...]:
     """Add the input that no action shows. `paths`: the files that it names."""
     actions, raw = shown.actions, tool.raw_input
     if not actions or len(path_names(tool)) > MAX_PATHS or (tool.kind == "execute" and not _runs(actions)):
         return (*actions, Other(tool.kind, _json(raw), paths))
+    matters = True
     if isinstance(raw, Mapping):
         raw = {name: value for name, value in raw.items() if not shown.contains(name, value)}
+        matters = bool(paths) or any(value and name not in bookkeeping for name, value in raw.items())
     rest = _json(raw)
-    return tuple(actions) if rest is None else (*actions, Details(rest, paths))
+    return tuple(actions) if rest is None else (*actions, Details(rest, paths, matters))
 
 
 def _each(value: str | list[Json]) -> list[Json]:

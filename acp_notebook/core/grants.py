@@ -9,7 +9,8 @@ user is asked:
   does not;
 - deleting and moving are covered only for a path that the grant names;
 - code in the kernel is covered by a grant for all code, which ends with the session;
-- the tool of an MCP server is never covered: what its input looks like is not what the tool does.
+- the tool of an MCP server is never covered: what its input looks like is not what the tool does;
+- a call with further input, such as a flag that turns a sandbox off, is never covered.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import Any, Literal, get_args
 import msgspec
 from msgspec import Struct
 
-from .actions import ANNOTATIONS, PATH_KINDS, RUNS, Action, Command, real_path
+from .actions import ANNOTATIONS, PATH_KINDS, RUNS, Action, Command, Details, real_path
 from .kernel_tools.calls import is_foreign_tool
 from .records import Json, build
 from .shell import is_line
@@ -125,7 +126,7 @@ class Offer(Struct, frozen=True, kw_only=True):
 def to_cover(actions: Iterable[Action]) -> tuple[Action, ...]:
     """The actions that grants must cover to answer a question; none if no grant can answer it."""
     every = tuple(actions)
-    if any(map(is_foreign_tool, every)):
+    if any(is_foreign_tool(it) or (isinstance(it, Details) and it.matters) for it in every):
         return ()
     return tuple(action for action in every if not isinstance(action, ANNOTATIONS))
 

@@ -352,9 +352,10 @@ class Played:
 
     def __init__(self, name: str) -> None:
         known = quirks.for_agent([name], name, None)
-        self.phrases = Phrases(input_in_text=known.input_in_text)
+        self.phrases = Phrases(input_in_text=known.input_in_text, bookkeeping=known.bookkeeping)
         self.harmless = known.harmless_env
         self.files: dict[str, str] = {}
+        self.asked: list[Action] = []
         self.allowed: list[Action] = []
         self.came: list[tuple[str, bool]] = []
         transcript, asked = Transcript(), {}
@@ -376,6 +377,7 @@ class Played:
                     transcript.apply(v1_asked(question.tool))
                     tool = transcript.tool(question.tool.id)
                     described = describe(tool, self.place, looks(self.files), phrases=self.phrases)
+                    self.asked += described
                     asked[id] = described, {it.id for it in question.options if it.kind == "allow_once"}
                 case {"result": {"outcome": {"optionId": option}}, "id": id} if option in asked[id][1]:
                     self.allowed += asked[id][0]
@@ -417,6 +419,13 @@ def test_what_real_agents_asked_for_covers_what_they_then_did(
     played = Played(name)
     assert Counter(kind for kind, by_allow in played.came if by_allow) == covered
     assert Counter(kind for kind, by_allow in played.came if not by_allow) == asked
+
+
+@pytest.mark.parametrize("name", ["claude-code-acp", "claude-agent-acp", "codex-acp", "goose", "kimi-code"])
+def test_remembered_answers_hold_for_what_real_agents_send(name: str) -> None:
+    asked = Played(name).asked
+    assert any(isinstance(it, Command) for it in asked)
+    assert not [it for it in asked if isinstance(it, Details) and it.matters]
 
 
 def test_consumed_actions_of_real_agents_cover_nothing_else() -> None:

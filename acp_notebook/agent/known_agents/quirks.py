@@ -42,6 +42,8 @@ class Quirks:
     """A pattern for the beginning of the question's text; its first group is the command's folder."""
     input_in_text: bool = False
     """A call without raw input has it as JSON in its text."""
+    bookkeeping: tuple[str, ...] = ()
+    """Names in the raw input that identify a call or repeat what it does: they change nothing."""
     always_lasts: str | None = None
     """How long the agent itself remembers an "always", in words that follow "remembers this,"."""
     own_state: tuple[str, ...] = ()
@@ -75,6 +77,7 @@ class Quirks:
             other.command_in_text or self.command_in_text,
             other.folder_in_text or self.folder_in_text,
             self.input_in_text or other.input_in_text,
+            self.bookkeeping + other.bookkeeping,
             other.always_lasts or self.always_lasts,
             self.own_state + other.own_state,
             other.tool_name_in_meta or self.tool_name_in_meta,
@@ -236,6 +239,17 @@ TABLE = (
         Quirks(always_lasts="for every use of this tool in all folders (its permission.yaml)"),
         "It adds the whole tool to its settings: after one command it asks about none, in no folder. Seen in "
         "1.50.0.",
+    ),
+    Entry(
+        "codex-acp",
+        Quirks(
+            bookkeeping=(
+                *("call_id", "turn_id", "process_id", "started_at_ms", "source", "status"),
+                *("parsed_cmd", "proposed_execpolicy_amendment", "available_decisions"),
+            )
+        ),
+        "It sends its whole event as raw input: ids and times that differ for each call, the command once "
+        "more, and the answers that it offers. Seen in 2.6.0.",
     ),
     Entry(
         "codex-acp",

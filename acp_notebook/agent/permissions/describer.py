@@ -93,6 +93,7 @@ class Describer:
             quirks.folder_in_text,
             quirks.input_in_text,
             self.naming,
+            quirks.bookkeeping,
         )
 
     @property

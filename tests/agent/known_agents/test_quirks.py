@@ -172,7 +172,7 @@ for line in sys.stdin:
         send({"id": message["id"], "result": recorded[message["method"]]})
     elif message.get("method") == "session/prompt":
         session = message["params"]["sessionId"]
-        asked = {**responses["fs/read_text_file"], "sessionId": session, "path": sys.argv[2]}
+        asked = {**recorded["fs/read_text_file"], "sessionId": session, "path": sys.argv[2]}
         send({"id": 0, "method": "fs/read_text_file", "params": asked})
         prompted = message["id"]
     elif message.get("id") == 0:

@@ -353,6 +353,24 @@ def test_a_grant_for_a_command_answers_no_call_of_an_mcp_tool() -> None:
     attack(work, answer="always")
 
 
+@pytest.mark.parametrize(
+    ("more", "answer"),
+    [
+        ({"description": "List", "is_background": False, "note": ""}, "once"),
+        ({"dangerouslyDisableSandbox": True}, "no"),
+        ({"elevated": {"why": "speed"}}, "no"),
+        ({"call_id": "2"}, "no"),  # only of an agent that is known to send it
+    ],
+)
+def test_a_grant_does_not_answer_a_call_with_further_input(more: dict[str, Any], answer: str) -> None:
+    async def work(agent: Work) -> None:
+        await agent.ask("a", kind="execute", raw_input={"command": "ls"})
+        agent.answer = "ask"  # nobody is present: only a grant allows it
+        assert await agent.ask("b", kind="execute", raw_input={"command": "ls", **more}) == answer
+
+    attack(work, answer="always")
+
+
 def test_a_grant_does_not_answer_for_a_notebook_that_gets_another_kernel() -> None:
     async def work(agent: Work) -> None:
         await agent.ask("a", kind="edit", content=(Diff(A, "new"),))
