@@ -170,10 +170,8 @@ def _start(connection: socket.socket, request: StartRequest, stdio: list[int]) -
         return None
     if pid == 0:
         _become(request, stdio, problem)
-    for descriptor in (
-        problem,
-        *stdio,
-    ):  # before the kernel learns of the start: only the agent may hold these
+    # Before the kernel learns of the start: only the agent may hold these.
+    for descriptor in (problem, *stdio):
         os.close(descriptor)
     failure = os.read(errors, 100)
     os.close(errors)
