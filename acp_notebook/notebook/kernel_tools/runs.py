@@ -210,8 +210,10 @@ class CodeRun:
 
     async def _show_end(self, page: PageOutputs) -> None:
         """Wait until the page has the final outputs: callers that wait for the run read the notebook next."""
-        self.notes += await page.finish(self.state)
-        self._announce_end()
+        try:
+            self.notes += await page.finish(self.state)
+        finally:
+            self._announce_end()
 
     def _announce_end(self) -> None:
         self._over.set()

@@ -25,11 +25,11 @@ class Documents:
     async def newest(self): return self
     async def prepare(self, page): pass
     async def describe(self, page): return SimpleNamespace(notebook=json.loads(json.dumps(self.notebook)))
-    def show_outputs(self, page, **shown): self.shown.append(shown)
-    async def set_outputs(self, page, **shown):
-        [cell] = [it for it in self.notebook["cells"] if it["id"] == shown["id"]]
-        assert shown["based_on"] == source_hash(cell["source"])
-        cell.update(outputs=shown["outputs"], execution_count=shown["execution_count"])
+    def show_outputs(self, page, shown): self.shown.append(shown)
+    async def set_outputs(self, page, shown):
+        [cell] = [it for it in self.notebook["cells"] if it["id"] == shown.id]
+        assert shown.based_on == source_hash(cell["source"])
+        cell.update(outputs=shown.outputs, execution_count=shown.execution_count)
     async def run_cells(self, page, wanted):
         if self.fails: raise Failed("no view")
         self.ran.append(wanted)
