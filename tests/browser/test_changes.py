@@ -46,7 +46,10 @@ def reworking(open_notebook: Open, **where: Any) -> tuple[NotebookPage, Path]:
 
 
 def press(within: Locator, operation: str) -> None:
-    within.locator(f"[data-acp-operation={operation}]").last.click()
+    """Click the button once the operation before it is over: until then it only says why it waits."""
+    button = within.locator(f"[data-acp-operation={operation}]").last
+    expect(button).to_have_attribute("aria-disabled", "false")
+    button.click()
 
 
 @each_host
@@ -82,15 +85,15 @@ def test_undo_a_hunk_a_file_a_turn_and_redo(open_notebook: Open, host: str) -> N
     expect(panel.locator("[data-acp-file]").first).to_have_attribute("data-state", "undone")
     bar = panel.locator("[data-acp-session-changes]")
     expect(bar).to_contain_text("3 files changed in 2 turns")
-    bar.locator("[data-acp-operation=undo]").click()
+    press(bar, "undo")
     expect(bar).to_contain_text("Undo everything in 1 file?")
     assert new.exists()
-    bar.locator("[data-acp-operation=undo]").click()
+    press(bar, "undo")
     holds(new, None)
-    bar.locator("[data-acp-operation=redo]").click()
+    press(bar, "redo")
     holds(new, "fresh\n")
     holds(b, text(0, 19))
-    bar.locator("[data-acp-operation=keep]").click()
+    press(bar, "keep")
     expect(bar).to_have_count(0)
 
 

@@ -45,7 +45,8 @@ def test_without_inheritance_only_basic_variables_are_passed(demo: Demo) -> None
     session = demo(inherit_env=False, env={"EXTRA": "1"})
     assert variable(session, "MY_SETTING") == "not set"
     assert variable(session, "EXTRA") == "1"
-    assert variable(session, "PATH") == os.environ["PATH"]
+    # Without a Node on the PATH, that of the wheel is added at its end.
+    assert variable(session, "PATH").startswith(os.environ["PATH"])
 
 
 def test_names_select_exactly_the_inherited_variables(demo: Demo) -> None:
