@@ -203,7 +203,7 @@ class NotebookPage:
     # ---- what is clicked
 
     def answer(self, number: int, kind: str = "allow_once") -> None:
-        self.option(number, kind).click()
+        choose(self.option(number, kind))
 
     def prompt(self, number: int, text: str) -> None:
         """Send a prompt through the panel below a cell."""
@@ -215,6 +215,14 @@ class NotebookPage:
     def press_stop(self, number: int) -> None:
         """The panel's own stop button."""
         self.turn(number).locator("[data-acp-stop]").click()
+
+
+def choose(answer: Locator) -> None:
+    """Click an answer as a person does, with a mouse that moves: a click on a button that came to a resting
+    pointer is ignored."""
+    answer.wait_for()
+    answer.page.mouse.move(0, 0)
+    answer.click()
 
 
 def launched(playwright: Any, executable: str) -> Browser:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from playwright.sync_api import expect
 
 from tests.browser.conftest import Open
+from tests.browser.pages import choose
 
 CONNECT = "import asyncio, acp_notebook as acp\ns = acp.connect('demo')\nran = []"
 
@@ -78,7 +79,7 @@ display(button, out)
     notebook.run_all()
     notebook.says(2, "after")
     notebook.output(1).get_by_role("button", name="Ask").click()
-    notebook.page.locator('[data-acp-option][data-kind="allow_once"]').first.click()
+    choose(notebook.page.locator('[data-acp-option][data-kind="allow_once"]').first)
     notebook.says(1, "answer: You answered allow_once.")
     notebook.run(2)
     notebook.says(2, "after")

@@ -16,7 +16,7 @@ from playwright.sync_api import Locator, expect
 
 from tests.browser.conftest import Open
 from tests.browser.live_pages import sources, until
-from tests.browser.pages import KERNEL, LIMIT_S, NOTEBOOK, NotebookPage
+from tests.browser.pages import KERNEL, LIMIT_S, NOTEBOOK, NotebookPage, choose
 from tests.browser.saved_files import saved_when_it_says
 from tests.browser.test_restarts import agents_of
 from tests.waiting import wait_until
@@ -74,7 +74,7 @@ def turn_in(notebook: NotebookPage, panel: int, number: int) -> Locator:
 
 
 def allow(turn: Locator) -> None:
-    turn.locator("[data-acp-question][data-status=open] [data-acp-option][data-kind=allow_once]").click()
+    choose(turn.locator("[data-acp-question][data-status=open] [data-acp-option][data-kind=allow_once]"))
 
 
 def counts(notebook: NotebookPage, *cells: int) -> list[str]:
