@@ -7,6 +7,7 @@ and created when the agent first connects. Exists only if the tools are on. Runs
 from __future__ import annotations
 
 import asyncio
+import functools
 import secrets
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -209,9 +210,13 @@ class SessionTools:
             self._state.apply(ev.NoticeGiven("info", NOTICE.format(agent=name), NOTICE_MORE, source="client"))
 
 
+@functools.cache
 def _unique_name() -> str:
     """A name that no other server can have, such as one in the agent's own settings or in a project's: we
-    answer questions about our own server by its name."""
+    answer questions about our own server by its name.
+
+    The same in all sessions of this kernel: a conversation that is forked or loaded mentions its tools.
+    """
     return f"{SERVER}_{secrets.token_hex(3)}"
 
 

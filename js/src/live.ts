@@ -342,8 +342,10 @@ async function adopted(
   const file = await fileOf(context);
   if (file?.hash !== hash) throw new Refusal("stale", "the file changed again");
   const done = await applied(shared, operations, findCells);
-  // A save that ended meanwhile knows a newer file.
-  if (context.contentsModel === known) context._updateContentsModel?.({ ...known, ...file });
+  // A save that ended in the meantime knows a newer file. JupyterLab returns a new object at each access.
+  const now = context.contentsModel;
+  const isSaved = now?.hash !== known?.hash || now?.last_modified !== known?.last_modified;
+  if (!isSaved) context._updateContentsModel?.({ ...known, ...file });
   return done;
 }
 

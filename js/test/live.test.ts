@@ -91,7 +91,10 @@ function opened(...sources: string[]) {
       sharedModel: shared,
       toJSON: () => ({ cells: cells.map((cell) => cell.toJSON()), metadata: {}, nbformat: 4 }),
     },
-    contentsModel: { ...disk },
+    known: { ...disk },
+    get contentsModel() {
+      return { ...this.known }; // a new object each time, as in JupyterLab
+    },
     save: vi.fn(() => Promise.resolve()),
     revert: vi.fn(() => Promise.resolve()),
     _updateContentsModel: vi.fn(),
@@ -333,7 +336,7 @@ test("changes in the file are adopted, and count as known", async () => {
 test("what a save knows is not replaced by an older file", async () => {
   const { ask, context, disk } = opened("a");
   context._manager.contents.get = () => {
-    context.contentsModel = { ...disk, hash: "h3" }; // a save ends while the answer is on its way
+    context.known = { ...disk, hash: "h3" }; // a save ends while the answer is on its way
     return Promise.resolve({ ...disk, hash: "h2" });
   };
   expect(await ask({ op: "apply", operations: [], holds: "h2" })).toEqual({ result: null });

@@ -86,7 +86,8 @@ def _corrected(update: Any) -> Any:
 
 
 def _wrapped(block: Any) -> Any:
-    bare = isinstance(block, dict) and block.get("type") in _BLOCKS
+    kind = block.get("type") if isinstance(block, dict) else None
+    bare = isinstance(kind, str) and kind in _BLOCKS
     return {"type": "content", "content": block} if bare else block
 
 
