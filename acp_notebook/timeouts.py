@@ -199,6 +199,9 @@ class Timeouts:
     page_save: float = 30.0
     """For requests that the page passes to its server: save and reload."""
 
+    own_save: float = 3.0
+    """For a page to learn that its own save has ended: until then the file looks as if others changed it."""
+
     page_run: float = 7 * 24 * 3600.0
     """For cells that the page executes: training a model may take days."""
 

@@ -77,9 +77,7 @@ class _EarlyReplies:
         return kind in INFO_TYPES
 
     def _answer(self, request: KernelMessage) -> None:
-        self._kernel._shell_parent.set(
-            request.message
-        )  # in this context: the page looks for its request's id
+        self._kernel._shell_parent.set(request.message)  # in this context: the page looks for its own id
         if request.kind == "comm_msg":
             hand_on(self._comm(request.message["content"]), request.message)
         else:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import acp_notebook as acp
+from acp_notebook import timeouts
 from acp_notebook.agent.files.notebook_files import NotebookFiles
 from acp_notebook.core.document_protocol import FileFacts, Refreshed, State
 from acp_notebook.core.ipynb import Operation, Replace
@@ -192,6 +193,50 @@ def test_a_save_that_is_under_way_when_the_turn_ends_is_not_listed(
     pages.facts, pages.notebook["cells"][0]["source"] = None, "typed since"
     turn = session.prompt(changed(path, code("a", "by the command")), timeout=LIMIT_S)
     assert [Path(it.path).name for it in turn.also_changed] == [path.name]
+
+
+class SavingPages(Pages):
+    """Simulates a page whose own save is under way while its user goes on typing.
+
+    The page learns what its file is like when it is asked the third time; never, if somebody else wrote it.
+    """
+
+    def __init__(self, path: Path, *, own: bool) -> None:
+        super().__init__(path)
+        self._file, self._own, self._looks = path, own, 0
+        self.facts = _facts_of(path)
+
+    async def known(self, path: str) -> FileFacts | None:
+        if self.facts != _facts_of(self._file):
+            self._looks += 1
+        if self._own and self._looks > 2:
+            self.facts = _facts_of(self._file)
+        return self.facts
+
+
+def _facts_of(path: Path) -> FileFacts:
+    return FileFacts("", hash=sha256(path.read_bytes()).hexdigest(), hash_algorithm="sha256")
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_only_a_change_that_the_page_did_not_save_conflicts_with_what_the_user_types(
+    demo: Demo, path: Path, own: bool
+) -> None:
+    timeouts.replace(own_save=LIMIT_S if own else 0.1)
+    session = demo(cwd=path.parent, permissions="allow")
+    pages = SavingPages(path, own=own)
+    session._conversation.workspace.open_notebooks = pages
+    turn = session.start("/sh touch begun; while [ ! -e go ]; do sleep 0.05; done; rm go")
+    wait_until((path.parent / "begun").exists, "the command has begun", LIMIT_S)
+    pages.notebook["cells"][0]["source"] = "mine"
+    path.write_text(json.dumps(pages.notebook))
+    pages.notebook["cells"][0]["source"] = "mine, and more"
+    (path.parent / "go").touch()
+    turn.wait(LIMIT_S)
+    assert [it.title for it in session.notices if "conflicts" in it.title] == ([] if own else [CONFLICTS])
+
+
+CONFLICTS = "a.ipynb was changed on disk, and the change conflicts with unsaved edits in the tab"
 
 
 def test_a_cell_that_is_saved_just_before_the_agents_write_stays(

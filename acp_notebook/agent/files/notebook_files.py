@@ -18,6 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from ... import timeouts
 from ...core.actions import MetadataChange, NotebookWrite
 from ...core.document_protocol import (
     Applied,
@@ -57,6 +58,9 @@ from .text_writer import ATTEMPTS, Written, write_bytes
 
 MAX_NOTEBOOK = 512 * 2**20
 """The largest notebook file: even with images, far more than anyone can work with."""
+
+SAVE_PAUSE_S = 0.1
+"""Between two looks at whether a save of the page has ended."""
 
 SHOWN_CHARS = 1_000_000
 """The longest notebook, in characters of source, that is shown as a diff; longer ones are only named."""
@@ -437,6 +441,8 @@ class NotebookFiles:
                     await self._keep(place, self.live)
                 if result == "unsaved":
                     result = await self._merge_disk_change(place, self.live)
+                if result == "unsaved" and await self._is_own_save(place, self.live):
+                    result = "same"
             except (Unreachable, PageFailed, Stale):
                 return  # the page notices the change when it saves, and asks
         name = visible(os.path.basename(place.path))
@@ -447,6 +453,19 @@ class NotebookFiles:
         elif result == "unsaved":
             title = f"{name} was changed on disk, and the change conflicts with unsaved edits in the tab"
             self._notify_once(title, "Nothing was overwritten; the tab asks before it saves.")
+
+    async def _is_own_save(self, place: ResolvedPath, live: OpenNotebooks) -> bool:
+        """Whether the tab itself saved the file: it may learn so a moment after the file was written."""
+        try:
+            async with asyncio.timeout(timeouts.get().own_save):
+                while True:
+                    known = await live.known(place.path)
+                    file = await on_a_thread(lambda: read_bytes(place, MAX_NOTEBOOK))
+                    if known is not None and _is_known(file, known):
+                        return True
+                    await asyncio.sleep(SAVE_PAUSE_S)
+        except (TimeoutError, FileTrouble):
+            return False
 
     async def _merge_disk_change(self, place: ResolvedPath, live: OpenNotebooks) -> Refreshed:
         """Merge a change on disk into a tab with unsaved edits; return "unsaved" if both conflict.
