@@ -115,9 +115,8 @@ def _locate(path: str | os.PathLike[str] | None) -> str:
         if found is None:
             raise UsageError(f"there is no {PROJECT_FILE} in {given} or above it in its repository")
         return found
-    return os.path.join(
-        os.path.realpath(given.parent), given.name
-    )  # resolves the folder, but not a link at the end
+    # Resolve the folder, but not a link at the end.
+    return os.path.join(os.path.realpath(given.parent), given.name)
 
 
 def _describe_agent(agent: OwnAgent) -> str:

@@ -328,6 +328,7 @@ def test_a_write_without_a_read_undoes_nothing_that_was_changed_since_the_questi
     assert write(session, path, book(code("a", "ONE"), code("b", "two"), code("c", "three"))) == {}
     assert ["".join(it["source"]) for it in cells_of(path)] == ["ONE", "two", "by the user"]
     assert any("without reading it first" in it for it in notices(session))
+    assert [it.title for it in session.notices] == ["a.ipynb: the agent had not read it"]
 
 
 @pytest.mark.parametrize("mine", ["my own text", book(code("a", "mine"))])

@@ -300,7 +300,7 @@ class NotebookFiles:
         done = await self._carry_out(there, merged)
         if done is not None:
             self._remember(place, merged.base)
-            self._notify_notes(place, (*planned.notes, *merged.notes))
+            self._notify_notes(place, planned, merged)
         return done
 
     async def _carry_out(self, there: NotebookState, merged: Merged) -> Written | None:
@@ -365,9 +365,15 @@ class NotebookFiles:
                 " run the cell to do so.",
             )
 
-    def _notify_notes(self, place: ResolvedPath, notes: tuple[str, ...]) -> None:
+    def _notify_notes(self, place: ResolvedPath, planned: WritePlan, merged: Merged) -> None:
+        notes = (*planned.notes, *merged.notes)
         if notes:
-            title = f"{visible(os.path.basename(place.path))}: some of the agent's changes were not applied"
+            what = (
+                "some of the agent's changes were not applied"
+                if merged.notes
+                else "the agent had not read it"
+            )
+            title = f"{visible(os.path.basename(place.path))}: {what}"
             self._notify(NoticeGiven("info", title, "\n".join(notes), source="client"))
 
     # ---- undo -----------------------------------------------------------------------------------
