@@ -275,7 +275,8 @@ def _with_unread_input(
     matters = True
     if isinstance(raw, Mapping):
         raw = {name: value for name, value in raw.items() if not shown.contains(name, value)}
-        matters = bool(paths) or any(value and name not in bookkeeping for name, value in raw.items())
+        further = (name for name, value in raw.items() if _json(value) is not None)
+        matters = bool(paths) or any(name not in bookkeeping for name in further)
     rest = _json(raw)
     return tuple(actions) if rest is None else (*actions, Details(rest, paths, matters))
 
@@ -332,7 +333,8 @@ def mentions(tool: ToolCall, action: Action, place: CommandContext, phrases: Phr
 
 def _absolute(path: str, place: CommandContext) -> str:
     try:
-        return place.resolve(path if path.startswith("~") else posixpath.join(place.cwd, path))
+        rooted = path.startswith("~") or path[:5].lower() == "file:"
+        return place.resolve(path if rooted else posixpath.join(place.cwd, path))
     except (OSError, ValueError):
         return path
 

@@ -243,6 +243,9 @@ def test_a_file_address_is_not_a_file_of_the_session(
     done = agent(ask("1", path="a.txt", content="x"), ask("2", **named), ask("3", path="file:///%00"))
     assert done == ["always", "no", "no"]
     assert agent.requests[1].paths == (str(outside),)
+    folder_named = {"command": "ls", "cwd": address.format(quote(str(folder.parent)))}
+    agent(["ask", {"toolCallId": "4", "kind": "execute", "rawInput": folder_named}])
+    assert agent.requests[-1].cwd == str(folder.parent)
 
 
 def test_line_ends_that_were_not_shown_are_not_written(opened: list[Scripted], folder: Path) -> None:

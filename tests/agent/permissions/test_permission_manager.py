@@ -356,8 +356,10 @@ def test_a_grant_for_a_command_answers_no_call_of_an_mcp_tool() -> None:
 @pytest.mark.parametrize(
     ("more", "answer"),
     [
-        ({"description": "List", "is_background": False, "note": ""}, "once"),
+        ({"description": "List", "note": "", "more": None, "tags": []}, "once"),
         ({"dangerouslyDisableSandbox": True}, "no"),
+        ({"sandbox": False}, "no"),
+        ({"confirmations": 0}, "no"),
         ({"elevated": {"why": "speed"}}, "no"),
         ({"call_id": "2"}, "no"),  # only of an agent that is known to send it
     ],
