@@ -127,7 +127,7 @@ def test_without_ensurepip_the_venv_of_another_python_is_kept(project: dev.Proje
     assert project.venv.exists()
 
 
-def test_the_default_python_needs_python3_venv_any_other_its_own_package() -> None:
+def test_the_default_python_needs_python3_venv_and_others_need_a_versioned_package() -> None:
     default = dev.Python("/usr/bin/python3", "3.14.2", "", makes_venvs=False)
     assert dev.venv_package(default) == "python3-venv"
     assert dev.venv_package(default._replace(path="/usr/bin/another")) == "python3.14-venv"

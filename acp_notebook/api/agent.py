@@ -23,7 +23,7 @@ from ..frontend.display import Show, sign_in_shown
 from .session import Session
 
 if TYPE_CHECKING:
-    from ..notebook.static import Redact
+    from ..notebook.static_bundle import Redact
 
 FORKED = "This session continues another one: the agent knows that conversation, but it is not shown here."
 

@@ -38,7 +38,7 @@ from .launcher import (
 from .session import Session
 
 if TYPE_CHECKING:
-    from ..notebook.static import Redact
+    from ..notebook.static_bundle import Redact
 
 loop.wait_for = kernel.wait  # handles clicks while a cell waits for an agent
 

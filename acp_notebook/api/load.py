@@ -13,7 +13,7 @@ from typing import Any
 from ..core.saved_transcript import loaded
 from ..core.snapshot import Snapshot
 from ..errors import UsageError
-from ..notebook.static import TRANSCRIPT_MIME
+from ..notebook.static_bundle import TRANSCRIPT_MIME
 
 
 def load_transcript(path: str | Path) -> Snapshot:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from ..agent.loop import LoopHandle
     from ..frontend.console import TextAsker
     from ..frontend.panel.session_panel import Panel
-    from ..notebook.static import Redact
+    from ..notebook.static_bundle import Redact
     from .agent import Agent
     from .changes import ChangesTable
     from .live_notebook import LiveNotebook
@@ -388,7 +388,7 @@ class Session(Rendered):
         return self._bundle(self._conversation.state.read(lambda transcript: transcript.plain()["items"]))
 
     def _bundle(self, items: list[dict[str, Any]]) -> dict[str, Any]:
-        from ..notebook.static import bundle
+        from ..notebook.static_bundle import bundle
 
         return bundle(items, cwd=self.cwd, redact=self._redact_function())
 

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from .. import timeouts
 from ..log import logger, suppressed
-from . import main_thread
+from . import main_thread_jobs
 from .busy_sign import BusySign
 from .interrupts import Gate
 from .ipykernel_compat import (
@@ -138,7 +138,7 @@ def run_on_main(function: Callable[[], T]) -> Future[T]:
 
     An interrupt that ends the function cancels the future. Cancelling the future first prevents the run.
     """
-    return main_thread.add(function).done
+    return main_thread_jobs.add(function).done
 
 
 def run_when_free(function: Callable[[], T]) -> Future[T] | None:
@@ -153,8 +153,8 @@ def run_when_free(function: Callable[[], T]) -> Future[T] | None:
         loop = None
     if loop is None:
         return None
-    job = main_thread.add(function)
-    loop.add_callback(main_thread.run, job)
+    job = main_thread_jobs.add(function)
+    loop.add_callback(main_thread_jobs.run, job)
     return job.done
 
 
@@ -191,7 +191,7 @@ def _pausing(future: Future[Any]) -> Iterator[Pause]:
 
         def pause(seconds: float) -> None:
             futures.wait((future,), seconds)
-            main_thread.run_all()
+            main_thread_jobs.run_all()
             gate.check()
 
         # A script that ignores Ctrl-C keeps ignoring it. A kernel ignores it between cells only.
@@ -200,14 +200,14 @@ def _pausing(future: Future[Any]) -> Iterator[Pause]:
         return
     pump = _pump_of(shell)
     is_main = shell.subshell is None  # a subshell's thread runs no jobs, and does not make the kernel busy
-    bell = main_thread.bell() if is_main else None
+    bell = main_thread_jobs.bell() if is_main else None
     sign = BusySign(shell.kernel)
 
     def pump_once(seconds: float) -> None:
         if is_main and seconds >= LONGEST_PAUSE_S:  # short waits, of which there are many, need none
             sign.show()
         pump.turn(seconds, bell)
-        main_thread.run_all()
+        main_thread_jobs.run_all()
         gate.check()
 
     with gate, pump.held():  # in this order: the gate protects installing and removing the pump
@@ -236,7 +236,7 @@ async def _until(end: asyncio.Future[None], timeout: float | None) -> None:
         if left <= 0:
             return
         await asyncio.wait({end}, timeout=min(HEARTBEAT_S, left))
-        main_thread.run_all()
+        main_thread_jobs.run_all()
 
 
 def _end_of(future: Future[Any]) -> asyncio.Future[None]:

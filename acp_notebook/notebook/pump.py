@@ -103,8 +103,7 @@ class Pump:
             kernel.set_parent(*before, channel="shell")
 
     def _figures(self) -> AbstractContextManager[None]:
-        """Hides the figures of the waiting cell; not on a subshell's thread, because other code may be using
-        them."""
+        """Hide the waiting cell's figures, except on a subshell's thread: other code may be using them."""
         return (
             nullcontext()
             if self.shell.subshell

@@ -13,7 +13,7 @@ from acp_notebook.core import events as ev
 from acp_notebook.core.records import Text
 from acp_notebook.core.snapshot import Message, TurnStart
 from acp_notebook.core.transcript import Transcript
-from acp_notebook.notebook.static import TRANSCRIPT_MIME, bundle
+from acp_notebook.notebook.static_bundle import TRANSCRIPT_MIME, bundle
 
 
 def output(text: str) -> dict[str, Any]:

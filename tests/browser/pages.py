@@ -173,7 +173,7 @@ class NotebookPage:
         self.page.locator('.jp-Toolbar [data-command="notebook:interrupt-kernel"]').first.click()
 
     def restart(self) -> None:
-        """The ⟳ in the notebook's toolbar, and yes."""
+        """Click ⟳ in the notebook's toolbar and confirm."""
         self.page.locator('.jp-Toolbar [data-command="notebook:restart-kernel"]').first.click()
         self.page.locator(".jp-Dialog .jp-mod-accept").click()
 

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from acp_notebook.notebook.static import TRANSCRIPT_MIME
+from acp_notebook.notebook.static_bundle import TRANSCRIPT_MIME
 from tests.browser.pages import LIMIT_S, NOTEBOOK, NotebookPage
 from tests.waiting import wait_until
 

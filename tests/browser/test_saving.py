@@ -51,7 +51,7 @@ def is_marked(notebook: NotebookPage, cell: int) -> bool:
 
 
 def with_new_kernel(notebook: NotebookPage, *, trusted: bool) -> None:
-    """Close the page, end its kernel, and open the notebook as another day or another user does."""
+    """Close the page, end its kernel, and reopen the notebook as on another day, or as another user."""
     notebook.close()
     notebook.server.end_kernels()
     if not trusted:

@@ -56,7 +56,7 @@ def test_files_changed_before_the_call_started_are_not_the_agents() -> None:
 
 
 def test_writes_by_client_methods_are_accounted_for() -> None:
-    """A formatter or the user changed it, too. A call that deletes it is more than a name."""
+    """A formatter or the user changed the file, too. A call that deletes it is stronger evidence."""
     change = Difference("/w/a.py", changed_at=10 * S, written=True)
     assert who(change, EDIT) == UNKNOWN
     gone = Difference("/w/a.py", deleted=True, gone="/w/a.py", written=True)

@@ -150,7 +150,7 @@ def test_pieces_join_to_the_text_however_often_they_are_read(steps: list[str | N
     assert str(pieces) == text
 
 
-def test_joining_the_pieces_of_a_long_text_copies_each_character_a_few_times(
+def test_joining_the_pieces_of_a_long_text_copies_each_character_only_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(patches, "_PIECES_JOINED_AT", 8)

@@ -42,7 +42,7 @@ CHANGES = st.builds(
 
 
 def shown(call: ToolCall) -> ToolCall:
-    """Without what only the transcript knows."""
+    """The call without the fields that only the transcript sets."""
     return replace(call, key="", turn=None)
 
 

@@ -105,7 +105,7 @@ print(len(done))
 """
 
 
-def test_threads_may_read_a_type_for_the_first_time_at_once() -> None:
+def test_several_threads_can_read_a_type_for_the_first_time_simultaneously() -> None:
     """msgspec 0.22 crashes then, unless the type was built before: with Python 3.12, two times in three."""
     for _ in range(6):
         run = subprocess.run([sys.executable, "-c", FIRST_USE], capture_output=True, text=True, timeout=120)

@@ -212,7 +212,7 @@ def test_a_snapshot_has_a_short_repr() -> None:
     assert repr(snapshot) == "<Snapshot: 1 turns, 2 items, idle>"
 
 
-def test_parts_of_a_type_that_a_later_version_adds_are_kept_and_the_item_is_read() -> None:
+def test_parts_of_unknown_types_do_not_prevent_reading_an_item() -> None:
     block = {"type": "hologram", "depth": 3}
     message = item_from_plain(
         {"type": "message", "key": "k1", "turn": None, "role": "agent", "content": [block], "colour": "red"}

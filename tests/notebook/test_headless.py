@@ -15,7 +15,7 @@ import pytest
 
 import acp_notebook as acp
 from acp_notebook.core.snapshot import Question, TurnStart
-from acp_notebook.notebook.static import TRANSCRIPT_MIME
+from acp_notebook.notebook.static_bundle import TRANSCRIPT_MIME
 from tests.headless import CELLS, FILE, executed
 from tests.patience import patient_kernels
 

@@ -11,7 +11,7 @@ from types import TracebackType
 
 import pytest
 
-from acp_notebook.notebook import main_thread
+from acp_notebook.notebook import main_thread_jobs
 from acp_notebook.notebook.interrupts import STEP_S, Gate
 from acp_notebook.notebook.kernel import wait
 
@@ -123,7 +123,7 @@ def test_code_that_is_called_by_threading_and_never_leaves_it_still_ends() -> No
 
 def test_the_result_of_a_job_is_passed_on_completely() -> None:
     """Interrupted in `set_result`, a future would be done without notifying its waiters."""
-    job = main_thread.add(lambda: 3)
+    job = main_thread_jobs.add(lambda: 3)
     results: list[int] = []
     set_result = job.done.set_result
 
@@ -134,7 +134,7 @@ def test_the_result_of_a_job_is_passed_on_completely() -> None:
     job.done.set_result = struck  # type: ignore[method-assign]
     job.done.add_done_callback(lambda done: results.append(done.result()))
     with pytest.raises(KeyboardInterrupt):
-        main_thread.run(job)
+        main_thread_jobs.run(job)
     assert results == [3]
 
 

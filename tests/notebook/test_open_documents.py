@@ -451,7 +451,7 @@ def test_cells_are_found_by_their_execution_count(stage: Stage) -> None:
     assert found == ["one", "three", "one", None]
 
 
-def test_requests_of_the_user_that_fail(stage: Stage) -> None:
+def test_invalid_edits_by_the_user_raise_errors(stage: Stage) -> None:
     stage.page.hello()
     notebook = stage.notebook
     old = notebook.cells[0]

@@ -20,7 +20,7 @@ PAGE = ROOT / "docs" / "compat.md"
 
 
 def cells_in_the_page(title: str) -> dict[str, str]:
-    """The words of one agent's column, without the numbers of its notes."""
+    """The text of each cell in an agent's column, without footnote numbers."""
     rows = [line.strip("| ").split(" | ") for line in PAGE.read_text().splitlines() if line.startswith("|")]
     head = next(line for line in PAGE.read_text().splitlines() if line.startswith("|  |"))
     at = [it.strip() for it in head.strip("|").split("|")].index(title)

@@ -1,7 +1,7 @@
 """What particular agents need: one table by agent and version, with a reason for each entry.
 
-Code that starts an agent or handles its requests looks quirks up with `before_start` and `for_agent`. Nothing
-else in the package is specific to one agent.
+Code that starts an agent or handles its requests looks quirks up with `before_start` and `for_agent`. What
+must differ by agent is only here; `wire.v1.meta` and `wire.mcp` read what some agents add to the protocol.
 """
 
 from __future__ import annotations

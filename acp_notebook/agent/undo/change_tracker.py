@@ -30,10 +30,10 @@ from ..session_state import SessionState
 from ..tap import ChangedFiles
 from ..threads import on_a_thread
 from ..turn_queue import TurnRun
-from .attribution import Attributor, CallClock, Evidence, Find, keep
 from .change_log import SHOWN_FILES, Change, ChangeLog, Part, TurnChanges, shown_turn
 from .checkpoints import Marks, retrieve
 from .contract import TurnCheckpoints
+from .evidence import Attributor, CallClock, Evidence, Find, keep
 from .operations import Operation, ProgressCallback, Restorer, UndoExecutor, no_progress
 
 EARLY = "the next turn began before these changes were found: some may belong to that turn"

@@ -15,7 +15,7 @@ from ..records import Json
 from .parse import joined
 
 TRANSCRIPT_MIME = "application/vnd.acp-notebook.transcript+json"
-"""The same as in notebook/static.py, which core cannot import; a test compares them."""
+"""The same as in notebook/static_bundle.py, which core cannot import; a test compares them."""
 
 MARK = "acp_notebook"
 """A key in an output's metadata. In the file it marks our own output (js/src/document.ts writes it), in a

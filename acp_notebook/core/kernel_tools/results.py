@@ -13,7 +13,8 @@ from .interface import READ_CHARS, Block, CellRun, Display, Failure, Output, Run
 from .text import head_and_tail, page, plain
 
 _RULE = re.compile(r"\A-{20,}\n")
-"""Above a traceback. gemini-cli takes an answer that quotes it for a loop of the model's, and stops it."""
+"""The line of dashes above a traceback. If the model quotes it, gemini-cli thinks that the model loops,
+and stops it."""
 
 MOST_IMAGES = 3
 """Images per result: each costs an agent about as much as a page of text."""

@@ -18,7 +18,7 @@ from ...agent.threads import on_a_thread
 from ...agent.turn_queue import TurnRun
 from ...core.page_messages import StaticOutput
 from ...core.records import Json
-from ...notebook import static
+from ...notebook import static_bundle
 from ...notebook.output import CellOutput
 
 Send = Callable[[StaticOutput], None]
@@ -132,9 +132,9 @@ class StaticOutputs:
     async def _render(self, shown: _Tracked) -> None:
         shown.final = shown.run is None or shown.run.done.done()
         if shown.name == SIGN_IN:
-            shown.bundle = static.note(self._sign_in_text())
+            shown.bundle = static_bundle.note(self._sign_in_text())
         elif shown.run is not None and _is_unsent(shown.run):
-            shown.bundle = static.note(NOT_SENT)
+            shown.bundle = static_bundle.note(NOT_SENT)
         else:
             items = self._items(shown.run)
             shown.bundle = await on_a_thread(lambda: self._bundle(items))

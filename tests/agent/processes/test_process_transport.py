@@ -493,7 +493,7 @@ def test_a_ring_keeps_the_newest_and_cuts_between_characters() -> None:
     assert ring.text() == "€ä€"
 
 
-def test_a_tail_is_whole_lines_unless_one_line_is_longer() -> None:
+def test_a_tail_contains_whole_lines_unless_the_last_line_is_too_long() -> None:
     ring = Ring()
     ring.append(b"first line\nsecond line\nthird\n")
     assert ring.tail(20) == "second line\nthird\n"

@@ -9,7 +9,7 @@ import pytest
 
 from acp_notebook.core.ipynb import Invalid, as_agent_sees, read, source_hash
 from acp_notebook.core.ipynb.elide import KEPT_A_CELL, KEPT_TEXT, TRANSCRIPT_MIME
-from acp_notebook.notebook import static
+from acp_notebook.notebook import static_bundle
 from tests.core.ipynb.books import Plain, code, display, file, notebook, stream, text, valid
 
 
@@ -25,7 +25,7 @@ def output(*outputs: Plain) -> str:
 
 
 def test_the_transcript_mime_type_matches_the_files() -> None:
-    assert TRANSCRIPT_MIME == static.TRANSCRIPT_MIME
+    assert TRANSCRIPT_MIME == static_bundle.TRANSCRIPT_MIME
 
 
 def test_one_line_of_source_is_one_line_of_the_text() -> None:

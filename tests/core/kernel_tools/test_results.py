@@ -163,8 +163,8 @@ def test_outputs_become_records_and_come_back() -> None:
     assert to_nbformat(records, 4) == [stream, ERROR, RESULT]
 
 
-def test_a_traceback_comes_without_the_rule_above_it() -> None:
-    """gemini-cli takes a model that quotes it for one in a loop."""
+def test_the_line_of_dashes_above_a_traceback_is_removed() -> None:
+    """If the model quotes that line, gemini-cli thinks that the model is stuck in a loop."""
     failure = Failure("E", "why", f"{'-' * 75}\nE   Traceback\n----> 1 f()\nE: why")
     assert "--------" not in text(run_blocks(state(failure, status="error")))
     assert "----> 1 f()\nE: why" in text(output_blocks((failure,), "run-1"))

@@ -17,7 +17,7 @@ from acp_notebook import timeouts
 from acp_notebook.core.snapshot import TurnStart
 from acp_notebook.frontend.magics.shell_context import shell_context
 from acp_notebook.frontend.panel import composer
-from acp_notebook.notebook import main_thread
+from acp_notebook.notebook import main_thread_jobs
 from tests.frontend.panel.test_session_panel import LIMIT_S, PNG, Stage, stage
 from tests.waiting import wait_until
 
@@ -138,8 +138,8 @@ class Free:
         monkeypatch.setattr(composer, "run_when_free", self.add)
 
     def add(self, function: Callable[[], Any]) -> Future[Any]:
-        job = main_thread.MainThreadJob(function)
-        self.waiting.put(lambda: main_thread._run(job))
+        job = main_thread_jobs.MainThreadJob(function)
+        self.waiting.put(lambda: main_thread_jobs._run(job))
         return job.done
 
 

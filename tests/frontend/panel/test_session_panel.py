@@ -16,7 +16,7 @@ from acp_notebook.api import connect as connect_module
 from acp_notebook.core.snapshot import Elicitation, TurnStart
 from acp_notebook.frontend.panel import session_panel as panel_module
 from acp_notebook.frontend.panel.session_panel import Panel
-from acp_notebook.notebook.static import NOTHING_YET, TRANSCRIPT_MIME
+from acp_notebook.notebook.static_bundle import NOTHING_YET, TRANSCRIPT_MIME
 from tests.waiting import wait_until
 
 LIMIT_S = 60.0

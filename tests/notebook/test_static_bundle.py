@@ -11,7 +11,7 @@ from acp_notebook.core import events as ev
 from acp_notebook.core.records import Diff, Json, Location, Option, PlanEntry, Resource, Text
 from acp_notebook.core.saved_transcript import loaded
 from acp_notebook.core.transcript import Transcript
-from acp_notebook.notebook.static import NOTHING_YET, TRANSCRIPT_MIME, bundle
+from acp_notebook.notebook.static_bundle import NOTHING_YET, TRANSCRIPT_MIME, bundle
 
 LOOKS = ["text/html", "text/markdown", "text/plain"]
 CWD = "/home/someone/project"
