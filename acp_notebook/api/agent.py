@@ -190,7 +190,7 @@ class Agent:
         self._host.agent.loop.call(self._host.signing.logout())
 
     def request(
-        self, method: str, params: Mapping[str, Json] | None = None, *, timeout: float | None = None
+        self, method: str, params: Mapping[str, Json] | None = None, /, *, timeout: float | None = None
     ) -> Json:
         """Send a request beyond the protocol, such as "_example.com/status"; return its result, plain JSON.
 
@@ -202,7 +202,7 @@ class Agent:
         limit = timeouts.get().extension_request if timeout is None else _seconds(timeout)
         return self._host.agent.loop.call(self._host.extensions.request(*call, limit))
 
-    def notify(self, method: str, params: Mapping[str, Json] | None = None) -> None:
+    def notify(self, method: str, params: Mapping[str, Json] | None = None, /) -> None:
         """Send a notification beyond the protocol. There is no answer, not even if the agent ignores it."""
         call = checked_method(method), checked_object({} if params is None else params, "params")
         self._host.agent.loop.call(self._host.extensions.notify(*call))
