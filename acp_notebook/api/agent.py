@@ -94,7 +94,7 @@ class Agent:
 
     @property
     def meta(self) -> Meta | None:
-        """What the agent added to its introduction (`_meta`). `capabilities.meta` has its own capabilities."""
+        """What the agent added to its introduction (`_meta`); see also `capabilities.meta`."""
         return self._host.agent.facts.meta
 
     @property

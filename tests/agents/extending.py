@@ -9,7 +9,7 @@
     _x/withdraw {method, params}       a request of the client that is withdrawn at once; the answer
     _x/tell {method, params, times}    notifications to the client
 
-A prompt is a JSON list of updates. With the argument "early", it requests `_x/early` before a session is open.
+A prompt is a JSON list of updates. With the argument "early", it requests `_x/early` before a session opens.
 """
 
 from __future__ import annotations

@@ -533,7 +533,7 @@ def test_meta_is_checked_before_anything_is_sent(session: acp.Session, meta: Any
         lambda: acp.connect("demo", meta=meta),
         lambda: session.agent.new_session(meta=meta),
     ):
-        with pytest.raises(acp.UsageError, match="^meta"):
+        with pytest.raises(acp.UsageError, match=r"^meta"):
             refused()
     assert session.turns == ()
 

@@ -257,8 +257,8 @@ class PermissionManager:
         """Open a question and wait for its answer.
 
         `ours`: the action follows at once, so an allow leaves no allowance. `asked`: the agent's request, if
-        it made one. `destructive`: no grant and no blanket "allow" answers it, because it changes a notebook's
-        kernel, or much of the notebook.
+        it made one. `destructive`: no grant and no blanket "allow" answers it, because it changes the kernel
+        of a notebook, or much of the notebook.
         """
         self._asked += 1
         id = f"q{self._asked}"
