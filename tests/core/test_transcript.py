@@ -94,7 +94,8 @@ def _words(item: Item) -> str:
 
 
 def test_a_message_has_the_newest_value_of_each_key_of_its_chunks() -> None:
-    chunks = [replace(chunk("x"), meta=meta) for meta in ({"a": 1, "b": {"c": 1}}, None, {"b": 2}, {"d": []})]
+    metas: list[Json] = [{"a": 1, "b": {"c": 1}}, None, {"b": 2}, {"d": []}]
+    chunks = [replace(chunk("x"), meta=meta) for meta in metas]
     transcript = transcript_of(START, *chunks)
     assert transcript.snapshot().items[-1].meta == {"a": 1, "b": 2, "d": []}
     assert State.from_plain(transcript.plain()).plain() == transcript.plain()

@@ -12,7 +12,7 @@ def test_we_know_every_method_of_the_schema() -> None:
     sides = ("agent", "client", "protocol")
     known = {
         it for side in sides for part in ("Request", "Notification") for it in schema.methods(side, part)
-    }  # type: ignore[arg-type]
+    }
     assert known == v1.METHODS
 
 
