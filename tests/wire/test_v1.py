@@ -600,7 +600,9 @@ def test_an_introduction_is_read_completely() -> None:
                 name: {} for name in ("list", "resume", "close", "delete", "additionalDirectories")
             },
             "auth": {"logout": {}},
+            "_meta": {"vendor": True},
         },
+        "_meta": {"x": 1},
         "authMethods": [
             {"id": "k", "name": "Key"},
             {
@@ -618,6 +620,7 @@ def test_an_introduction_is_read_completely() -> None:
     can = facts.capabilities
     assert all(getattr(can, name) for name in can.__slots__ if name != "fork")
     assert not can.fork
+    assert (can.meta, facts.meta) == ({"vendor": True}, {"x": 1})
     assert (facts.name, facts.title, facts.version, facts.raw) == ("a", "A", "2", None)
     assert facts.auth_methods == (
         AuthMethod("k", "Key"),
