@@ -9,6 +9,7 @@
     │   └── SessionLost               it no longer knows the session: session.reopen()
     ├── AgentDied             the agent exited or closed its output: .exit_code, .stderr, .untaken
     ├── ProtocolError         the agent violates the protocol or speaks another version
+    ├── ExtensionError        a handler of yours: the error that the agent gets: .code, .data
     ├── Conflict              a change cannot be undone: the file changed since, or no copy exists
     ├── Timeout               something took too long (also a TimeoutError)
     └── RecordingError        a recording cannot be read or written
@@ -76,6 +77,18 @@ class AgentDied(Error):
 
 class ProtocolError(Error):
     """The agent violates the protocol or speaks another version of it."""
+
+
+class ExtensionError(Error):
+    """Raise it in a handler of an extension method to answer the agent with this error.
+
+    `code` is a JSON-RPC code, by default that of an internal error; `data` is plain JSON.
+    """
+
+    def __init__(self, message: str, *, code: int = -32603, data: Any = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.data = data
 
 
 class Conflict(Error):

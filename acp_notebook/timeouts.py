@@ -115,6 +115,12 @@ class Timeouts:
     policy: float = 60.0
     """For a policy function: longer than any rule needs, and a turn still ends."""
 
+    extension_request: float = 60.0
+    """For an agent to answer a request beyond the protocol, unless the caller says otherwise."""
+
+    extension_handler: float = 60.0
+    """For a handler of the user: the agent waits for it, and a turn must still end."""
+
     file_lock: float = 5.0
     """Another kernel holds the lock for some milliseconds; longer only if it is stopped, or the disk is."""
 

@@ -21,6 +21,7 @@ NAMES = [
     "Conflict",
     "ElicitationRequest",
     "Error",
+    "ExtensionError",
     "Image",
     "PermissionRequest",
     "ProtocolError",
@@ -50,20 +51,20 @@ SHOWN = "to_html to_markdown to_text"
 
 PUBLIC: dict[type, str] = {
     acp.Session: f"""
-        agent audit authenticate cancel changes close commands compactions config cwd fork freeze id mode
+        agent audit authenticate cancel changes close commands compactions config cwd fork freeze id meta mode
         modes notebook notices preview prompt queue reopen start status stream title tools transcript turns
         usage
         {SHOWN}
     """,
     Tools: "enabled",
     acp.Turn: f"""
-        also_changed cancel changes diffs done error files items limit plan redo revert runs status
+        also_changed cancel changes diffs done error files items limit meta plan redo revert runs status
         stop_reason terminals text thoughts tool_calls usage wait
         {SHOWN}
     """,
     acp.Agent: """
-        auth_methods authenticate capabilities close delete fork load logout name new_session open_sessions
-        pid resume sessions stderr stray title version
+        auth_methods authenticate capabilities close delete fork handlers load logout meta name new_session
+        notify on open_sessions pid request resume sessions stderr stray title version
     """,
 }
 
@@ -78,6 +79,7 @@ PARENTS = {
     acp.AuthenticationRequired: (acp.AgentError,),
     acp.AgentDied: (acp.Error,),
     acp.ProtocolError: (acp.Error,),
+    acp.ExtensionError: (acp.Error,),
     acp.Timeout: (acp.Error, TimeoutError),
     acp.RecordingError: (acp.Error,),
     acp.CassetteMismatch: (acp.RecordingError,),
@@ -137,6 +139,9 @@ def test_the_signature_of_connect() -> None:
         ("install", None),
         ("trust_project", None),
         ("tools", None),
+        ("meta", None),
+        ("capabilities", None),
+        ("handlers", None),
     ]
     first, *rest = parameters
     assert first.kind is first.POSITIONAL_OR_KEYWORD

@@ -52,6 +52,12 @@ class AgentLink(AgentState):
         self._backends = backends
         self._transport: Transport | None = None
         self._connection: Connection | None = None
+        self._initialized = False
+
+    @property
+    def ready(self) -> bool:
+        """Whether the agent runs and has answered `initialize`."""
+        return self._initialized and self.connection.error is None
 
     @property
     def pid(self) -> int | None:
@@ -71,9 +77,10 @@ class AgentLink(AgentState):
             connection.start()
         except OSError as error:
             raise AgentNotFound(f"{self.name} cannot be started: {error}") from None
-        self._transport, self._connection = transport, connection
+        self._transport, self._connection, self._initialized = transport, connection, False
         try:
             await self._initialize()
+            self._initialized = True
         except v1.Malformed as error:
             await connection.close()
             raise ProtocolError(f"{self.name}'s initialize response cannot be read: {error}") from None
@@ -98,7 +105,7 @@ class AgentLink(AgentState):
         facts = v1.read_initialize(await self.request(call))
         self.quirks = self.launch.quirks(facts)
         self.redactor.learn_from_agent(it for way in facts.auth_methods for it in way.env.values())
-        self.facts = facts.cleaned(self.redactor.text)
+        self.facts = facts.cleaned(self.redactor.text, self.redactor.plain)
         if self.facts.protocol_version != v1.VERSION:
             raise ProtocolError(
                 f"{self.name} speaks version {self.facts.protocol_version} of the protocol, this client "

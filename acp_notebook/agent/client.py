@@ -1,6 +1,7 @@
 """Handles the agent's requests and notifications: reads the message, delegates, writes the response.
 
-Makes no decisions. Refuses unknown requests at once, because agents hang if a client stays silent.
+Makes no decisions. Passes methods beyond the protocol to `extensions`. Refuses unknown requests at once,
+because agents hang if a client stays silent.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from .client_services import ClientServices, Denied, FileTrouble, TerminalTroubl
 from .connection import RequestRefused
 from .conversation import Conversation
 from .elicitation import without_session
+from .extensions import Extensions
 from .files.roots import Failed, NotFound
 from .launch import SessionOptions
 from .sessions import Sessions
@@ -52,10 +54,13 @@ _SERVED = {
 class Client:
     """Handles the messages of one agent's connection."""
 
-    def __init__(self, agent: AgentState, sessions: Sessions, options: SessionOptions) -> None:
+    def __init__(
+        self, agent: AgentState, sessions: Sessions, options: SessionOptions, extensions: Extensions
+    ) -> None:
         self._agent = agent
         self._sessions = sessions
         self._options = options
+        self._extensions = extensions
         self._seen: Counter[str] = Counter()
         """Unknown notifications by method."""
 
@@ -65,7 +70,7 @@ class Client:
         elif method == "elicitation/complete":
             with suppressed(_log, v1.Malformed):
                 self._sessions.elicitation_completed(v1.requests.read_elicitation_complete(params))
-        else:
+        elif not self._extensions.notified(method, params):
             self._unknown(method, params)
 
     def _unknown(self, method: str, params: Raw) -> None:
@@ -78,6 +83,8 @@ class Client:
         self._sessions.update(*v1.read_unknown_notification(method, params))
 
     async def requested(self, method: str, params: Raw) -> Any:
+        if v1.owner(method) is None:
+            return await self._extensions.requested(method, params)
         serve = getattr(self, _SERVED.get(method, ""), None)
         if serve is None or not self._options.offers(method):
             raise RequestRefused(METHOD_NOT_FOUND, f"this client has no {method}")

@@ -25,7 +25,7 @@ from ..core.limits import Limits
 from ..core.mcp import McpServer
 from ..core.policy import Policy
 from ..core.prompt import fitted, words_of
-from ..core.records import ConfigOption, Content, Resource
+from ..core.records import ConfigOption, Content, Json, Resource
 from ..core.requests import SessionFacts
 from ..errors import (
     AgentDied,
@@ -92,8 +92,11 @@ class Conversation:
         directories: tuple[str, ...] = (),
         policy: Policy = "ask",
         mcp_servers: Sequence[McpServer] = (),
+        meta: Mapping[str, Json] | None = None,
     ) -> None:
         self.agent = agent
+        self.meta = meta
+        """What the user adds to the request that opens the session (`_meta`)."""
         self.mcp_servers = tuple(mcp_servers)
         audience = Audience(options.question_timeout)
         self.state = state = SessionState(agent, cwd, directories, audience, options.audit)

@@ -107,6 +107,7 @@ class Elicitations:
                 asked.tool_id,
                 asked.problem or fillable(request),
                 asked.raw if asked.problem is None else None,  # too big to show is too big to keep
+                asked.meta,
             )
         )
 

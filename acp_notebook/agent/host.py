@@ -6,12 +6,13 @@ Connects the link, the sessions, recovery and sign-in. Runs on the loop thread.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from .. import timeouts
 from ..core import events as ev
 from ..core.policy import Policy
+from ..core.records import Json
 from ..errors import Error
 from ..log import logger, suppressed
 from ..wire import v1
@@ -20,6 +21,7 @@ from .agent_link import AgentLink
 from .backends import Backends
 from .client import Client
 from .conversation import Conversation
+from .extensions import Extensions
 from .files.unfinished import remove_unfinished
 from .known_agents import start_hints
 from .launch import Launch, SessionOptions
@@ -44,6 +46,7 @@ class AgentHost:
         self.store = SessionStore(agent, self.sessions, self.signing, self.revive)
         self.opener = SessionOpener(agent, self.sessions, self.store)
         self.recovery = Recovery(agent, self.sessions, self.opener, self.signing, lambda: self.connect())
+        self.extensions = Extensions(agent, self.sessions, options.handlers, backends.answers, self.revive)
         self._backends = backends
         backends.controlled_by(self.sessions.cancel)
 
@@ -67,7 +70,7 @@ class AgentHost:
                 raise
 
     async def connect(self) -> None:
-        await self.agent.connect(Client(self.agent, self.sessions, self.options))
+        await self.agent.connect(Client(self.agent, self.sessions, self.options, self.extensions))
 
     async def revive(self) -> None:
         """Restart the agent if it is gone."""
@@ -76,12 +79,17 @@ class AgentHost:
     # ---- sessions -----------------------------------------------------------------------------
 
     def conversation(
-        self, cwd: str, policy: Policy = "ask", mcp_servers: Any = (), directories: Iterable[str] = ()
+        self,
+        cwd: str,
+        policy: Policy = "ask",
+        mcp_servers: Any = (),
+        directories: Iterable[str] = (),
+        meta: Mapping[str, Json] | None = None,
     ) -> Conversation:
         """Create a session, without opening it on the agent."""
         servers = self.options.servers.chosen(mcp_servers)
         given = cwd, tuple(directories)
-        return Conversation(self, self.agent, self.options, self._backends, *given, policy, servers)
+        return Conversation(self, self.agent, self.options, self._backends, *given, policy, servers, meta)
 
     async def ready(self, conversation: Conversation) -> None:
         await self.signing.through(lambda: self.recovery.revive(conversation), conversation.state)

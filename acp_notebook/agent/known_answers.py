@@ -7,6 +7,7 @@ from typing import Generic, Protocol, TypeVar
 
 from ..core.elicitation import Outcome
 from ..core.policy import Decision, PermissionRequest
+from ..core.records import Json
 from ..core.requests import CreateElicitation
 
 A = TypeVar("A")
@@ -20,6 +21,14 @@ class KnownAnswer(Generic[A]):
     waits: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class ExtensionAnswer:
+    """The known answer to a request beyond the protocol: a result, or an error (code, message, data)."""
+
+    result: Json = None
+    error: tuple[int, str, Json] | None = None
+
+
 class KnownAnswers(Protocol):
     """Answers questions instead of the user."""
 
@@ -30,6 +39,9 @@ class KnownAnswers(Protocol):
         """The known answer, or None if grants, rules and the user decide."""
 
     def elicitation(self, session: str, id: str, asked: CreateElicitation) -> KnownAnswer[Outcome]: ...
+
+    def extension(self, method: str, params: Json) -> ExtensionAnswer | None:
+        """The known answer to a request beyond the protocol that the user has no handler for."""
 
 
 class NoAnswers:
@@ -43,3 +55,6 @@ class NoAnswers:
 
     def elicitation(self, session: str, id: str, asked: CreateElicitation) -> KnownAnswer[Outcome]:
         return KnownAnswer(None)
+
+    def extension(self, method: str, params: Json) -> ExtensionAnswer | None:
+        return None

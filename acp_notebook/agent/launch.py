@@ -8,10 +8,12 @@ from typing import Any
 
 from ..core.elicitation import ElicitationPolicy
 from ..core.limits import Limits
+from ..core.records import Json
 from ..core.redaction import Redactor
 from ..core.requests import AgentFacts
 from ..core.rules import NO_JUDGE, Judge
 from .audit_file import AuditFile
+from .handler_threads import Handler
 from .kernel_tools.access import KernelAccess
 from .known_agents import quirks
 from .mcp_servers import Servers
@@ -47,7 +49,8 @@ class Launch:
     def capabilities(self, options: SessionOptions) -> dict[str, Any]:
         """The client capabilities to announce to the agent."""
         files = {"readTextFile": options.fs, "writeTextFile": options.fs}
-        extra = {"_meta": dict(announced)} if (announced := self.quirks().announced) else {}
+        own = {**self.quirks().announced, **options.capabilities}
+        extra = {"_meta": own} if own else {}
         auth = {"auth": {"terminal": True}} if self.argv else {}
         asking: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}} if options.elicits else {}
         return {**CAPABILITIES, "fs": files, "terminal": options.terminal, **auth, **extra, **asking}
@@ -77,6 +80,10 @@ class SessionOptions:
     """Whether the agent reads notebooks as raw JSON, including outputs."""
     keep_outputs: bool = False
     """Whether a cell that the agent changes keeps its outputs."""
+    capabilities: Mapping[str, Json] = field(default_factory=dict)
+    """What the user announces beyond the protocol; wins over what we announce there."""
+    handlers: Mapping[str, Handler] = field(default_factory=dict)
+    """The user's handlers of extension methods."""
     tools: KernelAccess = field(default_factory=KernelAccess)
     """Whether and how sessions reach the kernel."""
 

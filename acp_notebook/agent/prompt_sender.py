@@ -62,7 +62,7 @@ class PromptSender:
         self._owner = owner
 
     def send(self, run: TurnRun) -> None:
-        call = v1.prompt(self._state.id, run.content)
+        call = v1.prompt(self._state.id, run.content, run.meta)
         try:
             self._agent.connection.ask(call, lambda result, error: self._answered(run, result, error))
         except (TypeError, ValueError) as error:  # the user's own content cannot be encoded as JSON
@@ -147,7 +147,8 @@ def _turn_end(
     if result is not None:
         try:
             answer = v1.read_prompt_response(result, usage_in_meta=quirks.usage_in_meta)
-            return ev.TurnEnded("done", answer.stop_reason, usage=answer.usage, raw=answer.raw), None
+            said = {"usage": answer.usage, "raw": answer.raw, "meta": answer.meta}
+            return ev.TurnEnded("done", answer.stop_reason, **said), None
         except v1.Malformed as malformed:
             error = ProtocolError(f"session/prompt: the agent's answer cannot be used ({malformed})")
     if isinstance(error, AgentDied) and not run.begun and run.pause is None:

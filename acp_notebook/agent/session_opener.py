@@ -98,7 +98,7 @@ class SessionOpener:
         directories = state.directories if agent.facts.capabilities.additional_directories else ()
         servers = await conversation.servers()
         check_supported(servers, agent.facts.capabilities, agent.name)
-        asked = call(*id, state.cwd, v1.mcp_servers(servers), directories)
+        asked = call(*id, state.cwd, v1.mcp_servers(servers), directories, conversation.meta)
         if agent.tap is not None:
             agent.tap.opening(state.cwd, state.directories, covered=conversation.undoing.covers)
         with self._sessions.opening(conversation):

@@ -70,7 +70,8 @@ class SessionStore:
 
     def _cleaned(self, info: SessionInfo) -> SessionInfo:
         """Redact the title, which often begins like a prompt. The folder is needed to open the session."""
-        return replace(info, title=info.title and self._agent.redactor.text(info.title))
+        redactor = self._agent.redactor
+        return replace(info, title=info.title and redactor.text(info.title), meta=redactor.plain(info.meta))
 
     async def all(self, cwd: str | None) -> tuple[list[SessionInfo], bool]:
         """All sessions without duplicates, and whether the list is complete."""

@@ -8,12 +8,12 @@ the loop thread; `waiting` can be read from any thread.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Future
 
 from ..core.limits import Limits
 from ..core.prompt import reworded
-from ..core.records import Content
+from ..core.records import Content, Json
 from ..errors import SessionClosed, UsageError
 from ..log import logger
 
@@ -36,6 +36,8 @@ class TurnRun:
         self.done.set_running_or_notify_cancel()  # cancelling a wait for it must not cancel the future
         self.cell: str | None = None
         """The id of the notebook cell that sent the prompt."""
+        self.meta: Mapping[str, Json] | None = None
+        """What the user adds to the prompt (`_meta`)."""
         self.limits = Limits()
         self.limit: str | None = None
         """The limit that the turn exceeded."""

@@ -6,26 +6,32 @@ Provides facts about it and opens sessions; the work runs on the loop thread.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from .. import timeouts
 from ..agent.conversation import Conversation
+from ..agent.handler_threads import Handler
 from ..agent.host import AgentHost
 from ..core import events as ev
 from ..core.mcp import McpServer
 from ..core.policy import Policy, checked
+from ..core.records import Json, Meta
 from ..core.requests import AuthMethod, Capabilities
 from ..core.session_table import SessionTable
 from ..errors import UsageError
 from ..frontend.display import Show, sign_in_shown
+from .extensions import Handlers, checked_meta, checked_method, checked_object
 from .session import Session
 
 if TYPE_CHECKING:
     from ..notebook.static_bundle import Redact
 
 FORKED = "This session continues another one: the agent knows that conversation, but it is not shown here."
+
+H = TypeVar("H", bound=Handler)
 
 GivenServers = Mapping[str, Mapping[str, Any]] | Iterable[Mapping[str, Any] | str | McpServer] | None
 """MCP servers as `connect` accepts them."""
@@ -39,6 +45,7 @@ class Wanted:
     permissions: Policy | None = None
     mcp_servers: GivenServers = ()
     roots: Iterable[str | Path] = ()
+    meta: Meta | None = None
 
 
 class Agent:
@@ -53,8 +60,10 @@ class Agent:
         redact: Redact | None = None,
         mcp_servers: GivenServers = (),
         roots: Iterable[str | Path] = (),
+        meta: Meta | None = None,
     ) -> None:
         """The options are the defaults of its sessions."""
+        self._meta = meta
         self._host = host
         self._mcp_servers = mcp_servers
         self._roots = tuple(roots)
@@ -84,6 +93,11 @@ class Agent:
         return self._host.agent.facts.auth_methods
 
     @property
+    def meta(self) -> Meta | None:
+        """What the agent added to its introduction (`_meta`); see also `capabilities.meta`."""
+        return self._host.agent.facts.meta
+
+    @property
     def pid(self) -> int | None:
         """The process id; None if there is no process, as in a replay."""
         return self._host.agent.pid
@@ -110,12 +124,13 @@ class Agent:
         permissions: Policy | None = None,
         mcp_servers: GivenServers = (),
         roots: Iterable[str | Path] = (),
+        meta: Meta | None = None,
     ) -> Session:
         """Open another session on this agent.
 
-        The folder, its `roots`, the policy and the MCP servers default to those of `connect`.
+        The folder, its `roots`, the policy, the MCP servers and `meta` default to those of `connect`.
         """
-        return self._open_and_wait("new", None, Wanted(cwd, permissions, mcp_servers, roots))
+        return self._open_and_wait("new", None, Wanted(cwd, permissions, mcp_servers, roots, meta))
 
     def load(
         self,
@@ -125,9 +140,10 @@ class Agent:
         permissions: Policy | None = None,
         mcp_servers: GivenServers = (),
         roots: Iterable[str | Path] = (),
+        meta: Meta | None = None,
     ) -> Session:
         """Open a session that the agent has stored, with its history."""
-        return self._open_and_wait("load", id, Wanted(cwd, permissions, mcp_servers, roots))
+        return self._open_and_wait("load", id, Wanted(cwd, permissions, mcp_servers, roots, meta))
 
     def resume(
         self,
@@ -137,9 +153,10 @@ class Agent:
         permissions: Policy | None = None,
         mcp_servers: GivenServers = (),
         roots: Iterable[str | Path] = (),
+        meta: Meta | None = None,
     ) -> Session:
         """Open a session that the agent has stored, without its history."""
-        return self._open_and_wait("resume", id, Wanted(cwd, permissions, mcp_servers, roots))
+        return self._open_and_wait("resume", id, Wanted(cwd, permissions, mcp_servers, roots, meta))
 
     def fork(
         self,
@@ -149,9 +166,10 @@ class Agent:
         permissions: Policy | None = None,
         mcp_servers: GivenServers = (),
         roots: Iterable[str | Path] = (),
+        meta: Meta | None = None,
     ) -> Session:
         """Open a new session that continues a stored one, with an empty transcript. That one is unchanged."""
-        return self._open_and_wait("fork", id, Wanted(cwd, permissions, mcp_servers, roots))
+        return self._open_and_wait("fork", id, Wanted(cwd, permissions, mcp_servers, roots, meta))
 
     def sessions(self, *, cwd: str | Path | None = None) -> SessionTable:
         """A table of the sessions that the agent has stored; with `cwd`, only those of that folder."""
@@ -171,6 +189,49 @@ class Agent:
         """Sign out, if the agent supports it. The agent then requires another sign-in."""
         self._host.agent.loop.call(self._host.signing.logout())
 
+    def request(
+        self, method: str, params: Mapping[str, Json] | None = None, /, *, timeout: float | None = None
+    ) -> Json:
+        """Send a request beyond the protocol, such as "_example.com/status"; return its result, plain JSON.
+
+        Raises `acp.AgentError` if the agent answers with an error (its `code` is -32601 if the agent does not
+        know the method), `acp.Timeout` after `timeout` seconds, by default 60, and `acp.AgentDied`. An agent
+        that has ended is restarted first.
+        """
+        call = checked_method(method), checked_object({} if params is None else params, "params")
+        limit = timeouts.get().extension_request if timeout is None else _seconds(timeout)
+        return self._host.agent.loop.call(self._host.extensions.request(*call, limit))
+
+    def notify(self, method: str, params: Mapping[str, Json] | None = None, /) -> None:
+        """Send a notification beyond the protocol. There is no answer, not even if the agent ignores it."""
+        call = checked_method(method), checked_object({} if params is None else params, "params")
+        self._host.agent.loop.call(self._host.extensions.notify(*call))
+
+    def on(self, method: str) -> Callable[[H], H]:
+        """Answer the agent's own requests with this name, and receive its notifications: a decorator.
+
+            @session.agent.on("_example.com/choose")
+            def choose(params):
+                return {"index": 0}
+
+        The function, which may be `async`, gets the parameters as plain JSON and returns plain JSON. It runs
+        on a thread of its own and has 60 s. If it raises an error, the agent gets that error, with the code
+        of an `acp.ExtensionError`. A second function for a name replaces the first. The parameters come from
+        the agent: check them before you use them.
+        """
+        name = checked_method(method)
+
+        def register(handler: H) -> H:
+            self.handlers[name] = handler
+            return handler
+
+        return register
+
+    @property
+    def handlers(self) -> Handlers:
+        """The handlers by method, to read, set and delete: `del agent.handlers["_example.com/choose"]`."""
+        return Handlers(self._host.extensions.handlers)
+
     def close(self) -> None:
         """End the agent, its sessions and every process it started. Does nothing in a forked process."""
         if self._host.agent.loop.reachable:
@@ -181,7 +242,9 @@ class Agent:
         given = wanted.mcp_servers is None or wanted.mcp_servers
         servers = wanted.mcp_servers if given else self._mcp_servers
         roots = tuple(wanted.roots) or (self._roots if wanted.cwd is None else ())
-        opening = self._open(how, id, replace(wanted, mcp_servers=servers, roots=roots), shows=shows)
+        meta = self._meta if wanted.meta is None else checked_meta(wanted.meta)
+        chosen = replace(wanted, mcp_servers=servers, roots=roots, meta=meta)
+        opening = self._open(how, id, chosen, shows=shows)
         return self._host.agent.loop.call(opening)
 
     async def _open(self, how: str, id: str | None, wanted: Wanted, *, shows: Show | None = None) -> Session:
@@ -191,6 +254,7 @@ class Agent:
             self._policy if wanted.permissions is None else policy_of(wanted.permissions),
             wanted.mcp_servers,
             [folder(root) for root in wanted.roots],
+            wanted.meta,
         )
         session = Session(conversation, self._host, self)
         session.redact = self._redact  # for every session of this agent, or secrets would leak
@@ -214,7 +278,8 @@ class Agent:
         # Use only the roots that the user chose for this folder, never those that an agent lists.
         roots = before.state.directories if cwd == before.state.cwd else ()
         policy = before.permissions.questions.policy
-        session = await self._open(how, id, Wanted(cwd, policy, before.mcp_servers or None, roots))
+        wanted = Wanted(cwd, policy, before.mcp_servers or None, roots, before.meta)
+        session = await self._open(how, id, wanted)
         return session._live_panel().model_id, session.id
 
     async def _enter(self, how: str, id: str | None, conversation: Conversation) -> None:
@@ -241,6 +306,12 @@ def folder(path: str | Path) -> str:
     if not os.path.isdir(absolute):
         raise UsageError(f"{absolute} is not a folder")
     return absolute
+
+
+def _seconds(timeout: float) -> float:
+    if not timeout > 0:
+        raise UsageError(f"timeout is {timeout!r}; it must be more than 0 seconds")
+    return timeout
 
 
 def policy_of(permissions: Any) -> Policy:

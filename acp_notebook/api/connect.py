@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ..agent import loop
 from ..agent.audit_file import AuditFile
+from ..agent.handler_threads import Handler
 from ..agent.host import AgentHost
 from ..agent.launch import SessionOptions
 from ..core import events as ev
 from ..core.elicitation import ElicitationPolicy, checked_policy
 from ..core.limits import Limits, retries_of
 from ..core.policy import Policy
+from ..core.records import Json, Meta
 from ..core.redaction import Redactor, Secret
 from ..errors import AgentDied, UsageError
 from ..frontend.display import Show, may_be_asked, sign_in_shown
@@ -26,6 +28,7 @@ from ..notebook import kernel
 from ..timeouts import Timeouts
 from .agent import Agent, GivenServers, Wanted, policy_of
 from .cassette import Cassette
+from .extensions import checked_handlers, checked_meta, checked_object
 from .kernel_access import GivenTools, checked_tools, kernel_access
 from .launcher import (
     AgentRequest,
@@ -55,6 +58,7 @@ class _Opening:
     audit: str | Path | None
     shows: Show | None
     tools: GivenTools
+    meta: Meta | None
 
 
 def connect(
@@ -90,6 +94,9 @@ def connect(
     install: bool | None = None,
     trust_project: bool | str | None = None,
     tools: GivenTools = None,
+    meta: Meta | None = None,
+    capabilities: Mapping[str, Json] | None = None,
+    handlers: Mapping[str, Handler] | None = None,
 ) -> Session:
     """Start an agent and open a session on it.
 
@@ -150,6 +157,11 @@ def connect(
     else. {"hide": [names of variables], "deny": [names of tools]} restricts the tools. Code that you allow
     can see everything.
 
+    Beyond the protocol: `meta` is added to the requests that open the session and those that open it again
+    after a restart (`_meta`). `capabilities` are announced to the agent, in `_meta` of the client's
+    capabilities. `handlers` maps names of methods to functions that answer the agent's own requests and
+    receive its notifications, see `agent.on`; only here can they be set before the agent starts.
+
     Your settings (config.toml in ~/.config/acp_notebook) contain agents, MCP servers and permission rules. A
     project's settings (.acp_notebook.toml) are used only after you have trusted their content, see
     `acp.trust`. Headless runs additionally need `trust_project=True` (or the sha256 of the content), and
@@ -164,6 +176,8 @@ def connect(
         limits=_limits(max_seconds, max_tool_calls, max_cost, retry_rate_limits),
         raw_notebooks=_one_of("read_notebooks", read_notebooks, "elided", "raw") == "raw",
         keep_outputs=_one_of("notebook_outputs", notebook_outputs, "drop", "keep") == "keep",
+        capabilities=checked_object(capabilities or {}, "capabilities"),
+        handlers=checked_handlers(handlers),
     )
     opening = _Opening(
         *_how_to_open(load, resume),
@@ -173,6 +187,7 @@ def connect(
         audit,
         sign_in_shown(),
         checked_tools(tools),
+        checked_meta(meta),
     )
     request = AgentRequest(
         agent=agent,
@@ -236,10 +251,10 @@ async def _open(ready: ReadyAgent, options: SessionOptions, opening: _Opening) -
             redact=opening.redact,
             mcp_servers=servers,
             roots=roots,
+            meta=opening.meta,
         )
-        session = await agent._open(
-            opening.how, opening.id, Wanted(mcp_servers=servers, roots=roots), shows=opening.shows
-        )
+        wanted = Wanted(mcp_servers=servers, roots=roots, meta=opening.meta)
+        session = await agent._open(opening.how, opening.id, wanted, shows=opening.shows)
         for text in ready.settings.notices:
             session._conversation.state.apply(ev.NoticeGiven("warning", "Settings", text, source="client"))
         return session

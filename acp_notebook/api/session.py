@@ -22,13 +22,14 @@ from ..core.audit import AuditTable
 from ..core.ipynb.percent_format import SUFFIX
 from ..core.limits import Limits
 from ..core.prompt import content_of, fitted
-from ..core.records import Command, ConfigOption, Content, Mode, Usage
+from ..core.records import Command, ConfigOption, Content, Meta, Mode, Usage
 from ..core.snapshot import Compaction, Item, Notice, Snapshot
 from ..errors import AgentError, SessionClosed, SessionLost, Timeout, UsageError
 from ..frontend.display import can_be_asked, display_session, may_be_asked_by_text, present
 from ..frontend.rendering import Rendered
 from ..notebook import kernel
 from ..notebook.content import contents
+from .extensions import checked_meta
 from .preview import Preview
 from .queue import Queue
 from .tools import Tools
@@ -69,6 +70,7 @@ class Session(Rendered):
         max_seconds: float | None = None,
         max_tool_calls: float | None = None,
         max_cost: float | None = None,
+        meta: Meta | None = None,
     ) -> Turn:
         """Send a prompt, wait for the end of the turn, and return it.
 
@@ -80,10 +82,11 @@ class Session(Rendered):
 
         A turn that takes longer than `max_seconds`, makes more than `max_tool_calls` or costs more than
         `max_cost` (in the agent's currency) is cancelled, and `turn.limit` says why. The defaults are those
-        of `connect`; math.inf means no limit.
+        of `connect`; math.inf means no limit. `meta` is plain JSON that is added to the request (`_meta`) for
+        agents that know it; what an agent adds is in `turn.meta` and on every item.
         """
         loop.check_waiting()
-        turn = self._new_turn(parts, _limits(max_seconds, max_tool_calls, max_cost))
+        turn = self._new_turn(parts, _limits(max_seconds, max_tool_calls, max_cost), meta)
         try:
             self._begin(turn, self._conversation.start_turn, turn._run)
             self._display_until_done(turn, timeout)
@@ -108,9 +111,10 @@ class Session(Rendered):
         max_seconds: float | None = None,
         max_tool_calls: float | None = None,
         max_cost: float | None = None,
+        meta: Meta | None = None,
     ) -> Turn:
         """Send a prompt and return at once; see `turn.wait()` and `await turn`. Turns run one at a time."""
-        turn = self._new_turn(parts, _limits(max_seconds, max_tool_calls, max_cost))
+        turn = self._new_turn(parts, _limits(max_seconds, max_tool_calls, max_cost), meta)
         self._begin(turn, self._conversation.start_turn, turn._run)
         return turn
 
@@ -120,16 +124,19 @@ class Session(Rendered):
         max_seconds: float | None = None,
         max_tool_calls: float | None = None,
         max_cost: float | None = None,
+        meta: Meta | None = None,
     ) -> Iterator[ev.Event]:
         """Send a prompt and iterate over the events of the turn. Leaving the loop early cancels the turn."""
-        turn = self._new_turn(parts, _limits(max_seconds, max_tool_calls, max_cost))
+        turn = self._new_turn(parts, _limits(max_seconds, max_tool_calls, max_cost), meta)
         turn._shown_by = "stream"  # the caller decides what to display
         arrived: queue.SimpleQueue[ev.Event | None] = queue.SimpleQueue()
         self._begin(turn, self._begin_stream, turn._run, arrived)
         return _iterate(turn, arrived)
 
-    def _new_turn(self, parts: tuple[Any, ...], limits: Limits) -> Turn:
+    def _new_turn(self, parts: tuple[Any, ...], limits: Limits, meta: Meta | None) -> Turn:
+        added = checked_meta(meta)
         run = self._conversation.new_run(self._content(parts), limits)
+        run.meta = added
         run.cell = kernel.where().cell_id
         return Turn(self, self._conversation, run)
 
@@ -237,6 +244,7 @@ class Session(Rendered):
             permissions=conversation.permissions.questions.policy,
             mcp_servers=conversation.mcp_servers or None,
             roots=conversation.state.directories,
+            meta=conversation.meta,
         )
 
     def authenticate(self, method: str) -> None:
@@ -252,6 +260,11 @@ class Session(Rendered):
     @property
     def cwd(self) -> str:
         return self._conversation.state.cwd
+
+    @property
+    def meta(self) -> Meta | None:
+        """What the agent added (`_meta`) when it opened the session, and to updates about it since."""
+        return self.transcript.meta
 
     @property
     def agent(self) -> Agent:

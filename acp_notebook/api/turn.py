@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ..agent.conversation import Conversation
 from ..agent.loop import check_waiting
 from ..agent.turn_queue import TurnRun
-from ..core.records import Diff, KernelRun, TokenUsage
+from ..core.records import Diff, KernelRun, Meta, TokenUsage
 from ..core.snapshot import Item, Message, Plan, TerminalRun, ToolCall, TurnStart
 from ..errors import Timeout
 from ..frontend.display import ShownSession, display_turn, present
@@ -126,6 +126,12 @@ class Turn(Rendered):
         if self._start is not None:
             return self._start.stop_reason
         return "cancelled" if self.done and self.error is None else None
+
+    @property
+    def meta(self) -> Meta | None:
+        """What the agent added (`_meta`) to its response at the end of the turn."""
+        start = self._start
+        return start.meta if start is not None else None
 
     @property
     def limit(self) -> str | None:

@@ -55,13 +55,16 @@ class EventRedactor:
         assert isinstance(event.content, Text)
         self._last = event
         text = self._message.feed(event.content.text)
-        if not text and event.content.text and event.raw is None:
+        if not text and event.content.text and event.raw is None and event.meta is None:
             return before
-        return (*before, replace(event, content=_with_text(event, text), raw=self._redactor.plain(event.raw)))
+        raw, meta = self._redactor.plain(event.raw), self._redactor.plain(event.meta)
+        return (*before, replace(event, content=_with_text(event, text), raw=raw, meta=meta))
 
     def _rest(self) -> tuple[ev.Event, ...]:
         held, last, self._last = self._message.rest(), self._last, None
-        return (replace(last, content=_with_text(last, held), raw=None),) if held and last is not None else ()
+        if not held or last is None:
+            return ()
+        return (replace(last, content=_with_text(last, held), raw=None, meta=None),)
 
     def _terminal_rest(self, event: ev.TerminalChanged) -> tuple[ev.Event, ...]:
         stream = self._terminals.get(event.id)

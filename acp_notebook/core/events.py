@@ -4,7 +4,8 @@ Knows no protocol and no state. `wire.v1` creates events from the agent's messag
 adds the client's own; only `Transcript.apply` changes state in response.
 
 An update identifies its subject by id and carries only the fields that change: UNSET leaves a field
-as it was. `raw` is the original message, kept if it had parts that we do not know.
+as it was. `raw` is the original message, kept if it had parts that we do not know. `meta` is what the
+agent added to the message (`_meta`), None if nothing.
 """
 
 from __future__ import annotations
@@ -111,6 +112,7 @@ class TurnEnded(BaseEvent, frozen=True):
     error: str | None = None
     usage: TokenUsage | None = None
     raw: Json = None
+    meta: Json = None
 
 
 class MessageChunk(BaseEvent, frozen=True):
@@ -121,6 +123,7 @@ class MessageChunk(BaseEvent, frozen=True):
     content: Content
     message_id: str | None = None
     raw: Json = None
+    meta: Json = None
 
 
 class ToolChanged(BaseEvent, frozen=True):
@@ -140,7 +143,7 @@ class ToolChanged(BaseEvent, frozen=True):
     raw_input: Any = UNSET
     raw_output: Any = UNSET
     name: str | Unset = UNSET
-    meta: Any = UNSET
+    meta: Json | Unset = UNSET
     unprompted: bool | Unset = UNSET
     """The agent did it, or asked us to do it, without asking the user first."""
     created: bool = False
@@ -160,6 +163,7 @@ class PlanReplaced(BaseEvent, frozen=True):
     text: str | None = None
     uri: str | None = None
     raw: Json = None
+    meta: Json = None
 
 
 class PlanRemoved(BaseEvent, frozen=True):
@@ -168,6 +172,7 @@ class PlanRemoved(BaseEvent, frozen=True):
 
     id: str
     raw: Json = None
+    meta: Json = None
 
 
 class QuestionAsked(BaseEvent, frozen=True):
@@ -187,6 +192,7 @@ class QuestionAsked(BaseEvent, frozen=True):
     offers: tuple[Offer, ...] = ()
     actions: tuple[Action, ...] = ()
     answers: tuple[Answer, ...] = ()
+    meta: Json = None
 
 
 class QuestionSettled(BaseEvent, frozen=True):
@@ -223,6 +229,7 @@ class ElicitationOpened(BaseEvent, frozen=True):
     tool_id: str | None = None
     problem: str | None = None
     raw: Json = None
+    meta: Json = None
 
 
 class ElicitationSettled(BaseEvent, frozen=True):
@@ -280,6 +287,7 @@ class NoticeGiven(BaseEvent, frozen=True):
     description: str | None = None
     source: Literal["agent", "client"] = "agent"
     raw: Json = None
+    meta: Json = None
 
 
 class CompactionChanged(BaseEvent, frozen=True):
@@ -291,6 +299,7 @@ class CompactionChanged(BaseEvent, frozen=True):
     summary: tuple[Content, ...] | Unset = UNSET
     error: str | None = None
     raw: Json = None
+    meta: Json = None
 
 
 class CompactionChunk(BaseEvent, frozen=True):
@@ -300,6 +309,7 @@ class CompactionChunk(BaseEvent, frozen=True):
     id: str
     content: Content
     raw: Json = None
+    meta: Json = None
 
 
 class ChangesReplaced(BaseEvent, frozen=True):
@@ -319,6 +329,7 @@ class CommandsReplaced(BaseEvent, frozen=True):
 
     commands: tuple[Command, ...]
     raw: Json = None
+    meta: Json = None
 
 
 class ModesReplaced(BaseEvent, frozen=True):
@@ -327,6 +338,7 @@ class ModesReplaced(BaseEvent, frozen=True):
     modes: tuple[Mode, ...]
     current: str | None
     raw: Json = None
+    meta: Json = None
 
 
 class ModeChanged(BaseEvent, frozen=True):
@@ -334,6 +346,7 @@ class ModeChanged(BaseEvent, frozen=True):
 
     id: str
     raw: Json = None
+    meta: Json = None
 
 
 class KernelToolsSwitched(BaseEvent, frozen=True):
@@ -349,16 +362,18 @@ class ConfigReplaced(BaseEvent, frozen=True):
 
     options: tuple[ConfigOption, ...]
     raw: Json = None
+    meta: Json = None
 
 
 class InfoChanged(BaseEvent, frozen=True):
-    """The session's title and date; None clears a field, UNSET leaves it."""
+    """The session's title and date, or only `meta`; None clears a field, UNSET leaves it."""
 
     is_aside = True
 
     title: str | Unset | None = UNSET
     updated_at: str | Unset | None = UNSET
     raw: Json = None
+    meta: Json = None
 
 
 class UsageChanged(BaseEvent, frozen=True):
@@ -366,6 +381,7 @@ class UsageChanged(BaseEvent, frozen=True):
 
     usage: Usage
     raw: Json = None
+    meta: Json = None
 
 
 class StatusChanged(BaseEvent, frozen=True):

@@ -73,7 +73,8 @@ class Echo:
 
 def is_empty(chunk: MessageChunk) -> bool:
     """Whether the chunk has nothing to show and nothing to keep."""
-    return isinstance(chunk.content, Text) and not chunk.content.text and chunk.raw is None
+    bare = chunk.raw is None and chunk.meta is None
+    return bare and isinstance(chunk.content, Text) and not chunk.content.text
 
 
 def bare_text(content: Content) -> str | None:

@@ -84,6 +84,8 @@ def _changes(call: ToolCall, event: ev.ToolChanged) -> dict[str, Any]:
         fields["command"] = readable_command(fields["raw_input"])
     if event.asked and "content" in fields:
         fields["content"] = _with_earlier_texts(call.content, fields["content"])
+    if "meta" in fields:
+        fields["meta"] = {**(call.meta or {}), **fields["meta"]}
     if event.raw is not None and len(call.raw) < RAW_KEPT:
         fields["raw"] = (*call.raw, event.raw)
     return fields

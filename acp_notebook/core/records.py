@@ -19,6 +19,9 @@ from msgspec import Struct
 Json = Any
 """Plain JSON types: None, bool, int, float, str, list, dict with string keys."""
 
+Meta = Mapping[str, Json]
+"""What one side adds to a message beyond the protocol, in the field `_meta`."""
+
 T = TypeVar("T")
 
 

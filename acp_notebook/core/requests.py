@@ -30,6 +30,8 @@ class Capabilities:
     mcp_http: bool = False
     mcp_sse: bool = False
     logout: bool = False
+    meta: Mapping[str, Json] | None = None
+    """Capabilities of its own, beyond the protocol (`_meta`)."""
 
     @property
     def offers(self) -> tuple[str, ...]:
@@ -61,11 +63,15 @@ class AgentFacts:
     capabilities: Capabilities = Capabilities()
     auth_methods: tuple[AuthMethod, ...] = ()
     raw: Json = field(default=None, repr=False)
+    meta: Mapping[str, Json] | None = None
+    """What it added to the response (`_meta`)."""
 
-    def cleaned(self, text: Callable[[str], str]) -> AgentFacts:
-        """Return a copy with `text` applied to every text that users see."""
+    def cleaned(self, text: Callable[[str], str], plain: Callable[[Json], Json]) -> AgentFacts:
+        """Return a copy with `text` applied to every text that users see, and `plain` to all plain JSON."""
         return replace(
             self,
+            meta=plain(self.meta),
+            capabilities=replace(self.capabilities, meta=plain(self.capabilities.meta)),
             title=self.title and text(self.title),
             version=self.version and text(self.version),
             auth_methods=tuple(
@@ -93,6 +99,8 @@ class SessionInfo:
     updated_at: str | None = None
     directories: tuple[str, ...] = ()
     """Its additional directories."""
+    meta: Mapping[str, Json] | None = None
+    """What the agent added to it (`_meta`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +108,7 @@ class PromptAnswer:
     stop_reason: str
     usage: TokenUsage | None = None
     raw: Json = None
+    meta: Json = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +119,7 @@ class RequestPermission:
     tool: ToolChanged
     options: tuple[Option, ...]
     raw: Json = None
+    meta: Json = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +133,7 @@ class CreateElicitation:
     problem: str | None = None
     """Why it cannot be shown."""
     raw: Json = None
+    meta: Json = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from .records import (
     Diff,
     Json,
     Location,
+    Meta,
     Mode,
     Offer,
     Option,
@@ -46,15 +47,24 @@ def text_of(content: tuple[Content, ...]) -> str:
 
 
 class _Item(Tagged, frozen=True):
-    """The base of items. `turn` is the key of the turn that the item belongs to; None before the first."""
+    """The base of items. `turn` is the key of the turn that the item belongs to; None before the first.
+
+    `meta` is what the agent added to it (`_meta`), or None; of several messages, the newest value of a key.
+    """
 
     key: str
     turn: str | None
     _hidden: ClassVar[tuple[str, ...]] = ("key", "turn", "raw")
 
     def __repr__(self) -> str:
-        shown = (name for name in self.__struct_fields__ if name not in self._hidden)
+        hidden = (*self._hidden, "meta")
+        shown = (name for name in self.__struct_fields__ if name not in hidden)
         return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
+
+    @property
+    def meta(self) -> Meta | None:
+        """None for items that are not the agent's."""
+        return None
 
 
 class RateLimit(TypedDict):
@@ -87,6 +97,7 @@ class TurnStart(_Item, frozen=True, tag="turn"):
     """What the agent reports about its rate limit: `reason`, and `wait` in seconds."""
     id: str = ""
     """The client's id for it: "t1", "t2", …; "h1", … for history."""
+    meta: Meta | None = None
     _hidden = ()
     _nullable = ("rate_limit",)
 
@@ -100,6 +111,7 @@ class Message(_Item, frozen=True, tag="message"):
     """agent, thought, or user (a user's message in the middle of a turn)."""
     content: tuple[Content, ...]
     raw: tuple[Json, ...] = ()
+    meta: Meta | None = None
     _hidden = ("raw",)
 
     @property
@@ -120,13 +132,13 @@ class ToolCall(_Item, frozen=True, tag="tool"):
     raw_input: Json = None
     raw_output: Json = None
     name: str | None = None
-    meta: Json = None
+    meta: Meta | None = None
     raw: tuple[Json, ...] = ()
     unprompted: bool = False
     """The agent did it, or asked us to do it, without asking the user first."""
     command: str | None = None
     """The shell line in its raw input."""
-    _hidden = ("key", "turn", "content", "raw_input", "raw_output", "meta", "raw", "command")
+    _hidden = ("key", "turn", "content", "raw_input", "raw_output", "raw", "command")
     _nullable = ("command",)
 
     @property
@@ -144,6 +156,7 @@ class Plan(_Item, frozen=True, tag="plan"):
     text: str | None = None
     uri: str | None = None
     raw: tuple[Json, ...] = ()
+    meta: Meta | None = None
     _nullable = ("text", "uri")
 
 
@@ -167,6 +180,7 @@ class Question(_Item, frozen=True, tag="question"):
     """The possible answers in a fixed order, while the question is open."""
     chosen: str | None = None
     """The name of the given answer; missing in files of older versions."""
+    meta: Meta | None = None
 
     @property
     def answer_name(self) -> str | None:
@@ -195,6 +209,7 @@ class Elicitation(_Item, frozen=True, tag="elicitation"):
     """What the user filled in; secrets are hidden."""
     completed: bool = False
     raw: tuple[Json, ...] = ()
+    meta: Meta | None = None
 
 
 class TerminalRun(_Item, frozen=True, tag="terminal"):
@@ -220,6 +235,7 @@ class Notice(_Item, frozen=True, tag="notice"):
     description: str | None = None
     source: str = written("agent")
     raw: tuple[Json, ...] = ()
+    meta: Meta | None = None
 
 
 class Compaction(_Item, frozen=True, tag="compaction"):
@@ -228,6 +244,7 @@ class Compaction(_Item, frozen=True, tag="compaction"):
     summary: tuple[Content, ...] = written(())
     error: str | None = None
     raw: tuple[Json, ...] = ()
+    meta: Meta | None = None
 
 
 class Changes(_Item, frozen=True, tag="changes"):
@@ -244,6 +261,12 @@ class Unknown(_Item, frozen=True, tag="unknown"):
 
     what: str
     content: Json
+
+    @property
+    def meta(self) -> Meta | None:
+        """The `_meta` in its content."""
+        found = self.content.get("_meta") if isinstance(self.content, Mapping) else None
+        return found if isinstance(found, Mapping) else None
 
 
 Item = (
@@ -288,6 +311,8 @@ class Header(Record, frozen=True, kw_only=True, tag_field="key", tag="session"):
     """How to continue a lost session: "load", "new"."""
     kernel_tools: bool | None = None
     """Whether the agent can use the kernel's tools; None if the session has none."""
+    meta: Meta | None = None
+    """What the agent added (`_meta`) to the response that opened the session and to updates about it."""
     _nullable = ("detail", "title", "updated_at", "mode", "sign_in")
 
 

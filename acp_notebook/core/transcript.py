@@ -22,6 +22,8 @@ The rules:
   ours, the call stays open until the agent reports its end: other parts of it may have been allowed.
 - When a turn ends or is being cancelled, its open tool calls are closed; those that the agent never
   mentioned again after its question become "allowed".
+- What an agent adds in `_meta` is kept on the item, or in the header if it is about the session: of several
+  messages, the newest value of each key.
 - What we do not know is kept and shown: as an item of type "unknown", or as `raw` on an item that we know.
 """
 
@@ -215,9 +217,9 @@ class Transcript:
     def _turn_ended(self, event: ev.TurnEnded) -> list[Patch]:
         if self._turn is None:
             return []
-        fields = plain_fields(event)
+        fields = plain_fields(event, leave=("meta",))
         patches: list[Patch] = [Set(self._turn, (name,), value) for name, value in fields.items()]
-        patches += self._keep_raw(self._turn, event.raw)
+        patches += self._keep_extras(self._turn, event)
         cancelled = event.stop_reason == "cancelled"
         return patches + self._close_tools("cancelled" if cancelled else "unfinished")
 
@@ -243,27 +245,30 @@ class Transcript:
         if message is None or not message.continues(event):
             if is_empty(event):
                 return []
-            fields = {"role": event.role, "content": [plain(content)]}
+            fields = {"role": event.role, "content": [plain(content)]} | _meta_field(event)
             added = self._add("message", fields, event.raw)
             self._message = OpenMessage(added.item["key"], event, 0)
             return [added]
         patches: list[Patch] = [message.append(content)]
-        return patches if event.raw is None else patches + self._keep_raw(message.key, event.raw)
+        if event.raw is None and event.meta is None:
+            return patches
+        return patches + self._keep_extras(message.key, event)
 
     def _user_chunk(self, event: ev.MessageChunk) -> list[Patch]:
         turn, status = self._turn, self._turn_status()
         continues = self._message is not None and self._message.continues(event)
         if turn is not None and status != "history" and not continues:
             if self._echo.takes(event.content):
-                return self._keep_raw(turn, event.raw)
+                return self._keep_extras(turn, event)
             event = replace(event, content=self._echo.give_back(event.content))
         if status == "running":
             return self._chunk(event)
         if is_empty(event):
             return []
         if self._message is not None and continues and status == "history" and turn == self._message.key:
-            return [self._message.append(event.content), *self._keep_raw(turn, event.raw)]
+            return [self._message.append(event.content), *self._keep_extras(turn, event)]
         added = self._add_turn("history", [plain(event.content)], event.raw)
+        added.item.update(_meta_field(event))
         self._message = OpenMessage(added.item["key"], event, 0, "prompt")
         return [added]
 
@@ -293,8 +298,9 @@ class Transcript:
                 self._rejected.discard(key)
             if event.asked and "content" in fields:
                 fields["content"] = self._with_earlier_texts(key, fields["content"])
+            fields.pop("meta", None)  # merged
             patches = [Set(key, (name,), value) for name, value in fields.items()]
-            patches += self._keep_raw(key, event.raw)
+            patches += self._keep_extras(key, event)
         if event.asked:
             self._asked_tools.add(key)
         if "status" in fields:
@@ -334,7 +340,7 @@ class Transcript:
         patches: list[Patch] = [
             Set(key, (name,), value) for name, value in changed.items() if now.get(name) != value
         ]
-        return patches + self._keep_raw(key, event.raw)
+        return patches + self._keep_extras(key, event)
 
     def _question(self, event: ev.QuestionAsked) -> list[Patch]:
         fields = {
@@ -349,7 +355,7 @@ class Transcript:
             fields["actions"] = [action_to_plain(action) for action in event.actions]
         if event.answers:
             fields["answers"] = plain(event.answers)
-        added = self._add("question", fields, event.raw)
+        added = self._add("question", fields | _meta_field(event), event.raw)
         self._questions[event.id] = added.item["key"]
         return [added]
 
@@ -421,8 +427,9 @@ class Transcript:
             added = self._add("compaction", {"summary": [], **fields}, event.raw)
             self._compactions[event.id] = added.item["key"]
             return [added]
+        fields.pop("meta", None)  # merged
         patches: list[Patch] = [Set(key, (name,), value) for name, value in fields.items()]
-        return patches + self._keep_raw(key, event.raw)
+        return patches + self._keep_extras(key, event)
 
     def _compaction_chunk(self, event: ev.CompactionChunk) -> list[Patch]:
         before: list[Patch] = []
@@ -431,7 +438,7 @@ class Transcript:
             before = self._compaction(ev.CompactionChanged(event.id, "in_progress"))
             key = self._compactions[event.id]
         summary = self._state.items[key]["summary"] if not before else []
-        after = self._keep_raw(key, event.raw)
+        after = self._keep_extras(key, event)
         text = bare_text(event.content)
         if summary and text is not None and summary[-1].keys() == {"type", "text"}:
             return [Append(key, ("summary", len(summary) - 1, "text"), text), *after]
@@ -494,7 +501,7 @@ class Transcript:
             for name, value in fields.items()
             if name not in session or session[name] != value
         ]
-        return patches + self._keep_raw(SESSION, getattr(event, "raw", None))
+        return patches + self._keep_extras(SESSION, event)
 
     def _clear(self) -> list[Patch]:
         patches: list[Patch] = [Remove(key) for key in self._state.items]
@@ -549,14 +556,30 @@ class Transcript:
         self._by_turn.setdefault(turn, []).append(key)
         return Add(item)
 
-    def _keep_raw(self, key: str, raw: Json) -> list[Patch]:
-        if raw is None:
+    def _keep_extras(self, key: str, event: ev.Event) -> list[Patch]:
+        """Keep what the message has beyond the fields that we know: `_meta`, and its raw form."""
+        raw, meta = getattr(event, "raw", None), getattr(event, "meta", None)
+        if raw is None and not isinstance(meta, dict):
             return []
         item = self._state.session if key == SESSION else self._state.items.get(key, {})
+        patches = self._keep_meta(key, item.get("meta"), meta) if isinstance(meta, dict) else []
         kept = item.get("raw")
+        if raw is not None and kept is None:
+            patches.append(Set(key, ("raw",), [raw]))
+        elif raw is not None and kept is not None and len(kept) < RAW_KEPT:
+            patches.append(Append(key, ("raw",), [raw]))
+        return patches
+
+    @staticmethod
+    def _keep_meta(key: str, kept: Json, meta: dict[str, Json]) -> list[Patch]:
         if kept is None:
-            return [Set(key, ("raw",), [raw])]
-        return [Append(key, ("raw",), [raw])] if len(kept) < RAW_KEPT else []
+            return [Set(key, ("meta",), meta)] if meta else []
+        # One patch per value: to replace everything would be quadratic if each chunk adds a key.
+        return [
+            Set(key, ("meta", name), value)
+            for name, value in meta.items()
+            if name not in kept or kept[name] != value
+        ]
 
 
 _NEW_TOOL: dict[str, Json] = {
@@ -577,6 +600,10 @@ def _outcome(options: list[Json], event: ev.QuestionSettled) -> str:
         return "rejected" if event.by in ("user", "policy") else "cancelled"
     kind = next((it["kind"] for it in options if it["id"] == event.answer), "")
     return "rejected" if kind.startswith("reject") else "allowed"
+
+
+def _meta_field(event: ev.MessageChunk | ev.QuestionAsked) -> dict[str, Json]:
+    return {"meta": event.meta} if event.meta else {}
 
 
 def plain_fields(event: ev.Event, leave: tuple[str, ...] = ()) -> dict[str, Json]:

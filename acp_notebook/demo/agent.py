@@ -44,8 +44,10 @@ class Agent:
                 "session/prompt": self.prompt,
                 "session/set_mode": self.set_mode,
                 "session/set_config_option": self.set_config_option,
+                "_demo/echo": self.echo,
             }
         )
+        self.peer.listeners["_demo/note"] = self.note
         if self._login.wanted:
             self.peer.handlers["logout"] = self.logout
         if settings.options == "models":
@@ -61,6 +63,7 @@ class Agent:
             "promptCapabilities": {"image": True, "audio": True, "embeddedContext": True},
             "mcpCapabilities": {"http": True, "sse": True},
             "sessionCapabilities": {name: {} for name in sorted(enabled - {"load"})},
+            "_meta": {"demo": {"methods": ["_demo/echo", "_demo/note"]}},
         }
         if self._login.wanted:
             capabilities["auth"] = {"logout": {}}
@@ -81,6 +84,14 @@ class Agent:
         self._login.leave()
         return Answer({})
 
+    async def echo(self, params: Json) -> Answer:
+        """An extension: a request beyond the protocol."""
+        return Answer({"echo": params})
+
+    def note(self, params: Json) -> None:
+        """Another one: a notification, confirmed by one of our own."""
+        self.peer.notify("_demo/noted", params)
+
     def _entering(self) -> Client:
         """Who wants a session; raises where the door is closed."""
         if self._client is None:
@@ -95,6 +106,7 @@ class Agent:
         if session.turn:
             raise RpcError(INVALID_REQUEST, "a turn of this session is running: wait for it, or cancel it")
         turn = Turn(session, self.peer, self._client or Client(), self._stderr, self._settings.pace_s)
+        turn.meta = read.meta(params)
         session.turn = turn
         try:
             session.remember_prompt(blocks)
@@ -109,7 +121,8 @@ class Agent:
             session.turn = None
             turn.ended.set()
             session.save()
-        return Answer({"stopReason": stop}, turn.afterwards)
+        added: Json = {"_meta": turn.answer_meta} if turn.answer_meta else {}
+        return Answer({"stopReason": stop, **added}, turn.afterwards)
 
     def cancel(self, params: Json) -> None:
         turn = self._sessions.find(params).turn

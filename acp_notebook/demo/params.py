@@ -50,3 +50,9 @@ def blocks(params: Json) -> list[Json]:
         if block["type"] == "text" and not isinstance(block.get("text"), str):
             raise bad("a text block must have a text")
     return prompt
+
+
+def meta(params: Json) -> Json:
+    """What the client added beyond the protocol."""
+    value = params.get("_meta")
+    return value if isinstance(value, dict) else {}

@@ -74,6 +74,8 @@ class Turn:
         self.cancelled = asyncio.Event()
         self.ended = asyncio.Event()
         self.afterwards: Callable[[], None] | None = None
+        self.meta: Json = {}  # what the client added to the prompt
+        self.answer_meta: Json = {}  # what is added to its answer
         self._task = asyncio.current_task()
         self._pace_s = pace_s
 

@@ -202,6 +202,7 @@ export interface TurnItem {
   readonly rate_limit?: RateLimit | null;
   /** The client's id for it: "t1", "t2", …; "h1", … for history. */
   readonly id?: string;
+  readonly meta?: Fields;
 }
 
 export interface MessageItem {
@@ -212,6 +213,7 @@ export interface MessageItem {
   readonly role: string;
   readonly content: readonly Content[];
   readonly raw?: readonly Json[];
+  readonly meta?: Fields;
 }
 
 export interface ToolItem {
@@ -231,7 +233,7 @@ export interface ToolItem {
   readonly raw_input?: Json;
   readonly raw_output?: Json;
   readonly name?: string;
-  readonly meta?: Json;
+  readonly meta?: Fields;
   readonly raw?: readonly Json[];
   /** The agent did it, or asked us to do it, without asking the user first. */
   readonly unprompted?: boolean;
@@ -248,6 +250,7 @@ export interface PlanItem {
   readonly text?: string | null;
   readonly uri?: string | null;
   readonly raw?: readonly Json[];
+  readonly meta?: Fields;
 }
 
 /** A permission question: `tool` is the key of the tool call it is about. */
@@ -272,6 +275,7 @@ export interface QuestionItem {
   readonly answers?: readonly Answer[];
   /** The name of the given answer; missing in files of older versions. */
   readonly chosen?: string;
+  readonly meta?: Fields;
 }
 
 /** A form to fill in or an address to open, and the user's answer. */
@@ -297,6 +301,7 @@ export interface ElicitationItem {
   readonly values?: Fields;
   readonly completed?: boolean;
   readonly raw?: readonly Json[];
+  readonly meta?: Fields;
 }
 
 /** A command that we ran for the agent, with the newest part of its output. */
@@ -326,6 +331,7 @@ export interface NoticeItem {
   readonly description?: string;
   readonly source: string;
   readonly raw?: readonly Json[];
+  readonly meta?: Fields;
 }
 
 export interface CompactionItem {
@@ -337,6 +343,7 @@ export interface CompactionItem {
   readonly summary: readonly Content[];
   readonly error?: string;
   readonly raw?: readonly Json[];
+  readonly meta?: Fields;
 }
 
 /** The files that a turn changed. `notes` say what is not covered. */
@@ -841,6 +848,11 @@ export interface Header {
   readonly ways?: readonly string[];
   /** Whether the agent can use the kernel's tools; None if the session has none. */
   readonly kernel_tools?: boolean;
+  /**
+   * What the agent added (`_meta`) to the response that opened the session and to updates
+   * about it.
+   */
+  readonly meta?: Fields;
 }
 
 /** What code wrote to stdout or stderr, with ANSI colours. */

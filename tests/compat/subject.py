@@ -109,11 +109,11 @@ class Subject:
     def call(self, session: acp.Session, method: str, params: Mapping[str, object], limit: float) -> bytes:
         """Send a request that the package does not support."""
         host = session.agent._host
-        request: v1.Call = (method, params)  # type: ignore[assignment]
+        request: v1.Call = (method, params)
         return bytes(_loop(session).call(host.agent.connection.request(request, limit)))
 
     def notify(self, session: acp.Session, method: str) -> None:
-        notification: v1.Call = (method, {})  # type: ignore[assignment]
+        notification: v1.Call = (method, {})
         _loop(session).post(session.agent._host.agent.notify, notification)
 
     # ---- afterwards

@@ -40,6 +40,7 @@ json_values: st.SearchStrategy[Json] = st.sampled_from(
     ]
 )
 raws: st.SearchStrategy[Json] = st.sampled_from([None, None, {}, {"_meta": {"x": [1]}}])
+metas: st.SearchStrategy[Json] = st.sampled_from([None, None, {"x": 1}, {"x": [2], "key": "k1"}, {"y": {}}])
 
 
 def optional(strategy: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
@@ -80,7 +81,7 @@ contents: st.SearchStrategy[Any] = st.sampled_from(SPECIMENS) | bare_texts
 chunk_contents = bare_texts | bare_texts | contents
 
 chunks = st.builds(
-    ev.MessageChunk, st.sampled_from(["user", "agent", "thought"]), chunk_contents, optional(ids), raws
+    ev.MessageChunk, st.sampled_from(["user", "agent", "thought"]), chunk_contents, optional(ids), raws, metas
 )
 tools = st.builds(
     ev.ToolChanged,
@@ -93,7 +94,7 @@ tools = st.builds(
     raw_input=maybe(json_values),
     raw_output=maybe(json_values),
     name=maybe(ids),
-    meta=maybe(json_values),
+    meta=metas.map(lambda meta: ev.UNSET if meta is None else meta),
     unprompted=maybe(st.just(True)),
     created=st.booleans(),
     raw=raws,
@@ -110,6 +111,7 @@ turn_ends = st.builds(
     optional(texts),
     optional(token_usages),
     raws,
+    metas,
 )
 plan_entries = st.builds(rec.PlanEntry, texts, st.sampled_from(["high", "low"]), statuses)
 plans = st.builds(

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from acp_notebook.core import events as ev
 from acp_notebook.core.patches import Add, Append, Patch, Remove, Set, State, from_wire, to_wire
@@ -87,6 +88,42 @@ def _words(item: Item) -> str:
         case Question():
             return f"question {item.id} {item.status}"
     return type(item).__name__
+
+
+# ---- what agents add in _meta -------------------------------------------------------------------
+
+
+def test_a_message_has_the_newest_value_of_each_key_of_its_chunks() -> None:
+    metas: list[Json] = [{"a": 1, "b": {"c": 1}}, None, {"b": 2}, {"d": []}]
+    chunks = [replace(chunk("x"), meta=meta) for meta in metas]
+    transcript = transcript_of(START, *chunks)
+    assert transcript.snapshot().items[-1].meta == {"a": 1, "b": 2, "d": []}
+    assert State.from_plain(transcript.plain()).plain() == transcript.plain()
+
+
+def test_one_chunk_with_meta_changes_only_what_differs() -> None:
+    transcript = transcript_of(START, replace(chunk("x"), meta={"a": 1, "b": 1}))
+    patches = transcript.apply(replace(chunk("y"), meta={"a": 1, "b": 2}))
+    assert [(type(it), it.path) for it in patches if isinstance(it, Set)] == [(Set, ("meta", "b"))]
+
+
+def test_an_empty_chunk_with_meta_is_kept() -> None:
+    assert items(START, replace(chunk(""), meta={"a": 1}))[-1].meta == {"a": 1}
+
+
+def test_an_echo_and_the_end_of_a_turn_add_to_the_turn() -> None:
+    echo = replace(said(PROMPT), meta={"id": "m1"})
+    (turn,) = items(START, echo, replace(END, meta={"cost": 1}))
+    assert turn.meta == {"id": "m1", "cost": 1}
+
+
+def test_updates_about_the_session_add_to_its_header() -> None:
+    run: list[ev.Event] = [
+        ev.InfoChanged(meta={"a": 1}),
+        ev.ModeChanged("plan", meta={"b": 2}),
+        ev.InfoChanged("T", meta={"a": 3}),
+    ]
+    assert transcript_of(*run).snapshot().meta == {"a": 3, "b": 2}
 
 
 # ---- patches --------------------------------------------------------------------------------

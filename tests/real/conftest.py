@@ -26,7 +26,9 @@ from tests.patience import be_patient
 from tests.schema import validate_all
 
 ROOT = Path(__file__).parents[2]
-EXAMPLE = Path("@agentclientprotocol", "sdk", "dist", "examples", "agent.js")
+SDK = Path("@agentclientprotocol", "sdk", "dist", "acp.js")
+EXAMPLE = SDK.parent / "examples" / "agent.js"
+EXTENDING = ROOT / "tests" / "agents" / "extending.mjs"
 
 COMMAND_LIMIT_MS = 600_000
 """claude-code-acp needs a timeout for each command: longer than any test."""
@@ -121,6 +123,7 @@ class Starter:
         inherit_env: list[str] | bool = False,
         elicitation: Any = "decline",
         tools: Any = None,
+        **more: Any,
     ) -> acp.Session:
         self.recordings.append(self._folder / f"recording{len(self.recordings)}.jsonl")
         # The basics only: the tester's own keys, proxies and settings are not for the agent.
@@ -133,6 +136,7 @@ class Starter:
             elicitation=elicitation,
             record=self.recordings[-1],
             tools=tools,
+            **more,
         )
         self._opened.append(session)
         return session
@@ -233,6 +237,15 @@ def example(tmp_path: Path) -> Iterator[Starter]:
     node = shutil.which("node", path=_path())
     assert node is not None, "_module has looked for it"
     yield from _started([node, str(_module(EXAMPLE))], _env(tmp_path), tmp_path)
+
+
+@pytest.fixture
+def extending(tmp_path: Path) -> Iterator[Starter]:
+    """An agent with methods of its own, written with the TypeScript SDK: no model."""
+    sdk = str(_module(SDK))
+    node = shutil.which("node", path=_path())
+    assert node is not None, "_module has looked for it"
+    yield from _started([node, str(EXTENDING), sdk], _env(tmp_path), tmp_path)
 
 
 def _started(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,7 +35,7 @@ def test_a_recorder_subscribes_only_if_there_is_one(demo: Demo, tmp_path: Path) 
     "limits, kind", [({"max_tool_calls": 5}, ev.ToolChanged), ({"max_cost": 5}, ev.UsageChanged)]
 )
 def test_a_limit_is_watched_as_long_as_its_turn_runs(
-    demo: Demo, limits: dict[str, float], kind: type[ev.BaseEvent]
+    demo: Demo, limits: dict[str, Any], kind: type[ev.BaseEvent]
 ) -> None:
     session = demo()
     state = session._conversation.state

@@ -64,7 +64,6 @@ EVENTS: dict[str, ev.Event] = {
         raw_input={"path": "/a.py"},
         raw_output=["done"],
         name="edit",
-        meta={"x": 1},
         created=True,
     ),
     "plan": ev.PlanReplaced((rec.PlanEntry("think", "high", "pending"),)),
@@ -91,6 +90,7 @@ EVENTS: dict[str, ev.Event] = {
     "compaction_update": ev.CompactionChanged("c1", "failed", (HELLO,), "too long"),
     "compaction_summary_chunk": ev.CompactionChunk("c1", HELLO),
 }
+EVENTS = {kind: replace(event, meta={"x": 1}) for kind, event in EVENTS.items()}
 _call = EVENTS["tool_call"]
 assert isinstance(_call, ev.ToolChanged)
 EVENTS["tool_call_update"] = replace(_call, created=False)
@@ -115,7 +115,7 @@ def tolerantly(update: Any) -> ev.Event:
     notification = lenient_types.read(
         s.SessionNotification, {"sessionId": SESSION, "update": update, "new": 1}
     )
-    return updates._event(notification.update)
+    return updates._with_meta(updates._event(notification.update), notification)
 
 
 # ---- the schema and we know the same -----------------------------------------------------------
@@ -600,7 +600,9 @@ def test_an_introduction_is_read_completely() -> None:
                 name: {} for name in ("list", "resume", "close", "delete", "additionalDirectories")
             },
             "auth": {"logout": {}},
+            "_meta": {"vendor": True},
         },
+        "_meta": {"x": 1},
         "authMethods": [
             {"id": "k", "name": "Key"},
             {
@@ -618,6 +620,7 @@ def test_an_introduction_is_read_completely() -> None:
     can = facts.capabilities
     assert all(getattr(can, name) for name in can.__slots__ if name != "fork")
     assert not can.fork
+    assert (can.meta, facts.meta) == ({"vendor": True}, {"x": 1})
     assert (facts.name, facts.title, facts.version, facts.raw) == ("a", "A", "2", None)
     assert facts.auth_methods == (
         AuthMethod("k", "Key"),
@@ -645,7 +648,7 @@ MODES = {"currentModeId": "a", "availableModes": [{"id": "a", "name": "A", "desc
 def test_config_options_win_over_modes() -> None:
     facts = v1.read_new_session(raw({"sessionId": "s", "configOptions": CONFIG, "modes": MODES}))
     assert facts.id == "s"
-    assert facts.events == (EVENTS["config_option_update"],)
+    assert facts.events == (replace(EVENTS["config_option_update"], meta=None),)
 
 
 def test_modes_are_read_without_config_options() -> None:
@@ -721,4 +724,5 @@ def test_the_end_of_a_turn_is_read(result: Any, reason: str, usage: rec.TokenUsa
 
 
 def test_the_response_to_a_changed_option_is_the_whole_list() -> None:
-    assert v1.read_config(raw({"configOptions": CONFIG})) == EVENTS["config_option_update"]
+    expected = replace(EVENTS["config_option_update"], meta=None)
+    assert v1.read_config(raw({"configOptions": CONFIG})) == expected

@@ -133,7 +133,7 @@ class PermissionManager:
             self._auditor.note_decision(tool.kind, target_of(actions), decision, "allowed", {"tool": tool.id})
         else:
             destructive = any(isinstance(it, NotebookWrite) and it.note is not None for it in actions)
-            decision = await self._decide(tool, options, actions, raw=asked.raw, destructive=destructive)
+            decision = await self._decide(tool, options, actions, asked=asked, destructive=destructive)
         return decision.option
 
     def _as_kernel_call(self, tool: ToolCall, actions: Sequence[Action]) -> ToolCall:
@@ -251,13 +251,14 @@ class PermissionManager:
         actions: tuple[Action, ...],
         *,
         ours: bool = False,
-        raw: Json = None,
+        asked: RequestPermission | None = None,
         destructive: bool = False,
     ) -> Decision:
         """Open a question and wait for its answer.
 
-        `ours`: the action follows at once, so an allow leaves no allowance. `destructive`: no grant and no
-        blanket "allow" answers it, because it changes a notebook's kernel, or much of the notebook.
+        `ours`: the action follows at once, so an allow leaves no allowance. `asked`: the agent's request, if
+        it made one. `destructive`: no grant and no blanket "allow" answers it, because it changes the kernel
+        of a notebook, or much of the notebook.
         """
         self._asked += 1
         id = f"q{self._asked}"
@@ -266,7 +267,16 @@ class PermissionManager:
         shown = tuple(Offer(it.id, it.name, it.scope) for it in offers)
         request = PermissionRequest(tool, options, actions)
         self._state.apply(
-            ev.QuestionAsked(id, tool.id, options, raw, shown, actions, self._answers(options, shown))
+            ev.QuestionAsked(
+                id,
+                tool.id,
+                options,
+                None if asked is None else asked.raw,
+                shown,
+                actions,
+                self._answers(options, shown),
+                None if asked is None else asked.meta,
+            )
         )
         target = target_of(actions) or tool.title
         detail: dict[str, Json] = {"tool": tool.id, "actions": _audited(actions)}

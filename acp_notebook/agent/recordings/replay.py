@@ -17,6 +17,7 @@ import msgspec
 
 from ... import timeouts
 from ...errors import CassetteMismatch
+from ...wire import v1
 from ..transport import CLOSED, Ended, Ending, Receive
 from . import client_actions, file_changes
 from .recording import Entry, Recording
@@ -106,7 +107,7 @@ class Replay(client_actions.ActionTap):
             self._take_answer(message)
         elif message["method"] == "session/close":
             self._answer_close(message)
-        elif "id" in message or message["method"] == "session/cancel":
+        elif _is_awaited(message) or message["method"] == "session/cancel":
             self._inbox.append(message)
         self._poke()
 
@@ -225,7 +226,7 @@ class Replay(client_actions.ActionTap):
             return True
         if "method" not in expected:
             return self._has_answered(expected)
-        if "id" not in expected:
+        if "id" not in expected and not _is_awaited(expected):
             return method(entry) != "session/cancel" or self._has_cancelled(expected)
         if method(entry) == "session/close":
             self._skipped.add(key(expected))
@@ -234,6 +235,8 @@ class Replay(client_actions.ActionTap):
             if _same(message, expected):
                 del self._inbox[index]
                 self._check(expected, message)
+                if "id" not in expected:
+                    return True
                 self._ids[key(expected)] = message.get("id")
                 self._unanswered[key(expected)] = str(method(entry))
                 self._initialized = True
@@ -289,14 +292,14 @@ class Replay(client_actions.ActionTap):
         elif self._overdue_at == self.script.at:
             self._overdue(entry)
         elif "method" in (entry.message or {}) or entry.direction == "did":
-            unexpected = [it for it in self._inbox if "id" in it]
+            unexpected = [it for it in self._inbox if _is_awaited(it)]
             if unexpected and not self._comes_later(unexpected[0]):
                 self._report(entry, unexpected[0])
             elif unexpected or _has_limit(entry):
                 self._wake(timeouts.get().recording_grace)
 
     def _overdue(self, entry: Entry) -> None:
-        unexpected = next((it for it in self._inbox if "id" in it), None)
+        unexpected = next(filter(_is_awaited, self._inbox), None)
         if unexpected is not None and (entry.direction == "c2a" or entry.message["what"] == "closed"):
             self._report(entry, unexpected)
         elif entry.direction == "did" and entry.message["what"] != "closed":
@@ -372,7 +375,7 @@ class Replay(client_actions.ActionTap):
         self._mismatch(f"  recorded: {recorded}\n  now:      {what(asked)}")
 
     def _at_the_end(self) -> None:
-        asked = next((it for it in self._inbox if "id" in it), None)
+        asked = next(filter(_is_awaited, self._inbox), None)
         if asked is not None:
             self._mismatch(f"  recorded: nothing more, it ends here\n  now:      {what(asked)}")
         elif self._unanswered:
@@ -430,7 +433,13 @@ def _resolve(path: str, folders: Mapping[str, str]) -> str:
 
 
 def _is_request(entry: Entry) -> bool:
-    return entry.direction == "c2a" and method(entry) is not None and "id" in entry.message
+    return entry.direction == "c2a" and method(entry) is not None and _is_awaited(entry.message)
+
+
+def _is_awaited(message: dict[str, Any]) -> bool:
+    """Whether the replay waits for this message: a request, or the user's own notification."""
+    name = message.get("method")
+    return isinstance(name, str) and ("id" in message or v1.owner(name) is None)
 
 
 def _has_limit(entry: Entry) -> bool:

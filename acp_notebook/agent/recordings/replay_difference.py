@@ -40,7 +40,7 @@ def request_difference(recorded: dict[str, Any], asked: dict[str, Any], match: M
         return None
     there, here = _bare(params(recorded)), _bare(params(asked))
     if name != "session/prompt":
-        return None if there == here else _both(_request(recorded, there), _request(asked, here))
+        return None if _fits(there, here) else _both(_request(recorded, there), _request(asked, here))
     there_text, here_text = prompt_text(recorded), prompt_text(asked)
     if _matches(match, there.get("prompt"), here.get("prompt"), there_text, here_text):
         return None

@@ -15,8 +15,10 @@ from ...core.elicitation import ACTIONS, Outcome
 from ...core.events import ToolChanged
 from ...core.ipynb.percent_format import SUFFIX
 from ...core.policy import Decision, PermissionRequest, decide
+from ...core.records import Json
 from ...core.requests import CreateElicitation
-from ..known_answers import KnownAnswer
+from ...wire.jsonrpc import INTERNAL_ERROR
+from ..known_answers import ExtensionAnswer, KnownAnswer
 from . import client_actions
 from .replay_script import Script, params
 
@@ -32,7 +34,7 @@ class ReplayResponders:
         self._script = script
         self._scratch = scratch
         self._filled: list[dict[str, Any]] = []
-        """Elicitation requests that are already answered."""
+        """Elicitations and requests beyond the protocol that are already answered."""
         self._runs: list[tuple[Callable[[], str], Callable[[ToolChanged], None]]] = []
         self._terminals: dict[tuple[str, str], Callable[[client_actions.ClientAction], None]] = {}
 
@@ -89,6 +91,22 @@ class ReplayResponders:
                 result = (answer or {}).get("result")
                 return result if isinstance(result, dict) else {}
         return {}
+
+    def extension(self, method: str, asked: Json) -> ExtensionAnswer | None:
+        """The recorded answer to a request beyond the protocol. Each answer is used once."""
+        for message, answer in self.open.values():
+            if message.get("method") != method or message.get("params") != asked or answer is None:
+                continue
+            if any(it is message for it in self._filled):
+                continue
+            self._filled.append(message)
+            error = answer.get("error")
+            if not isinstance(error, dict):
+                return ExtensionAnswer(answer.get("result"))
+            code = error.get("code")
+            reason = (code if isinstance(code, int) else INTERNAL_ERROR, str(error.get("message")))
+            return ExtensionAnswer(error=(*reason, error.get("data")))
+        return None
 
     def _by_messages(self, session: str, request: PermissionRequest) -> Decision | None:
         """The decision derived from the recorded response, for recordings that do not say who answered."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 
 THEMES = (
-    *("changes", "content", "ending", "forms", "hands", "kernel", "notebooks"),
+    *("changes", "content", "ending", "extensions", "forms", "hands", "kernel", "notebooks"),
     *("progress", "state", "tools", "tour", "work"),
 )
 

@@ -26,6 +26,7 @@ from .calls import (
     set_model,
 )
 from .meta import terminal_events, whole_output
+from .methods import METHODS, extension, owner, read_extension, session_named
 from .reading import Malformed
 from .responses import (
     read_config,
@@ -40,6 +41,7 @@ from .updates import ASIDE, read_unknown_notification, read_update
 
 __all__ = [
     "ASIDE",
+    "METHODS",
     "VERSION",
     "Call",
     "Malformed",
@@ -48,6 +50,7 @@ __all__ = [
     "cancel_request",
     "close_session",
     "delete_session",
+    "extension",
     "fork_session",
     "initialize",
     "list_sessions",
@@ -55,8 +58,10 @@ __all__ = [
     "logout",
     "mcp_servers",
     "new_session",
+    "owner",
     "prompt",
     "read_config",
+    "read_extension",
     "read_initialize",
     "read_new_session",
     "read_prompt_response",
@@ -66,6 +71,7 @@ __all__ = [
     "read_update",
     "requests",
     "resume_session",
+    "session_named",
     "set_config",
     "set_mode",
     "set_model",

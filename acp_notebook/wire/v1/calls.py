@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from msgspec import UNSET
+
 from ...core import records as rec
 from .. import lenient_types
 from .. import schema as s
 
 VERSION = 1
 
-Call = tuple[str, s.Wire]
-"""A method and its parameters."""
+Call = tuple[str, s.Wire | Mapping[str, Any]]
+"""A method and its parameters: a message of the schema, or plain JSON for a method beyond the protocol."""
+
+Meta = Mapping[str, Any] | None
+"""What the user adds to a request, in its field `_meta`."""
 
 
 def initialize(capabilities: Mapping[str, Any], *, name: str, title: str, version: str) -> Call:
@@ -30,34 +35,63 @@ def logout() -> Call:
     return "logout", s.LogoutRequest()
 
 
-def new_session(cwd: str, mcp_servers: Iterable[Mapping[str, Any]], directories: Iterable[str] = ()) -> Call:
+def new_session(
+    cwd: str, mcp_servers: Iterable[Mapping[str, Any]], directories: Iterable[str] = (), meta: Meta = None
+) -> Call:
     return "session/new", s.NewSessionRequest(
-        cwd=cwd, mcp_servers=list(mcp_servers), additional_directories=list(directories)
+        cwd=cwd,
+        mcp_servers=list(mcp_servers),
+        additional_directories=list(directories),
+        meta=_given(meta),
     )
 
 
 def load_session(
-    id: str, cwd: str, mcp_servers: Iterable[Mapping[str, Any]], directories: Iterable[str] = ()
+    id: str,
+    cwd: str,
+    mcp_servers: Iterable[Mapping[str, Any]],
+    directories: Iterable[str] = (),
+    meta: Meta = None,
 ) -> Call:
     return "session/load", s.LoadSessionRequest(
-        session_id=id, cwd=cwd, mcp_servers=list(mcp_servers), additional_directories=list(directories)
+        session_id=id,
+        cwd=cwd,
+        mcp_servers=list(mcp_servers),
+        additional_directories=list(directories),
+        meta=_given(meta),
     )
 
 
 def resume_session(
-    id: str, cwd: str, mcp_servers: Iterable[Mapping[str, Any]], directories: Iterable[str] = ()
+    id: str,
+    cwd: str,
+    mcp_servers: Iterable[Mapping[str, Any]],
+    directories: Iterable[str] = (),
+    meta: Meta = None,
 ) -> Call:
     return "session/resume", s.ResumeSessionRequest(
-        session_id=id, cwd=cwd, mcp_servers=list(mcp_servers), additional_directories=list(directories)
+        session_id=id,
+        cwd=cwd,
+        mcp_servers=list(mcp_servers),
+        additional_directories=list(directories),
+        meta=_given(meta),
     )
 
 
 def fork_session(
-    id: str, cwd: str, mcp_servers: Iterable[Mapping[str, Any]], directories: Iterable[str] = ()
+    id: str,
+    cwd: str,
+    mcp_servers: Iterable[Mapping[str, Any]],
+    directories: Iterable[str] = (),
+    meta: Meta = None,
 ) -> Call:
     """Unstable, but agents already support it."""
     return "session/fork", s.ForkSessionRequest(
-        session_id=id, cwd=cwd, mcp_servers=list(mcp_servers), additional_directories=list(directories)
+        session_id=id,
+        cwd=cwd,
+        mcp_servers=list(mcp_servers),
+        additional_directories=list(directories),
+        meta=_given(meta),
     )
 
 
@@ -90,8 +124,9 @@ def set_model(session_id: str, model_id: str) -> Call:
     return "session/set_model", s.SetSessionModelRequest(session_id=session_id, model_id=model_id)
 
 
-def prompt(session_id: str, content: Iterable[rec.Content]) -> Call:
-    return "session/prompt", s.PromptRequest(session_id=session_id, prompt=[_block(it) for it in content])
+def prompt(session_id: str, content: Iterable[rec.Content], meta: Meta = None) -> Call:
+    blocks = [_block(it) for it in content]
+    return "session/prompt", s.PromptRequest(session_id=session_id, prompt=blocks, meta=_given(meta))
 
 
 def cancel(session_id: str) -> Call:
@@ -102,6 +137,10 @@ def cancel(session_id: str) -> Call:
 def cancel_request(id: int) -> Call:
     """A notification: we no longer wait for the response to our request `id`."""
     return "$/cancel_request", s.CancelRequest(request_id=id)
+
+
+def _given(meta: Meta) -> Any:
+    return UNSET if meta is None else dict(meta)
 
 
 def _block(content: rec.Content) -> s.ContentBlock:

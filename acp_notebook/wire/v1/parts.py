@@ -19,6 +19,12 @@ def _given(value: Any) -> Any:
     return ev.UNSET if value is None or value is UNSET else value
 
 
+def meta_of(*parts: s.Wire) -> dict[str, Any] | None:
+    """The `_meta` of a message and its parts as one, in which the later ones win; None if there is none."""
+    given = [part.meta for part in parts if isinstance(part.meta, dict)]
+    return {name: it for meta in given for name, it in meta.items()} or None
+
+
 def content_record(block: Any) -> rec.Content:
     if type(block) is s.TextContent and block.annotations is None:
         return rec.Text(block.text)
@@ -65,7 +71,7 @@ def tool_event(fields: s.ToolFields, *, created: bool = False) -> ev.ToolChanged
         raw_input=_given(fields.raw_input),
         raw_output=_given(fields.raw_output),
         name=_given(fields.name),
-        meta=_given(fields.meta),
+        meta=meta_of(fields) or ev.UNSET,
         created=created,
     )
 

@@ -21,7 +21,7 @@ from ...core.requests import (
 )
 from .. import schema as s
 from .forms import read_form
-from .parts import tool_event
+from .parts import meta_of, tool_event
 from .reading import Malformed, read, read_exactly
 
 AGENT_REQUESTS: dict[str, tuple[type[s.Wire], type[s.Wire]]] = {
@@ -41,7 +41,8 @@ AGENT_REQUESTS: dict[str, tuple[type[s.Wire], type[s.Wire]]] = {
 def read_permission(params: Raw) -> RequestPermission:
     asked, raw = read(s.RequestPermissionRequest, params)
     options = tuple(rec.Option(it.option_id, it.name, it.kind) for it in asked.options)
-    return RequestPermission(asked.session_id, replace(tool_event(asked.tool_call), raw=raw), options, raw)
+    call = replace(tool_event(asked.tool_call), raw=raw)
+    return RequestPermission(asked.session_id, call, options, raw, meta_of(asked))
 
 
 def permission_response(option_id: str | None) -> s.RequestPermissionResponse:
@@ -61,7 +62,7 @@ def read_elicitation(params: Raw) -> CreateElicitation:
         asked.message, asked.mode, form.fields, url, title=form.title, description=form.description
     )
     return CreateElicitation(
-        asked.session_id, request, asked.tool_call_id, asked.elicitation_id, form.problem, raw
+        asked.session_id, request, asked.tool_call_id, asked.elicitation_id, form.problem, raw, meta_of(asked)
     )
 
 

@@ -12,7 +12,7 @@ from ...core import records as rec
 from ...core.requests import AgentFacts, AuthMethod, Capabilities, PromptAnswer, SessionFacts, SessionInfo
 from .. import schema as s
 from .. import tolerant_json
-from .parts import config_options
+from .parts import config_options, meta_of
 from .reading import read
 
 
@@ -39,12 +39,14 @@ def read_initialize(result: Raw) -> AgentFacts:
             mcp_http=mcp.http,
             mcp_sse=mcp.sse,
             logout=_offered(can.auth.get("logout")),
+            meta=meta_of(can),
         ),
         auth_methods=tuple(
             AuthMethod(it.id, it.name, it.description, it.type, tuple(it.args), it.env)
             for it in answer.auth_methods
         ),
         raw=raw,
+        meta=meta_of(answer),
     )
 
 
@@ -67,6 +69,8 @@ def read_session(result: Raw) -> SessionFacts:
 
 
 def _session_events(answer: s.SessionResponse, raw: Any) -> Iterable[ev.Event]:
+    if (meta := meta_of(answer)) is not None:
+        yield ev.InfoChanged(meta=meta)
     # Config options win over modes, which then only repeat the same.
     if answer.config_options:
         yield ev.ConfigReplaced(config_options(answer.config_options), raw)
@@ -101,7 +105,9 @@ def read_sessions(result: Raw) -> tuple[tuple[SessionInfo, ...], str | None]:
     """One page of the agent's sessions, and the cursor of the next."""
     answer, _ = read(s.ListSessionsResponse, result)
     found = tuple(
-        SessionInfo(it.session_id, it.cwd, it.title, it.updated_at, tuple(it.additional_directories))
+        SessionInfo(
+            it.session_id, it.cwd, it.title, it.updated_at, tuple(it.additional_directories), meta_of(it)
+        )
         for it in answer.sessions
     )
     return found, answer.next_cursor
@@ -109,7 +115,7 @@ def read_sessions(result: Raw) -> tuple[tuple[SessionInfo, ...], str | None]:
 
 def read_config(result: Raw) -> ev.ConfigReplaced:
     answer, raw = read(s.SetConfigResponse, result)
-    return ev.ConfigReplaced(config_options(answer.config_options), raw)
+    return ev.ConfigReplaced(config_options(answer.config_options), raw, meta_of(answer))
 
 
 def read_prompt_response(result: Raw, *, usage_in_meta: bool = False) -> PromptAnswer:
@@ -117,7 +123,7 @@ def read_prompt_response(result: Raw, *, usage_in_meta: bool = False) -> PromptA
     answer, raw = read(s.PromptResponse, result)
     usage = answer.usage
     if usage is None and usage_in_meta:
-        return PromptAnswer(answer.stop_reason, _quota(result), raw)
+        return PromptAnswer(answer.stop_reason, _quota(result), raw, meta_of(answer))
     tokens = usage and rec.TokenUsage(
         usage.total_tokens,
         usage.input_tokens,
@@ -126,7 +132,7 @@ def read_prompt_response(result: Raw, *, usage_in_meta: bool = False) -> PromptA
         usage.cached_read_tokens,
         usage.cached_write_tokens,
     )
-    return PromptAnswer(answer.stop_reason, tokens or None, raw)
+    return PromptAnswer(answer.stop_reason, tokens or None, raw, meta_of(answer))
 
 
 def _quota(result: Raw) -> rec.TokenUsage | None:

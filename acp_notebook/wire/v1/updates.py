@@ -13,7 +13,7 @@ from ...core import events as ev
 from ...core import records as rec
 from .. import lenient_types, tolerant_json
 from .. import schema as s
-from .parts import config_options, content_record, tool_event
+from .parts import config_options, content_record, meta_of, tool_event
 from .reading import REFUSED
 
 _update = msgspec.json.Decoder(s.SessionNotification)
@@ -36,7 +36,10 @@ def read_update(params: Raw) -> tuple[str | None, ev.Event]:
         message = _update.decode(params)
     except REFUSED:
         return _read_nonstandard_update(params)
-    return message.session_id, _event(message.update)
+    update = message.update
+    if update.meta is UNSET and message.meta is UNSET:  # nearly always: every chunk comes through here
+        return message.session_id, _event(update)
+    return message.session_id, _with_meta(_event(update), message)
 
 
 def read_unknown_notification(method: str, params: Raw) -> tuple[str | None, ev.Event]:
@@ -62,10 +65,10 @@ def _read_nonstandard_update(params: Raw) -> tuple[str | None, ev.Event]:
         return None, ev.UnknownReceived("session/update without a session", value)
     name = update.get("sessionUpdate") if isinstance(update, dict) else None
     try:
-        read = lenient_types.read(s.SessionNotification, {**body, "update": _corrected(update)}).update
-        if isinstance(read, lenient_types.Opaque):
+        message = lenient_types.read(s.SessionNotification, {**body, "update": _corrected(update)})
+        if isinstance(message.update, lenient_types.Opaque):
             return session_id, ev.UnknownReceived(str(name), update)
-        return session_id, with_raw(_event(read), update)
+        return session_id, _with_meta(with_raw(_event(message.update), update), message)
     except msgspec.ValidationError:
         return session_id, ev.UnknownReceived(str(name or "session/update"), update)
 
@@ -127,6 +130,15 @@ def _event(update: s.SessionUpdate) -> ev.Event:
             return ev.CompactionChanged(id, status, blocks, error)
         case s.CompactionSummaryChunk(compaction_id=id, content=content):
             return ev.CompactionChunk(id, content_record(content))
+
+
+def _with_meta(event: ev.Event, message: s.SessionNotification) -> ev.Event:
+    """The event with the `_meta` of the notification and of the update in it, which wins."""
+    meta = meta_of(message, message.update)
+    if meta is None or isinstance(event, ev.UnknownReceived):  # that one is kept as it is
+        return event
+    changed: ev.Event = replace(event, meta=meta)
+    return changed
 
 
 def with_raw(event: ev.Event, raw: Any) -> ev.Event:

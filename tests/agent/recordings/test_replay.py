@@ -77,6 +77,39 @@ def test_responses_have_the_ids_of_the_current_requests() -> None:
     asyncio.run(main())
 
 
+def tells(method: str, **params: Any) -> Entry:
+    return Entry("c2a", {"jsonrpc": "2.0", "method": method, "params": params})
+
+
+def test_the_agent_waits_for_a_notification_beyond_the_protocol() -> None:
+    async def main() -> None:
+        played = Played(tells("_x/note", n=1), says("_x/noted"))
+        await played.send()
+        assert played.heard == []
+        await played.send(tells("_x/note", n=1))
+        assert played.heard == [says("_x/noted").message]
+
+    asyncio.run(main())
+
+
+def test_another_notification_beyond_the_protocol_is_a_difference() -> None:
+    async def main() -> None:
+        played = Played(tells("_x/note", n=1), says("_x/noted"))
+        await played.send(tells("_x/note", n=2))
+        assert isinstance(played.endings[0].error, CassetteMismatch)
+
+    asyncio.run(main())
+
+
+def test_a_redacted_parameter_matches_any_text() -> None:
+    async def main() -> None:
+        played = Played(asks(1, "_x/send", token="[redacted]"), answers(1))
+        await played.send(asks(1, "_x/send", token="a secret"))
+        assert played.heard == [answers(1).message]
+
+    asyncio.run(main())
+
+
 def test_a_response_with_an_invalid_id_is_replayed() -> None:
     async def main() -> None:
         played = Played(asks(1, "x"), answers([1]), says("after"))
