@@ -73,6 +73,15 @@ export interface RunContent {
   readonly outputs: readonly (RunStream | RunError | RunDisplay)[];
   readonly cells: readonly RunCell[];
   readonly notes: readonly string[];
+  /**
+   * The execution count of the user's last cell that had begun before; None if it is not
+   * known.
+   */
+  readonly after?: number;
+  /** The name of the user's function that was called; `code` is empty then. */
+  readonly function?: string;
+  /** The arguments of that call: names, and values as JSON text. */
+  readonly arguments?: readonly (readonly [string, string])[];
 }
 
 /** Content of a type that we do not know, kept and shown as received. */
