@@ -999,7 +999,8 @@ export interface FileChange {
   readonly undoable: boolean;
   /**
    * client: written by a client method; agent: a tool call names it; command: it changed while
-   * a command ran; unknown: there is no evidence.
+   * a command ran; other: the agent of another session changed it; unknown: there is no
+   * evidence.
    */
   readonly via: string;
   readonly moved_from?: string;
@@ -1012,6 +1013,8 @@ export interface FileChange {
   /** The key of the tool call that changed it, or of the command that ran at that time. */
   readonly tool?: string;
   readonly allowed_by?: string;
+  /** The agent of another session that changed it. */
+  readonly by?: string;
 }
 
 /** Files that changed during a turn but that no tool call names. */
@@ -1021,6 +1024,8 @@ export interface AlsoChanged {
   readonly command?: string;
   /** The key of that command's tool call. */
   readonly tool?: string;
+  /** The agent that changed them in another session. */
+  readonly by?: string;
 }
 
 /** An image that the user put into a prompt; `data` is base64. */

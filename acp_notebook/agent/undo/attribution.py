@@ -1,81 +1,58 @@
-"""Gathers the evidence of a turn and enters the changed files into the change log.
+"""Decides by the evidence who changed the files of a turn, and enters them into the change log.
 
-`core.attribution` decides who changed a file. The evidence: when tool calls ran, how the checkpoints differ,
-and what the agent wrote through the client. Everything except `CallClock` runs on a work thread.
+`core.attribution` decides who changed a file. The evidence: what tool calls name and when they ran, how the
+checkpoints differ, what the agent wrote through the client, and what other sessions did in the same folder at
+the same time. Runs on a work thread.
 """
 
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from msgspec import structs
+
 from ...core import changes as ch
-from ...core import events as ev
 from ...core.attribution import (
-    TICK_NS,
     UNKNOWN,
     Call,
     Difference,
-    Span,
+    Other,
     Verdict,
     allowed_by,
     attribute,
-    calls_of,
     is_jupyter_save,
 )
 from ...core.changes import PathChange, Shape, Version
 from ...core.notebook_changes import is_notebook
 from ...core.snapshot import TerminalRun, ToolCall
-from ..event_bus import EventBus
 from ..files.blob_store import BlobRef, Full
 from .change_log import Change, ChangeLog, Folders, Part, TurnChanges
+from .evidence import Evidence
+from .overlaps import OtherTurn, Segment, Undo, next_order
 
-ENDED = ("completed", "failed", "cancelled")
+ELSEWHERE = "{} changed it in another session: undo it there"
+SHARED = "{} changed it at the same time: which part is whose is not known"
+ALSO_BY = "{} changed this file, too"
+PERHAPS_BY = "{} may have changed it in another session"
 
 
-class CallClock:
-    """Measures when the tool calls and terminals of a turn ran, with the clock that dates files."""
+@dataclass(frozen=True, slots=True)
+class Overlap:
+    """What other sessions did in the same folders while the turn ran."""
 
-    def __init__(self) -> None:
-        self.spans: dict[str, Span] = {}
-        self._questions: dict[str, str] = {}
-        """The tool call of each open question."""
-        self._answered: set[str] = set()
-        self.began = self._quiet_since = time.time_ns()
-        """When the last event arrived: a call first reported at its end began after that."""
+    order: float
+    at: int
+    """When its first checkpoint was begun: by order and by the clock."""
+    begun: float
+    ended: float
+    """When the prompt was sent, and when the turn ended, by order."""
+    others: Sequence[OtherTurn] = ()
+    undos: Sequence[Undo] = ()
 
-    def turn_began(self) -> None:
-        self._quiet_since = time.time_ns()
-        self.began = self._quiet_since - TICK_NS
-        self.spans, self._questions, self._answered = {}, {}, set()
 
-    def follow(self, events: EventBus, *, every_event: bool) -> None:
-        """Subscribe to the events. `every_event`: note the time of every event, whatever its type."""
-        events.on(ev.ToolChanged, lambda it: self._see(it.id, over=it.status in ENDED))
-        events.on(ev.TerminalChanged, lambda it: self._see(it.id, over=it.status in ("exited", "killed")))
-        events.on(ev.QuestionAsked, self._on_asked)
-        events.on(ev.QuestionSettled, self._on_settled)
-        if every_event:
-            events.listen(lambda event, _: self._note_event())
-
-    def _note_event(self) -> None:
-        self._quiet_since = time.time_ns()
-
-    def _on_asked(self, event: ev.QuestionAsked) -> None:
-        self._questions[event.id] = event.tool_id
-
-    def _on_settled(self, event: ev.QuestionSettled) -> None:
-        tool = self._questions.pop(event.id, None)
-        if tool is not None and tool not in self._answered:  # the call did not run before the answer
-            self._answered.add(tool)
-            self.spans[tool] = (time.time_ns(), None)
-
-    def _see(self, id: str, *, over: bool) -> None:
-        now = time.time_ns()
-        began, ended = self.spans.get(id, (self._quiet_since if over else now, None))
-        self.spans[id] = (began, now if over and ended is None else ended)
+ALONE = Overlap(0.0, 0, 0.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,54 +71,15 @@ class Find:
     during: str | None = None
     by: str | None = None
     """In a replay, the id of the tool call for which the client wrote it."""
+    order: float | None = None
+    """When it changed, among the changes of all sessions; None: at the end of the turn."""
+    other: str | None = None
+    """The agent of another session that is known to have changed it, too; alone if `is_others`."""
+    is_others: bool = False
 
     @property
     def deleted(self) -> bool:
         return self.gone is not None
-
-
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """What is known about a turn besides its files. `items`: the turn's items in the transcript."""
-
-    items: Sequence[object]
-    spans: Mapping[str, Span]
-    cwd: str
-    own_state: Collection[str] = ()
-    """Folders in `cwd` where the agent stores its own sessions."""
-    saved: frozenset[str] = frozenset()
-    """Open notebooks that their page saved last."""
-    empty: tuple[frozenset[str], frozenset[str]] = (frozenset(), frozenset())
-    """Empty folders before and after the turn."""
-    new_links: frozenset[str] = frozenset()
-    """Symbolic links that this turn created or changed."""
-    dated: bool = True
-    """Whether file times are evidence. They are not in a replay."""
-
-    def calls(self) -> list[Call]:
-        return calls_of(self.items, self._resolved, self.spans, os.path.realpath(self.cwd))
-
-    def _resolved(self, path: str) -> str:
-        try:
-            return self._real(os.path.join(self.cwd, path))
-        except (OSError, ValueError):
-            return path
-
-    def _real(self, path: str) -> str:
-        """The real path; a link that this turn put there is not followed: the agent named what was there."""
-        if not self.new_links:
-            return os.path.realpath(path)
-        real, parts = "/", path.split("/")
-        for number, name in enumerate(parts):
-            place = os.path.join(real, name)
-            if place in self.new_links:
-                return os.path.join(place, *parts[number + 1 :])
-            real = os.path.realpath(place)
-        return real
-
-    @property
-    def own_folders(self) -> list[str]:
-        return [os.path.join(os.path.realpath(self.cwd), it.rstrip("/")) for it in self.own_state]
 
 
 def keep(log: ChangeLog, found: PathChange, since: int | None = None) -> Find:
@@ -159,7 +97,7 @@ def keep(log: ChangeLog, found: PathChange, since: int | None = None) -> Find:
             found.path, None, None, found.why_not, found.action, at, gone, during=found.during, by=found.by
         )
     try:
-        before, after = (None if it is None else log.store.keep(it) for it in (found.before, found.after))
+        before, after = log.keep(found.before), log.keep(found.after)
     except (Full, OSError) as error:
         return Find(found.path, why_not=str(error), changed_at=at, gone=gone)
     saved = is_notebook(found.path) and is_jupyter_save(found.before, found.after)
@@ -204,7 +142,9 @@ def _moved_at(path: str, since: int) -> int | None:
 class Attributor:
     """Decides for each find of one turn who made it, and enters it into the log."""
 
-    def __init__(self, log: ChangeLog, turn: TurnChanges, evidence: Evidence) -> None:
+    def __init__(
+        self, log: ChangeLog, turn: TurnChanges, evidence: Evidence, overlap: Overlap = ALONE
+    ) -> None:
         self._log = log
         self._turn = turn
         self._items = evidence.items
@@ -220,21 +160,31 @@ class Attributor:
         """The only command of a turn. Old recordings do not say during which command a file changed."""
         self.listed: list[tuple[Find, Verdict]] = []
         """The entered finds, for a recording."""
+        self._overlap = overlap
+        self._segments: dict[str, list[Segment]] = {}
+        """What others are known to have changed, by path."""
+        self._claims: list[Other] = []
 
     def enter(self, finds: Sequence[Find]) -> None:
         """Enter the files and folders that changed, and drop writes that changed nothing in the end."""
-        rest = [part for find in finds for part in self._without_client_writes(find)]
+        paths = [it.path for it in finds]
+        if self._overlap.others or self._overlap.undos:
+            self._look_at_others(finds)
+        rest = [part for find in finds for part in self._unexplained(find)]
         verdicts = dict(zip(rest, self._attribute(rest), strict=True))
         moves = self._moves(verdicts)
         for find, verdict in verdicts.items():
             if verdict.who == "unlisted":
                 continue
-            self.listed.append((find, verdict))
+            if verdict.who != "other":
+                self.listed.append((find, verdict))
             if find in moves:
                 self._add((moves[find], find), verdict)
             elif find not in moves.values():
                 self._add((find,), verdict)
         self._enter_folders(finds)
+        if self._overlap.others:
+            self._turn.claims = tuple(self._claim(it, frozenset(paths)) for it in self._calls)
         self._turn.changes = [it for it in self._turn.changes if not self._is_nothing(it)]
         self._turn.commands = {
             it.key: it.command
@@ -257,7 +207,79 @@ class Attributor:
             )
             for it in finds
         ]
-        return attribute(differences, self._calls, self._evidence.own_folders)
+        verdicts = attribute(differences, self._calls, self._evidence.own_folders, self._claims)
+        return [
+            Verdict("other", other=find.other) if find.is_others and it.who != "unlisted" else it
+            for find, it in zip(finds, verdicts, strict=True)
+        ]
+
+    def _look_at_others(self, finds: Sequence[Find]) -> None:
+        """Note what other sessions are known to have changed, and what they say that they changed."""
+        paths = {it.path: it for it in finds}
+        for undo in (it for it in self._overlap.undos if it.path in paths):
+            self._segments.setdefault(undo.path, []).append(self._segment(undo))
+        for other in self._overlap.others:
+            unclear: list[str] = []
+            for segment, is_timed in other.segments(paths, self._overlap.order):
+                usable = is_timed or self._is_during(segment, paths[segment.path], other)
+                if usable:
+                    self._segments.setdefault(segment.path, []).append(segment)
+                elif usable is None:
+                    unclear.append(segment.path)
+            self._claims.append(other.claims(self._overlap.at, unclear))
+
+    def _claim(self, call: Call, paths: frozenset[str]) -> Call:
+        """What a call says beyond the changes that were found, as evidence for other sessions."""
+        named = call.named & paths
+        return self._turn.unaccounted(structs.replace(call, named=named, removes=frozenset()))
+
+    def _is_during(self, segment: Segment, find: Find, other: OtherTurn) -> bool | None:
+        """Whether another turn made the change within this one; None if that is not known."""
+        first, last = self._log.version(find.before), self._log.version(find.after)
+        if other.is_earlier and first == segment.after:
+            return False
+        began = not other.is_earlier or first == segment.before
+        ended = segment.order < self._overlap.ended or last == segment.after
+        return True if began and ended else None
+
+    def _unexplained(self, find: Find) -> Iterator[Find]:
+        """Cut what is known exactly out of a find: writes through the client, and others' changes."""
+        others, ours = self._segments.get(find.path, []), self._turn.writes(find.path)
+        if not others or find.why_not is not None or any(it.live or it.why_not for it in ours):
+            yield from self._without_client_writes(find)
+            return
+        agents = [it.agent for it in others if it.agent is not None]
+        find = replace(find, written=bool(ours), other=agents[-1] if agents else None)
+        parts = list(self._gaps(find, others, ours))
+        for change in ours:
+            change.remark = ALSO_BY.format(agents[-1]) if agents else None
+        if not parts and not ours and agents:
+            yield replace(find, is_others=True)
+        yield from parts
+
+    def _gaps(self, find: Find, others: Sequence[Segment], ours: Sequence[Change]) -> Iterator[Find]:
+        """The changes between the segments, in their order."""
+        now, then = self._log.version(find.before), self._log.version(find.after)
+        segments = sorted([*others, *map(self._segment, ours)], key=lambda it: it.order)
+        # Made while a checkpoint was being made: perhaps it contains the change, perhaps not.
+        while segments and segments[0].order < self._overlap.begun and segments[0].before != now:
+            segments.pop(0)
+        while segments and segments[-1].order > self._overlap.ended and segments[-1].after != then:
+            segments.pop()
+        for segment in segments:
+            if now != segment.before:
+                between = replace(find, changed_at=None, gone=None, order=segment.order - 0.5)
+                yield self._between(between, now, segment.before)
+            now = segment.after
+        if now != then:
+            yield self._between(find, now, then)
+
+    def _segment(self, it: Change | Undo) -> Segment:
+        return Segment(it.path, self._log.version(it.before), self._log.version(it.after), it.order)
+
+    def _between(self, find: Find, before: Version | None, after: Version | None) -> Find:
+        saved = is_notebook(find.path) and is_jupyter_save(before, after)
+        return replace(find, before=self._log.keep(before), after=self._log.keep(after), saved=saved)
 
     def _without_client_writes(self, find: Find) -> Iterator[Find]:
         """Split a find into the changes before and after the writes through the client, which are logged."""
@@ -329,6 +351,8 @@ class Attributor:
         parts = tuple(Part(it.path, it.before, it.after) for it in finds)
         via = "client" if _is_by_client(last) else verdict.who
         change = Change(self._log.new_id(), self._turn.id, parts, via=via, tool=verdict.call)
+        change.order = next_order() if last.order is None else last.order
+        self._name_other(change, verdict, last)
         if last.why_not is not None:
             change.why_not, change.shape = last.why_not, Shape(last.action)
         if verdict.who == "agent":
@@ -336,6 +360,17 @@ class Attributor:
             path = None if via == "client" else change.path
             change.allowed_by = None if tool is None else allowed_by(tool, self._items, path)
         (self._turn.changes if verdict.who == "agent" else self._turn.also).append(change)
+
+    def _name_other(self, change: Change, verdict: Verdict, find: Find) -> None:
+        """Say which agent of another session made the change, or may have made it."""
+        if verdict.who == "other":
+            change.by, change.why_not = verdict.other, ELSEWHERE.format(verdict.other)
+        elif verdict.who == "agent" and verdict.other is not None:
+            change.why_not = SHARED.format(verdict.other)
+        elif verdict.other is not None:
+            change.remark = PERHAPS_BY.format(verdict.other)
+        elif find.other is not None:
+            change.remark = ALSO_BY.format(find.other)
 
     def _is_nothing(self, change: Change) -> bool:
         """Whether writes through the client left the file as it was before."""
