@@ -13,8 +13,12 @@ import pytest
 from nbclient import NotebookClient
 
 import acp_notebook as acp
+from acp_notebook.core.provenance.notebook import MISSING
 from tests.headless import CELL_TIMEOUT_S, executed, nbformat
 from tests.patience import patient_kernels
+from tests.session.test_kernel_tools import Kernels, kernels
+
+__all__ = ["kernels"]
 
 ROOT = Path(__file__).resolve().parents[2]
 FILE = "provenance.ipynb"
@@ -88,9 +92,7 @@ def test_what_an_agent_ran_with_the_cells_that_it_needs_runs_again(folder: Path)
     assert printed(last[-1]) == "doubled 60\n" and "plot" not in json.dumps([it["source"] for it in last])
 
 
-def test_a_session_in_a_script_has_no_cells_and_says_what_is_missing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_session_in_which_no_code_ran_gives_a_notebook_that_says_so(tmp_path: Path) -> None:
     with acp.connect("demo", cwd=tmp_path) as session:
         session.prompt("Hello")
         made = session.to_notebook(tmp_path / FILE)
@@ -100,6 +102,21 @@ def test_a_session_in_a_script_has_no_cells_and_says_what_is_missing(
     written = nbformat.read(tmp_path / FILE, as_version=4)
     nbformat.validate(written)
     assert written == nbformat.from_dict(made)
+
+
+def test_a_replay_gives_the_same_notebook(kernels: Kernels, tmp_path: Path) -> None:
+    prompt = '/kernel run_code {"code": "print(df)"}'
+    record = tmp_path / "run.jsonl"
+    with acp.connect("demo", cwd=tmp_path, tools=True, permissions="allow", record=record) as session:
+        session.prompt(prompt)
+        made = session.to_notebook()
+    with acp.connect(cassette=record) as replayed:
+        replayed.prompt(prompt)
+        assert replayed.to_notebook()["cells"] == made["cells"]
+    assert [it["source"] for it in made["cells"] if it["cell_type"] == "code"] == [
+        f"{MISSING}\n# df",
+        "print(df)",
+    ]
 
 
 def test_nothing_of_what_redact_removes_is_in_the_notebook(tmp_path: Path) -> None:
