@@ -30,7 +30,7 @@ from ..session_state import SessionState
 from ..tap import ChangedFiles
 from ..threads import on_a_thread
 from ..turn_queue import TurnRun
-from .attribution import ALONE, Attributor, Find, Overlap, keep
+from .attributor import ALONE, Attributor, Find, Overlap, keep
 from .change_log import SHOWN_FILES, Change, ChangeLog, Part, TurnChanges, shown_turn
 from .checkpoints import Marks, retrieve
 from .contract import TurnCheckpoints
