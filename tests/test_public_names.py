@@ -47,7 +47,7 @@ NAMES = [
     "trust",
 ]
 
-SHOWN = "to_html to_markdown to_text"
+SHOWN = "to_html to_markdown to_notebook to_text"
 
 PUBLIC: dict[type, str] = {
     acp.Session: f"""

@@ -145,8 +145,14 @@ class Change:
     @property
     def via(self) -> str:
         """client: the agent wrote it through this client; agent: a tool call names it; command: it changed
-        while a command ran; unknown: there is no evidence of what changed it."""
+        while a command ran; other: the agent of another session changed it (see `by`); unknown: there is no
+        evidence of what changed it."""
         return self._change.via
+
+    @property
+    def by(self) -> str | None:
+        """The agent that changed the file in another session, for files in `turn.also_changed`."""
+        return self._change.by
 
     @property
     def undoable(self) -> bool:

@@ -6,6 +6,7 @@ All work runs on the loop thread; these methods post it there and, where documen
 from __future__ import annotations
 
 import contextlib
+import os
 import queue
 import threading
 from collections.abc import Callable, Iterator, MutableMapping
@@ -404,6 +405,37 @@ class Session(Rendered):
         from ..notebook.static_bundle import bundle
 
         return bundle(items, cwd=self.cwd, redact=self._redact_function())
+
+    def to_notebook(
+        self, path: str | os.PathLike[str] | None = None, *, overwrite: bool = False
+    ) -> dict[str, Any]:
+        """A notebook of the code that the agent ran in the kernel, which runs from top to bottom.
+
+        It contains prompts, answers, code and outputs, and those of your own cells that the code depends on;
+        cells that use an agent are left out. With `path` it is also written to that file; raises
+        `acp.UsageError` if the file exists, unless `overwrite` is true. The same session always gives the
+        same notebook, in nbformat 4.5.
+        """
+        return self._notebook(path, overwrite, None)
+
+    def _notebook(
+        self, path: str | os.PathLike[str] | None, overwrite: bool, turn: str | None
+    ) -> dict[str, Any]:
+        """The notebook of the session, or of the turn with this key."""
+        from ..notebook.history import cells_run
+        from .provenance import notebook_of, write_notebook
+
+        made = notebook_of(
+            self._conversation.state.read(lambda transcript: transcript.plain()["items"]),
+            cells_run(),
+            agent=self._agent.name,
+            cwd=self.cwd,
+            redact=self._redact_function(),
+            turn=turn,
+        )
+        if path is not None:
+            write_notebook(path, made, overwrite=overwrite)
+        return made
 
     def _redact_function(self) -> Redact | None:
         """Redacts known secrets, also those split over several parts, then applies the user's function."""

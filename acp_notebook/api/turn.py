@@ -5,6 +5,7 @@ Reads the session's transcript and changes nothing. Usable from any thread.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Generator, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -227,6 +228,12 @@ class Turn(Rendered):
         if key is None:
             return {"text/plain": repr(self)}
         return self._session._bundle(self._conversation.state.read(lambda it: it.turn_plain(key)))
+
+    def to_notebook(
+        self, path: str | os.PathLike[str] | None = None, *, overwrite: bool = False
+    ) -> dict[str, Any]:
+        """A notebook of the code that the agent ran in this turn; see `session.to_notebook`."""
+        return self._session._notebook(path, overwrite, self._run.key or "")
 
     def _ipython_display_(self) -> None:
         display_turn(self._session, self)

@@ -8,6 +8,8 @@ Pure: the caller resolves paths; times are nanoseconds of the file system's cloc
   repeats only those that a message of the agent requests: the recording lists the others.
 - A command: files that no call names, last changed (ctime) while the command ran. A deleted file has no
   ctime: it belongs to a command whose line names it.
+- Another session of this process: files that its tool calls name, or that changed while only its command ran.
+  If both name a file, or a file changed while commands of both ran, it is not known whose change it is.
 - Not listed: notebooks that Jupyter autosaved, and session state that an agent keeps in the folder.
 - Unknown: everything else. There is no evidence that the agent changed it.
 """
@@ -45,7 +47,7 @@ REPORT_NS = 1_000_000_000
 
 _SHELL = re.compile(r"(?:\S*/)?(?:ba|da|z)?sh -l?c")
 
-Who = Literal["agent", "command", "unknown", "unlisted"]
+Who = Literal["agent", "command", "other", "unknown", "unlisted"]
 
 
 class Call(Struct, frozen=True):
@@ -68,6 +70,17 @@ class Call(Struct, frozen=True):
     began: int | None = None
     ended: int | None = None
     """None: it is still running."""
+
+    def without(self, paths: Iterable[str]) -> Call:
+        """The call without these names, which are accounted for."""
+        return replace(self, named=self.named.difference(paths))
+
+
+class Other(Struct, frozen=True):
+    """What a session that worked at the same time says that it did."""
+
+    agent: str
+    calls: tuple[Call, ...] = ()
 
 
 class Difference(Struct, frozen=True):
@@ -95,40 +108,69 @@ class Verdict(Struct, frozen=True):
 
     who: Who
     call: str | None = None
+    other: str | None = None
+    """The agent of another session: whose change it is, or may be as well."""
 
 
 UNKNOWN, UNLISTED = Verdict("unknown"), Verdict("unlisted")
 
 
 def attribute(
-    differences: Collection[Difference], calls: Sequence[Call], own_state: Collection[str] = ()
+    differences: Collection[Difference],
+    calls: Sequence[Call],
+    own_state: Collection[str] = (),
+    others: Sequence[Other] = (),
 ) -> list[Verdict]:
-    """Decide who made each difference. `own_state`: folders in which the agent keeps its sessions."""
+    """Decide who made each difference. `own_state`: folders in which the agent keeps its sessions. `others`:
+    sessions that worked at the same time."""
     deleted = {it.path for it in differences if it.deleted}
-    return [_attribute_one(it, calls, own_state, deleted) for it in differences]
+    return [_attribute_one(it, calls, own_state, deleted, others) for it in differences]
 
 
 def _attribute_one(
-    change: Difference, calls: Sequence[Call], own_state: Collection[str], deleted: Collection[str]
+    change: Difference,
+    calls: Sequence[Call],
+    own_state: Collection[str],
+    deleted: Collection[str],
+    others: Sequence[Other],
 ) -> Verdict:
     if _is_below(change.path, own_state):
         return UNLISTED
     if change.by_client:
         return Verdict("agent", change.writer)
+    named_by = next((it.agent for it in others if any(_names(at, change, deleted) for at in it.calls)), None)
     naming = [call for call in calls if _names(call, change, deleted)]
     if naming:
-        return Verdict("agent", naming[-1].key)
+        return Verdict("agent", naming[-1].key, named_by)
     if change.during is not None:
         return Verdict("command", change.during)
-    commands = [call for call in calls if call.command is not None and _ran_at(call, change)]
-    exact = [call for call in commands if _has_word(call, change)]
-    if exact:
-        return Verdict("command", exact[-1].key)
+    commands, exact = _commands(calls, change)
+    if named_by is not None:
+        return Verdict("unknown" if exact else "other", other=named_by)
+    elsewhere = [(it.agent, *_commands(it.calls, change)) for it in others]
+    exact_by = next((agent for agent, _, named in elsewhere if named), None)
+    if exact or exact_by is not None:
+        return _of_either(exact, exact_by)
     if change.saved:
         return UNLISTED
-    if commands and not change.deleted:
+    if change.deleted:
+        return UNKNOWN
+    return _of_either(commands, next((agent for agent, ran, _ in elsewhere if ran), None))
+
+
+def _commands(calls: Sequence[Call], change: Difference) -> tuple[list[Call], list[Call]]:
+    """The commands that ran when the file changed, and those of them that name it."""
+    ran = [call for call in calls if call.command is not None and _ran_at(call, change)]
+    return ran, [call for call in ran if _has_word(call, change)]
+
+
+def _of_either(commands: Sequence[Call], other: str | None) -> Verdict:
+    """Commands of this session or of another one: if of both, nobody knows whose change it is."""
+    if commands and other is None:
         return Verdict("command", commands[-1].key)
-    return UNKNOWN
+    if other is None:
+        return UNKNOWN
+    return Verdict("unknown" if commands else "other", other=other)
 
 
 def _names(call: Call, change: Difference, deleted: Collection[str]) -> bool:

@@ -62,7 +62,7 @@ class FileChange(Record, frozen=True):
     undoable: bool = written(True)
     via: str = written("agent")
     """client: written by a client method; agent: a tool call names it; command: it changed while a command
-    ran; unknown: there is no evidence."""
+    ran; other: the agent of another session changed it; unknown: there is no evidence."""
     moved_from: str | None = None
     binary: bool | None = None
     notebook: bool | None = None
@@ -73,6 +73,8 @@ class FileChange(Record, frozen=True):
     tool: str | None = None
     """The key of the tool call that changed it, or of the command that ran at that time."""
     allowed_by: str | None = None
+    by: str | None = None
+    """The agent of another session that changed it."""
 
 
 class AlsoChanged(Record, frozen=True):
@@ -83,6 +85,8 @@ class AlsoChanged(Record, frozen=True):
     """The command that ran when they changed; None if unknown."""
     tool: str | None = None
     """The key of that command's tool call."""
+    by: str | None = None
+    """The agent that changed them in another session."""
 
 
 class Version(Struct, frozen=True):

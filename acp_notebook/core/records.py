@@ -145,6 +145,12 @@ class KernelRun(Tagged, frozen=True, tag="run"):
     outputs: tuple[RunOutput, ...] = written(())
     cells: tuple[RunCell, ...] = written(())
     notes: tuple[str, ...] = written(())
+    after: int | None = None
+    """The execution count of the user's last cell that had begun before; None if it is not known."""
+    function: str | None = None
+    """The name of the user's function that was called; `code` is empty then."""
+    arguments: tuple[tuple[str, str], ...] = ()
+    """The arguments of that call: names, and values as JSON text."""
 
 
 class UnknownContent(Tagged, frozen=True, tag="unknown"):

@@ -5,6 +5,7 @@ Decides by the runtime alone (`notebook.kernel.where`); the panel does the rest.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -37,6 +38,10 @@ class ShownSession(Protocol):
     def _to_bundle(self) -> dict[str, Any]: ...
 
     def _bundle(self, items: list[dict[str, Any]]) -> dict[str, Any]: ...
+
+    def _notebook(
+        self, path: str | os.PathLike[str] | None, overwrite: bool, turn: str | None
+    ) -> dict[str, Any]: ...
 
 
 def can_be_asked() -> bool:

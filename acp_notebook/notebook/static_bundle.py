@@ -41,8 +41,8 @@ def bundle(
     kept = saved(items, cwd=cwd)
     if redact is not None:
         try:
-            items = [redacted(item, _checked(redact)) for item in items]
-            kept["items"] = [redacted(item, _checked(redact)) for item in kept["items"]]
+            items = [redacted(item, checked(redact)) for item in items]
+            kept["items"] = [redacted(item, checked(redact)) for item in kept["items"]]
         except Exception as error:  # the user's function: text that it has not redacted is not written
             return note(f"Agent: left out of the file, because the function `redact` failed: {error!r}")
     records = [item_from_plain(item) for item in items]
@@ -56,7 +56,9 @@ def bundle(
     return forms
 
 
-def _checked(redact: Redact) -> Redact:
+def checked(redact: Redact) -> Redact:
+    """The user's function; raises TypeError if it returns something else than text."""
+
     def function(text: str) -> str:
         result: object = redact(text)
         if not isinstance(result, str):

@@ -73,6 +73,15 @@ export interface RunContent {
   readonly outputs: readonly (RunStream | RunError | RunDisplay)[];
   readonly cells: readonly RunCell[];
   readonly notes: readonly string[];
+  /**
+   * The execution count of the user's last cell that had begun before; None if it is not
+   * known.
+   */
+  readonly after?: number;
+  /** The name of the user's function that was called; `code` is empty then. */
+  readonly function?: string;
+  /** The arguments of that call: names, and values as JSON text. */
+  readonly arguments?: readonly (readonly [string, string])[];
 }
 
 /** Content of a type that we do not know, kept and shown as received. */
@@ -1002,7 +1011,8 @@ export interface FileChange {
   readonly undoable: boolean;
   /**
    * client: written by a client method; agent: a tool call names it; command: it changed while
-   * a command ran; unknown: there is no evidence.
+   * a command ran; other: the agent of another session changed it; unknown: there is no
+   * evidence.
    */
   readonly via: string;
   readonly moved_from?: string;
@@ -1015,6 +1025,8 @@ export interface FileChange {
   /** The key of the tool call that changed it, or of the command that ran at that time. */
   readonly tool?: string;
   readonly allowed_by?: string;
+  /** The agent of another session that changed it. */
+  readonly by?: string;
 }
 
 /** Files that changed during a turn but that no tool call names. */
@@ -1024,6 +1036,8 @@ export interface AlsoChanged {
   readonly command?: string;
   /** The key of that command's tool call. */
   readonly tool?: string;
+  /** The agent that changed them in another session. */
+  readonly by?: string;
 }
 
 /** An image that the user put into a prompt; `data` is base64. */

@@ -397,6 +397,16 @@ describe("what also changed during the turn", () => {
     expect(whoOf(during("x"))).toBe("");
   });
 
+  it("names the agent of another session, where it is undone", () => {
+    const theirs = during("z", { via: "other", by: "kimi", undoable: false, why: "undo it there" });
+    const { find, operations } = also({ files: [theirs], by: "kimi" });
+    expect(find("[data-acp-also]")?.textContent).toContain(
+      "1 more file changed by kimi in another session",
+    );
+    expect(operations("[data-acp-also] .acp-also-head > .acp-operations")).toEqual([]);
+    expect(whoOf(theirs)).toBe("");
+  });
+
   it("is undone by a click that lists the files, which can be unchecked", async () => {
     const { find, el, emit } = also(black());
     const undo = () =>

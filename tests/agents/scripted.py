@@ -6,13 +6,18 @@ agent's message:
     ["ask", {toolCall}]        session/request_permission, with `options` of the tool call taken out of it
     ["call", METHOD, {…}]      any other request to the client
     ["touch", LINK, TARGET]    LINK becomes a symbolic link to TARGET, by the agent itself
+    ["write", PATH, TEXT]      a file, by the agent itself; without TEXT it is deleted
+    ["run", LINE]              a command, by the agent itself
+    ["await", PATH]            go on when the test has created this file
 """
 
 from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
+import time
 from typing import Any
 
 OPTIONS = [
@@ -54,6 +59,16 @@ def perform(step: list[Any]) -> Any:
             return asked.get("outcome", {}).get("optionId", "cancelled")
         case ["call", method, params]:
             return request(method, params)
+        case ["write", path, None]:
+            os.unlink(path)
+        case ["write", path, text]:
+            with open(path, "w") as file:
+                file.write(text)
+        case ["run", line]:
+            return subprocess.run(line, shell=True).returncode
+        case ["await", path]:
+            while not os.path.exists(path):
+                time.sleep(0.005)
         case ["touch", link, target]:
             if os.path.lexists(link):
                 os.unlink(link)

@@ -15,6 +15,7 @@ from acp_notebook.core.attribution import (
     UNLISTED,
     Call,
     Difference,
+    Other,
     Verdict,
     allowed_by,
     attribute,
@@ -131,6 +132,37 @@ def test_jupyters_saves_and_the_agents_own_sessions_are_not_listed() -> None:
     assert who(Difference("/w/.fast-agent/config"), own_state=("/w/.fast-agent/sessions",)) == UNKNOWN
 
 
+@pytest.mark.parametrize(
+    ("change", "own", "others", "expected"),
+    [
+        (Difference("/w/a.py", changed_at=10 * S), (), (EDIT,), Verdict("other", other="kimi")),
+        (Difference("/w/a.py", changed_at=10 * S), (EDIT,), (EDIT,), Verdict("agent", "edit", "kimi")),
+        (Difference("/w/a.py", changed_at=21 * S), (BLACK,), (EDIT,), Verdict("other", other="kimi")),
+        (Difference("/w/b.py", changed_at=21 * S), (), (BLACK,), Verdict("other", other="kimi")),
+        (Difference("/w/b.py", changed_at=26 * S), (SERVER,), (BLACK,), Verdict("unknown", other="kimi")),
+        (Difference("/w/b.py", changed_at=35 * S), (SERVER,), (BLACK,), Verdict("command", "server")),
+        (Difference("/w/b.py", changed_at=5 * S), (), (BLACK,), UNKNOWN),
+        (
+            Difference("/w/x.log", True, 40 * S, "/w/x.log"),
+            (SERVER,),
+            (CLEAN,),
+            Verdict("other", other="kimi"),
+        ),
+        (
+            Difference("/w/x.log", True, 40 * S, "/w/x.log"),
+            (CLEAN,),
+            (CLEAN,),
+            Verdict("unknown", other="kimi"),
+        ),
+        (Difference("/w/black", changed_at=21 * S), (BLACK,), (SERVER,), Verdict("command", "black")),
+    ],
+)
+def test_another_session_that_worked_at_the_same_time_counts(
+    change: Difference, own: tuple[Call, ...], others: tuple[Call, ...], expected: Verdict
+) -> None:
+    assert attribute([change], own, (), [Other("kimi", others)]) == [expected]
+
+
 def test_a_replay_uses_the_recorded_attribution() -> None:
     assert who(Difference("/w/b.py", during="black"), BLACK) == Verdict("command", "black")
     assert who(Difference("/w/a.py", during="black"), EDIT, BLACK) == Verdict("agent", "edit")
@@ -174,6 +206,17 @@ def test_attribution_requires_evidence(found: list[Difference], made: list[Call]
                 assert change.saved or change.path.startswith("/w/.state/")
             case "unknown":
                 assert verdict.call is None
+
+
+@given(st.lists(differences), st.lists(calls, max_size=4), st.lists(calls, max_size=4).map(tuple))
+def test_another_session_never_adds_to_what_is_the_agents(
+    found: list[Difference], made: list[Call], theirs: tuple[Call, ...]
+) -> None:
+    alone = attribute(found, made)
+    shared = attribute(found, made, (), [Other("kimi", theirs)])
+    for one, both in zip(alone, shared, strict=True):
+        if both.who in ("agent", "command", "unlisted"):
+            assert (one.who, one.call) == (both.who, both.call)
 
 
 # ---- evidence from the transcript -----------------------------------------------------------------

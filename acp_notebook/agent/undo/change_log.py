@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from msgspec.structs import replace
 
 from ...core import changes as ch
+from ...core.attribution import Call
 from ...core.changes import AlsoChanged, FileChange, Shape, Version
 from ...core.notebook_changes import is_notebook, notebook_shape
 from ..files.blob_store import BlobRef, BlobStore
@@ -43,7 +44,11 @@ class Change:
     """The last one has the current path."""
     via: str = "agent"
     """client: written through the client; agent: a tool call names the file; command: it changed while a
-    command ran; unknown."""
+    command ran; other: the agent of another session changed it; unknown."""
+    by: str | None = None
+    """For "other": that agent."""
+    order: float = 0.0
+    """When it was made, among the changes of all sessions."""
     tool: str | None = None
     """The key of the tool call, or of the command that ran when the file changed."""
     allowed_by: str | None = None
@@ -119,6 +124,8 @@ class TurnChanges:
     """Empty folders by the key of the command; None: the agent's."""
     empty: tuple[frozenset[str], frozenset[str]] = (frozenset(), frozenset())
     """Folders that were empty before and after the turn. Undo and redo keep them."""
+    claims: tuple[Call, ...] = ()
+    """What the tool calls say beyond the changes, as evidence for turns of other sessions."""
 
     def writes(self, path: str) -> list[Change]:
         """Writes through the client to this path; several if something else changed it in between."""
@@ -127,6 +134,11 @@ class TurnChanges:
     @property
     def all(self) -> list[Change]:
         return [*self.changes, *self.also]
+
+    def unaccounted(self, call: Call) -> Call:
+        """The call without the names of files whose change by it is known."""
+        known = [it for it in self.changes if it.why_not is None and not it.live]
+        return call.without(it.path for it in known if it.via == "agent" or it.tool == call.key)
 
     def during(self, command: str | None) -> list[Change]:
         """What changed while the command ran; for None, while no known command ran."""
@@ -159,6 +171,10 @@ class ChangeLog:
         """Find a turn by its id or by the key of its item."""
         return next((it for it in self.turns.values() if name in (it.id, it.key)), None)
 
+    def keep(self, version: Version | None) -> BlobRef | None:
+        """Store a state. Raises Full or OSError."""
+        return None if version is None else self.store.keep(version)
+
     def version(self, kept: BlobRef | None) -> Version | None:
         return None if kept is None else self.store.get(kept)
 
@@ -187,10 +203,13 @@ def shown_turn(
     """The agent's changes and the others by command, as the page shows them. Changes must be surveyed."""
     shown = _shown([it for it in turn.all[:SHOWN_FILES] if it.shape is not None], spell)
     ids = {it.id for it in turn.changes}
+    rest = [it for it in shown if it.id not in ids]
     groups = [
-        AlsoChanged(tuple(it for it in shown if it.id not in ids and it.tool == key), line, key)
-        for key, line in (*turn.commands.items(), (None, None))
+        AlsoChanged(tuple(it for it in rest if it.tool == key and it.by is None), line, key)
+        for key, line in turn.commands.items()
     ]
+    for by in (*dict.fromkeys(it.by for it in rest if it.by is not None), None):
+        groups.append(AlsoChanged(tuple(it for it in rest if it.tool is None and it.by == by), by=by))
     return tuple(it for it in shown if it.id in ids), tuple(it for it in groups if it.files)
 
 
@@ -230,6 +249,7 @@ def shown_file(change: Change, spell: Callable[[str], str]) -> FileChange:
         note="; ".join(filter(None, [shape.note, change.remark])) or None,
         tool=change.tool,
         allowed_by=change.allowed_by,
+        by=change.by,
     )
 
 

@@ -9,19 +9,19 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 
 from msgspec.structs import replace
 
 from ... import timeouts
-from ...core.attribution import allowed_by
+from ...core.attribution import Span, allowed_by
 from ...core.changes import PathChange, Version
 from ...core.events import ChangesReplaced
 from ...core.notebook_changes import cell_changes, is_notebook
 from ...core.snapshot import ToolCall
 from ...errors import UsageError
-from ..files.blob_store import BlobRef, BlobStore, Full
+from ..files.blob_store import BlobStore, Full
 from ..files.file_state import read_state
 from ..files.notebook_files import NotebookFiles
 from ..files.roots import FileTrouble, Roots
@@ -30,11 +30,13 @@ from ..session_state import SessionState
 from ..tap import ChangedFiles
 from ..threads import on_a_thread
 from ..turn_queue import TurnRun
+from .attributor import ALONE, Attributor, Find, Overlap, keep
 from .change_log import SHOWN_FILES, Change, ChangeLog, Part, TurnChanges, shown_turn
 from .checkpoints import Marks, retrieve
 from .contract import TurnCheckpoints
-from .evidence import Attributor, CallClock, Evidence, Find, keep
+from .evidence import CallClock, Evidence
 from .operations import Operation, ProgressCallback, Restorer, UndoExecutor, no_progress
+from .overlaps import SharedTurn, next_order, note_undo
 
 EARLY = "the next turn began before these changes were found: some may belong to that turn"
 
@@ -42,9 +44,6 @@ OVERLAP = "another session worked in this folder at the same time: some of these
 
 CHANGING = frozenset({"edit", "delete", "move", "execute"})
 """Declared kinds of tool calls that change files."""
-
-_working: dict[ChangeTracker, bool] = {}
-"""The trackers of this process with a running turn, and whether another turn overlapped in a folder."""
 
 
 class ChangeTracker:
@@ -68,12 +67,15 @@ class ChangeTracker:
         self._our_files = frozenset(os.path.realpath(it) for it in our_files)
         self._roots = roots
         self._spellings = {os.path.realpath(it): it for it in (state.cwd, *state.directories)}
-        self._executor = UndoExecutor(notebooks, state.auditor, self.log, Restorer(roots, self.log))
+        noted = partial(note_undo, roots.folders)
+        self._executor = UndoExecutor(notebooks, state.auditor, self.log, Restorer(roots, self.log, noted))
         self._checkpoints = checkpoints
         self._clock = CallClock()
         self._marks = Marks()
         self._busy = asyncio.Lock()
         self._ending: asyncio.Task[None] | None = None
+        self._shared: SharedTurn | None = None
+        """The turn that is about to begin or runs, as other sessions see it."""
         self._starting = False
         """A turn is about to begin and its checkpoints exist: undoing now would count as its change."""
         self.skipped: tuple[str, ...] = ()
@@ -112,6 +114,7 @@ class ChangeTracker:
         await self.wait_settled(timeouts.get().checkpoint_start)
         waited = time.monotonic() - begun
         self._starting = True
+        self._share_turn()
         if self.settling:
             self._marks = self._checkpoints.late()
             return
@@ -123,17 +126,44 @@ class ChangeTracker:
         self._begun += 1
         self._marks.turn = self._begun
         self._clock.turn_began()
-        others = [it for it in _working if _share(it._roots.folders, self._roots.folders)]
-        _working.update(dict.fromkeys(others, True))
-        _working[self] = bool(others)
+        if self._shared is not None:
+            self._shared.begin()
+
+    def _share_turn(self) -> None:
+        """Let other sessions know of the turn, from before its first checkpoint."""
+        self._leave()
+        self._shared = SharedTurn(self._state.agent.name, self._roots.folders, self.log, self._look)
+        self._shared.start()
+
+    def _leave(self) -> None:
+        shared, self._shared = self._shared, None
+        if shared is not None:
+            shared.end()
+
+    def _look(self) -> tuple[TurnChanges | None, Evidence | None]:
+        """The changes and the evidence of the running turn so far."""
+        run = self._state.running
+        if run is None or run.key is None:
+            return None, None
+        return self.log.turns.get(run.id), self._evidence(run, self._clock.spans)
+
+    def _evidence(self, run: TurnRun, spans: Mapping[str, Span]) -> Evidence:
+        items = self._state.read(lambda transcript: transcript.turn_items(run.key))
+        return Evidence(items, dict(spans), self._state.cwd)
 
     async def turn_ends(self, run: TurnRun) -> None:
         """Find and show the turn's changes. Waits at most `changes_settle`; the search goes on."""
-        overlapped = _working.pop(self, False)
+        shared = self._shared
+        self._leave()
         marks, self._marks = self._marks, Marks()
         if run.key is None:
+            if shared is not None:
+                shared.others = []
             return
-        settling = self._settle(run, marks, overlapped, self._state.id)
+        if shared is not None:
+            spans = dict(self._clock.spans)
+            shared.look = lambda: (self.log.turns.get(run.id), self._evidence(run, spans))
+        settling = self._settle(run, marks, shared, self._state.id)
         self._ending = asyncio.get_running_loop().create_task(settling)
         self._ending.add_done_callback(retrieve)
         limit = timeouts.get().changes_settle if self.covers else None  # without checkpoints, nothing is slow
@@ -148,7 +178,7 @@ class ChangeTracker:
         if self._ending is not None:
             await asyncio.wait({self._ending}, timeout=limit)
 
-    async def _settle(self, run: TurnRun, marks: Marks, overlapped: bool, session: str) -> None:
+    async def _settle(self, run: TurnRun, marks: Marks, shared: SharedTurn | None, session: str) -> None:
         begun, spans = self._begun, dict(self._clock.spans)
         since = self._clock.began if self.covers else None
         async with self._busy:
@@ -161,11 +191,11 @@ class ChangeTracker:
 
             empty = await self._checkpoints.after(marks, take)
             self.skipped = tuple(f"{self.spelled(path)}: {why}" for path, why in marks.missing.items())
-            notes = self._notes(marks, overlapped, early=self._begun != begun)
             items = self._state.read(lambda transcript: transcript.turn_items(run.key))
             written = run.id in self.log.turns
             turn = self.log.turns.get(run.id) or TurnChanges(run.id, run.key or "")
             recorded: list[PathChange] = []
+            unclear = False
             if finds or turn.changes or marks.empty != empty:
                 saved = await self._saved_by_pages(finds)
                 cwd, folders = self._state.cwd, (marks.empty, empty)
@@ -173,7 +203,14 @@ class ChangeTracker:
                 evidence = Evidence(
                     items, spans, cwd, self._own_state, saved, folders, links, dated=self.covers
                 )
-                recorded = await on_a_thread(lambda: self._enter(turn, evidence, finds))
+                overlap = _overlap(shared)
+                recorded = await on_a_thread(lambda: self._enter(turn, evidence, finds, overlap))
+            if shared is not None:
+                if self.covers and not marks.missing:  # else there are changes that it does not know
+                    shared.look = lambda: (turn, None)
+                unclear = shared.is_overlapped and any(it.via in ("command", "unknown") for it in turn.also)
+                shared.others = []
+            notes = self._notes(marks, unclear, early=self._begun != begun)
             await self._record(session, marks, empty, notes, recorded)
             acted = any(isinstance(it, ToolCall) and it.kind in CHANGING for it in items)
             listed = bool(turn.all) or (bool(marks.missing) and (acted or written))
@@ -185,9 +222,11 @@ class ChangeTracker:
             if listed or written:
                 self.show(turn)
 
-    def _enter(self, turn: TurnChanges, evidence: Evidence, finds: Sequence[Find]) -> list[PathChange]:
+    def _enter(
+        self, turn: TurnChanges, evidence: Evidence, finds: Sequence[Find], overlap: Overlap
+    ) -> list[PathChange]:
         """Enter the finds into the log; return what a recording keeps of the turn. Runs on a work thread."""
-        attributor = Attributor(self.log, turn, evidence)
+        attributor = Attributor(self.log, turn, evidence, overlap)
         attributor.enter(finds)
         self.log.survey(turn.all)
         return attributor.recorded(finds) if self._is_recorded else []
@@ -220,7 +259,7 @@ class ChangeTracker:
         tap = self._state.agent.tap
         return tap is not None and tap.keeps_files
 
-    def _notes(self, marks: Marks, overlapped: bool, *, early: bool) -> list[str]:
+    def _notes(self, marks: Marks, unclear: bool, *, early: bool) -> list[str]:
         if marks.recorded_notes is not None:
             return list(marks.recorded_notes)
         notes = [
@@ -231,17 +270,19 @@ class ChangeTracker:
         return [
             *([EARLY] if early else []),
             *notes,
-            *([OVERLAP] if overlapped else []),
+            *([OVERLAP] if unclear else []),
             *self._checkpoints.notes,
         ]
 
     async def close(self) -> None:
         """Wait for the last turn's changes, then stop all work. Never blocks for long."""
+        self._leave()
         await self.wait_settled(timeouts.get().changes_settle)
         await self._checkpoints.close()
         await self.wait_settled(timeouts.get().changes_settle)  # the interrupted search is shown, too
 
     def kill(self) -> None:
+        self._leave()
         self._checkpoints.kill()
 
     # ---- writes through the client --------------------------------------------------------------
@@ -313,27 +354,26 @@ class ChangeTracker:
         writes = turn.writes(path)
         last = writes[-1] if writes and writes[-1].live is live else None
         try:
-            kept = self._keep(after)
+            kept = self.log.keep(after)
             if last is not None and not isinstance(before, str) and self._continues(last, before):
                 change = Change(last.id, turn.id, (Part(path, last.before, kept),))
                 change.why_not = last.why_not
             else:
-                first = None if isinstance(before, str) else self._keep(before)
+                first = None if isinstance(before, str) else self.log.keep(before)
                 change = Change(self.log.new_id(), turn.id, (Part(path, first, kept),))
                 change.why_not = before if isinstance(before, str) else None
         except (OSError, Full) as error:
             return str(error)
-        change.via, change.live = "client", live
+        change.via, change.live, change.order = "client", live, next_order()
         self.log.survey([change])
         return change
 
     def _continues(self, last: Change, before: Version | None) -> bool:
-        """Whether the file stayed the same between two writes."""
+        """Whether the file stayed the same between two writes, and no turn of another session began."""
+        if self._shared is not None and not self._shared.is_alone_since(last.order):
+            return False
         after = self.log.version(last.after)
         return after == before or (is_notebook(last.path) and cell_changes(after, before) == ())
-
-    def _keep(self, version: Version | None) -> BlobRef | None:
-        return None if version is None else self.log.store.keep(version)
 
     def _enter_write(
         self, turn: TurnChanges | None, change: Change | str | None, path: str, tool: str
@@ -415,8 +455,11 @@ def _with_data(version: Version | str | None, data: bytes | None) -> Version | s
     return Version(data) if version is None or version.link else replace(version, data=data)
 
 
-def _share(mine: Sequence[str], theirs: Sequence[str]) -> bool:
-    return any(f"{a}/".startswith(f"{b}/") or f"{b}/".startswith(f"{a}/") for a in mine for b in theirs)
+def _overlap(shared: SharedTurn | None) -> Overlap:
+    if shared is None or not (shared.others or shared.undos):
+        return ALONE
+    begun, ended = shared.begun or shared.order, shared.ended or next_order()
+    return Overlap(shared.order, shared.at, begun, ended, shared.known_others(), tuple(shared.undos))
 
 
 def _advance(progress: ProgressCallback, before: int, total: int, done: int) -> None:

@@ -281,12 +281,17 @@ class _Transition:
     step: Step
 
 
+Noted = Callable[[str, Version | None, Version | None], None]
+
+
 class Restorer:
     """Restores earlier or later states of files on the disk."""
 
-    def __init__(self, roots: Roots, log: ChangeLog) -> None:
+    def __init__(self, roots: Roots, log: ChangeLog, noted: Noted = lambda path, before, after: None) -> None:
+        """`noted` is called, on a work thread, with each path that was written and its states."""
         self._roots = roots
         self._log = log
+        self._noted = noted
         self._unfinished = Unfinished()
 
     def restore(self, change: Change, undone: frozenset[int], empty: frozenset[str]) -> str | None:
@@ -352,6 +357,7 @@ class Restorer:
             make_root(self._roots, it.path)
         if not write_state(self._roots, it.path, it.step.write, it.now, self._unfinished.note):
             return False
+        self._noted(it.path, it.now, it.step.write)
         if it.step.write is None:
             remove_empty(self._roots, os.path.dirname(it.path), empty)
         return True

@@ -39,7 +39,7 @@ def _markup(block: Block) -> str:
         case Prose(text):
             return confined(text.strip("\n"))
         case Line(label, text):
-            return _labelled(label, text)
+            return labelled(label, text)
         case Code(text, language):
             return fenced(text, language)
         case Link():
@@ -60,14 +60,16 @@ def _plain(text: str) -> str:
     return _SPECIAL.sub(r"\\\g<0>", text)
 
 
-def _labelled(label: str, text: str) -> str:
+def labelled(label: str, text: str) -> str:
+    """A line of plain text with an optional label."""
     strong = f"**{_plain(label)}**" if label else ""
     body = _plain(text.strip())
     # A text without a label must not begin a list or underline a heading.
     return f"{strong} {body}".rstrip() if label else _LEADING.sub(r"\g<number>\\\g<sign>", body)
 
 
-def _code(text: str) -> str:
+def code_span(text: str) -> str:
+    """One line as code."""
     longest = max((len(run) for run in _TICKS.findall(text)), default=0)
     ticks = "`" * (longest + 1)
     pad = " " if longest else ""
@@ -80,14 +82,16 @@ def _quoted(head: str, body: str) -> str:
 
 
 def _tool_head(tool: Tool) -> str:
-    return f"**{_plain(tool.kind)}** {_code(tool.title)} — {_plain(tool.status)}"
+    return f"**{_plain(tool.kind)}** {code_span(tool.title)} — {_plain(tool.status)}"
 
 
 def _link(link: Link) -> str:
     if is_link(link.uri):
         shown = f"[{_plain(link.label)}](<{link.uri}>)"
     else:
-        shown = _code(link.uri) if link.uri == link.label else f"{_plain(link.label)} {_code(link.uri)}"
+        shown = (
+            code_span(link.uri) if link.uri == link.label else f"{_plain(link.label)} {code_span(link.uri)}"
+        )
     return shown + (f" ({_plain(link.note)})" if link.note else "")
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 
-from ..changes import FileChange, lines_of_diff
+from ..changes import AlsoChanged, FileChange, lines_of_diff
 from ..escaping import Escaper
 from ..forms import Field
 from ..records import Json, KernelRun, Location, PlanEntry, Terminal
@@ -267,10 +267,7 @@ def _changes(changes: Changes, escaper: Escaper) -> Fold:
     for file in changes.files:
         blocks += _file(file, escaper)
     for group in changes.also:
-        ran = group.command
-        blocks.append(
-            Line(ALSO) if ran is None else Line("Changed while this command ran:", escaper.line(ran))
-        )
+        blocks.append(_heading(group, escaper))
         for file in group.files:
             blocks += _file(file, escaper)
     blocks += [Line("Not covered:", escaper.line(note)) for note in changes.notes]
@@ -280,6 +277,14 @@ def _changes(changes: Changes, escaper: Escaper) -> Fold:
         also = f"{more} {'more ' * bool(count)}file{'s' * (more != 1)} changed during the turn"
         title = f"{title}, {also}" if count else also
     return Fold(title, tuple(blocks))
+
+
+def _heading(group: AlsoChanged, escaper: Escaper) -> Line:
+    if group.command is not None:
+        return Line("Changed while this command ran:", escaper.line(group.command))
+    if group.by is not None:
+        return Line("Changed in another session by:", escaper.line(group.by))
+    return Line(ALSO)
 
 
 def _file(file: FileChange, escaper: Escaper) -> Iterator[Block]:

@@ -99,6 +99,8 @@ class RunState(Struct, frozen=True):
     """What the agent must know beyond the outputs, in whole sentences."""
     code: str = ""
     purpose: str = ""
+    after: int | None = None
+    """The execution count of the user's last cell that had begun before; None if it is not known."""
 
     @property
     def is_over(self) -> bool:

@@ -32,6 +32,7 @@ def run_content(state: RunState) -> KernelRun:
         _outputs(state.outputs, images),
         cells,
         state.notes,
+        state.after,
     )
 
 

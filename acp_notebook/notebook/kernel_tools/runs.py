@@ -22,6 +22,7 @@ from ...core.kernel_tools.interface import (
 )
 from ..busy_sign import BusySign
 from ..early_replies import early_replies
+from ..history import last_cell
 from .cell_numbers import CellNumbers
 from .code_gate import RESEND_S, CodeGate
 from .execute import Execution
@@ -89,6 +90,7 @@ class CodeRun:
         self._has_begun = self._is_withdrawn = False
         self._began: float | None = None
         self._ended: float | None = None
+        self._after: int | None = None
         self._status: Status = "running"
         self._over = asyncio.Event()
         self._is_over = False
@@ -137,6 +139,7 @@ class CodeRun:
             tuple(notes),
             "\n\n".join(it.source for it in self.steps),
             self._purpose,
+            self._after,
         )
 
     async def wait(self, seconds: float) -> RunState:
@@ -262,6 +265,7 @@ class CodeRun:
 
     def _carry_out(self, shell: Any, kernel: Any, numbers: CellNumbers | None) -> None:
         self._began = time.monotonic()
+        self._after = last_cell(shell)
         status: Status = "error"
         notes: list[str] = []
         sign = BusySign(kernel)

@@ -1,6 +1,6 @@
-// Files that also changed during a turn: while a command ran, or because of something else. Since it is not known
-// that the agent changed them, "Undo all" leaves them alone. Changes during a command are undone by a button
-// that lists the files first; the others one by one.
+// Files that also changed during a turn: while a command ran, by the agent of another session, or because of
+// something else. Since it is not known that the agent changed them, "Undo all" leaves them alone. Changes during a
+// command are undone by a button that lists the files first; those of another session there; the others one by one.
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { AlsoChanged, FileChange } from "../types";
@@ -24,8 +24,8 @@ interface Props {
 
 export const AlsoChangedView = memo(function AlsoChangedView(props: Props) {
   const { group, turn, item, more, folds } = props;
-  const { files, command } = group;
-  const name = `${item}:also:${group.tool ?? ""}`;
+  const { files, command, by } = group;
+  const name = `${item}:also:${group.tool ?? by ?? ""}`;
   const [asking, setAsking] = useState(false);
   const summary = summaryOf(files);
   const operations = command === undefined ? [] : operationsOfAll(files);
@@ -38,7 +38,7 @@ export const AlsoChangedView = memo(function AlsoChangedView(props: Props) {
           class="acp-also-files"
           summary={
             <span class="acp-also-title">
-              <Title count={files.length} more={more} command={command} />
+              <Title count={files.length} more={more} command={command} by={by} />
               {summary !== "" && <span class="acp-quiet">{summary}</span>}
             </span>
           }
@@ -87,12 +87,18 @@ function Title({
   count,
   more,
   command,
+  by,
 }: {
   count: number;
   more: boolean;
   command?: string | undefined;
+  by?: string | undefined;
 }) {
   const files = `${count.toLocaleString("en")} ${more ? "more " : ""}file${count === 1 ? "" : "s"}`;
+  if (by !== undefined) {
+    const title = "They are listed in that session, where they can be undone";
+    return <span title={title}>{`${files} changed by ${line(by)} in another session`}</span>;
+  }
   if (command === undefined) {
     const also = `${count.toLocaleString("en")} file${count === 1 ? "" : "s"} also changed during this turn`;
     return (

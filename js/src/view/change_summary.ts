@@ -81,7 +81,7 @@ const BY: Record<string, string> = { user: "you", policy: "your rules", client: 
 
 /** Who allowed a change, and whether the agent made it itself; empty if the agent may not have made it. */
 export function whoOf({ via, allowed_by: by }: FileChange): string {
-  if (via === "command" || via === "unknown") return "";
+  if (via === "command" || via === "other" || via === "unknown") return "";
   const [, who = "", reason = ""] = /^(\w*)(.*)$/s.exec(by ?? "") ?? [];
   const allowed = by ? `allowed by ${BY[who] ?? spoken(who)}${line(reason)}` : "nobody was asked";
   return via === "agent" ? `by the agent itself, ${allowed}` : allowed;

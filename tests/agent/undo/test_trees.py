@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 
 from acp_notebook.agent.files.blob_store import BlobStore
 from acp_notebook.agent.files.roots import Roots
+from acp_notebook.agent.undo.attributor import Attributor, keep
 from acp_notebook.agent.undo.backend import CheckpointBackend
 from acp_notebook.agent.undo.change_log import Change, ChangeLog, Folders
 from acp_notebook.agent.undo.copy_backend import CopyBackend
-from acp_notebook.agent.undo.evidence import Attributor, Evidence, keep
+from acp_notebook.agent.undo.evidence import Evidence
 from acp_notebook.agent.undo.git_backend import GitBackend
 from acp_notebook.agent.undo.operations import Restorer, in_order
 

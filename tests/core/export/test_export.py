@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from acp_notebook.core import events as ev
-from acp_notebook.core.changes import FileChange, unified_diff
+from acp_notebook.core.changes import AlsoChanged, FileChange, unified_diff
 from acp_notebook.core.escaping import Escaper
 from acp_notebook.core.export import to_html, to_markdown, to_text
 from acp_notebook.core.export.bounds import pretty_json
@@ -41,6 +41,7 @@ from acp_notebook.core.records import (
     UnknownContent,
 )
 from acp_notebook.core.snapshot import (
+    Changes,
     Compaction,
     Elicitation,
     Item,
@@ -245,6 +246,13 @@ def test_changed_files_are_at_the_end_of_their_turn(write: Callable[..., str]) -
 
 def said(text: str) -> ev.Event:
     return ev.MessageChunk("agent", Text(text))
+
+
+@pytest.mark.parametrize("write", [to_text, to_markdown, to_html])
+def test_files_that_another_agent_changed_are_listed_under_its_name(write: Callable[..., str]) -> None:
+    theirs = AlsoChanged((FileChange("f1", "/w/a.py", "created", via="other", by="kimi"),), by="kimi")
+    text = write([Changes("c", "t1", also=(theirs,))])
+    assert re.search(r"Changed in another session by:.*kimi.*Created:.*a\.py", text, re.DOTALL)
 
 
 @pytest.mark.parametrize(
