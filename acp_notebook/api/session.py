@@ -16,6 +16,7 @@ from .. import timeouts
 from ..agent import loop
 from ..agent.conversation import Conversation
 from ..agent.host import AgentHost
+from ..agent.kernel_tools.current_call import check_not_called_by
 from ..agent.turn_queue import TurnRun
 from ..core import events as ev
 from ..core.audit import AuditTable
@@ -31,7 +32,7 @@ from ..notebook import kernel
 from ..notebook.content import contents
 from .preview import Preview
 from .queue import Queue
-from .tools import Tools
+from .tools import ToolDecorator, Tools
 from .turn import Turn
 
 if TYPE_CHECKING:
@@ -83,6 +84,7 @@ class Session(Rendered):
         of `connect`; math.inf means no limit.
         """
         loop.check_waiting()
+        check_not_called_by(self._conversation.state)
         turn = self._new_turn(parts, _limits(max_seconds, max_tool_calls, max_cost))
         try:
             self._begin(turn, self._conversation.start_turn, turn._run)
@@ -122,6 +124,7 @@ class Session(Rendered):
         max_cost: float | None = None,
     ) -> Iterator[ev.Event]:
         """Send a prompt and iterate over the events of the turn. Leaving the loop early cancels the turn."""
+        check_not_called_by(self._conversation.state)
         turn = self._new_turn(parts, _limits(max_seconds, max_tool_calls, max_cost))
         turn._shown_by = "stream"  # the caller decides what to display
         arrived: queue.SimpleQueue[ev.Event | None] = queue.SimpleQueue()
@@ -275,8 +278,23 @@ class Session(Rendered):
 
     @property
     def tools(self) -> Tools:
-        """The kernel's tools: `session.tools.enabled = False` takes them away from the agent."""
+        """The kernel's tools: `session.tools.enabled = False` takes them away from the agent. Lists your
+        functions that the agent may call, with counts; `del session.tools["name"]` removes one."""
         return Tools(self._conversation)
+
+    @property
+    def tool(self) -> ToolDecorator:
+        """Offer a function to the agent as a tool: `@session.tool`, `@session.tool(permission="read")` or
+        `session.tool(function)`.
+
+        Its name, docstring and annotations tell the agent what it does and takes; arguments arrive as the
+        annotated types. What it returns, prints and draws goes to the agent, exceptions as errors. It runs on
+        the main thread like a cell, with `thread=True` on a thread of its own, and may be async. `permission`
+        is "ask" (as for code), "read" (nobody is asked) or a function of the same arguments that returns
+        "allow", "ask" or "reject". A parameter `report` gets a function to report progress with:
+        `report(fraction, text)`. Raises `acp.UsageError` if the signature cannot be a tool's.
+        """
+        return ToolDecorator(lambda: self._loop.call(self._conversation.functions()))
 
     @property
     def status(self) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Generator, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..agent.conversation import Conversation
+from ..agent.kernel_tools.current_call import check_not_called_by
 from ..agent.loop import check_waiting
 from ..agent.turn_queue import TurnRun
 from ..core.records import Diff, KernelRun, TokenUsage
@@ -71,7 +72,8 @@ class Turn(Rendered):
 
     @property
     def runs(self) -> tuple[KernelRun, ...]:
-        """What the agent ran in the kernel: `code` or `cells`, `status`, `outputs`, `seconds`."""
+        """What the agent ran in the kernel: `code`, `cells`, or `function` with `arguments`; `status`,
+        `outputs`, `seconds`."""
         blocks = (block for call in self.tool_calls for block in call.content)
         return tuple(block for block in blocks if isinstance(block, KernelRun))
 
@@ -165,6 +167,7 @@ class Turn(Rendered):
         if not self.done:
             self._conversation.agent.loop.check()
             check_waiting()
+            check_not_called_by(self._conversation.state)
         finish = self._present()
         try:
             error = kernel.wait(self._run.done, timeout)
@@ -186,6 +189,7 @@ class Turn(Rendered):
     async def _wait_async(self) -> Turn:
         if not self.done:
             self._conversation.agent.loop.check()
+            check_not_called_by(self._conversation.state)
         finish = self._present()
         try:
             error = await kernel.wait_async(self._run.done, on_interrupt=self.cancel)

@@ -131,7 +131,7 @@ class RunCell(Record, frozen=True):
 
 
 class KernelRun(Tagged, frozen=True, tag="run"):
-    """Code or notebook cells that an agent ran in the kernel, with their outputs."""
+    """Code or notebook cells that an agent ran in the kernel, or a function that it called, with outputs."""
 
     run_id: str
     code: str = written("")
@@ -142,6 +142,13 @@ class KernelRun(Tagged, frozen=True, tag="run"):
     outputs: tuple[RunOutput, ...] = written(())
     cells: tuple[RunCell, ...] = written(())
     notes: tuple[str, ...] = written(())
+    function: str | None = None
+    """The name of the function that was called, instead of code."""
+    arguments: tuple[tuple[str, str], ...] = ()
+    """Of the function: names and JSON texts."""
+    progress: float | None = None
+    """What the function reported last, from 0 to 1."""
+    progress_text: str | None = None
 
 
 class UnknownContent(Tagged, frozen=True, tag="unknown"):

@@ -10,7 +10,8 @@ tools asks for permission first and then calls it. Everything here is called on 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import ClassVar, Literal, Protocol
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, ClassVar, Literal, Protocol
 
 from msgspec import Struct
 
@@ -99,6 +100,13 @@ class RunState(Struct, frozen=True):
     """What the agent must know beyond the outputs, in whole sentences."""
     code: str = ""
     purpose: str = ""
+    function: str | None = None
+    """The function of the user's that was called, instead of code."""
+    arguments: tuple[tuple[str, str], ...] = ()
+    """Its arguments: name and JSON text."""
+    progress: float | None = None
+    """What the function reported last, from 0 to 1."""
+    progress_text: str | None = None
 
     @property
     def is_over(self) -> bool:
@@ -127,6 +135,28 @@ class Run(Protocol):
     @property
     def ignores_interrupt(self) -> bool:
         """Whether it was interrupted `Timeouts.run_ignored` ago and is still running."""
+
+
+Where = Literal["main", "thread", "loop"]
+"""Where a function runs: on the main thread like a cell, on a thread of its own, or (a coroutine function of
+this package that never blocks) on the loop thread."""
+
+
+class FunctionCall(Struct, frozen=True):
+    """A call of a function, with the arguments that it gets."""
+
+    name: str
+    function: Callable[..., Any]
+    """The function; what it returns is awaited if it can be."""
+    positional: tuple[Any, ...]
+    named: Mapping[str, Any]
+    shown: tuple[tuple[str, str], ...]
+    """The arguments as the user sees them: name and JSON text."""
+    where: Where = "main"
+    reports: bool = False
+    """It takes `report`, the function to report its progress with."""
+    called_by: Callable[[], AbstractContextManager[None]] = nullcontext
+    """Entered around the call, on the thread that runs it."""
 
 
 class Inspection(Struct, frozen=True):
@@ -192,6 +222,10 @@ class KernelTools(Protocol):
         Returns when the run has started. `expected`: sources by id; if one differs now, the run is "refused".
         A cell is named by its id, the start of its id, or `[n]`.
         """
+
+    def start_call(self, call: FunctionCall, *, on_change: OnChange | None = None) -> Run:
+        """Call a function. On the main thread, everything is as with `start_run`; elsewhere it never waits
+        for other runs, and an interrupt cancels a coroutine, or ends a function at its next report."""
 
     async def cell_sources(self, cells: Sequence[str]) -> tuple[tuple[str, str], ...]:
         """The id and source of each of these cells, for the question; raises UnknownCell, NoNotebook.

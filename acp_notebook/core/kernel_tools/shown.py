@@ -32,6 +32,10 @@ def run_content(state: RunState) -> KernelRun:
         _outputs(state.outputs, images),
         cells,
         state.notes,
+        state.function,
+        state.arguments,
+        state.progress,
+        state.progress_text,
     )
 
 
