@@ -199,8 +199,8 @@ class CallFunction(Tagged, frozen=True, tag="call_function"):
 
     name: str
     arguments: tuple[tuple[str, str], ...] = ()
-    key: str = ""
-    """Of the function itself: another one of the same name has another key."""
+    identity: str = ""
+    """Of the function itself: another one of the same name has another."""
     reads: bool = False
     """The user said that it only reads, so that nobody is asked."""
 
@@ -265,7 +265,7 @@ def target_of(actions: Sequence[Action]) -> str:
 
 # ---- as JSON ----------------------------------------------------------------------------------------
 
-NOT_SHOWN = frozenset({"edits", "covers", "paths", "matters", "key"})
+NOT_SHOWN = frozenset({"edits", "covers", "paths", "matters", "identity"})
 
 
 def action_to_plain(action: Action) -> dict[str, Json]:

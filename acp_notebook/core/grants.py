@@ -97,7 +97,7 @@ class Grant(Struct, frozen=True, kw_only=True):
     env: tuple[tuple[str, str], ...] = ()
     """The command's environment; grants of older versions have none, and match none."""
     function: str | None = None
-    """The key of the function."""
+    """The identity of the function."""
     created: str = ""
 
 
@@ -153,7 +153,7 @@ def matches(grant: Grant, agent: str, workspace: str, action: Action, roots: Ite
     if grant.kind == CODE:
         return grant.scope == "session"
     if isinstance(action, CallFunction):
-        return grant.scope == "session" and bool(action.key) and grant.function == action.key
+        return grant.scope == "session" and bool(action.identity) and grant.function == action.identity
     if isinstance(action, Command) or grant.kind == "execute":
         return isinstance(action, Command) and _is_command(grant, action)
     folders = (workspace, *roots) if grant.path is None else (grant.path,)
@@ -274,7 +274,11 @@ def offers(
         name = f"Allow {shown(counted[0].name, chars=NAME_CHARS)} in this session"
         made = (
             Offer(
-                id="acp:session", name=name, scope="session", kind=FUNCTION, function=counted[0].key or None
+                id="acp:session",
+                name=name,
+                scope="session",
+                kind=FUNCTION,
+                function=counted[0].identity or None,
             ),
         )
     folders = tuple(roots)

@@ -61,7 +61,10 @@ export interface TerminalContent {
   readonly terminal_id: string;
 }
 
-/** Code or notebook cells that an agent ran in the kernel, with their outputs. */
+/**
+ * Code or notebook cells that an agent ran in the kernel, or a function that it called, with
+ * outputs.
+ */
 export interface RunContent {
   readonly type: "run";
   readonly run_id: string;
@@ -73,6 +76,13 @@ export interface RunContent {
   readonly outputs: readonly (RunStream | RunError | RunDisplay)[];
   readonly cells: readonly RunCell[];
   readonly notes: readonly string[];
+  /** The name of the function that was called, instead of code. */
+  readonly function?: string;
+  /** Of the function: names and JSON texts. */
+  readonly arguments?: readonly (readonly [string, string])[];
+  /** What the function reported last, from 0 to 1. */
+  readonly progress?: number;
+  readonly progress_text?: string;
 }
 
 /** Content of a type that we do not know, kept and shown as received. */
@@ -170,6 +180,18 @@ export interface RunCodeAction {
 export interface RunCellsAction {
   readonly type: "run_cells";
   readonly cells: readonly (readonly [string, string])[];
+}
+
+/**
+ * A call of one of the user's functions, with the arguments that it gets: names and JSON
+ * texts.
+ */
+export interface CallFunctionAction {
+  readonly type: "call_function";
+  readonly name: string;
+  readonly arguments?: readonly (readonly [string, string])[];
+  /** The user said that it only reads, so that nobody is asked. */
+  readonly reads?: boolean;
 }
 
 /**
@@ -1171,6 +1193,7 @@ export type Action =
   | McpAction
   | RunCodeAction
   | RunCellsAction
+  | CallFunctionAction
   | KernelAction;
 
 export type Item =

@@ -39,7 +39,7 @@ Permission = Literal["ask", "read"] | Callable[..., Any]
 MOST_CHARS = 1_000_000
 """Characters of all arguments of a call: more is not shown to the user, so that it cannot be asked about."""
 
-_keys = itertools.count(1)
+_numbers = itertools.count(1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +52,7 @@ class Function:
     doc: str = ""
     where: Where = "main"
     permission: Permission = "ask"
-    key: str = field(default_factory=lambda: f"function-{next(_keys)}")
+    identity: str = field(default_factory=lambda: f"function-{next(_numbers)}")
     """Different for each registration, also under the same name."""
 
     def action(self, given: Mapping[str, Json]) -> CallFunction:
@@ -63,7 +63,7 @@ class Function:
         shown = shown_arguments(self.signature.convert(given))
         if sum(len(text) for _, text in shown) > MOST_CHARS:
             raise BadArguments(f"the arguments have more than {MOST_CHARS:,} characters")
-        return CallFunction(self.name, shown, self.key, self.permission == "read")
+        return CallFunction(self.name, shown, self.identity, self.permission == "read")
 
     def values(self, action: CallFunction) -> dict[str, Any]:
         """The arguments of an action, converted: the function gets what was shown."""
@@ -142,11 +142,11 @@ class Functions:
     def count(self, function: Function) -> None:
         """Note a call."""
         with self._lock:
-            self._calls[function.key] = self._calls.get(function.key, 0) + 1
+            self._calls[function.identity] = self._calls.get(function.identity, 0) + 1
 
     def calls(self, function: Function) -> int:
         """How often this function was called through this object."""
-        return self._calls.get(function.key, 0)
+        return self._calls.get(function.identity, 0)
 
     def known(self) -> Mapping[str, KnownFunction]:
         """The functions as the description of an agent's tool calls needs them."""
@@ -158,7 +158,7 @@ class Functions:
     def word(self, action: CallFunction) -> Awaitable[tuple[Any, str | None]] | None:
         """What a function's own permission says about a call; None if it has none of its own."""
         function = self.find(action.name)
-        if function is None or function.key != action.key or not callable(function.permission):
+        if function is None or function.identity != action.identity or not callable(function.permission):
             return None
         return function.word(action)
 

@@ -12,12 +12,17 @@ from .bounds import bounded
 OUTPUT_LINES = 200
 """Lines of one output: as much as a reader scrolls through."""
 
+SHORT_VALUE = 80
+"""Characters of an argument that stands next to its name."""
+
 MediaBlock = Callable[[Image, Escaper], Block]
 
 
 def run_blocks(run: KernelRun, escaper: Escaper, media: MediaBlock) -> Iterator[Block]:
     if run.purpose:
         yield Line("", escaper.line(run.purpose))
+    if run.function is not None:
+        yield from call_blocks(run.function, run.arguments, escaper.line, escaper.code)
     if run.code and not run.cells:
         yield Code(escaper.code(run.code).rstrip("\n"), "python")
     yield from _outputs(run.outputs, escaper, media)
@@ -26,9 +31,27 @@ def run_blocks(run: KernelRun, escaper: Escaper, media: MediaBlock) -> Iterator[
         yield Line("Cell", escaper.line(f"{cell.id}{number}: {cell.status}"))
         yield Code(escaper.code(cell.source).rstrip("\n"), "python")
         yield from _outputs(cell.outputs, escaper, media)
+    if run.status == "running" and run.progress_text:
+        yield Line("", escaper.line(run.progress_text))
     for note in run.notes:
         yield Line("Note:", escaper.line(note))
     yield Line("", escaper.line(state_of(run)))
+
+
+def call_blocks(
+    name: str,
+    arguments: Sequence[tuple[str, str]],
+    line: Callable[[str], str],
+    code: Callable[[str], str],
+) -> Iterator[Block]:
+    """A call of a function: its name, and each argument in full."""
+    yield Line("Call:", line(name))
+    for argument, value in arguments:
+        if len(value) <= SHORT_VALUE:
+            yield Line(f"{line(argument)}:", line(value))
+        else:
+            yield Line(f"{line(argument)}:")
+            yield Code(code(value), "json")
 
 
 def state_of(run: KernelRun) -> str:

@@ -1,9 +1,11 @@
-// Code that the agent ran in the kernel, or cells of the notebook: the code, its outputs as they grow, the end.
+// Code that the agent ran in the kernel, cells of the notebook, or a function: the code or the arguments, the
+// outputs as they grow, the end.
 
 import { useContext, useRef } from "preact/hooks";
 import type { RunContent } from "../types";
 import { CodeView } from "./code";
 import { Elapsed } from "./elapsed";
+import { CallArguments, CallProgress } from "./function_call";
 import { HostContext } from "./host";
 import { Image } from "./media";
 import { memo } from "./memo";
@@ -28,7 +30,9 @@ export const RunView = memo(function RunView({ run }: { run: RunContent }) {
       {cells.length === 0 && source !== "" && (
         <CodeView pieces={[source]} language="python" closed outputs={kept} />
       )}
+      {run.function !== undefined && <CallArguments given={run.arguments ?? []} />}
       <Outputs outputs={outputs} stopped={status === "interrupted"} />
+      {status === "running" && <CallProgress fraction={run.progress} text={run.progress_text} />}
       {cells.map((cell) => (
         <CellView key={cell.id} cell={cell} />
       ))}
