@@ -239,7 +239,7 @@ class Conversation:
         self.undoing.turn_began()
         self.permissions.turn_started()
         self.workspace.cards.on_turn_started()
-        self.state.apply(ev.TurnStarted(run.content, run.id))
+        self.state.apply(ev.TurnStarted(run.content, run.id, run.asked))
         run.key = self.state.read(lambda transcript: transcript.current_turn)
         self.state.apply(ev.StatusChanged("working"))
         self._prompting.send(run)

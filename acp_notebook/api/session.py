@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from ..agent.loop import LoopHandle
+    from ..agent.session_state import SessionState
     from ..frontend.console import TextAsker
     from ..frontend.panel.session_panel import Panel
     from ..notebook.static import Redact
@@ -138,11 +139,7 @@ class Session(Rendered):
 
     def _begin(self, turn: Turn, begin: Callable[..., object], *args: object) -> None:
         """Post the beginning of a turn to the loop thread. An interrupt in the meantime cancels the turn."""
-        if can_be_asked():
-            self._loop.post(self._conversation.state.audience.page_expected)
-            self._live_panel()  # needed even without a display: it gives access to the open notebook
-        elif self._can_ask_by_text():
-            self._loop.post(self._conversation.state.audience.text_expected)
+        self._expect_answers()
         try:
             with self._starting:  # keeps `turns` in the order in which they run
                 self._loop.post(begin, *args)
@@ -151,6 +148,31 @@ class Session(Rendered):
         except KeyboardInterrupt:
             turn.cancel()
             raise
+
+    def _expect_answers(self) -> None:
+        """Let whoever runs the calling code answer the questions of the session, if that is possible."""
+        if can_be_asked():
+            self._loop.post(self._conversation.state.audience.page_expected)
+            self._live_panel()  # needed even without a display: it gives access to the open notebook
+        elif self._can_ask_by_text():
+            self._loop.post(self._conversation.state.audience.text_expected)
+
+    def _answer_with(self, asker: SessionState) -> str | None:
+        """Let the user answer questions where those of another session are answered; runs on the loop thread.
+
+        Returns the model of the session's widget, if a page can show it.
+        """
+        audience = self._conversation.state.audience
+        if asker.audience.has_page:
+            audience.page_expected()
+            return self._live_panel().model_id
+        if asker.audience.can_answer and self._asker is not None:
+            audience.text_expected()
+        return None if self._panel is None else self._panel.model_id
+
+    def _add_turn(self, run: TurnRun) -> None:
+        """Note a turn that another session asked for; runs on the loop thread."""
+        self._turns.append(Turn(self, self._conversation, run))
 
     def _can_ask_by_text(self) -> bool:
         if may_be_asked_by_text() and self._asker is None:
@@ -293,8 +315,14 @@ class Session(Rendered):
         is "ask" (as for code), "read" (nobody is asked) or a function of the same arguments that returns
         "allow", "ask" or "reject". A parameter `report` gets a function to report progress with:
         `report(fraction, text)`. Raises `acp.UsageError` if the signature cannot be a tool's.
+
+        `session.tool(other_session)` lets the agent ask another one: each call is a turn of that session,
+        which answers with its text. `name` (by default `ask_` and the agent's name) and `description` tell
+        the agent whom it asks. `max_seconds`, `max_tool_calls` and `max_cost` limit each such turn, and
+        `max_depth` how many sessions may be asked in a chain. `turn.asked_by` and `run.session` link the two.
         """
-        return ToolDecorator(lambda: self._loop.call(self._conversation.functions()))
+        functions = self._conversation.functions
+        return ToolDecorator(lambda: self._loop.call(functions()), self._conversation)
 
     @property
     def status(self) -> str:

@@ -14,6 +14,7 @@ from ..errors import UsageError
 
 if TYPE_CHECKING:
     from ..agent.kernel_tools.functions import Function, Functions, Permission
+    from .session import Session
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -34,6 +35,12 @@ class Tool:
     @property
     def function(self) -> Callable[..., Any]:
         return self._function.call
+
+    @property
+    def session(self) -> Session | None:
+        """The other session that it asks; None: it is a function."""
+        found: Session | None = self._function.session
+        return found
 
     @property
     def description(self) -> str:
@@ -63,7 +70,9 @@ class Tool:
     @property
     def _row(self) -> tuple[str, ...]:
         permission = self.permission if isinstance(self.permission, str) else "function"
-        runs_on = {"main": "main thread", "thread": "own thread", "loop": "background"}[self._function.where]
+        runs_on = {"main": "main thread", "thread": "own thread", "loop": "another session"}[
+            self._function.where
+        ]
         summary = self.description.partition("\n")[0]
         return f"{self.name}{self.signature}", permission, runs_on, str(self.calls), summary
 
@@ -155,8 +164,25 @@ class Tools:
 class ToolDecorator:
     """Offers a function to an agent as a tool; see `session.tool`."""
 
-    def __init__(self, functions: Callable[[], Functions]) -> None:
+    def __init__(self, functions: Callable[[], Functions], owner: Conversation | None = None) -> None:
+        """`owner`: the session that gets the tools; None: every session."""
         self._functions = functions
+        self._owner = owner
+
+    @overload
+    def __call__(
+        self,
+        session: Session,
+        /,
+        *,
+        name: str | None = None,
+        description: str = "",
+        permission: Permission = "ask",
+        max_seconds: float | None = None,
+        max_tool_calls: float | None = None,
+        max_cost: float | None = None,
+        max_depth: int | None = None,
+    ) -> Session: ...
 
     @overload
     def __call__(self, function: F, /) -> F: ...
@@ -185,11 +211,22 @@ class ToolDecorator:
         name: str | None = None,
         permission: Permission = "ask",
         thread: bool = False,
+        **options: Any,
     ) -> Any:
-        def added(given: F) -> F:
+        def added(given: Any) -> Any:
             from ..agent.kernel_tools.functions import made_function
             from ..core.kernel_tools.signatures import BadSignature
+            from .session import Session
+            from .session_tool import OPTIONS, session_function
 
+            _check_options(options, OPTIONS, is_session=isinstance(given, Session), thread=thread)
+            if isinstance(given, Session):
+                functions.add(
+                    session_function(
+                        given, functions, self._owner, name=name, permission=permission, options=options
+                    )
+                )
+                return given
             try:
                 made = made_function(given, name=name, permission=permission, thread=thread)
             except BadSignature as error:
@@ -209,6 +246,18 @@ class ToolDecorator:
     def __repr__(self) -> str:
         names = ", ".join(it.name for it in self._functions()) or "none yet"
         return f"<tool decorator; functions: {names}>"
+
+
+def _check_options(
+    options: dict[str, Any], of_sessions: tuple[str, ...], *, is_session: bool, thread: bool
+) -> None:
+    """Raise UsageError for an option that a function, or a session, does not take as a tool."""
+    if unknown := [it for it in options if it not in of_sessions]:
+        raise UsageError(f"session.tool has no option {unknown[0]!r}")
+    if is_session and thread:
+        raise UsageError("thread=True is for functions: a session that is a tool needs no thread")
+    if options and not is_session:
+        raise UsageError(f"{next(iter(options))} is for sessions that are tools, not for functions")
 
 
 def _unknown(name: str, functions: Functions) -> str:

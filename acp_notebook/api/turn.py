@@ -12,7 +12,7 @@ from ..agent.conversation import Conversation
 from ..agent.kernel_tools.current_call import check_not_called_by
 from ..agent.loop import check_waiting
 from ..agent.turn_queue import TurnRun
-from ..core.records import Diff, KernelRun, TokenUsage
+from ..core.records import AskedBy, Diff, KernelRun, TokenUsage
 from ..core.snapshot import Item, Message, Plan, TerminalRun, ToolCall, TurnStart
 from ..errors import Timeout
 from ..frontend.display import ShownSession, display_turn, present
@@ -73,7 +73,7 @@ class Turn(Rendered):
     @property
     def runs(self) -> tuple[KernelRun, ...]:
         """What the agent ran in the kernel: `code`, `cells`, or `function` with `arguments`; `status`,
-        `outputs`, `seconds`."""
+        `outputs`, `seconds`. `session`: the session that was asked, and its `turn`, if it was one."""
         blocks = (block for call in self.tool_calls for block in call.content)
         return tuple(block for block in blocks if isinstance(block, KernelRun))
 
@@ -133,6 +133,12 @@ class Turn(Rendered):
     def limit(self) -> str | None:
         """The limit that stopped the turn, in words; None if none did."""
         return self._run.limit
+
+    @property
+    def asked_by(self) -> AskedBy | None:
+        """The session whose agent asked for this turn, with `session.tool(other_session)`: `agent`, `turn`
+        (its number); None: the user did."""
+        return self._run.asked
 
     @property
     def status(self) -> str:

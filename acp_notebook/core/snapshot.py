@@ -16,6 +16,7 @@ from .changes import AlsoChanged, FileChange
 from .forms import Field
 from .records import (
     Answer,
+    AskedBy,
     Command,
     ConfigOption,
     Content,
@@ -87,6 +88,8 @@ class TurnStart(_Item, frozen=True, tag="turn"):
     """What the agent reports about its rate limit: `reason`, and `wait` in seconds."""
     id: str = ""
     """The client's id for it: "t1", "t2", …; "h1", … for history."""
+    asked_by: AskedBy | None = None
+    """The session whose agent asked for it; None: the user did."""
     _hidden = ()
     _nullable = ("rate_limit",)
 
@@ -167,6 +170,8 @@ class Question(_Item, frozen=True, tag="question"):
     """The possible answers in a fixed order, while the question is open."""
     chosen: str | None = None
     """The name of the given answer; missing in files of older versions."""
+    who: str | None = None
+    """Who asks, if another session asked for the turn: "kimi asks, for claude"."""
 
     @property
     def answer_name(self) -> str | None:
@@ -195,6 +200,8 @@ class Elicitation(_Item, frozen=True, tag="elicitation"):
     """What the user filled in; secrets are hidden."""
     completed: bool = False
     raw: tuple[Json, ...] = ()
+    who: str | None = None
+    """Who asks, as in `Question`."""
 
 
 class TerminalRun(_Item, frozen=True, tag="terminal"):

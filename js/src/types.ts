@@ -83,6 +83,8 @@ export interface RunContent {
   /** What the function reported last, from 0 to 1. */
   readonly progress?: number;
   readonly progress_text?: string;
+  /** The session that answers, if the function is another session. */
+  readonly session?: AskedSession;
 }
 
 /** Content of a type that we do not know, kept and shown as received. */
@@ -224,6 +226,8 @@ export interface TurnItem {
   readonly rate_limit?: RateLimit | null;
   /** The client's id for it: "t1", "t2", …; "h1", … for history. */
   readonly id?: string;
+  /** The session whose agent asked for it; None: the user did. */
+  readonly asked_by?: AskedBy;
 }
 
 export interface MessageItem {
@@ -294,6 +298,8 @@ export interface QuestionItem {
   readonly answers?: readonly Answer[];
   /** The name of the given answer; missing in files of older versions. */
   readonly chosen?: string;
+  /** Who asks, if another session asked for the turn: "kimi asks, for claude". */
+  readonly who?: string;
 }
 
 /** A form to fill in or an address to open, and the user's answer. */
@@ -319,6 +325,8 @@ export interface ElicitationItem {
   readonly values?: Fields;
   readonly completed?: boolean;
   readonly raw?: readonly Json[];
+  /** Who asks, as in `Question`. */
+  readonly who?: string;
 }
 
 /** A command that we ran for the agent, with the newest part of its output. */
@@ -900,6 +908,18 @@ export interface RunCell {
   readonly outputs: readonly (RunStream | RunError | RunDisplay)[];
 }
 
+/** The session that answers a call of `session.tool(other_session)`, and which of its turns. */
+export interface AskedSession {
+  readonly agent: string;
+  /** The number of the turn; None while it waits for earlier ones. */
+  readonly turn?: number;
+  readonly turn_id?: string;
+  /** Of the session; not in files, because it differs from run to run. */
+  readonly id?: string;
+  /** Of its widget, which shows the turn in the page; not in files. */
+  readonly model?: string;
+}
+
 /** One metadata entry that a notebook write changes: `where` is "notebook" or a cell. */
 export interface MetadataChange {
   readonly where: string;
@@ -926,6 +946,17 @@ export interface RateLimit {
   readonly reason: string;
   readonly until?: number;
   readonly wait?: number;
+}
+
+/** The session whose agent asked for a turn of another session: `session.tool(other_session)`. */
+export interface AskedBy {
+  readonly agent: string;
+  /** The number of the turn that asked. */
+  readonly turn: number | null;
+  /** The session that was asked: its agent, and the name of the tool if the user chose one. */
+  readonly answerer: string;
+  /** Of the session; not in files, because it differs from run to run. */
+  readonly id?: string;
 }
 
 export interface Location {

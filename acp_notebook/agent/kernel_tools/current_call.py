@@ -27,6 +27,12 @@ def called_by(session: object) -> Iterator[None]:
         _calling.reset(token)
 
 
+def calling_session() -> object | None:
+    """The session that calls the function that runs now; None if none does."""
+    calling = _calling.get()
+    return calling[-1] if calling else None
+
+
 def check_not_called_by(session: object) -> None:
     """Raise UsageError if a function that this session calls would wait for a turn of it."""
     if any(it is session for it in _calling.get()):

@@ -54,6 +54,8 @@ class Function:
     permission: Permission = "ask"
     identity: str = field(default_factory=lambda: f"function-{next(_numbers)}")
     """Different for each registration, also under the same name."""
+    session: Any = None
+    """The other session that the tool asks, instead of a function of the user's."""
 
     def action(self, given: Mapping[str, Json]) -> CallFunction:
         """What a call with these arguments would do, with the arguments as the function gets them.
@@ -86,14 +88,20 @@ class Function:
         )
 
 
-def made_function(
-    call: Callable[..., Any], *, name: str | None, permission: Permission, thread: bool
-) -> Function:
-    """A Python function as a tool. Raises BadSignature."""
+def checked_permission(permission: Permission) -> Permission:
+    """Raises BadSignature if it is none."""
     if not callable(permission) and permission not in ("ask", "read"):
         raise BadSignature(
             f'permission is {permission!r}; it is "ask", "read" or a function of the arguments'
         )
+    return permission
+
+
+def made_function(
+    call: Callable[..., Any], *, name: str | None, permission: Permission, thread: bool
+) -> Function:
+    """A Python function as a tool. Raises BadSignature."""
+    checked_permission(permission)
     signature = read_signature(call)
     chosen = name_of(call, name, TOOLS)
     return Function(chosen, call, signature, doc_of(call), "thread" if thread else "main", permission)

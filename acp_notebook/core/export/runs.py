@@ -23,6 +23,9 @@ def run_blocks(run: KernelRun, escaper: Escaper, media: MediaBlock) -> Iterator[
         yield Line("", escaper.line(run.purpose))
     if run.function is not None:
         yield from call_blocks(run.function, run.arguments, escaper.line, escaper.code)
+    if run.session is not None:
+        number = "" if run.session.turn is None else f", in its turn {run.session.turn}"
+        yield Line("Answered by", escaper.line(f"{run.session.agent}{number}"))
     if run.code and not run.cells:
         yield Code(escaper.code(run.code).rstrip("\n"), "python")
     yield from _outputs(run.outputs, escaper, media)

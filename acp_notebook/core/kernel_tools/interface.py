@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal, Protocol
 
 from msgspec import Struct
 
-from ..records import Image, Json, Text
+from ..records import AskedSession, Image, Json, Text
 
 Status = Literal["ok", "error", "running", "interrupted", "busy", "refused"]
 """The status of a run. "busy": nothing ran, the user's own code has the main thread. "refused": nothing ran,
@@ -107,6 +107,8 @@ class RunState(Struct, frozen=True):
     progress: float | None = None
     """What the function reported last, from 0 to 1."""
     progress_text: str | None = None
+    session: AskedSession | None = None
+    """The session that answers, if the function is another session."""
 
     @property
     def is_over(self) -> bool:
@@ -139,7 +141,21 @@ class Run(Protocol):
 
 Where = Literal["main", "thread", "loop"]
 """Where a function runs: on the main thread like a cell, on a thread of its own, or (a coroutine function of
-this package that never blocks) on the loop thread."""
+this package that never blocks) on the loop thread. There it takes `progress`, a `CallProgress`."""
+
+
+class CallProgress(Protocol):
+    """What a call on the loop thread tells about itself while it runs."""
+
+    def report(self, fraction: float | None = None, text: str | None = None) -> None:
+        """How far it has come: from 0 to 1, and a few words."""
+
+    def answered_by(self, session: AskedSession) -> None:
+        """Which session answers, and in which turn."""
+
+
+class CallFailed(Exception):
+    """A call failed for a reason that needs no traceback: the message is all that the agent gets."""
 
 
 class FunctionCall(Struct, frozen=True):

@@ -36,6 +36,7 @@ def run_content(state: RunState) -> KernelRun:
         state.arguments,
         state.progress,
         state.progress_text,
+        state.session,
     )
 
 

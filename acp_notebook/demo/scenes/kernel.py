@@ -109,6 +109,31 @@ async def call(turn: Turn, args: str) -> None:
     await turn.say(f"{outcome}:\n\n```text\n{text_of(result)}\n```")
 
 
+@command("delegate", "Ask another session that is a tool of this one", "NAME PROMPT")
+async def delegate(turn: Turn, args: str) -> None:
+    name, _, prompt = args.strip().partition(" ")
+    if not name or not prompt.strip():
+        raise Misuse
+    server = await kernel_server(turn)
+    if server is None:
+        return
+    result = await use(turn, server, name, {"prompt": prompt.strip()})
+    while text_of(result).startswith(("running ", "Waiting for the user's permission")):
+        result = await server.call("wait", {"run": _run_of(text_of(result))})
+    if result.get("isError"):
+        await turn.say(f"I got no answer:\n\n```text\n{text_of(result)}\n```")
+        return
+    _, _, answer = text_of(result).partition("\n")
+    said = answer.rpartition("\nkernel: ")[0]
+    quoted = "\n".join(f"> {line}" for line in said.splitlines())
+    await turn.say(f"{name} answered:\n\n{quoted}")
+
+
+def _run_of(text: str) -> str:
+    """The run that a result says to wait for."""
+    return text.partition("wait(run='")[2].partition("'")[0]
+
+
 async def kernel_server(turn: Turn) -> McpServer | None:
     """The kernel's server, started when it is first used; says so if there is none."""
     session = turn.session

@@ -5,7 +5,7 @@ from __future__ import annotations
 import traceback
 from typing import Any
 
-from ...core.kernel_tools.interface import Failure
+from ...core.kernel_tools.interface import CallFailed, Failure
 from ...core.records import Image, Json, Resource, Text
 from ..content import contents
 from .capture import FRAMES, OUR_FRAMES, formatted, message_of
@@ -86,6 +86,9 @@ def _content(value: Any) -> Bundle:
 
 def show_error(error: BaseException, outputs: Outputs) -> None:
     """Add an error to the outputs, with the last frames of its traceback, without our own."""
+    if isinstance(error, CallFailed):
+        outputs.fail(Failure("Error", str(error), str(error)))
+        return
     parts = traceback.extract_tb(error.__traceback__)
     own = OUR_FRAMES.removeprefix("File ")
     frames = [it for it in parts if not it.filename.startswith(own)][-FRAMES:]

@@ -29,6 +29,7 @@ STILL_RUNS = (
     "It was asked to stop and still runs on its own thread: a function sees that when it calls report(), or "
     "awaits. Its result will be dropped."
 )
+STILL_ENDS = "It was asked to stop and has not ended yet. Its result will be dropped."
 
 
 def _with_call(state: RunState, call: FunctionCall, progress: Progress) -> RunState:
@@ -39,6 +40,7 @@ def _with_call(state: RunState, call: FunctionCall, progress: Progress) -> RunSt
         arguments=call.shown,
         progress=progress.fraction,
         progress_text=progress.text,
+        session=progress.session,
     )
 
 
@@ -193,7 +195,7 @@ class BesideCall:
         asyncio.get_running_loop().call_later(timeouts.get().run_ignored, self._give_up)
 
     def _give_up(self) -> None:
-        self.finish("interrupted", STILL_RUNS)
+        self.finish("interrupted", STILL_ENDS if self._call.where == "loop" else STILL_RUNS)
 
     def finish(self, status: Status, *notes: str) -> None:
         """End the run, on the loop thread; what comes later is dropped."""
@@ -250,10 +252,7 @@ class BesideCall:
         status: Status = "interrupted"
         try:
             with self._call.called_by():
-                named = {
-                    **self._call.named,
-                    **({"report": self.progress.report} if self._call.reports else {}),
-                }
+                named = {**self._call.named, "progress": self.progress}
                 value = await self._call.function(*self._call.positional, **named)
             show_value(value, self.outputs)
             status = "ok"

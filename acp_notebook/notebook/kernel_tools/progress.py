@@ -7,6 +7,8 @@ import math
 from collections.abc import Callable
 from typing import Protocol
 
+from ...core.records import AskedSession
+
 TEXT_CHARS = 200
 """Of what a function says about its progress."""
 
@@ -24,6 +26,7 @@ class Progress:
         self._changed = changed
         self.fraction: float | None = None
         self.text: str | None = None
+        self.session: AskedSession | None = None
         self.is_cancelled = False
         """The next report raises CancelledError."""
 
@@ -39,4 +42,9 @@ class Progress:
             fraction = None if math.isnan(fraction) else min(1.0, max(0.0, fraction))
         self.fraction = fraction
         self.text = None if text is None else str(text)[:TEXT_CHARS]
+        self._changed()
+
+    def answered_by(self, session: AskedSession) -> None:
+        """Which session answers the call, and in which turn."""
+        self.session = session
         self._changed()
