@@ -28,8 +28,8 @@ from .turn_queue import Asker, TurnRun
 MAX_DEPTH = 3
 """How many sessions may ask one another in a chain: each one multiplies cost and time."""
 
-MOST_WAITING = 8
-"""How many prompts of other sessions may wait for one session. More is a flood."""
+MOST_CALLS = 8
+"""How many calls may wait for the answers of one session. More is a flood."""
 
 Prepare = Callable[[SessionState], str | None]
 """Lets the user answer questions of the session where those of the asking session are answered; returns the
@@ -108,11 +108,10 @@ class Delegate:
                 f"Not asked: it would be session number {depth} in a chain ({chain} → {self._agent}), and "
                 f"at most {self._max_depth} may be asked in one (max_depth). Do it without that agent."
             )
-        waiting = [it for it in self._conversation.queue.waiting if it.asked_by is not None]
-        if len(waiting) >= MOST_WAITING:
+        if self.state.calls_waiting >= MOST_CALLS:
             raise CallFailed(
-                f"Not asked: {MOST_WAITING} prompts of other sessions wait for {self._agent} already. Wait "
-                "for an answer before you ask again."
+                f"Not asked: {MOST_CALLS} calls wait for answers of {self._agent} already. Wait for one of "
+                "them before you ask again."
             )
         return asker
 
@@ -253,9 +252,11 @@ def waits_for(session: SessionState, other: SessionState) -> bool:
 @contextmanager
 def _waiting(asker: SessionState, answerer: SessionState) -> Iterator[None]:
     asker.waits_for = (*asker.waits_for, answerer)
+    answerer.calls_waiting += 1
     try:
         yield
     finally:
+        answerer.calls_waiting -= 1
         left = list(asker.waits_for)
         del left[next(at for at, it in enumerate(left) if it is answerer)]
         asker.waits_for = tuple(left)

@@ -53,6 +53,8 @@ class SessionState(EventBus):
         self.running: TurnRun | None = None
         self.waits_for: tuple[SessionState, ...] = ()
         """The sessions that the running turn has asked and whose answers it waits for."""
+        self.calls_waiting = 0
+        """How many calls of other sessions wait for answers of this one."""
         self.audience = audience or Audience()
         self.auditor = Auditor(self._where, audit, agent.redactor)
         self.calls = RawCalls()

@@ -277,6 +277,18 @@ async def kernel(turn: Turn, args: str) -> None:
         await turn.say("\n".join([text_of(result), *pictures]))
 
 
+@command("flood", "Call a tool of the kernel with the same prompt, N times at once", "TOOL N PROMPT")
+async def flood(turn: Turn, args: str) -> None:
+    name, _, rest = args.partition(" ")
+    count, _, prompt = rest.partition(" ")
+    server = await kernel_server(turn)
+    if server is not None:
+        calls = (server.call(name, {"prompt": prompt}) for _ in range(int(count)))
+        results = await asyncio.gather(*calls, return_exceptions=True)
+        said = {str(it) if isinstance(it, BaseException) else text_of(it) for it in results}
+        await turn.say("\n".join(sorted(said)))
+
+
 def _values(text: str) -> list[Json]:
     """Parse concatenated JSON objects."""
     found: list[Json] = []

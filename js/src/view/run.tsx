@@ -3,6 +3,7 @@
 
 import { useContext, useRef } from "preact/hooks";
 import type { RunContent } from "../types";
+import { AskedTurn } from "./asked_turn";
 import { CodeView } from "./code";
 import { Elapsed } from "./elapsed";
 import { CallArguments, CallProgress } from "./function_call";
@@ -31,6 +32,7 @@ export const RunView = memo(function RunView({ run }: { run: RunContent }) {
         <CodeView pieces={[source]} language="python" closed outputs={kept} />
       )}
       {run.function !== undefined && <CallArguments given={run.arguments ?? []} />}
+      {run.session && <AskedTurn session={run.session} running={status === "running"} />}
       <Outputs outputs={outputs} stopped={status === "interrupted"} />
       {status === "running" && <CallProgress fraction={run.progress} text={run.progress_text} />}
       {cells.map((cell) => (
