@@ -133,7 +133,8 @@ def test_errors_name_the_argument_and_say_what_the_function_takes(wrong: dict[st
     with pytest.raises(BadArguments, match=says) as raised:
         read_signature(example).convert(wrong)
     assert str(raised.value).endswith(
-        "It takes (city: str, days: int = 3, unit: Literal['C', 'F'] = 'C', points: list[Point] | None = None, "
+        "It takes (city: str, days: int = 3, unit: Literal['C', 'F'] = 'C', "
+        "points: list[Point] | None = None, "
         "path: Path = '.', box: Box | None = None)."
     )
 
