@@ -284,16 +284,8 @@ class Session(Rendered):
 
     @property
     def tool(self) -> ToolDecorator:
-        """Offer a function to the agent as a tool: `@session.tool`, `@session.tool(permission="read")` or
-        `session.tool(function)`.
-
-        Its name, docstring and annotations tell the agent what it does and takes; arguments arrive as the
-        annotated types. What it returns, prints and draws goes to the agent, exceptions as errors. It runs on
-        the main thread like a cell, with `thread=True` on a thread of its own, and may be async. `permission`
-        is "ask" (as for code), "read" (nobody is asked) or a function of the same arguments that returns
-        "allow", "ask" or "reject". A parameter `report` gets a function to report progress with:
-        `report(fraction, text)`. Raises `acp.UsageError` if the signature cannot be a tool's.
-        """
+        """Offers a function to the agent as a tool: `@session.tool`, `@session.tool(permission="read")` or
+        `session.tool(function)`; see `acp.tool`, which does it for all sessions."""
         return ToolDecorator(lambda: self._loop.call(self._conversation.functions()))
 
     @property
