@@ -60,8 +60,6 @@ if TYPE_CHECKING:
     from .kernel_tools.functions import Functions
     from .session_tools import SessionTools
 
-NO_TOOLS = "this session has no tools of the kernel: acp.connect(..., tools=True) gives some"
-
 _log = logger(__name__)
 
 
@@ -153,7 +151,7 @@ class Conversation:
         if self.state.closed:
             raise SessionClosed("the session was closed; acp.connect(...) opens another")
         if self._tools is None:
-            raise UsageError(NO_TOOLS)
+            raise _no_tools()
         await self._tools.switch(on)
 
     async def functions(self) -> Functions:
@@ -163,7 +161,7 @@ class Conversation:
         if self._tools is not None:
             return self._tools.functions
         if not self._is_recorded:
-            raise UsageError(NO_TOOLS)
+            raise _no_tools()
         from .kernel_tools.functions import EVERYWHERE, Functions  # import it only if needed
 
         self._uncalled = self._uncalled or Functions(EVERYWHERE)
@@ -495,3 +493,7 @@ class Conversation:
         await self.undoing.close()
         self.state.apply(ev.StatusChanged("closed"))
         await self._keeper.on_closed(self)
+
+
+def _no_tools() -> UsageError:
+    return UsageError("this session has no tools of the kernel: acp.connect(..., tools=True) gives some")

@@ -306,21 +306,14 @@ class Session(Rendered):
 
     @property
     def tool(self) -> ToolDecorator:
-        """Offer a function to the agent as a tool: `@session.tool`, `@session.tool(permission="read")` or
-        `session.tool(function)`.
-
-        Its name, docstring and annotations tell the agent what it does and takes; arguments arrive as the
-        annotated types. What it returns, prints and draws goes to the agent, exceptions as errors. It runs on
-        the main thread like a cell, with `thread=True` on a thread of its own, and may be async. `permission`
-        is "ask" (as for code), "read" (nobody is asked) or a function of the same arguments that returns
-        "allow", "ask" or "reject". A parameter `report` gets a function to report progress with:
-        `report(fraction, text)`. Raises `acp.UsageError` if the signature cannot be a tool's.
+        """Offers a function to the agent as a tool: `@session.tool`, `@session.tool(permission="read")` or
+        `session.tool(function)`; see `acp.tool`, which does it for all sessions.
 
         `session.tool(other_session)` lets the agent ask another one: each call is a turn of that session,
         which answers with its text. `name` (by default `ask_` and the agent's name) and `description` tell
         the agent whom it asks. `max_seconds`, `max_tool_calls` and `max_cost` limit each such turn, and
-        `max_depth` how many sessions may be asked in a chain. `turn.asked_by` and `run.session` link the two.
-        """
+        `max_depth` how many sessions may be asked in a chain. `turn.asked_by` and `run.session` link the
+        two."""
         functions = self._conversation.functions
         return ToolDecorator(lambda: self._loop.call(functions()), self._conversation)
 

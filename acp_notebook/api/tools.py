@@ -162,7 +162,18 @@ class Tools:
 
 
 class ToolDecorator:
-    """Offers a function to an agent as a tool; see `session.tool`."""
+    """Offers a function to an agent as a tool: `@tool`, `@tool(permission="read")` or `tool(function)`.
+
+    `session.tool` offers it to the agent of that session, `acp.tool` to the agents of all sessions of this
+    kernel, present and future. The function is returned as it is.
+
+    Its name, docstring and annotations tell the agent what it does and takes; arguments arrive as the
+    annotated types. What it returns, prints and draws goes to the agent, exceptions as errors. It runs on the
+    main thread like a cell, with `thread=True` on a thread of its own, and may be async. `permission` is
+    "ask" (as for code), "read" (nobody is asked) or a function of the same arguments that returns "allow",
+    "ask" or "reject". A parameter `report` gets a function to report progress with: `report(fraction, text)`.
+    Raises `acp.UsageError` if the signature cannot be a tool's.
+    """
 
     def __init__(self, functions: Callable[[], Functions], owner: Conversation | None = None) -> None:
         """`owner`: the session that gets the tools; None: every session."""
@@ -183,9 +194,6 @@ class ToolDecorator:
         max_cost: float | None = None,
         max_depth: int | None = None,
     ) -> Session: ...
-
-    @overload
-    def __call__(self, function: F, /) -> F: ...
 
     @overload
     def __call__(
@@ -272,5 +280,4 @@ def _everywhere() -> Functions:
 
 
 tool = ToolDecorator(_everywhere)
-"""Offers a function as a tool to the agents of all sessions of this kernel, present and future; see
-`session.tool`. `acp.tool.remove(name)` takes it away."""
+"""Offers a function to the agents of all sessions of this kernel."""

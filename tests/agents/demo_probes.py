@@ -289,6 +289,17 @@ async def flood(turn: Turn, args: str) -> None:
         await turn.say("\n".join(sorted(said)))
 
 
+@command("calls", "Call a function with n from 0 on, all at once", "NAME COUNT")
+async def calls(turn: Turn, args: str) -> None:
+    name, _, count = args.partition(" ")
+    server = await kernel_server(turn)
+    if server is not None:
+        given = [{"name": name, "arguments": {"n": n}} for n in range(int(count))]
+        answers = (server.call("call_function", it) for it in given)
+        results = await asyncio.gather(*answers, return_exceptions=True)
+        await turn.say(f"{sum(isinstance(it, dict) and not it.get('isError') for it in results)} of {count}")
+
+
 def _values(text: str) -> list[Json]:
     """Parse concatenated JSON objects."""
     found: list[Json] = []

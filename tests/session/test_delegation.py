@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import threading
@@ -207,7 +208,7 @@ def test_two_sessions_that_would_wait_for_each_other_in_their_queues_do_not(
 
 def test_a_chain_has_a_limited_depth(connect: Connect) -> None:
     sessions = [connect() for _ in range(MAX_DEPTH + 2)]
-    for session, following in zip(sessions, sessions[1:], strict=False):
+    for session, following in itertools.pairwise(sessions):
         session.tool(following)
     sessions[0].prompt("/delegate ask_demo " * (MAX_DEPTH + 1) + "/think")
     assert [len(it.turns) for it in sessions] == [1] * (MAX_DEPTH + 1) + [0]

@@ -10,12 +10,6 @@ from ...errors import UsageError
 
 _calling: ContextVar[tuple[object, ...]] = ContextVar("acp_calling", default=())
 
-WAITS_FOR_ITSELF = (
-    "a turn of this session called the function that runs now, and goes on when the function returns: it "
-    "cannot wait for another turn of the same session. Use another session, or session.start(...) without "
-    "waiting for it"
-)
-
 
 @contextmanager
 def called_by(session: object) -> Iterator[None]:
@@ -36,4 +30,8 @@ def calling_session() -> object | None:
 def check_not_called_by(session: object) -> None:
     """Raise UsageError if a function that this session calls would wait for a turn of it."""
     if any(it is session for it in _calling.get()):
-        raise UsageError(WAITS_FOR_ITSELF)
+        raise UsageError(
+            "a turn of this session called the function that runs now, and goes on when the function "
+            "returns: it cannot wait for another turn of the same session. Use another session, or "
+            "session.start(...) without waiting for it"
+        )

@@ -10,7 +10,7 @@ import functools
 import inspect
 import re
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -193,12 +193,22 @@ def _written(name: str, kind: Any, schema: Mapping[str, Json], is_required: bool
     """The parameter as in the function's definition, without the details that `Annotated` adds."""
     while typing.get_origin(kind) is typing.Annotated:
         kind = typing.get_args(kind)[0]
-    annotation = "" if kind is Any else inspect.formatannotation(kind).replace("__main__.", "")
+    annotation = "" if kind is Any else inspect.formatannotation(kind)
+    for it in _classes(kind):
+        annotation = annotation.replace(f"{it.__module__}.{it.__qualname__}", it.__name__)
     text = f"{name}: {annotation}" if annotation else name
     if is_required:
         return text
     default = repr(schema["default"]) if "default" in schema else "…"
     return f"{text} = {default}" if annotation else f"{text}={default}"
+
+
+def _classes(kind: Any) -> Iterator[type]:
+    """The classes that a type consists of."""
+    if isinstance(kind, type):
+        yield kind
+    for part in typing.get_args(kind):
+        yield from _classes(part)
 
 
 def _schema(kind: type) -> dict[str, Json]:

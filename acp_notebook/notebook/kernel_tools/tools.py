@@ -40,6 +40,10 @@ from .runs import BY_USER, CodeRun, Post
 OnThread = Callable[[Callable[[], Any]], Awaitable[Any]]
 
 NO_KERNEL = "There is no Jupyter kernel in this process, or one that is not known: code cannot run."
+NOBODY_WAITS = (
+    "Nothing was run: the function runs on the main thread of the user's script, which does not wait for a "
+    "turn now. With thread=True it would run on a thread of its own."
+)
 BUSY = "Nothing was run: the kernel is {}. Variables and the notebook can still be read."
 
 
@@ -285,7 +289,9 @@ class LocalKernelTools:
         if run.has_begun or run.is_over:
             return
         activity = main_activity()
-        if activity == "user":
+        if self._shell is None and time.monotonic() - since > timeouts.get().run_busy:
+            self._refuse(run, "busy", NOBODY_WAITS)
+        elif activity == "user":
             self._refuse(run, "busy", BUSY.format(self._clock))
         elif activity != "run" and time.monotonic() - since > timeouts.get().run_busy:
             self._refuse(run, "busy", BUSY.format("busy with something other than a cell"))
