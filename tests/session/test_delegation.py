@@ -32,8 +32,8 @@ def connect(tmp_path: Path) -> Iterator[Connect]:
     def open_session(**options: Any) -> acp.Session:
         folder = tmp_path / f"folder{len(opened)}"
         folder.mkdir()
-        settings = {"tools": True, "permissions": "allow", "cwd": folder} | options
-        opened.append(acp.connect("demo", **settings))
+        settings: dict[str, Any] = {"tools": True, "permissions": "allow", "cwd": folder}
+        opened.append(acp.connect("demo", **(settings | options)))
         return opened[-1]
 
     yield open_session
