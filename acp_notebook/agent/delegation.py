@@ -211,7 +211,8 @@ class _Call:
         items = self._items()
         why = self._failure(next((it for it in items if isinstance(it, TurnStart)), None))
         if why is None:
-            return answer_parts(items, None if self._meter is None else self._meter.cost)
+            cost = None if self._meter is None else self._meter.cost
+            return answer_parts(items, cost, self._state.cwd)
         said = answer_text(items)
         raise CallFailed(f"{why}\n\nWhat it had said until then:\n{said}" if said else why)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from ..escaping import Escaper
 from ..records import Image, KernelRun, RunDisplay, RunError, RunOutput, RunStream
-from .blocks import Block, Code, Line
+from .blocks import Block, Code, Line, Prose
 from .bounds import bounded
 
 OUTPUT_LINES = 200
@@ -28,7 +28,7 @@ def run_blocks(run: KernelRun, escaper: Escaper, media: MediaBlock) -> Iterator[
         yield Line("Answered by", escaper.line(f"{run.session.agent}{number}"))
     if run.code and not run.cells:
         yield Code(escaper.code(run.code).rstrip("\n"), "python")
-    yield from _outputs(run.outputs, escaper, media)
+    yield from _outputs(run.outputs, escaper, media, said=run.session is not None)
     for cell in run.cells:
         number = "" if cell.execution_count is None else f" [{cell.execution_count}]"
         yield Line("Cell", escaper.line(f"{cell.id}{number}: {cell.status}"))
@@ -68,7 +68,10 @@ def state_of(run: KernelRun) -> str:
     return f"{verb.get(run.status, run.status)} {time}"
 
 
-def _outputs(outputs: Sequence[RunOutput], escaper: Escaper, media: MediaBlock) -> Iterator[Block]:
+def _outputs(
+    outputs: Sequence[RunOutput], escaper: Escaper, media: MediaBlock, *, said: bool = False
+) -> Iterator[Block]:
+    """`said`: by an agent, so that texts are markdown."""
     for output in outputs:
         match output:
             case RunStream():
@@ -77,6 +80,8 @@ def _outputs(outputs: Sequence[RunOutput], escaper: Escaper, media: MediaBlock) 
                 yield from _code(output.traceback or output.message, escaper)
             case RunDisplay(image=Image() as image):
                 yield media(image, escaper)
+            case RunDisplay() if said:
+                yield Prose(escaper.prose(output.text))
             case RunDisplay():
                 yield from _code(output.text, escaper)
 

@@ -52,7 +52,7 @@ def asking_doc(agent: str, cwd: str, about: str) -> str:
     )
 
 
-def answer_parts(items: Sequence[Item], cost: Cost | None) -> list[Text | Image]:
+def answer_parts(items: Sequence[Item], cost: Cost | None, cwd: str) -> list[Text | Image]:
     """The agent's messages in a turn, with images, and a line about what the turn did."""
     said = answer_text(items, ANSWER_CHARS)
     pictures = [
@@ -62,7 +62,7 @@ def answer_parts(items: Sequence[Item], cost: Cost | None) -> list[Text | Image]
         for block in item.content
         if isinstance(block, Image)
     ]
-    about = " ".join(_facts(items, cost))
+    about = " ".join(_facts(items, cost, cwd))
     text = "\n\n".join(filter(None, (said or "(The agent said nothing.)", about and f"[{about}]")))
     return [Text(text), *pictures[:MOST_IMAGES]]
 
@@ -73,11 +73,11 @@ def answer_text(items: Sequence[Item], chars: int = SO_FAR_CHARS) -> str:
     return head_and_tail("\n\n".join(filter(str.strip, texts)).strip(), chars)
 
 
-def _facts(items: Sequence[Item], cost: Cost | None) -> Iterator[str]:
+def _facts(items: Sequence[Item], cost: Cost | None, cwd: str) -> Iterator[str]:
     files = [file.path for item in items if isinstance(item, Changes) for file in item.files]
     if files:
         left = len(files) - MOST_FILES
-        named = ", ".join(shown(path, chars=PATH_CHARS) for path in files[:MOST_FILES])
+        named = ", ".join(shown(path, cwd=cwd, chars=PATH_CHARS) for path in files[:MOST_FILES])
         yield f"It changed {named}{f' and {left} more' if left > 0 else ''}."
     start = next((item for item in items if isinstance(item, TurnStart)), None)
     if start is not None and start.usage is not None and start.usage.total:
