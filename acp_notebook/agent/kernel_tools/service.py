@@ -52,6 +52,9 @@ class CallGate(Protocol):
     async def permit(self, request: ToolRequest, action: Action) -> OnChange:
         """Wait for permission; return the function that shows the states of the run. Raises Denied."""
 
+    def refused(self, request: ToolRequest) -> None:
+        """The arguments of a function do not fit, so that nobody is asked."""
+
     def done(self, request: ToolRequest, failure: str | None) -> None:
         """A call without a question has ended. `failure`: why it returned nothing."""
 

@@ -235,6 +235,7 @@ async def test_arguments_of_an_agents_question_that_do_not_fit_are_asked_about_w
     assert await agent.ask("1", "send", raw_input={"copies": 1}) == "once"  # asked about later
     assert agent.requests == []
     assert "argument 'to' is missing" in await agent.text("send", "1", copies=1)
+    assert [it.title for it in agent.tools] == ["Call send"]
     assert not await agent.mcp("send", "1", to="Ada")
     assert agent.called == []
 
