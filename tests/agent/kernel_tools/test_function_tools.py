@@ -451,6 +451,20 @@ async def test_calls_are_counted() -> None:
 
 
 @run
+async def test_a_waiting_call_says_how_far_the_function_is() -> None:
+    agent = FunctionWork(policy="allow")
+    agent.kernel.ends = None
+    calling = asyncio.ensure_future(agent.text("send", None, to="Ada"))
+    await agent.kernel.began.wait()
+    (running,) = agent.kernel.runs
+    running._change(replace(running.state, progress=0.4, progress_text="page 2 of 5"))
+    assert agent.service.progress(calling) == "40 %, page 2 of 5"
+    running.end()
+    await calling
+    assert agent.service.progress(calling) == ""
+
+
+@run
 async def test_a_function_that_is_removed_while_it_runs_goes_on() -> None:
     agent = FunctionWork(policy="allow")
     agent.kernel.ends = None
