@@ -121,8 +121,8 @@ def test_a_function_of_60_seconds_reports_its_progress(name: str, model: str, tm
         notebook.run(
             "progress = set()\n"
             "def hear(event, _):\n"
-            "    for it in getattr(event, 'content', None) or ():\n"
-            "        progress.add(getattr(it, 'progress', None))\n"
+            "    if isinstance(event, acp.events.ToolChanged) and isinstance(event.content, tuple):\n"
+            "        progress.update(getattr(it, 'progress', None) for it in event.content)\n"
             "state = session._conversation.state\n"
             "state.listeners = (*state.listeners, hear)"
         )

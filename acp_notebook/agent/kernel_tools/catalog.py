@@ -199,9 +199,11 @@ def title_of(tool: str, arguments: Mapping[str, Any] = {}) -> str:
     match tool, arguments:
         case "inspect_variable", {"name": str(name)}:
             return f"Look at {name}"
-        case "call_function", _ if not arguments.get("name"):
+        case "call_function", {"name": str(name)} if name.strip():
+            return f"Call {name.strip()}"
+        case "call_function", _:
             return "List functions"
-    return _TOOLS[tool][0] if tool in _TOOLS else tool
+    return _TOOLS[tool][0] if tool in _TOOLS else f"Call {tool}"
 
 
 def read_arguments(tool: str, given: Mapping[str, Any]) -> Arguments:

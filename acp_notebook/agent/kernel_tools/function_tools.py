@@ -37,6 +37,8 @@ class Gate(Protocol):
 
     async def permit(self, request: ToolRequest, action: Action) -> OnChange: ...
 
+    def refused(self, request: ToolRequest) -> None: ...
+
 
 class FunctionTools:
     """Lists the functions of one session as tools, and starts their calls."""
@@ -84,6 +86,7 @@ class FunctionTools:
         try:
             action = function.action(given)
         except ValueError as error:
+            self._gate.refused(request)
             raise ValueError(f"{name}: {error}") from None
         show = await self._gate.permit(request, action)
         if self._functions.find(name) is not function:

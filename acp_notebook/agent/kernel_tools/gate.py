@@ -78,6 +78,10 @@ class SessionGate:
     def check(self, request: ToolRequest) -> None:
         self._permissions.check_kernel(request.name)
 
+    def refused(self, request: ToolRequest) -> None:
+        """Name the agent's call, although it does nothing."""
+        self._name(self._find(request), request, "other")
+
     def done(self, request: ToolRequest, failure: str | None) -> None:
         """Audit the call with its arguments, which name the variable or the cells."""
         own = self._find(request)

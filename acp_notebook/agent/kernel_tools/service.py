@@ -15,7 +15,7 @@ from ... import timeouts
 from ...core.actions import Action, RunCells, RunCode
 from ...core.kernel_tools.calls import TOOLS, run_code
 from ...core.kernel_tools.interface import KernelTools, NoNotebook, OnChange, Run, UnknownCell
-from ...core.kernel_tools.results import run_blocks
+from ...core.kernel_tools.results import progress_words, run_blocks
 from ...core.records import Image, Text
 from ...log import logger
 from ...wire.mcp import ToolRequest
@@ -51,6 +51,9 @@ class CallGate(Protocol):
 
     async def permit(self, request: ToolRequest, action: Action) -> OnChange:
         """Wait for permission; return the function that shows the states of the run. Raises Denied."""
+
+    def refused(self, request: ToolRequest) -> None:
+        """The arguments of a function do not fit, so that nobody is asked."""
 
     def done(self, request: ToolRequest, failure: str | None) -> None:
         """A call without a question has ended. `failure`: why it returned nothing."""
@@ -96,6 +99,8 @@ class KernelService:
         self._clean = clean
         self._on_use = on_use
         self._jobs = Jobs()
+        self._waiting: dict[asyncio.Task[Any] | None, Job] = {}
+        """The jobs that calls wait for, by the task of the call."""
         self._is_on = True
 
     def listed(self) -> list[dict[str, Any]]:
@@ -137,6 +142,10 @@ class KernelService:
             _log.warning("a tool of the kernel failed", exc_info=True)
             result = _failed(f"The tool failed: {unexpected!r}")
         return Result(tuple(self._cleaned(block) for block in result.blocks), result.failed)
+
+    def progress(self, task: asyncio.Task[Any] | None) -> str:
+        job = self._waiting.get(task)
+        return "" if job is None or job.run is None else self._clean(progress_words(job.run.state))
 
     def _cleaned(self, block: Text | Image) -> Text | Image:
         return Text(self._clean(block.text)) if isinstance(block, Text) else block
@@ -222,6 +231,14 @@ class KernelService:
 
     async def _wait(self, job: Job, wait_s: float) -> Result:
         """Wait for the job, at most `wait_s`, and return its state. Raises the error of its start."""
+        task = asyncio.current_task()
+        self._waiting[task] = job
+        try:
+            return await self._state_of(job, wait_s)
+        finally:
+            del self._waiting[task]
+
+    async def _state_of(self, job: Job, wait_s: float) -> Result:
         loop = asyncio.get_running_loop()
         until = loop.time() + timeouts.get().tool_call
         await asyncio.wait({job.starting}, timeout=min(catalog.WAIT_S, timeouts.get().tool_call))

@@ -85,6 +85,9 @@ class SharedTools:
         member = await self._member(request)
         return Result((Text(UNKNOWN),), failed=True) if member is None else await member.tools.call(request)
 
+    def progress(self, task: asyncio.Task[Any] | None) -> str:
+        return next(filter(None, (it.tools.progress(task) for it in self._members)), "")
+
     async def _member(self, request: ToolRequest) -> Member | None:
         members = tuple(self._members)
         if len(members) == 1:

@@ -37,7 +37,7 @@ def show_value(value: Any, outputs: Outputs, shell: Any = None) -> None:
     elif isinstance(value, Image):
         data, metadata = {value.mime_type: value.data}, {}
     else:
-        data, metadata = _content(value) if shell is None else formatted(shell, value)
+        data, metadata = _plainly(value) if shell is None else formatted(shell, value)
         if _is_figure(value) and "image/png" not in data:  # nobody has told the shell how to draw figures
             data, metadata = _content(value)
         text = _table_text(value)
@@ -67,8 +67,16 @@ def _table_text(value: Any) -> str | None:
     return _content(value)[0].get("text/plain") if is_table(value) else None
 
 
+def _plainly(value: Any) -> Bundle:
+    """The value without formatters: a table as it would be in a cell, the rest as in a prompt."""
+    if not is_table(value):
+        return _content(value)
+    html = getattr(value, "_repr_html_", None)
+    return {"text/plain": repr(value), **({} if html is None else {"text/html": html()})}, {}
+
+
 def _content(value: Any) -> Bundle:
-    """The value as prompt content; a table with its cells as well."""
+    """The value as prompt content."""
     data: dict[str, Json] = {}
     texts: list[str] = []
     for part in contents(value, 0):
@@ -79,8 +87,6 @@ def _content(value: Any) -> Bundle:
                 texts.append(text)
     if texts or not data:
         data["text/plain"] = "\n".join(texts)
-    if is_table(value) and (html := getattr(value, "_repr_html_", None)) is not None:
-        data["text/html"] = html()
     return data, {}
 
 

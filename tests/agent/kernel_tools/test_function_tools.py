@@ -235,6 +235,7 @@ async def test_arguments_of_an_agents_question_that_do_not_fit_are_asked_about_w
     assert await agent.ask("1", "send", raw_input={"copies": 1}) == "once"  # asked about later
     assert agent.requests == []
     assert "argument 'to' is missing" in await agent.text("send", "1", copies=1)
+    assert [it.title for it in agent.tools] == ["Call send"]
     assert not await agent.mcp("send", "1", to="Ada")
     assert agent.called == []
 
@@ -447,6 +448,20 @@ async def test_calls_are_counted() -> None:
         await agent.mcp("send", None, to="Ada")
     found = agent.functions.find("send")
     assert found is not None and agent.functions.calls(found) == 3
+
+
+@run
+async def test_a_waiting_call_says_how_far_the_function_is() -> None:
+    agent = FunctionWork(policy="allow")
+    agent.kernel.ends = None
+    calling = asyncio.ensure_future(agent.text("send", None, to="Ada"))
+    await agent.kernel.began.wait()
+    (running,) = agent.kernel.runs
+    running._change(replace(running.state, progress=0.4, progress_text="page 2 of 5"))
+    assert agent.service.progress(calling) == "40 %, page 2 of 5"
+    running.end()
+    await calling
+    assert agent.service.progress(calling) == ""
 
 
 @run
