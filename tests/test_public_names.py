@@ -58,7 +58,7 @@ PUBLIC: dict[type, str] = {
     """,
     Tools: "enabled remove",
     acp.Turn: f"""
-        also_changed cancel changes diffs done error files items limit plan redo revert runs status
+        also_changed asked_by cancel changes diffs done error files items limit plan redo revert runs status
         stop_reason terminals text thoughts tool_calls usage wait
         {SHOWN}
     """,

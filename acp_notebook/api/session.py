@@ -32,6 +32,7 @@ from ..notebook import kernel
 from ..notebook.content import contents
 from .preview import Preview
 from .queue import Queue
+from .session_tool import AskableSession
 from .tools import ToolDecorator, Tools
 from .turn import Turn
 
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
     from .live_notebook import LiveNotebook
 
 
-class Session(Rendered):
+class Session(Rendered, AskableSession):
     """A conversation with an agent. `prompt` waits for a turn, `start` returns at once, `stream` iterates."""
 
     def __init__(self, conversation: Conversation, host: AgentHost, agent: Agent) -> None:

@@ -6,21 +6,42 @@ Has no state; `agent.delegation` answers the calls.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 from ..agent.conversation import Conversation
-from ..core.kernel_tools.asked import asking_doc, asking_name, free_name
-from ..core.kernel_tools.calls import TOOLS
-from ..core.kernel_tools.signatures import name_of, read_signature
 from ..core.limits import Limits
 from ..errors import SessionClosed, UsageError
 
 if TYPE_CHECKING:
     from ..agent.kernel_tools.functions import Function, Functions, Permission
-    from .session import Session
+    from ..agent.session_state import SessionState
+    from ..agent.turn_queue import TurnRun
 
 OPTIONS = ("description", "max_seconds", "max_tool_calls", "max_cost", "max_depth")
 """The options that a session takes as a tool, and a function does not."""
+
+
+class AskableSession(Protocol):
+    """A session, as far as it takes to ask it."""
+
+    _conversation: Conversation
+
+    @property
+    def cwd(self) -> str: ...
+
+    @property
+    def status(self) -> str: ...
+
+    def _expect_answers(self) -> None: ...
+
+    def _answer_with(self, asker: SessionState) -> str | None: ...
+
+    def _add_turn(self, run: TurnRun) -> None: ...
+
+
+def is_session(given: object) -> TypeGuard[AskableSession]:
+    """Whether it is a session, and not an object that merely has such attributes."""
+    return AskableSession in type(given).__mro__
 
 
 async def _ask(prompt: str) -> None:
@@ -32,7 +53,7 @@ async def _ask(prompt: str) -> None:
 
 
 def session_function(
-    session: Session,
+    session: AskableSession,
     functions: Functions,
     owner: Conversation | None,
     *,
@@ -46,6 +67,9 @@ def session_function(
     """
     from ..agent.delegation import MAX_DEPTH, Delegate  # import it only if needed
     from ..agent.kernel_tools.functions import Function, checked_permission
+    from ..core.kernel_tools.asked import asking_doc
+    from ..core.kernel_tools.calls import TOOLS
+    from ..core.kernel_tools.signatures import name_of, read_signature
 
     conversation = session._conversation
     if conversation is owner:
@@ -70,8 +94,11 @@ def session_function(
     return Function(chosen, delegate, read_signature(_ask), doc, "loop", allowed, session=session)
 
 
-def _free(agent: str, session: Session, functions: Functions) -> str:
+def _free(agent: str, session: AskableSession, functions: Functions) -> str:
     """A name that no tool has, except one for the same session or for a closed one."""
+    from ..core.kernel_tools.asked import asking_name, free_name
+    from ..core.kernel_tools.calls import TOOLS
+
     taken = [
         it.name
         for it in functions

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 from ..agent.conversation import Conversation
 from ..core.tables import html_table, text_table
 from ..errors import UsageError
+from .session_tool import OPTIONS, AskableSession, is_session
 
 if TYPE_CHECKING:
     from ..agent.kernel_tools.functions import Function, Functions, Permission
-    from .session import Session
 
 F = TypeVar("F", bound=Callable[..., Any])
+S = TypeVar("S", bound=AskableSession)
 
 COLUMNS = ("function", "permission", "runs on", "calls", "description")
 
@@ -37,9 +38,9 @@ class Tool:
         return self._function.call
 
     @property
-    def session(self) -> Session | None:
+    def session(self) -> AskableSession | None:
         """The other session that it asks; None: it is a function."""
-        found: Session | None = self._function.session
+        found: AskableSession | None = self._function.session
         return found
 
     @property
@@ -183,7 +184,7 @@ class ToolDecorator:
     @overload
     def __call__(
         self,
-        session: Session,
+        session: S,
         /,
         *,
         name: str | None = None,
@@ -193,7 +194,7 @@ class ToolDecorator:
         max_tool_calls: float | None = None,
         max_cost: float | None = None,
         max_depth: int | None = None,
-    ) -> Session: ...
+    ) -> S: ...
 
     @overload
     def __call__(
@@ -224,11 +225,10 @@ class ToolDecorator:
         def added(given: Any) -> Any:
             from ..agent.kernel_tools.functions import made_function
             from ..core.kernel_tools.signatures import BadSignature
-            from .session import Session
-            from .session_tool import OPTIONS, session_function
+            from .session_tool import session_function
 
-            _check_options(options, OPTIONS, is_session=isinstance(given, Session), thread=thread)
-            if isinstance(given, Session):
+            _check_options(options, OPTIONS, is_session=is_session(given), thread=thread)
+            if is_session(given):
                 functions.add(
                     session_function(
                         given, functions, self._owner, name=name, permission=permission, options=options
