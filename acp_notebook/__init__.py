@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .api.connect import connect
     from .api.load import load_transcript
     from .api.session import Session
+    from .api.tools import tool
     from .api.turn import Turn
     from .core import events
     from .core.elicitation import ElicitationRequest
@@ -80,6 +81,7 @@ __all__ = [
     "import_agents",
     "load_transcript",
     "permissions",
+    "tool",
     "trust",
 ]
 
@@ -114,6 +116,7 @@ _HOMES = {
     "setup.permissions": ("permissions",),
     "api.agent": ("Agent",),
     "api.session": ("Session",),
+    "api.tools": ("tool",),
     "setup.trust": ("trust",),
     "api.turn": ("Turn",),
 }

@@ -191,6 +191,12 @@ class Timeouts:
     run_tasks: float = 1.0
     """For tasks that a run leaves behind to end when they are cancelled."""
 
+    asked_queue: float = 600.0
+    """A prompt of another session waits this long for the turns before it: its agent waits with it."""
+
+    asked_cancel: float = 6.0
+    """For the end of a turn that another session asked for and cancels: longer than `cancel_grace`."""
+
     inspect: float = 10.0
     """For a look at a variable: a frame that another thread is changing may hold a lock."""
 

@@ -38,6 +38,7 @@ ALSO = (
     "setup.permissions.Permissions",
     "api.preview.Preview",
     "api.tools.Tools",
+    "api.tools.Tool",
     "api.session.Config",
 )
 """What the public names give back."""
@@ -50,7 +51,7 @@ def reference() -> str:
     """The whole page."""
     values = {name: getattr(acp_notebook, name) for name in acp_notebook.__all__ if not name.startswith("_")}
     groups = {
-        "Functions": [name for name, value in values.items() if inspect.isroutine(value)],
+        "Functions": [name for name, value in values.items() if is_function(value)],
         "Classes": [name for name, value in values.items() if inspect.isclass(value) and not is_error(value)],
         "Errors": [name for name, value in values.items() if inspect.isclass(value) and is_error(value)],
         "Modules": [name for name, value in values.items() if inspect.ismodule(value)],
@@ -71,6 +72,11 @@ def found(path: str) -> Any:
     return getattr(import_module(f"acp_notebook.{module}"), name)
 
 
+def is_function(value: Any) -> bool:
+    """A function, or an object that is called like one."""
+    return callable(value) and not inspect.isclass(value)
+
+
 def is_error(value: type) -> bool:
     return issubclass(value, Exception)
 
@@ -89,6 +95,8 @@ def described(name: str, value: Any) -> str:
     parts = [f"### {name}", call, prose(value)]
     if inspect.isclass(value):
         parts.append(members(value))
+    elif not inspect.isroutine(value):
+        parts.append(members(type(value)))
     return "\n\n".join(filter(None, parts))
 
 

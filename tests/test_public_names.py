@@ -44,6 +44,7 @@ NAMES = [
     "import_agents",
     "load_transcript",
     "permissions",
+    "tool",
     "trust",
 ]
 
@@ -52,13 +53,13 @@ SHOWN = "to_html to_markdown to_notebook to_text"
 PUBLIC: dict[type, str] = {
     acp.Session: f"""
         agent audit authenticate cancel changes close commands compactions config cwd fork freeze id meta mode
-        modes notebook notices preview prompt queue reopen start status stream title tools transcript turns
-        usage
+        modes notebook notices preview prompt queue reopen start status stream title tool tools transcript
+        turns usage
         {SHOWN}
     """,
-    Tools: "enabled",
+    Tools: "enabled remove",
     acp.Turn: f"""
-        also_changed cancel changes diffs done error files items limit meta plan redo revert runs status
+        also_changed asked_by cancel changes diffs done error files items limit meta plan redo revert runs status
         stop_reason terminals text thoughts tool_calls usage wait
         {SHOWN}
     """,

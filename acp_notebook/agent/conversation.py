@@ -57,7 +57,9 @@ from .undo.change_tracker import ChangeTracker
 from .workspace import Workspace
 
 if TYPE_CHECKING:
+    from .kernel_tools.functions import Functions
     from .session_tools import SessionTools
+
 _log = logger(__name__)
 
 
@@ -117,6 +119,9 @@ class Conversation:
         )
         self.services = ClientServices(state, workspace, self.permissions, self.undoing)
         self._tools = self._kernel_tools(options)
+        self._is_recorded = options.tools.is_recorded
+        self._uncalled: Functions | None = None
+        """The functions of a session whose agent is a recording."""
         self._limiter = TurnLimiter(state, self.cancel)
         self._prompting = PromptSender(state, agent, self._limiter, self)
         self._keeper = keeper
@@ -149,10 +154,21 @@ class Conversation:
         if self.state.closed:
             raise SessionClosed("the session was closed; acp.connect(...) opens another")
         if self._tools is None:
-            raise UsageError(
-                "this session has no tools of the kernel: acp.connect(..., tools=True) gives some"
-            )
+            raise _no_tools()
         await self._tools.switch(on)
+
+    async def functions(self) -> Functions:
+        """The user's functions that the agent may call; raises UsageError."""
+        if self.state.closed:
+            raise SessionClosed("the session was closed; acp.connect(...) opens another")
+        if self._tools is not None:
+            return self._tools.functions
+        if not self._is_recorded:
+            raise _no_tools()
+        from .kernel_tools.functions import EVERYWHERE, Functions  # import it only if needed
+
+        self._uncalled = self._uncalled or Functions(EVERYWHERE)
+        return self._uncalled
 
     def close_tools(self) -> None:
         if self._tools is not None:
@@ -224,7 +240,7 @@ class Conversation:
         self.undoing.turn_began()
         self.permissions.turn_started()
         self.workspace.cards.on_turn_started()
-        self.state.apply(ev.TurnStarted(run.content, run.id))
+        self.state.apply(ev.TurnStarted(run.content, run.id, run.asked))
         run.key = self.state.read(lambda transcript: transcript.current_turn)
         self.state.apply(ev.StatusChanged("working"))
         self._prompting.send(run)
@@ -480,3 +496,7 @@ class Conversation:
         await self.undoing.close()
         self.state.apply(ev.StatusChanged("closed"))
         await self._keeper.on_closed(self)
+
+
+def _no_tools() -> UsageError:
+    return UsageError("this session has no tools of the kernel: acp.connect(..., tools=True) gives some")

@@ -13,7 +13,9 @@ from ..core.snapshot import ToolCall
 from ..wire.mcp import ToolRequest
 from .kernel_tools.access import KernelAccess
 from .kernel_tools.cards import KernelCards
+from .kernel_tools.current_call import called_by
 from .kernel_tools.editor import NotebookEditor, Writes
+from .kernel_tools.functions import Functions
 from .kernel_tools.gate import SessionGate
 from .kernel_tools.server import McpConnection, Send
 from .kernel_tools.service import KernelService
@@ -33,6 +35,7 @@ class SessionService:
         workspace: Workspace,
         permissions: PermissionManager,
         services: Writes,
+        functions: Functions,
         *,
         cancel: Callable[[], None],
         on_use: Callable[[], None],
@@ -58,6 +61,8 @@ class SessionService:
             self._gate,
             NotebookEditor(services, workspace.notebooks, self._notebooks, self._gate.own_edit),
             denied=access.options.deny,
+            functions=functions,
+            called_by=lambda: called_by(state),
             titled=workspace.kernel_name if state.agent.quirks.mcp_title_by_server else "",
             clean=state.agent.redactor.text,
             on_use=on_use,

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ..core.snapshot import ToolCall
     from ..wire.mcp import ToolRequest
     from .kernel_tools.editor import Writes
+    from .kernel_tools.functions import Functions
     from .kernel_tools.http import HttpListener
     from .kernel_tools.server import McpConnection, Send
     from .kernel_tools.service import KernelService
@@ -85,6 +86,8 @@ class SessionTools:
         self._shared = _shared_tools(state.agent, access)
         workspace.kernel_name = _unique_name() if self._shared is None else self._shared.name
         _show_plain_name(state, workspace.kernel_name)
+        self._functions: Functions | None = None
+        self._forget_functions: Callable[[], None] = lambda: None
         self._service: SessionService | None = None
         self._listener: Listener | HttpListener | None = None
         self._starting = asyncio.Lock()
@@ -93,12 +96,31 @@ class SessionTools:
         self._is_known = False
         """The agent got the server when the session was last opened."""
 
+    @property
+    def functions(self) -> Functions:
+        """The user's functions for this session; from the first use on, changes of them reach the agent."""
+        if self._functions is None:
+            from .kernel_tools.functions import EVERYWHERE, Functions  # import it only if needed
+
+            self._functions = functions = Functions(EVERYWHERE)
+            self._workspace.functions = functions.known
+            self._permissions.word_of_function = functions.word
+            post = self._state.agent.loop.post
+            self._forget_functions = functions.on_change(lambda: post(self._tools_changed))
+        return self._functions
+
+    def _tools_changed(self) -> None:
+        if self._shared is not None:
+            self._shared.tools_changed()
+        elif self._service is not None:
+            self._service.tools_changed()
+
     def _serve(self) -> SessionService:
         """What serves the tools; created for the first connection."""
         if self._service is None:
             from .session_service import SessionService  # import it only if needed
 
-            parts = self._state, self._workspace, self._permissions, self._services
+            parts = self._state, self._workspace, self._permissions, self._services, self.functions
             self._service = SessionService(self._access, *parts, cancel=self._cancel, on_use=self._announce)
             self._service.tools.switch(self._is_on)
         return self._service
@@ -142,8 +164,7 @@ class SessionTools:
             self._permissions.kernel_is_off = not on
             if not on and own is not None:
                 own.pause()
-        if self._service is not None:
-            self._service.tools_changed()
+        self._tools_changed()
         title, more = (
             (SWITCHED_OFF, SWITCHED_OFF_MORE)
             if not on
@@ -174,6 +195,7 @@ class SessionTools:
     def close(self) -> None:
         """Stop running code and stop listening; a listener that is still starting closes when it is ready."""
         self._closed = True
+        self._forget_functions()
         self._stop_listening()
         if self._service is not None:
             self._service.close()

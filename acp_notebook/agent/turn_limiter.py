@@ -74,6 +74,7 @@ class TurnLimiter:
             before = snapshot.usage.cost if snapshot.usage is not None else None
             self._meter = Meter(before, fresh=self._state.fresh)
             self._stops.append(self._state.on(ev.UsageChanged, self._usage_changed))
+            run.on_charge = lambda: self._soon(self._check)
         if (seconds := run.limits.seconds) is not None:
             reason = f"more than {seconds:g} s"
             self._timer = asyncio.get_running_loop().call_later(seconds, self._stop_turn, run, reason)
@@ -84,7 +85,7 @@ class TurnLimiter:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if run is not None and run.limits.max_cost is not None and not self._meter.has_cost:
+        if run is not None and run.limits.max_cost is not None and not (self._meter.has_cost or run.charged):
             self._warn_no_cost()
 
     def _warn_no_cost(self) -> None:
@@ -97,9 +98,16 @@ class TurnLimiter:
         run = self._run
         if run is None:
             return
-        reason = run.limits.reached(calls=len(self._calls), spent=self._meter.spent)
+        reason = run.limits.reached(calls=len(self._calls), spent=self._spent(run))
         if reason is not None:
             self._stop_turn(run, reason)
+
+    def _spent(self, run: TurnRun) -> float:
+        """What the turn has cost, with the turns that it asked other sessions for, in the same currency."""
+        own = self._meter.cost
+        if own is not None:
+            return own.amount + run.charged.get(own.currency, 0.0)
+        return max(run.charged.values(), default=0.0)
 
     def _stop_turn(self, run: TurnRun, reason: str) -> None:
         if self._state.running is not run or run.cancelling:

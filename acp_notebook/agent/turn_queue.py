@@ -8,18 +8,37 @@ the loop thread; `waiting` can be read from any thread.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import Future
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..core.limits import Limits
 from ..core.prompt import reworded
-from ..core.records import Content, Json
+from ..core.records import AskedBy, Content, Cost, Json
 from ..errors import SessionClosed, UsageError
 from ..log import logger
+
+if TYPE_CHECKING:
+    from .session_state import SessionState
 
 _log = logger(__name__)
 
 GONE = "this prompt is no longer waiting: it was sent or removed"
+
+
+class Asker(NamedTuple):
+    """The turn of another session that asked for a turn."""
+
+    state: SessionState
+    run: TurnRun
+
+    @property
+    def chain(self) -> Iterator[Asker]:
+        """This turn, the one that asked for it, and so on."""
+        asker: Asker | None = self
+        while asker is not None:
+            yield asker
+            asker = asker.run.asked_by
 
 
 class TurnRun:
@@ -51,6 +70,18 @@ class TurnRun:
         self.restarted = False
         """Whether the agent was restarted for this prompt."""
         self.sign_ins = 0
+        self.asked_by: Asker | None = None
+        """Who asked for the turn, if not the user."""
+        self.asked: AskedBy | None = None
+        """The same, as the transcript has it."""
+        self.charged: dict[str, float] = {}
+        """What the turns have cost that this one asked for, by currency."""
+        self.on_charge: Callable[[], None] = lambda: None
+
+    def charge(self, cost: Cost) -> None:
+        """Add what a turn has cost that this one asked for."""
+        self.charged[cost.currency] = self.charged.get(cost.currency, 0.0) + cost.amount
+        self.on_charge()
 
     def finish(self, error: Exception | None = None) -> None:
         if not self.done.done():

@@ -5,11 +5,12 @@ Only creates these parts; `client_services` uses them. Runs on the loop thread.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from ..core.document_protocol import OpenNotebooks
 from ..core.ipynb.partial_reads import Lines
 from ..core.mcp import McpServer
+from ..core.mcp_calls import KnownFunction
 from .files.disk_watch import DiskWatch
 from .files.notebook_cards import NotebookCards
 from .files.notebook_files import NotebookFiles
@@ -36,6 +37,8 @@ class Workspace:
         """Of the MCP servers that the session was given."""
         self.kernel_name = ""
         """The name of the kernel tools server in the session, or "" if there is none."""
+        self.functions: Callable[[], Mapping[str, KnownFunction]] = dict
+        """The user's functions that the session offers to the agent."""
         self.terminals = terminals
         self.roots = Roots([state.cwd, *state.directories])
         self.notebooks = NotebookFiles(
@@ -57,6 +60,7 @@ class Workspace:
             lambda: state.id,
             self.server_names,
             lambda: self.kernel_name,
+            lambda: self.functions(),
         )
         self.agent_terminals = AgentTerminals(terminals.has_created)
         self._watch = DiskWatch(state, self.notebooks)

@@ -233,7 +233,7 @@ def _start(agent: ReadyAgent, options: SessionOptions, opening: _Opening) -> Ses
         servers=agent.servers,
         judge=replace(agent.settings.judge, agent=agent.launch.name),
         audit=None if opening.audit is None else AuditFile(opening.audit),
-        tools=kernel_access(opening.tools if agent.runs else False, agent.settings.tools),
+        tools=kernel_access(opening.tools, agent.settings.tools, is_recorded=not agent.runs),
     )
     return loop.call(_open(agent, ready, opening))
 

@@ -30,9 +30,13 @@ def checked_tools(given: GivenTools) -> GivenTools:
     return given
 
 
-def kernel_access(given: GivenTools, setting: ToolOptions | None) -> KernelAccess:
+def kernel_access(
+    given: GivenTools, setting: ToolOptions | None, *, is_recorded: bool = False
+) -> KernelAccess:
     """Decide whether the tools are on. Call it on the thread of `connect`, which knows if there is a page."""
     here = where()
+    if is_recorded:
+        return KernelAccess(is_recorded=True)
     default = setting or ToolOptions(on=here.kernel and here.headless is not True)
     return KernelAccess(read_options(given, default), _make, notebook_path.started_paths)
 

@@ -17,6 +17,7 @@ from .. import timeouts
 from ..agent import loop
 from ..agent.conversation import Conversation
 from ..agent.host import AgentHost
+from ..agent.kernel_tools.current_call import check_not_called_by
 from ..agent.turn_queue import TurnRun
 from ..core import events as ev
 from ..core.audit import AuditTable
@@ -33,13 +34,15 @@ from ..notebook.content import contents
 from .extensions import checked_meta
 from .preview import Preview
 from .queue import Queue
-from .tools import Tools
+from .session_tool import AskableSession
+from .tools import ToolDecorator, Tools
 from .turn import Turn
 
 if TYPE_CHECKING:
     from types import TracebackType
 
     from ..agent.loop import LoopHandle
+    from ..agent.session_state import SessionState
     from ..frontend.console import TextAsker
     from ..frontend.panel.session_panel import Panel
     from ..notebook.static_bundle import Redact
@@ -48,7 +51,7 @@ if TYPE_CHECKING:
     from .live_notebook import LiveNotebook
 
 
-class Session(Rendered):
+class Session(Rendered, AskableSession):
     """A conversation with an agent. `prompt` waits for a turn, `start` returns at once, `stream` iterates."""
 
     def __init__(self, conversation: Conversation, host: AgentHost, agent: Agent) -> None:
@@ -87,6 +90,7 @@ class Session(Rendered):
         agents that know it; what an agent adds is in `turn.meta` and on every item.
         """
         loop.check_waiting()
+        check_not_called_by(self._conversation.state)
         turn = self._new_turn(parts, _limits(max_seconds, max_tool_calls, max_cost), meta)
         try:
             self._begin(turn, self._conversation.start_turn, turn._run)
@@ -128,6 +132,7 @@ class Session(Rendered):
         meta: Meta | None = None,
     ) -> Iterator[ev.Event]:
         """Send a prompt and iterate over the events of the turn. Leaving the loop early cancels the turn."""
+        check_not_called_by(self._conversation.state)
         turn = self._new_turn(parts, _limits(max_seconds, max_tool_calls, max_cost), meta)
         turn._shown_by = "stream"  # the caller decides what to display
         arrived: queue.SimpleQueue[ev.Event | None] = queue.SimpleQueue()
@@ -143,11 +148,7 @@ class Session(Rendered):
 
     def _begin(self, turn: Turn, begin: Callable[..., object], *args: object) -> None:
         """Post the beginning of a turn to the loop thread. An interrupt in the meantime cancels the turn."""
-        if can_be_asked():
-            self._loop.post(self._conversation.state.audience.page_expected)
-            self._live_panel()  # needed even without a display: it gives access to the open notebook
-        elif self._can_ask_by_text():
-            self._loop.post(self._conversation.state.audience.text_expected)
+        self._expect_answers()
         try:
             with self._starting:  # keeps `turns` in the order in which they run
                 self._loop.post(begin, *args)
@@ -156,6 +157,31 @@ class Session(Rendered):
         except KeyboardInterrupt:
             turn.cancel()
             raise
+
+    def _expect_answers(self) -> None:
+        """Let whoever runs the calling code answer the questions of the session, if that is possible."""
+        if can_be_asked():
+            self._loop.post(self._conversation.state.audience.page_expected)
+            self._live_panel()  # needed even without a display: it gives access to the open notebook
+        elif self._can_ask_by_text():
+            self._loop.post(self._conversation.state.audience.text_expected)
+
+    def _answer_with(self, asker: SessionState) -> str | None:
+        """Let the user answer questions where those of another session are answered; runs on the loop thread.
+
+        Returns the model of the session's widget, if a page can show it.
+        """
+        audience = self._conversation.state.audience
+        if asker.audience.has_page:
+            audience.page_expected()
+            return self._live_panel().model_id
+        if asker.audience.can_answer and self._asker is not None:
+            audience.text_expected()
+        return None if self._panel is None else self._panel.model_id
+
+    def _add_turn(self, run: TurnRun) -> None:
+        """Note a turn that another session asked for; runs on the loop thread."""
+        self._turns.append(Turn(self, self._conversation, run))
 
     def _can_ask_by_text(self) -> bool:
         if may_be_asked_by_text() and self._asker is None:
@@ -289,8 +315,22 @@ class Session(Rendered):
 
     @property
     def tools(self) -> Tools:
-        """The kernel's tools: `session.tools.enabled = False` takes them away from the agent."""
+        """The kernel's tools: `session.tools.enabled = False` takes them away from the agent. Lists your
+        functions that the agent may call, with counts; `del session.tools["name"]` removes one."""
         return Tools(self._conversation)
+
+    @property
+    def tool(self) -> ToolDecorator:
+        """Offers a function to the agent as a tool: `@session.tool`, `@session.tool(permission="read")` or
+        `session.tool(function)`; see `acp.tool`, which does it for all sessions.
+
+        `session.tool(other_session)` lets the agent ask another one: each call is a turn of that session,
+        which answers with its text. `name` (by default `ask_` and the agent's name) and `description` tell
+        the agent whom it asks. `max_seconds`, `max_tool_calls` and `max_cost` limit each such turn, and
+        `max_depth` how many sessions may be asked in a chain. `turn.asked_by` and `run.session` link the
+        two."""
+        functions = self._conversation.functions
+        return ToolDecorator(lambda: self._loop.call(functions()), self._conversation)
 
     @property
     def status(self) -> str:

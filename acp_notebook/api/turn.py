@@ -10,9 +10,10 @@ from collections.abc import Callable, Generator, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..agent.conversation import Conversation
+from ..agent.kernel_tools.current_call import check_not_called_by
 from ..agent.loop import check_waiting
 from ..agent.turn_queue import TurnRun
-from ..core.records import Diff, KernelRun, Meta, TokenUsage
+from ..core.records import AskedBy, Diff, KernelRun, Meta, TokenUsage
 from ..core.snapshot import Item, Message, Plan, TerminalRun, ToolCall, TurnStart
 from ..errors import Timeout
 from ..frontend.display import ShownSession, display_turn, present
@@ -72,7 +73,8 @@ class Turn(Rendered):
 
     @property
     def runs(self) -> tuple[KernelRun, ...]:
-        """What the agent ran in the kernel: `code` or `cells`, `status`, `outputs`, `seconds`."""
+        """What the agent ran in the kernel: `code`, `cells`, or `function` with `arguments`; `status`,
+        `outputs`, `seconds`. `session`: the session that was asked, and its `turn`, if it was one."""
         blocks = (block for call in self.tool_calls for block in call.content)
         return tuple(block for block in blocks if isinstance(block, KernelRun))
 
@@ -140,6 +142,12 @@ class Turn(Rendered):
         return self._run.limit
 
     @property
+    def asked_by(self) -> AskedBy | None:
+        """The session whose agent asked for this turn, with `session.tool(other_session)`: `agent`, `turn`
+        (its number); None: the user did."""
+        return self._run.asked
+
+    @property
     def status(self) -> str:
         """queued, running, done, failed, abandoned."""
         if self._start is not None:
@@ -172,6 +180,7 @@ class Turn(Rendered):
         if not self.done:
             self._conversation.agent.loop.check()
             check_waiting()
+            check_not_called_by(self._conversation.state)
         finish = self._present()
         try:
             error = kernel.wait(self._run.done, timeout)
@@ -193,6 +202,7 @@ class Turn(Rendered):
     async def _wait_async(self) -> Turn:
         if not self.done:
             self._conversation.agent.loop.check()
+            check_not_called_by(self._conversation.state)
         finish = self._present()
         try:
             error = await kernel.wait_async(self._run.done, on_interrupt=self.cancel)

@@ -9,7 +9,8 @@ An allow covers the actions that its question described, each of them once:
 - a write: the same real path, and the text that was shown: either the whole new text in place of the old
   text that was shown, or the result of applying the shown edits to the file as it is now;
 - a notebook write: the same cells and the same metadata;
-- code in the kernel: the same code, or the same cells with the same sources.
+- code in the kernel: the same code, or the same cells with the same sources;
+- a function of the user's: that very function with the same arguments.
 An action that names a file without its content, or that we cannot read, covers no client method: the agent
 gets its answer, and when it then requests the method, we ask again, showing the action.
 """
@@ -193,6 +194,25 @@ class RunCells(Tagged, frozen=True, tag="run_cells"):
         return "\n\n".join(source for _, source in self.cells)
 
 
+class CallFunction(Tagged, frozen=True, tag="call_function"):
+    """A call of one of the user's functions, with the arguments that it gets: names and JSON texts."""
+
+    name: str
+    arguments: tuple[tuple[str, str], ...] = ()
+    identity: str = ""
+    """Of the function itself: another one of the same name has another."""
+    reads: bool = False
+    """The user said that it only reads, so that nobody is asked."""
+
+    @property
+    def kind(self) -> str:
+        return "read" if self.reads else "execute"
+
+    @property
+    def text(self) -> str:
+        return f"{self.name}({', '.join(f'{name}={value}' for name, value in self.arguments)})"
+
+
 class KernelCall(Tagged, frozen=True, tag="kernel"):
     """A call of a kernel tool without effect: a read, or (`later`) one whose code the agent did not show,
     so that the question follows when the code arrives."""
@@ -204,7 +224,7 @@ class KernelCall(Tagged, frozen=True, tag="kernel"):
     """The `McpCall` next to it names the tool."""
 
 
-KernelAction = RunCode | RunCells | KernelCall
+KernelAction = RunCode | RunCells | CallFunction | KernelCall
 
 Action = Command | Write | NotebookWrite | FileAccess | Fetch | Other | Details | McpCall | KernelAction
 
@@ -213,6 +233,9 @@ ANNOTATIONS = (Details, McpCall)
 
 RUNS = (RunCode, RunCells)
 """Code in the kernel."""
+
+ASKED_BY_TOOLS = (*RUNS, CallFunction)
+"""What the server of the kernel's tools asks about itself."""
 
 _TYPES = by_tag(Action) | dict.fromkeys(PATH_KINDS, FileAccess)
 build(*_TYPES.values())
@@ -242,7 +265,7 @@ def target_of(actions: Sequence[Action]) -> str:
 
 # ---- as JSON ----------------------------------------------------------------------------------------
 
-NOT_SHOWN = frozenset({"edits", "covers", "paths", "matters"})
+NOT_SHOWN = frozenset({"edits", "covers", "paths", "matters", "identity"})
 
 
 def action_to_plain(action: Action) -> dict[str, Json]:
@@ -341,6 +364,8 @@ def is_covered_by(wanted: Action, allowed: Action) -> bool:
             return wanted.code == allowed.code
         case RunCells(), RunCells():
             return wanted.cells == allowed.cells
+        case CallFunction(), CallFunction():
+            return wanted == allowed
     return False
 
 

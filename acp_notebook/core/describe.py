@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from .actions import (
     PATH_KINDS,
     Action,
+    CallFunction,
     Command,
     Details,
     Edit,
@@ -166,11 +167,15 @@ def describe(
     """The actions that a call describes, at least one. `notebooks`: planned writes, by the agent's path."""
     tool = with_input(tool, phrases)
     kernel = kernel_call(tool, phrases.naming)
-    if kernel is not None and kernel.sure:
-        return kernel, described_call(kernel.tool, arguments_of(tool))
+    if kernel is None:
+        return _described(tool, place, look, notebooks, phrases)
+    action = described_call(kernel.tool, arguments_of(tool), phrases.naming.functions)
+    if kernel.sure:
+        # Rules name the function, however it is called.
+        return replace(kernel, tool=action.name) if isinstance(action, CallFunction) else kernel, action
     described = _described(tool, place, look, notebooks, phrases)
-    if kernel is not None and kernel.tool == "run_code":  # known by the title only: it may be something else
-        return *described, described_call(kernel.tool, arguments_of(tool))
+    if kernel.tool == "run_code" or isinstance(action, CallFunction):
+        return *described, action  # known by the title only: it may be something else
     return described
 
 

@@ -21,6 +21,7 @@ from .changes import AlsoChanged, FileChange
 from .forms import Field
 from .records import (
     Answer,
+    AskedBy,
     Command,
     ConfigOption,
     Content,
@@ -68,12 +69,16 @@ class BaseEvent(Struct, frozen=True):
 
 
 class TurnStarted(BaseEvent, frozen=True):
-    """A turn has started. `id` is the id that the client gave it beforehand."""
+    """A turn has started. `id` is the id that the client gave it beforehand.
+
+    `asked_by`: the session whose agent asked for it, instead of the user.
+    """
 
     concerns_calls = True
 
     prompt: tuple[Content, ...]
     id: str | None = None
+    asked_by: AskedBy | None = None
 
 
 class TurnCancelling(BaseEvent, frozen=True):

@@ -9,6 +9,7 @@ user is asked:
   does not;
 - deleting and moving are covered only for a path that the grant names;
 - code in the kernel is covered by a grant for all code, which ends with the session;
+- a function of the user's is covered by a grant for that very function, which ends with the session;
 - the tool of an MCP server is never covered: what its input looks like is not what the tool does;
 - a call with further input, such as a flag that turns a sandbox off, is never covered.
 """
@@ -22,7 +23,7 @@ from typing import Any, Literal, get_args
 import msgspec
 from msgspec import Struct
 
-from .actions import ANNOTATIONS, PATH_KINDS, RUNS, Action, Command, Details, real_path
+from .actions import ANNOTATIONS, PATH_KINDS, RUNS, Action, CallFunction, Command, Details, real_path
 from .kernel_tools.calls import is_foreign_tool
 from .records import Json, build
 from .shell import is_line
@@ -34,7 +35,10 @@ SCOPES: tuple[str, ...] = get_args(Scope)
 CODE = "code"
 """The kind of a grant for all code in the kernel. It is never stored."""
 
-KINDS = (*PATH_KINDS, "execute", CODE)
+FUNCTION = "function"
+"""The kind of a grant for one of the user's functions. It is never stored."""
+
+KINDS = (*PATH_KINDS, "execute", CODE, FUNCTION)
 """What can be granted. Other kinds (fetch, other, …) name nothing that would bound a grant."""
 
 GUARDED = frozenset(
@@ -92,6 +96,8 @@ class Grant(Struct, frozen=True, kw_only=True):
     command: str | None = None
     env: tuple[tuple[str, str], ...] = ()
     """The command's environment; grants of older versions have none, and match none."""
+    function: str | None = None
+    """The identity of the function."""
     created: str = ""
 
 
@@ -105,6 +111,7 @@ class Offer(Struct, frozen=True, kw_only=True):
     path: str | None = None
     command: str | None = None
     env: tuple[tuple[str, str], ...] = ()
+    function: str | None = None
 
     def grant(self, *, id: str, agent: str, workspace: str, created: str = "") -> Grant:
         return Grant(
@@ -116,6 +123,7 @@ class Offer(Struct, frozen=True, kw_only=True):
             path=self.path,
             command=self.command,
             env=self.env,
+            function=self.function,
             created=created,
         )
 
@@ -138,16 +146,24 @@ def matches(grant: Grant, agent: str, workspace: str, action: Action, roots: Ite
     """
     if problem(grant) is not None or grant.scope == "once":
         return False
-    if grant.agent != agent or grant.kind != (CODE if isinstance(action, RUNS) else action.kind):
+    if grant.agent != agent or grant.kind != _granted_kind(action):
         return False
     if grant.scope != "always" and grant.workspace != workspace:
         return False
     if grant.kind == CODE:
         return grant.scope == "session"
+    if isinstance(action, CallFunction):
+        return grant.scope == "session" and bool(action.identity) and grant.function == action.identity
     if isinstance(action, Command) or grant.kind == "execute":
         return isinstance(action, Command) and _is_command(grant, action)
     folders = (workspace, *roots) if grant.path is None else (grant.path,)
     return any(reaches(folder, real_path(action)) for folder in folders)
+
+
+def _granted_kind(action: Action) -> str:
+    if isinstance(action, CallFunction):
+        return FUNCTION
+    return CODE if isinstance(action, RUNS) else action.kind
 
 
 def _is_command(grant: Grant, action: Command) -> bool:
@@ -196,6 +212,8 @@ def problem(grant: Grant) -> str | None:
             return f"{name} is {path!r}; it must be absolute, without . and .."
     if grant.kind == CODE and grant.scope != "session":
         return "code in the kernel can be granted for a session only"
+    if grant.kind == FUNCTION and (grant.scope != "session" or not grant.function):
+        return "a function can be granted for a session only"
     if grant.kind == "execute":
         return _command_problem(grant.command)
     if grant.command is not None:
@@ -252,6 +270,17 @@ def offers(
         made = _command_offers(counted[0])
     elif counted and all(isinstance(action, RUNS) for action in counted):
         made = (Offer(id="acp:session", name="Allow all code in this session", scope="session", kind=CODE),)
+    elif len(counted) == 1 and isinstance(counted[0], CallFunction):
+        name = f"Allow {shown(counted[0].name, chars=NAME_CHARS)} in this session"
+        made = (
+            Offer(
+                id="acp:session",
+                name=name,
+                scope="session",
+                kind=FUNCTION,
+                function=counted[0].identity or None,
+            ),
+        )
     folders = tuple(roots)
     return tuple(
         msgspec.structs.replace(offer, id=_free(offer.id, taken))

@@ -79,6 +79,11 @@ class Meter:
         self.has_cost = False
         """Whether the agent has reported a cost."""
 
+    @property
+    def cost(self) -> Cost | None:
+        """What the turn has cost; None if the agent does not say."""
+        return Cost(self.spent, self._last.currency) if self.has_cost and self._last is not None else None
+
     def see(self, cost: Cost) -> None:
         last, self._last, self.has_cost = self._last, cost, True
         if last is None or (last.currency not in ("", cost.currency)):

@@ -7,12 +7,20 @@ specify). A model or a server may choose a title, so a title is never sure.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from msgspec import Struct
 
-from .actions import McpCall
+from .actions import CallFunction, McpCall
+from .records import Json
 from .snapshot import ToolCall
+
+
+class KnownFunction(Struct, frozen=True):
+    """One of the user's functions: what it takes, and what a call of it would do (or ValueError)."""
+
+    takes: frozenset[str]
+    action: Callable[[Mapping[str, Json]], CallFunction]
 
 
 class Naming(Struct, frozen=True):
@@ -30,6 +38,8 @@ class Naming(Struct, frozen=True):
     """The agent itself sets the title of an MCP call of the kind "other" to the tool's name."""
     kernel: str = ""
     """The agent's name for the server of the kernel's tools, if the session has it."""
+    functions: Mapping[str, KnownFunction] = {}
+    """The user's functions, which are tools of that server."""
 
 
 NO_NAMING = Naming()

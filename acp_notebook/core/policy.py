@@ -7,11 +7,12 @@ is never selected for either.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from .actions import RUNS, Action, Command, McpCall, NotebookWrite, Write, real_paths
+from .actions import RUNS, Action, CallFunction, Command, McpCall, NotebookWrite, Write, real_paths
 from .records import Option
 from .snapshot import ToolCall
 
@@ -72,6 +73,20 @@ class PermissionRequest:
     def code(self) -> str | None:
         """The code that would run in the kernel; for cells, their sources."""
         return next((it.text for it in self.actions if isinstance(it, RUNS)), None)
+
+    @property
+    def function(self) -> str | None:
+        """The name of your function that would be called."""
+        return None if self._call is None else self._call.name
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The arguments of that function, as JSON values."""
+        return {} if self._call is None else {name: json.loads(it) for name, it in self._call.arguments}
+
+    @property
+    def _call(self) -> CallFunction | None:
+        return next((it for it in self.actions if isinstance(it, CallFunction)), None)
 
     @property
     def mcp(self) -> McpCall | None:

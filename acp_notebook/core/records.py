@@ -133,8 +133,33 @@ class RunCell(Record, frozen=True):
     outputs: tuple[RunOutput, ...] = written(())
 
 
+class AskedSession(Record, frozen=True):
+    """The session that answers a call of `session.tool(other_session)`, and which of its turns."""
+
+    agent: str
+    turn: int | None = None
+    """The number of the turn; None while it waits for earlier ones."""
+    turn_id: str | None = None
+    id: str | None = None
+    """Of the session; not in files, because it differs from run to run."""
+    model: str | None = None
+    """Of its widget, which shows the turn in the page; not in files."""
+
+
+class AskedBy(Record, frozen=True):
+    """The session whose agent asked for a turn of another session: `session.tool(other_session)`."""
+
+    agent: str
+    turn: int | None
+    """The number of the turn that asked."""
+    answerer: str
+    """The session that was asked: its agent, and the name of the tool if the user chose one."""
+    id: str | None = None
+    """Of the session; not in files, because it differs from run to run."""
+
+
 class KernelRun(Tagged, frozen=True, tag="run"):
-    """Code or notebook cells that an agent ran in the kernel, with their outputs."""
+    """Code or notebook cells that an agent ran in the kernel, or a function that it called, with outputs."""
 
     run_id: str
     code: str = written("")
@@ -145,12 +170,17 @@ class KernelRun(Tagged, frozen=True, tag="run"):
     outputs: tuple[RunOutput, ...] = written(())
     cells: tuple[RunCell, ...] = written(())
     notes: tuple[str, ...] = written(())
+    function: str | None = None
+    """The name of the function that was called, instead of code."""
+    arguments: tuple[tuple[str, str], ...] = ()
+    """Of the function: names and JSON texts."""
+    progress: float | None = None
+    """What the function reported last, from 0 to 1."""
+    progress_text: str | None = None
+    session: AskedSession | None = None
+    """The session that answers, if the function is another session."""
     after: int | None = None
     """The execution count of the user's last cell that had begun before; None if it is not known."""
-    function: str | None = None
-    """The name of the user's function that was called; `code` is empty then."""
-    arguments: tuple[tuple[str, str], ...] = ()
-    """The arguments of that call: names, and values as JSON text."""
 
 
 class UnknownContent(Tagged, frozen=True, tag="unknown"):

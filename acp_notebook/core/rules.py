@@ -15,7 +15,17 @@ import fnmatch
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from .actions import ANNOTATIONS, RUNS, Action, Command, McpCall, NotebookWrite, Other, Write, real_paths
+from .actions import (
+    ANNOTATIONS,
+    ASKED_BY_TOOLS,
+    Action,
+    Command,
+    McpCall,
+    NotebookWrite,
+    Other,
+    Write,
+    real_paths,
+)
 from .grants import inside, reaches, to_cover
 from .mcp_calls import same_name, squashed
 from .policy import Word, strictest
@@ -82,7 +92,7 @@ class Rule:
             if not isinstance(action, Command) or action.env:  # a rule names no environment
                 return False
             return action.line == self.command and self.path in (None, action.cwd)
-        if isinstance(action, (Command, Other, *RUNS)) or self.path is None:
+        if isinstance(action, (Command, Other, *ASKED_BY_TOOLS)) or self.path is None:
             return False
         paths = real_paths(action)
         return bool(paths) and all(reaches(self.path, path) for path in paths)

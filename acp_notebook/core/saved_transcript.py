@@ -53,7 +53,16 @@ def _item(item: Mapping[str, Json], keys: _Numbers, ids: _Numbers, words: Escape
     for block in kept.get("content", ()) if kept["type"] == "tool" else ():
         if isinstance(block, dict) and "terminal_id" in block:
             block["terminal_id"] = ids.of(f"terminal {block['terminal_id']}")
+        if isinstance(block, dict) and isinstance(block.get("session"), dict):
+            block["session"] = _without_ids(block["session"])
+    if isinstance(kept.get("asked_by"), dict):
+        kept["asked_by"] = _without_ids(kept["asked_by"])
     return kept
+
+
+def _without_ids(session: dict[str, Json]) -> dict[str, Json]:
+    """Another session, without the ids that differ from run to run."""
+    return {name: it for name, it in session.items() if name not in ("id", "model")}
 
 
 def _changed(kept: dict[str, Json]) -> Iterator[dict[str, Json]]:

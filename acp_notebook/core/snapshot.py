@@ -16,6 +16,7 @@ from .changes import AlsoChanged, FileChange
 from .forms import Field
 from .records import (
     Answer,
+    AskedBy,
     Command,
     ConfigOption,
     Content,
@@ -98,6 +99,8 @@ class TurnStart(_Item, frozen=True, tag="turn"):
     id: str = ""
     """The client's id for it: "t1", "t2", …; "h1", … for history."""
     meta: Meta | None = None
+    asked_by: AskedBy | None = None
+    """The session whose agent asked for it; None: the user did."""
     _hidden = ()
     _nullable = ("rate_limit",)
 
@@ -181,6 +184,8 @@ class Question(_Item, frozen=True, tag="question"):
     chosen: str | None = None
     """The name of the given answer; missing in files of older versions."""
     meta: Meta | None = None
+    who: str | None = None
+    """Who asks, if another session asked for the turn: "kimi asks, for claude"."""
 
     @property
     def answer_name(self) -> str | None:
@@ -210,6 +215,8 @@ class Elicitation(_Item, frozen=True, tag="elicitation"):
     completed: bool = False
     raw: tuple[Json, ...] = ()
     meta: Meta | None = None
+    who: str | None = None
+    """Who asks, as in `Question`."""
 
 
 class TerminalRun(_Item, frozen=True, tag="terminal"):

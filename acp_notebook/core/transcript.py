@@ -38,7 +38,7 @@ from .actions import action_to_plain, brief
 from .describe import readable_command
 from .messages import Echo, OpenMessage, bare_text, is_empty
 from .patches import SESSION, Add, Append, Patch, Remove, Set, State, settled
-from .records import Json, plain
+from .records import AskedBy, Json, plain
 from .snapshot import Item, Snapshot, ToolCall, item_from_plain, snapshot_from
 from .terminal_buffers import TerminalBuffers
 
@@ -198,13 +198,22 @@ class Transcript:
 
     def _turn_started(self, event: ev.TurnStarted) -> list[Patch]:
         self._echo = Echo(event.prompt)
-        return [self._add_turn("running", plain(event.prompt), id=event.id)]
+        return [self._add_turn("running", plain(event.prompt), id=event.id, asked_by=event.asked_by)]
 
-    def _add_turn(self, status: str, prompt: list[Json], raw: Json = None, id: str | None = None) -> Add:
+    def _add_turn(
+        self,
+        status: str,
+        prompt: list[Json],
+        raw: Json = None,
+        id: str | None = None,
+        asked_by: AskedBy | None = None,
+    ) -> Add:
         self._turns += 1
         self._plans.clear()
         default = f"{'h' if status == 'history' else 't'}{self._turns}"
         fields = {"id": id or default, "number": self._turns, "status": status, "prompt": prompt}
+        if asked_by is not None:
+            fields["asked_by"] = plain(asked_by)
         patch = self._add("turn", fields, raw)
         self._turn = patch.item["key"]
         return patch
@@ -355,9 +364,16 @@ class Transcript:
             fields["actions"] = [action_to_plain(action) for action in event.actions]
         if event.answers:
             fields["answers"] = plain(event.answers)
-        added = self._add("question", fields | _meta_field(event), event.raw)
+        added = self._add("question", fields | self._who() | _meta_field(event), event.raw)
         self._questions[event.id] = added.item["key"]
         return [added]
+
+    def _who(self) -> dict[str, Json]:
+        """Who asks, if another session asked for the turn: the user may not have this session in sight."""
+        asked_by = self._state.items[self._turn].get("asked_by") if self._turn is not None else None
+        if asked_by is None:
+            return {}
+        return {"who": f"{asked_by['answerer']} asks, for {asked_by['agent']}"}
 
     def _settle(self, event: ev.QuestionSettled) -> list[Patch]:
         key = self._questions.pop(event.id, None)
@@ -398,7 +414,7 @@ class Transcript:
         fields = plain_fields(event, leave=("tool_id",))
         tool = self._tools.get(event.tool_id or "")
         about: dict[str, Json] = {} if tool is None else {"tool": tool}
-        added = self._add("elicitation", {**fields, **about, "status": "open"}, event.raw)
+        added = self._add("elicitation", {**fields, **about, "status": "open", **self._who()}, event.raw)
         self._elicitations[event.id] = added.item["key"]
         return [added]
 

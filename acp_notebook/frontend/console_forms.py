@@ -19,7 +19,8 @@ LONG = 2000
 
 def fill_in(asked: Elicitation) -> tuple[Action, dict[str, Any]]:
     """Ask the user, and return the action and the values."""
-    print(f"The agent asks: {shown(asked.message, chars=LONG)}")
+    who = "The agent asks" if asked.who is None else shown(asked.who, chars=200)
+    print(f"{who}: {shown(asked.message, chars=LONG)}")
     if asked.problem is not None:
         print(f"You can only decline: {asked.problem}.")
     if asked.url is not None:

@@ -27,6 +27,8 @@ export type Mount = (
   signal: AbortSignal,
   modelId: string,
   page?: Page,
+  /** Within the view of another session, which the model is: nothing of the file shows this view. */
+  inside?: boolean,
 ) => void;
 
 /** What anywidget gives to a view: access to other widgets. */
@@ -102,15 +104,18 @@ function open(model: AnyModel, signal: AbortSignal): Mount {
     ...(files ? { files } : {}),
     ...(terminal ? { terminal } : {}),
   };
-  return (turn, el, viewSignal, modelId, page) => {
-    registerWidget(modelId, session, turn);
-    shown.add(modelId);
+  return (turn, el, viewSignal, modelId, page, inside = false) => {
+    if (!inside) {
+      registerWidget(modelId, session, turn);
+      shown.add(modelId);
+    }
     const inserting = live ? { insert: inserter(live, modelId) } : {};
-    mountView(store, connection.emit, turn, el, viewSignal, {
+    const around = {
       ...host,
       ...inserting,
-      ...(page ? { panel: panelIn(page) } : {}),
-    });
+      ...(page ? { panel: panelIn(page), turn: turnIn(page, modelId) } : {}),
+    };
+    mountView(store, connection.emit, turn, el, viewSignal, around, inside);
   };
 }
 
@@ -121,6 +126,17 @@ function panelIn(
   return async (model, el, signal) => {
     const widget = await page.getWidget<{ mount: Mount }>(`anywidget:${model}`);
     widget.exports.mount(null, el, signal, model, page);
+  };
+}
+
+/** Mounts a turn of another session within a view of this one. */
+function turnIn(
+  page: Page,
+  shownBy: string,
+): (model: string, turn: string, el: HTMLElement, signal: AbortSignal) => Promise<void> {
+  return async (model, turn, el, signal) => {
+    const widget = await page.getWidget<{ mount: Mount }>(`anywidget:${model}`);
+    widget.exports.mount(turn, el, signal, shownBy, page, true);
   };
 }
 

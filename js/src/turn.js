@@ -9,7 +9,7 @@ export default {
     for (let tries = 1; !signal.aborted; tries++) {
       try {
         const session = await host.getWidget("anywidget:" + model.get("session"));
-        return session.exports.mount(model.get("turn"), el, signal, model.get("self_id"));
+        return session.exports.mount(model.get("turn"), el, signal, model.get("self_id"), host);
       } catch (error) {
         // It gives a session 10 s to load; a busy page may need more.
         if (tries < 6 && /timed out/i.test(String(error))) continue;

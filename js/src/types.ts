@@ -61,7 +61,10 @@ export interface TerminalContent {
   readonly terminal_id: string;
 }
 
-/** Code or notebook cells that an agent ran in the kernel, with their outputs. */
+/**
+ * Code or notebook cells that an agent ran in the kernel, or a function that it called, with
+ * outputs.
+ */
 export interface RunContent {
   readonly type: "run";
   readonly run_id: string;
@@ -73,15 +76,15 @@ export interface RunContent {
   readonly outputs: readonly (RunStream | RunError | RunDisplay)[];
   readonly cells: readonly RunCell[];
   readonly notes: readonly string[];
-  /**
-   * The execution count of the user's last cell that had begun before; None if it is not
-   * known.
-   */
-  readonly after?: number;
-  /** The name of the user's function that was called; `code` is empty then. */
+  /** The name of the function that was called, instead of code. */
   readonly function?: string;
-  /** The arguments of that call: names, and values as JSON text. */
+  /** Of the function: names and JSON texts. */
   readonly arguments?: readonly (readonly [string, string])[];
+  /** What the function reported last, from 0 to 1. */
+  readonly progress?: number;
+  readonly progress_text?: string;
+  /** The session that answers, if the function is another session. */
+  readonly session?: AskedSession;
 }
 
 /** Content of a type that we do not know, kept and shown as received. */
@@ -182,6 +185,18 @@ export interface RunCellsAction {
 }
 
 /**
+ * A call of one of the user's functions, with the arguments that it gets: names and JSON
+ * texts.
+ */
+export interface CallFunctionAction {
+  readonly type: "call_function";
+  readonly name: string;
+  readonly arguments?: readonly (readonly [string, string])[];
+  /** The user said that it only reads, so that nobody is asked. */
+  readonly reads?: boolean;
+}
+
+/**
  * A call of a kernel tool without effect: a read, or (`later`) one whose code the agent did
  * not show, so that the question follows when the code arrives.
  */
@@ -211,7 +226,8 @@ export interface TurnItem {
   readonly rate_limit?: RateLimit | null;
   /** The client's id for it: "t1", "t2", …; "h1", … for history. */
   readonly id?: string;
-  readonly meta?: Fields;
+  /** The session whose agent asked for it; None: the user did. */
+  readonly asked_by?: AskedBy;
 }
 
 export interface MessageItem {
@@ -222,7 +238,6 @@ export interface MessageItem {
   readonly role: string;
   readonly content: readonly Content[];
   readonly raw?: readonly Json[];
-  readonly meta?: Fields;
 }
 
 export interface ToolItem {
@@ -242,7 +257,7 @@ export interface ToolItem {
   readonly raw_input?: Json;
   readonly raw_output?: Json;
   readonly name?: string;
-  readonly meta?: Fields;
+  readonly meta?: Json;
   readonly raw?: readonly Json[];
   /** The agent did it, or asked us to do it, without asking the user first. */
   readonly unprompted?: boolean;
@@ -259,7 +274,6 @@ export interface PlanItem {
   readonly text?: string | null;
   readonly uri?: string | null;
   readonly raw?: readonly Json[];
-  readonly meta?: Fields;
 }
 
 /** A permission question: `tool` is the key of the tool call it is about. */
@@ -284,7 +298,8 @@ export interface QuestionItem {
   readonly answers?: readonly Answer[];
   /** The name of the given answer; missing in files of older versions. */
   readonly chosen?: string;
-  readonly meta?: Fields;
+  /** Who asks, if another session asked for the turn: "kimi asks, for claude". */
+  readonly who?: string;
 }
 
 /** A form to fill in or an address to open, and the user's answer. */
@@ -310,7 +325,8 @@ export interface ElicitationItem {
   readonly values?: Fields;
   readonly completed?: boolean;
   readonly raw?: readonly Json[];
-  readonly meta?: Fields;
+  /** Who asks, as in `Question`. */
+  readonly who?: string;
 }
 
 /** A command that we ran for the agent, with the newest part of its output. */
@@ -340,7 +356,6 @@ export interface NoticeItem {
   readonly description?: string;
   readonly source: string;
   readonly raw?: readonly Json[];
-  readonly meta?: Fields;
 }
 
 export interface CompactionItem {
@@ -352,7 +367,6 @@ export interface CompactionItem {
   readonly summary: readonly Content[];
   readonly error?: string;
   readonly raw?: readonly Json[];
-  readonly meta?: Fields;
 }
 
 /** The files that a turn changed. `notes` say what is not covered. */
@@ -857,11 +871,6 @@ export interface Header {
   readonly ways?: readonly string[];
   /** Whether the agent can use the kernel's tools; None if the session has none. */
   readonly kernel_tools?: boolean;
-  /**
-   * What the agent added (`_meta`) to the response that opened the session and to updates
-   * about it.
-   */
-  readonly meta?: Fields;
 }
 
 /** What code wrote to stdout or stderr, with ANSI colours. */
@@ -899,6 +908,18 @@ export interface RunCell {
   readonly outputs: readonly (RunStream | RunError | RunDisplay)[];
 }
 
+/** The session that answers a call of `session.tool(other_session)`, and which of its turns. */
+export interface AskedSession {
+  readonly agent: string;
+  /** The number of the turn; None while it waits for earlier ones. */
+  readonly turn?: number;
+  readonly turn_id?: string;
+  /** Of the session; not in files, because it differs from run to run. */
+  readonly id?: string;
+  /** Of its widget, which shows the turn in the page; not in files. */
+  readonly model?: string;
+}
+
 /** One metadata entry that a notebook write changes: `where` is "notebook" or a cell. */
 export interface MetadataChange {
   readonly where: string;
@@ -925,6 +946,17 @@ export interface RateLimit {
   readonly reason: string;
   readonly until?: number;
   readonly wait?: number;
+}
+
+/** The session whose agent asked for a turn of another session: `session.tool(other_session)`. */
+export interface AskedBy {
+  readonly agent: string;
+  /** The number of the turn that asked. */
+  readonly turn: number | null;
+  /** The session that was asked: its agent, and the name of the tool if the user chose one. */
+  readonly answerer: string;
+  /** Of the session; not in files, because it differs from run to run. */
+  readonly id?: string;
 }
 
 export interface Location {
@@ -1011,8 +1043,7 @@ export interface FileChange {
   readonly undoable: boolean;
   /**
    * client: written by a client method; agent: a tool call names it; command: it changed while
-   * a command ran; other: the agent of another session changed it; unknown: there is no
-   * evidence.
+   * a command ran; unknown: there is no evidence.
    */
   readonly via: string;
   readonly moved_from?: string;
@@ -1025,8 +1056,6 @@ export interface FileChange {
   /** The key of the tool call that changed it, or of the command that ran at that time. */
   readonly tool?: string;
   readonly allowed_by?: string;
-  /** The agent of another session that changed it. */
-  readonly by?: string;
 }
 
 /** Files that changed during a turn but that no tool call names. */
@@ -1036,8 +1065,6 @@ export interface AlsoChanged {
   readonly command?: string;
   /** The key of that command's tool call. */
   readonly tool?: string;
-  /** The agent that changed them in another session. */
-  readonly by?: string;
 }
 
 /** An image that the user put into a prompt; `data` is base64. */
@@ -1197,6 +1224,7 @@ export type Action =
   | McpAction
   | RunCodeAction
   | RunCellsAction
+  | CallFunctionAction
   | KernelAction;
 
 export type Item =

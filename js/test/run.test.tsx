@@ -193,3 +193,40 @@ test("output stays at its end until the reader scrolls away", () => {
   expect(box.scrollTop).toBe(100);
   height.mockRestore();
 });
+
+test("a function shows its arguments as a table, with long ones folded, and its result", () => {
+  const long = JSON.stringify("x".repeat(500));
+  const el = drawn({
+    code: "",
+    function: "forecast",
+    arguments: [
+      ["city", '"Oslo"'],
+      ["text", long],
+    ],
+    outputs: [{ type: "display", text: "12 °C" }],
+  });
+  const rows = [...el.querySelectorAll(".acp-arguments tr")];
+  expect(rows.map((row) => row.querySelector("th")?.textContent)).toEqual(["city", "text"]);
+  expect(rows[0]?.querySelector("td code")?.textContent).toBe('"Oslo"');
+  expect(rows[1]?.querySelector("details")?.open).toBe(false);
+  expect(rows[1]?.querySelector("details code")?.textContent).toBe(long);
+  expect(el.querySelector(".acp-codeblock")).toBeNull();
+  expect(el.querySelector(".acp-run-text")?.textContent).toBe("12 °C");
+});
+
+test("progress is a bar with its text while the function runs, and not after", () => {
+  const call = { code: "", function: "train", progress: 0.4, progress_text: "epoch 2 of 5" };
+  const el = drawn({ ...call, status: "running" });
+  const bar = el.querySelector('[role="progressbar"]');
+  expect(bar?.getAttribute("aria-valuenow")).toBe("40");
+  expect(el.querySelector(".acp-progress")?.textContent).toBe("40 %epoch 2 of 5");
+  expect(drawn({ ...call, status: "ok" }).querySelector(".acp-progress")).toBeNull();
+  const words = drawn({
+    code: "",
+    function: "train",
+    progress_text: "starting",
+    status: "running",
+  });
+  expect(words.querySelector('[role="progressbar"]')).toBeNull();
+  expect(words.querySelector(".acp-progress")?.textContent).toBe("starting");
+});

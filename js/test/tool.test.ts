@@ -196,3 +196,25 @@ test("hidden characters in a diff and in its path are visible", () => {
   expect(find(".acp-diff")?.textContent).toContain("a‹U+202E›.py");
   expect(find(".acp-row")?.textContent).toContain("x‹U+200B› = 1");
 });
+
+test("while it is asked about, a function has every argument in full", () => {
+  const long = JSON.stringify("x".repeat(1000));
+  const action = {
+    type: "call_function",
+    name: "send",
+    arguments: [
+      ["to", '"Ada"'],
+      ["text", long],
+    ],
+  };
+  const mcp = { type: "mcp", server: "kernel", tool: "send", sure: true };
+  const call = tool({ title: "mcp__kernel__send", raw_input: { to: "Ada" } });
+  const asked = question({ tool: "k5", status: "open", actions: [mcp, action] });
+  const { el, find } = shown([turn(), call, asked]);
+  expect(find(".acp-title")?.textContent).toBe("Call send");
+  expect(el.querySelectorAll("[data-acp-action]")).toHaveLength(1);
+  const cells = [...el.querySelectorAll(".acp-arguments td")].map((it) => it.textContent?.trim());
+  expect(cells).toEqual(['"Ada"', long]);
+  expect(el.querySelector(".acp-arguments details")).toBeNull();
+  expect(find(".acp-raw")).toBeNull();
+});

@@ -277,6 +277,29 @@ async def kernel(turn: Turn, args: str) -> None:
         await turn.say("\n".join([text_of(result), *pictures]))
 
 
+@command("flood", "Call a tool of the kernel with the same prompt, N times at once", "TOOL N PROMPT")
+async def flood(turn: Turn, args: str) -> None:
+    name, _, rest = args.partition(" ")
+    count, _, prompt = rest.partition(" ")
+    server = await kernel_server(turn)
+    if server is not None:
+        calls = (server.call(name, {"prompt": prompt}) for _ in range(int(count)))
+        results = await asyncio.gather(*calls, return_exceptions=True)
+        said = {str(it) if isinstance(it, BaseException) else text_of(it) for it in results}
+        await turn.say("\n".join(sorted(said)))
+
+
+@command("calls", "Call a function with n from 0 on, all at once", "NAME COUNT")
+async def calls(turn: Turn, args: str) -> None:
+    name, _, count = args.partition(" ")
+    server = await kernel_server(turn)
+    if server is not None:
+        given = [{"name": name, "arguments": {"n": n}} for n in range(int(count))]
+        answers = (server.call("call_function", it) for it in given)
+        results = await asyncio.gather(*answers, return_exceptions=True)
+        await turn.say(f"{sum(isinstance(it, dict) and not it.get('isError') for it in results)} of {count}")
+
+
 def _values(text: str) -> list[Json]:
     """Parse concatenated JSON objects."""
     found: list[Json] = []

@@ -52,8 +52,9 @@ _SCRIPT = re.compile(r"<<(\[.*?\])>>", re.DOTALL)
 
 
 def script(*steps: Json) -> str:
-    """A prompt that makes the model do these steps in order."""
-    return f"Please do <<{json.dumps(steps)}>>"
+    """A prompt that makes the model do these steps in order; an argument in them may be another script."""
+    text = json.dumps(steps).replace("<<", "\\u003c<").replace(">>", "\\u003e>")
+    return f"Please do <<{text}>>"
 
 
 def say(text: str, *, thought: str = "") -> Json:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acp_notebook.core import events as ev
-from acp_notebook.core.actions import RunCode
+from acp_notebook.core.actions import CallFunction, RunCode
 from acp_notebook.core.event_redaction import EventRedactor
 from acp_notebook.core.records import KernelRun, Location, Text
 from acp_notebook.core.redaction import REDACTED, Redactor, StreamRedactor
@@ -103,6 +103,10 @@ def test_what_an_agent_declares_as_secret_stays_visible_in_what_is_asked_and_don
     (asked,) = events.see(ev.QuestionAsked("q1", "c1", (), actions=(RunCode(text, ""),)))
     assert isinstance(asked, ev.QuestionAsked)
     assert asked.actions == (RunCode(f"{code} {REDACTED} {REDACTED}", ""),)
+    given = CallFunction("f", (("a", f'"{text}"'),))
+    (asked,) = events.see(ev.QuestionAsked("q2", "c1", (), actions=(given,)))
+    assert isinstance(asked, ev.QuestionAsked)
+    assert asked.actions == (CallFunction("f", (("a", f'"{code} {REDACTED} {REDACTED}"'),)),)
     (call,) = events.see(ev.ToolChanged("c1", title=text, content=(KernelRun("", text),)))
     assert isinstance(call, ev.ToolChanged)
     assert call.content == (KernelRun("", f"{code} {REDACTED} {REDACTED}"),)

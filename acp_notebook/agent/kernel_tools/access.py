@@ -23,6 +23,10 @@ class KernelAccess:
     notebook_files: Callable[[], Sequence[str]] = tuple
     """The files that may be the kernel's notebook, if no page identifies it. Blocks."""
 
+    is_recorded: bool = False
+    """The agent is a recording, which has the results of its calls: functions can be registered, and are
+    never called."""
+
     @property
     def on(self) -> bool:
         return self.options.on and self.make is not None

@@ -13,6 +13,9 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct
 
+from ...core.kernel_tools.calls import CALL_FUNCTION, function_arguments
+from ...core.kernel_tools.schemas import json_schema
+
 WAIT_S = 40.0
 """The longest wait for code. Some agents give up a call after 60 s, and a question may come first:
 no call lasts longer than 45 s."""
@@ -150,23 +153,38 @@ class RunCells(Struct):
     wait_s: WaitSeconds = WAIT_S
 
 
-Arguments = (
-    ListVariables | InspectVariable | RunCode | Wait | Interrupt | ReadNotebook | ReadOutput | EditNotebook
-) | RunCells
+class CallFunction(Struct):
+    """Call a function that the user offers to you, in their live kernel.
 
-_READ = {"readOnlyHint": True, "openWorldHint": False}
-_ACTS = {"readOnlyHint": False, "destructiveHint": True, "openWorldHint": True}
+    The user may be asked first. The result has its return value, what it printed and drew, or its error.
+    Functions that were added later are listed by a call without a name.
+    """
+
+    name: Annotated[str, Meta(description="The function's name; empty: list the functions")] = ""
+    arguments: Annotated[dict[str, Any], Meta(description="Its arguments by name")] = {}
+    wait_s: WaitSeconds = WAIT_S
+
+
+Arguments = (
+    (ListVariables | InspectVariable | RunCode | Wait | Interrupt | ReadNotebook | ReadOutput | EditNotebook)
+    | RunCells
+    | CallFunction
+)
+
+READ_HINTS = {"readOnlyHint": True, "openWorldHint": False}
+ACT_HINTS = {"readOnlyHint": False, "destructiveHint": True, "openWorldHint": True}
 
 _TOOLS: dict[str, tuple[str, type[Any], dict[str, bool]]] = {
-    "list_variables": ("List variables", ListVariables, _READ),
-    "inspect_variable": ("Look at a variable", InspectVariable, _READ),
-    "run_code": ("Run code in the kernel", RunCode, _ACTS),
-    "wait": ("Wait for code", Wait, _READ),
+    "list_variables": ("List variables", ListVariables, READ_HINTS),
+    "inspect_variable": ("Look at a variable", InspectVariable, READ_HINTS),
+    "run_code": ("Run code in the kernel", RunCode, ACT_HINTS),
+    "wait": ("Wait for code", Wait, READ_HINTS),
     "interrupt": ("Stop code", Interrupt, {"readOnlyHint": False, "idempotentHint": True}),
-    "read_notebook": ("Read the notebook", ReadNotebook, _READ),
-    "read_output": ("Read outputs", ReadOutput, _READ),
-    "edit_notebook": ("Change the notebook", EditNotebook, _ACTS),
-    "run_cells": ("Run cells", RunCells, _ACTS),
+    "read_notebook": ("Read the notebook", ReadNotebook, READ_HINTS),
+    "read_output": ("Read outputs", ReadOutput, READ_HINTS),
+    "edit_notebook": ("Change the notebook", EditNotebook, ACT_HINTS),
+    "run_cells": ("Run cells", RunCells, ACT_HINTS),
+    "call_function": ("Call a function", CallFunction, ACT_HINTS),
 }
 
 NAMES = tuple(_TOOLS)
@@ -181,23 +199,36 @@ def title_of(tool: str, arguments: Mapping[str, Any] = {}) -> str:
     match tool, arguments:
         case "inspect_variable", {"name": str(name)}:
             return f"Look at {name}"
-    return _TOOLS[tool][0]
+        case "call_function", {"name": str(name)} if name.strip():
+            return f"Call {name.strip()}"
+        case "call_function", _:
+            return "List functions"
+    return _TOOLS[tool][0] if tool in _TOOLS else f"Call {tool}"
 
 
 def read_arguments(tool: str, given: Mapping[str, Any]) -> Arguments:
     """Read the arguments of a call: accepts numbers in quotes, ignores unknown names. Raises BadArguments."""
     _, arguments, _ = _TOOLS[tool]
     try:
+        if tool == CALL_FUNCTION:
+            given = {**given, "arguments": function_arguments(given.get("arguments"))}
         read: Arguments = msgspec.convert(dict(given), arguments, strict=False)
         return read
-    except msgspec.ValidationError as error:
+    except (msgspec.ValidationError, ValueError) as error:
         takes = ", ".join(it.name for it in msgspec.structs.fields(arguments))
         raise BadArguments(f"{tool}: {error}. It takes {takes}.") from None
 
 
-def listed(names: tuple[str, ...] = NAMES, *, server: str = "") -> list[dict[str, Any]]:
-    """The tools in the format of `tools/list`; with `server`, their titles are `server-tool`."""
-    return [_listed(name, server) for name in NAMES if name in names]
+def listed(names: tuple[str, ...] = NAMES, *, server: str = "", functions: str = "") -> list[dict[str, Any]]:
+    """The tools in the format of `tools/list`; with `server`, their titles are `server-tool`.
+
+    `functions` describes the user's functions.
+    """
+    found = [_listed(name, server) for name in NAMES if name in names]
+    for it in found:
+        if it["name"] == CALL_FUNCTION:
+            it["description"] = f"{it['description']} {functions}".strip()
+    return found
 
 
 def _listed(name: str, server: str) -> dict[str, Any]:
@@ -214,29 +245,6 @@ def _listed(name: str, server: str) -> dict[str, Any]:
 
 
 def _schema(arguments: type[Any]) -> dict[str, Any]:
-    """The JSON schema, without references, which some agents do not resolve, and without useless titles."""
-    (_,), components = msgspec.json.schema_components([arguments], ref_template="{name}")
-
-    def inlined(value: Any) -> Any:
-        if isinstance(value, dict):
-            if "$ref" in value:
-                return inlined(
-                    {**components[value["$ref"]], **{k: it for k, it in value.items() if k != "$ref"}}
-                )
-            return {name: inlined(it) for name, it in value.items()}
-        return [inlined(it) for it in value] if isinstance(value, list) else value
-
-    schema: dict[str, Any] = inlined(components[arguments.__name__])
-    _complete(schema)
-    schema.pop("description", None)
+    schema = json_schema(arguments)
+    schema.pop("description", None)  # of the tool, which has it already
     return schema
-
-
-def _complete(schema: dict[str, Any]) -> None:
-    if "enum" in schema:
-        schema["type"] = "string"  # Gemini's API requires it
-    if schema.get("type") == "object":
-        schema.pop("title", None)
-    for part in (*schema.get("properties", {}).values(), schema.get("items")):
-        if isinstance(part, dict):
-            _complete(part)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 
 from ... import timeouts
 from ...core import events as ev
-from ...core.actions import Action, McpCall, RunCells, RunCode
+from ...core.actions import Action, CallFunction, McpCall, RunCells, RunCode
 from ...core.kernel_tools.calls import SERVER, TOOLS, matching_call
 from ...core.kernel_tools.interface import OnChange, RunState
 from ...core.kernel_tools.shown import run_content
@@ -78,6 +78,10 @@ class SessionGate:
     def check(self, request: ToolRequest) -> None:
         self._permissions.check_kernel(request.name)
 
+    def refused(self, request: ToolRequest) -> None:
+        """Name the agent's call, although it does nothing."""
+        self._name(self._find(request), request, "other")
+
     def done(self, request: ToolRequest, failure: str | None) -> None:
         """Audit the call with its arguments, which name the variable or the cells."""
         own = self._find(request)
@@ -95,6 +99,9 @@ class SessionGate:
     # ---- calls with a question --------------------------------------------------------------------
 
     async def permit(self, request: ToolRequest, action: Action) -> OnChange:
+        reads = isinstance(action, CallFunction) and action.reads
+        if isinstance(action, CallFunction) and reads:
+            self._permissions.check_kernel(action.name)
         own = await self.own_call(request)
         run = _waiting(action)
 
@@ -102,26 +109,29 @@ class SessionGate:
             return ev.ToolChanged(
                 id,
                 title=title_of(request.name, run),
-                kind="execute",
+                kind=action.kind,
                 status="pending",
                 content=(run,),
                 raw_input=dict(request.arguments),
-                unprompted=True,
+                unprompted=True if not reads else ev.UNSET,
                 created=True,
             )
 
         if own is not None:
             self._cards.take(own.id)
             self._apply(
-                ev.ToolChanged(own.id, title=title_of(request.name, run), kind="execute", content=(run,))
+                ev.ToolChanged(own.id, title=title_of(request.name, run), kind=action.kind, content=(run,))
             )
-        permit = await self._permissions.permit(
-            action,
-            card,
-            own=own,
-            only=own is not None and own.id == request.call_id,
-            context=used_tools(request, action),
-        )
+        if reads:
+            permit = self._permissions.unasked(card, own)
+        else:
+            permit = await self._permissions.permit(
+                action,
+                card,
+                own=own,
+                only=own is not None and own.id == request.call_id,
+                context=used_tools(request, action),
+            )
         if not self._accepts_actions():  # what was allowed before is not begun, either
             self._permissions.finished(permit, "cancelled")
             raise Denied("the turn was cancelled, or is over")
@@ -160,17 +170,17 @@ class SessionGate:
         calls, naming = self._open_calls(), self._naming()
         return matching_call(calls, naming, request.name, request.arguments, request.call_id)
 
-    def show(self, permit: Permit, request: ToolRequest, state: RunState) -> None:
+    def show(self, permit: Permit, request: ToolRequest, kind: str, state: RunState) -> None:
         run = run_content(state)
         status = ev.UNSET if permit.card is None else "in_progress"
         title = title_of(request.name, run)
-        self._apply(ev.ToolChanged(permit.tool, title=title, kind="execute", status=status, content=(run,)))
+        self._apply(ev.ToolChanged(permit.tool, title=title, kind=kind, status=status, content=(run,)))
 
     def over(self, permit: Permit, action: Action, state: RunState) -> None:
         self._permissions.finished(permit, _OUTCOMES.get(state.status, "failed"))
         self._auditor.note(
             "act",
-            "execute",
+            action.kind,
             action.text,
             by="client",
             outcome="done" if state.status == "ok" else state.status,
@@ -191,14 +201,17 @@ class _RunDisplay:
     def update(self, state: RunState) -> None:
         if self._over:
             return
-        self._gate.show(self._permit, self._request, state)
+        self._gate.show(self._permit, self._request, self._action.kind, state)
         if state.is_over:
             self._over = True
             self._gate.over(self._permit, self._action, state)
 
 
 def used_tools(request: ToolRequest, action: Action) -> tuple[McpCall, ...]:
-    """The tools whose rules apply: an inspection that runs code also uses `run_code`."""
+    """The tools whose rules apply: an inspection that runs code also uses `run_code`, and a function counts
+    by its name, however it is called."""
+    if isinstance(action, CallFunction):
+        return (McpCall(SERVER, action.name, sure=True),)
     names = (request.name, "run_code") if isinstance(action, RunCode) else (request.name,)
     return tuple(McpCall(SERVER, name, sure=True) for name in dict.fromkeys(names))
 
@@ -210,11 +223,15 @@ def _waiting(action: Action) -> KernelRun:
             return KernelRun("", code, purpose=purpose or None)
         case RunCells(cells):
             return KernelRun("", cells=tuple(RunCell(id, "waiting", source) for id, source in cells))
+        case CallFunction(name, arguments):
+            return KernelRun("", function=name, arguments=arguments)
     raise AssertionError(action)
 
 
 def title_of(tool: str, run: KernelRun) -> str:
-    """The title of the card: the purpose, the first line of code, or the number of cells."""
+    """The title of the card: the purpose, the first line of code, the number of cells, or the call."""
+    if run.function is not None:
+        return shown(CallFunction(run.function, run.arguments).text, chars=TITLE_CHARS)
     if run.cells:
         return f"Run {len(run.cells)} cell{'s' * (len(run.cells) > 1)}"
     first = next((line for line in run.code.splitlines() if line.strip()), "")

@@ -42,6 +42,9 @@ class Tools(Protocol):
     async def call(self, request: mcp.ToolRequest) -> Result:
         """Call a tool. Never raises, except when cancelled."""
 
+    def progress(self, task: asyncio.Task[Any] | None) -> str:
+        """What the call that this task makes reports of its progress, or ""."""
+
 
 Send = Callable[[bytes], None]
 
@@ -130,7 +133,10 @@ class McpConnection:
 
     async def _serve(self, id: Id, call: mcp.ToolRequest, send: Send) -> None:
         """Send one response; none after a cancel (MCP, "Cancellation")."""
-        ticking = None if call.progress_token is None else _Progress(call.progress_token, self._peer, send)
+        task, token = asyncio.current_task(), call.progress_token
+        ticking = (
+            None if token is None else _Progress(token, self._peer, send, lambda: self._tools.progress(task))
+        )
         try:
             result = await self._tools.call(call)
             answer = self._peer.result(id, mcp.result(result.blocks, failed=result.failed))
@@ -155,14 +161,15 @@ class McpConnection:
 class _Progress:
     """Sends progress notifications while a call runs."""
 
-    def __init__(self, token: int | str, peer: jsonrpc.Peer, send: Send) -> None:
-        self._token, self._peer, self._send = token, peer, send
+    def __init__(self, token: int | str, peer: jsonrpc.Peer, send: Send, said: Callable[[], str]) -> None:
+        self._token, self._peer, self._send, self._said = token, peer, send, said
         self._seconds = 0.0
         self._timer = asyncio.get_running_loop().call_later(timeouts.get().tool_progress, self._tick)
 
     def _tick(self) -> None:
         self._seconds += timeouts.get().tool_progress
-        params = mcp.progress(self._token, self._seconds, f"{self._seconds:g} s")
+        message = ", ".join(filter(None, (f"{self._seconds:g} s", self._said())))
+        params = mcp.progress(self._token, self._seconds, message)
         self._send(self._peer.notification(mcp.PROGRESS, params))
         self._timer = asyncio.get_running_loop().call_later(timeouts.get().tool_progress, self._tick)
 

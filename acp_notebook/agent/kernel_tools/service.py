@@ -8,19 +8,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol
 
 from ... import timeouts
 from ...core.actions import Action, RunCells, RunCode
 from ...core.kernel_tools.calls import TOOLS, run_code
 from ...core.kernel_tools.interface import KernelTools, NoNotebook, OnChange, Run, UnknownCell
-from ...core.kernel_tools.results import run_blocks
+from ...core.kernel_tools.results import progress_words, run_blocks
 from ...core.records import Image, Text
 from ...log import logger
 from ...wire.mcp import ToolRequest
 from ..files.roots import FileTrouble
 from ..permissions.permission_manager import Denied
 from . import catalog
+from .function_tools import FunctionTools
+from .functions import Functions
 from .jobs import Job, Jobs
 from .server import Result
 
@@ -49,6 +52,9 @@ class CallGate(Protocol):
     async def permit(self, request: ToolRequest, action: Action) -> OnChange:
         """Wait for permission; return the function that shows the states of the run. Raises Denied."""
 
+    def refused(self, request: ToolRequest) -> None:
+        """The arguments of a function do not fit, so that nobody is asked."""
+
     def done(self, request: ToolRequest, failure: str | None) -> None:
         """A call without a question has ended. `failure`: why it returned nothing."""
 
@@ -75,24 +81,34 @@ class KernelService:
         editor: Editor,
         *,
         denied: Sequence[str] = (),
+        functions: Functions | None = None,
+        called_by: Callable[[], AbstractContextManager[None]] = nullcontext,
         titled: str = "",
         clean: Callable[[str], str] = lambda text: text,
         on_use: Callable[[], None] = lambda: None,
     ) -> None:
-        """`denied`: tools that are not offered. `titled`: the server that titles name, if they do. `clean`
+        """`denied`: tools that are not offered. `functions`: the user's. `called_by` is entered around calls
+        of them. `titled`: the server that titles name, if they do. `clean`
         removes secrets. `on_use` is called for each call."""
         self._kernel = kernel
         self._gate = gate
         self._editor = editor
         self._names = tuple(name for name in TOOLS if name not in denied)
+        self._functions = FunctionTools(functions or Functions(), kernel, gate, called_by)
         self._titled = titled
         self._clean = clean
         self._on_use = on_use
         self._jobs = Jobs()
+        self._waiting: dict[asyncio.Task[Any] | None, Job] = {}
+        """The jobs that calls wait for, by the task of the call."""
         self._is_on = True
 
     def listed(self) -> list[dict[str, Any]]:
-        return catalog.listed(self._names, server=self._titled) if self._is_on else []
+        if not self._is_on:
+            return []
+        described = self._functions.described()
+        listed = catalog.listed(self._names, server=self._titled, functions=described)
+        return [*listed, *self._functions.listed(self._titled)]
 
     def switch(self, on: bool) -> None:
         """Off: list nothing, stop what runs, and refuse each call with a reason."""
@@ -109,10 +125,15 @@ class KernelService:
         if not self._is_on:
             return _failed(SWITCHED_OFF)
         try:
-            if request.name not in self._names:
+            if request.name in self._names:
+                self._on_use()
+                result = await self._serve(request, catalog.read_arguments(request.name, request.arguments))
+            elif self._functions.has(request.name):
+                self._on_use()
+                starting = self._functions.start(request, request.name, request.arguments)
+                result = await self._begin(starting, catalog.WAIT_S)
+            else:
                 raise Denied(f"there is no tool {request.name[:100]!r}; there are {', '.join(self._names)}")
-            self._on_use()
-            result = await self._serve(request, catalog.read_arguments(request.name, request.arguments))
         except Denied as denied:
             result = _failed(f"Not done: {denied}.")
         except EXPECTED as error:
@@ -121,6 +142,10 @@ class KernelService:
             _log.warning("a tool of the kernel failed", exc_info=True)
             result = _failed(f"The tool failed: {unexpected!r}")
         return Result(tuple(self._cleaned(block) for block in result.blocks), result.failed)
+
+    def progress(self, task: asyncio.Task[Any] | None) -> str:
+        job = self._waiting.get(task)
+        return "" if job is None or job.run is None else self._clean(progress_words(job.run.state))
 
     def _cleaned(self, block: Text | Image) -> Text | Image:
         return Text(self._clean(block.text)) if isinstance(block, Text) else block
@@ -132,6 +157,9 @@ class KernelService:
                 return await self._begin(self._start_code(request, action), given.wait_s)
             case catalog.RunCells():
                 return await self._begin(self._start_cells(request, given.cells), given.wait_s)
+            case catalog.CallFunction() if given.name.strip():
+                starting = self._functions.start(request, given.name.strip(), given.arguments)
+                return await self._begin(starting, given.wait_s)
             case catalog.EditNotebook():
                 return await self._begin(self._editor.edit(request, given.edits), catalog.WAIT_S)
         try:
@@ -155,6 +183,8 @@ class KernelService:
             case catalog.ReadOutput():
                 index = None if given.index < 0 else given.index
                 return Result(await kernel.read_output(given.cell, index, given.offset))
+            case catalog.CallFunction():
+                return self._text(self._functions.all_described())
             case catalog.Wait():
                 return await self._wait(self._job(given.run), given.wait_s)
             case catalog.Interrupt():
@@ -201,6 +231,14 @@ class KernelService:
 
     async def _wait(self, job: Job, wait_s: float) -> Result:
         """Wait for the job, at most `wait_s`, and return its state. Raises the error of its start."""
+        task = asyncio.current_task()
+        self._waiting[task] = job
+        try:
+            return await self._state_of(job, wait_s)
+        finally:
+            del self._waiting[task]
+
+    async def _state_of(self, job: Job, wait_s: float) -> Result:
         loop = asyncio.get_running_loop()
         until = loop.time() + timeouts.get().tool_call
         await asyncio.wait({job.starting}, timeout=min(catalog.WAIT_S, timeouts.get().tool_call))

@@ -44,6 +44,7 @@ class SharedTools:
         """The name of the server, the same in all sessions."""
         self._listen = listen
         self._members: list[Member] = []
+        self._connections: set[McpConnection] = set()
         self._listener: Listener | HttpListener | None = None
         self._starting = asyncio.Lock()
 
@@ -67,14 +68,25 @@ class SharedTools:
             self._listener = None
 
     def _connected(self, send: Send) -> McpConnection:
-        return McpConnection(self, send)
+        connection = McpConnection(self, send, on_closed=self._connections.discard)
+        self._connections.add(connection)
+        return connection
+
+    def tools_changed(self) -> None:
+        for connection in self._connections:
+            connection.tools_changed()
 
     def listed(self) -> list[dict[str, Any]]:
-        return self._members[0].tools.listed() if self._members else []
+        """The tools of all members: functions may be registered for some of them only."""
+        found = (it for member in self._members for it in member.tools.listed())
+        return list({it["name"]: it for it in found}.values())
 
     async def call(self, request: ToolRequest) -> Result:
         member = await self._member(request)
         return Result((Text(UNKNOWN),), failed=True) if member is None else await member.tools.call(request)
+
+    def progress(self, task: asyncio.Task[Any] | None) -> str:
+        return next(filter(None, (it.tools.progress(task) for it in self._members)), "")
 
     async def _member(self, request: ToolRequest) -> Member | None:
         members = tuple(self._members)

@@ -23,7 +23,7 @@ from ...core.describe import (
     write_claims,
 )
 from ...core.ipynb.percent_format import SUFFIX
-from ...core.mcp_calls import Naming
+from ...core.mcp_calls import KnownFunction, Naming
 from ...core.snapshot import ToolCall
 from ..files import roots as files
 from ..files.notebook_files import NotebookFiles
@@ -59,6 +59,7 @@ class Describer:
         session: Callable[[], str] = lambda: "",
         servers: tuple[str, ...] = (),
         kernel: Callable[[], str] = lambda: "",
+        functions: Callable[[], Mapping[str, KnownFunction]] = dict,
     ) -> None:
         self._roots = roots
         self._notebooks = notebooks
@@ -71,6 +72,8 @@ class Describer:
         """The names of the session's MCP servers."""
         self._kernel = kernel
         """The name of the kernel tools server in the session, or "" if there is none."""
+        self._functions = functions
+        """The user's functions that the session offers."""
 
     @property
     def place(self) -> CommandContext:
@@ -107,6 +110,7 @@ class Describer:
             servers,
             quirks.mcp_in_title,
             kernel,
+            self._functions() if kernel else {},
         )
 
     async def call(self, tool: ToolCall) -> tuple[Action, ...]:

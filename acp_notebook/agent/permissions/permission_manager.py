@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,7 @@ from ...core import grants as gr
 from ...core.actions import (
     ANNOTATIONS,
     Action,
+    CallFunction,
     Command,
     FileAccess,
     KernelAction,
@@ -104,6 +105,10 @@ class PermissionManager:
         self._judge = judge
         self.kernel_is_off = False
         """The kernel's tools are switched off: a question about one is answered at once."""
+        self.word_of_function: Callable[[CallFunction], Awaitable[tuple[Any, str | None]] | None] = (
+            lambda action: None
+        )
+        """What the permission of a user's function says about a call, and why; None: it says nothing."""
         self._asked = 0
         self._cards = 0
         self._allowed: list[Allowance] = []
@@ -149,10 +154,10 @@ class PermissionManager:
     def _of_kernel(self, options: tuple[Option, ...], actions: Sequence[Action]) -> Decision | None:
         """Allow calls that only read the kernel, and those that the kernel tools server asks about later."""
         counted = [action for action in actions if not isinstance(action, ANNOTATIONS)]
-        calls = [action for action in counted if isinstance(action, KernelCall)]
-        if not calls or len(calls) < len(counted):
+        reads = [it for it in counted if isinstance(it, KernelCall) or _is_read(it)]
+        if not reads or len(reads) < len(counted):
             return None
-        later = all(call.later for call in calls)
+        later = all(isinstance(it, KernelCall) and it.later for it in reads)
         if not later and (self.questions.policy not in ("ask", "allow") or self._restricts(actions)):
             return None
         decision = decide("allow", options, by="grant", reason=ASKED_LATER if later else READS_ALLOWED)
@@ -210,6 +215,15 @@ class PermissionManager:
             self.finished(permit, "cancelled" if decision.option is None else "failed")
             raise Denied(_refusal(decision))
         return permit
+
+    def unasked(self, card: Callable[[str], ev.ToolChanged], own: ToolCall | None) -> Permit:
+        """Permission for an action that needs none, on the agent's own tool call or a card of ours."""
+        if own is not None:
+            return Permit(None, False, own.id)
+        self._cards += 1
+        id = f"acp:{self._cards}"
+        self._state.apply(card(id))
+        return Permit(id, False, id)
 
     def _use_allowance(self, actions: Sequence[Action], calls: Sequence[ToolCall]) -> ToolCall | None:
         """Use up an allowance that covers the last of the actions; return its tool call, or None."""
@@ -309,13 +323,32 @@ class PermissionManager:
             return decision
         known = self._known.permission(self._state.id, request)
         if known is None:
+            by_function = await self._by_function(request)
+            if by_function is not None and not by_function.allows(request.options):
+                return by_function
             return await self.questions.ask(
                 id,
                 request,
-                lambda: self._by_grants(request.options, granted),
+                lambda: by_function or self._by_grants(request.options, granted),
                 lambda said: self._apply_rules(self._downgrade_allow(said, destructive), request),
             )
         return await self.questions.ask(id, request, lambda: known.answer, waits=known.waits)
+
+    async def _by_function(self, request: PermissionRequest) -> Decision | None:
+        """What the permission of the called function says, if the call is all that is asked about.
+
+        A reject counts; an allow counts where the session's policy and the rules say "ask".
+        """
+        counted = gr.to_cover(request.actions)
+        asked = (
+            self.word_of_function(counted[0]) if counted and isinstance(counted[0], CallFunction) else None
+        )
+        if asked is None:
+            return None
+        said, reason = await asked
+        if said == "ask" or (said == "allow" and len(counted) > 1):
+            return None
+        return decide(said, request.options, by="policy", reason=reason)
 
     def check_kernel(self, tool: str) -> None:
         """Raise Denied if a rule, or the policy for reads, rejects this kernel tool.
@@ -421,13 +454,17 @@ def _offer_to_remember(
     """The chosen offer; for the agent's own "always" option, the offer for the session.
 
     After "always" the agent does not ask again, so the client should not either. Only a person, who has read
-    that the answer does so, can grant all code.
+    that the answer does so, can grant all code, or a function.
     """
     always = _is_always(decision, options)
     if decision.offer is None and not always:
         return None
     wanted = (it for it in offers if it.id == decision.offer or (always and it.scope == "session"))
-    return next((it for it in wanted if it.kind != gr.CODE or decision.by == "user"), None)
+    return next((it for it in wanted if it.kind not in (gr.CODE, gr.FUNCTION) or decision.by == "user"), None)
+
+
+def _is_read(action: Action) -> bool:
+    return isinstance(action, CallFunction) and action.reads
 
 
 def _is_always(decision: Decision, options: Sequence[Option]) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from ...core import events as ev
-from ...core.actions import RUNS
+from ...core.actions import ASKED_BY_TOOLS
 from ...core.records import KernelRun, content_from_plain, plain
 from ..event_bus import EventBus
 from ..tap import ChangedFiles
@@ -87,7 +87,7 @@ class ActionTap:
 
         def asked(event: ev.QuestionAsked) -> None:
             # A replay has no kernel tools, so it asks no questions about them.
-            of_kernel = event.raw is None and any(isinstance(it, RUNS) for it in event.actions)
+            of_kernel = event.raw is None and any(isinstance(it, ASKED_BY_TOOLS) for it in event.actions)
             if of_kernel and {it.id for it in event.options} == OUR_OPTIONS:
                 kernel_questions.add(event.id)
             else:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from ..actions import (
     Action,
+    CallFunction,
     Command,
     Details,
     Fetch,
@@ -26,6 +27,7 @@ from ..changes import unified_diff
 from ..escaping import Escaper
 from ..visible import marked, marked_line
 from .blocks import Block, Code, Line
+from .runs import call_blocks
 
 
 def action_blocks(actions: Sequence[Action], escaper: Escaper) -> Iterator[Block]:
@@ -52,6 +54,8 @@ def action_blocks(actions: Sequence[Action], escaper: Escaper) -> Iterator[Block
                 for id, source in action.cells:
                     yield Line("Run cell:", marked_line(id))
                     yield Code(marked(source), "python")
+            case CallFunction():
+                yield from call_blocks(action.name, action.arguments, marked_line, marked)
             case KernelCall():
                 yield Line("Kernel tool:", marked_line(action.tool))
             case Other() | Details():

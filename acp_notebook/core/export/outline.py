@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from ..changes import AlsoChanged, FileChange, lines_of_diff
 from ..escaping import Escaper
 from ..forms import Field
-from ..records import Json, KernelRun, Location, PlanEntry, Terminal
+from ..records import AskedBy, Json, KernelRun, Location, PlanEntry, Terminal
 from ..snapshot import (
     Changes,
     Compaction,
@@ -120,7 +120,14 @@ def _item(item: Item, index: _Index, escaper: Escaper) -> Iterator[Block]:
 
 
 def _user(turn: TurnStart, escaper: Escaper) -> Quote:
-    return Quote("You", message_blocks(turn.prompt, escaper, breaks=True))
+    return Quote(_asker(turn.asked_by, escaper), message_blocks(turn.prompt, escaper, breaks=True))
+
+
+def _asker(by: AskedBy | None, escaper: Escaper) -> str:
+    """Who wrote the prompt: the user, or the agent of another session."""
+    if by is None:
+        return "You"
+    return f"{escaper.line(by.agent)}{'' if by.turn is None else f', in turn {by.turn}'}"
 
 
 def _message(message: Message, escaper: Escaper) -> Iterator[Block]:
@@ -211,7 +218,8 @@ def _check(entry: PlanEntry, escaper: Escaper) -> Check:
 def _question(question: Question, titles: Mapping[str, str], escaper: Escaper) -> Iterator[Block]:
     about = _cut(titles.get(question.tool or "", "a tool call"))
     more = extras(question.actions, escaper)
-    yield Line("Permission:", f"{about}{f' ({more})' if more else ''} → {_answer(question, escaper)}")
+    label = "Permission:" if question.who is None else f"Permission ({escaper.line(question.who)}):"
+    yield Line(label, f"{about}{f' ({more})' if more else ''} → {_answer(question, escaper)}")
     if question.status == "open":
         yield from action_blocks(question.actions, escaper)
 
@@ -228,8 +236,9 @@ def _answer(question: Question, escaper: Escaper) -> str:
 
 
 def _elicitation(asked: Elicitation, escaper: Escaper) -> Iterator[Block]:
-    what = "asks for an address to be opened:" if asked.mode == "url" else "asks:"
-    yield from _text_blocks(f"The agent {what}", asked.message, escaper)
+    who = "The agent asks" if asked.who is None else escaper.line(asked.who)
+    what = " for an address to be opened" if asked.mode == "url" else ""
+    yield from _text_blocks(f"{who}{what}:", asked.message, escaper)
     if asked.url:
         yield Line("Address:", escaper.line(asked.url))  # as text, not as a link: only the user may open it
     yield Line("Answer:", _settled(asked, escaper))

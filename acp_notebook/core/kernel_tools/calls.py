@@ -9,14 +9,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..actions import PATH_KINDS, Action, KernelCall, McpCall, RunCode
-from ..mcp_calls import Naming, mcp_call, same_name
+import msgspec
+
+from ..actions import PATH_KINDS, Action, CallFunction, KernelCall, McpCall, RunCode
+from ..mcp_calls import KnownFunction, Naming, mcp_call, same_name
 from ..records import Json
 from ..snapshot import ToolCall
 from ..visible import shown
 
 SERVER = "kernel"
 """The server's name, for agents and for the user's rules."""
+
+CALL_FUNCTION = "call_function"
+"""The tool that calls any of the user's functions; each is a tool of its own as well."""
 
 READS = ("list_variables", "inspect_variable", "wait", "interrupt", "read_notebook", "read_output")
 """Tools that need no permission. `interrupt` stops only what the agent itself started."""
@@ -34,6 +39,7 @@ TOOLS: Mapping[str, frozenset[str]] = {
     "run_code": frozenset({"code", "purpose", "wait_s"}),
     "run_cells": frozenset({"cells", "wait_s"}),
     "edit_notebook": frozenset({"edits"}),
+    CALL_FUNCTION: frozenset({"name", "arguments", "wait_s"}),
 }
 """The tools with the names of their arguments; `agent.kernel_tools.catalog` describes them."""
 
@@ -49,9 +55,13 @@ def kernel_call(tool: ToolCall, naming: Naming) -> McpCall | None:
     if not naming.kernel:
         return None
     found = mcp_call(tool, naming)
-    if found is None or found.server != naming.kernel or found.tool not in TOOLS:
+    if found is None or found.server != naming.kernel:
         return None
-    is_taken = TOOLS[found.tool] >= {*(arguments_of(tool) or ())}
+    function = naming.functions.get(found.tool)
+    takes = TOOLS.get(found.tool) if function is None else function.takes
+    if takes is None:
+        return None
+    is_taken = takes >= {*(arguments_of(tool) or ())}
     return McpCall(SERVER, found.tool, found.sure and is_taken)
 
 
@@ -76,10 +86,49 @@ def arguments_of(tool: ToolCall) -> Mapping[str, Json] | None:
     return raw if isinstance(raw, Mapping) else None
 
 
-def described_call(tool: str, arguments: Mapping[str, Json] | None) -> Action:
+def function_call(
+    tool: str, arguments: Mapping[str, Json] | None, functions: Mapping[str, KnownFunction]
+) -> CallFunction | None:
+    """The call of one of the user's functions, by its name or through `call_function`; None if the tool is
+    another one, or the arguments do not fit."""
+    if arguments is None:
+        return None
+    try:
+        if tool == CALL_FUNCTION:
+            tool, arguments = (
+                str(arguments.get("name")).strip(),
+                function_arguments(arguments.get("arguments")),
+            )
+        function = functions.get(tool)
+        return None if function is None else function.action(arguments)
+    except ValueError:
+        return None
+
+
+def function_arguments(given: Json) -> Mapping[str, Json]:
+    """The arguments in a call of `call_function`: some models write them as JSON in a text.
+
+    Raises ValueError.
+    """
+    if isinstance(given, str):
+        try:
+            given = msgspec.json.decode(given or "{}")
+        except msgspec.DecodeError as error:
+            raise ValueError(f"arguments is no JSON: {error}") from None
+    given = {} if given is None else given
+    if not isinstance(given, Mapping):
+        raise ValueError("arguments has to be an object, with the names of the function's parameters")
+    return given
+
+
+def described_call(
+    tool: str, arguments: Mapping[str, Json] | None, functions: Mapping[str, KnownFunction] = {}
+) -> Action:
     """What a call would do, as far as the agent shows it. Nothing is known about cells and edits yet."""
     if tool in READS:
         return KernelCall(tool)
+    if (function := function_call(tool, arguments, functions)) is not None:
+        return function
     given = arguments or {}
     if tool == "run_code" and isinstance(code := given.get("code"), str):
         purpose = given.get("purpose")

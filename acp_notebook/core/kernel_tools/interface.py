@@ -10,11 +10,12 @@ tools asks for permission first and then calls it. Everything here is called on 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import ClassVar, Literal, Protocol
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, ClassVar, Literal, Protocol
 
 from msgspec import Struct
 
-from ..records import Image, Json, Text
+from ..records import AskedSession, Image, Json, Text
 
 Status = Literal["ok", "error", "running", "interrupted", "busy", "refused"]
 """The status of a run. "busy": nothing ran, the user's own code has the main thread. "refused": nothing ran,
@@ -99,6 +100,15 @@ class RunState(Struct, frozen=True):
     """What the agent must know beyond the outputs, in whole sentences."""
     code: str = ""
     purpose: str = ""
+    function: str | None = None
+    """The function of the user's that was called, instead of code."""
+    arguments: tuple[tuple[str, str], ...] = ()
+    """Its arguments: name and JSON text."""
+    progress: float | None = None
+    """What the function reported last, from 0 to 1."""
+    progress_text: str | None = None
+    session: AskedSession | None = None
+    """The session that answers, if the function is another session."""
     after: int | None = None
     """The execution count of the user's last cell that had begun before; None if it is not known."""
 
@@ -129,6 +139,42 @@ class Run(Protocol):
     @property
     def ignores_interrupt(self) -> bool:
         """Whether it was interrupted `Timeouts.run_ignored` ago and is still running."""
+
+
+Where = Literal["main", "thread", "loop"]
+"""Where a function runs: on the main thread like a cell, on a thread of its own, or (a coroutine function of
+this package that never blocks) on the loop thread. There it takes `progress`, a `CallProgress`."""
+
+
+class CallProgress(Protocol):
+    """What a call on the loop thread tells about itself while it runs."""
+
+    def report(self, fraction: float | None = None, text: str | None = None) -> None:
+        """How far it has come: from 0 to 1, and a few words."""
+
+    def answered_by(self, session: AskedSession) -> None:
+        """Which session answers, and in which turn."""
+
+
+class CallFailed(Exception):
+    """A call failed for a reason that needs no traceback: the message is all that the agent gets."""
+
+
+class FunctionCall(Struct, frozen=True):
+    """A call of a function, with the arguments that it gets."""
+
+    name: str
+    function: Callable[..., Any]
+    """The function; what it returns is awaited if it can be."""
+    positional: tuple[Any, ...]
+    named: Mapping[str, Any]
+    shown: tuple[tuple[str, str], ...]
+    """The arguments as the user sees them: name and JSON text."""
+    where: Where = "main"
+    reports: bool = False
+    """It takes `report`, the function to report its progress with."""
+    called_by: Callable[[], AbstractContextManager[None]] = nullcontext
+    """Entered around the call, on the thread that runs it."""
 
 
 class Inspection(Struct, frozen=True):
@@ -194,6 +240,10 @@ class KernelTools(Protocol):
         Returns when the run has started. `expected`: sources by id; if one differs now, the run is "refused".
         A cell is named by its id, the start of its id, or `[n]`.
         """
+
+    def start_call(self, call: FunctionCall, *, on_change: OnChange | None = None) -> Run:
+        """Call a function. On the main thread, everything is as with `start_run`; elsewhere it never waits
+        for other runs, and an interrupt cancels a coroutine, or ends a function at its next report."""
 
     async def cell_sources(self, cells: Sequence[str]) -> tuple[tuple[str, str], ...]:
         """The id and source of each of these cells, for the question; raises UnknownCell, NoNotebook.

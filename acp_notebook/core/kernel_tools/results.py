@@ -37,10 +37,18 @@ def _headline(state: RunState) -> str:
     words = [state.status, state.id]
     if state.status not in ("busy", "refused"):
         words.append(f"{state.seconds:.1f} s")
+    if state.status == "running" and (progress := progress_words(state)):
+        words.append(progress)
     line = " · ".join(words)
     if state.status == "running":
         line += f"\nStill running. Call wait(run={state.id!r}) for the rest, or interrupt(run={state.id!r})."
     return line
+
+
+def progress_words(state: RunState) -> str:
+    """What a function reported last: `40 %, reading page 2 of 5`."""
+    percent = "" if state.progress is None else f"{state.progress:.0%}".replace("%", " %")
+    return ", ".join(filter(None, (percent, state.progress_text)))
 
 
 def _more(state: RunState) -> str:

@@ -32,6 +32,11 @@ def run_content(state: RunState) -> KernelRun:
         _outputs(state.outputs, images),
         cells,
         state.notes,
+        state.function,
+        state.arguments,
+        state.progress,
+        state.progress_text,
+        state.session,
         state.after,
     )
 
@@ -60,7 +65,9 @@ def _output(output: Output, images: _Budget) -> RunOutput:
         case Display():
             if output.image is not None and images.take():
                 return RunDisplay(_cut(output.text), output.image)
-            return RunDisplay(_cut(output.text), table=table_rows(output.data.get("text/html")))
+            plain = output.data.get("text/plain")
+            text = plain if isinstance(plain, str) and output.is_result else output.text
+            return RunDisplay(_cut(text), table=table_rows(output.data.get("text/html")))
 
 
 def _cut(text: str) -> str:

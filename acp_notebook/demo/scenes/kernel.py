@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
+
 from ..blocks import text_block
-from ..commands import command
+from ..commands import Misuse, command
 from ..mcp import McpServer, McpTrouble, started
 from ..rpc import Json
 from ..turn import Turn
@@ -81,6 +83,55 @@ async def cells(turn: Turn, args: str) -> None:
         )
         return
     await turn.say("I added a cell at the end of your notebook and ran it.")
+
+
+@command("call", "Call one of your functions (@session.tool), or list them", "[NAME] [ARGUMENTS AS JSON]")
+async def call(turn: Turn, args: str) -> None:
+    server = await kernel_server(turn)
+    if server is None:
+        return
+    name, _, given = args.strip().partition(" ")
+    if not name:
+        listed = await use(turn, server, "call_function", {})
+        await turn.say(f"```text\n{text_of(listed)}\n```")
+        return
+    try:
+        arguments = json.loads(given or "{}")
+    except ValueError as error:
+        raise Misuse(f"The arguments are no JSON: {error}") from error
+    result = await use(turn, server, "call_function", {"name": name, "arguments": arguments})
+    while text_of(result).startswith("running "):
+        run = text_of(result).split(" · ")[1]
+        result = await server.call("wait", {"run": run})
+    pictures = sum(it.get("type") == "image" for it in result.get("content", []))
+    got = f" and {pictures} picture{'s' * (pictures > 1)}" if pictures else ""
+    outcome = "It failed" if result.get("isError") else f"I got this back{got}"
+    await turn.say(f"{outcome}:\n\n```text\n{text_of(result)}\n```")
+
+
+@command("delegate", "Ask another session that is a tool of this one", "NAME PROMPT")
+async def delegate(turn: Turn, args: str) -> None:
+    name, _, prompt = args.strip().partition(" ")
+    if not name or not prompt.strip():
+        raise Misuse
+    server = await kernel_server(turn)
+    if server is None:
+        return
+    result = await use(turn, server, name, {"prompt": prompt.strip()})
+    while text_of(result).startswith(("running ", "Waiting for the user's permission")):
+        result = await server.call("wait", {"run": _run_of(text_of(result))})
+    if result.get("isError"):
+        await turn.say(f"I got no answer:\n\n```text\n{text_of(result)}\n```")
+        return
+    _, _, answer = text_of(result).partition("\n")
+    said = answer.rpartition("\nkernel: ")[0]
+    quoted = "\n".join(f"> {line}" for line in said.splitlines())
+    await turn.say(f"{name} answered:\n\n{quoted}")
+
+
+def _run_of(text: str) -> str:
+    """The run that a result says to wait for."""
+    return text.partition("wait(run='")[2].partition("'")[0]
 
 
 async def kernel_server(turn: Turn) -> McpServer | None:

@@ -166,14 +166,12 @@ class Capture:
     def _result(self, result: Any = None) -> None:
         if result is None or self._is_quiet():
             return
-        encode_images: Any = loaded("ipykernel.jsonutil", "encode_images")
-        json_clean: Any = loaded("ipykernel.jsonutil", "json_clean")
-        data, metadata = self._shell.display_formatter.format(result)
+        data, metadata = formatted(self._shell, result)
         executed = self._shell.displayhook.exec_result
         if executed is not None:
             executed.result = result
         if data:
-            self._outputs.display(json_clean(encode_images(data)), json_clean(metadata), is_result=True)
+            self._outputs.display(data, metadata, is_result=True)
 
     def _is_quiet(self) -> bool:
         ends: Callable[[str], Any] | None
@@ -192,6 +190,14 @@ class Capture:
             lines = [*lines[:2], f"… {left_out} frames left out …", *lines[-FRAMES - 1 :]]
         text = "\n".join(lines)
         self._outputs.fail(Failure(kind.__name__, message_of(error), plain(text), text))
+
+
+def formatted(shell: Any, value: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The mime bundle of a value and its metadata, as a cell's result has them."""
+    encode_images: Any = loaded("ipykernel.jsonutil", "encode_images")
+    json_clean: Any = loaded("ipykernel.jsonutil", "json_clean")
+    data, metadata = shell.display_formatter.format(value)
+    return json_clean(encode_images(data)), json_clean(metadata)
 
 
 def message_of(error: BaseException) -> str:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import os
 import sys
 from collections.abc import Callable
 from typing import Any, Literal
 
-from ...core.kernel_tools.interface import Failure
+from ...core.kernel_tools.interface import Failure, FunctionCall
 from ...log import logger
 from .capture import Capture, message_of
 from .code_gate import CodeGate
+from .function_results import show_value
 from .main_activity import runs_code
 from .outputs import Outputs
 from .private_loop import run_alone, run_sync
+from .progress import Report
 
 _log = logger(__name__)
 
@@ -45,11 +48,18 @@ class Execution:
 
     def run(self, code: str) -> Ended:
         """Run the code. The gate, already entered, only notes interrupts until the code itself runs."""
+        return self._captured(lambda capture: _run_cell(self._shell, code, capture, self.notes))
+
+    def call(self, call: FunctionCall, report: Report) -> Ended:
+        """Call a function in the same way."""
+        return self._captured(lambda capture: _call(self._shell, call, report, self._outputs, self.notes))
+
+    def _captured(self, run: Callable[[Capture], Any]) -> Ended:
         home = _getpid()
         capture = Capture(self._shell, self._kernel, self._outputs, self._label)
         results: list[Any] = []
         try:
-            self._gate.run(lambda: results.append(_run_cell(self._shell, code, capture, self.notes)))
+            self._gate.run(lambda: results.append(run(capture)))
             if _getpid() != home:
                 _exit(0)  # a forked process that the code did not end: there must not be a second kernel
             capture.take_pages()
@@ -92,12 +102,49 @@ def _run_cell(shell: Any, code: str, capture: Capture, notes: list[str]) -> Any:
     result = None
     try:
         if shell.should_run_async(code, transformed_cell=cell, preprocessing_exc_tuple=failure):
-            result, tasks = run_alone(coroutine)
-            if tasks:
-                notes.append(f"{tasks} task(s) that the code left behind were cancelled; await them.")
+            result = _awaited(coroutine, notes)
         else:
             result = run_sync(coroutine)
     finally:
         shell.events.trigger("post_execute")
         shell.events.trigger("post_run_cell", result)
     return result
+
+
+class CallResult:
+    """How the call of a function ended, with the names that IPython's result of a cell has."""
+
+    def __init__(self) -> None:
+        self.result: Any = None
+        self.error_before_exec: BaseException | None = None
+        self.error_in_exec: BaseException | None = None
+
+
+@runs_code
+def _call(shell: Any, call: FunctionCall, report: Report, outputs: Outputs, notes: list[str]) -> CallResult:
+    """Call a function as a cell would, and show what it returns as the cell's result."""
+    result = CallResult()
+    try:
+        with call.called_by():
+            value = call.function(
+                *call.positional, **call.named, **({"report": report} if call.reports else {})
+            )
+            result.result = _awaited(value, notes) if inspect.isawaitable(value) else value
+        show_value(result.result, outputs, shell)
+    except BaseException as error:  # as IPython does with a cell's
+        result.error_in_exec = error
+        shell.showtraceback()
+    finally:
+        shell.events.trigger("post_execute")
+    return result
+
+
+def _awaited(awaitable: Any, notes: list[str]) -> Any:
+    async def result() -> Any:
+        return await awaitable
+
+    coroutine = awaitable if inspect.iscoroutine(awaitable) else result()
+    value, tasks = run_alone(coroutine)
+    if tasks:
+        notes.append(f"{tasks} task(s) that the code left behind were cancelled; await them.")
+    return value

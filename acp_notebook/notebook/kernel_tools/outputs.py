@@ -10,6 +10,8 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Literal
 
+from msgspec.structs import replace
+
 from ...core.kernel_tools.interface import Display, Failure, Output, Stream
 from ...core.kernel_tools.text import plain_lines
 from ...core.records import Json
@@ -81,8 +83,12 @@ class Outputs:
         *,
         display_id: str | None = None,
         is_result: bool = False,
+        text: str | None = None,
     ) -> None:
+        """Add a display. `text`: how it reads for an agent, if not as the bundle's plain text."""
         made = self._made(data, metadata, is_result)
+        if text is not None:
+            made = replace(made, text=text)
         with self._lock:
             self._settle()
             self._cleared()

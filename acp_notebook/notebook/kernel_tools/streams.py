@@ -46,7 +46,7 @@ class Streams:
         stream = getattr(sys, name)
         out_stream = loaded("ipykernel.iostream", "OutStream")
         if out_stream is None or not isinstance(stream, out_stream):
-            restorer.set(sys, name, _ReplacedStream(lambda text: self._outputs.write(name, text)))
+            restorer.set(sys, name, ReplacedStream(lambda text: self._outputs.write(name, text)))
             return
         restorer.keep(sys, name)  # the code may replace it
         if (thread := getattr(stream, "watch_fd_thread", None)) is not None:
@@ -97,7 +97,7 @@ def _is_readable(stream: Any) -> bool:
         return False
 
 
-class _ReplacedStream(io.TextIOBase):
+class ReplacedStream(io.TextIOBase):
     """Captures text if the user has replaced ipykernel's stream."""
 
     encoding = "utf-8"

@@ -9,11 +9,20 @@ import threading
 import time
 from collections import OrderedDict, deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future
 from typing import Any
 
 from ... import timeouts
 from ...core.document_protocol import Failed, Unreachable
-from ...core.kernel_tools.interface import RUNS_KEPT, Block, Inspection, OnChange, Run, Status
+from ...core.kernel_tools.interface import (
+    RUNS_KEPT,
+    Block,
+    FunctionCall,
+    Inspection,
+    OnChange,
+    Run,
+    Status,
+)
 from ...core.kernel_tools.results import output_blocks
 from .. import kernel as notebook_kernel
 from ..ipykernel_compat import in_a_cell, running_kernel
@@ -21,6 +30,7 @@ from ..open_documents import OpenDocuments
 from . import variables
 from .cell_numbers import numbers_of
 from .cells import NO_PAGE, chosen, refusal, run_in_page
+from .function_runs import BesideCall, MainCall
 from .inspection import inspect_variable
 from .main_activity import CellClock, main_activity
 from .notebook import Notebooks
@@ -30,6 +40,10 @@ from .runs import BY_USER, CodeRun, Post
 OnThread = Callable[[Callable[[], Any]], Awaitable[Any]]
 
 NO_KERNEL = "There is no Jupyter kernel in this process, or one that is not known: code cannot run."
+NOBODY_WAITS = (
+    "Nothing was run: the function runs on the main thread of the user's script, which does not wait for a "
+    "turn now. With thread=True it would run on a thread of its own."
+)
 BUSY = "Nothing was run: the kernel is {}. Variables and the notebook can still be read."
 
 
@@ -55,7 +69,9 @@ class LocalKernelTools:
         self._shell = getattr(self._kernel, "shell", None)
         self._clock = None if self._shell is None else CellClock(self._shell)
         self._notebooks = Notebooks(documents, on_a_thread)
-        self._runs: OrderedDict[str, CodeRun] = OrderedDict()
+        self._runs: OrderedDict[str, CodeRun | BesideCall] = OrderedDict()
+        self._beside: set[BesideCall] = set()
+        """The running calls of functions that do not need the main thread."""
         self._ids = itertools.count(1)
         self._active: CodeRun | None = None
         self._queue: deque[CodeRun] = deque()
@@ -135,6 +151,23 @@ class LocalKernelTools:
         self._submit(run)
         return run
 
+    def start_call(self, call: FunctionCall, *, on_change: OnChange | None = None) -> Run:
+        id = f"run-{next(self._ids)}"
+        if call.where == "main":
+            options = {"on_change": on_change, "on_over": self._ended}
+            run = MainCall(id, call, self._post, on_user_stop=lambda: self.on_user_stop(), **options)
+            self._keep(run)
+            self._submit(run)
+            return run
+        beside = BesideCall(id, call, self._post, on_change=on_change, on_over=self._beside.discard)
+        self._keep(beside)
+        self._beside.add(beside)
+        if call.where == "loop":
+            beside.start_here()
+        else:
+            beside.start_thread(self._shell)
+        return beside
+
     async def run_cells(
         self,
         cells: Sequence[str],
@@ -186,7 +219,7 @@ class LocalKernelTools:
             signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
     def interrupt_all(self) -> None:
-        for run in (*self._queue, self._active):
+        for run in (*self._queue, self._active, *self._beside):
             if run is not None:
                 run.interrupt()
 
@@ -202,10 +235,13 @@ class LocalKernelTools:
             on_over=self._ended,
             on_user_stop=lambda: self.on_user_stop(),
         )
+        self._keep(run)
+        return run
+
+    def _keep(self, run: CodeRun | BesideCall) -> None:
         self._runs[run.id] = run
         while len(self._runs) > RUNS_KEPT:
             self._runs.popitem(last=False)
-        return run
 
     def _submit(self, run: CodeRun) -> None:
         active = self._active
@@ -218,17 +254,23 @@ class LocalKernelTools:
             self._queue.append(run)
 
     def _start(self, run: CodeRun) -> None:
-        if self._shell is None:
-            self._refuse(run, "refused", NO_KERNEL)
-            return
         self._active = run
-        numbers = numbers_of(self._shell, self._kernel) if run.numbered else None
-        job = notebook_kernel.run_when_free(lambda: run.carry_out(self._shell, self._kernel, numbers))
+        job = self._job(run)
         if job is None:
             self._refuse(run, "refused", NO_KERNEL)
             return
         job.add_done_callback(lambda _: self._post(lambda: self._left(run)))
         self._look_later(run, time.monotonic())
+
+    def _job(self, run: CodeRun) -> Future[None] | None:
+        """Schedule the run on the main thread. Without a kernel, a function runs while the main thread waits
+        for a turn, and code does not run."""
+        if self._shell is not None:
+            numbers = numbers_of(self._shell, self._kernel) if run.numbered else None
+            return notebook_kernel.run_when_free(lambda: run.carry_out(self._shell, self._kernel, numbers))
+        if isinstance(run, MainCall):
+            return notebook_kernel.run_on_main(run.carry_out_alone)
+        return None
 
     def _left(self, run: CodeRun) -> None:
         """Handle a job that the main thread has finished; an interrupt may have prevented its start."""
@@ -247,7 +289,9 @@ class LocalKernelTools:
         if run.has_begun or run.is_over:
             return
         activity = main_activity()
-        if activity == "user":
+        if self._shell is None and time.monotonic() - since > timeouts.get().run_busy:
+            self._refuse(run, "busy", NOBODY_WAITS)
+        elif activity == "user":
             self._refuse(run, "busy", BUSY.format(self._clock))
         elif activity != "run" and time.monotonic() - since > timeouts.get().run_busy:
             self._refuse(run, "busy", BUSY.format("busy with something other than a cell"))

@@ -6,6 +6,7 @@ import type { ComponentChildren } from "preact";
 import type { Action, MetadataChange, NotebookAction, WriteAction } from "../types";
 import { Counts, DiffRows, SideBySide } from "./diff";
 import { ExactInline, ExactLines } from "./exact_text";
+import { ExactArguments } from "./function_call";
 import { Icon } from "./icons";
 import { memo } from "./memo";
 import { changeOf } from "./diff_rows";
@@ -33,7 +34,12 @@ export const Actions = memo(function Actions({ actions }: { actions: readonly Ac
   );
 });
 
-const OF_KERNEL: ReadonlySet<Action["type"]> = new Set(["run_code", "run_cells", "kernel"]);
+const OF_KERNEL: ReadonlySet<Action["type"]> = new Set([
+  "run_code",
+  "run_cells",
+  "call_function",
+  "kernel",
+]);
 
 /** Omits the name of a kernel tool: the action next to it says more. */
 function shown(actions: readonly Action[]): readonly Action[] {
@@ -135,6 +141,13 @@ function inside(action: Action) {
           {action.cells.map(([id, source]) => (
             <Code key={id} head={`Run cell ${id}`} code={source} />
           ))}
+        </>
+      );
+    case "call_function":
+      return (
+        <>
+          <Head icon={action.reads ? "read" : "execute"} verb="Call function" what={action.name} />
+          <ExactArguments given={action.arguments ?? []} />
         </>
       );
     case "kernel":

@@ -53,7 +53,7 @@ export function CodeView({ pieces, language, closed, insertable = true, outputs 
   );
 }
 
-const Coloured = memo(function Coloured({ pieces, language, closed }: Props) {
+export const Coloured = memo(function Coloured({ pieces, language, closed }: Props) {
   const length = pieces.reduce((sum, piece) => sum + piece.length, 0);
   const parts = closed && length <= MAX_CHARS ? highlight(pieces.join(""), language) : null;
   return <>{parts ? parts.map(coloured) : <GrowingText pieces={pieces} />}</>;

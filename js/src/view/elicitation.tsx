@@ -40,13 +40,14 @@ function Open({ item, sent }: Props) {
     emit(values ? { ...said, values } : said);
   };
   const ready = useReady();
+  const asks = item.who === undefined ? "The agent asks" : line(item.who);
   const inner = { item, usable, answer, sent, guard, ready };
   return (
     <div
       ref={box}
       class="acp-question acp-elicitation"
       role="group"
-      aria-label={`The agent asks: ${line(item.message)}`}
+      aria-label={`${asks}: ${line(item.message)}`}
       data-acp-question={item.key}
       data-acp-elicitation={item.mode}
       data-status="open"
@@ -58,7 +59,8 @@ function Open({ item, sent }: Props) {
     >
       <div class="acp-asks">
         <span role="status">
-          {item.mode === "url" ? "The agent asks you to open a link" : "The agent asks"}
+          {asks}
+          {item.mode === "url" && " you to open a link"}
         </span>
       </div>
       <Said text={item.message} />

@@ -15,6 +15,8 @@ export interface PanelHost {
   terminal?: (command: string, from: Element) => Promise<string | null>;
   /** Shows the panel of another session, by its model, in an element. */
   panel?: (model: string, el: HTMLElement, signal: AbortSignal) => Promise<void>;
+  /** Shows one turn of another session, by its model, in an element. */
+  turn?: (model: string, turn: string, el: HTMLElement, signal: AbortSignal) => Promise<void>;
 }
 
 export const HostContext = createContext<PanelHost>({});

@@ -15,11 +15,12 @@ export function mountView(
   el: HTMLElement,
   signal: AbortSignal,
   host: PanelHost = {},
+  inside = false,
 ): void {
   if (signal.aborted) return;
   const { draft } = store; // the initial one: from now on the field has the current one
   const draw = () => {
-    const root = h(Root, { turn, snapshot: store.snapshot, draft, emit });
+    const root = h(Root, { turn, snapshot: store.snapshot, draft, emit, inside });
     render(h(HostContext.Provider, { value: host }, root), el);
   };
   watchMouse(signal);

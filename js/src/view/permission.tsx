@@ -73,7 +73,7 @@ function Open({ item, inside, sent, about }: Props & { about: string }) {
       ref={box}
       class="acp-question"
       role="group"
-      aria-label={`The agent asks: ${about}`}
+      aria-label={`${item.who === undefined ? "The agent asks" : line(item.who)}: ${about}`}
       data-acp-question={item.key}
       data-status="open"
       data-lm-suppress-shortcuts="true"
@@ -81,7 +81,7 @@ function Open({ item, inside, sent, about }: Props & { about: string }) {
       onKeyDown={onKeyDown}
     >
       <div class="acp-asks">
-        <span role="status">{inside ? askText(actions) : "The agent asks for permission"}</span>
+        <span role="status">{whoAsks(item, inside ? askText(actions) : null)}</span>
         {!inside && about !== "this" && <span class="acp-title"> {about}</span>}
       </div>
       {actions && <Actions actions={actions} />}
@@ -92,6 +92,12 @@ function Open({ item, inside, sent, about }: Props & { about: string }) {
       {chosen !== undefined && <Delivery slow={sent?.slow ?? false} what="answer" />}
     </div>
   );
+}
+
+/** With whose question it is, if another session asked for the turn. */
+function whoAsks({ who }: QuestionItem, what: string | null): string {
+  if (who === undefined) return what ?? "The agent asks for permission";
+  return what === null ? `${line(who)}, for permission` : `${line(who)}: ${what}`;
 }
 
 function askText(actions: readonly Action[] = []): string {

@@ -13,7 +13,7 @@ import { emptyText, SessionView } from "./session";
 import { SignInAlone, SignInView } from "./signin";
 import { TerminalsById } from "./terminal";
 import { Trouble } from "./trouble";
-import { TurnAlone } from "./turn";
+import { TurnAlone, TurnView } from "./turn";
 
 interface Props {
   /** The id of the turn to show; null for the whole session. */
@@ -22,12 +22,14 @@ interface Props {
   /** The prompt that is being written when the view is created. */
   draft: Draft;
   emit: Emit;
+  /** Within the view of another session, which asked for the turn. */
+  inside?: boolean;
 }
 
 /** Takes the place of a turn's id below a cell that waits for a session. */
 const SIGN_IN = "sign-in";
 
-export function Root({ turn, snapshot, draft, emit }: Props) {
+export function Root({ turn, snapshot, draft, emit, inside = false }: Props) {
   const { link, state, terminals } = snapshot;
   // At the end: the newest is there, and so is the reader.
   const banners = <Banners turn={turn} snapshot={snapshot} />;
@@ -46,7 +48,7 @@ export function Root({ turn, snapshot, draft, emit }: Props) {
             <SignInAlone header={state.session} />
           ) : (
             <>
-              <OneTurn turn={turn} snapshot={snapshot} />
+              <OneTurn turn={turn} snapshot={snapshot} inside={inside} />
               {banners}
             </>
           )}
@@ -112,10 +114,19 @@ function numberOf(id: string): number {
   return Number(id.replace(/\D/g, ""));
 }
 
-function OneTurn({ turn: id, snapshot }: { turn: string; snapshot: Snapshot }) {
+interface OneProps {
+  turn: string;
+  snapshot: Snapshot;
+  inside: boolean;
+}
+
+function OneTurn({ turn: id, snapshot, inside }: OneProps) {
   const { link, sent, folds, since, terminals, turns, unsent } = snapshot;
   const turn = turns.find(({ start }) => start && turnId(start) === id);
-  if (turn) return <TurnAlone {...{ turn, sent, folds, since }} cited={terminals.cited} />;
+  if (turn) {
+    const shown = { turn, sent, folds, since, cited: terminals.cited };
+    return inside ? <TurnView {...shown} inside /> : <TurnAlone {...shown} />;
+  }
   const over = unsent.includes(id);
   const text = over ? "This prompt was not sent." : "Waiting for the previous turn…";
   return (

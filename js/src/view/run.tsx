@@ -1,10 +1,14 @@
-// Code that the agent ran in the kernel, or cells of the notebook: the code, its outputs as they grow, the end.
+// Code that the agent ran in the kernel, cells of the notebook, or a function: the code or the arguments, the
+// outputs as they grow, the end.
 
 import { useContext, useRef } from "preact/hooks";
 import type { RunContent } from "../types";
+import { AskedTurn } from "./asked_turn";
 import { CodeView } from "./code";
 import { Elapsed } from "./elapsed";
+import { CallArguments, CallProgress } from "./function_call";
 import { HostContext } from "./host";
+import { Markdown } from "./markdown";
 import { Image } from "./media";
 import { memo } from "./memo";
 import { usePanel } from "./panel";
@@ -28,7 +32,10 @@ export const RunView = memo(function RunView({ run }: { run: RunContent }) {
       {cells.length === 0 && source !== "" && (
         <CodeView pieces={[source]} language="python" closed outputs={kept} />
       )}
-      <Outputs outputs={outputs} stopped={status === "interrupted"} />
+      {run.function !== undefined && <CallArguments given={run.arguments ?? []} />}
+      {run.session && <AskedTurn session={run.session} running={status === "running"} />}
+      <Outputs outputs={outputs} stopped={status === "interrupted"} said={!!run.session} />
+      {status === "running" && <CallProgress fraction={run.progress} text={run.progress_text} />}
       {cells.map((cell) => (
         <CellView key={cell.id} cell={cell} />
       ))}
@@ -107,13 +114,20 @@ function CellView({ cell }: { cell: RunCell }) {
 
 // ---- outputs
 
-/** `stopped`: the code was, so that the error says nothing more. */
-function Outputs({ outputs, stopped }: { outputs: readonly RunOutput[]; stopped: boolean }) {
+interface OutputsProps {
+  outputs: readonly RunOutput[];
+  /** The code was, so that the error says nothing more. */
+  stopped: boolean;
+  /** An agent said it: texts are markdown. */
+  said?: boolean;
+}
+
+function Outputs({ outputs, stopped, said = false }: OutputsProps) {
   const shown = stopped ? outputs.filter((output) => !isInterrupt(output)) : outputs;
   return (
     <>
       {shown.map((output, at) => (
-        <OutputView key={at} output={output} />
+        <OutputView key={at} output={output} said={said} />
       ))}
     </>
   );
@@ -123,7 +137,8 @@ function isInterrupt(output: RunOutput): boolean {
   return output.type === "error" && output.name === "KeyboardInterrupt";
 }
 
-const OutputView = memo(function OutputView({ output }: { output: RunOutput }) {
+const OutputView = memo(function OutputView(props: { output: RunOutput; said: boolean }) {
+  const { output, said } = props;
   switch (output.type) {
     case "stream":
       return output.text.trim() === "" ? null : (
@@ -140,6 +155,7 @@ const OutputView = memo(function OutputView({ output }: { output: RunOutput }) {
     case "display":
       if (output.image) return <Image data={output.image.data} type={output.image.mime_type} />;
       if (output.table) return <Table rows={output.table} />;
+      if (said) return <Markdown text={output.text} done />;
       return output.text === "" ? null : <pre class="acp-run-text">{code(output.text)}</pre>;
     default:
       return <pre class="acp-code">{JSON.stringify(output satisfies never)}</pre>;

@@ -85,9 +85,11 @@ function isLoud({ content, status }: ToolItem): boolean {
   return status === "failed" || content.some(({ type }) => LOUD.has(type));
 }
 
-/** Code in the kernel, or cells. */
+const OF_RUNS: ReadonlySet<string> = new Set(["run_code", "run_cells", "call_function"]);
+
+/** Code in the kernel, cells, or a function. */
 function isRun({ content }: ToolItem, actions: readonly Action[] = []): boolean {
-  const asked = actions.some(({ type }) => type === "run_code" || type === "run_cells");
+  const asked = actions.some(({ type }) => OF_RUNS.has(type));
   return asked || content.some(({ type }) => type === "run");
 }
 
@@ -131,10 +133,11 @@ function Heading(props: { item: ToolItem; question: QuestionItem | undefined; li
   );
 }
 
-/** The purpose of the agent's code; until it runs, the title is the agent's own name for the tool. */
+/** The purpose of the agent's code, or the function; until it runs, the title is the agent's own name for the tool. */
 function purposeOf({ actions = [] }: QuestionItem): string | undefined {
   for (const action of actions) {
     if (action.type === "run_code") return line(action.purpose || "Run code in the kernel");
+    if (action.type === "call_function") return line(`Call ${action.name}`);
     if (action.type === "run_cells")
       return action.cells.length === 1 ? "Run 1 cell" : `Run ${action.cells.length} cells`;
   }

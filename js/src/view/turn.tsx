@@ -4,6 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { Sent } from "../store";
 import { isRunning, turnId } from "../turns";
 import type { Turn } from "../turns";
+import { AskedByLine } from "./asked_turn";
 import { ChangesView } from "./changes";
 import { ContentList } from "./content";
 import { entriesOf } from "./entries";
@@ -45,10 +46,12 @@ interface InPanel {
   toNewest?: (() => void) | null;
   /** The composer of the session's panel has its own stop button, which is always in sight. */
   stop?: boolean;
+  /** Within the call that asked for it, which shows the prompt and scrolls. */
+  inside?: boolean;
 }
 
 export const TurnView = memo(function TurnView(props: Props & InPanel) {
-  const { turn, sent, folds, cited, since, toNewest, stop = true } = props;
+  const { turn, sent, folds, cited, since, toNewest, stop = true, inside = false } = props;
   const { start, items } = turn;
   const id = start ? turnId(start) : "";
   const running = start !== null && isRunning(start);
@@ -65,8 +68,9 @@ export const TurnView = memo(function TurnView(props: Props & InPanel) {
       data-acp-status={start?.status ?? "none"}
       aria-label={start ? `Turn ${start.number}` : "Outside of a turn"}
     >
-      {start && start.prompt.length > 0 && (
+      {start && start.prompt.length > 0 && !inside && (
         <div class="acp-prompt" role="group" aria-label="Prompt">
+          {start.asked_by && <AskedByLine by={start.asked_by} />}
           <ContentList blocks={start.prompt} />
         </div>
       )}

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from acp_notebook.core.kernel_tools.interface import (
     Block,
     CellRun,
+    FunctionCall,
     Inspection,
     OnChange,
     Output,
@@ -70,6 +71,7 @@ class FakeKernel:
     def __init__(self, ends: Literal["ok", "error"] | None = "ok") -> None:
         self.ends = ends
         self.runs: list[FakeRun] = []
+        self.calls: list[FunctionCall] = []
         self.began = asyncio.Event()
         self.cells = {"aaaa1111": "x = 1", "bbbb2222": "print(x)"}
 
@@ -86,6 +88,11 @@ class FakeKernel:
 
     def start_run(self, code: str, *, purpose: str = "", on_change: OnChange | None = None) -> FakeRun:
         return self._begun(RunState(self._id(), "running", 0.0, code=code, purpose=purpose), on_change)
+
+    def start_call(self, call: FunctionCall, *, on_change: OnChange | None = None) -> FakeRun:
+        self.calls.append(call)
+        state = RunState(self._id(), "running", 0.0, function=call.name, arguments=call.shown)
+        return self._begun(state, on_change)
 
     async def run_cells(
         self,

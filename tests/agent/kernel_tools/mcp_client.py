@@ -26,9 +26,15 @@ class EchoTools:
         self.held = asyncio.Event()
         self.cancelled = asyncio.Event()
         self.go = asyncio.Event()
+        self.also = ""
+        """The name of another tool."""
 
     def listed(self) -> list[dict[str, Any]]:
-        return [{"name": "echo", "inputSchema": {"type": "object"}}]
+        names = ("echo", self.also) if self.also else ("echo",)
+        return [{"name": name, "inputSchema": {"type": "object"}} for name in names]
+
+    def progress(self, task: asyncio.Task[Any] | None) -> str:
+        return "40 %" if self.held.is_set() else ""
 
     async def call(self, request: ToolRequest) -> Result:
         self.calls.append(request)

@@ -401,6 +401,7 @@ async def test_a_call_with_a_token_tells_that_it_goes_on() -> None:
         assert first["method"] == second["method"] == "notifications/progress"
         assert first["params"]["progressToken"] == 0
         assert second["params"]["progress"] > first["params"]["progress"]
+        assert second["params"]["message"] == "0.02 s, 40 %"
         tools.go.set()
         client.writer.close()
 

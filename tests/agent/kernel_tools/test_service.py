@@ -56,6 +56,9 @@ class FakeGate:
             raise Denied(self.denies)
         return lambda state: None
 
+    def refused(self, request: ToolRequest) -> None:
+        pass
+
     def done(self, request: ToolRequest, failure: str | None) -> None:
         self.read.append(request.name)
 

@@ -55,6 +55,24 @@ async def test_a_call_goes_to_the_session_whose_tool_call_makes_it() -> None:
 
 
 @run
+async def test_a_change_of_the_list_reaches_the_connection_and_all_members_count() -> None:
+    one, other = Member(), Member()
+    tools = await shared(one, other)
+    other.tools.also = "other_one"
+    assert [it["name"] for it in tools.listed()] == ["echo", "other_one"]
+    listener = await tools.join(one)
+    assert isinstance(listener, Listener)
+    client = await by_socket(listener.path, listener.token)
+    client.ask("ping")
+    await client.hear()
+    tools.tools_changed()
+    assert (await client.hear())["method"] == "notifications/tools/list_changed"
+    client.writer.close()
+    for member in (one, other):
+        tools.leave(member)
+
+
+@run
 async def test_its_tool_call_may_come_later() -> None:
     other, own = Member(), Member(makes_call=True, late=True)
     tools = await shared(other, own)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from acp_notebook.core.actions import (
+    CallFunction,
     Command,
     KernelCall,
     McpCall,
@@ -18,6 +20,7 @@ from acp_notebook.core.actions import (
     consume,
 )
 from acp_notebook.core.describe import CommandContext, FileState, Phrases, describe
+from acp_notebook.core.export.text import actions_text
 from acp_notebook.core.grants import CODE, Grant, matches, offers, problem
 from acp_notebook.core.kernel_tools.calls import matching_call
 from acp_notebook.core.mcp_calls import Naming
@@ -169,3 +172,33 @@ def test_a_call_without_arguments_counts_if_it_is_the_only_one() -> None:
     assert matching_call([silent], GEMINI, "run_code", {"code": "1"}, None) is silent
     again = call("2", title="run_code (kernel MCP Server)")
     assert matching_call([silent, again], GEMINI, "run_code", {"code": "1"}, None) is None
+
+
+# ---- functions
+
+SEND = CallFunction("send", (("to", '"Ada"'), ("text", '"' + "x" * 100 + '"')), "function-1")
+
+
+def test_a_call_of_a_function_is_covered_by_the_same_call_of_the_same_function() -> None:
+    assert consume((SEND,), SEND) == ()
+    assert consume((SEND,), replace(SEND, identity="function-2")) is None
+    assert consume((SEND,), replace(SEND, arguments=SEND.arguments[:1])) is None
+    assert consume((RunCode(SEND.text),), SEND) is None
+
+
+def test_a_grant_for_a_function_ends_with_the_session_and_covers_nothing_else() -> None:
+    (offer,) = offers(SURE, SEND, cwd="/w")
+    assert (offer.name, offer.scope) == ("Allow send in this session", "session")
+    grant = offer.grant(id="g", agent="a", workspace="/w")
+    assert matches(grant, "a", "/w", replace(SEND, arguments=()))
+    assert not matches(grant, "a", "/w", replace(SEND, identity="function-2"))
+    assert not matches(grant, "a", "/w", RunCode("1"))
+    assert problem(replace(grant, scope="workspace")) is not None
+    assert offers(SURE, replace(SEND, identity=""), cwd="/w") == ()
+
+
+def test_a_question_about_a_function_shows_each_argument_in_full() -> None:
+    text = actions_text((SURE, SEND))
+    assert "Call: send" in text and 'to: "Ada"' in text and "x" * 100 in text
+    assert "kernel/" not in text
+    assert action_from_plain(action_to_plain(SEND)) == replace(SEND, identity="")
