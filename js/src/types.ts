@@ -85,6 +85,11 @@ export interface RunContent {
   readonly progress_text?: string;
   /** The session that answers, if the function is another session. */
   readonly session?: AskedSession;
+  /**
+   * The execution count of the user's last cell that had begun before; None if it is not
+   * known.
+   */
+  readonly after?: number;
 }
 
 /** Content of a type that we do not know, kept and shown as received. */
@@ -226,6 +231,7 @@ export interface TurnItem {
   readonly rate_limit?: RateLimit | null;
   /** The client's id for it: "t1", "t2", …; "h1", … for history. */
   readonly id?: string;
+  readonly meta?: Fields;
   /** The session whose agent asked for it; None: the user did. */
   readonly asked_by?: AskedBy;
 }
@@ -238,6 +244,7 @@ export interface MessageItem {
   readonly role: string;
   readonly content: readonly Content[];
   readonly raw?: readonly Json[];
+  readonly meta?: Fields;
 }
 
 export interface ToolItem {
@@ -257,7 +264,7 @@ export interface ToolItem {
   readonly raw_input?: Json;
   readonly raw_output?: Json;
   readonly name?: string;
-  readonly meta?: Json;
+  readonly meta?: Fields;
   readonly raw?: readonly Json[];
   /** The agent did it, or asked us to do it, without asking the user first. */
   readonly unprompted?: boolean;
@@ -274,6 +281,7 @@ export interface PlanItem {
   readonly text?: string | null;
   readonly uri?: string | null;
   readonly raw?: readonly Json[];
+  readonly meta?: Fields;
 }
 
 /** A permission question: `tool` is the key of the tool call it is about. */
@@ -298,6 +306,7 @@ export interface QuestionItem {
   readonly answers?: readonly Answer[];
   /** The name of the given answer; missing in files of older versions. */
   readonly chosen?: string;
+  readonly meta?: Fields;
   /** Who asks, if another session asked for the turn: "kimi asks, for claude". */
   readonly who?: string;
 }
@@ -325,6 +334,7 @@ export interface ElicitationItem {
   readonly values?: Fields;
   readonly completed?: boolean;
   readonly raw?: readonly Json[];
+  readonly meta?: Fields;
   /** Who asks, as in `Question`. */
   readonly who?: string;
 }
@@ -356,6 +366,7 @@ export interface NoticeItem {
   readonly description?: string;
   readonly source: string;
   readonly raw?: readonly Json[];
+  readonly meta?: Fields;
 }
 
 export interface CompactionItem {
@@ -367,6 +378,7 @@ export interface CompactionItem {
   readonly summary: readonly Content[];
   readonly error?: string;
   readonly raw?: readonly Json[];
+  readonly meta?: Fields;
 }
 
 /** The files that a turn changed. `notes` say what is not covered. */
@@ -871,6 +883,11 @@ export interface Header {
   readonly ways?: readonly string[];
   /** Whether the agent can use the kernel's tools; None if the session has none. */
   readonly kernel_tools?: boolean;
+  /**
+   * What the agent added (`_meta`) to the response that opened the session and to updates
+   * about it.
+   */
+  readonly meta?: Fields;
 }
 
 /** What code wrote to stdout or stderr, with ANSI colours. */
@@ -1043,7 +1060,8 @@ export interface FileChange {
   readonly undoable: boolean;
   /**
    * client: written by a client method; agent: a tool call names it; command: it changed while
-   * a command ran; unknown: there is no evidence.
+   * a command ran; other: the agent of another session changed it; unknown: there is no
+   * evidence.
    */
   readonly via: string;
   readonly moved_from?: string;
@@ -1056,6 +1074,8 @@ export interface FileChange {
   /** The key of the tool call that changed it, or of the command that ran at that time. */
   readonly tool?: string;
   readonly allowed_by?: string;
+  /** The agent of another session that changed it. */
+  readonly by?: string;
 }
 
 /** Files that changed during a turn but that no tool call names. */
@@ -1065,6 +1085,8 @@ export interface AlsoChanged {
   readonly command?: string;
   /** The key of that command's tool call. */
   readonly tool?: string;
+  /** The agent that changed them in another session. */
+  readonly by?: string;
 }
 
 /** An image that the user put into a prompt; `data` is base64. */

@@ -17,7 +17,7 @@ from acp_notebook import timeouts
 from acp_notebook.agent.delegation import MAX_DEPTH, MOST_CALLS
 from acp_notebook.core.saved_transcript import loaded
 from acp_notebook.core.snapshot import Question, TurnStart
-from acp_notebook.notebook.static import TRANSCRIPT_MIME
+from acp_notebook.notebook.static_bundle import TRANSCRIPT_MIME
 from tests.session.helpers import LIMIT_S, begun, pids_of
 from tests.waiting import gone, wait_until
 

@@ -63,7 +63,7 @@ def _table(rows: Sequence[Sequence[str]]) -> str:
     return "<table>" + "".join(f"<tr>{row}</tr>" for row in (head, *others)) + "</table>"
 
 
-def call_of(run: KernelRun) -> str:
+def call_of(run: KernelRun, *, awaited: bool = False) -> str:
     """The code that calls the user's function as the agent did."""
     named, other = [], []
     for name, text in run.arguments:
@@ -74,7 +74,7 @@ def call_of(run: KernelRun) -> str:
             other.append(f"{name!r}: {value}")
     if other:
         named.append(f"**{{{', '.join(other)}}}")
-    return f"{run.function}({', '.join(named)})"
+    return f"{'await ' * awaited}{run.function}({', '.join(named)})"
 
 
 def _literal(value: Any) -> str:

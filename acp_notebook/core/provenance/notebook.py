@@ -6,8 +6,9 @@ stopped, that asked for input or that uses an agent is shown as text.
 
 from __future__ import annotations
 
+import ast
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -21,7 +22,7 @@ from ..records import Audio, Image, Json, KernelRun, RunError, RunOutput
 from ..snapshot import Changes, Item, Message, TerminalRun, ToolCall, TurnStart
 from .agent_use import AgentUse, Code
 from .cells import RAISES, Cells, call_of
-from .names import Names, Transform
+from .names import Names, Transform, parsed
 from .timeline import HistoryCell, Step, needed
 
 TEXT_CHARS = 20_000
@@ -113,7 +114,8 @@ class _Writer:
     ) -> list[_Entry]:
         use = AgentUse(transform)
         calls = [it for it in items if isinstance(it, ToolCall)]
-        pieces = [(it, number, piece) for it in calls for number, piece in enumerate(_pieces(it))]
+        awaited = _async_functions(history, transform)
+        pieces = [(it, number, piece) for it in calls for number, piece in enumerate(_pieces(it, awaited))]
         ran = {(piece.numbered, piece.source.rstrip("\n")) for _, _, piece in pieces}
         cells = sorted((it for it in history if (it.number, it.source) not in ran), key=lambda it: it.number)
         found: list[_Entry] = []
@@ -184,12 +186,31 @@ class _Writer:
         self._cells.code(source, outputs, tags=[RAISES] if entry.step.failed else [])
 
 
-def _pieces(call: ToolCall) -> Iterator[_Piece]:
-    """The code of a tool call that began to run."""
-    for run in (it for it in call.content if isinstance(it, KernelRun)):
+def _runs(call: ToolCall) -> Iterator[KernelRun]:
+    return (it for it in call.content if isinstance(it, KernelRun))
+
+
+def _async_functions(history: Sequence[HistoryCell], transform: Transform) -> set[str]:
+    """The functions of the user's cells that must be awaited."""
+    found: set[str] = set()
+    for cell in history:
+        for node in parsed(transform(cell.source)):
+            if isinstance(node, ast.AsyncFunctionDef):
+                found.add(node.name)
+            elif isinstance(node, ast.FunctionDef):
+                found.discard(node.name)
+    return found
+
+
+def _pieces(call: ToolCall, awaited: Collection[str]) -> Iterator[_Piece]:
+    """The code of a tool call that began to run; not what another agent was asked.
+
+    `awaited`: the functions that must be awaited.
+    """
+    for run in (it for it in _runs(call) if it.session is None):
         before = _before(run)
         if not run.cells:
-            source = run.code if run.function is None else call_of(run)
+            source = run.code if run.function is None else call_of(run, awaited=run.function in awaited)
             if run.status in ("ok", "error", "interrupted"):
                 yield _Piece(source, run.status, run.outputs, run.purpose, before)
         for cell in run.cells:
@@ -230,8 +251,10 @@ def _not_repeated(items: Sequence[Item], quote: Callable[[str], str]) -> str:
     """What else the agent did in the turn, which the notebook does not repeat."""
     files = [it.path for item in items if isinstance(item, Changes) for it in item.files]
     commands = [it.command for it in items if isinstance(it, TerminalRun)]
+    calls = [run for it in items if isinstance(it, ToolCall) for run in _runs(it)]
+    asked = [it.session.agent for it in calls if it.session is not None]
     lines = []
-    for what, names in (("changed files", files), ("ran commands", commands)):
+    for what, names in (("changed files", files), ("ran commands", commands), ("asked", asked)):
         if names:
             more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
             lines.append(f"the agent {what}: {', '.join(map(quote, names[:MAX_NAMED]))}{more}")

@@ -133,7 +133,7 @@ async def _awaited(value: Any, on_task: Callable[[asyncio.Task[Any]], None]) -> 
     return await value
 
 
-class BesideCall:
+class BackgroundCall:
     """A call that does not need the main thread; implements `core.kernel_tools.interface.Run`."""
 
     def __init__(
@@ -143,9 +143,11 @@ class BesideCall:
         post: Post,
         *,
         on_change: OnChange | None = None,
-        on_over: Callable[[BesideCall], None] = lambda run: None,
+        on_over: Callable[[BackgroundCall], None] = lambda run: None,
+        after: int | None = None,
     ) -> None:
         self._id = id
+        self._after = after
         self._call = call
         self._post = post
         self._on_change = on_change
@@ -176,7 +178,8 @@ class BesideCall:
     @property
     def state(self) -> RunState:
         seconds = (self._ended or time.monotonic()) - self._began
-        state = RunState(self._id, self._status, seconds, self.outputs.snapshot(), notes=self._notes)
+        outputs = self.outputs.snapshot()
+        state = RunState(self._id, self._status, seconds, outputs, notes=self._notes, after=self._after)
         return _with_call(state, self._call, self.progress)
 
     async def wait(self, seconds: float) -> RunState:

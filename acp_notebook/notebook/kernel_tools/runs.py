@@ -139,7 +139,7 @@ class CodeRun:
             tuple(notes),
             "\n\n".join(it.source for it in self.steps),
             self._purpose,
-            self._after,
+            after=self._after,
         )
 
     async def wait(self, seconds: float) -> RunState:

@@ -25,12 +25,13 @@ from ...core.kernel_tools.interface import (
 )
 from ...core.kernel_tools.results import output_blocks
 from .. import kernel as notebook_kernel
+from ..history import last_cell
 from ..ipykernel_compat import in_a_cell, running_kernel
 from ..open_documents import OpenDocuments
 from . import variables
 from .cell_numbers import numbers_of
 from .cells import NO_PAGE, chosen, refusal, run_in_page
-from .function_runs import BesideCall, MainCall
+from .function_runs import BackgroundCall, MainCall
 from .inspection import inspect_variable
 from .main_activity import CellClock, main_activity
 from .notebook import Notebooks
@@ -69,8 +70,8 @@ class LocalKernelTools:
         self._shell = getattr(self._kernel, "shell", None)
         self._clock = None if self._shell is None else CellClock(self._shell)
         self._notebooks = Notebooks(documents, on_a_thread)
-        self._runs: OrderedDict[str, CodeRun | BesideCall] = OrderedDict()
-        self._beside: set[BesideCall] = set()
+        self._runs: OrderedDict[str, CodeRun | BackgroundCall] = OrderedDict()
+        self._background: set[BackgroundCall] = set()
         """The running calls of functions that do not need the main thread."""
         self._ids = itertools.count(1)
         self._active: CodeRun | None = None
@@ -159,14 +160,21 @@ class LocalKernelTools:
             self._keep(run)
             self._submit(run)
             return run
-        beside = BesideCall(id, call, self._post, on_change=on_change, on_over=self._beside.discard)
-        self._keep(beside)
-        self._beside.add(beside)
+        background = BackgroundCall(
+            id,
+            call,
+            self._post,
+            on_change=on_change,
+            on_over=self._background.discard,
+            after=last_cell(self._shell),
+        )
+        self._keep(background)
+        self._background.add(background)
         if call.where == "loop":
-            beside.start_here()
+            background.start_here()
         else:
-            beside.start_thread(self._shell)
-        return beside
+            background.start_thread(self._shell)
+        return background
 
     async def run_cells(
         self,
@@ -219,7 +227,7 @@ class LocalKernelTools:
             signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
     def interrupt_all(self) -> None:
-        for run in (*self._queue, self._active, *self._beside):
+        for run in (*self._queue, self._active, *self._background):
             if run is not None:
                 run.interrupt()
 
@@ -238,7 +246,7 @@ class LocalKernelTools:
         self._keep(run)
         return run
 
-    def _keep(self, run: CodeRun | BesideCall) -> None:
+    def _keep(self, run: CodeRun | BackgroundCall) -> None:
         self._runs[run.id] = run
         while len(self._runs) > RUNS_KEPT:
             self._runs.popitem(last=False)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from acp_notebook.core.provenance import HistoryCell, to_notebook
 from acp_notebook.core.provenance.notebook import MISSING
-from acp_notebook.core.records import (
+from acp_notebook.core.records import AskedSession, (
     Image,
     KernelRun,
     RunCell,
@@ -140,6 +140,19 @@ def test_a_call_of_a_users_function_is_written_as_python() -> None:
     call = KernelRun("r", "", "ok", function="load", arguments=arguments, after=1)
     source = "load(n=1, ok=True, none=None, far=float(\"inf\"), **{'class': [\"a'b\", {'k': -0.5}]})"
     assert code(made(turn(call), "def load(**k): ...")) == ["def load(**k): ...", source]
+
+
+def test_a_call_of_an_async_function_is_awaited() -> None:
+    call = KernelRun("r", "", "ok", function="load", after=1)
+    assert code(made(turn(call), "async def load(): ..."))[-1] == "await load()"
+    assert code(made(turn(call), "async def load(): ...\ndef load(): ..."))[-1] == "load()"
+
+
+def test_what_another_agent_was_asked_is_named_and_not_run() -> None:
+    call = KernelRun("r", "", "ok", function="ask_kimi", session=AskedSession("kimi", 1))
+    cells = made(turn(call))
+    assert code(cells) == []
+    assert "*Not repeated here: the agent asked: `kimi`.*" in texts(cells)
 
 
 def test_a_hostile_answer_stays_text() -> None:
