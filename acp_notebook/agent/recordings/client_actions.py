@@ -10,6 +10,8 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from ...core import events as ev
 from ...core.actions import ASKED_BY_TOOLS
 from ...core.records import KernelRun, content_from_plain, plain
@@ -123,7 +125,9 @@ def shown_run(event: ev.ToolChanged) -> KernelRun | None:
 
 
 def ran(event: ev.ToolChanged, run: KernelRun) -> ClientAction:
-    """The state of a kernel run on the card of a tool call."""
+    """The state of a kernel run on the card of a tool call, without the ids of another session."""
+    if run.session is not None:
+        run = replace(run, session=replace(run.session, id=None, model=None))
     return {"what": "run", "id": event.id, "title": str(event.title), "run": plain(run)}
 
 
