@@ -16,6 +16,8 @@ COMMANDS = [
     *(
         "ask",
         "audio",
+        "call",
+        "calls",
         "cells",
         "client",
         "compact",

@@ -5,6 +5,19 @@ from __future__ import annotations
 import pytest
 
 from tests.notebook.kernel_tools.conftest import Tools, texts
+from tests.notebook.kernel_tools.test_function_runs import CALLING
+from tests.notebook.kernel_tools.test_function_runs import (
+    test_an_async_function_is_awaited as check_await,
+)
+from tests.notebook.kernel_tools.test_function_runs import (
+    test_an_async_function_is_cancelled as check_cancel,
+)
+from tests.notebook.kernel_tools.test_function_runs import (
+    test_an_exception_is_an_error_with_the_functions_own_frames as check_error,
+)
+from tests.notebook.kernel_tools.test_function_runs import (
+    test_what_it_prints_and_returns_is_the_runs_and_not_the_cells as check_outputs,
+)
 from tests.notebook.kernel_tools.test_run_cells import PAGE
 from tests.notebook.kernel_tools.test_run_cells import (
     test_cells_run_while_a_cell_waits_and_the_page_gets_outputs_and_counts as check_cells,
@@ -29,6 +42,15 @@ def test_code_runs_while_a_cell_waits(tools: Tools) -> None:
     assert tools.run("1/0")["outputs"][-1]["name"] == "ZeroDivisionError"
     assert "refused" in tools.run("exit()")["outputs"][-1]["message"]
     assert "refused" in tools.run("input()")["outputs"][-1]["message"]
+
+
+@pytest.mark.parametrize("where", ["main", "thread"])
+def test_functions_print_display_return_raise_and_await(tools: Tools, where: str) -> None:
+    tools.front.run(CALLING)
+    check_outputs(tools, where)
+    check_error(tools, where)
+    check_await(tools, where)
+    check_cancel(tools, where)
 
 
 def test_code_runs_between_cells(tools: Tools) -> None:
