@@ -77,7 +77,7 @@ class TextAsker:
     def _ask_permission(self, question: Question) -> Answer | None:
         """Ask, and return the chosen answer; None if the reply is not one of them."""
         title = self._conversation.state.read(lambda transcript: _title(transcript.find(question.tool or "")))
-        who = "The agent asks" if question.who is None else shown(question.who, chars=200)
+        who = "The agent asks" if question.who is None else f"{shown(question.who, chars=200)},"
         print(f"{who} for permission: {title}")
         if question.actions:
             print(actions_text(question.actions, cwd=self._conversation.state.cwd))

@@ -19,7 +19,7 @@ CONNECT = """
 import acp_notebook as acp
 s = acp.connect('demo')
 inner = acp.connect('demo')
-s.tool(inner, name='reviewer', permission='read')
+s.tool(inner, name='reviewer', permission='read');
 """
 
 
@@ -88,7 +88,7 @@ def connect(name):
     agent = setup[name]
     return acp.connect(agent["command"], env=agent["env"], inherit_env=False)
 s, other = connect("claude"), connect("kimi")
-s.tool(other, name="reviewer", description="Reviews a file.", max_cost=1)
+s.tool(other, name="reviewer", description="Reviews a file.", max_cost=1);
 """
 
 
@@ -104,7 +104,7 @@ def test_claude_code_asks_kimi(
     set_source(notebook, 0, REAL.replace("NAME.json", note_of(notebook).name))
     target = notebook.path.parent / "review.md"
     inner = script(
-        do("write", path=str(target), text="# Review\\n\\nThe loop is quadratic.\\n"),
+        do("write", path=str(target), text="# Review\n\nThe loop is quadratic.\n"),
         say("The loop in `pairs()` is quadratic: use a dict. My notes are in review.md."),
     )
     call = kernel("call_function", name="reviewer", arguments={"prompt": f"Review this diff. {inner}"})

@@ -44,6 +44,22 @@ def test_the_user_answers_by_a_number_and_reads_the_turn(console: Front, tmp_pat
     assert "Wrote `a.txt`." in shown[-1]["text/plain"]
 
 
+def test_a_question_of_a_session_that_another_one_asks_says_whose_it_is(
+    console: Front, tmp_path: Path
+) -> None:
+    console.run(
+        "writer = acp.connect('demo', tools=True, permissions='allow')\n"
+        "writer.tool(session, name='reviewer');",
+        allow_stdin=True,
+    )
+    asked = console.begin("turn = writer.prompt('/delegate reviewer /edit a.txt hello')", allow_stdin=True)
+    console.answer("1")
+    result = console.result(asked)
+    assert "demo (reviewer) asks, for demo, for permission: Edit a.txt" in result.text
+    assert (tmp_path / "a.txt").read_text() == "hello\n"
+    console.run("writer.close()")
+
+
 @pytest.mark.parametrize("said", ["", "9", "yes"])
 def test_an_invalid_answer_rejects(console: Front, tmp_path: Path, said: str) -> None:
     asked = console.begin("turn = session.prompt('/edit a.txt hello')", allow_stdin=True)

@@ -125,8 +125,10 @@ def shown_run(event: ev.ToolChanged) -> KernelRun | None:
 
 
 def ran(event: ev.ToolChanged, run: KernelRun) -> ClientAction:
-    """The state of a kernel run on the card of a tool call; the cells of a replay have other numbers."""
-    run = replace(run, after=None)
+    """The state of a kernel run on the card of a tool call, without what differs in a replay: the numbers of
+    the user's cells, and the ids of another session."""
+    session = None if run.session is None else replace(run.session, id=None, model=None)
+    run = replace(run, after=None, session=session)
     return {"what": "run", "id": event.id, "title": str(event.title), "run": plain(run)}
 
 

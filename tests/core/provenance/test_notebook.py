@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from acp_notebook.core.provenance import HistoryCell, to_notebook
 from acp_notebook.core.provenance.notebook import MISSING
-from acp_notebook.core.records import AskedSession, (
+from acp_notebook.core.records import (
+    AskedSession,
     Image,
     KernelRun,
     RunCell,
