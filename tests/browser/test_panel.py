@@ -221,6 +221,9 @@ def test_a_reader_at_the_end_follows_the_stream(open_notebook: Open, host: str) 
     expect(panel).to_contain_text("Stopped")
 
 
+FIND = "text => { getSelection().removeAllRanges(); return window.find(text, true, false, true) }"
+
+
 @both_slow
 def test_earlier_turns_are_shown_on_demand(open_notebook: Open, host: str) -> None:
     notebook = open_notebook(
@@ -240,9 +243,9 @@ def test_earlier_turns_are_shown_on_demand(open_notebook: Open, host: str) -> No
     expect(third).to_have_count(0)
     panel.locator("[data-acp-earlier]").first.click()
     expect(third).to_have_count(1)
-    # The browser's own search finds what is out of sight, too.
-    notebook.page.evaluate("() => getSelection().removeAllRanges()")
-    assert notebook.page.evaluate("() => window.find('number 3', true, false, true)")
+    if notebook.page.evaluate(FIND, "number 29"):  # Chromium from npm has no search
+        # The browser's own search finds what is out of sight, too.
+        assert notebook.page.evaluate(FIND, "number 3")
     calls = notebook.turn(3).locator("[data-acp-group='150']")
     expect(calls).to_contain_text("Read 150 files")
     calls.locator("summary").first.click()
