@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from acp_notebook.core.changes import FileChange
 from acp_notebook.core.kernel_tools.asked import (
     ANSWER_CHARS,
     MOST_FILES,
@@ -15,7 +16,7 @@ from acp_notebook.core.kernel_tools.asked import (
 )
 from acp_notebook.core.kernel_tools.signatures import NAME_CHARS, name_of
 from acp_notebook.core.records import Cost, Image, Text, TokenUsage
-from acp_notebook.core.snapshot import Changes, FileChange, Item, Message, TurnStart
+from acp_notebook.core.snapshot import Changes, Item, Message, TurnStart
 
 START = TurnStart("k1", "k1", 1, "done", (Text("Review it"),), usage=TokenUsage(total=1234))
 
