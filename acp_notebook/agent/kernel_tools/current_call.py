@@ -19,12 +19,6 @@ _lock = threading.Lock()
 _waits: list[tuple[object, object]] = []
 """Who waits for a turn of whom, once for each call that waits."""
 
-WAITS_FOR_ITSELF = (
-    "a turn of this session waits for the function that runs now, and goes on when the function returns: it "
-    "cannot wait for another turn of the same session. Use another session, or session.start(...) without "
-    "waiting for it"
-)
-
 
 @contextmanager
 def called_by(session: object) -> Iterator[None]:
@@ -77,7 +71,11 @@ def calls_waiting(answerer: object) -> int:
 def check_not_called_by(session: object) -> None:
     """Raise UsageError if a function would wait for a turn of a session that waits for the function."""
     if any(it is session or waits_for(session, it) for it in _calling.get()):
-        raise UsageError(WAITS_FOR_ITSELF)
+        raise UsageError(
+            "a turn of this session waits for the function that runs now, and goes on when the function "
+            "returns: it cannot wait for another turn of the same session. Use another session, or "
+            "session.start(...) without waiting for it"
+        )
 
 
 @contextmanager
