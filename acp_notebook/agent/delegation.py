@@ -21,7 +21,7 @@ from ..core.records import AskedBy, AskedSession, Cost, Image, Text
 from ..core.snapshot import Item, TurnStart
 from ..errors import SessionClosed
 from .conversation import Conversation
-from .kernel_tools.current_call import calling_session
+from .kernel_tools.current_call import calling_session, calls_waiting, waiting, waits_for
 from .session_state import SessionState
 from .turn_queue import Asker, TurnRun
 
@@ -71,7 +71,7 @@ class Delegate:
         )
         self._on_turn(run)
         call = _Call(self._conversation, run, self._agent, model, progress)
-        with _waiting(asker.state, self.state), call.following():
+        with waiting(asker.state, self.state), call.following():
             await call.answered()
         return call.result()
 
@@ -108,7 +108,7 @@ class Delegate:
                 f"Not asked: it would be session number {depth} in a chain ({chain} → {self._agent}), and "
                 f"at most {self._max_depth} may be asked in one (max_depth). Do it without that agent."
             )
-        if self.state.calls_waiting >= MOST_CALLS:
+        if calls_waiting(self.state) >= MOST_CALLS:
             raise CallFailed(
                 f"Not asked: {MOST_CALLS} calls wait for answers of {self._agent} already. Wait for one of "
                 "them before you ask again."
@@ -234,33 +234,6 @@ class _Call:
         if start.stop_reason not in (None, "end_turn"):
             return f"{self._agent} did not finish: {start.stop_reason}."
         return None
-
-
-def waits_for(session: SessionState, other: SessionState) -> bool:
-    """Whether the session waits for an answer of the other, directly or through further sessions."""
-    seen: list[SessionState] = []
-    looked_at = [session]
-    while looked_at:
-        for asked in looked_at.pop().waits_for:
-            if asked is other:
-                return True
-            if all(it is not asked for it in seen):
-                seen.append(asked)
-                looked_at.append(asked)
-    return False
-
-
-@contextmanager
-def _waiting(asker: SessionState, answerer: SessionState) -> Iterator[None]:
-    asker.waits_for = (*asker.waits_for, answerer)
-    answerer.calls_waiting += 1
-    try:
-        yield
-    finally:
-        answerer.calls_waiting -= 1
-        left = list(asker.waits_for)
-        del left[next(at for at, it in enumerate(left) if it is answerer)]
-        asker.waits_for = tuple(left)
 
 
 def _number(state: SessionState, run: TurnRun) -> int | None:

@@ -51,10 +51,6 @@ class SessionState(EventBus):
         self.fresh = False
         """Whether the session started empty on this agent, so that its whole cost arose here."""
         self.running: TurnRun | None = None
-        self.waits_for: tuple[SessionState, ...] = ()
-        """The sessions that the running turn has asked and whose answers it waits for."""
-        self.calls_waiting = 0
-        """How many calls of other sessions wait for answers of this one."""
         self.audience = audience or Audience()
         self.auditor = Auditor(self._where, audit, agent.redactor)
         self.calls = RawCalls()

@@ -17,7 +17,7 @@ from .. import timeouts
 from ..agent import loop
 from ..agent.conversation import Conversation
 from ..agent.host import AgentHost
-from ..agent.kernel_tools.current_call import check_not_called_by
+from ..agent.kernel_tools.current_call import check_not_called_by, function_waits_for
 from ..agent.turn_queue import TurnRun
 from ..core import events as ev
 from ..core.audit import AuditTable
@@ -90,14 +90,14 @@ class Session(Rendered, AskableSession):
         agents that know it; what an agent adds is in `turn.meta` and on every item.
         """
         loop.check_waiting()
-        check_not_called_by(self._conversation.state)
-        turn = self._new_turn(parts, _limits(max_seconds, max_tool_calls, max_cost), meta)
-        try:
-            self._begin(turn, self._conversation.start_turn, turn._run)
-            self._display_until_done(turn, timeout)
-        except KeyboardInterrupt:
-            turn.cancel()  # also if it came before the wait: the first display is slow
-            raise
+        with function_waits_for(self._conversation.state):
+            turn = self._new_turn(parts, _limits(max_seconds, max_tool_calls, max_cost), meta)
+            try:
+                self._begin(turn, self._conversation.start_turn, turn._run)
+                self._display_until_done(turn, timeout)
+            except KeyboardInterrupt:
+                turn.cancel()  # also if it came before the wait: the first display is slow
+                raise
         return turn.wait()
 
     def _display_until_done(self, turn: Turn, timeout: float | None) -> None:

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Generator, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..agent.conversation import Conversation
-from ..agent.kernel_tools.current_call import check_not_called_by
+from ..agent.kernel_tools.current_call import function_waits_for
 from ..agent.loop import check_waiting
 from ..agent.turn_queue import TurnRun
 from ..core.records import AskedBy, Diff, KernelRun, Meta, TokenUsage
@@ -180,10 +181,10 @@ class Turn(Rendered):
         if not self.done:
             self._conversation.agent.loop.check()
             check_waiting()
-            check_not_called_by(self._conversation.state)
         finish = self._present()
         try:
-            error = kernel.wait(self._run.done, timeout)
+            with self._awaited():
+                error = kernel.wait(self._run.done, timeout)
         except TimeoutError:
             raise Timeout(f"the turn is still running after {timeout:g} s; turn.cancel() stops it") from None
         finally:
@@ -202,15 +203,19 @@ class Turn(Rendered):
     async def _wait_async(self) -> Turn:
         if not self.done:
             self._conversation.agent.loop.check()
-            check_not_called_by(self._conversation.state)
         finish = self._present()
         try:
-            error = await kernel.wait_async(self._run.done, on_interrupt=self.cancel)
+            with self._awaited():
+                error = await kernel.wait_async(self._run.done, on_interrupt=self.cancel)
         finally:
             finish()
         if error is not None:
             raise error
         return self
+
+    def _awaited(self) -> AbstractContextManager[None]:
+        """Raises UsageError if the turn of a session would wait for itself."""
+        return nullcontext() if self.done else function_waits_for(self._conversation.state)
 
     def _present(self) -> Callable[[], None]:
         """Display the turn below the cell that waits for it, unless it is displayed already.

@@ -206,6 +206,36 @@ def test_two_sessions_that_would_wait_for_each_other_in_their_queues_do_not(
     assert "I have thought about it." in writing.wait(LIMIT_S).text
 
 
+def test_a_function_of_the_asked_session_cannot_wait_for_the_one_that_asks(
+    writer: acp.Session, reviewer: acp.Session
+) -> None:
+    errors: list[Exception] = []
+
+    @reviewer.tool(thread=True)
+    def look_back() -> None:
+        try:
+            writer.prompt("/think")
+        except acp.UsageError as error:
+            errors.append(error)
+
+    writer.tool(reviewer)
+    writer.prompt("/delegate ask_demo /call look_back")
+    assert "cannot wait for another turn of the same session" in str(errors[0])
+
+
+def test_a_session_that_a_function_prompts_does_not_ask_back(
+    writer: acp.Session, reviewer: acp.Session
+) -> None:
+    reviewer.tool(writer)
+
+    @writer.tool(thread=True)
+    def review() -> str:
+        return reviewer.prompt("/delegate ask_demo /think").text
+
+    writer.prompt("/call review")
+    assert "itself waits for an answer of this session" in refusal(reviewer.turns[0])
+
+
 def test_a_chain_has_a_limited_depth(connect: Connect) -> None:
     sessions = [connect() for _ in range(MAX_DEPTH + 2)]
     for session, following in itertools.pairwise(sessions):
