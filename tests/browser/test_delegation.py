@@ -93,7 +93,9 @@ s.tool(other, name="reviewer", description="Reviews a file.", max_cost=1);
 
 
 @pytest.mark.real_agent
-@pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
+@pytest.mark.parametrize(
+    "theme", ["JupyterLab Light", pytest.param("JupyterLab Dark", marks=pytest.mark.slow)]
+)
 def test_claude_code_asks_kimi(
     open_notebook: Open,
     model: str,  # noqa: F811
