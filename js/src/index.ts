@@ -135,9 +135,24 @@ function turnIn(
   shownBy: string,
 ): (model: string, turn: string, el: HTMLElement, signal: AbortSignal) => Promise<void> {
   return async (model, turn, el, signal) => {
-    const widget = await page.getWidget<{ mount: Mount }>(`anywidget:${model}`);
-    widget.exports.mount(turn, el, signal, shownBy, page, true);
+    const widget = await loaded(page, model, signal);
+    widget?.exports.mount(turn, el, signal, shownBy, page, true);
   };
+}
+
+/** As turn.js: the page gives a widget 10 s to load, and a busy one may need more. */
+const TRIES = 6;
+
+/** The widget of another session; null if nobody waits for it any more. */
+async function loaded(page: Page, model: string, signal: AbortSignal) {
+  for (let tries = 1; !signal.aborted; tries++) {
+    try {
+      return await page.getWidget<{ mount: Mount }>(`anywidget:${model}`);
+    } catch (error) {
+      if (tries === TRIES || !/timed out/i.test(String(error))) throw error;
+    }
+  }
+  return null;
 }
 
 const PROSE: ReadonlySet<string> = new Set(["markdown", "md"]);

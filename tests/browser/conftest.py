@@ -72,6 +72,8 @@ EVERY_RUN = {
     "test_a_cell_of_the_open_notebook_is_scrolled_into_view",
     "test_names_are_completed_by_keyboard_and_attached",
     "test_claude_code_edits_inserts_and_deletes_while_the_user_writes",
+    "test_a_question_of_the_inner_agent_is_answered_in_the_card_of_the_call",
+    "test_claude_code_asks_kimi",
     "test_code_below_a_cell_that_waits_is_asked_about_shown_and_kept",
     "test_an_error_and_a_stop_from_the_panel",
     "test_cells_are_added_and_run_where_they_are",

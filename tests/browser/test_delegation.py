@@ -93,14 +93,14 @@ s.tool(other, name="reviewer", description="Reviews a file.", max_cost=1);
 
 
 @pytest.mark.real_agent
-@pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
+@pytest.mark.parametrize("theme", ["Light", pytest.param("Dark", marks=pytest.mark.slow)])
 def test_claude_code_asks_kimi(
     open_notebook: Open,
     model: str,  # noqa: F811
     tmp_path: Path,
     theme: str,
 ) -> None:
-    notebook = open_notebook(["connect", "s.prompt(setup['prompt']);"], theme=theme)
+    notebook = open_notebook(["connect", "s.prompt(setup['prompt']);"], theme=f"JupyterLab {theme}")
     set_source(notebook, 0, REAL.replace("NAME.json", note_of(notebook).name))
     target = notebook.path.parent / "review.md"
     inner = script(
@@ -108,7 +108,9 @@ def test_claude_code_asks_kimi(
         say("The loop in `pairs()` is quadratic: use a dict. My notes are in review.md."),
     )
     call = kernel("call_function", name="reviewer", arguments={"prompt": f"Review this diff. {inner}"})
-    setup: dict[str, object] = {"prompt": script(call, say("The reviewer says: use a dict."))}
+    setup: dict[str, object] = {
+        "prompt": script(call, kernel("wait", run="run-1"), say("The reviewer says: use a dict."))
+    }
     for name in ("claude", "kimi"):
         command, env = installed(name, model, tmp_path / name)
         setup[name] = {"command": command, "env": env}
@@ -117,9 +119,9 @@ def test_claude_code_asks_kimi(
     choose(notebook.turn(1).first.locator('[data-acp-option][data-kind="allow_once"]').first)
     question = open_question(notebook, 1)
     expect(question.locator(".acp-asks")).to_contain_text("(reviewer) asks, for")
-    shoot(notebook, f"delegate-real-asks-{theme.split()[-1].lower()}")
+    shoot(notebook, f"delegate-real-asks-{theme.lower()}")
     choose(question.locator('[data-acp-option][data-meaning="allow_once"]'))
     notebook.says(1, "The reviewer says: use a dict.")
     expect(notebook.turn(1).first).to_have_attribute("data-acp-status", "done")
-    shoot(notebook, f"delegate-real-over-{theme.split()[-1].lower()}")
+    shoot(notebook, f"delegate-real-over-{theme.lower()}")
     assert "quadratic" in target.read_text()

@@ -47,7 +47,10 @@ def ask(name: str, *steps: dict[str, Any]) -> dict[str, Any]:
 PAIRS = [("claude", "kimi"), ("kimi", "claude"), ("claude", "gemini"), ("claude", "claude")]
 
 
-@pytest.mark.parametrize(("outer", "inner"), PAIRS, ids=["-".join(it) for it in PAIRS])
+@pytest.mark.parametrize(
+    ("outer", "inner"),
+    [pytest.param(*it, id="-".join(it), marks=pytest.mark.slow if at else ()) for at, it in enumerate(PAIRS)],
+)
 def test_one_asks_the_other_which_asks_the_user(start: Start, outer: str, inner: str, tmp_path: Path) -> None:
     asked: list[str] = []
 
