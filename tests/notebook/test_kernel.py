@@ -240,6 +240,7 @@ def test_an_interrupt_ends_work_that_keeps_a_free_main_thread(kernel: Front) -> 
     begun = "lambda: (print('begun', flush=True), threading.Event().wait(60))"
     id = kernel.begin(f"{FREE}\njob = ask({begun})")
     kernel.wait_for_output(id, "begun")
+    kernel.result(id)  # ipykernel 7.3 can lose a request that arrives while it sends a reply
     kernel.interrupt()
     assert kernel.run("print(job.cancelled())").text == "True\n"
     assert healthy(kernel)

@@ -1,4 +1,4 @@
-"""One session is a tool of another: answers, limits, circles, and how both ends survive each other."""
+"""One session is a tool of another: answers, limits, cycles, and how both ends survive each other."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def test_limits_are_no_options_of_functions(writer: acp.Session) -> None:
         writer.tool(lambda: None, max_cost=1)  # type: ignore[call-overload]
 
 
-def test_a_circle_is_refused_and_the_chain_goes_on(writer: acp.Session, reviewer: acp.Session) -> None:
+def test_a_cycle_is_refused_and_the_chain_goes_on(writer: acp.Session, reviewer: acp.Session) -> None:
     writer.tool(reviewer)
     reviewer.tool(writer)
     turn = writer.prompt("/delegate ask_demo /delegate ask_demo /think")
