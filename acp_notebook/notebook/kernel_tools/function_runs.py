@@ -13,7 +13,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from ... import timeouts
-from ...core.kernel_tools.interface import CHANGES_A_SECOND, FunctionCall, OnChange, RunState, Status
+from ...core.kernel_tools.interface import FunctionCall, OnChange, RunState, Status
 from .cell_numbers import CellNumbers
 from .execute import Execution
 from .function_results import show_error, show_value
@@ -21,9 +21,10 @@ from .main_activity import runs_code
 from .outputs import Outputs
 from .private_loop import run_alone
 from .progress import Progress
-from .runs import BY_USER, CodeRun, Post
+from .runs import BY_USER, CodeRun
 from .streams import ReplacedStream
 from .thread_outputs import captured_here
+from .watched_run import Post, WatchedRun
 
 STILL_RUNS = (
     "It was asked to stop and still runs on its own thread: a function sees that when it calls report(), or "
@@ -133,7 +134,7 @@ async def _awaited(value: Any, on_task: Callable[[asyncio.Task[Any]], None]) -> 
     return await value
 
 
-class BackgroundCall:
+class BackgroundCall(WatchedRun):
     """A call that does not need the main thread; implements `core.kernel_tools.interface.Run`."""
 
     def __init__(
@@ -146,11 +147,9 @@ class BackgroundCall:
         on_over: Callable[[BackgroundCall], None] = lambda run: None,
         after: int | None = None,
     ) -> None:
-        self._id = id
+        super().__init__(id, post, on_change)
         self._after = after
         self._call = call
-        self._post = post
-        self._on_change = on_change
         self._on_over = on_over
         self.outputs = Outputs(self._touched)
         self.progress = Progress(self._touched)
@@ -158,18 +157,8 @@ class BackgroundCall:
         self._notes: tuple[str, ...] = ()
         self._began = time.monotonic()
         self._ended: float | None = None
-        self._over = asyncio.Event()
-        self._is_flushing = False
         self._cancel: Callable[[], object] = lambda: None
         """Cancels the coroutine, on the loop thread."""
-
-    @property
-    def id(self) -> str:
-        return self._id
-
-    @property
-    def is_over(self) -> bool:
-        return self._over.is_set()
 
     @property
     def ignores_interrupt(self) -> bool:
@@ -181,14 +170,6 @@ class BackgroundCall:
         outputs = self.outputs.snapshot()
         state = RunState(self._id, self._status, seconds, outputs, notes=self._notes, after=self._after)
         return _with_call(state, self._call, self.progress)
-
-    async def wait(self, seconds: float) -> RunState:
-        try:
-            async with asyncio.timeout(seconds):
-                await self._over.wait()
-        except TimeoutError:
-            pass
-        return self.state
 
     def interrupt(self) -> None:
         if self.is_over or self.progress.is_cancelled:
@@ -206,20 +187,9 @@ class BackgroundCall:
             return
         self._status, self._notes = status, notes
         self._ended = time.monotonic()
-        self._over.set()
+        self._is_over = True
         self._on_over(self)
-        if self._on_change is not None:
-            self._on_change(self.state)
-
-    def _touched(self) -> None:
-        if not self._is_flushing:
-            self._is_flushing = True
-            self._post(lambda: asyncio.get_running_loop().call_later(1 / CHANGES_A_SECOND, self._flush))
-
-    def _flush(self) -> None:
-        self._is_flushing = False
-        if not self.is_over and self._on_change is not None:
-            self._on_change(self.state)
+        self._announce_end()
 
     # ---- how it runs
 

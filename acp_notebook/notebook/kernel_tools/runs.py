@@ -13,7 +13,6 @@ from typing import Any, Literal
 
 from ... import timeouts
 from ...core.kernel_tools.interface import (
-    CHANGES_A_SECOND,
     CellRun,
     OnChange,
     Output,
@@ -28,9 +27,7 @@ from .code_gate import RESEND_S, CodeGate
 from .execute import Execution
 from .outputs import Outputs
 from .page_outputs import PageOutputs
-
-Post = Callable[[Callable[[], Any]], Any]
-"""Calls a function on the loop thread; may be used from any thread."""
+from .watched_run import Post, WatchedRun
 
 StepStatus = Literal["waiting", "running", "ok", "error", "interrupted", "skipped"]
 
@@ -64,7 +61,7 @@ class RunStep:
         return CellRun(self.cell or "", self.status, self.count, self.records, self.source)
 
 
-class CodeRun:
+class CodeRun(WatchedRun):
     """Executes code in steps; implements `core.kernel_tools.interface.Run`."""
 
     def __init__(
@@ -78,10 +75,8 @@ class CodeRun:
         on_over: Callable[[CodeRun], None] = lambda run: None,
         on_user_stop: Callable[[], None] = lambda: None,
     ) -> None:
-        self._id = id
-        self._post = post
+        super().__init__(id, post, on_change)
         self._purpose = purpose
-        self._on_change = on_change
         self._on_over = on_over
         self.steps = [RunStep(source, cell, self._touched) for cell, source in sources]
         self.notes: list[str] = []
@@ -92,9 +87,6 @@ class CodeRun:
         self._ended: float | None = None
         self._after: int | None = None
         self._status: Status = "running"
-        self._over = asyncio.Event()
-        self._is_over = False
-        self._is_flushing = False
         self._ignores = False
         self._in_page = self._was_interrupted = False
         self.numbered = False
@@ -104,14 +96,6 @@ class CodeRun:
         """Interrupts the cell that the page runs."""
 
     # ---- on the loop thread
-
-    @property
-    def id(self) -> str:
-        return self._id
-
-    @property
-    def is_over(self) -> bool:
-        return self._is_over
 
     @property
     def has_begun(self) -> bool:
@@ -141,14 +125,6 @@ class CodeRun:
             self._purpose,
             after=self._after,
         )
-
-    async def wait(self, seconds: float) -> RunState:
-        try:
-            async with asyncio.timeout(seconds):
-                await self._over.wait()
-        except TimeoutError:
-            pass
-        return self.state
 
     def interrupt(self) -> None:
         if self._is_over:
@@ -218,32 +194,13 @@ class CodeRun:
         finally:
             self._announce_end()
 
-    def _announce_end(self) -> None:
-        self._over.set()
-        if self._on_change is not None:
-            self._on_change(self.state)
-
     def show_in(self, page: PageOutputs) -> None:
         self._page = page
 
-    def _touched(self) -> None:
-        """Notify watchers, at a limited rate, from any thread."""
-        if not self._is_flushing:
-            self._is_flushing = True
-            self._post(self._flush_soon)
-
-    def _flush_soon(self) -> None:
-        asyncio.get_running_loop().call_later(1 / CHANGES_A_SECOND, self._flush)
-
     def _flush(self) -> None:
-        self._is_flushing = False
-        if self._is_over:
-            return
-        state = self.state
-        if self._page is not None:
-            self._page.changed(state)
-        if self._on_change is not None:
-            self._on_change(state)
+        if self._page is not None and not self._is_over:
+            self._page.changed(self.state)
+        super()._flush()
 
     # ---- on the main thread
 

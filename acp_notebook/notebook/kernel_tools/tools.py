@@ -36,7 +36,8 @@ from .inspection import inspect_variable
 from .main_activity import CellClock, main_activity
 from .notebook import Notebooks
 from .page_outputs import PageOutputs
-from .runs import BY_USER, CodeRun, Post
+from .runs import BY_USER, CodeRun
+from .watched_run import Post
 
 OnThread = Callable[[Callable[[], Any]], Awaitable[Any]]
 
