@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from ... import timeouts
 from ...core.kernel_tools.interface import CHANGES_A_SECOND, FunctionCall, OnChange, RunState, Status
+from ...log import logger, suppressed
 from .cell_numbers import CellNumbers
 from .execute import Execution
 from .function_results import show_error, show_value
@@ -24,6 +25,8 @@ from .progress import Progress
 from .runs import BY_USER, CodeRun, Post
 from .streams import ReplacedStream
 from .thread_outputs import captured_here
+
+_log = logger(__name__)
 
 STILL_RUNS = (
     "It was asked to stop and still runs on its own thread: a function sees that when it calls report(), or "
@@ -160,6 +163,7 @@ class BackgroundCall:
         self._ended: float | None = None
         self._over = asyncio.Event()
         self._is_flushing = False
+        self._thread: threading.Thread | None = None
         self._cancel: Callable[[], object] = lambda: None
         """Cancels the coroutine, on the loop thread."""
 
@@ -225,7 +229,14 @@ class BackgroundCall:
 
     def start_thread(self, shell: Any) -> None:
         """Call it on a thread of its own. `shell`: the kernel's, if there is one."""
-        threading.Thread(target=self._on_its_thread, args=(shell,), name="acp-function", daemon=True).start()
+        work = threading.Thread(target=self._on_its_thread, args=(shell,), name="acp-function", daemon=True)
+        self._thread = work
+        work.start()
+
+    @property
+    def has_thread(self) -> bool:
+        """Whether its thread runs, perhaps although the run is over."""
+        return self._thread is not None and self._thread.is_alive()
 
     def _on_its_thread(self, shell: Any) -> None:
         status: Status = "error"
@@ -239,7 +250,7 @@ class BackgroundCall:
         loop = task.get_loop()
 
         def cancel() -> None:
-            if not loop.is_closed():
+            with suppressed(_log, RuntimeError):  # its loop has ended in the meantime
                 loop.call_soon_threadsafe(task.cancel)
 
         self._cancel = cancel
