@@ -192,3 +192,11 @@ def test_a_long_answer_is_cut_so_that_what_was_code_does_not_become_html() -> No
     shown = texts(made(turn(run("x = 1"), answer=evil, prompt=evil)))
     assert len(shown) < 50_000 and "more characters" in shown
     assert "<img" not in MarkdownIt("commonmark").render(shown)
+
+
+def test_a_call_with_a_number_that_is_a_secret_is_written_without_it() -> None:
+    called = run("", function="pay", arguments=(("pin", "[redacted]"), ("list", "[1, [redacted]]")))
+    assert (
+        code(made(turn(called), "def pay(pin, list): ..."))[-1]
+        == "pay(pin='[redacted]', list='[1, [redacted]]')"
+    )
