@@ -64,7 +64,9 @@ class Delegate:
         """Send the prompt, and return what the agent says. Raises CallFailed."""
         asker = self._asker()
         model = self._prepare(asker.state)
-        run = self._conversation.new_run((Text(prompt),), self._limits)
+        # The other session does not know the secrets of this one, and would keep them.
+        cleaned = asker.state.agent.redactor.for_actions.text(prompt)
+        run = self._conversation.new_run((Text(cleaned),), self._limits)
         run.asked_by = asker
         run.asked = AskedBy(
             asker.state.agent.name, _number(asker.state, asker.run), self._label, asker.state.id

@@ -7,6 +7,7 @@ threads may change `handlers`.
 from __future__ import annotations
 
 import asyncio
+import json
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 
@@ -94,28 +95,34 @@ class Extensions:
         except v1.Malformed as error:
             raise RequestRefused(INVALID_PARAMS, f"{method}: {error}") from None
         conversation = self._conversation(given)
+        shown = self._shown(given)  # now: the handler may change it
         try:
             result = await self._answer(method, given)
         except RequestRefused as refused:
-            self._audit(conversation, method, params, "failed", str(refused))
+            self._audit(conversation, method, shown, "failed", str(refused))
             raise
         except asyncio.CancelledError:
-            self._audit(conversation, method, params, "cancelled", None)
+            self._audit(conversation, method, shown, "cancelled", None)
             raise
-        self._audit(conversation, method, params, "done", None)
+        self._audit(conversation, method, shown, "done", None)
         return result
 
     def _audit(
-        self, conversation: Conversation | None, method: str, params: Raw, outcome: str, reason: str | None
+        self, conversation: Conversation | None, method: str, params: str, outcome: str, reason: str | None
     ) -> None:
         if conversation is None:  # before the first session
             return
-        # Redacted before it is cut, or half of a secret would stay.
-        text = bytes(params)[: 2 * AUDITED_CHARS].decode("utf-8", "replace")
-        shown = self._agent.redactor.for_actions.text(text)[:AUDITED_CHARS]
         conversation.state.auditor.note(
-            "request", "extension", method, outcome=outcome, reason=reason, params=shown
+            "request", "extension", method, outcome=outcome, reason=reason, params=params
         )
+
+    def _shown(self, params: Json) -> str:
+        """The parameters without secrets, then cut: half of a secret would not be found."""
+        try:
+            text = json.dumps(self._agent.redactor.for_actions.clean(params), ensure_ascii=False)
+        except RecursionError:
+            return "(nested too deeply)"
+        return text[:AUDITED_CHARS].encode(errors="replace").decode()
 
     async def _answer(self, method: str, params: Json) -> Json:
         handler = self.handlers.get(method)

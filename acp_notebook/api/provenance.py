@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import secrets
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -41,16 +43,43 @@ def notebook_of(
 
 
 def write_notebook(path: str | os.PathLike[str], notebook: dict[str, Json], *, overwrite: bool) -> None:
-    """Write the file. Raises UsageError if it exists, unless `overwrite`, or cannot be written."""
+    """Write the file as a whole, or not at all.
+
+    Raises UsageError if it exists, unless `overwrite`, or cannot be written.
+    """
     cells = [_lines(cell) for cell in notebook["cells"]]
     text = dump({**notebook, "cells": cells}, STANDARD) + "\n"
+    target = Path(path)
     try:
-        with Path(path).open("w" if overwrite else "x", encoding="utf-8", newline="\n") as file:
-            file.write(text)
+        if overwrite and target.exists():
+            _replace(target.resolve(), text)
+        else:
+            _create(target, text)
     except FileExistsError:
         raise UsageError(f"{path} exists; overwrite=True replaces it") from None
     except OSError as error:
         raise UsageError(f"{path} cannot be written: {error.strerror}") from None
+
+
+def _create(path: Path, text: str) -> None:
+    with path.open("x", encoding="utf-8", newline="\n") as file:
+        try:
+            file.write(text)
+            file.flush()
+        except OSError:
+            path.unlink(missing_ok=True)
+            raise
+
+
+def _replace(path: Path, text: str) -> None:
+    """Replace a file; if that fails, the old one stays as it is."""
+    fresh = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        _create(fresh, text)
+        shutil.copymode(path, fresh)
+        os.replace(fresh, path)
+    finally:
+        fresh.unlink(missing_ok=True)
 
 
 def _lines(cell: dict[str, Json]) -> dict[str, Json]:

@@ -97,6 +97,23 @@ def test_a_picture_in_the_answer_is_a_picture_in_the_result(
     assert writer.prompt('/kernel ask_demo {"prompt": "/image"}').text.endswith("[image/png]")
 
 
+def test_a_secret_of_one_session_is_in_no_transcript_audit_or_recording_of_the_other(
+    connect: Connect, tmp_path: Path
+) -> None:
+    """Attack: an agent that found a secret passes it on to a session that does not know it."""
+    secret = "correct horse battery staple"
+    writer = connect(secrets=[secret])
+    reviewer = connect(record=tmp_path / "run.jsonl", audit=tmp_path / "audit.jsonl")
+    writer.tool(reviewer)
+    turn = writer.prompt(f"/delegate ask_demo /think about {secret}")
+    assert "thought about it" in turn.text
+    reviewer.agent.close()
+    assert "[redacted]" in reviewer.to_markdown()
+    files = [it.read_text() for it in tmp_path.glob("*.jsonl")]
+    assert len(files) == 2
+    assert not [it for it in (str(reviewer._to_bundle()), reviewer.to_markdown(), *files) if secret in it]
+
+
 def test_saved_transcripts_keep_the_link_without_ids(writer: acp.Session, reviewer: acp.Session) -> None:
     writer.tool(reviewer)
     turn = writer.prompt("/delegate ask_demo /think")

@@ -371,6 +371,19 @@ def test_secrets_reach_the_handler_but_not_the_audit() -> None:
     assert len(entry.detail["params"]) == extensions.AUDITED_CHARS
 
 
+@pytest.mark.parametrize(
+    "params",
+    [{"all": f"{'correct horse battery staple ' * 20} " * 20}, {"pad": "x" * 1500, "key": "k" * 3000}],
+    ids=["many", "long"],
+)
+def test_no_part_of_a_secret_is_in_the_audit_where_a_request_is_cut(params: Any) -> None:
+    secrets = ["correct horse battery staple " * 20, "k" * 3000]
+    with agent(sys.executable, AGENT, secrets=secrets, handlers={"_x/take": len}) as session:
+        call(session, "_x/take", params)
+        (entry,) = session.audit.where(kind="extension")
+    assert "horse" not in entry.detail["params"] and "kk" not in entry.detail["params"]
+
+
 def test_a_request_without_a_handler_is_in_the_audit(session: acp.Session) -> None:
     ((answer),) = call(session, "vendor/thing", {"a": 1})
     assert answer["error"]["code"] == -32601

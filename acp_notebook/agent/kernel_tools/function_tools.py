@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from ...core.actions import Action, CallFunction
 from ...core.kernel_tools.docstrings import first_line
-from ...core.kernel_tools.interface import FunctionCall, KernelTools, OnChange, Run
+from ...core.kernel_tools.interface import FunctionCall, KernelTools, OnChange, Run, RunState
 from ...core.records import Json
 from ...core.visible import shown
 from ...wire.mcp import ToolRequest
@@ -90,6 +90,7 @@ class FunctionTools:
             raise ValueError(f"{name}: {error}") from None
         show = await self._gate.permit(request, action)
         if self._functions.find(name) is not function:
+            show(RunState("", "refused", 0.0, function=name, arguments=action.arguments))
             raise Denied(CHANGED)
         self._functions.count(function)
         return self._kernel.start_call(self._call(function, action), on_change=show)

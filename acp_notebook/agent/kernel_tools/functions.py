@@ -65,7 +65,9 @@ class Function:
         shown = shown_arguments(self.signature.convert(given))
         if sum(len(text) for _, text in shown) > MOST_CHARS:
             raise BadArguments(f"the arguments have more than {MOST_CHARS:,} characters")
-        return CallFunction(self.name, shown, self.identity, self.permission == "read")
+        action = CallFunction(self.name, shown, self.identity, self.permission == "read")
+        self.values(action)  # what cannot be passed as it is shown, such as NaN, is not asked about
+        return action
 
     def values(self, action: CallFunction) -> dict[str, Any]:
         """The arguments of an action, converted: the function gets what was shown."""

@@ -335,18 +335,17 @@ class PermissionManager:
         return await self.questions.ask(id, request, lambda: known.answer, waits=known.waits)
 
     async def _by_function(self, request: PermissionRequest) -> Decision | None:
-        """What the permission of the called function says, if the call is all that is asked about.
+        """What the permission of the called function says.
 
-        A reject counts; an allow counts where the session's policy and the rules say "ask".
+        A reject counts, also if the call is only one of the things asked about. An allow counts if the call
+        is all of it, and where the session's policy and the rules say "ask".
         """
-        counted = gr.to_cover(request.actions)
-        asked = (
-            self.word_of_function(counted[0]) if counted and isinstance(counted[0], CallFunction) else None
-        )
+        call = next((it for it in request.actions if isinstance(it, CallFunction)), None)
+        asked = None if call is None else self.word_of_function(call)
         if asked is None:
             return None
         said, reason = await asked
-        if said == "ask" or (said == "allow" and len(counted) > 1):
+        if said == "ask" or (said == "allow" and gr.to_cover(request.actions) != (call,)):
             return None
         return decide(said, request.options, by="policy", reason=reason)
 

@@ -72,7 +72,7 @@ class Signature(msgspec.Struct, frozen=True):
                 continue
             try:
                 values[name] = msgspec.convert(given[name], parameter.type, strict=False, dec_hook=_decode)
-            except (msgspec.ValidationError, TypeError, ValueError) as error:
+            except (msgspec.ValidationError, TypeError, ValueError, RecursionError) as error:
                 wrong.append(f"argument {name!r}: {str(error).replace('`$', f'`{name}')}")
         known = {it.name for it in self.parameters}
         wrong += [f"there is no argument {name[:NAME_CHARS]!r}" for name in given if name not in known]
@@ -88,8 +88,15 @@ class Signature(msgspec.Struct, frozen=True):
 
 
 def shown_arguments(values: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    """The name and the JSON text of each argument, as the function gets it."""
-    return tuple((name, msgspec.json.encode(it, enc_hook=_encode).decode()) for name, it in values.items())
+    """The name and the JSON text of each argument, as the function gets it. Raises BadArguments."""
+    return tuple((name, _json_text(name, it)) for name, it in values.items())
+
+
+def _json_text(name: str, value: Any) -> str:
+    try:
+        return msgspec.json.encode(value, enc_hook=_encode).decode()
+    except (TypeError, ValueError, NotImplementedError, RecursionError) as error:
+        raise BadArguments(f"argument {name!r} cannot be shown as JSON: {error}") from None
 
 
 def name_of(function: Callable[..., Any], name: str | None, taken: typing.Container[str] = ()) -> str:

@@ -67,7 +67,7 @@ def call_of(run: KernelRun, *, awaited: bool = False) -> str:
     """The code that calls the user's function as the agent did."""
     named, other = [], []
     for name, text in run.arguments:
-        value = _literal(json.loads(text))
+        value = _argument(text)
         if name.isidentifier() and not keyword.iskeyword(name):
             named.append(f"{name}={value}")
         else:
@@ -75,6 +75,13 @@ def call_of(run: KernelRun, *, awaited: bool = False) -> str:
     if other:
         named.append(f"**{{{', '.join(other)}}}")
     return f"{'await ' * awaited}{run.function}({', '.join(named)})"
+
+
+def _argument(text: str) -> str:
+    try:
+        return _literal(json.loads(text))
+    except ValueError:  # without a secret that was a number
+        return repr(text)
 
 
 def _literal(value: Any) -> str:

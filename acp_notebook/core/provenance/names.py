@@ -83,17 +83,19 @@ def names_of(statements: Sequence[ast.stmt], transform: Transform) -> Names:
     try:
         reader.visit_all(statements)
     except RecursionError:  # nested more deeply than people write
-        return Names()
+        return _all_names(statements)
     is_settings = bool(statements) and all(_magic_of(it) in SETTINGS for it in statements)
     return reader.names(is_settings=is_settings)
 
 
-def magics_of(statement: ast.AST) -> Iterator[tuple[str, str]]:
-    """The magics in a statement, each with its line."""
-    for node in ast.walk(statement):
-        method, texts = _ipython_call(node)
-        if method in ("run_line_magic", "run_cell_magic") and texts:
-            yield texts[0], texts[1] if len(texts) > 1 else ""
+def _all_names(statements: Sequence[ast.stmt]) -> Names:
+    """Every name in the code, wherever it stands."""
+    nodes = [node for it in statements for node in ast.walk(it)]
+    names = [it for it in nodes if isinstance(it, ast.Name)]
+    bound = {it.id for it in names if not isinstance(it.ctx, ast.Load)}
+    return Names(
+        reads=frozenset(it.id for it in names) - bound, may_read=frozenset(bound), may_bind=frozenset(bound)
+    )
 
 
 def _magic_of(statement: ast.stmt) -> str | None:

@@ -17,7 +17,7 @@ from ..escaping import Escaper
 from ..export import to_markdown
 from ..export.bounds import shortened
 from ..export.markdown import code_span, labelled
-from ..export.markdown_safety import fenced
+from ..export.markdown_safety import confined, fenced
 from ..records import Audio, Image, Json, KernelRun, RunError, RunOutput
 from ..snapshot import Changes, Item, Message, TerminalRun, ToolCall, TurnStart
 from .agent_use import AgentUse, Code
@@ -156,7 +156,10 @@ class _Writer:
         self._cells.markdown(_not_repeated(items, self._named))
 
     def _say(self, item: Item) -> None:
-        self._cells.markdown(shortened(to_markdown([item], cwd=self._cwd).strip("\n"), TEXT_CHARS))
+        text = to_markdown([item], cwd=self._cwd).strip("\n")
+        if len(text) > TEXT_CHARS:
+            text = confined(shortened(text, TEXT_CHARS))  # the cut may have opened a code span
+        self._cells.markdown(text)
 
     def _named(self, text: str) -> str:
         return code_span(shortened(self._escaper.line(text), NAME_CHARS))

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from ... import timeouts
 from ...core.kernel_tools.interface import FunctionCall, OnChange, RunState, Status
+from ...log import logger, suppressed
 from .cell_numbers import CellNumbers
 from .execute import Execution
 from .function_results import show_error, show_value
@@ -25,6 +26,8 @@ from .runs import BY_USER, CodeRun
 from .streams import ReplacedStream
 from .thread_outputs import captured_here
 from .watched_run import Post, WatchedRun
+
+_log = logger(__name__)
 
 STILL_RUNS = (
     "It was asked to stop and still runs on its own thread: a function sees that when it calls report(), or "
@@ -157,6 +160,7 @@ class BackgroundCall(WatchedRun):
         self._notes: tuple[str, ...] = ()
         self._began = time.monotonic()
         self._ended: float | None = None
+        self._thread: threading.Thread | None = None
         self._cancel: Callable[[], object] = lambda: None
         """Cancels the coroutine, on the loop thread."""
 
@@ -195,7 +199,14 @@ class BackgroundCall(WatchedRun):
 
     def start_thread(self, shell: Any) -> None:
         """Call it on a thread of its own. `shell`: the kernel's, if there is one."""
-        threading.Thread(target=self._on_its_thread, args=(shell,), name="acp-function", daemon=True).start()
+        work = threading.Thread(target=self._on_its_thread, args=(shell,), name="acp-function", daemon=True)
+        self._thread = work
+        work.start()
+
+    @property
+    def has_thread(self) -> bool:
+        """Whether its thread runs, perhaps although the run is over."""
+        return self._thread is not None and self._thread.is_alive()
 
     def _on_its_thread(self, shell: Any) -> None:
         status: Status = "error"
@@ -209,7 +220,7 @@ class BackgroundCall(WatchedRun):
         loop = task.get_loop()
 
         def cancel() -> None:
-            if not loop.is_closed():
+            with suppressed(_log, RuntimeError):  # its loop has ended in the meantime
                 loop.call_soon_threadsafe(task.cancel)
 
         self._cancel = cancel

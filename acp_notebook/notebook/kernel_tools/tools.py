@@ -46,6 +46,10 @@ NOBODY_WAITS = (
     "Nothing was run: the function runs on the main thread of the user's script, which does not wait for a "
     "turn now. With thread=True it would run on a thread of its own."
 )
+MOST_THREADS = 32
+"""Threads of functions. One that was stopped and still runs counts: threads cannot be ended."""
+
+TOO_MANY = "Nothing was run: {} earlier calls still run on threads of their own. Wait until some have ended."
 BUSY = "Nothing was run: the kernel is {}. Variables and the notebook can still be read."
 
 
@@ -74,6 +78,8 @@ class LocalKernelTools:
         self._runs: OrderedDict[str, CodeRun | BackgroundCall] = OrderedDict()
         self._background: set[BackgroundCall] = set()
         """The running calls of functions that do not need the main thread."""
+        self._threads: list[BackgroundCall] = []
+        """The calls whose threads ran when one was last started."""
         self._ids = itertools.count(1)
         self._active: CodeRun | None = None
         self._queue: deque[CodeRun] = deque()
@@ -174,8 +180,16 @@ class LocalKernelTools:
         if call.where == "loop":
             background.start_here()
         else:
-            background.start_thread(self._shell)
+            self._start_thread(background)
         return background
+
+    def _start_thread(self, run: BackgroundCall) -> None:
+        self._threads = [it for it in self._threads if it.has_thread]
+        if len(self._threads) >= MOST_THREADS:
+            run.finish("refused", TOO_MANY.format(len(self._threads)))
+            return
+        run.start_thread(self._shell)
+        self._threads.append(run)
 
     async def run_cells(
         self,

@@ -165,6 +165,7 @@ async def test_a_function_that_is_replaced_while_the_question_is_open_is_not_cal
     assert agent.permissions.answer(question, "allow")
     assert "removed or replaced" in await calling
     assert agent.called == []
+    assert [it.status for it in agent.tools] == ["failed"]
 
 
 @run
@@ -227,6 +228,32 @@ async def test_what_is_shown_is_what_the_function_gets() -> None:
     (shown,) = [it for it in agent.tools[-1].content if isinstance(it, KernelRun)]
     assert shown.function == "send" and shown.arguments == (("to", '"Ada"'), ("copies", "3"))
     assert agent.tools[-1].title == 'send(to="Ada", copies=3)'
+
+
+def nested(depth: int) -> Any:
+    value: Any = 1
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [(float, "nan"), (float, "inf"), (float, float("inf")), (Any, nested(2000))],
+    ids=["nan", "inf", "1e999", "deep"],
+)
+@run
+async def test_nobody_is_asked_about_a_value_that_could_not_be_passed(kind: Any, value: Any) -> None:
+    """Attack: a number that JSON cannot express, shown as null; and nesting that no encoder survives."""
+
+    def weigh(it: Any) -> None: ...
+
+    weigh.__annotations__["it"] = kind
+    agent = FunctionWork()
+    agent.ours = "allow"
+    agent.register(weigh)
+    assert "argument 'it'" in await agent.text("weigh", None, it=value)
+    assert agent.requests == [] and agent.called == []
 
 
 @run
@@ -326,6 +353,27 @@ async def test_a_permission_function_answers_for_the_user(way: str) -> None:
     assert not await agent.mcp("send", "2", to="Bob")
     assert agent.called == [("send", {"to": "Ada"})] and seen[0] == ("Ada", 1)
     assert len(agent.questions()) <= 3
+
+
+@pytest.mark.parametrize("policy", ["allow", None])
+@pytest.mark.parametrize("title", ["mcp.kernel.send", "kernel_send"])
+@run
+async def test_a_permission_function_rejects_a_call_that_only_a_title_names(title: str, policy: Any) -> None:
+    """Attack: a question whose title names the function, so that the allow covers what it rejects."""
+    agent = FunctionWork(lambda to: "reject", policy=policy)
+    asked: dict[str, Any] = {"title": title, "kind": "other", "meta": None, "raw_input": {"to": "Ada"}}
+    assert await agent.ask("1", **asked) == "no"
+    assert not await agent.mcp("send", "1", to="Ada")
+    assert not await agent.mcp("send", None, to="Ada")
+    assert agent.called == []
+
+
+@run
+async def test_a_permission_function_does_not_allow_what_only_a_title_names() -> None:
+    agent = FunctionWork(lambda to: "allow", answer="no")
+    raw = {"to": "Ada"}
+    assert await agent.ask("1", title="mcp.kernel.send", kind="other", meta=None, raw_input=raw) == "no"
+    assert len(agent.requests) == 1
 
 
 @pytest.mark.parametrize("answer", ["maybe", None, True, ["allow"], ZeroDivisionError()])

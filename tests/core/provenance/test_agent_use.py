@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from acp_notebook.core.provenance.agent_use import AgentUse
 from acp_notebook.notebook.history import as_python
 
@@ -63,3 +65,38 @@ def test_comments_before_kept_statements_stay() -> None:
     assert kept("import acp_notebook\n# the data\nx = 1\nacp_notebook.agents()\n# more\ny = 2") == [
         "# the data\nx = 1\n# more\ny = 2"
     ]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "%%time\nimport acp_notebook as acp\ns = acp.connect('demo')",
+        "%%capture\n%load_ext acp_notebook\n%acp_agent demo",
+        "%time import acp_notebook as acp",
+        "%%time\n%acp hi",
+        "import importlib; acp = importlib.import_module('acp_notebook')",
+        "acp = __import__('acp_notebook.api')",
+        "exec('import acp_notebook as acp; acp.connect(1)')",
+        "get_ipython().magic('acp hi')",
+        "get_ipython().run_cell('%acp hi')",
+        "ip = get_ipython()\nip.run_line_magic('acp', 'hi')",
+        "import acp_notebook; acp_notebook.connect('demo')" + "[0]" * 2500,
+    ],
+)
+def test_an_import_or_a_magic_inside_of_other_code_is_left_out(source: str) -> None:
+    (left,) = kept(source)
+    assert "acp" not in left
+
+
+def test_names_that_an_agent_led_to_inside_of_a_magic_are_followed() -> None:
+    assert kept("%%time\nimport acp_notebook as acp\ns = acp.connect('demo')", "s.prompt('hi')\nx = 1") == [
+        "",
+        "x = 1",
+    ]
+    assert kept("%%time\n%acp_agent demo --as kimi", "kimi.start('hi')") == ["", ""]
+    assert kept("from acp_notebook import connect", f"s = connect('demo'){'+0' * 2500}") == ["", ""]
+
+
+def test_the_name_of_the_package_in_other_texts_is_no_use_of_an_agent() -> None:
+    source = "print('acp_notebook')\ndf = read('acp_notebook/a.csv')\nexec('x = 1')\n%time x = 1"
+    assert kept(source) == [source]

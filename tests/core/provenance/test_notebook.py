@@ -7,6 +7,7 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 
 from acp_notebook.core.provenance import HistoryCell, to_notebook
 from acp_notebook.core.provenance.notebook import MISSING
@@ -183,3 +184,19 @@ def test_any_session_gives_a_valid_notebook_with_unique_ids(
     cells = made(turn(*runs), *history)
     assert len({it["id"] for it in cells}) == len(cells)
     assert not any("acp_notebook" in it for it in code(cells))
+
+
+def test_a_long_answer_is_cut_so_that_what_was_code_does_not_become_html() -> None:
+    """Attack: an image of another host in a code span whose end is cut off."""
+    evil = f"``{'<img src=http://host/x.png> ' * 2000}``"
+    shown = texts(made(turn(run("x = 1"), answer=evil, prompt=evil)))
+    assert len(shown) < 50_000 and "more characters" in shown
+    assert "<img" not in MarkdownIt("commonmark").render(shown)
+
+
+def test_a_call_with_a_number_that_is_a_secret_is_written_without_it() -> None:
+    called = run("", function="pay", arguments=(("pin", "[redacted]"), ("list", "[1, [redacted]]")))
+    assert (
+        code(made(turn(called), "def pay(pin, list): ..."))[-1]
+        == "pay(pin='[redacted]', list='[1, [redacted]]')"
+    )

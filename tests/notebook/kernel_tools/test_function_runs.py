@@ -250,6 +250,29 @@ def test_a_function_on_a_thread_that_ignores_a_cancel_is_given_up(calls: Tools) 
     assert calls.value("[it.status for it in [state]]") == ["interrupted"]
 
 
+def test_threads_that_go_on_after_a_cancel_are_not_collected_without_limit(calls: Tools) -> None:
+    """Attack: an agent that calls and interrupts a slow function over and over."""
+    calls.front.run(
+        "from acp_notebook import timeouts\ngo_on = threading.Event()\n"
+        "def f():\n    go_on.wait(50)\n"
+        "async def flood(times):\n"
+        "    states = []\n"
+        "    for _ in range(times):\n"
+        "        run = called(f, where='thread')\n"
+        "        run.interrupt()\n"
+        "        states.append(await run.wait(50))\n"
+        "    return states\n"
+        "def running():\n    return sum(it.name == 'acp-function' for it in threading.enumerate())\n"
+    )
+    flood = "with timeouts.replaced(run_ignored=0.001):\n    states = wait(on_loop(flood(40)))"
+    assert calls.front.run(flood).content["status"] == "ok"
+    assert calls.value("running()") == 32
+    last = calls.reported("report(states[-1])")
+    assert last["status"] == "refused" and "32 earlier calls still run" in last["notes"][0]
+    calls.front.run("go_on.set()\nwhile running(): time.sleep(0.01)")
+    assert called(calls, "def f():\n    return 1", "call(f, where='thread')")["status"] == "ok"
+
+
 # ---- hostile functions
 
 
