@@ -48,9 +48,13 @@ def test_it_says_why_and_what_to_do(open_notebook: Open, tmp_path: Path, theme: 
     )
     shots = SHOTS / f"failed-start-{theme.split()[1].lower()}"
     shots.mkdir(parents=True, exist_ok=True)
-    for cell in range(5):  # the agent dies of the first prompt, and does not start again for the second
-        notebook.run(cell)
+    notebook.run(0, 1)
+    notebook.wait_idle()
+    notebook.run_after_an_error(1, 2)
+    for cell in (3, 4):  # the agent dies of the first prompt, and does not start again for the second
         notebook.wait_idle()
+        notebook.run_after_an_error(cell - 1, cell)
+    notebook.wait_idle()
     started = notebook.output(1)
     expect(started).to_contain_text(WHY)
     expect(started).to_contain_text(f"hint: {ADVICE}")
