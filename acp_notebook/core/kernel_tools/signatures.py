@@ -29,6 +29,9 @@ REPORT = "report"
 DEFAULT_CHARS = 200
 """Of a default value in a schema. A longer one is not shown."""
 
+DEEPEST = 100
+"""Levels of lists and objects in an argument. How many Python itself can handle differs between versions."""
+
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)*")
 _KINDS = inspect.Parameter
 
@@ -70,6 +73,9 @@ class Signature(msgspec.Struct, frozen=True):
             if name not in given:
                 wrong += [f"argument {name!r} is missing"] if parameter.is_required else []
                 continue
+            if _is_too_deep(given[name]):
+                wrong.append(f"argument {name!r} is nested in more than {DEEPEST} levels")
+                continue
             try:
                 values[name] = msgspec.convert(given[name], parameter.type, strict=False, dec_hook=_decode)
             except (msgspec.ValidationError, TypeError, ValueError, RecursionError) as error:
@@ -85,6 +91,20 @@ class Signature(msgspec.Struct, frozen=True):
         by_position = [it.name for it in self.parameters if it.by_position and it.name in values]
         named = {name: it for name, it in values.items() if name not in by_position}
         return tuple(values[name] for name in by_position), named
+
+
+def _is_too_deep(value: Json) -> bool:
+    level = [value]
+    for _ in range(DEEPEST + 1):
+        level = [
+            inner
+            for it in level
+            if isinstance(it, (list, dict))
+            for inner in (it.values() if isinstance(it, dict) else it)
+        ]
+        if not level:
+            return False
+    return True
 
 
 def shown_arguments(values: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:

@@ -18,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acp_notebook.core.kernel_tools.signatures import (
+    DEEPEST,
     BadArguments,
     BadSignature,
     doc_of,
@@ -217,6 +218,19 @@ def test_a_parameter_without_an_annotation_takes_anything() -> None:
     signature = read_signature(work)
     assert signature.text == "(a, b=2)"
     assert signature.convert({"a": [1, "x"]}) == {"a": [1, "x"]}
+
+
+@pytest.mark.parametrize("wrap", [lambda it: [0, it], lambda it: {"a": it}], ids=["lists", "objects"])
+def test_arguments_nested_too_deeply_are_refused(wrap: Any) -> None:
+    def work(a: Any) -> None: ...
+
+    value: Any = 1
+    for _ in range(DEEPEST):
+        value = wrap(value)
+    signature = read_signature(work)
+    assert signature.convert({"a": value}) == {"a": value}
+    with pytest.raises(BadArguments, match=r"argument 'a' is nested in more than 100 levels"):
+        signature.convert({"a": wrap(value)})
 
 
 def test_a_default_that_json_cannot_express_is_left_out() -> None:
