@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from ..agent.session_state import SessionState
     from ..frontend.console import TextAsker
     from ..frontend.panel.session_panel import Panel
-    from ..notebook.static_bundle import Redact
+    from ..notebook.static_bundle import Redact, Renderer
     from .agent import Agent
     from .changes import ChangesTable
     from .live_notebook import LiveNotebook
@@ -429,7 +429,7 @@ class Session(Rendered, AskableSession):
                 opener = PanelOpener(
                     self._agent._panel_of, partial(self._agent._open_like, self._conversation)
                 )
-                self._panel = Panel(self._conversation, self._host, bundle=self._bundle, opener=opener)
+                self._panel = Panel(self._conversation, self._host, renderer=self._renderer, opener=opener)
         return self._panel
 
     def freeze(self) -> None:
@@ -439,12 +439,18 @@ class Session(Rendered, AskableSession):
 
     def _to_bundle(self) -> dict[str, Any]:
         """The static output of the session, by MIME type."""
-        return self._bundle(self._conversation.state.read(lambda transcript: transcript.plain()["items"]))
+        items = self._conversation.state.read(lambda transcript: transcript.plain()["items"])
+        return self._renderer().whole(items)
 
-    def _bundle(self, items: list[dict[str, Any]]) -> dict[str, Any]:
-        from ..notebook.static_bundle import bundle
+    def _renderer(self) -> Renderer:
+        """Renders static outputs with the secrets that are known now."""
+        from ..core.saved_transcript import Origin
+        from ..notebook.static_bundle import Renderer
 
-        return bundle(items, cwd=self.cwd, redact=self._redact_function())
+        state = self._conversation.state
+        origin = Origin(state.agent.name, state.id or None)
+        redaction = (self.redact, state.agent.redactor.for_actions.count)
+        return Renderer(origin, cwd=self.cwd, redact=self._redact_function(), redaction=redaction)
 
     def to_notebook(
         self, path: str | os.PathLike[str] | None = None, *, overwrite: bool = False

@@ -242,7 +242,8 @@ class Turn(Rendered):
         key = self._run.key
         if key is None:
             return {"text/plain": repr(self)}
-        return self._session._bundle(self._conversation.state.read(lambda it: it.turn_plain(key)))
+        items = self._conversation.state.read(lambda it: it.turn_plain(key))
+        return self._session._renderer().part(self._run.id, items)
 
     def to_notebook(
         self, path: str | os.PathLike[str] | None = None, *, overwrite: bool = False

@@ -21,6 +21,11 @@ WirePatches = Annotated[list[Json], Meta(extra={"typescript": "readonly WirePatc
 """See `core.patches.to_wire`."""
 
 
+Names = Annotated[list[str], Meta(extra={"typescript": "readonly string[]"})]
+
+Places = Annotated[list[list[str]], Meta(extra={"typescript": "readonly (readonly [string, string])[]"})]
+
+
 class PageMessage(Record, frozen=True, tag_field="t"):
     """A message to a page; it may be lost."""
 
@@ -49,10 +54,18 @@ class Beat(PageMessage, frozen=True, tag="beat"):
 
 
 class StaticOutput(NumberedMessage, frozen=True, tag="static"):
-    """The static output of a turn, by the turn's id, or of the "session" or "sign-in", as a MIME bundle."""
+    """The static output of a turn, by the turn's id, or of the "session" or "sign-in", as a MIME bundle.
+
+    The session's own holds no turns: `parts` names their static outputs, in order.
+    """
 
     turn: str
     bundle: dict[str, Json]
+    reference: str = written("")
+    """The HTML that stands for it where the file has it already."""
+    parts: Names = written([])
+    places: Places = written([])
+    """Where it is shown: the widget's model id and the id of the cell."""
 
 
 class QueueEntry(Record, frozen=True):

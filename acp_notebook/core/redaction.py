@@ -87,6 +87,11 @@ class Redactor:
         return rf"(?<![A-Za-z]){value}(?![A-Za-z])" if is_word else re.escape(value)
 
     @property
+    def count(self) -> int:
+        """How many values it removes; it grows as secrets become known."""
+        return len(self._values)
+
+    @property
     def idle(self) -> bool:
         """Whether there is nothing to remove."""
         return self._pattern is None and not self._patterns

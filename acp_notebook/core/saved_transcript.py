@@ -1,24 +1,23 @@
 """Transcripts as notebook files keep them: structured, and the same for one conversation on any machine.
 
-Pure. Ids are renumbered (agents choose random ones), the working directory becomes ".", and what is
-useless later (raw messages, the agent's metadata) is left out.
+Pure. A file keeps a conversation in parts: one for each turn, and one for what stands between two turns. A
+part is one line of JSON, so that a changed turn is one changed line. Keys and ids are numbered in each part
+(agents choose random ones), the working directory becomes ".", and what is useless later (raw messages, the
+agent's metadata, times) or a default is left out. `loaded_transcript` reads it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
+from .changes import FileChange, Hunk
 from .escaping import Escaper
-from .records import Json
-from .snapshot import Item, Snapshot, item_from_plain
+from .records import Json, KernelRun, PlanEntry
+from .snapshot import ITEMS
 
-FORMAT = 1
-
-OUTPUT_CHARS = 50_000
-"""How much of the end of a terminal's output is kept: a notebook file is not a log."""
+FORMAT = 2
 
 _LEFT_OUT = ("raw", "meta", "cancelling", "offers", "answers", "rate_limit", "released")
 """Fields that are long and never read, or temporary; a terminal may be released after the turn."""
@@ -30,26 +29,70 @@ _RECORDS = frozenset({"content", "prompt", "summary", "options", "entries", "loc
 """Fields that hold a list of records, whose field names we define."""
 
 
-def saved(items: Iterable[Mapping[str, Json]], *, cwd: str | None = None) -> dict[str, Json]:
-    """Convert items of the state to the form that the file keeps."""
-    keys, ids = _Numbers("k"), _Numbers("id")
-    words = Escaper(cwd)
-    return {"acp_transcript": FORMAT, "items": [_item(item, keys, ids, words) for item in items]}
+class Origin(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Where a conversation comes from: enough to find it again, nothing that could be run."""
+
+    agent: str | None = None
+    session: str | None = None
+    """The agent's id of the session."""
 
 
-def _item(item: Mapping[str, Json], keys: _Numbers, ids: _Numbers, words: Escaper) -> dict[str, Json]:
+class Part(Origin, frozen=True, omit_defaults=True, kw_only=True):
+    """A part of a conversation; `name` is the id of its turn."""
+
+    acp_transcript: int = msgspec.field(default_factory=lambda: FORMAT)
+    name: str = ""
+    parts: tuple[str, ...] | None = None
+    """Of a whole conversation: the names of its parts, wherever in the file they are."""
+    items: tuple[dict[str, Json], ...] = ()
+
+    def line(self) -> str:
+        return msgspec.json.encode(self).decode()
+
+
+def split_turns(items: Iterable[dict[str, Json]]) -> dict[str, list[dict[str, Json]]]:
+    """Split a conversation into parts, by name: turns, and "…+" for what follows a turn but is not of it."""
+    parts: dict[str, list[dict[str, Json]]] = {}
+    names: dict[str, str] = {}
+    newest = ""
+    for item in items:
+        if item["type"] == "turn":
+            newest = names[item["key"]] = item.get("id") or item["key"]
+        turn: str | None = item["turn"]
+        name = f"{newest}+" if turn is None else names.get(turn) or turn
+        parts.setdefault(name, []).append(item)
+    return parts
+
+
+def saved(
+    items: Sequence[Mapping[str, Json]],
+    *,
+    name: str = "",
+    cwd: str | None = None,
+    origin: Origin | None = None,
+) -> Part:
+    """Convert the items of one part to the form that the file keeps."""
+    ids, words = _Numbers("id"), Escaper(cwd)
+    numbers = {item["key"]: number for number, item in enumerate(items, 1)}
+    turn = next((it["key"] for it in items if it["type"] == "turn"), None)
+    kept = tuple(_item(item, numbers, ids, words, turn) for item in items)
+    origin = origin or Origin()
+    return Part(agent=origin.agent, session=origin.session, name=name, items=kept)
+
+
+def _item(
+    item: Mapping[str, Json], numbers: Mapping[str, int], ids: _Numbers, words: Escaper, turn: str | None
+) -> dict[str, Json]:
+    """An item without its key, which is its place in the part, and its turn, unless it is of another one."""
     kept = redacted({name: it for name, it in item.items() if name not in _LEFT_OUT}, words.without_cwd)
-    for name in ("key", "turn", "tool"):
-        if kept.get(name) is not None:
-            kept[name] = keys.of(kept[name])
-    for named in _changed(kept) if kept["type"] == "changes" else ():
+    del kept["key"]
+    if kept.pop("turn", None) != turn:
+        kept["turn"] = None
+    for named in (kept, *_changed(kept)):
         if named.get("tool") is not None:
-            named["tool"] = keys.of(named["tool"])
+            named["tool"] = numbers.get(named["tool"], 0)
     if kept.get("id") is not None and kept["type"] != "turn":
         kept["id"] = ids.of(f"{kept['type']} {item['id']}")
-    if kept["type"] == "terminal" and len(kept["output"]) > OUTPUT_CHARS:
-        kept["dropped"] = kept.get("dropped", 0) + len(kept["output"]) - OUTPUT_CHARS
-        kept["output"] = kept["output"][-OUTPUT_CHARS:]
     for block in kept.get("content", ()) if kept["type"] == "tool" else ():
         if isinstance(block, dict) and "terminal_id" in block:
             block["terminal_id"] = ids.of(f"terminal {block['terminal_id']}")
@@ -57,7 +100,7 @@ def _item(item: Mapping[str, Json], keys: _Numbers, ids: _Numbers, words: Escape
             block["session"] = _without_ids(block["session"])
     if isinstance(kept.get("asked_by"), dict):
         kept["asked_by"] = _without_ids(kept["asked_by"])
-    return kept
+    return _without_defaults(kept)
 
 
 def _without_ids(session: dict[str, Json]) -> dict[str, Json]:
@@ -67,10 +110,58 @@ def _without_ids(session: dict[str, Json]) -> dict[str, Json]:
 
 def _changed(kept: dict[str, Json]) -> Iterator[dict[str, Json]]:
     """Yield the changed files, and the groups of files that also changed."""
+    if kept["type"] != "changes":
+        return
     yield from kept.get("files", ())
     for group in kept.get("also", ()):
         yield group
         yield from group["files"]
+
+
+# ---- defaults ---------------------------------------------------------------------------------
+
+
+def _without_defaults(item: dict[str, Json]) -> dict[str, Json]:
+    """Leave out every field that has its default value; reading puts it back."""
+    kept = _sparse(item, ITEMS[item["type"]])
+    for file in _changed(kept):
+        if "hunks" in file:
+            file["hunks"] = [_sparse(it, Hunk) for it in file["hunks"]]
+    if kept["type"] == "changes":
+        kept["files"] = [_sparse(it, FileChange) for it in kept.get("files", ())]
+        for group in kept.get("also", ()):
+            group["files"] = [_sparse(it, FileChange) for it in group["files"]]
+    if kept["type"] == "plan" and "entries" in kept:
+        kept["entries"] = [_sparse(it, PlanEntry) for it in kept["entries"]]
+    if kept["type"] == "tool" and "content" in kept:
+        kept["content"] = [_run(it) if it.get("type") == "run" else it for it in kept["content"]]
+    return kept
+
+
+def _run(run: dict[str, Json]) -> dict[str, Json]:
+    """A run in the kernel, without its time."""
+    return _sparse({name: it for name, it in run.items() if name != "seconds"}, KernelRun)
+
+
+def _sparse(fields: dict[str, Json], cls: type[msgspec.Struct]) -> dict[str, Json]:
+    defaults = _DEFAULTS.get(cls)
+    if defaults is None:
+        defaults = _DEFAULTS[cls] = {
+            field.name: _plain_default(field) for field in msgspec.structs.fields(cls) if not field.required
+        }
+    return {
+        name: it
+        for name, it in fields.items()
+        if name not in defaults or not (it == defaults[name] and type(it) is type(defaults[name]))
+    }
+
+
+_DEFAULTS: dict[type[msgspec.Struct], dict[str, Json]] = {}
+
+
+def _plain_default(field: msgspec.structs.FieldInfo) -> Json:
+    value = field.default if field.default is not msgspec.NODEFAULT else field.default_factory()
+    return list(value) if isinstance(value, tuple) else value
 
 
 class _Numbers:
@@ -82,6 +173,9 @@ class _Numbers:
 
     def of(self, name: str) -> str:
         return self._known.setdefault(name, f"{self._prefix}{len(self._known) + 1}")
+
+
+# ---- redaction --------------------------------------------------------------------------------
 
 
 def redacted(item: Mapping[str, Json], function: Callable[[str], str]) -> dict[str, Json]:
@@ -129,26 +223,3 @@ def _mapped(value: Json, function: Callable[[str], str]) -> Json:
     if isinstance(value, dict):
         return {function(name): _mapped(item, function) for name, item in value.items()}
     return value
-
-
-def loaded(parts: Iterable[Any]) -> Snapshot:
-    """Join saved transcripts, in order, into one snapshot; raises ValueError if one cannot be read."""
-    items: list[Item] = []
-    for number, part in enumerate(parts):
-        match part:
-            case {"acp_transcript": 1, "items": list(saved_items)}:
-                items += [_read(item, number) for item in saved_items]
-            case {"acp_transcript": version}:
-                raise ValueError(f"a saved transcript of format {version}; this reads format {FORMAT}")
-            case _:
-                raise ValueError("not a saved transcript")
-    return Snapshot(tuple(items), len(items), status="closed")
-
-
-def _read(item: Any, part: int) -> Item:
-    """Read an item, with its keys prefixed by the part's number so that parts cannot collide."""
-    try:
-        named = {name: f"{part}.{item[name]}" for name in ("key", "turn", "tool") if item.get(name)}
-        return item_from_plain({**item, **named})
-    except (AttributeError, KeyError, TypeError, msgspec.ValidationError) as error:
-        raise ValueError(f"an item of a saved transcript cannot be read: {error!r}") from None

@@ -341,7 +341,7 @@ class Snapshot(Header, frozen=True):
 
 def item_from_plain(item: Mapping[str, Json]) -> Item:
     """Convert an item of the state to its record; raises KeyError, msgspec.ValidationError."""
-    cls = _ITEMS[item["type"]]
+    cls = ITEMS[item["type"]]
     if "actions" in item:
         item = {**item, "actions": [action_from_plain(action) for action in item["actions"]]}
     try:
@@ -354,8 +354,9 @@ def item_from_plain(item: Mapping[str, Json]) -> Item:
     return read
 
 
-_ITEMS = by_tag(Item)
-build(*_ITEMS.values(), Snapshot)
+ITEMS = by_tag(Item)
+"""The classes of items by the type in their JSON."""
+build(*ITEMS.values(), Snapshot)
 
 _CONTENT = ("content", "prompt", "summary")
 

@@ -15,6 +15,7 @@ from ..notebook.output import current_request, emit
 
 if TYPE_CHECKING:
     from ..agent.turn_queue import TurnRun
+    from ..notebook.static_bundle import Renderer
     from .panel.session_panel import Panel
 
 
@@ -37,7 +38,7 @@ class ShownSession(Protocol):
 
     def _to_bundle(self) -> dict[str, Any]: ...
 
-    def _bundle(self, items: list[dict[str, Any]]) -> dict[str, Any]: ...
+    def _renderer(self) -> Renderer: ...
 
     def _notebook(
         self, path: str | os.PathLike[str] | None, overwrite: bool, turn: str | None

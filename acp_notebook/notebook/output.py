@@ -13,15 +13,25 @@ from .ipykernel_compat import request_of, running_kernel
 class CellOutput:
     """A displayed output that can be replaced in place while its page is open."""
 
-    def __init__(self, handle: Any) -> None:
+    def __init__(self, handle: Any, cell: str | None = None, request: str | None = None) -> None:
         self._handle = handle
+        self.cell = cell
+        """The id of the cell that shows it, if the front end says."""
+        self._request = request
+        if cell is not None:
+            _newest[cell] = request
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the cell has displayed nothing of ours in a later run."""
+        return self.cell is not None and _newest[self.cell] == self._request
 
     @classmethod
     def display(cls, bundle: dict[str, Any]) -> CellOutput:
         from IPython.display import display
 
         show: Any = display
-        return cls(show(bundle, raw=True, display_id=True))
+        return cls(show(bundle, raw=True, display_id=True), current_cell(), current_request())
 
     def update(self, bundle: dict[str, Any]) -> None:
         self._handle.update(bundle, raw=True)
@@ -35,10 +45,22 @@ def emit(bundle: dict[str, Any]) -> None:
     show(bundle, raw=True)
 
 
+_newest: dict[str, str | None] = {}
+"""The newest request that displayed something, by the id of its cell."""
+
+
 def current_request() -> str | None:
     """The id of the request that runs the current cell; it differs for each run."""
-    kernel = running_kernel()
-    request = None if kernel is None else request_of(kernel)
-    header = (request or {}).get("header") or {}
-    found: str | None = header.get("msg_id")
+    found: str | None = (_request().get("header") or {}).get("msg_id")
     return found
+
+
+def current_cell() -> str | None:
+    """The id of the current cell, if the front end says; notebooks before nbformat 4.5 have none."""
+    found = (_request().get("metadata") or {}).get("cellId")
+    return found if isinstance(found, str) else None
+
+
+def _request() -> dict[str, Any]:
+    kernel = running_kernel()
+    return {} if kernel is None else request_of(kernel)

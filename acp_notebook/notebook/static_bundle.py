@@ -1,59 +1,114 @@
 """Static output: what the notebook file keeps of a turn. Readable everywhere, and deterministic.
 
-Independent of widgets and pages.
+Each part of a conversation has three forms: the structured transcript, HTML and a short text. A whole
+conversation is composed of its parts; a page does the same, and refers to those that the file has already
+(js/src/static.ts). Independent of widgets and pages.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from typing import Any
 
-import msgspec
-
-from ..core.export import to_html, to_markdown, to_text
+from ..core.export import to_html, to_reference, to_summary
 from ..core.records import Json
-from ..core.saved_transcript import redacted, saved
+from ..core.saved_bounds import bounded_items
+from ..core.saved_media import without_media
+from ..core.saved_transcript import Origin, Part, redacted, saved, split_turns
 from ..core.snapshot import item_from_plain
 
 TRANSCRIPT_MIME = "application/vnd.acp-notebook.transcript+json"
 """The structured transcript, stored next to the rendered forms; `load_transcript` reads it."""
 
 MAX_BYTES = 1_000_000
-"""The limit per form and turn, so that the notebook stays small enough to open. Truncated text says so."""
+"""The limit per form and part, so that the notebook stays small enough to open. Truncated text says so."""
+
+WHOLE_BYTES = 4_000_000
+"""The limit of a whole conversation; its oldest parts are left out first. The same as in js/src/static.ts."""
+
+CONVERSATION = "A conversation with an agent."
+"""The text of a session whose turns are all elsewhere. The same text as in js/src/static.ts."""
 
 NOTHING_YET = "Agent: nothing to show yet."
 """The same text as in js/src/static.ts, so that a cell that has run is never empty."""
 
 Redact = Callable[[str], str]
+Bundle = dict[str, Any]
+Items = list[dict[str, Json]]
 
 
-def bundle(
-    items: Sequence[dict[str, Json]],
-    *,
-    cwd: str | None,
-    redact: Redact | None = None,
-    max_bytes: int = MAX_BYTES,
-) -> dict[str, Any]:
-    """Render the items as a mime bundle with every form that the file keeps."""
-    if not items:
-        return note(NOTHING_YET)
-    kept = saved(items, cwd=cwd)
-    if redact is not None:
+class Renderer:
+    """Renders the parts of one session's conversation for the file."""
+
+    def __init__(
+        self, origin: Origin, *, cwd: str | None, redact: Redact | None = None, redaction: object = None
+    ) -> None:
+        self.redaction = redaction
+        """Differs if the same text is redacted differently."""
+        self._origin = origin
+        self._cwd = cwd
+        self._redact = None if redact is None else checked(redact)
+
+    def part(self, name: str, items: Sequence[dict[str, Json]], max_bytes: int = MAX_BYTES) -> Bundle:
+        """The forms of one part: of the turn with this id, or of what is between two turns."""
+        if not items:
+            return note(NOTHING_YET)
         try:
-            items = [redacted(item, checked(redact)) for item in items]
-            kept["items"] = [redacted(item, checked(redact)) for item in kept["items"]]
+            kept = bounded_items([self._redacted(item) for item in items])
         except Exception as error:  # the user's function: text that it has not redacted is not written
             return note(f"Agent: left out of the file, because the function `redact` failed: {error!r}")
-    records = [item_from_plain(item) for item in items]
-    forms: dict[str, Any] = {
-        "text/html": to_html(records, cwd=cwd, max_bytes=max_bytes),
-        "text/markdown": _capped(to_markdown(records, cwd=cwd), max_bytes),
-        "text/plain": _capped(to_text(records, cwd=cwd), max_bytes),
+        records = [item_from_plain(item) for item in kept]
+        forms: Bundle = {
+            "text/html": to_html(records, cwd=self._cwd, max_bytes=max_bytes),
+            "text/plain": _capped(to_summary(records, cwd=self._cwd), max_bytes),
+        }
+        part = saved(kept, name=name, cwd=self._cwd, origin=self._origin)
+        line = without_media(part, forms["text/html"]).line()
+        if len(line.encode()) <= max_bytes:
+            forms[TRANSCRIPT_MIME] = line
+        return forms
+
+    def reference(self, items: Sequence[dict[str, Json]]) -> str:
+        """The HTML that stands for a part where the file has it already."""
+        try:
+            records = [item_from_plain(self._redacted(item)) for item in items[:1]]
+        except Exception:  # reported where the part itself is
+            records = []
+        return to_reference(records, cwd=self._cwd)
+
+    def head(self, names: Sequence[str]) -> str:
+        """The transcript of a whole conversation without its parts."""
+        return Part(agent=self._origin.agent, session=self._origin.session, parts=tuple(names)).line()
+
+    def whole(self, items: Items) -> Bundle:
+        """The forms of a whole conversation, with all of its parts."""
+        parts = {name: self.part(name, part) for name, part in split_turns(items).items()}
+        return composed(self.head(list(parts)), parts)
+
+    def _redacted(self, item: dict[str, Json]) -> dict[str, Json]:
+        return item if self._redact is None else redacted(item, self._redact)
+
+
+def composed(head: str, parts: Mapping[str, Bundle], max_bytes: int = WHOLE_BYTES) -> Bundle:
+    """Join the parts of a conversation; leaves out the oldest if they are too long."""
+    if not parts:
+        return {**note(NOTHING_YET), "text/plain": CONVERSATION, TRANSCRIPT_MIME: head}
+    kept: list[Bundle] = []
+    for bundle in reversed([*parts.values()]):
+        max_bytes -= sum(len(form.encode()) for form in bundle.values())
+        if max_bytes < 0 and kept:
+            break
+        kept.insert(0, bundle)
+    if len(kept) < len(parts):
+        missing = f"… {len(parts) - len(kept):,} earlier turns left out here, to keep the notebook small"
+        kept.insert(0, note(missing))
+    lines = [it[TRANSCRIPT_MIME] for it in kept if TRANSCRIPT_MIME in it]
+    return {
+        "text/html": "\n".join(it["text/html"] for it in kept),
+        "text/plain": "\n\n".join(it["text/plain"] for it in kept),
+        TRANSCRIPT_MIME: [head, *lines] if lines else head,
     }
-    if len(msgspec.json.encode(kept)) <= max_bytes:
-        forms[TRANSCRIPT_MIME] = kept
-    return forms
 
 
 def checked(redact: Redact) -> Redact:
@@ -68,9 +123,9 @@ def checked(redact: Redact) -> Redact:
     return function
 
 
-def note(text: str) -> dict[str, Any]:
+def note(text: str) -> Bundle:
     """A mime bundle with one line of text."""
-    return {"text/html": f"<p>{escape(text)}</p>", "text/markdown": text, "text/plain": text}
+    return {"text/html": f"<p>{escape(text)}</p>", "text/plain": text}
 
 
 def _capped(text: str, max_bytes: int) -> str:

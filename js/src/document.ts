@@ -4,8 +4,12 @@
 // The document model's `toJSON` is shadowed once; in what it returns, the outputs that show one of our
 // widgets hold the static form instead. So every save writes a file that needs no kernel, and the page
 // keeps its view. The shadow stays when a session ends: the file is saved after that, too.
+//
+// A reloaded page finds the widget of an output by its cell: the kernel says which widget each cell shows. So
+// the file needs no random ids; where the cell is not known, a note in the output's metadata names the widget.
 
-import type { Bundle, Fields, Host, Json } from "./types";
+import { TRANSCRIPT, turnOf } from "./static";
+import type { Bundle, Fields, Host, Json, Place } from "./types";
 
 export const WIDGET_VIEW = "application/vnd.jupyter.widget-view+json";
 /** The key in an output's metadata that says which turn it shows. */
@@ -16,8 +20,20 @@ export const DIRTY_MS = 5000;
 /** A reloaded page has created its widgets by then, or has none. */
 const RESTORED_MS = 10_000;
 
-/** Makes the static output of a turn (null: of the whole session) from what the output holds now. */
-export type Provider = (turn: string | null, present: Bundle) => Bundle;
+/**
+ * Makes the static output of a turn (null: of the whole session) from what the output holds now. `elsewhere`: the
+ * turns of the session that the same file has in outputs of their own.
+ */
+export type Provide = (
+  turn: string | null,
+  present: Bundle,
+  elsewhere: ReadonlySet<string>,
+) => Bundle;
+
+interface Provider {
+  readonly provide: Provide;
+  readonly places: () => readonly Place[];
+}
 
 type Owner = readonly [session: string, turn: string | null];
 
@@ -38,11 +54,16 @@ interface Outputs {
   set(at: number, output: Json): void;
 }
 
+interface CellModel {
+  readonly id?: string;
+  readonly outputs?: Outputs;
+}
+
 interface DocumentModel {
   toJSON(): Json;
   dirty: boolean;
   readonly collaborative?: boolean;
-  readonly cells: { readonly length: number; get(at: number): { readonly outputs?: Outputs } };
+  readonly cells: { readonly length: number; get(at: number): CellModel };
   [SHADOW]?: Map<string, Provider>;
 }
 
@@ -88,6 +109,8 @@ export function registerWidget(id: string, session: string, turn: string | null)
 export interface OpenDocument {
   /** The transcript changed; `final`: a turn ended, so mark the document at once. */
   touch(final: boolean): void;
+  /** The kernel said where widgets are: show those that the file has as static outputs. */
+  placed(): void;
 }
 
 export function hostOf(manager: unknown): Host {
@@ -102,11 +125,19 @@ export function contextOf(manager: unknown): Context | null {
 }
 
 /** Keep the file static for this session; null if there is no document, or if the server writes it. */
-export function attach(manager: unknown, session: string, provide: Provider): OpenDocument | null {
+export function attach(
+  manager: unknown,
+  session: string,
+  provide: Provide,
+  places: () => readonly Place[] = () => [],
+): OpenDocument | null {
   const context = contextOf(manager);
   if (!context || context.model.collaborative) return null;
-  shadow(context.model).set(session, provide);
-  void restore(context, manager as Manager, session);
+  const provider = { provide, places };
+  shadow(context.model).set(session, provider);
+  const restoring = { seen: new Set<string>(), session, places };
+  void restore(context, manager as Manager, restoring, true);
+  const placed = () => void restore(context, manager as Manager, restoring, false);
   let touched = -Infinity;
   return {
     touch(final) {
@@ -116,6 +147,7 @@ export function attach(manager: unknown, session: string, provide: Provider): Op
       touched = now;
       context.model.dirty = true;
     },
+    placed,
   };
 }
 
@@ -137,27 +169,62 @@ function isFields(value: Json | undefined): value is Fields {
 /** The notebook with the static form in place of each of our widgets. */
 export function substituted(notebook: Json, providers: ReadonlyMap<string, Provider>): Json {
   if (!isFields(notebook) || !Array.isArray(notebook["cells"])) return notebook;
-  const cells = notebook["cells"].map((cell) => {
+  const elsewhere = new Map<string, Set<string>>();
+  // Turns first: the output of a whole session refers to those that the file has.
+  const withTurns = eachOutput(notebook, (output, cell) => {
+    const shown = shownBy(output, providers);
+    if (shown === null || shown.turn === null) return output;
+    const made = staticOutput(shown, cell, new Set());
+    if (TRANSCRIPT in made.data) {
+      const turns = elsewhere.get(shown.session) ?? new Set();
+      elsewhere.set(shown.session, turns.add(shown.turn));
+    }
+    return made;
+  });
+  return eachOutput(withTurns, (output, cell) => {
+    const shown = shownBy(output, providers);
+    return shown ? staticOutput(shown, cell, elsewhere.get(shown.session) ?? new Set()) : output;
+  });
+}
+
+function eachOutput(notebook: Fields, change: (output: Json, cell: Fields) => Json): Fields {
+  const cells = (notebook["cells"] as Json[]).map((cell) => {
     if (!isFields(cell) || !Array.isArray(cell["outputs"])) return cell;
-    return { ...cell, outputs: cell["outputs"].map((output) => staticOutput(output, providers)) };
+    return { ...cell, outputs: cell["outputs"].map((output) => change(output, cell)) };
   });
   return { ...notebook, cells };
 }
 
-function staticOutput(output: Json, providers: ReadonlyMap<string, Provider>): Json {
-  if (!isFields(output) || !isFields(output["data"])) return output;
+/** An output that shows a widget of ours. */
+interface Shown {
+  readonly output: Fields;
+  /** What it holds besides the widget. */
+  readonly present: Bundle;
+  readonly model: string;
+  readonly session: string;
+  readonly turn: string | null;
+  readonly provider: Provider;
+}
+
+function shownBy(output: Json, providers: ReadonlyMap<string, Provider>): Shown | null {
+  if (!isFields(output) || !isFields(output["data"])) return null;
   const { [WIDGET_VIEW]: view, ...present } = output["data"];
-  const id = isFields(view) ? view["model_id"] : undefined;
-  if (typeof id !== "string") return output;
-  const [session, turn] = widgets().get(id) ?? [id, null];
-  const provide = providers.get(session);
-  if (!provide) return output;
-  const metadata = isFields(output["metadata"]) ? output["metadata"] : {};
-  return {
-    ...output,
-    data: nonEmpty(() => provide(turn, isFields(metadata[NOTE]) ? present : {})),
-    metadata: { ...metadata, [NOTE]: { model_id: id, session, turn } },
-  };
+  const model = isFields(view) ? view["model_id"] : undefined;
+  if (typeof model !== "string") return null;
+  const [session, turn] = widgets().get(model) ?? [model, null];
+  const provider = providers.get(session);
+  return provider ? { output, present, model, session, turn, provider } : null;
+}
+
+function staticOutput(shown: Shown, cell: Fields, elsewhere: ReadonlySet<string>) {
+  const { output, present, model, session, turn, provider } = shown;
+  const { [NOTE]: note, ...metadata } = isFields(output["metadata"]) ? output["metadata"] : {};
+  // Besides ours, there is only the widget's own text.
+  const ours = isFields(note) || TRANSCRIPT in present;
+  const data = nonEmpty(() => provider.provide(turn, ours ? present : {}, elsewhere));
+  const known = provider.places().some((it) => it.model === model && it.cell === cell["id"]);
+  const named = known && TRANSCRIPT in data ? {} : { [NOTE]: { model_id: model, session, turn } };
+  return { ...output, data, metadata: { ...metadata, ...named } };
 }
 
 /** Saving must not fail because of us, and an output must not be empty. */
@@ -175,31 +242,66 @@ function nonEmpty(make: () => Bundle): Fields {
 
 // ---- after a reload
 
-/** The file is static, but the kernel still has the widgets: show them where they were. */
-async function restore(context: Context, manager: Manager, session: string): Promise<void> {
+interface Restoring {
+  readonly session: string;
+  readonly places: () => readonly Place[];
+  /** The widgets whose places were looked at. */
+  readonly seen: Set<string>;
+}
+
+/** The file is static, but the kernel still has the widgets: show them where they were. `all`: also by notes. */
+async function restore(
+  context: Context,
+  manager: Manager,
+  { session, places, seen }: Restoring,
+  all: boolean,
+): Promise<void> {
   await context.ready;
   await restored(manager);
   const { model } = context;
   const wasDirty = model.dirty;
-  for (let cell = 0; cell < model.cells.length; cell++) {
-    const outputs = model.cells.get(cell).outputs;
-    for (let at = 0; outputs && at < outputs.length; at++) {
-      const live = liveOutput(outputs.get(at).toJSON(), manager, session);
-      if (live) outputs.set(at, live); // one render; setData would make two
+  const known = places().filter((it) => !seen.has(it.model));
+  known.forEach((it) => seen.add(it.model));
+  for (let at = 0; (all || known.length > 0) && at < model.cells.length; at++) {
+    const { id, outputs } = model.cells.get(at);
+    const here = known.filter(({ cell }) => cell === id);
+    if (!all && here.length === 0) continue;
+    for (let number = 0; outputs && number < outputs.length; number++) {
+      const output = outputs.get(number).toJSON();
+      const live = liveOutput(output, manager, session, here);
+      if (live) outputs.set(number, live); // one render; setData would make two
     }
   }
-  if (!wasDirty) model.dirty = false;
+  if (!wasDirty && model.dirty) model.dirty = false;
 }
 
-function liveOutput(output: Json, manager: Manager, session: string): Json | null {
-  if (!isFields(output) || !isFields(output["data"]) || !isFields(output["metadata"])) return null;
-  const note = output["metadata"][NOTE];
-  if (!isFields(note) || note["session"] !== session || WIDGET_VIEW in output["data"]) return null;
-  const { model_id: id, turn } = note;
-  if (typeof id !== "string" || !manager.has_model?.(id)) return null;
-  registerWidget(id, session, typeof turn === "string" ? turn : null);
-  const view = { version_major: 2, version_minor: 0, model_id: id };
+function liveOutput(
+  output: Json,
+  manager: Manager,
+  session: string,
+  here: readonly Place[],
+): Json | null {
+  if (!isFields(output) || !isFields(output["data"]) || WIDGET_VIEW in output["data"]) return null;
+  const shown = noted(output, session) ?? placed(output["data"], here);
+  if (!shown || !manager.has_model?.(shown.model)) return null;
+  registerWidget(shown.model, session, shown.turn);
+  const view = { version_major: 2, version_minor: 0, model_id: shown.model };
   return { ...output, data: { ...output["data"], [WIDGET_VIEW]: view } };
+}
+
+/** The widget that a note in the output's metadata names. */
+function noted(output: Fields, session: string): Omit<Place, "cell"> | null {
+  const note = isFields(output["metadata"]) ? output["metadata"][NOTE] : undefined;
+  if (!isFields(note) || note["session"] !== session) return null;
+  const { model_id: model, turn } = note;
+  return typeof model === "string" ? { model, turn: typeof turn === "string" ? turn : null } : null;
+}
+
+/** The widget that the kernel displayed for it in this cell. */
+function placed(data: Fields, here: readonly Place[]): Place | null {
+  if (here.length === 0) return null;
+  const turn = turnOf(data[TRANSCRIPT]);
+  return here.find((it) => it.turn === turn) ?? null;
 }
 
 /** Resolves when the host has restored the kernel's widgets. */

@@ -12,8 +12,8 @@ import type { Connection, Introduction } from "./link";
 import { liveDocument } from "./live";
 import type { Live, LiveContext } from "./live";
 import { openingOf } from "./open_file";
-import { minimalBundle } from "./static";
-import { Store, systemClock } from "./store";
+import { minimalBundle, wholeBundle } from "./static";
+import { SESSION, Store, systemClock } from "./store";
 import type { Snapshot } from "./store";
 import { isRunning, turnId } from "./turns";
 import { terminalOf } from "./server_terminal";
@@ -59,8 +59,16 @@ function open(model: AnyModel, signal: AbortSignal): Mount {
   const manager: unknown = model.widget_manager;
   const session = idOf(model);
   const store = new Store(perFrame());
-  const page = attach(manager, session, (turn, present) => fileForm(store, turn, present));
-  if (page) markChanges(store, page, signal);
+  const page = attach(
+    manager,
+    session,
+    (turn, present, elsewhere) => fileForm(store, turn, present, elsewhere),
+    () => store.places(),
+  );
+  if (page) {
+    markChanges(store, page, signal);
+    restorePlaced(store, page, signal);
+  }
   const context = contextOf(manager);
   // With collaboration the server owns the document, and our changes would not be undoable by the user.
   const shown = new Set<string>();
@@ -169,12 +177,32 @@ function inserter(
 }
 
 /** What the file holds: the kernel's static output, else what the file has of a turn that ended, else ours. */
-function fileForm(store: Store, turn: string | null, present: Bundle): Bundle {
-  const made = store.bundle(turn ?? "session");
-  if (made) return made;
+function fileForm(
+  store: Store,
+  turn: string | null,
+  present: Bundle,
+  elsewhere: ReadonlySet<string>,
+): Bundle {
   const { turns } = store.snapshot;
+  const made = store.staticOutput(turn ?? SESSION);
+  if (made && turn !== null) return made.bundle;
+  if (made) {
+    const isTurn = (name: string) => turns.some(({ start }) => start && turnId(start) === name);
+    const other = (name: string) => (isTurn(name) ? minimalBundle(turns, name) : {});
+    return wholeBundle(made, (name) => store.staticOutput(name), other, elsewhere);
+  }
   const running = turns.some(({ start }) => start && turnId(start) === turn && isRunning(start));
   return !running && Object.keys(present).length > 0 ? present : minimalBundle(turns, turn);
+}
+
+/** After a reload, the kernel says where its widgets were. */
+function restorePlaced(store: Store, page: OpenDocument, signal: AbortSignal): void {
+  let before = 0;
+  const leave = store.subscribe(({ shown }) => {
+    if (shown !== before) page.placed();
+    before = shown;
+  });
+  signal.addEventListener("abort", leave);
 }
 
 /** Streaming does not mark a document as changed, so autosave would skip it. */

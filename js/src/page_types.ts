@@ -82,3 +82,10 @@ export type Emit = (intent: Intent | LocalIntent | CompleteIntent | Picking | Si
 export function never(value: never): never {
   throw new Error(`not expected: ${JSON.stringify(value)}`);
 }
+
+/** A widget that the kernel displayed in a cell. */
+export interface Place {
+  readonly model: string;
+  readonly cell: string;
+  readonly turn: string | null;
+}

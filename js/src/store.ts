@@ -8,7 +8,6 @@ import { groupTurns, isRunning, terminalsOf, turnId } from "./turns";
 import type { Terminals, Turn } from "./turns";
 import { never } from "./types";
 import type {
-  Bundle,
   OperationIntent,
   Draft,
   FromKernel,
@@ -16,9 +15,14 @@ import type {
   LocalIntent,
   OfferedMessage,
   PickedMessage,
+  Place,
   QueueEntry,
+  StaticMessage,
 } from "./types";
 import type { Prefixes, ResyncIntent, State } from "./types";
+
+/** Names the static output of the whole session; others have the id of their turn. */
+export const SESSION = "session";
 
 /** waiting: no state yet. offline: the connection is lost and may come back. gone: the kernel is. */
 export type Link = "waiting" | "live" | "offline" | "gone";
@@ -59,6 +63,8 @@ export interface Snapshot {
   readonly picked: ReadonlyMap<string, PickedMessage>;
   /** Grows when the static output changes without a change of the state. */
   readonly bundles: number;
+  /** Grows when the kernel says where widgets are shown. */
+  readonly shown: number;
 }
 
 /** An idle kernel answers faster than this. */
@@ -100,10 +106,11 @@ export class Store {
     offered: null,
     picked: new Map(),
     bundles: 0,
+    shown: 0,
   };
   #have: number | null = null;
   #askedAt: number | null = null;
-  #bundles = new Map<string, Bundle>();
+  #outputs = new Map<string, StaticMessage>();
   #draft: Draft = { text: "", images: [] };
   #listeners = new Set<(snapshot: Snapshot) => void>();
 
@@ -146,9 +153,16 @@ export class Store {
     return this.#snapshot.link;
   }
 
-  /** The static output that the kernel made for a turn, by its id, or for the "session". */
-  bundle(turn: string): Bundle | undefined {
-    return this.#bundles.get(turn);
+  /** The static output that the kernel made for a part of the conversation, by its name, or for the "session". */
+  staticOutput(name: string): StaticMessage | undefined {
+    return this.#outputs.get(name);
+  }
+
+  /** Which widget shows which part in which cell. */
+  places(): Place[] {
+    return [...this.#outputs.values()].flatMap(({ turn, places }) =>
+      places.map(([model, cell]) => ({ model, cell, turn: turn === SESSION ? null : turn })),
+    );
   }
 
   /** Called once per frame in which something changed. */
@@ -173,7 +187,7 @@ export class Store {
       case "beat":
         return this.#beat(message.seq);
       case "static":
-        this.#keepBundle(message.turn, message.bundle);
+        this.#keepOutput(message);
         return this.#numbered(message.seq);
       case "now": {
         const { queue, unsent, elapsed } = message;
@@ -256,10 +270,12 @@ export class Store {
     return { t: "resync", have: this.have };
   }
 
-  #keepBundle(turn: string, bundle: Bundle): void {
-    const before = this.#bundles.get(turn);
-    this.#bundles.set(turn, bundle);
-    if (before && JSON.stringify(before) !== JSON.stringify(bundle)) {
+  #keepOutput(output: StaticMessage): void {
+    const before = this.#outputs.get(output.turn);
+    this.#outputs.set(output.turn, output);
+    const isNew = !before || JSON.stringify(before.places) !== JSON.stringify(output.places);
+    if (isNew) this.#change({ shown: this.#snapshot.shown + 1 });
+    if (before && JSON.stringify(before.bundle) !== JSON.stringify(output.bundle)) {
       this.#change({ bundles: this.#snapshot.bundles + 1 });
     }
   }

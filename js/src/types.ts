@@ -682,12 +682,17 @@ export interface BeatMessage {
 
 /**
  * The static output of a turn, by the turn's id, or of the "session" or "sign-in", as a MIME
- * bundle.
+ * bundle. The session's own holds no turns: `parts` names their static outputs, in order.
  */
 export interface StaticMessage {
   readonly t: "static";
   readonly turn: string;
   readonly bundle: Fields;
+  /** The HTML that stands for it where the file has it already. */
+  readonly reference: string;
+  readonly parts: readonly string[];
+  /** Where it is shown: the widget's model id and the id of the cell. */
+  readonly places: readonly (readonly [string, string])[];
   /** Set by the channel. */
   readonly seq: number;
 }

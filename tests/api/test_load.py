@@ -11,16 +11,17 @@ import pytest
 import acp_notebook as acp
 from acp_notebook.core import events as ev
 from acp_notebook.core.records import Text
+from acp_notebook.core.saved_transcript import Origin
 from acp_notebook.core.snapshot import Message, TurnStart
 from acp_notebook.core.transcript import Transcript
-from acp_notebook.notebook.static_bundle import TRANSCRIPT_MIME, bundle
+from acp_notebook.notebook.static_bundle import TRANSCRIPT_MIME, Renderer
 
 
 def output(text: str) -> dict[str, Any]:
     transcript = Transcript()
     for event in (ev.TurnStarted((Text("go"),)), ev.MessageChunk("agent", Text(text)), ev.TurnEnded("done")):
         transcript.apply(event)
-    data = bundle(transcript.plain()["items"], cwd=None)
+    data = Renderer(Origin("demo", "demo-1"), cwd=None).part("t1", transcript.plain()["items"])
     return {"output_type": "display_data", "metadata": {}, "data": data}
 
 

@@ -1,4 +1,4 @@
-"""A saved transcript is the same for the same conversation, and can be read again."""
+"""A saved transcript is the same for the same conversation, short, and can be read again."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from acp_notebook.core import events as ev
-from acp_notebook.core.records import Diff, Location, Option, Terminal, Text, TokenUsage
-from acp_notebook.core.saved_transcript import FORMAT, loaded, redacted, saved
+from acp_notebook.core.loaded_transcript import loaded
+from acp_notebook.core.records import Diff, KernelRun, Location, Option, PlanEntry, Terminal, Text, TokenUsage
+from acp_notebook.core.saved_transcript import Origin, Part, redacted, saved, split_turns
 from acp_notebook.core.snapshot import Message, Question, ToolCall, TurnStart
 from acp_notebook.core.transcript import Transcript
 from tests.core.strategies import event_runs
@@ -22,9 +23,8 @@ CWD = "/home/someone/project"
 
 def conversation(prefix: str, cwd: str = CWD) -> Transcript:
     """One conversation, by an agent whose ids begin with the prefix."""
-    transcript = Transcript()
     tool, question = f"{prefix}-tool", f"{prefix}-question"
-    run: list[ev.Event] = [
+    return transcript_of(
         ev.TurnStarted((Text(f"look into {cwd}/a.py"),), id="t1"),
         ev.MessageChunk("agent", Text("I look.", None), f"{prefix}-message", {"secret": prefix}),
         ev.ToolChanged(
@@ -41,32 +41,86 @@ def conversation(prefix: str, cwd: str = CWD) -> Transcript:
         ev.QuestionSettled(question, "yes", "user", None),
         ev.CompactionChanged(f"{prefix}-compaction", "completed", (Text("short"),)),
         ev.TurnEnded("done", "end_turn", None, TokenUsage(7)),
-    ]
-    for event in run:
+    )
+
+
+def transcript_of(*events: ev.Event) -> Transcript:
+    transcript = Transcript()
+    for event in events:
         transcript.apply(event)
     return transcript
 
 
-def kept(transcript: Transcript, cwd: str | None = CWD) -> dict[str, Any]:
-    value = saved(transcript.plain()["items"], cwd=cwd)
-    assert json.loads(json.dumps(value)) == value
-    return value
+def parts(transcript: Transcript, cwd: str | None = CWD) -> list[Part]:
+    """The parts of a conversation, as a file keeps them."""
+    found = split_turns(transcript.plain()["items"])
+    return [saved(items, name=name, cwd=cwd) for name, items in found.items()]
+
+
+def lines(transcript: Transcript, cwd: str | None = CWD) -> list[str]:
+    return [part.line() for part in parts(transcript, cwd)]
 
 
 def test_the_agents_ids_do_not_affect_the_file() -> None:
     one, other = conversation("a"), conversation("zzz", "/srv/other")
-    assert kept(one) == kept(other, "/srv/other")
+    assert lines(one) == lines(other, "/srv/other")
 
 
 def test_neither_ids_nor_folders_nor_private_notes_are_kept() -> None:
-    text = json.dumps(kept(conversation("ghost")))
+    [text] = lines(conversation("ghost"))
     assert "ghost" not in text
     assert CWD not in text
     assert "./a.py" in text
 
 
+def test_the_time_of_a_run_is_not_kept() -> None:
+    def run(seconds: float) -> list[str]:
+        run = KernelRun("r", "x", "ok", seconds)
+        return lines(transcript_of(ev.TurnStarted((Text("go"),)), ev.ToolChanged("c", content=(run,))))
+
+    assert run(0.1) == run(7.5)
+
+
+def test_a_part_is_one_line_with_its_origin_and_without_defaults() -> None:
+    entries = (PlanEntry("one"), PlanEntry("two", status="completed"))
+    transcript = transcript_of(ev.TurnStarted((Text("go\non"),), id="t1"), ev.PlanReplaced(entries))
+    line = saved(transcript.plain()["items"], name="t1", origin=Origin("demo", "demo-1")).line()
+    assert "\n" not in line
+    assert json.loads(line) == {
+        "acp_transcript": 2,
+        "agent": "demo",
+        "session": "demo-1",
+        "name": "t1",
+        "items": [
+            {
+                "type": "turn",
+                "id": "t1",
+                "number": 1,
+                "status": "running",
+                "prompt": [{"type": "text", "text": "go\non"}],
+            },
+            {"type": "plan", "entries": [{"content": "one"}, {"content": "two", "status": "completed"}]},
+        ],
+    }
+
+
+def test_what_stands_between_turns_is_a_part_of_its_own() -> None:
+    transcript = transcript_of(
+        ev.NoticeGiven("info", "first", source="client"),
+        ev.TurnStarted((Text("one"),), id="t1"),
+        ev.TurnEnded("done"),
+        ev.NoticeGiven("info", "between", source="client"),
+        ev.NoticeGiven("info", "too", source="client"),
+        ev.TurnStarted((Text("two"),), id="t2"),
+    )
+    assert [part.name for part in parts(transcript)] == ["+", "t1", "t1+", "t2"]
+    notices = [it.title for it in loaded(lines(transcript)).items if it.type == "notice"]
+    assert notices == ["first", "between", "too"]
+    assert [it.turn is None for it in loaded(lines(transcript)).items] == [True, False, True, True, False]
+
+
 def test_a_saved_conversation_is_read_back() -> None:
-    snapshot = loaded([kept(conversation("a"))])
+    snapshot = loaded(lines(conversation("a")))
     turn, message, tool, question, _ = snapshot.items
     assert snapshot.status == "closed"
     assert isinstance(turn, TurnStart)
@@ -81,20 +135,14 @@ def test_a_saved_conversation_is_read_back() -> None:
     assert (question.tool, question.answer, question.by) == (tool.key, "yes", "user")
 
 
-def test_keys_of_different_parts_do_not_collide() -> None:
-    part = kept(conversation("a"))
-    keys = [item.key for item in loaded([part, part]).items]
-    assert len(set(keys)) == len(keys) == 2 * len(part["items"])
-
-
 @given(event_runs)
 def test_any_conversation_is_saved_and_read_back(run: list[ev.Event]) -> None:
-    transcript = Transcript()
-    for event in run:
-        transcript.apply(event)
-    value = kept(transcript)
-    snapshot = loaded([value])
-    before = transcript.snapshot().items
+    transcript = transcript_of(*run)
+    snapshot = loaded(lines(transcript))
+    found = split_turns(transcript.plain()["items"])
+    order = [item["key"] for items in found.values() for item in items]
+    by_key = {item.key: item for item in transcript.snapshot().items}
+    before = [by_key[key] for key in order]
     assert [type(item) for item in snapshot.items] == [type(item) for item in before]
     assert [getattr(item, "text", None) for item in snapshot.items] == [
         getattr(item, "text", None) for item in before
@@ -109,16 +157,12 @@ def test_the_time_of_a_terminal_release_does_not_affect_the_file() -> None:
         if before:
             transcript.apply(ev.TerminalChanged("x", released=True))
         transcript.apply(ev.TurnEnded("done", "end_turn"))
-    assert kept(early) == kept(late)
+    assert lines(early) == lines(late)
 
 
 @given(event_runs, st.sampled_from(["x-", "y-"]))
 def test_the_agents_names_do_not_matter(run: list[ev.Event], prefix: str) -> None:
-    plain, renamed = Transcript(), Transcript()
-    for event in run:
-        plain.apply(event)
-        renamed.apply(_renamed(event, prefix))
-    assert kept(plain) == kept(renamed)
+    assert lines(transcript_of(*run)) == lines(transcript_of(*(_renamed(event, prefix) for event in run)))
 
 
 def _renamed(event: ev.Event, prefix: str) -> ev.Event:
@@ -137,26 +181,14 @@ def _renamed(event: ev.Event, prefix: str) -> ev.Event:
 
 @given(event_runs)
 def test_no_redaction_function_can_break_an_item(run: list[ev.Event]) -> None:
-    transcript = Transcript()
-    for event in run:
-        transcript.apply(event)
-    value = kept(transcript)
-    value["items"] = [redacted(item, lambda _: "■") for item in value["items"]]
-    read = loaded([value]).items
-    assert [type(item) for item in read] == [type(item) for item in transcript.snapshot().items]
+    items: list[dict[str, Any]] = transcript_of(*run).plain()["items"]
+    changed = {
+        name: [redacted(item, lambda _: "■") for item in part] for name, part in split_turns(items).items()
+    }
+    read = loaded([saved(part, name=name).line() for name, part in changed.items()]).items
+    assert sorted(it.type for it in read) == sorted(it["type"] for it in items)
 
 
-@pytest.mark.parametrize(
-    ("part", "what"),
-    [
-        (None, "not a saved transcript"),
-        ({"items": []}, "not a saved transcript"),
-        ({"acp_transcript": FORMAT + 1, "items": []}, f"format {FORMAT + 1}"),
-        ({"acp_transcript": FORMAT, "items": [1]}, "cannot be read"),
-        ({"acp_transcript": FORMAT, "items": [{"type": "message"}]}, "cannot be read"),
-        ({"acp_transcript": FORMAT, "items": [{"type": "dream", "key": "k1"}]}, "cannot be read"),
-    ],
-)
-def test_an_invalid_saved_transcript_is_refused(part: Any, what: str) -> None:
-    with pytest.raises(ValueError, match=what):
-        loaded([part])
+@pytest.mark.parametrize("name", ["agent", "session"])
+def test_an_unknown_origin_is_left_out(name: str) -> None:
+    assert name not in json.loads(saved([]).line())

@@ -8,8 +8,10 @@ from acp_notebook.core import events as ev
 from acp_notebook.core import records as rec
 from acp_notebook.core import terminal_buffers
 from acp_notebook.core.export import to_html, to_markdown, to_text
+from acp_notebook.core.loaded_transcript import loaded
 from acp_notebook.core.patches import Append, State
-from acp_notebook.core.saved_transcript import OUTPUT_CHARS, loaded, saved
+from acp_notebook.core.saved_bounds import OUTPUT_CHARS, bounded_items
+from acp_notebook.core.saved_transcript import saved
 from acp_notebook.core.snapshot import TerminalRun
 from acp_notebook.core.transcript import Transcript
 
@@ -117,7 +119,7 @@ def test_unprompted_calls_are_marked() -> None:
 def test_a_file_keeps_the_end_of_long_output_and_its_tool_call_still_finds_it() -> None:
     tool = ev.ToolChanged("c", title="Build", content=(rec.Terminal("x"),), created=True)
     transcript = transcript_of(tool, ev.TerminalOutput("x", "b" * OUTPUT_CHARS + "end"))
-    snapshot = loaded([saved(transcript.plain()["items"])])
+    snapshot = loaded([saved(bounded_items(transcript.plain()["items"])).line()])
     (item,) = [item for item in snapshot.items if isinstance(item, TerminalRun)]
     assert len(item.output) == OUTPUT_CHARS and item.output.endswith("end") and item.dropped == 3
     assert "still running" in to_text(snapshot.items)

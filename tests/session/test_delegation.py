@@ -15,7 +15,7 @@ import pytest
 import acp_notebook as acp
 from acp_notebook import timeouts
 from acp_notebook.agent.delegation import MAX_DEPTH, MOST_CALLS
-from acp_notebook.core.saved_transcript import loaded
+from acp_notebook.core.loaded_transcript import loaded
 from acp_notebook.core.snapshot import Question, TurnStart
 from acp_notebook.notebook.static_bundle import TRANSCRIPT_MIME
 from tests.session.helpers import LIMIT_S, begun, pids_of

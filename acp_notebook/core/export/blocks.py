@@ -61,11 +61,10 @@ class Media:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A step of a plan; `note` is its status and priority in words."""
+    """A step of a plan."""
 
     status: str
     text: str
-    note: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,13 +91,31 @@ class Fold:
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A tool call. `open`: shown expanded."""
+    """A tool call. `note` says what its mark does not: that it failed, who allowed it."""
 
-    kind: str
     title: str
     status: str
+    note: str
     blocks: tuple[Block, ...]
     open: bool = False
+    """Shown expanded."""
+    code: bool = False
+    """The title is a command."""
 
+    @property
+    def mark(self) -> str:
+        return TOOL_MARKS.get(self.status, "·")
+
+
+TOOL_MARKS = {
+    "completed": "✓",
+    "failed": "✕",
+    "rejected": "⊘",
+    "cancelled": "⊘",
+    "unfinished": "…",
+    "pending": "○",
+    "in_progress": "◐",
+}
+"""The same as in the page (js/src/view/tool_status.tsx)."""
 
 Block = Prose | Line | Code | Link | Media | Checklist | Quote | Fold | Tool

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from types import MappingProxyType
 
-from ..changes import unified_diff
+from ..changes import NO_NEWLINE, unified_diff
 from ..escaping import Escaper
 from ..records import (
     Audio,
@@ -31,6 +31,7 @@ from .blocks import Block, Code, Fold, Line, Link, Media, Prose
 from .bounds import bounded, pretty_json, shortened, size
 from .runs import run_blocks
 
+CHANGED = "Changed"
 FOR_THE_MODEL = "For the model only"
 
 DIFF_LINES = 400
@@ -67,19 +68,30 @@ def message_blocks(
 
 
 def tool_blocks(
-    content: Iterable[Content], escaper: Escaper, terminals: Mapping[str, TerminalRun] = MappingProxyType({})
+    content: Iterable[Content],
+    escaper: Escaper,
+    terminals: Mapping[str, TerminalRun] = MappingProxyType({}),
+    title: str = "",
 ) -> tuple[Block, ...]:
     """The blocks of a tool call: its text is output, its terminals are looked up in `terminals`."""
     blocks: list[Block] = []
     for block in content:
         ran = terminals.get(block.terminal_id) if isinstance(block, Terminal) else None
-        blocks += _blocks(block, escaper) if ran is None else terminal_blocks(ran, escaper)
+        shown = _blocks(block, escaper) if ran is None else terminal_blocks(ran, escaper, title)
+        blocks += (it for it in shown if not _repeats(it, title))
     return tuple(blocks)
 
 
-def terminal_blocks(ran: TerminalRun, escaper: Escaper) -> Iterator[Block]:
-    """A command, its final output as a screen would show it, and its exit status."""
-    yield Line("$", escaper.line(ran.command))
+def _repeats(block: Block, title: str) -> bool:
+    """Whether a line above a diff only names the file that the title names."""
+    return isinstance(block, Line) and block.label == CHANGED and block.text in title
+
+
+def terminal_blocks(ran: TerminalRun, escaper: Escaper, title: str = "") -> Iterator[Block]:
+    """A command, unless the title names it, its final output as a screen would show it, and a failure."""
+    command = escaper.line(ran.command)
+    if not title or title not in command:
+        yield Line("$", command)
     lines = escaper.code(_overwritten(ran.output)).rstrip("\n").split("\n")
     missing = ran.dropped > 0 or len(lines) > TERMINAL_LINES
     shown = [shortened(line) for line in lines[-TERMINAL_LINES:]]
@@ -87,7 +99,8 @@ def terminal_blocks(ran: TerminalRun, escaper: Escaper) -> Iterator[Block]:
         shown.insert(0, "… earlier output left out")
     if any(shown):
         yield Code("\n".join(shown))
-    yield Line("", _exit(ran, escaper))
+    if ran.exit_code != 0 or ran.signal:
+        yield Line("", _exit(ran, escaper))
 
 
 def _overwritten(text: str) -> str:
@@ -184,7 +197,10 @@ def _resource(block: Resource, escaper: Escaper) -> Block:
 def _diff(block: Diff, escaper: Escaper) -> Iterator[Block]:
     old, new = _same_newlines(block.old_text, block.new_text)
     lines = unified_diff(None if old is None else escaper.exact(old), escaper.exact(new))
-    label = "New file" if old is None else "Changed" if lines else "Unchanged"
+    if old is None or old.endswith("\n") == new.endswith("\n"):
+        # Agents send parts of files, too: only a changed end is worth a line.
+        lines = [line for line in lines if line != NO_NEWLINE]
+    label = "New file" if old is None else CHANGED if lines else "Unchanged"
     yield Line(label, escaper.path(block.path))
     if lines:
         yield Code(bounded(lines, DIFF_LINES), "diff")

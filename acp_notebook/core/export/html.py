@@ -12,14 +12,21 @@ from html import escape
 from itertools import groupby
 
 from ..escaping import Escaper
-from ..snapshot import Item
+from ..snapshot import Item, TurnStart
 from .blocks import Block, Check, Checklist, Code, Fold, Line, Link, Media, Prose, Quote, Tool
+from .bounds import shortened
 from .links import is_link
 from .markdown_html import PRE, pre, render
-from .outline import outline
+from .outline import YOU, outline
 from .truncate import Piece, fitted
 
+REFERENCE = "In its own cell:"
+REFERENCE_CHARS = 100
+"""Characters of a prompt in a reference to its turn."""
+
 _BOX = "overflow:hidden"
+
+_VERBATIM = re.compile(r"(<pre\b.*?</pre>)", re.DOTALL)
 
 _SPILLS = re.compile(r"\$|\\[(\[]|[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff]{3}")
 """Text that can be drawn outside of its lines: formulas, which hosts typeset, and stacked combining marks."""
@@ -31,12 +38,12 @@ _FOREIGN_MATH = re.compile(
 """TeX commands that could create links, styles or attributes, or redefine other commands."""
 
 _BLUE, _GREY = "rgba(33,118,219", "rgba(127,127,127"
-_QUOTE = f"border-left:3px solid {_BLUE},.8);padding:.3em .8em 0;margin:.8em 0;background:{_BLUE},.08)"
+_QUOTE = f"border-left:3px solid {_BLUE},.8);padding:.4em .8em;margin:.8em 0;background:{_BLUE},.08)"
 _QUIET = "opacity:.75"
 _FOLD = f"margin:.5em 0;padding-left:.8em;border-left:3px solid {_GREY},.3)"
 _CARD = f"margin:.5em 0;padding:.2em .8em;border:1px solid {_GREY},.35);border-radius:4px"
 _PLAN = "list-style:none;padding-left:.4em;margin:.4em 0"
-_AMBER = "color:#9a6700"
+_AMBER, _DONE = "color:#9a6700", "color:#1a7f37"
 _STATUS_STYLES = {"failed": "color:#d1242f"} | dict.fromkeys(("rejected", "cancelled", "unfinished"), _AMBER)
 _DIFF_STYLES = {"+": "background:rgba(46,160,67,.18)", "-": "background:rgba(248,81,73,.18)"}
 _MARKS = {"completed": "☑", "in_progress": "◐", "pending": "☐"}
@@ -49,20 +56,30 @@ def to_html(
     """Export the items as one `<div>`. Over `max_bytes`, omits the oldest details, then the oldest parts."""
     escaper = Escaper(cwd)
     head = f"<p><strong>{escape(escaper.line(title))}</strong></p>\n" if title else ""
-    start, end = f'<div class="acp-transcript">\n{head}', "</div>"
+    start, end = f'<div class="acp-transcript">{head}', "</div>"
     blocks = list(outline(items, escaper))
     if max_bytes is None:
-        return start + _joined(blocks) + end
-    room = max_bytes - len((start + end).encode())
-    return start + fitted([Piece(block, _block) for block in blocks], room) + end
+        return start + "".join(map(_line, blocks)).rstrip("\n") + end
+    room = max_bytes - len((start + end).encode()) + 1  # the last line end is not written
+    return start + fitted([Piece(block, _line) for block in blocks], room).rstrip("\n") + end
 
 
-def _joined(blocks: Iterable[Block]) -> str:
-    return "".join(map(_block, blocks))
+def to_reference(items: Sequence[Item], *, cwd: str | None = None) -> str:
+    """A line that stands for a turn that is shown elsewhere in the same notebook."""
+    turn = next((item for item in items if isinstance(item, TurnStart)), None)
+    prompt = "" if turn is None else shortened(Escaper(cwd).line(turn.text), REFERENCE_CHARS)
+    return _markup(Line("", f"{REFERENCE} {prompt}".rstrip()))
 
 
-def _block(block: Block) -> str:
-    return _markup(block) + "\n"
+def _lines(blocks: Iterable[Block]) -> str:
+    return "\n".join(map(_markup, blocks))
+
+
+def _line(block: Block) -> str:
+    """One line, except for verbatim text, so that a changed block is a changed line of the file."""
+    parts = _VERBATIM.split(_markup(block))
+    parts[::2] = [it.replace(">\n<", "><").replace("\n", " ") for it in parts[::2]]
+    return "".join(parts) + "\n"
 
 
 def _markup(block: Block) -> str:
@@ -82,9 +99,9 @@ def _markup(block: Block) -> str:
         case Checklist(checks):
             return f'<ul style="{_PLAN}">\n' + "".join(map(_check, checks)) + "</ul>"
         case Quote(label, blocks):
-            body = _joined(blocks) or "<p>(empty)</p>\n"
-            head = f'<p style="margin:0">{_labelled(label)}</p>'
-            return f'<blockquote style="{_QUOTE}">\n{head}\n{body}</blockquote>'
+            body = _lines(blocks) or "<p>(empty)</p>"
+            head = "" if label == YOU else f"<p>{_labelled(label)}</p>\n"
+            return f'<blockquote style="{_QUOTE}">{head}{body}</blockquote>'
         case Fold(label, blocks, quiet):
             return _details(escape(label), blocks, style=f"{_FOLD};{_QUIET}" if quiet else _FOLD)
         case Tool():
@@ -102,15 +119,16 @@ def _labelled(label: str, text: str = "") -> str:
 
 
 def _tool_head(tool: Tool) -> str:
-    status = f'<span style="{_STATUS_STYLES.get(tool.status, _QUIET)}">{escape(tool.status)}</span>'
-    return f"<strong>{escape(tool.kind)}</strong> <code>{escape(tool.title)}</code> — {status}"
+    title = f"<code>{escape(tool.title)}</code>" if tool.code else f"<strong>{escape(tool.title)}</strong>"
+    head = f'<span style="{_STATUS_STYLES.get(tool.status, _DONE)}">{tool.mark}</span> {title}'
+    return f'{head} <span style="{_QUIET}">{escape(tool.note)}</span>' if tool.note else head
 
 
 def _details(summary: str, blocks: Sequence[Block], *, style: str, opened: bool = False) -> str:
     if not blocks:
         return f'<p style="{style}">{summary}</p>'
     attributes = (' open=""' if opened else "") + f' style="{style}"'
-    return f"<details{attributes}><summary>{summary}</summary>\n{_joined(blocks)}</details>"
+    return f"<details{attributes}><summary>{summary}</summary>\n{_lines(blocks)}</details>"
 
 
 def _diff(text: str) -> str:
@@ -143,4 +161,4 @@ def _media(media: Media) -> str:
 
 def _check(check: Check) -> str:
     mark = _MARKS.get(check.status, _OTHER_MARK)
-    return f"<li>{mark} {escape(check.text)} <em>({escape(check.note)})</em></li>\n"
+    return f"<li>{mark} {escape(check.text)}</li>\n"

@@ -82,7 +82,8 @@ def _quoted(head: str, body: str) -> str:
 
 
 def _tool_head(tool: Tool) -> str:
-    return f"**{_plain(tool.kind)}** {code_span(tool.title)} — {_plain(tool.status)}"
+    title = code_span(tool.title) if tool.code else f"**{_plain(tool.title)}**"
+    return f"{tool.mark} {title}" + (f" — {_plain(tool.note)}" if tool.note else "")
 
 
 def _link(link: Link) -> str:
@@ -103,4 +104,4 @@ def _media(media: Media) -> str:
 
 def _check(check: Check) -> str:
     mark = "x" if check.status == "completed" else " "
-    return f"- [{mark}] {_plain(check.text)} *({_plain(check.note)})*"
+    return f"- [{mark}] {_plain(check.text)}"

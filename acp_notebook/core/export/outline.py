@@ -7,7 +7,8 @@ nothing to a reader and differ from run to run.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence, Set
 
 from ..changes import AlsoChanged, FileChange, lines_of_diff
 from ..escaping import Escaper
@@ -32,10 +33,20 @@ from .blocks import Block, Check, Checklist, Code, Fold, Line, Link, Prose, Quot
 from .bounds import bounded, shortened
 from .contents import DIFF_LINES, code_block, json_block, message_blocks, terminal_blocks, tool_blocks
 
+YOU = "You"
+"""The label of what the user wrote."""
+
 ALSO = "Also changed during this turn:"
 
 TITLE_CHARS = 160
 """Characters of a tool call's title in its heading, about two lines; a longer one follows in full."""
+
+_TICKED = re.compile(r"`([^`]*)`")
+
+_KINDS = frozenset(
+    {"read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other"}
+)
+"""The kinds of the protocol. An unknown kind is named next to the title."""
 
 _STOPPED = {
     "cancelled": "The turn was cancelled.",
@@ -83,6 +94,10 @@ class _Index:
             item.tool: item for item in items if isinstance(item, Question) and item.tool in self.titles
         }
         """The newest question about each call, which is shown with the call, as in the page."""
+        self.diffs: dict[str | None, set[str]] = {}
+        """The files whose changes the calls of a turn show."""
+        for tool in tools:
+            self.diffs.setdefault(tool.turn, set()).update(escaper.path(it.path) for it in tool.diffs)
         self.in_tools = {it.terminal_id for tool in tools for it in tool.content if isinstance(it, Terminal)}
 
 
@@ -94,10 +109,8 @@ def _item(item: Item, index: _Index, escaper: Escaper) -> Iterator[Block]:
             yield from _message(item, escaper)
         case ToolCall():
             question = index.asked.get(item.key)
-            yield _tool(
-                item, index.terminals, escaper, by_user=question is not None and question.by == "user"
-            )
-            if question is not None:
+            yield _tool(item, question, index.terminals, escaper)
+            if question is not None and question.status == "open":
                 yield from _question(question, index.titles, escaper)
         case Plan():
             yield from _plan(item, escaper)
@@ -114,7 +127,7 @@ def _item(item: Item, index: _Index, escaper: Escaper) -> Iterator[Block]:
         case Compaction():
             yield _compaction(item, escaper)
         case Changes():
-            yield _changes(item, escaper)
+            yield _changes(item, index.diffs.get(item.turn, frozenset()), escaper)
         case Unknown():
             yield Fold(f"Unknown message: {escaper.line(item.what)}", (json_block(item.content, escaper),))
 
@@ -126,7 +139,7 @@ def _user(turn: TurnStart, escaper: Escaper) -> Quote:
 def _asker(by: AskedBy | None, escaper: Escaper) -> str:
     """Who wrote the prompt: the user, or the agent of another session."""
     if by is None:
-        return "You"
+        return YOU
     return f"{escaper.line(by.agent)}{'' if by.turn is None else f', in turn {by.turn}'}"
 
 
@@ -140,7 +153,7 @@ def _message(message: Message, escaper: Escaper) -> Iterator[Block]:
         case "thought":
             yield Fold("Thought", said, quiet=True)
         case "user":
-            yield Quote("You", said)
+            yield Quote(YOU, said)
         case other:
             yield Quote(escaper.line(other), said)
 
@@ -149,30 +162,51 @@ def _message(message: Message, escaper: Escaper) -> Iterator[Block]:
 
 
 def _title(tool: ToolCall, escaper: Escaper) -> str:
-    title = escaper.line(tool.title)
-    # Many agents put a command between backticks; the writers format it as code anyway.
-    if len(title) > 2 and title[0] == title[-1] == "`" and "`" not in title[1:-1]:
-        title = title[1:-1]
-    return title or escaper.line(tool.name or "") or "(untitled)"
+    # Many agents put a command or a path between backticks; the writers format commands as code anyway.
+    title = _TICKED.sub(r"\1", escaper.line(tool.title)).strip()
+    return title or escaper.line(tool.name or "") or _word(tool.kind, escaper).capitalize()
 
 
 def _tool(
-    tool: ToolCall, terminals: Mapping[str, TerminalRun], escaper: Escaper, *, by_user: bool = False
+    tool: ToolCall, question: Question | None, terminals: Mapping[str, TerminalRun], escaper: Escaper
 ) -> Tool:
-    """`by_user`: the user was asked about it, and answered."""
     title = _title(tool, escaper)
     blocks: tuple[Block, ...] = ()
     if len(title) > TITLE_CHARS or "\n" in tool.title.strip():
         blocks = (Code(escaper.code(tool.title).strip()),)
-    if tool.locations:
-        blocks += (Line("Where:", _places(tool.locations, escaper)),)
-    blocks += tool_blocks(tool.content, escaper, terminals)
+    places = [place for place in _places(tool.locations, escaper) if place.rpartition(":")[0] not in title]
+    if places and not {it.partition(":")[0] for it in places} <= {escaper.path(it.path) for it in tool.diffs}:
+        blocks += (Line("Where:", ", ".join(places)),)
+    blocks += tool_blocks(tool.content, escaper, terminals, title)
     if not tool.content and tool.raw_output is not None:
         blocks += tuple(code_block(_raw_text(tool.raw_output), escaper))
     ran = any(isinstance(it, KernelRun) for it in tool.content)
     seen = bool(tool.diffs) or ran or tool.status == "failed"
-    status = _word(tool.status, escaper) + (", unprompted" if tool.unprompted and not by_user else "")
-    return Tool(_word(tool.kind, escaper), _cut(title), status, blocks, seen)
+    shown = title if tool.kind in _KINDS else f"{_word(tool.kind, escaper)}: {title}"
+    ticked = tool.title.startswith("`") and tool.title.endswith("`")
+    return Tool(
+        _cut(shown),
+        tool.status,
+        _note(tool, question, escaper),
+        blocks,
+        seen,
+        tool.kind == "execute" or ticked,
+    )
+
+
+def _note(tool: ToolCall, question: Question | None, escaper: Escaper) -> str:
+    """How the call ended, unless well, and who allowed it."""
+    status = "" if tool.status == "completed" else _word(tool.status, escaper)
+    by_user = question is not None and question.by == "user"
+    unprompted = "unprompted" if tool.unprompted and not by_user else ""
+    settled = "" if question is None or question.status == "open" else _settled_question(question, escaper)
+    return ", ".join(part for part in (status, unprompted, settled) if part)
+
+
+def _settled_question(question: Question, escaper: Escaper) -> str:
+    more = extras(question.actions, escaper)
+    who = "" if question.who is None else f"{escaper.line(question.who)}: "
+    return f"{who}{_answer(question, escaper)}{f' ({more})' if more else ''}"
 
 
 def _raw_text(value: Json) -> str:
@@ -187,9 +221,9 @@ def _cut(title: str) -> str:
     return title if len(title) <= TITLE_CHARS else title[:TITLE_CHARS] + "…"
 
 
-def _places(locations: Sequence[Location], escaper: Escaper) -> str:
-    shown = (escaper.path(at.path) + ("" if at.line is None else f":{at.line}") for at in locations)
-    return ", ".join(dict.fromkeys(shown))
+def _places(locations: Sequence[Location], escaper: Escaper) -> list[str]:
+    shown = (escaper.path(at.path) + (f":{at.line}" if at.line else "") for at in locations)
+    return list(dict.fromkeys(shown))
 
 
 def _word(name: str, escaper: Escaper) -> str:
@@ -211,8 +245,7 @@ def _plan(plan: Plan, escaper: Escaper) -> Iterator[Block]:
 
 
 def _check(entry: PlanEntry, escaper: Escaper) -> Check:
-    note = f"{_word(entry.status, escaper)}, {_word(entry.priority, escaper)}"
-    return Check(entry.status, escaper.line(entry.content), note)
+    return Check(entry.status, escaper.line(entry.content))
 
 
 def _question(question: Question, titles: Mapping[str, str], escaper: Escaper) -> Iterator[Block]:
@@ -230,9 +263,9 @@ def _answer(question: Question, escaper: Escaper) -> str:
     # An answer that was not offered has only an id of the agent or the policy: there is no name to show.
     chosen = escaper.line(question.answer_name or "an answer that was not offered")
     answer = "cancelled" if question.answer is None else chosen
-    by, reason = escaper.line(question.by or ""), escaper.line(question.reason or "")
-    who = ": ".join(part for part in (f"by {by}" if by else "", reason) if part)
-    return f"{answer} ({who})" if who else answer
+    by = "you" if question.by == "user" else escaper.line(question.by or "")
+    reason = escaper.line(question.reason or "")
+    return ": ".join(part for part in (f"{answer} by {by}" if by else answer, reason) if part)
 
 
 def _elicitation(asked: Elicitation, escaper: Escaper) -> Iterator[Block]:
@@ -271,17 +304,18 @@ def _value(field: Field | None, value: Json, escaper: Escaper) -> str:
 # ---- changed files ------------------------------------------------------------------------------
 
 
-def _changes(changes: Changes, escaper: Escaper) -> Fold:
+def _changes(changes: Changes, shown: Set[str], escaper: Escaper) -> Fold:
+    """The changed files. `shown`: those whose diffs the turn's calls show already."""
     blocks: list[Block] = []
     for file in changes.files:
-        blocks += _file(file, escaper)
+        blocks += _file(file, escaper, diff=escaper.path(file.path) not in shown)
     for group in changes.also:
         blocks.append(_heading(group, escaper))
         for file in group.files:
             blocks += _file(file, escaper)
     blocks += [Line("Not covered:", escaper.line(note)) for note in changes.notes]
     count, more = len(changes.files), sum(len(group.files) for group in changes.also)
-    title = f"{count} changed file{'s' * (count != 1)}" if count else "Changed files"
+    title = f"{count} file{'s' * (count != 1)} changed" if count else "Changed files"
     if more:
         also = f"{more} {'more ' * bool(count)}file{'s' * (more != 1)} changed during the turn"
         title = f"{title}, {also}" if count else also
@@ -296,7 +330,7 @@ def _heading(group: AlsoChanged, escaper: Escaper) -> Line:
     return Line(ALSO)
 
 
-def _file(file: FileChange, escaper: Escaper) -> Iterator[Block]:
+def _file(file: FileChange, escaper: Escaper, *, diff: bool = True) -> Iterator[Block]:
     moved = f" from {escaper.path(file.moved_from)}" if file.moved_from else ""
     counts = f"+{file.added} -{file.removed}" if file.added or file.removed else ""
     state = "" if file.state == "applied" else _word(file.state, escaper)
@@ -305,7 +339,7 @@ def _file(file: FileChange, escaper: Escaper) -> Iterator[Block]:
     notes = ", ".join(fact for fact in facts if fact)
     label = f"{_word(file.action, escaper).capitalize()}:"
     yield Line(label, escaper.path(file.path) + moved + (f" ({notes})" if notes else ""))
-    if file.hunks:
+    if file.hunks and diff:
         lines = [escaper.exact(line) for line in lines_of_diff(file)]
         yield Code(bounded(lines, DIFF_LINES), "diff")
 

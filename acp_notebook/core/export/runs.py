@@ -38,7 +38,8 @@ def run_blocks(run: KernelRun, escaper: Escaper, media: MediaBlock) -> Iterator[
         yield Line("", escaper.line(run.progress_text))
     for note in run.notes:
         yield Line("Note:", escaper.line(note))
-    yield Line("", escaper.line(state_of(run)))
+    if state := state_of(run):
+        yield Line("", escaper.line(state))
 
 
 def call_blocks(
@@ -58,14 +59,13 @@ def call_blocks(
 
 
 def state_of(run: KernelRun) -> str:
-    """The status of a run, in words."""
+    """The status of a run in words, without its time; "" if it went well."""
     if run.status in ("waiting", "busy", "refused"):
         return {"waiting": "not run", "busy": "not run: the kernel was busy", "refused": "not run"}[
             run.status
         ]
-    verb = {"ok": "ran in", "error": "failed after", "interrupted": "stopped after", "running": "running for"}
-    time = "less than 0.1 s" if run.seconds < 0.1 else f"{run.seconds:g} s"
-    return f"{verb.get(run.status, run.status)} {time}"
+    words = {"ok": "", "error": "failed", "interrupted": "stopped"}
+    return words.get(run.status, run.status)
 
 
 def _outputs(

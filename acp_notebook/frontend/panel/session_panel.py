@@ -28,11 +28,12 @@ from ...notebook import pages
 from ...notebook.channel import Channel
 from ...notebook.open_documents import OpenDocuments
 from ...notebook.output import CellOutput
+from ...notebook.static_bundle import Renderer
 from ...notebook.widget import SessionWidget, TurnWidget, view_bundle
 from .composer import Composer
 from .picker import PanelOpener, Picker
 from .prompt_input import PromptInput
-from .static_outputs import SESSION, SIGN_IN, Bundle, StaticOutputs
+from .static_outputs import SESSION, SIGN_IN, StaticOutputs
 
 SIGNED_OUT = "Signed out", "The agent will ask for a sign-in when it needs one."
 
@@ -41,14 +42,19 @@ class Panel:
     """Connects a session with its widgets."""
 
     def __init__(
-        self, conversation: Conversation, host: AgentHost, *, bundle: Bundle, opener: PanelOpener
+        self,
+        conversation: Conversation,
+        host: AgentHost,
+        *,
+        renderer: Callable[[], Renderer],
+        opener: PanelOpener,
     ) -> None:
         self._conversation = conversation
         self._host = host
         self._loop = conversation.agent.loop
         self._widget = SessionWidget(lambda message: self._loop.post(self._on_message, message))
         self._channel = Channel(self._widget.send, self._state, self._later)
-        self._outputs = StaticOutputs(conversation.state, bundle, self._channel.notify_reliably)
+        self._outputs = StaticOutputs(conversation.state, renderer, self._channel.notify_reliably)
         self._picker = Picker(conversation, host, opener, self._channel.notify)
         self.documents = OpenDocuments(self._widget.send, on_a_thread)
         self.documents.expect()
@@ -65,17 +71,18 @@ class Panel:
         """Display the turn, live, below the running cell."""
         widget = TurnWidget(self._widget, run.id)
         output = CellOutput.display(view_bundle(widget, f"<turn {run.id}>"))
-        self._loop.post(self._outputs.track, run.id, run, output)
+        self._loop.post(self._outputs.track, run.id, run, widget.model_id, output)
 
     def show(self) -> None:
         """Display the whole session, live."""
         output = CellOutput.display(view_bundle(self._widget, "<session>"))
-        self._loop.post(self._outputs.track, SESSION, None, output)
+        self._loop.post(self._outputs.track, SESSION, None, self._widget.model_id, output)
 
     def show_sign_in(self) -> None:
         """Display the sign-in below the cell that waits for the session."""
-        output = CellOutput.display(view_bundle(TurnWidget(self._widget, SIGN_IN), "<sign-in>"))
-        self._loop.post(self._outputs.track, SIGN_IN, None, output)
+        widget = TurnWidget(self._widget, SIGN_IN)
+        output = CellOutput.display(view_bundle(widget, "<sign-in>"))
+        self._loop.post(self._outputs.track, SIGN_IN, None, widget.model_id, output)
 
     @property
     def model_id(self) -> str:

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from ... import timeouts
 from ...agent.session_state import SessionState
@@ -18,13 +18,12 @@ from ...agent.threads import on_a_thread
 from ...agent.turn_queue import TurnRun
 from ...core.page_messages import StaticOutput
 from ...core.records import Json
+from ...core.saved_transcript import split_turns
 from ...notebook import static_bundle
 from ...notebook.output import CellOutput
+from ...notebook.static_bundle import Renderer
 
 Send = Callable[[StaticOutput], None]
-
-Bundle = Callable[[list[dict[str, Json]]], dict[str, Any]]
-"""Renders a turn's items as the MIME bundle that the file keeps."""
 
 STATIC_S = 1.0
 """Pause between two renderings of a running turn; longer if rendering is slow."""
@@ -47,21 +46,23 @@ NOT_OPEN = ("starting", "signed_out", "closed")
 class StaticOutputs:
     """Renders the static outputs of all turns that one panel shows."""
 
-    def __init__(self, state: SessionState, bundle: Bundle, send: Send) -> None:
+    def __init__(self, state: SessionState, renderer: Callable[[], Renderer], send: Send) -> None:
         self._state = state
-        self._bundle = bundle
+        self._renderer = renderer
         self._send_message = send
         self._shown: dict[str, _Tracked] = {}
+        self._parts: dict[str, _Part] = {}
+        """The parts of the conversation that are shown, each by itself or in the whole."""
         self._saving_pages: set[str] = set()
         """The views whose page puts static outputs into the file."""
         self._refreshing = False
         self._wake = asyncio.Event()
         self._page_connected = asyncio.Event()
 
-    def track(self, name: str, run: TurnRun | None, output: CellOutput) -> None:
-        """Render this output from now on, as long as its content changes."""
+    def track(self, name: str, run: TurnRun | None, model: str, output: CellOutput) -> None:
+        """Render this output from now on, as long as its content changes. `model`: the id of its widget."""
         shown = self._shown.setdefault(name, _Tracked(name, run))
-        shown.outputs.append(output)
+        shown.outputs[model] = output
         shown.final = False
         if run is not None:
             run.done.add_done_callback(lambda _: self._state.agent.loop.post(self._wake.set))
@@ -92,8 +93,11 @@ class StaticOutputs:
 
     def send_all(self) -> None:
         """Send all static outputs to a page that has just connected."""
+        for name, part in self._parts.items():
+            self._send_part(name, part)
         for shown in self._shown.values():
-            self._send(shown)
+            if shown.name not in self._parts:
+                self._send(shown)
 
     def unsent_turns(self) -> list[str]:
         """The shown turns that ended before they were sent."""
@@ -135,10 +139,14 @@ class StaticOutputs:
             shown.bundle = static_bundle.note(self._sign_in_text())
         elif shown.run is not None and _is_unsent(shown.run):
             shown.bundle = static_bundle.note(NOT_SENT)
+        elif shown.run is None:
+            await self._render_whole(shown)
         else:
-            items = self._items(shown.run)
-            shown.bundle = await on_a_thread(lambda: self._bundle(items))
-        self._send(shown)
+            key = shown.run.key
+            items = [] if key is None else self._state.read(lambda it: it.turn_plain(key))
+            shown.bundle = await self._render_part(shown.name, items)
+        if shown.name not in self._parts:
+            self._send(shown)
         if shown.run is not None and shown.final and (shown.frozen or not await self._page_saves()):
             # No page will put it into the file, so it replaces the live view.
             shown.replace()
@@ -156,19 +164,48 @@ class StaticOutputs:
             await asyncio.wait_for(self._page_connected.wait(), timeouts.get().static_output)
         return bool(self._saving_pages)
 
-    def _items(self, run: TurnRun | None) -> list[dict[str, Json]]:
-        key = None if run is None else run.key
-        if run is not None and key is None:
-            return []
-        return self._state.read(lambda it: it.plain()["items"] if key is None else it.turn_plain(key))
+    async def _render_whole(self, shown: _Tracked) -> None:
+        """Render the parts of the conversation that have changed, and what joins them."""
+        parts = split_turns(self._state.read(lambda it: it.plain()["items"]))
+        rendered = {name: await self._render_part(name, items) for name, items in parts.items()}
+        head = self._renderer().head([*parts])
+        shown.parts = [*parts]
+        shown.bundle = static_bundle.composed(head, {})
+        shown.whole = lambda: static_bundle.composed(head, rendered)
+
+    async def _render_part(self, name: str, items: list[dict[str, Json]]) -> dict[str, Any]:
+        """Render a part and send it, unless it is the same as before."""
+        known, renderer = self._parts.get(name), self._renderer()
+        if known is None or known.items != items or known.redaction != renderer.redaction:
+            bundle, reference = await on_a_thread(
+                lambda: (renderer.part(name, items), renderer.reference(items))
+            )
+            known = self._parts[name] = _Part(items, bundle, reference, renderer.redaction)
+            self._send_part(name, known)
+        return known.bundle
+
+    def _send_part(self, name: str, part: _Part) -> None:
+        places = self._shown[name].places() if name in self._shown else []
+        self._send_message(StaticOutput(name, part.bundle, part.reference, places=places))
 
     def _send(self, shown: _Tracked) -> None:
         if shown.bundle is not None:
-            self._send_message(StaticOutput(shown.name, shown.bundle))
+            self._send_message(
+                StaticOutput(shown.name, shown.bundle, parts=shown.parts, places=shown.places())
+            )
 
 
 def _is_unsent(run: TurnRun) -> bool:
     return run.key is None and run.done.done()
+
+
+class _Part(NamedTuple):
+    """A rendered part of the conversation."""
+
+    items: list[dict[str, Json]]
+    bundle: dict[str, Any]
+    reference: str
+    redaction: object
 
 
 class _Tracked:
@@ -177,11 +214,20 @@ class _Tracked:
     def __init__(self, name: str, run: TurnRun | None) -> None:
         self.name = name
         self.run = run
-        self.outputs: list[CellOutput] = []
+        self.outputs: dict[str, CellOutput] = {}
+        """By the model ids of their widgets."""
         self.bundle: dict[str, Any] | None = None
+        self.parts: list[str] = []
+        self.whole: Callable[[], dict[str, Any]] | None = None
+        """Composes the output of the session with all its parts."""
         self.final = False
         self.frozen = False
 
+    def places(self) -> list[list[str]]:
+        """The models and cells that show it, as far as the cells are known."""
+        return [[model, it.cell] for model, it in self.outputs.items() if it.cell and it.is_current]
+
     def replace(self) -> None:
-        for output in self.outputs:
-            output.update(self.bundle or {})
+        bundle = self.bundle if self.whole is None else self.whole()
+        for output in self.outputs.values():
+            output.update(bundle or {})

@@ -1,0 +1,149 @@
+"""Read the transcripts that notebook files keep, in this and in earlier formats.
+
+Pure. `saved_transcript` writes them. Format 1, which versions up to 0.1 wrote, is one JSON object per output.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from .records import Json
+from .saved_media import embedded, with_media
+from .saved_transcript import FORMAT, Part
+from .snapshot import Item, Snapshot, item_from_plain
+
+_NOT_SAVED = "not a saved transcript"
+
+
+def loaded(values: Iterable[Any], html: Iterable[str] = ()) -> Snapshot:
+    """Join the transcripts of a notebook's outputs, in order; raises ValueError if one cannot be read.
+
+    A whole conversation can refer to parts in other outputs: they take their place in it, once. `html` is
+    that of the same outputs: it has the images.
+    """
+    media = embedded(html)
+    outputs = [list(_parts(value, media)) for value in values]
+    scattered = [it[0] for it in outputs if isinstance(it[0], Part) and it[0].parts is None]
+    joined = _Joined()
+    for first, *own in outputs:
+        if not isinstance(first, Part):
+            joined.add_first_format(first)
+        elif first.parts is None:
+            joined.add(first)
+        else:
+            joined.add_whole(first, [it for it in own if isinstance(it, Part)], scattered)
+    return Snapshot(tuple(joined.items), len(joined.items), status="closed")
+
+
+class _Joined:
+    """The items of all parts, in order."""
+
+    def __init__(self) -> None:
+        self.items: list[Item] = []
+        self._parts = 0
+        self._used: set[int] = set()
+        self._in_wholes: list[Part] = []
+
+    def add(self, part: Part) -> None:
+        """Add a part that stands alone, unless a whole conversation has it already."""
+        if id(part) not in self._used and part not in self._in_wholes:
+            self._add(part)
+
+    def add_whole(self, whole: Part, own: Sequence[Part], scattered: Sequence[Part]) -> None:
+        for name in whole.parts or ():
+            found = self._find(whole, name, own) or self._find(whole, name, scattered)
+            if found is not None:
+                self._in_wholes.append(found)
+                self._add(found)
+
+    def add_first_format(self, items: Iterable[Any]) -> None:
+        self._parts += 1
+        self.items += [_read_first_format(item, self._parts) for item in items]
+
+    def _find(self, whole: Part, name: str, parts: Sequence[Part]) -> Part | None:
+        """The part with this name; each is taken once, because agents can use a session id again."""
+        origin = (whole.agent, whole.session, name)
+        fitting = (
+            it for it in parts if (it.agent, it.session, it.name) == origin and id(it) not in self._used
+        )
+        return next(fitting, None)
+
+    def _add(self, part: Part) -> None:
+        self._used.add(id(part))
+        self._parts += 1
+        self.items.extend(_items(part, self._parts))
+
+
+def _parts(value: Any, media: Mapping[str, str]) -> Iterator[Part | list[Json]]:
+    """The parts of one output; the items of one in format 1."""
+    match value:
+        case {"acp_transcript": 1, "items": list(items)}:
+            yield items
+        case {"acp_transcript": version}:
+            raise ValueError(_unknown(version))
+        case str() | [str(), *_]:
+            for line in [value] if isinstance(value, str) else value:
+                yield with_media(_part(line), media)
+        case _:
+            raise ValueError(_NOT_SAVED)
+
+
+def _part(line: Any) -> Part:
+    try:
+        fields = json.loads(line)
+        match fields:
+            case {"acp_transcript": int(version)} if version != FORMAT:
+                raise ValueError(_unknown(version))
+            case {"acp_transcript": int()}:
+                return msgspec.convert(fields, Part)
+    except (TypeError, RecursionError, json.JSONDecodeError, msgspec.ValidationError) as error:
+        raise ValueError(f"{_NOT_SAVED}: {error}") from None
+    raise ValueError(_NOT_SAVED)
+
+
+def _unknown(version: Any) -> str:
+    return f"a saved transcript of format {version}; this reads formats up to {FORMAT}"
+
+
+def _items(part: Part, number: int) -> Iterator[Item]:
+    """The items, with keys that contain the part's number, so that parts cannot collide."""
+
+    def key(place: Any) -> str | None:
+        return f"{number}.k{place}" if isinstance(place, int) and place > 0 else None
+
+    def named(item: dict[str, Json], at: int) -> dict[str, Json]:
+        for record in (item, *item.get("files", ()), *_also(item)):
+            if "tool" in record:
+                record["tool"] = key(record["tool"])
+        return item | {"key": key(at), "turn": None if "turn" in item else turn}
+
+    turn = next((key(at) for at, it in enumerate(part.items, 1) if it.get("type") == "turn"), None)
+    for at, item in enumerate(part.items, 1):
+        yield _read(item, partial(named, at=at))
+
+
+def _also(item: dict[str, Json]) -> Iterator[dict[str, Json]]:
+    for group in item.get("also", ()):
+        yield group
+        yield from group["files"]
+
+
+def _read_first_format(item: Any, part: int) -> Item:
+    def named(item: Any) -> dict[str, Json]:
+        keys = {name: f"{part}.{item[name]}" for name in ("key", "turn", "tool") if item.get(name)}
+        return {**item, **keys}
+
+    return _read(item, named)
+
+
+def _read(item: Any, named: Callable[[Any], dict[str, Json]]) -> Item:
+    """Read an item; `named` gives it its keys."""
+    try:
+        return item_from_plain(named(item))
+    except (AttributeError, KeyError, TypeError, msgspec.ValidationError) as error:
+        raise ValueError(f"an item of a saved transcript cannot be read: {error!r}") from None

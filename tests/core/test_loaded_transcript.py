@@ -1,0 +1,118 @@
+"""Saved transcripts are joined to one conversation, or refused with a reason."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from acp_notebook.core import events as ev
+from acp_notebook.core.loaded_transcript import loaded
+from acp_notebook.core.records import Text
+from acp_notebook.core.saved_transcript import FORMAT, Origin, Part, saved
+from acp_notebook.core.snapshot import TurnStart
+from acp_notebook.core.transcript import Transcript
+
+ORIGIN = Origin("demo", "demo-1")
+
+
+def turn(name: str, prompt: str, origin: Origin = ORIGIN) -> str:
+    transcript = Transcript()
+    transcript.apply(ev.TurnStarted((Text(prompt),), id=name))
+    transcript.apply(ev.MessageChunk("agent", Text(f"about {prompt}")))
+    transcript.apply(ev.TurnEnded("done", "end_turn"))
+    return saved(transcript.plain()["items"], name=name, origin=origin).line()
+
+
+def head(*names: str, origin: Origin = ORIGIN) -> str:
+    return Part(agent=origin.agent, session=origin.session, parts=names).line()
+
+
+def prompts(*values: Any) -> list[str]:
+    return [it.text for it in loaded(values).items if isinstance(it, TurnStart)]
+
+
+def test_turns_of_their_own_come_in_the_order_of_the_outputs() -> None:
+    assert prompts(turn("t2", "two"), turn("t1", "one")) == ["two", "one"]
+
+
+def test_a_whole_conversation_finds_its_turns_wherever_they_are() -> None:
+    whole = [head("t1", "t2", "t3"), turn("t2", "two")]
+    assert prompts(whole, turn("t3", "three"), turn("t1", "one")) == ["one", "two", "three"]
+    assert prompts(turn("t1", "one"), whole, turn("t3", "three")) == ["one", "two", "three"]
+
+
+def test_a_whole_conversation_without_turns_of_its_own_is_one_line() -> None:
+    assert prompts(head("t1"), turn("t1", "one")) == ["one"]
+    assert prompts(head()) == []
+
+
+def test_a_turn_that_is_nowhere_is_left_out() -> None:
+    assert prompts([head("t1", "t2"), turn("t2", "two")]) == ["two"]
+
+
+def test_a_turn_that_two_outputs_keep_is_read_once() -> None:
+    assert prompts([head("t1"), turn("t1", "one")], turn("t1", "one")) == ["one"]
+
+
+def test_equal_turns_of_several_sessions_all_count() -> None:
+    assert prompts(turn("t1", "one"), turn("t1", "one")) == ["one", "one"]
+    other = Origin("demo", "demo-2")
+    whole = [head("t1", origin=other), turn("t1", "one", other)]
+    assert prompts(whole, head("t1"), turn("t1", "one")) == ["one", "one"]
+
+
+def test_a_session_id_that_two_agents_use_loses_no_turn() -> None:
+    assert sorted(prompts(head("t1"), turn("t1", "a"), head("t1"), turn("t1", "b"))) == ["a", "b"]
+
+
+def test_keys_of_different_parts_do_not_collide() -> None:
+    keys = [item.key for item in loaded([turn("t1", "one"), turn("t1", "one")]).items]
+    assert len(set(keys)) == len(keys) == 4
+
+
+def test_the_first_format_is_read_next_to_this_one() -> None:
+    first = {
+        "acp_transcript": 1,
+        "items": [
+            {
+                "type": "turn",
+                "key": "k1",
+                "turn": "k1",
+                "number": 1,
+                "status": "done",
+                "prompt": [{"type": "text", "text": "old"}],
+            }
+        ],
+    }
+    assert prompts(first, turn("t1", "new")) == ["old", "new"]
+
+
+def _line(**fields: Any) -> str:
+    return json.dumps({"acp_transcript": FORMAT, **fields})
+
+
+@pytest.mark.parametrize(
+    ("value", "what"),
+    [
+        (None, "not a saved transcript"),
+        ([], "not a saved transcript"),
+        (["{}", 1], "not a saved transcript"),
+        ("{", "not a saved transcript"),
+        ("[" * 100_000, "not a saved transcript"),
+        ({"items": []}, "not a saved transcript"),
+        ({"acp_transcript": FORMAT + 1, "items": []}, f"format {FORMAT + 1}"),
+        (json.dumps({"acp_transcript": FORMAT + 1}), f"format {FORMAT + 1}"),
+        ({"acp_transcript": 1, "items": [1]}, "cannot be read"),
+        ({"acp_transcript": 1, "items": [{"type": "message"}]}, "cannot be read"),
+        ({"acp_transcript": 1, "items": [{"type": "dream", "key": "k1"}]}, "cannot be read"),
+        (_line(items=[1]), "not a saved transcript"),
+        (_line(items=[{"type": "message"}]), "cannot be read"),
+        (_line(items=[{"type": "dream"}]), "cannot be read"),
+        (_line(items=[{"type": "changes", "files": 1}]), "cannot be read"),
+    ],
+)
+def test_an_invalid_transcript_is_refused(value: Any, what: str) -> None:
+    with pytest.raises(ValueError, match=what):
+        loaded([value])
