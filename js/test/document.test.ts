@@ -1,7 +1,8 @@
 import { readFileSync } from "node:fs";
 import { beforeEach, expect, test, vi } from "vitest";
 import { attach, hostOf, NOTE, registerWidget, watchKernel, WIDGET_VIEW } from "../src/document";
-import type { Bundle, Json } from "../src/types";
+import { TRANSCRIPT } from "../src/static";
+import type { Bundle, Json, Place } from "../src/types";
 import { soon } from "./helpers";
 
 type Output = {
@@ -37,13 +38,19 @@ class FakeOutputs {
 /** A notebook as JupyterLab has it: a markdown cell, and a code cell with these outputs. */
 function notebook(...list: Output[]) {
   const outputs = new FakeOutputs(list, () => (model.dirty = true));
-  const cells = [{}, { outputs }];
+  const cells = [{ id: "c0" }, { id: "c1", outputs }];
   const model = {
     dirty: false,
     collaborative: false,
     cells: { length: 2, get: (at: number) => cells[at] },
     toJSON: (): Json =>
-      structuredClone({ cells: [{ source: "text" }, { outputs: list }], nbformat: 4 }) as Json,
+      structuredClone({
+        cells: [
+          { id: "c0", source: "text" },
+          { id: "c1", outputs: list },
+        ],
+        nbformat: 4,
+      }) as Json,
   };
   const sessionContext = {
     statusChanged: new FakeSignal<string>(),
@@ -247,4 +254,72 @@ test("a restart by another client is noticed by the kernel's session id", () => 
   expect(watcher.gone).not.toHaveBeenCalled();
   say("another kernel", "busy");
   expect(watcher.gone).toHaveBeenCalledTimes(1);
+});
+
+// ---- without ids: the kernel says which widget a cell shows
+
+const turnLine = (name: string) => JSON.stringify({ acp_transcript: 2, name });
+const wholeLine = JSON.stringify({ acp_transcript: 2, parts: [] });
+
+function saidBy(...places: Place[]): () => readonly Place[] {
+  return () => places;
+}
+
+test("a file with known cells contains no ids of widgets", () => {
+  const { manager, model } = notebook(widget("m1"), widget("m2"));
+  const provide = (turn: string | null): Bundle => ({ [TRANSCRIPT]: turnLine(turn ?? "") });
+  attach(manager, "s1", provide, saidBy({ model: "m1", cell: "c1", turn: "t1" }));
+  registerWidget("m1", "s1", "t1");
+  registerWidget("m2", "s1", "t2");
+  const [known, unknown] = saved(model);
+  expect(known?.metadata).toEqual({});
+  expect(unknown?.metadata[NOTE]).toMatchObject({ model_id: "m2" });
+});
+
+test("an output that has no transcript yet keeps its note", () => {
+  const { manager, model } = notebook(widget("m1"));
+  attach(manager, "s1", give("x"), saidBy({ model: "m1", cell: "c1", turn: "t1" }));
+  registerWidget("m1", "s1", "t1");
+  expect(saved(model)[0]?.metadata[NOTE]).toMatchObject({ model_id: "m1" });
+});
+
+function storedLine(line: string): Output {
+  return { output_type: "display_data", data: { [TRANSCRIPT]: line }, metadata: {} };
+}
+
+test("after a reload a widget is found by its cell and its turn, when the kernel has said so", async () => {
+  const { manager, model, outputs } = notebook(
+    storedLine(turnLine("t2")),
+    storedLine(turnLine("t9")),
+    storedLine(wholeLine),
+  );
+  const places: Place[] = [];
+  const page = attach(manager, "s1", give("x"), () => places);
+  await soon(() => expect(outputs.sets).toBe(0));
+  places.push(
+    { model: "m1", cell: "elsewhere", turn: "t9" },
+    { model: "m2", cell: "c1", turn: "t2" },
+  );
+  places.push({ model: "s1", cell: "c1", turn: null });
+  page?.placed();
+  await soon(() => expect(outputs.sets).toBe(2));
+  const views = outputs.list.map(({ data }) => data[WIDGET_VIEW]);
+  expect(views).toMatchObject([{ model_id: "m2" }, undefined, { model_id: "s1" }]);
+  expect(model.dirty).toBe(false);
+  page?.placed();
+  await soon(() => expect(outputs.sets).toBe(2));
+});
+
+test("a session is told which of its turns the same file has", () => {
+  const { manager, model } = notebook(widget("s1"), widget("m1"), widget("m2"), widget("m3"));
+  const told: string[][] = [];
+  attach(manager, "s1", (turn, _, elsewhere) => {
+    if (turn === null) told.push([...elsewhere]);
+    return turn === "t2" ? { "text/plain": "no transcript" } : { [TRANSCRIPT]: turnLine("x") };
+  });
+  registerWidget("m1", "s1", "t1");
+  registerWidget("m2", "s1", "t2"); // not completely in the file
+  registerWidget("m3", "another", "t3");
+  saved(model);
+  expect(told).toEqual([["t1"]]);
 });

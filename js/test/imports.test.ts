@@ -17,7 +17,7 @@ const ALLOWED: Record<string, string[]> = {
   "patches.ts": ["./types"],
   "turns.ts": ["./types"],
   "static.ts": ["./turns", "./types"],
-  "document.ts": ["./types"],
+  "document.ts": ["./static", "./types"],
   "turn.js": [],
   "source_hash.ts": [],
   "remote_content.ts": [],

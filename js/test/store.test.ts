@@ -1,7 +1,7 @@
 import { expect, test, vi } from "vitest";
 import { ASK_AGAIN_MS, SETTING_MS, SLOW_MS } from "../src/store";
 import type { Snapshot } from "../src/store";
-import type { Item, WirePatch } from "../src/types";
+import type { Bundle, Item, StaticMessage, WirePatch } from "../src/types";
 import { makeStore, message, now, queuedPrompt, question, state, turn } from "./helpers";
 
 const GROW: WirePatch = ["append", "k2", ["content", 0, "text"], "!"];
@@ -137,20 +137,35 @@ test("a kernel that is gone stays gone, and the transcript stays", () => {
   expect(store.snapshot).toMatchObject({ link: "gone", state: { items: [{ key: "k1" }] } });
 });
 
+function staticOutput(seq: number, bundle: Bundle, places: [string, string][] = []): StaticMessage {
+  return { t: "static", seq, turn: "t1", bundle, reference: "", parts: [], places };
+}
+
+test("where a turn is shown is known, and a change of it is noticed", () => {
+  const { store } = live(turn());
+  store.receive(staticOutput(2, {}, [["m1", "c1"]]));
+  const { shown } = store.snapshot;
+  expect(store.places()).toEqual([{ model: "m1", cell: "c1", turn: "t1" }]);
+  store.receive(staticOutput(3, {}, [["m1", "c1"]]));
+  expect(store.snapshot.shown).toBe(shown);
+  store.receive(staticOutput(4, {}, [["m2", "c1"]]));
+  expect(store.snapshot.shown).toBe(shown + 1);
+});
+
 test("the newest static output of a turn is kept; only a different one is a change", () => {
   const { store } = live(turn());
-  store.receive({ t: "static", seq: 2, turn: "t1", bundle: { "text/plain": "a" } });
-  store.receive({ t: "static", seq: 3, turn: "t1", bundle: { "text/plain": "a" } });
+  store.receive(staticOutput(2, { "text/plain": "a" }));
+  store.receive(staticOutput(3, { "text/plain": "a" }));
   expect(store.snapshot.bundles).toBe(0);
-  store.receive({ t: "static", seq: 4, turn: "t1", bundle: { "text/plain": "b" } });
-  expect(store.bundle("t1")).toEqual({ "text/plain": "b" });
+  store.receive(staticOutput(4, { "text/plain": "b" }));
+  expect(store.staticOutput("t1")?.bundle).toEqual({ "text/plain": "b" });
   expect(store.snapshot.bundles).toBe(1);
 });
 
 test("a missed static output is requested", () => {
   const { store } = live(turn());
   const have = store.have;
-  expect(store.receive({ t: "static", seq: have + 2, turn: "t1", bundle: {} })).toEqual({
+  expect(store.receive(staticOutput(have + 2, {}))).toEqual({
     t: "resync",
     have,
   });

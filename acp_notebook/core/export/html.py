@@ -121,7 +121,7 @@ def _labelled(label: str, text: str = "") -> str:
 def _tool_head(tool: Tool) -> str:
     title = f"<code>{escape(tool.title)}</code>" if tool.code else f"<strong>{escape(tool.title)}</strong>"
     head = f'<span style="{_STATUS_STYLES.get(tool.status, _DONE)}">{tool.mark}</span> {title}'
-    return f'{head} <span style="{_QUIET}">{escape(tool.note)}</span>' if tool.note else head
+    return f'{head} <span style="{_QUIET}">— {escape(tool.note)}</span>' if tool.note else head
 
 
 def _details(summary: str, blocks: Sequence[Block], *, style: str, opened: bool = False) -> str:

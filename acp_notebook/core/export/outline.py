@@ -174,9 +174,7 @@ def _tool(
     blocks: tuple[Block, ...] = ()
     if len(title) > TITLE_CHARS or "\n" in tool.title.strip():
         blocks = (Code(escaper.code(tool.title).strip()),)
-    places = [place for place in _places(tool.locations, escaper) if place.rpartition(":")[0] not in title]
-    if places and not {it.partition(":")[0] for it in places} <= {escaper.path(it.path) for it in tool.diffs}:
-        blocks += (Line("Where:", ", ".join(places)),)
+    blocks += tuple(_where(tool, title, escaper))
     blocks += tool_blocks(tool.content, escaper, terminals, title)
     if not tool.content and tool.raw_output is not None:
         blocks += tuple(code_block(_raw_text(tool.raw_output), escaper))
@@ -221,9 +219,16 @@ def _cut(title: str) -> str:
     return title if len(title) <= TITLE_CHARS else title[:TITLE_CHARS] + "…"
 
 
-def _places(locations: Sequence[Location], escaper: Escaper) -> list[str]:
-    shown = (escaper.path(at.path) + (f":{at.line}" if at.line else "") for at in locations)
-    return list(dict.fromkeys(shown))
+def _where(tool: ToolCall, title: str, escaper: Escaper) -> Iterator[Block]:
+    """The call's locations, unless its title and its diffs name them all."""
+    named = {escaper.path(it.path) for it in tool.diffs}
+    paths = {escaper.path(at.path) for at in tool.locations}
+    if any(path not in title and path not in named for path in paths):
+        yield Line("Where:", ", ".join(dict.fromkeys(_place(at, escaper) for at in tool.locations)))
+
+
+def _place(at: Location, escaper: Escaper) -> str:
+    return escaper.path(at.path) + (f":{at.line}" if at.line else "")
 
 
 def _word(name: str, escaper: Escaper) -> str:

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from acp_notebook.core import events as ev
-from acp_notebook.core.changes import AlsoChanged, FileChange, unified_diff
+from acp_notebook.core.changes import AlsoChanged, FileChange, Hunk, unified_diff
 from acp_notebook.core.escaping import Escaper
 from acp_notebook.core.export import to_html, to_markdown, to_text
 from acp_notebook.core.export.bounds import pretty_json
@@ -49,6 +49,7 @@ from acp_notebook.core.snapshot import (
     Notice,
     Plan,
     Question,
+    TerminalRun,
     ToolCall,
     TurnStart,
     Unknown,
@@ -258,24 +259,60 @@ def test_files_that_another_agent_changed_are_listed_under_its_name(write: Calla
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ({"status": "open"}, "not answered yet"),
-        ({"status": "cancelled", "by": "agent"}, "cancelled (by agent)"),
-        ({"status": "answered", "answer": "o1", "by": "user"}, "Sure (by user)"),
+        ({"status": "cancelled", "by": "agent"}, "cancelled by agent"),
+        ({"status": "answered", "answer": "o1", "by": "user"}, "Sure by you"),
         (
             {"status": "answered", "answer": "o1", "by": "policy", "reason": "rule 3"},
-            "Sure (by policy: rule 3)",
+            "Sure by policy: rule 3",
         ),
         ({"status": "answered", "answer": "o9"}, "an answer that was not offered"),
     ],
 )
 def test_a_question_says_who_answered_what(fields: dict[str, Any], said: str) -> None:
     question = Question("k3", "k1", "q-id", "k2", (Option("o1", "Sure", "allow_once"),), **fields)
-    assert f"Permission: Delete all → {said}\n" in to_text([tool(title="Delete all"), question])
+    assert to_text([tool(title="Delete all"), question]) == f"✓ Delete all — {said}\n"
+
+
+def test_an_open_question_says_so() -> None:
+    question = Question("k3", "k1", "q-id", "k2", (Option("o1", "Sure", "allow_once"),), "open")
+    text = to_text([tool(title="Delete all", status="pending"), question])
+    assert "Permission: Delete all → not answered yet\n" in text
 
 
 def test_an_unknown_status_and_kind_are_shown() -> None:
-    assert "[gaze] T — odd status" in to_text([tool(kind="gaze", status="odd_status")])
-    assert "[unknown] T — unknown" in to_text([tool(kind="", status="")])
+    assert "gaze: T — odd status" in to_text([tool(kind="gaze", status="odd_status")])
+    assert "unknown: T — unknown" in to_text([tool(kind="", status="")])
+
+
+def test_a_call_is_its_mark_and_its_title_without_backticks() -> None:
+    read = tool(title=f"Read `{CWD}/stats.py`", kind="read", locations=(Location(f"{CWD}/stats.py", 0),))
+    assert to_text([read], cwd=CWD) == "✓ Read stats.py\n"
+    assert "<strong>Read stats.py</strong>" in to_html([read], cwd=CWD)
+    assert "<code>make check</code>" in to_html([tool(title="`make check`", kind="execute")])
+
+
+def test_a_command_is_shown_once_and_its_exit_code_if_it_failed() -> None:
+    call = tool(Terminal("x"), title="make", kind="execute")
+    for code, said in ((0, "✓ make\n    out\n"), (3, "✓ make\n    out\n    exit code 3\n")):
+        ran = TerminalRun(
+            "k3", "k1", "x", "/bin/sh -c 'make'", status="exited", output="out\n", exit_code=code
+        )
+        assert to_text([call, ran]) == said
+
+
+def test_a_diff_that_a_call_shows_is_not_repeated_among_the_changed_files() -> None:
+    hunk = Hunk("h", 1, 1, 1, 1, ("-old", "+new"))
+    files = tuple(FileChange(name, f"/w/{name}.py", "modified", 1, 1, (hunk,)) for name in ("one", "other"))
+    call = tool(Diff("/w/one.py", "new\n", "old\n"), title="Edit one.py", kind="edit")
+    text = to_text([turn(), call, Changes("k3", "k1", files)])
+    assert text.count("+new") == 2 and "2 files changed" in text
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"), [("a", "b", False), ("a\n", "b", True), (None, "b", False), ("a", "b\n", True)]
+)
+def test_a_missing_newline_is_mentioned_only_if_it_changed(old: str | None, new: str, said: bool) -> None:
+    assert ("No newline" in to_text([tool(Diff("a.txt", new, old))])) is said
 
 
 def test_a_long_diff_is_cut_and_says_how_much() -> None:
