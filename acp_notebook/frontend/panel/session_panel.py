@@ -170,6 +170,8 @@ class Panel:
                 self._sign_in(method)
             case intents.SignedIn():
                 self._host.signing.passed()
+            case intents.UseKey(name, key):
+                self._conversation.agent.background(self._use_key(name, key))
             case intents.SignOut():
                 self._attempt(self._sign_out())
             case intents.Sessions() | intents.Open() | intents.Delete():
@@ -190,6 +192,13 @@ class Panel:
         """Sign in. Errors appear next to the methods if those are shown, otherwise as a refusal."""
         try:
             await self._host.signing.authenticate(method)
+        except Error as error:
+            if self._snapshot().sign_in is None or isinstance(error, UsageError):
+                self._refuse(error)
+
+    async def _use_key(self, name: str, key: str) -> None:
+        try:
+            await self._host.signing.use_key(name, key)
         except Error as error:
             if self._snapshot().sign_in is None or isinstance(error, UsageError):
                 self._refuse(error)
