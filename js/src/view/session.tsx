@@ -5,10 +5,11 @@ import { useMemo, useRef, useState } from "preact/hooks";
 import type { Link, Snapshot } from "../store";
 import { isRunning, turnId } from "../turns";
 import type { Turn } from "../turns";
-import type { Draft } from "../types";
+import type { Draft, Header } from "../types";
 import { Composer } from "./composer";
 import { useFollow } from "./follow";
 import { HeaderView } from "./header";
+import type { MenuEntry } from "./header_menu";
 import { Icon } from "./icons";
 import { OtherSession } from "./other_session";
 import { Picker } from "./picker";
@@ -51,8 +52,11 @@ export function SessionView({ snapshot, draft, banners }: Props) {
         <HeaderView
           header={state.session}
           sent={sent}
-          picking={picking}
-          pick={() => setPicking(!picking)}
+          entries={[
+            ...(listsSessions(state.session)
+              ? [sessionsEntry(picking, () => setPicking(!picking))]
+              : []),
+          ]}
         />
         {picking && (
           <Picker
@@ -83,6 +87,17 @@ export function SessionView({ snapshot, draft, banners }: Props) {
       </div>
     </>
   );
+}
+
+/** Agents that offer one of these get the list of sessions. */
+const LISTED = ["list", "fork", "logout"];
+
+function listsSessions({ agent }: Header): boolean {
+  return agent?.offers?.some((offer) => LISTED.includes(offer)) ?? false;
+}
+
+function sessionsEntry(expanded: boolean, run: () => void): MenuEntry {
+  return { id: "sessions", label: "Sessions", icon: "sessions", inRow: true, expanded, run };
 }
 
 /** The newest turns; earlier ones on demand. */
