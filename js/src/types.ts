@@ -234,6 +234,10 @@ export interface TurnItem {
   readonly meta?: Fields;
   /** The session whose agent asked for it; None: the user did. */
   readonly asked_by?: AskedBy;
+  /** How long it ran; not in files, because it differs from run to run. */
+  readonly seconds?: number;
+  /** What it cost, if the agent reports the costs of its session. */
+  readonly cost?: Cost;
 }
 
 export interface MessageItem {
@@ -669,6 +673,18 @@ export interface DeleteIntent {
   readonly id: string;
 }
 
+/**
+ * Send a part of the conversation as a file; part 0 makes the file. `rid` identifies the
+ * request.
+ */
+export interface ExportIntent {
+  readonly t: "export";
+  readonly rid: string;
+  readonly form: "html" | "markdown" | "notebook";
+  readonly part: number;
+  readonly view?: string;
+}
+
 /** The whole state, or its beginning: more items may follow as patches. */
 export interface StateMessage {
   readonly t: "state";
@@ -781,6 +797,22 @@ export interface PickedMessage {
   readonly id?: string;
   /** The id of the deleted session. */
   readonly deleted?: string;
+  readonly error?: string;
+}
+
+/**
+ * A part of the conversation as a file, or an error; `view` and `rid` are those of the
+ * request.
+ */
+export interface ExportedMessage {
+  readonly t: "exported";
+  readonly view: string;
+  readonly rid: string;
+  readonly text: string;
+  readonly part: number;
+  readonly of: number;
+  readonly name: string;
+  readonly mime_type: string;
   readonly error?: string;
 }
 
@@ -984,6 +1016,11 @@ export interface AskedBy {
   readonly answerer: string;
   /** Of the session; not in files, because it differs from run to run. */
   readonly id?: string;
+}
+
+export interface Cost {
+  readonly amount: number;
+  readonly currency: string;
 }
 
 export interface Location {
@@ -1220,11 +1257,6 @@ export interface Hunk {
   readonly kept?: boolean;
 }
 
-export interface Cost {
-  readonly amount: number;
-  readonly currency: string;
-}
-
 /** A way to sign in. `command`: what to run in a terminal, if the sign-in happens there. */
 export interface SignInMethod {
   readonly id: string;
@@ -1319,7 +1351,8 @@ export type ToKernel =
   | UseKeyIntent
   | SessionsIntent
   | OpenIntent
-  | DeleteIntent;
+  | DeleteIntent
+  | ExportIntent;
 
 export type FromKernel =
   | StateMessage
@@ -1333,7 +1366,8 @@ export type FromKernel =
   | DoneMessage
   | RefusedMessage
   | OfferedMessage
-  | PickedMessage;
+  | PickedMessage
+  | ExportedMessage;
 
 export type DocRequest =
   | PingRequest

@@ -31,6 +31,7 @@ from ...notebook.open_documents import OpenDocuments
 from ...notebook.output import CellOutput
 from ...notebook.widget import SessionWidget, TurnWidget, view_bundle
 from .composer import Composer
+from .exports import Exporter, MakeFile
 from .picker import PanelOpener, Picker
 from .prompt_input import PromptInput
 from .static_outputs import SESSION, SIGN_IN, Bundle, StaticOutputs
@@ -42,7 +43,13 @@ class Panel:
     """Connects a session with its widgets."""
 
     def __init__(
-        self, conversation: Conversation, host: AgentHost, *, bundle: Bundle, opener: PanelOpener
+        self,
+        conversation: Conversation,
+        host: AgentHost,
+        *,
+        bundle: Bundle,
+        opener: PanelOpener,
+        export: MakeFile,
     ) -> None:
         self._conversation = conversation
         self._host = host
@@ -51,6 +58,7 @@ class Panel:
         self._channel = Channel(self._widget.send, self._state, self._later)
         self._outputs = StaticOutputs(conversation.state, bundle, self._channel.notify_reliably)
         self._picker = Picker(conversation, host, opener, self._channel.notify)
+        self._exporter = Exporter(export, self._channel.notify)
         self.documents = OpenDocuments(self._widget.send, on_a_thread)
         self.documents.expect()
         self._composer = Composer(conversation, self.documents)
@@ -190,6 +198,8 @@ class Panel:
                 self._attempt(self._sign_out())
             case intents.Sessions() | intents.Open() | intents.Delete():
                 self._conversation.agent.background(self._picker.handle(intent))
+            case intents.Export():
+                self._conversation.agent.background(self._exporter.handle(intent))
 
     async def _sign_out(self) -> None:
         await self._host.signing.logout()
