@@ -4,6 +4,7 @@ import { whoOf } from "./change_summary";
 import {
   ChangedFileAbout,
   ChangedFileOperations,
+  HunkPlace,
   HunkView,
   isGone,
   MovedFrom,
@@ -26,6 +27,7 @@ interface Props {
 export const CardChange = memo(function CardChange({ own, named, asked }: Props) {
   const { file, turn, alone } = own;
   const shownPath = useRelative(file.path);
+  const only = file.hunks.length === 1 ? (file.hunks[0] ?? null) : null;
   const who = asked && file.allowed_by !== undefined ? "" : whoOf(file);
   return (
     <figure
@@ -42,6 +44,7 @@ export const CardChange = memo(function CardChange({ own, named, asked }: Props)
           </span>
         )}
         <ChangedFileAbout file={file} />
+        {only && file.notebook && <HunkPlace hunk={only} file={file} />}
         {who !== "" && <span class="acp-who-allowed acp-quiet">{who}</span>}
         {file.hunks.length > 0 && <SideBySide />}
         <ChangedFileOperations {...{ file, turn, shownPath }} />
@@ -49,7 +52,7 @@ export const CardChange = memo(function CardChange({ own, named, asked }: Props)
       {alone && <OperationProgress turn={turn} />}
       <Reasons file={file} />
       {file.hunks.map((hunk) => (
-        <HunkView key={hunk.id} {...{ hunk, file, turn, shownPath }} />
+        <HunkView key={hunk.id} {...{ hunk, file, turn, shownPath }} alone={only !== null} />
       ))}
     </figure>
   );

@@ -153,23 +153,25 @@ function sentence(text: string): string {
   return `${capital(whole)}${/[.!?]$/.test(whole) ? "" : "."}`;
 }
 
-export function HunkView(props: { hunk: Hunk; file: FileChange; turn: string; shownPath: string }) {
-  const { hunk, file, turn, shownPath } = props;
+interface HunkProps {
+  hunk: Hunk;
+  file: FileChange;
+  turn: string;
+  shownPath: string;
+  /** It is the only one, and what is said about the file holds for it. */
+  alone?: boolean;
+}
+
+export function HunkView({ hunk, file, turn, shownPath, alone = false }: HunkProps) {
   const rows = useMemo(() => hunkRows(hunk), [hunk]);
-  const where = hunk.title ? line(hunk.title) : linesOf(hunk);
-  const what = `${where} of ${shownPath}`;
+  const what = `${whereOf(hunk)} of ${shownPath}`;
   const of = { turn, file: file.id, hunk: hunk.id };
   const kept = !hunk.undone && (hunk.kept === true || file.state === "kept");
   return (
     <figure class="acp-diff acp-hunk" data-acp-hunk={hunk.id} data-undone={hunk.undone}>
-      {/* The numbers of the lines say where the only hunk is. */}
-      {(file.notebook || isDivisible(file) || hunk.undone || kept) && (
+      {!alone && (
         <figcaption class="acp-diff-head">
-          {file.notebook ? (
-            <CellLink path={file.path} cells={cellOf(hunk)} text={where} />
-          ) : (
-            <span class="acp-quiet">{where}</span>
-          )}
+          <HunkPlace {...{ hunk, file }} />
           {(hunk.undone || kept) && (
             <span class="acp-badge" data-status={kept ? "kept" : "undone"}>
               {kept ? "kept" : "undone"}
@@ -194,6 +196,16 @@ export function HunkView(props: { hunk: Hunk; file: FileChange; turn: string; sh
   );
 }
 
+/** Its lines, or its cell. */
+export function HunkPlace({ hunk, file }: { hunk: Hunk; file: FileChange }) {
+  if (file.notebook) return <CellLink path={file.path} cells={cellOf(hunk)} text={whereOf(hunk)} />;
+  return <span class="acp-quiet">{whereOf(hunk)}</span>;
+}
+
+function whereOf(hunk: Hunk): string {
+  return hunk.title ? line(hunk.title) : linesOf(hunk);
+}
+
 function linesOf({ new_start: start, new_count: count, old_start: was, old_count: gone }: Hunk) {
   const [from, length] = count > 0 ? [start, count] : [was, gone];
   return length === 1 ? `Line ${from}` : `Lines ${from} to ${from + length - 1}`;
@@ -216,7 +228,7 @@ export function cellOf({ title = "" }: Hunk): string[] {
 }
 
 /** Whether its hunks can be undone one by one; moved cells only go back together. */
-export function isDivisible({ hunks, undoable, notebook }: FileChange): boolean {
+function isDivisible({ hunks, undoable, notebook }: FileChange): boolean {
   const moved = notebook && hunks.some(({ title }) => /\bmoved\b/.test(title ?? ""));
   return hunks.length > 1 && undoable && !moved;
 }
