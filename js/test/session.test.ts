@@ -210,7 +210,7 @@ test("what the agent is doing now", () => {
     [[read, tool({ key: "k6", title: "Later", status: "pending" })], "Read a.py"],
     [[tool({ status: "completed" })], "Working"],
   ];
-  for (const [items, said] of cases) expect(activityOf(items)).toBe(said);
+  for (const [items, said] of cases) expect(activityOf(items, "/w")).toBe(said);
 });
 
 test("the status line says it, with the time; screen readers get only the status", () => {

@@ -23,7 +23,7 @@ interface Props {
 
 export function StatusLine(props: Props) {
   const { start, items, since, sent, toNewest, stop } = props;
-  const { link, emit } = usePanel();
+  const { link, emit, folder } = usePanel();
   if (start.status === "history") return null;
   const running = isRunning(start);
   const working = running && link !== "gone";
@@ -38,7 +38,7 @@ export function StatusLine(props: Props) {
       <span class={quiet ? "acp-hidden" : "acp-status-text"} role="status">
         {statusText(start, asking, link)}
       </span>
-      {quiet && <span class="acp-status-text acp-activity">{activityOf(items)}</span>}
+      {quiet && <span class="acp-status-text acp-activity">{activityOf(items, folder)}</span>}
       {limited?.until !== undefined && !start.cancelling && start.status !== "done" && (
         <Countdown until={limited.until} wait={limited.wait ?? 0} />
       )}
