@@ -158,6 +158,45 @@ class PickerAnswer(PageMessage, frozen=True, tag="picked"):
     _nullable: ClassVar = ("cursor",)
 
 
+class ShownGrant(Record, frozen=True):
+    """What the user allowed beyond one action."""
+
+    id: str
+    allows: str
+    holds: str
+    """For how long, and where."""
+    since: str
+
+
+class ShownServer(Record, frozen=True):
+    """An MCP server that the agent was given, without its secrets."""
+
+    name: str
+    type: str
+    where: str
+    """The name of its command, or its host."""
+    own: bool
+    """Whether it is from the user's settings; otherwise the session was opened with it."""
+
+
+class SessionSettings(PageMessage, frozen=True, tag="settings"):
+    """The settings of the session that are the user's, not the agent's."""
+
+    permissions: str
+    """ask, edits, allow, reject, kinds, function."""
+    given: str
+    """What Python has set, in the same words."""
+    kinds: tuple[tuple[str, str], ...]
+    """What Python has set by tool kind."""
+    rules: bool
+    """Whether rules of settings files decide, too."""
+    grants: tuple[ShownGrant, ...]
+    servers: tuple[ShownServer, ...]
+    undo: bool
+    switches_undo: bool
+    """Whether undo can be switched on and off."""
+
+
 SessionMessage = (
     FullState
     | PatchBatch
@@ -171,6 +210,7 @@ SessionMessage = (
     | IntentRefused
     | CompletionAnswer
     | PickerAnswer
+    | SessionSettings
 )
 
 

@@ -589,6 +589,27 @@ export interface ReopenIntent {
   readonly new: boolean;
 }
 
+/**
+ * Who answers permission questions; edits: ask, but not about edits in the session's folders;
+ * given: as Python has set it.
+ */
+export interface PermissionsIntent {
+  readonly t: "permissions";
+  readonly policy: "allow" | "ask" | "edits" | "given" | "reject";
+}
+
+/** Revoke the grant with this id. */
+export interface RevokeIntent {
+  readonly t: "revoke";
+  readonly grant: string;
+}
+
+/** Make checkpoints from the next turn on, so that it can be undone, or not any more. */
+export interface CheckpointsIntent {
+  readonly t: "checkpoints";
+  readonly on: boolean;
+}
+
 /** Undo the agent's changes. */
 export interface UndoIntent {
   readonly t: "undo";
@@ -667,6 +688,11 @@ export interface DeleteIntent {
   readonly t: "delete";
   readonly rid: string;
   readonly id: string;
+}
+
+/** Send the settings again: grants also change in other kernels. */
+export interface SettingsIntent {
+  readonly t: "settings";
 }
 
 /** The whole state, or its beginning: more items may follow as patches. */
@@ -782,6 +808,24 @@ export interface PickedMessage {
   /** The id of the deleted session. */
   readonly deleted?: string;
   readonly error?: string;
+}
+
+/** The settings of the session that are the user's, not the agent's. */
+export interface SettingsMessage {
+  readonly t: "settings";
+  /** ask, edits, allow, reject, kinds, function. */
+  readonly permissions: string;
+  /** What Python has set, in the same words. */
+  readonly given: string;
+  /** What Python has set by tool kind. */
+  readonly kinds: readonly (readonly [string, string])[];
+  /** Whether rules of settings files decide, too. */
+  readonly rules: boolean;
+  readonly grants: readonly ShownGrant[];
+  readonly servers: readonly ShownServer[];
+  readonly undo: boolean;
+  /** Whether undo can be switched on and off. */
+  readonly switches_undo: boolean;
 }
 
 /** Report the time. */
@@ -1132,6 +1176,25 @@ export interface StoredSession {
   readonly here: boolean;
 }
 
+/** What the user allowed beyond one action. */
+export interface ShownGrant {
+  readonly id: string;
+  readonly allows: string;
+  /** For how long, and where. */
+  readonly holds: string;
+  readonly since: string;
+}
+
+/** An MCP server that the agent was given, without its secrets. */
+export interface ShownServer {
+  readonly name: string;
+  readonly type: string;
+  /** The name of its command, or its host. */
+  readonly where: string;
+  /** Whether it is from the user's settings; otherwise the session was opened with it. */
+  readonly own: boolean;
+}
+
 /**
  * A cell and the whole source that the user allowed to run: a hash can be met by another
  * source.
@@ -1310,6 +1373,9 @@ export type ToKernel =
   | ToolsIntent
   | RestartIntent
   | ReopenIntent
+  | PermissionsIntent
+  | RevokeIntent
+  | CheckpointsIntent
   | UndoIntent
   | RedoIntent
   | KeepIntent
@@ -1319,7 +1385,8 @@ export type ToKernel =
   | UseKeyIntent
   | SessionsIntent
   | OpenIntent
-  | DeleteIntent;
+  | DeleteIntent
+  | SettingsIntent;
 
 export type FromKernel =
   | StateMessage
@@ -1333,7 +1400,8 @@ export type FromKernel =
   | DoneMessage
   | RefusedMessage
   | OfferedMessage
-  | PickedMessage;
+  | PickedMessage
+  | SettingsMessage;
 
 export type DocRequest =
   | PingRequest

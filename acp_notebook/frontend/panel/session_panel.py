@@ -30,6 +30,7 @@ from ...notebook.open_documents import OpenDocuments
 from ...notebook.output import CellOutput
 from ...notebook.widget import SessionWidget, TurnWidget, view_bundle
 from .composer import Composer
+from .panel_settings import PanelSettings
 from .picker import PanelOpener, Picker
 from .prompt_input import PromptInput
 from .static_outputs import SESSION, SIGN_IN, Bundle, StaticOutputs
@@ -54,6 +55,7 @@ class Panel:
         self.documents.expect()
         self._composer = Composer(conversation, self.documents)
         self._prompt_input = PromptInput(conversation, self._composer, self._refuse)
+        self._settings = PanelSettings(conversation, host, self._channel.notify)
         self._without_paths: set[str] = set()
         """The views that have not yet received the server paths of the session's files."""
         self._began: float | None = None
@@ -99,6 +101,7 @@ class Panel:
         self._conversation.state.listen(self._on_event)
         self._conversation.queue.changed = self._on_queue_changed
         self._conversation.workspace.open_notebooks = self.documents
+        self._conversation.permission_settings.changed = self._settings.send
 
     def _on_event(self, event: ev.Event, patches: Sequence[Patch]) -> None:
         self._channel.queue(patches)
@@ -156,6 +159,10 @@ class Panel:
                 self._attempt(self._set_config(id, value))
             case intents.Tools(on):
                 self._attempt(self._conversation.switch_tools(on))
+            case intents.Settings():
+                self._settings.send()
+            case intents.Permissions() | intents.Revoke() | intents.Checkpoints():
+                self._attempt(self._settings.change(intent))
             case intents.Restart():
                 self._attempt(self._conversation.ready())
             case intents.Reopen(new):
@@ -216,6 +223,7 @@ class Panel:
     def _send_all(self, view: str) -> None:
         self._channel.hello(view)
         self._send_status()
+        self._settings.send()
         self._outputs.send_all()
 
     def _cancel(self, turn: str | None) -> None:

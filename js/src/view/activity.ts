@@ -1,4 +1,5 @@
-// What the agent is doing now, in a few words: taken from the newest unfinished item. Pure.
+// What the agent is doing now, in a few words: taken from the newest unfinished item, if it says more than
+// that the agent works. Pure.
 
 import type { Item } from "../types";
 import { line, titleOf } from "./display_text";
@@ -6,7 +7,7 @@ import { line, titleOf } from "./display_text";
 /** A longer title is cut. */
 const TITLE_CHARS = 80;
 
-export function activityOf(items: readonly Item[]): string {
+export function activityOf(items: readonly Item[]): string | null {
   const calls = (status: string) =>
     items.filter((item) => item.type === "tool" && item.status === status);
   const begun = calls("in_progress");
@@ -22,5 +23,5 @@ export function activityOf(items: readonly Item[]): string {
   if (newest?.type === "message" && newest.role === "agent") return "Writing";
   if (newest?.type === "terminal" && newest.status === "running")
     return line(newest.command ?? "Running a command");
-  return "Working";
+  return null;
 }
