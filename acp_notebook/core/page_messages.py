@@ -71,7 +71,7 @@ class PanelStatus(PageMessage, frozen=True, tag="now"):
     queue: tuple[QueueEntry, ...]
     unsent: tuple[str, ...]
     elapsed: float | None
-    """Seconds since the running turn started."""
+    """Seconds of the running turn, without those in which it waited for the user."""
 
 
 class InvalidForm(PageMessage, frozen=True, tag="invalid"):

@@ -34,6 +34,7 @@ from .panel_settings import PanelSettings
 from .picker import PanelOpener, Picker
 from .prompt_input import PromptInput
 from .static_outputs import SESSION, SIGN_IN, Bundle, StaticOutputs
+from .work_clock import WorkClock
 
 SIGNED_OUT = "Signed out", "The agent will ask for a sign-in when it needs one."
 
@@ -58,7 +59,7 @@ class Panel:
         self._settings = PanelSettings(conversation, host, self._channel.notify)
         self._without_paths: set[str] = set()
         """The views that have not yet received the server paths of the session's files."""
-        self._began: float | None = None
+        self._clock = WorkClock(time.monotonic)
         self._loop.post(self._listen)
 
     # ---- on the displaying thread -------------------------------------------------------------
@@ -97,7 +98,7 @@ class Panel:
 
     def _listen(self) -> None:
         if self._conversation.state.running is not None:  # its cell has just created this panel
-            self._began = time.monotonic()
+            self._clock.start()
         self._conversation.state.listen(self._on_event)
         self._conversation.queue.changed = self._on_queue_changed
         self._conversation.workspace.open_notebooks = self.documents
@@ -107,9 +108,9 @@ class Panel:
         self._channel.queue(patches)
         if event.is_awaited:
             self._channel.flush()
-        if isinstance(event, ev.TurnStarted | ev.TurnEnded):
-            self._began = time.monotonic() if isinstance(event, ev.TurnStarted) else None
+        if self._clock.see(event):
             self._send_status()
+        if isinstance(event, ev.TurnStarted | ev.TurnEnded):
             self._send_paths()
         if isinstance(event, ev.SignInChanged | ev.StatusChanged):
             self._outputs.invalidate(SIGN_IN)
@@ -251,9 +252,8 @@ class Panel:
 
     def _send_status(self) -> None:
         """Send what is not in the transcript: the queue, unsent turns and the time of the running turn."""
-        elapsed = None if self._began is None else time.monotonic() - self._began
         waiting, unsent = self._prompt_input.queue(), tuple(self._outputs.unsent_turns())
-        self._channel.notify(messages.PanelStatus(waiting, unsent, elapsed))
+        self._channel.notify(messages.PanelStatus(waiting, unsent, self._clock.elapsed))
 
     def _send_paths(self) -> None:
         for view in [*self._without_paths]:
