@@ -249,6 +249,29 @@ class Delete(Struct, frozen=True, tag_field="t", tag="delete"):
     id: str
 
 
+class Settings(Struct, frozen=True, tag_field="t", tag="settings"):
+    """Send the settings again: grants also change in other kernels."""
+
+
+class Permissions(Struct, frozen=True, tag_field="t", tag="permissions"):
+    """Who answers permission questions; edits: ask, but not about edits in the session's folders; given: as
+    Python has set it."""
+
+    policy: Literal["ask", "edits", "allow", "reject", "given"]
+
+
+class Revoke(Struct, frozen=True, tag_field="t", tag="revoke"):
+    """Revoke the grant with this id."""
+
+    grant: str
+
+
+class Checkpoints(Struct, frozen=True, tag_field="t", tag="checkpoints"):
+    """Make checkpoints from the next turn on, so that it can be undone, or not any more."""
+
+    on: bool
+
+
 MOST_PARTS = 4096
 """Parts of one answer, about a gigabyte. A page that sends more is broken."""
 
@@ -289,9 +312,9 @@ OfSignIn = SignIn | SignedIn | SignOut | UseKey
 
 Picked = Sessions | Open | Delete
 
-Setting = Mode | Config | Tools | Restart | Reopen
+Setting = Mode | Config | Tools | Restart | Reopen | Permissions | Revoke | Checkpoints
 
-OfSession = Prompt | Again | Complete | Queueing | Setting | OfChanges | OfSignIn | Picked | Export
+OfSession = Prompt | Again | Complete | Queueing | Setting | OfChanges | OfSignIn | Picked | Export | Settings
 
 Intent = Hello | Bye | Resync | Ack | Answer | Elicit | Cancel | Doc | OfSession
 build(Intent)

@@ -71,7 +71,7 @@ class PanelStatus(PageMessage, frozen=True, tag="now"):
     queue: tuple[QueueEntry, ...]
     unsent: tuple[str, ...]
     elapsed: float | None
-    """Seconds since the running turn started."""
+    """Seconds of the running turn, without those in which it waited for the user."""
 
 
 class InvalidForm(PageMessage, frozen=True, tag="invalid"):
@@ -171,6 +171,45 @@ class ExportAnswer(PageMessage, frozen=True, tag="exported"):
     error: str | None = None
 
 
+class ShownGrant(Record, frozen=True):
+    """What the user allowed beyond one action."""
+
+    id: str
+    allows: str
+    holds: str
+    """For how long, and where."""
+    since: str
+
+
+class ShownServer(Record, frozen=True):
+    """An MCP server that the agent was given, without its secrets."""
+
+    name: str
+    type: str
+    where: str
+    """The name of its command, or its host."""
+    own: bool
+    """Whether it is from the user's settings; otherwise the session was opened with it."""
+
+
+class SessionSettings(PageMessage, frozen=True, tag="settings"):
+    """The settings of the session that are the user's, not the agent's."""
+
+    permissions: str
+    """ask, edits, allow, reject, kinds, function."""
+    given: str
+    """What Python has set, in the same words."""
+    kinds: tuple[tuple[str, str], ...]
+    """What Python has set by tool kind."""
+    rules: bool
+    """Whether rules of settings files decide, too."""
+    grants: tuple[ShownGrant, ...]
+    servers: tuple[ShownServer, ...]
+    undo: bool
+    switches_undo: bool
+    """Whether undo can be switched on and off."""
+
+
 SessionMessage = (
     FullState
     | PatchBatch
@@ -185,6 +224,7 @@ SessionMessage = (
     | CompletionAnswer
     | PickerAnswer
     | ExportAnswer
+    | SessionSettings
 )
 
 

@@ -6,7 +6,7 @@ import { receiveDirectly, realModel } from "./comm_workaround";
 import { systemClock } from "./store";
 import type { Clock, Store } from "./store";
 import type { DocIntent, DocRequest, Emit, FromKernel, Host } from "./types";
-import type { LocalIntent, Picking, SigningIn, ToKernel } from "./types";
+import type { LocalIntent, Picking, SettingsIntent, SigningIn, ToKernel } from "./types";
 
 /** The interval of acknowledgements: they only have to reveal a lost tail, not every message. */
 export const ACK_MS = 1000;
@@ -46,6 +46,7 @@ const KNOWN: { readonly [T in FromKernel["t"]]: true } = {
   refused: true,
   offered: true,
   picked: true,
+  settings: true,
 };
 
 export function connect(
@@ -110,7 +111,7 @@ export function connect(
 const LOCAL: ReadonlySet<string> = new Set<LocalIntent["t"]>(["fold", "draft", "dismiss"]);
 
 /** The store does not track these: the state, or the view that sent one, shows it as pending. */
-const UNTRACKED: ReadonlySet<string> = new Set<(Picking | SigningIn)["t"]>([
+const UNTRACKED: ReadonlySet<string> = new Set<(Picking | SigningIn | SettingsIntent)["t"]>([
   "sessions",
   "open",
   "delete",
@@ -118,9 +119,10 @@ const UNTRACKED: ReadonlySet<string> = new Set<(Picking | SigningIn)["t"]>([
   "signed_in",
   "sign_out",
   "use_key",
+  "settings",
 ]);
 
-function isUntracked(intent: Parameters<Emit>[0]): intent is Picking | SigningIn {
+function isUntracked(intent: Parameters<Emit>[0]): intent is Picking | SigningIn | SettingsIntent {
   return UNTRACKED.has(intent.t);
 }
 

@@ -17,6 +17,7 @@ import type {
   OfferedMessage,
   PickedMessage,
   QueueEntry,
+  SettingsMessage,
 } from "./types";
 import type { Prefixes, ResyncIntent, State } from "./types";
 
@@ -57,6 +58,8 @@ export interface Snapshot {
   readonly offered: OfferedMessage | null;
   /** The newest answers to what the picker asked, by their `rid`. */
   readonly picked: ReadonlyMap<string, PickedMessage>;
+  /** The settings that are the user's; null until the kernel has sent them. */
+  readonly settings: SettingsMessage | null;
   /** Grows when the static output changes without a change of the state. */
   readonly bundles: number;
 }
@@ -99,6 +102,7 @@ export class Store {
     returned: null,
     offered: null,
     picked: new Map(),
+    settings: null,
     bundles: 0,
   };
   #have: number | null = null;
@@ -183,6 +187,11 @@ export class Store {
           [...this.#snapshot.sent].filter(([, it]) => !QUEUEING.has(it.intent.t)),
         );
         this.#change({ queue, unsent, since, sent });
+        return null;
+      }
+      case "settings": {
+        const open = [...this.#snapshot.sent].filter(([, it]) => !SETTINGS.has(it.intent.t));
+        this.#change({ settings: message, sent: new Map(open) });
         return null;
       }
       case "places":
@@ -357,6 +366,9 @@ export class Store {
 /** The kernel answers these by sending its queue. */
 const QUEUEING: ReadonlySet<string> = new Set(["prompt", "again", "edit", "send_now", "move"]);
 
+/** The kernel answers these by sending its settings. */
+const SETTINGS: ReadonlySet<string> = new Set(["permissions", "revoke", "checkpoints"]);
+
 function withEntry<K, V>(map: ReadonlyMap<K, V>, key: K, value: V): ReadonlyMap<K, V> {
   return new Map(map).set(key, value);
 }
@@ -379,6 +391,10 @@ export function sentKey(intent: Intent): string {
     case "again":
     case "move":
       return intent.turn;
+    case "revoke":
+      return `revoke:${intent.grant}`;
+    case "permissions":
+    case "checkpoints":
     case "mode":
     case "tools":
     case "restart":
@@ -436,6 +452,10 @@ function isOpen(intent: Intent, { session, items }: State): boolean {
     case "again":
     case "move":
       return true; // the queue shows it
+    case "permissions":
+    case "revoke":
+    case "checkpoints":
+      return true; // the settings show it
     case "undo":
     case "redo":
     case "keep":

@@ -593,6 +593,27 @@ export interface ReopenIntent {
   readonly new: boolean;
 }
 
+/**
+ * Who answers permission questions; edits: ask, but not about edits in the session's folders;
+ * given: as Python has set it.
+ */
+export interface PermissionsIntent {
+  readonly t: "permissions";
+  readonly policy: "allow" | "ask" | "edits" | "given" | "reject";
+}
+
+/** Revoke the grant with this id. */
+export interface RevokeIntent {
+  readonly t: "revoke";
+  readonly grant: string;
+}
+
+/** Make checkpoints from the next turn on, so that it can be undone, or not any more. */
+export interface CheckpointsIntent {
+  readonly t: "checkpoints";
+  readonly on: boolean;
+}
+
 /** Undo the agent's changes. */
 export interface UndoIntent {
   readonly t: "undo";
@@ -685,6 +706,11 @@ export interface ExportIntent {
   readonly view?: string;
 }
 
+/** Send the settings again: grants also change in other kernels. */
+export interface SettingsIntent {
+  readonly t: "settings";
+}
+
 /** The whole state, or its beginning: more items may follow as patches. */
 export interface StateMessage {
   readonly t: "state";
@@ -726,7 +752,7 @@ export interface NowMessage {
   readonly t: "now";
   readonly queue: readonly QueueEntry[];
   readonly unsent: readonly string[];
-  /** Seconds since the running turn started. */
+  /** Seconds of the running turn, without those in which it waited for the user. */
   readonly elapsed: number | null;
 }
 
@@ -814,6 +840,24 @@ export interface ExportedMessage {
   readonly name: string;
   readonly mime_type: string;
   readonly error?: string;
+}
+
+/** The settings of the session that are the user's, not the agent's. */
+export interface SettingsMessage {
+  readonly t: "settings";
+  /** ask, edits, allow, reject, kinds, function. */
+  readonly permissions: string;
+  /** What Python has set, in the same words. */
+  readonly given: string;
+  /** What Python has set by tool kind. */
+  readonly kinds: readonly (readonly [string, string])[];
+  /** Whether rules of settings files decide, too. */
+  readonly rules: boolean;
+  readonly grants: readonly ShownGrant[];
+  readonly servers: readonly ShownServer[];
+  readonly undo: boolean;
+  /** Whether undo can be switched on and off. */
+  readonly switches_undo: boolean;
 }
 
 /** Report the time. */
@@ -1169,6 +1213,25 @@ export interface StoredSession {
   readonly here: boolean;
 }
 
+/** What the user allowed beyond one action. */
+export interface ShownGrant {
+  readonly id: string;
+  readonly allows: string;
+  /** For how long, and where. */
+  readonly holds: string;
+  readonly since: string;
+}
+
+/** An MCP server that the agent was given, without its secrets. */
+export interface ShownServer {
+  readonly name: string;
+  readonly type: string;
+  /** The name of its command, or its host. */
+  readonly where: string;
+  /** Whether it is from the user's settings; otherwise the session was opened with it. */
+  readonly own: boolean;
+}
+
 /**
  * A cell and the whole source that the user allowed to run: a hash can be met by another
  * source.
@@ -1342,6 +1405,9 @@ export type ToKernel =
   | ToolsIntent
   | RestartIntent
   | ReopenIntent
+  | PermissionsIntent
+  | RevokeIntent
+  | CheckpointsIntent
   | UndoIntent
   | RedoIntent
   | KeepIntent
@@ -1352,7 +1418,8 @@ export type ToKernel =
   | SessionsIntent
   | OpenIntent
   | DeleteIntent
-  | ExportIntent;
+  | ExportIntent
+  | SettingsIntent;
 
 export type FromKernel =
   | StateMessage
@@ -1367,7 +1434,8 @@ export type FromKernel =
   | RefusedMessage
   | OfferedMessage
   | PickedMessage
-  | ExportedMessage;
+  | ExportedMessage
+  | SettingsMessage;
 
 export type DocRequest =
   | PingRequest

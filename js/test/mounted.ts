@@ -41,6 +41,7 @@ const UNTRACKED = new Set([
   "signed_in",
   "sign_out",
   "use_key",
+  "settings",
 ]);
 
 /** As the real one: what is local goes into the store, the rest counts as sent. */

@@ -13,6 +13,8 @@ export interface Panel {
   readonly link: Link;
   /** Whether a turn is running. */
   readonly running: boolean;
+  /** Whether the agent requires a sign-in. */
+  readonly signIn: boolean;
   /** The undo, redo or keep that the kernel is carrying out. */
   readonly operation: Sent | undefined;
   /** The session's working directory; empty until it is known. */
@@ -27,6 +29,7 @@ export const PanelContext = createContext<Panel>({
   emit: () => undefined,
   link: "waiting",
   running: false,
+  signIn: false,
   operation: undefined,
   folder: "",
   places: null,

@@ -16,6 +16,7 @@ import { OtherSession } from "./other_session";
 import { Picker } from "./picker";
 import { useRoom } from "./room";
 import { SessionChanges } from "./session_changes";
+import { Settings } from "./settings";
 import { TurnView } from "./turn";
 
 /** Turns shown at first, the newest ones; and as many more each time. */
@@ -37,10 +38,15 @@ export function SessionView({ snapshot, draft, banners }: Props) {
   useRoom(panel);
   const prompts = useMemo(() => promptsOf(turns), [turns]);
   const [picking, setPicking] = useState(false);
+  const [setting, setSetting] = useState(false);
   const [other, setOther] = useState<string | null>(null);
   const closePicker = () => {
     setPicking(false);
     panel.current?.querySelector<HTMLElement>("[data-acp-sessions]")?.focus();
+  };
+  const closeSettings = () => {
+    setSetting(false);
+    panel.current?.querySelector<HTMLElement>("[data-acp-settings]")?.focus();
   };
   const showOther = (model: string) => {
     setPicking(false);
@@ -54,13 +60,27 @@ export function SessionView({ snapshot, draft, banners }: Props) {
       <div class="acp-panel" ref={panel} hidden={other !== null}>
         <HeaderView
           header={state.session}
+          running={turns.find(({ start }) => start !== null && start === running) ?? null}
+          since={snapshot.since}
+          settings={snapshot.settings}
           sent={sent}
+          expanded={setting}
+          openSettings={() => setSetting(!setting)}
           entries={[
             ...(listsSessions(state.session)
               ? [sessionsEntry(picking, () => setPicking(!picking))]
               : []),
+            settingsEntry(setting, () => setSetting(!setting)),
           ]}
         />
+        {setting && (
+          <Settings
+            header={state.session}
+            settings={snapshot.settings}
+            sent={sent}
+            close={closeSettings}
+          />
+        )}
         {picking && (
           <Picker
             offers={state.session.agent?.offers ?? []}
@@ -103,6 +123,10 @@ function listsSessions({ agent }: Header): boolean {
 
 function sessionsEntry(expanded: boolean, run: () => void): MenuEntry {
   return { id: "sessions", label: "Sessions", icon: "sessions", inRow: true, expanded, run };
+}
+
+function settingsEntry(expanded: boolean, run: () => void): MenuEntry {
+  return { id: "settings", label: "Settings", icon: "settings", inRow: true, expanded, run };
 }
 
 /** The newest turns; earlier ones on demand. */

@@ -1,15 +1,15 @@
 // The status of a turn in one line that stays in sight: what happens now, for how long, and the stop button.
 
-import type { Link, Sent } from "../store";
+import type { Sent } from "../store";
 import { isRunning, turnId } from "../turns";
-import type { Item, RateLimit, TurnItem } from "../types";
+import type { Item, TurnItem } from "../types";
 import { activityOf } from "./activity";
 import { Delivery } from "./delivery";
 import { Countdown, Elapsed } from "./elapsed";
 import { Icon } from "./icons";
 import { usePanel } from "./panel";
+import { isAsking, turnWords } from "./state_words";
 import { short } from "./usage";
-import { line, reason, spoken, stopReason } from "./display_text";
 
 interface Props {
   start: TurnItem;
@@ -23,26 +23,33 @@ interface Props {
 
 export function StatusLine(props: Props) {
   const { start, items, since, sent, toNewest, stop } = props;
-  const { link, emit, folder } = usePanel();
+  const { link, emit, folder, signIn } = usePanel();
   if (start.status === "history") return null;
   const running = isRunning(start);
   const working = running && link !== "gone";
-  const asking = items.some(
-    (item) => (item.type === "question" || item.type === "elicitation") && item.status === "open",
-  );
+  const asking = isAsking(items);
+  const { text, move, works } = turnWords(start, items, link, signIn);
+  const activity = works ? activityOf(items, folder) : null;
   const limited = start.rate_limit ?? null;
-  const quiet = working && !asking && !start.cancelling && limited === null;
+  // That all went well needs no word on the screen.
+  const silent = start.status === "done" && !start.limit && start.stop_reason === "end_turn";
   return (
-    <div class="acp-status" data-status={start.status} data-sticky={running} data-asking={asking}>
-      <span class="acp-pulse" aria-hidden="true" data-going={working && !asking} />
-      <span class={quiet ? "acp-hidden" : "acp-status-text"} role="status">
-        {statusText(start, asking, link)}
+    <div
+      class="acp-status"
+      data-status={start.status}
+      data-sticky={running}
+      data-asking={move === "you"}
+      data-silent={silent}
+    >
+      <span class="acp-pulse" aria-hidden="true" data-going={working && move === "agent"} />
+      <span class={silent ? "acp-hidden" : "acp-status-text"} role="status">
+        {text}
       </span>
-      {quiet && <span class="acp-status-text acp-activity">{activityOf(items, folder)}</span>}
+      {activity && <span class="acp-activity">{activity}</span>}
       {limited?.until !== undefined && !start.cancelling && start.status !== "done" && (
         <Countdown until={limited.until} wait={limited.wait ?? 0} />
       )}
-      {working && since !== null && limited === null && <Elapsed since={since} />}
+      {works && since !== null && <Elapsed since={since} />}
       {!running && start.usage?.["total"] !== undefined && (
         <span class="acp-tokens">{short(start.usage["total"])} tokens</span>
       )}
@@ -104,28 +111,4 @@ function StopButton(props: { turn: string; disabled: boolean }) {
       <Icon name="stop" /> Stop
     </button>
   );
-}
-
-function statusText(start: TurnItem, asking: boolean, link: Link): string {
-  switch (start.status) {
-    case "running":
-      if (link === "gone") return "Interrupted: the kernel is gone";
-      if (start.cancelling) return start.limit ? `Stopping: ${line(start.limit)}` : "Stopping…";
-      if (start.rate_limit) return rateLimitText(start.rate_limit);
-      return asking ? "Waiting for your answer" : "Working…";
-    case "done":
-      return start.limit ? `Stopped: ${line(start.limit)}` : stopReason(start.stop_reason);
-    case "failed":
-      return `Failed: ${reason((start.error ?? "no reason given").split("\n")[0] ?? "")}`;
-    case "abandoned":
-      return `Abandoned: ${line(start.limit ?? start.error ?? "the agent did not end this turn")}`;
-    default:
-      return spoken(start.status);
-  }
-}
-
-function rateLimitText({ attempt, of }: RateLimit): string {
-  return attempt > 0
-    ? `Rate limited: retrying soon (${attempt} of ${of})`
-    : "Rate limited: the agent is waiting";
 }
