@@ -133,6 +133,29 @@ class Complete(Struct, frozen=True, tag_field="t", tag="complete"):
             raise ValueError("that is not the beginning of an @-name")
 
 
+MOST_PREVIEWED = 20_000
+"""Characters of a prompt whose @-names are previewed."""
+
+
+class Preview(Struct, frozen=True, tag_field="t", tag="preview"):
+    """Preview what the @-names of an unsent prompt will attach."""
+
+    rid: str
+    text: str
+    view: str = ""
+
+    def __post_init__(self) -> None:
+        if len(self.text) > MOST_PREVIEWED:
+            raise ValueError("the prompt is too long to be previewed")
+
+
+class Examples(Struct, frozen=True, tag_field="t", tag="examples"):
+    """Suggest prompts that fit what the user has defined."""
+
+    rid: str
+    view: str = ""
+
+
 class Again(Struct, frozen=True, tag_field="t", tag="again"):
     """Send the prompt of a failed turn again."""
 
@@ -267,9 +290,11 @@ OfSignIn = SignIn | SignedIn | SignOut
 
 Picked = Sessions | Open | Delete
 
+Looking = Complete | Preview | Examples
+
 Setting = Mode | Config | Tools | Restart | Reopen
 
-OfSession = Prompt | Again | Complete | Queueing | Setting | OfChanges | OfSignIn | Picked
+OfSession = Prompt | Again | Looking | Queueing | Setting | OfChanges | OfSignIn | Picked
 
 Intent = Hello | Bye | Resync | Ack | Answer | Elicit | Cancel | Doc | OfSession
 build(Intent)

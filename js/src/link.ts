@@ -6,7 +6,7 @@ import { receiveDirectly, realModel } from "./comm_workaround";
 import { systemClock } from "./store";
 import type { Clock, Store } from "./store";
 import type { DocIntent, DocRequest, Emit, FromKernel, Host } from "./types";
-import type { LocalIntent, Picking, SigningIn, ToKernel } from "./types";
+import type { LocalIntent, Looking, Picking, SigningIn, ToKernel } from "./types";
 
 /** The interval of acknowledgements: they only have to reveal a lost tail, not every message. */
 export const ACK_MS = 1000;
@@ -46,6 +46,8 @@ const KNOWN: { readonly [T in FromKernel["t"]]: true } = {
   refused: true,
   offered: true,
   picked: true,
+  previewed: true,
+  examples: true,
 };
 
 export function connect(
@@ -99,7 +101,7 @@ export function connect(
   const emit: Emit = (intent) => {
     if (isLocal(intent)) return store.local(intent);
     if (store.link !== "live") return;
-    if (intent.t === "complete") return send({ ...intent, view });
+    if (isLooking(intent)) return send({ ...intent, view });
     if (isUntracked(intent)) return send(intent);
     store.sending(intent);
     send(intent);
@@ -118,6 +120,13 @@ const UNTRACKED: ReadonlySet<string> = new Set<(Picking | SigningIn)["t"]>([
   "signed_in",
   "sign_out",
 ]);
+
+const LOOKING: ReadonlySet<string> = new Set<Looking["t"]>(["complete", "preview", "examples"]);
+
+/** What is answered to this page only. */
+function isLooking(intent: Parameters<Emit>[0]): intent is Looking {
+  return LOOKING.has(intent.t);
+}
 
 function isUntracked(intent: Parameters<Emit>[0]): intent is Picking | SigningIn {
   return UNTRACKED.has(intent.t);

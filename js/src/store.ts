@@ -11,11 +11,13 @@ import type {
   Bundle,
   OperationIntent,
   Draft,
+  ExamplesMessage,
   FromKernel,
   Intent,
   LocalIntent,
   OfferedMessage,
   PickedMessage,
+  PreviewedMessage,
   QueueEntry,
 } from "./types";
 import type { Prefixes, ResyncIntent, State } from "./types";
@@ -55,6 +57,10 @@ export interface Snapshot {
   readonly returned: { readonly text: string } | null;
   /** The newest answer to what an @-name can become. */
   readonly offered: OfferedMessage | null;
+  /** The newest answer to what the @-names of the draft will attach. */
+  readonly previewed: PreviewedMessage | null;
+  /** The newest prompts that the kernel suggests. */
+  readonly examples: ExamplesMessage | null;
   /** The newest answers to what the picker asked, by their `rid`. */
   readonly picked: ReadonlyMap<string, PickedMessage>;
   /** Grows when the static output changes without a change of the state. */
@@ -98,6 +104,8 @@ export class Store {
     places: null,
     returned: null,
     offered: null,
+    previewed: null,
+    examples: null,
     picked: new Map(),
     bundles: 0,
   };
@@ -210,6 +218,12 @@ export class Store {
         return null;
       case "offered":
         this.#change({ offered: message });
+        return null;
+      case "previewed":
+        this.#change({ previewed: message });
+        return null;
+      case "examples":
+        this.#change({ examples: message });
         return null;
       case "picked": {
         const newest = [...this.#snapshot.picked].slice(-PICKED_KEPT);

@@ -539,6 +539,21 @@ export interface CompleteIntent {
   readonly view?: string;
 }
 
+/** Preview what the @-names of an unsent prompt will attach. */
+export interface PreviewIntent {
+  readonly t: "preview";
+  readonly rid: string;
+  readonly text: string;
+  readonly view?: string;
+}
+
+/** Suggest prompts that fit what the user has defined. */
+export interface ExamplesIntent {
+  readonly t: "examples";
+  readonly rid: string;
+  readonly view?: string;
+}
+
 /** Change the text of a queued prompt; `turn` is the id that its turn will have. */
 export interface EditIntent {
   readonly t: "edit";
@@ -772,6 +787,22 @@ export interface PickedMessage {
   /** The id of the deleted session. */
   readonly deleted?: string;
   readonly error?: string;
+}
+
+/** What the @-names of an unsent prompt will attach; `view` and `rid` are those of the request. */
+export interface PreviewedMessage {
+  readonly t: "previewed";
+  readonly view: string;
+  readonly rid: string;
+  readonly mentions: readonly MentionPreview[];
+}
+
+/** Prompts that fit what the user has defined; `view` and `rid` are those of the request. */
+export interface ExamplesMessage {
+  readonly t: "examples";
+  readonly view: string;
+  readonly rid: string;
+  readonly prompts: readonly string[];
 }
 
 /** Report the time. */
@@ -1122,6 +1153,19 @@ export interface StoredSession {
   readonly here: boolean;
 }
 
+/** What an @-name of an unsent prompt will attach. */
+export interface MentionPreview {
+  readonly name: string;
+  /** What it is: "DataFrame 1,000 x 5", "file"; if it is missing, why. */
+  readonly about: string;
+  /** The bytes that will be sent; null if that is not known before. */
+  readonly size: number | null;
+  /** "busy": it can only be read when the running cell has ended. */
+  readonly status: "busy" | "found" | "missing";
+  /** What this agent does not take of it. */
+  readonly note: string;
+}
+
 /**
  * A cell and the whole source that the user allowed to run: a hash can be met by another
  * source.
@@ -1281,6 +1325,8 @@ export type ToKernel =
   | PromptIntent
   | AgainIntent
   | CompleteIntent
+  | PreviewIntent
+  | ExamplesIntent
   | EditIntent
   | SendNowIntent
   | MoveIntent
@@ -1311,7 +1357,9 @@ export type FromKernel =
   | DoneMessage
   | RefusedMessage
   | OfferedMessage
-  | PickedMessage;
+  | PickedMessage
+  | PreviewedMessage
+  | ExamplesMessage;
 
 export type DocRequest =
   | PingRequest
@@ -1328,3 +1376,5 @@ export type OperationIntent = UndoIntent | RedoIntent | KeepIntent;
 export type Picking = SessionsIntent | OpenIntent | DeleteIntent;
 
 export type SigningIn = SignInIntent | SignedInIntent | SignOutIntent;
+
+export type Looking = CompleteIntent | PreviewIntent | ExamplesIntent;
