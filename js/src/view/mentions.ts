@@ -27,12 +27,20 @@ export function mentioned(text: string, caret: number, fragment: string, name: s
   return { text: before + open + after, caret: before.length + open.length };
 }
 
-/** The text without the mentions of a name. */
-export function unmentioned(text: string, name: string): string {
+/** Finds the mentions of a name; between backticks it is plain text. */
+function mentionsOf(name: string): RegExp {
   const plain = name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
   const end = "(?=[.:*]*(?:[\\s\"'`()[\\]{}<>,;!?@|\u2026\u201c\u201d\u2018\u2019\u00ab\u00bb]|$))";
-  const mention = new RegExp(`[ \\t]?(?<![\\w.@/\\\\+%\`-])@(?:"${plain}"|${plain}${end})`, "g");
-  return text.replace(mention, "").replace(/^[ \t]+/, "");
+  return new RegExp(`[ \\t]?(?<![\\w.@/\\\\+%\`-])@(?:"${plain}"|${plain}${end})`, "g");
+}
+
+export function mentions(text: string, name: string): boolean {
+  return mentionsOf(name).test(text);
+}
+
+/** The text without the mentions of a name. */
+export function unmentioned(text: string, name: string): string {
+  return text.replace(mentionsOf(name), "").replace(/^[ \t]+/, "");
 }
 
 interface Asked {

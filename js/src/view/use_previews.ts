@@ -2,7 +2,7 @@
 
 import { useEffect, useId, useRef } from "preact/hooks";
 import type { MentionPreview, PreviewedMessage } from "../types";
-import { ANSWER_MS } from "./mentions";
+import { ANSWER_MS, mentions } from "./mentions";
 import { usePanel } from "./panel";
 
 /** Nobody reads sizes while typing. */
@@ -28,18 +28,18 @@ export function usePreviews(
   const id = useId();
   const count = useRef(0);
   const asked = useRef<Asked | null>(null);
-  const known = useRef<{ text: string; mentions: readonly MentionPreview[] } | null>(null);
+  const latest = useRef<{ text: string; mentions: readonly MentionPreview[] } | null>(null);
   if (previewed && previewed.rid === asked.current?.rid) {
-    known.current = { text: asked.current.text, mentions: previewed.mentions };
+    latest.current = { text: asked.current.text, mentions: previewed.mentions };
     asked.current = null;
   }
   const wanted = text.includes("@") && text.length <= MOST ? text : null;
-  if (wanted === null) known.current = null;
-  const mentions = known.current?.mentions ?? [];
+  if (wanted === null) latest.current = null;
+  const previews = latest.current?.mentions ?? [];
   useEffect(() => {
     if (wanted === null || paused) return undefined;
-    const same = known.current?.text === wanted;
-    if (same && !mentions.some(({ status }) => status === "busy")) return undefined;
+    const same = latest.current?.text === wanted;
+    if (same && !previews.some(({ status }) => status === "busy")) return undefined;
     const ask = () => {
       if (asked.current && Date.now() - asked.current.at < ANSWER_MS) return;
       const rid = `${id}-${++count.current}`;
@@ -49,5 +49,5 @@ export function usePreviews(
     const timer = setTimeout(ask, same ? BUSY_MS : PAUSE_MS);
     return () => clearTimeout(timer);
   }, [wanted, paused, previewed]);
-  return mentions.filter(({ name }) => text.includes(name));
+  return previews.filter(({ name }) => mentions(text, name));
 }
