@@ -119,6 +119,7 @@ const UNTRACKED: ReadonlySet<string> = new Set<(Picking | SigningIn)["t"]>([
   "sign_in",
   "signed_in",
   "sign_out",
+  "use_key",
 ]);
 
 const LOOKING: ReadonlySet<string> = new Set<Looking["t"]>(["complete", "preview", "examples"]);

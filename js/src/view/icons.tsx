@@ -23,6 +23,9 @@ const SHAPES = {
   attach:
     "M12.8 7.4 7.9 12.3a3 3 0 0 1-4.2-4.2l5.3-5.3a2 2 0 0 1 2.8 2.8l-5.2 5.2a1 1 0 0 1-1.4-1.4l4.6-4.6",
   close: "m4 4 8 8m0-8-8 8",
+  sessions: "M5.5 4h8m-8 4h8m-8 4h8M2.5 4h.5m-.5 4h.5m-.5 4h.5",
+  settings:
+    "M2.5 5h6m3 0h2m-2 1.7a1.7 1.7 0 1 0 0-3.4 1.7 1.7 0 0 0 0 3.4ZM13.5 11h-6m-3 0h-2m3.5 1.7a1.7 1.7 0 1 0 0-3.4 1.7 1.7 0 0 0 0 3.4Z",
 } as const;
 
 export type IconName = keyof typeof SHAPES;
