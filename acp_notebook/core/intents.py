@@ -133,6 +133,29 @@ class Complete(Struct, frozen=True, tag_field="t", tag="complete"):
             raise ValueError("that is not the beginning of an @-name")
 
 
+MOST_PREVIEWED = 20_000
+"""Characters of a prompt whose @-names are previewed."""
+
+
+class Preview(Struct, frozen=True, tag_field="t", tag="preview"):
+    """Preview what the @-names of an unsent prompt will attach."""
+
+    rid: str
+    text: str
+    view: str = ""
+
+    def __post_init__(self) -> None:
+        if len(self.text) > MOST_PREVIEWED:
+            raise ValueError("the prompt is too long to be previewed")
+
+
+class Examples(Struct, frozen=True, tag_field="t", tag="examples"):
+    """Suggest prompts that fit what the user has defined."""
+
+    rid: str
+    view: str = ""
+
+
 class Again(Struct, frozen=True, tag_field="t", tag="again"):
     """Send the prompt of a failed turn again."""
 
@@ -312,9 +335,13 @@ OfSignIn = SignIn | SignedIn | SignOut | UseKey
 
 Picked = Sessions | Open | Delete
 
+Looking = Complete | Preview | Examples
+
 Setting = Mode | Config | Tools | Restart | Reopen | Permissions | Revoke | Checkpoints
 
-OfSession = Prompt | Again | Complete | Queueing | Setting | OfChanges | OfSignIn | Picked | Export | Settings
+OfConversation = Prompt | Again | Queueing | Setting | OfChanges | OfSignIn
+
+OfSession = OfConversation | Looking | Picked | Export | Settings
 
 Intent = Hello | Bye | Resync | Ack | Answer | Elicit | Cancel | Doc | OfSession
 build(Intent)

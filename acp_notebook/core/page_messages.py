@@ -6,7 +6,7 @@ open document are in `core.document_protocol`, messages in the other direction i
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
@@ -125,6 +125,36 @@ class CompletionAnswer(PageMessage, frozen=True, tag="offered"):
     offered: tuple[CompletionChoice, ...]
 
 
+class MentionPreview(Record, frozen=True):
+    """What an @-name of an unsent prompt will attach."""
+
+    name: str
+    about: str
+    """What it is: "DataFrame 1,000 x 5", "file"; if it is missing, why."""
+    size: int | None
+    """The bytes that will be sent; null if that is not known before."""
+    status: Literal["found", "missing", "busy"] = written("found")
+    """"busy": it can only be read when the running cell has ended."""
+    note: str = written("")
+    """What this agent does not take of it."""
+
+
+class PreviewAnswer(PageMessage, frozen=True, tag="previewed"):
+    """What the @-names of an unsent prompt will attach; `view` and `rid` are those of the request."""
+
+    view: str
+    rid: str
+    mentions: tuple[MentionPreview, ...]
+
+
+class ExamplePrompts(PageMessage, frozen=True, tag="examples"):
+    """Prompts that fit what the user has defined; `view` and `rid` are those of the request."""
+
+    view: str
+    rid: str
+    prompts: tuple[str, ...]
+
+
 class StoredSession(Record, frozen=True):
     """A session that the agent has stored."""
 
@@ -223,6 +253,8 @@ SessionMessage = (
     | IntentRefused
     | CompletionAnswer
     | PickerAnswer
+    | PreviewAnswer
+    | ExamplePrompts
     | ExportAnswer
     | SessionSettings
 )

@@ -535,14 +535,6 @@ export interface AgainIntent {
   readonly turn: string;
 }
 
-/** Complete an unfinished @-name. `rid` and `view` identify the request and the page. */
-export interface CompleteIntent {
-  readonly t: "complete";
-  readonly rid: string;
-  readonly fragment: string;
-  readonly view?: string;
-}
-
 /** Change the text of a queued prompt; `turn` is the id that its turn will have. */
 export interface EditIntent {
   readonly t: "edit";
@@ -670,6 +662,29 @@ export interface UseKeyIntent {
   readonly t: "use_key";
   readonly name: string;
   readonly key: string;
+}
+
+/** Complete an unfinished @-name. `rid` and `view` identify the request and the page. */
+export interface CompleteIntent {
+  readonly t: "complete";
+  readonly rid: string;
+  readonly fragment: string;
+  readonly view?: string;
+}
+
+/** Preview what the @-names of an unsent prompt will attach. */
+export interface PreviewIntent {
+  readonly t: "preview";
+  readonly rid: string;
+  readonly text: string;
+  readonly view?: string;
+}
+
+/** Suggest prompts that fit what the user has defined. */
+export interface ExamplesIntent {
+  readonly t: "examples";
+  readonly rid: string;
+  readonly view?: string;
 }
 
 /** List the agent's stored sessions from this cursor on. `rid` identifies the request. */
@@ -824,6 +839,22 @@ export interface PickedMessage {
   /** The id of the deleted session. */
   readonly deleted?: string;
   readonly error?: string;
+}
+
+/** What the @-names of an unsent prompt will attach; `view` and `rid` are those of the request. */
+export interface PreviewedMessage {
+  readonly t: "previewed";
+  readonly view: string;
+  readonly rid: string;
+  readonly mentions: readonly MentionPreview[];
+}
+
+/** Prompts that fit what the user has defined; `view` and `rid` are those of the request. */
+export interface ExamplesMessage {
+  readonly t: "examples";
+  readonly view: string;
+  readonly rid: string;
+  readonly prompts: readonly string[];
 }
 
 /**
@@ -1213,6 +1244,19 @@ export interface StoredSession {
   readonly here: boolean;
 }
 
+/** What an @-name of an unsent prompt will attach. */
+export interface MentionPreview {
+  readonly name: string;
+  /** What it is: "DataFrame 1,000 x 5", "file"; if it is missing, why. */
+  readonly about: string;
+  /** The bytes that will be sent; null if that is not known before. */
+  readonly size: number | null;
+  /** "busy": it can only be read when the running cell has ended. */
+  readonly status: "busy" | "found" | "missing";
+  /** What this agent does not take of it. */
+  readonly note: string;
+}
+
 /** What the user allowed beyond one action. */
 export interface ShownGrant {
   readonly id: string;
@@ -1396,7 +1440,6 @@ export type ToKernel =
   | DocIntent
   | PromptIntent
   | AgainIntent
-  | CompleteIntent
   | EditIntent
   | SendNowIntent
   | MoveIntent
@@ -1415,6 +1458,9 @@ export type ToKernel =
   | SignedInIntent
   | SignOutIntent
   | UseKeyIntent
+  | CompleteIntent
+  | PreviewIntent
+  | ExamplesIntent
   | SessionsIntent
   | OpenIntent
   | DeleteIntent
@@ -1434,6 +1480,8 @@ export type FromKernel =
   | RefusedMessage
   | OfferedMessage
   | PickedMessage
+  | PreviewedMessage
+  | ExamplesMessage
   | ExportedMessage
   | SettingsMessage;
 
@@ -1452,3 +1500,5 @@ export type OperationIntent = UndoIntent | RedoIntent | KeepIntent;
 export type Picking = SessionsIntent | OpenIntent | DeleteIntent;
 
 export type SigningIn = SignInIntent | SignedInIntent | SignOutIntent | UseKeyIntent;
+
+export type Looking = CompleteIntent | PreviewIntent | ExamplesIntent;

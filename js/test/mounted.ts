@@ -34,6 +34,8 @@ export function shown(
 
 const UNTRACKED = new Set([
   "complete",
+  "preview",
+  "examples",
   "sessions",
   "open",
   "delete",

@@ -170,6 +170,10 @@ class Panel:
                 self._attempt(self._prompt_input.prompt(intent))
             case intents.Complete():
                 self._attempt(self._complete(intent))
+            case intents.Preview():
+                self._attempt(self._preview(intent))
+            case intents.Examples():
+                self._attempt(self._send_examples(intent))
             case intents.Again():
                 self._change_queue(lambda: self._prompt_input.retry(intent.turn))
             case intents.Edit():
@@ -311,6 +315,14 @@ class Panel:
         offered = await self._composer.completions(request.fragment)
         answer = messages.CompletionAnswer(request.view, request.rid, request.fragment, offered)
         self._channel.notify(answer)
+
+    async def _preview(self, request: intents.Preview) -> None:
+        mentions = await self._composer.previews(request.text)
+        self._channel.notify(messages.PreviewAnswer(request.view, request.rid, mentions))
+
+    async def _send_examples(self, request: intents.Examples) -> None:
+        prompts = await self._composer.examples()
+        self._channel.notify(messages.ExamplePrompts(request.view, request.rid, prompts))
 
     async def _change(self, operation: Operation, intent: intents.OfChanges) -> None:
         """Undo, redo or keep. Conflicts are reported in the changes; only invalid requests are refused."""

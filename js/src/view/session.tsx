@@ -8,16 +8,19 @@ import { isRunning, turnId } from "../turns";
 import type { Turn } from "../turns";
 import type { Draft, Header } from "../types";
 import { Composer } from "./composer";
+import { EmptyPanel } from "./empty_panel";
 import { useFollow } from "./follow";
 import { HeaderView } from "./header";
 import type { MenuEntry } from "./header_menu";
 import { Icon } from "./icons";
 import { OtherSession } from "./other_session";
 import { Picker } from "./picker";
+import { wordsOf } from "./prompt_text";
 import { useRoom } from "./room";
 import { SessionChanges } from "./session_changes";
 import { Settings } from "./settings";
 import { TurnView } from "./turn";
+import { useWriting, WritingContext } from "./writing";
 
 /** Turns shown at first, the newest ones; and as many more each time. */
 export const NEWEST_TURNS = 20;
@@ -30,13 +33,14 @@ interface Props {
 }
 
 export function SessionView({ snapshot, draft, banners }: Props) {
-  const { state, turns, link, sent, queue, offered, returned } = snapshot;
+  const { state, turns, link, sent, queue, offered, previewed, returned } = snapshot;
   const running = runningOf(turns);
   const end = useRef<HTMLDivElement>(null);
   const panel = useRef<HTMLDivElement>(null);
   const { away, toEnd } = useFollow(end, running !== null, { own: true });
   useRoom(panel);
   const prompts = useMemo(() => promptsOf(turns), [turns]);
+  const { writing, wanted } = useWriting();
   const [picking, setPicking] = useState(false);
   const [setting, setSetting] = useState(false);
   const [other, setOther] = useState<string | null>(null);
@@ -89,7 +93,9 @@ export function SessionView({ snapshot, draft, banners }: Props) {
             close={closePicker}
           />
         )}
-        <Conversation snapshot={snapshot} content={end} />
+        <WritingContext.Provider value={writing}>
+          <Conversation snapshot={snapshot} content={end} />
+        </WritingContext.Provider>
         <div class="acp-foot">
           {away && (
             <button type="button" class="acp-newest" data-acp-newest="" onClick={toEnd}>
@@ -101,7 +107,8 @@ export function SessionView({ snapshot, draft, banners }: Props) {
             <SessionChanges turns={turns} />
           </div>
           <Composer
-            {...{ draft, prompts, queue, sent, offered, returned }}
+            {...{ draft, prompts, queue, sent, offered, previewed, returned, turns, wanted }}
+            images={state.session.agent?.offers?.includes("image") ?? !state.session.agent}
             commands={state.session.commands ?? []}
             running={running ? turnId(running) : null}
             stopping={running?.cancelling === true}
@@ -158,7 +165,13 @@ function Conversation({ snapshot, content }: { snapshot: Snapshot; content: Ref<
             {...{ sent, folds }}
           />
         ))}
-        {turns.length === 0 && <p class="acp-quiet acp-empty">{emptyText(link)}</p>}
+        {turns.length === 0 && (
+          <EmptyPanel
+            link={link}
+            commands={(snapshot.state.session.commands?.length ?? 0) > 0}
+            examples={snapshot.examples}
+          />
+        )}
       </div>
     </div>
   );
@@ -169,9 +182,7 @@ function runningOf(turns: readonly Turn[]): Turn["start"] {
 }
 
 function promptsOf(turns: readonly Turn[]): string[] {
-  const texts = turns.map(({ start }) =>
-    (start?.prompt ?? []).map((block) => (block.type === "text" ? block.text : "")).join(""),
-  );
+  const texts = turns.map(({ start }) => wordsOf(start?.prompt ?? []));
   return texts.filter((text, at) => text.trim() !== "" && text !== texts[at - 1]);
 }
 
@@ -179,8 +190,4 @@ function offText(link: Link, status: string | undefined): string | null {
   if (link === "waiting") return "Waiting for the kernel…";
   if (link !== "live") return "Disconnected";
   return status === "closed" ? "The session is closed" : null;
-}
-
-export function emptyText(link: Link): string {
-  return link === "waiting" ? "Waiting for the kernel…" : "Nothing yet.";
 }
