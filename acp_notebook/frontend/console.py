@@ -1,6 +1,7 @@
 """Asks questions with `input()` in frontends without a page: IPython in a terminal, jupyter console.
 
-In a kernel a page may still be loading, so a question waits for it. If a page connects after all, the first answer wins.
+In a kernel a page may still be loading, so a question waits for it. If one connects after all, the first
+answer wins.
 """
 
 from __future__ import annotations

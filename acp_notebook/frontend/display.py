@@ -7,12 +7,15 @@ Decides by the runtime alone (`notebook.kernel.where`); the panel does the rest.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..core import events as ev
 from ..notebook.kernel import run_on_main, where
 from ..notebook.output import current_request, emit
+from ..notebook.runtime import for_page
 
 if TYPE_CHECKING:
     from ..agent.conversation import Conversation
@@ -70,8 +73,29 @@ Show = Callable[[ShownSession, ev.SignInChanged], None]
 """Displays a sign-in that the agent requires while a session is being opened."""
 
 
+Place = Callable[["ShownSession"], None]
+"""Shows a session where the user clicked to open it."""
+
+_place: ContextVar[Place | None] = ContextVar("place", default=None)
+
+
+@contextmanager
+def opened_at(place: Place) -> Iterator[None]:
+    """Show the sign-in of a session that is opened in this block at the place where the user clicked."""
+    token = _place.set(place)
+    try:
+        with for_page():
+            yield
+    finally:
+        _place.reset(token)
+
+
 def sign_in_shown() -> Show | None:
-    """A callback that shows the agent's sign-in below the waiting cell; None if nothing can be shown."""
+    """A callback that shows the agent's sign-in, below the waiting cell or where the user clicked; None if
+    nothing can be shown."""
+    place = _place.get()
+    if place is not None:
+        return lambda session, event: None if event.sign_in is None else place(session)
     if not (can_be_asked() and where().main_thread):
         return None
     shown: list[ShownSession] = []

@@ -8,7 +8,9 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +20,8 @@ HEADLESS_VARIABLE = "ACP_NOTEBOOK_HEADLESS"
 """0 or 1, to override the detection: Voila runs notebooks as nbclient does, and yet has a page."""
 
 _headless: bool | None = None
+
+_for_page: ContextVar[bool] = ContextVar("for_page", default=False)
 
 
 @dataclass(frozen=True)
@@ -44,7 +48,7 @@ def where() -> Runtime:
     request = request_of(kernel) if kernel is not None else {}
     main_thread = threading.current_thread() is threading.main_thread()
     cell_id = _part(request, "metadata").get("cellId")
-    setting = headless_setting()
+    setting = False if _for_page.get() else headless_setting()
     terminal = kernel is None and setting is not True and _in_terminal()
     if setting is None:
         setting = None if terminal else kernel is None or _is_headless(request)
@@ -57,6 +61,16 @@ def where() -> Runtime:
         subshell=kernel is not None and subshell_here(kernel) is not None,
         terminal=terminal,
     )
+
+
+@contextmanager
+def for_page() -> Iterator[None]:
+    """Count the code in this block as run for a user who clicked in a page, on whatever thread it runs."""
+    token = _for_page.set(True)
+    try:
+        yield
+    finally:
+        _for_page.reset(token)
 
 
 def set_headless(headless: bool | None) -> None:

@@ -221,7 +221,6 @@ def _node() -> Iterable[Finding]:
 def _hosts() -> list[AgentHost]:
     from ..agent import loop
     from ..agent.host import AgentHost
-    from ..notebook.runtime import Runtime
 
     return [it for it in loop.owners() if isinstance(it, AgentHost)]
 

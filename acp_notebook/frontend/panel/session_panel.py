@@ -30,6 +30,7 @@ from ...notebook.channel import Channel
 from ...notebook.open_documents import OpenDocuments
 from ...notebook.output import CellOutput
 from ...notebook.widget import SessionWidget, TurnWidget, view_bundle
+from ..agent_choices import AgentChoices
 from .composer import Composer
 from .picker import PanelOpener, Picker
 from .prompt_input import PromptInput
@@ -51,6 +52,7 @@ class Panel:
         self._channel = Channel(self._widget.send, self._state, self._later)
         self._outputs = StaticOutputs(conversation.state, bundle, self._channel.notify_reliably)
         self._picker = Picker(conversation, host, opener, self._channel.notify)
+        self._agent_choices = AgentChoices(opener.start, self._channel.notify)
         self.documents = OpenDocuments(self._widget.send, on_a_thread)
         self.documents.expect()
         self._composer = Composer(conversation, self.documents)
@@ -72,6 +74,10 @@ class Panel:
     def show(self) -> None:
         """Display the whole session, live."""
         output = CellOutput.display(view_bundle(self._widget, "<session>"))
+        self._loop.post(self._outputs.track, SESSION, None, output)
+
+    def show_in(self, output: CellOutput) -> None:
+        """Show the whole session in an output whose widget shows this one's: see `AgentsWidget`."""
         self._loop.post(self._outputs.track, SESSION, None, output)
 
     def show_sign_in(self) -> None:
@@ -188,6 +194,8 @@ class Panel:
                 self._attempt(self._sign_out())
             case intents.Sessions() | intents.Open() | intents.Delete():
                 self._conversation.agent.background(self._picker.handle(intent))
+            case intents.Agents() | intents.StartAgent():
+                self._conversation.agent.background(self._agent_choices.handle(intent))
 
     async def _sign_out(self) -> None:
         await self._host.signing.logout()
