@@ -32,6 +32,7 @@ from ...notebook.output import CellOutput
 from ...notebook.widget import SessionWidget, TurnWidget, view_bundle
 from ..agent_choices import AgentChoices
 from .composer import Composer
+from .exports import Exporter, MakeFile
 from .picker import PanelOpener, Picker
 from .prompt_input import PromptInput
 from .static_outputs import SESSION, SIGN_IN, Bundle, StaticOutputs
@@ -43,7 +44,13 @@ class Panel:
     """Connects a session with its widgets."""
 
     def __init__(
-        self, conversation: Conversation, host: AgentHost, *, bundle: Bundle, opener: PanelOpener
+        self,
+        conversation: Conversation,
+        host: AgentHost,
+        *,
+        bundle: Bundle,
+        opener: PanelOpener,
+        export: MakeFile,
     ) -> None:
         self._conversation = conversation
         self._host = host
@@ -53,6 +60,7 @@ class Panel:
         self._outputs = StaticOutputs(conversation.state, bundle, self._channel.notify_reliably)
         self._picker = Picker(conversation, host, opener, self._channel.notify)
         self._agent_choices = AgentChoices(opener.start, self._channel.notify)
+        self._exporter = Exporter(export, self._channel.notify)
         self.documents = OpenDocuments(self._widget.send, on_a_thread)
         self.documents.expect()
         self._composer = Composer(conversation, self.documents)
@@ -190,12 +198,16 @@ class Panel:
                 self._sign_in(method)
             case intents.SignedIn():
                 self._host.signing.passed()
+            case intents.UseKey(name, key):
+                self._conversation.agent.background(self._use_key(name, key))
             case intents.SignOut():
                 self._attempt(self._sign_out())
             case intents.Sessions() | intents.Open() | intents.Delete():
                 self._conversation.agent.background(self._picker.handle(intent))
             case intents.Agents() | intents.StartAgent():
                 self._conversation.agent.background(self._agent_choices.handle(intent))
+            case intents.Export():
+                self._conversation.agent.background(self._exporter.handle(intent))
 
     async def _sign_out(self) -> None:
         await self._host.signing.logout()
@@ -212,6 +224,13 @@ class Panel:
         """Sign in. Errors appear next to the methods if those are shown, otherwise as a refusal."""
         try:
             await self._host.signing.authenticate(method)
+        except Error as error:
+            if self._snapshot().sign_in is None or isinstance(error, UsageError):
+                self._refuse(error)
+
+    async def _use_key(self, name: str, key: str) -> None:
+        try:
+            await self._host.signing.use_key(name, key)
         except Error as error:
             if self._snapshot().sign_in is None or isinstance(error, UsageError):
                 self._refuse(error)
