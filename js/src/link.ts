@@ -114,6 +114,8 @@ const UNTRACKED: ReadonlySet<string> = new Set<(Picking | SigningIn)["t"]>([
   "sessions",
   "open",
   "delete",
+  "agents",
+  "start_agent",
   "sign_in",
   "signed_in",
   "sign_out",

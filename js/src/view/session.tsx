@@ -7,6 +7,7 @@ import type { Link, Snapshot } from "../store";
 import { isRunning, turnId } from "../turns";
 import type { Turn } from "../turns";
 import type { Draft, Header } from "../types";
+import { AgentPicker } from "./agent_picker";
 import { Composer } from "./composer";
 import { useFollow } from "./follow";
 import { HeaderView } from "./header";
@@ -36,14 +37,16 @@ export function SessionView({ snapshot, draft, banners }: Props) {
   const { away, toEnd } = useFollow(end, running !== null, { own: true });
   useRoom(panel);
   const prompts = useMemo(() => promptsOf(turns), [turns]);
-  const [picking, setPicking] = useState(false);
+  const [picking, setPicking] = useState<"sessions" | "agents" | null>(null);
+  const pick = (what: "sessions" | "agents") => setPicking(picking === what ? null : what);
   const [other, setOther] = useState<string | null>(null);
   const closePicker = () => {
-    setPicking(false);
-    panel.current?.querySelector<HTMLElement>("[data-acp-sessions]")?.focus();
+    setPicking(null);
+    const button = picking === "sessions" ? "[data-acp-sessions]" : "[data-acp-more]";
+    panel.current?.querySelector<HTMLElement>(button)?.focus();
   };
   const showOther = (model: string) => {
-    setPicking(false);
+    setPicking(null);
     setOther(model);
   };
   return (
@@ -57,11 +60,15 @@ export function SessionView({ snapshot, draft, banners }: Props) {
           sent={sent}
           entries={[
             ...(listsSessions(state.session)
-              ? [sessionsEntry(picking, () => setPicking(!picking))]
+              ? [sessionsEntry(picking === "sessions", () => pick("sessions"))]
               : []),
+            { id: "agents", label: "Agents…", run: () => pick("agents") },
           ]}
         />
-        {picking && (
+        {picking === "agents" && (
+          <AgentPicker picked={snapshot.picked} show={showOther} close={closePicker} />
+        )}
+        {picking === "sessions" && (
           <Picker
             offers={state.session.agent?.offers ?? []}
             picked={snapshot.picked}
