@@ -471,7 +471,9 @@ class Session(Rendered, AskableSession):
         with self._starting:
             if self._panel is None:
                 opener = PanelOpener(
-                    self._agent._panel_of, partial(self._agent._open_like, self._conversation)
+                    self._agent._panel_of,
+                    partial(self._agent._open_like, self._conversation),
+                    partial(self._agent._start_another, self.cwd),
                 )
                 self._panel = Panel(
                     self._conversation, self._host, bundle=self._bundle, opener=opener, export=self._export

@@ -295,6 +295,25 @@ class Checkpoints(Struct, frozen=True, tag_field="t", tag="checkpoints"):
     on: bool
 
 
+class Agents(Struct, frozen=True, tag_field="t", tag="agents"):
+    """List the agents that can be started. `rid` identifies the request."""
+
+    rid: str
+
+
+class StartAgent(Struct, frozen=True, tag_field="t", tag="start_agent"):
+    """Start an agent, in a new session.
+
+    `way`: the package that the page showed and the user allowed to be fetched and run, such as "npx NAME";
+    None: none. `always`: the user allowed it permanently.
+    """
+
+    rid: str
+    agent: str
+    way: str | None = written(None)
+    always: bool = written(False)
+
+
 MOST_PARTS = 4096
 """Parts of one answer, about a gigabyte. A page that sends more is broken."""
 
@@ -333,7 +352,11 @@ OfChanges = Undo | Redo | Keep
 
 OfSignIn = SignIn | SignedIn | SignOut | UseKey
 
-Picked = Sessions | Open | Delete
+Listed = Sessions | Open | Delete
+
+Choosing = Agents | StartAgent
+
+Picked = Listed | Choosing
 
 Looking = Complete | Preview | Examples
 

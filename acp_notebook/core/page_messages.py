@@ -168,8 +168,27 @@ class StoredSession(Record, frozen=True):
     """Whether it is the session of the panel that lists it."""
 
 
+class AgentChoice(Record, frozen=True):
+    """An agent that can be started, or what is missing."""
+
+    name: str
+    title: str
+    found: str
+    """Where it is installed; empty if it is not."""
+    version: str | None
+    note: str
+    """What is missing, in words."""
+    install: str
+    """The command that installs it; empty if there is none."""
+    way: str | None
+    """The package that npx or uvx can fetch and run, such as "npx NAME"; None if it is not needed or not
+    possible."""
+    runs: str
+    """The command that this would run."""
+
+
 class PickerAnswer(PageMessage, frozen=True, tag="picked"):
-    """The answer to a request of the session picker: sessions, an opened or deleted one, or an error."""
+    """The answer to a request of a picker: sessions, an opened or deleted one, agents, or an error."""
 
     rid: str
     sessions: tuple[StoredSession, ...] | UnsetType = UNSET
@@ -183,6 +202,7 @@ class PickerAnswer(PageMessage, frozen=True, tag="picked"):
     """The id of the opened session."""
     deleted: str | UnsetType = UNSET
     """The id of the deleted session."""
+    agents: tuple[AgentChoice, ...] | UnsetType = UNSET
     error: str | UnsetType = UNSET
 
     _nullable: ClassVar = ("cursor",)

@@ -117,6 +117,8 @@ const UNTRACKED: ReadonlySet<string> = new Set<(Picking | SigningIn | SettingsIn
   "sessions",
   "open",
   "delete",
+  "agents",
+  "start_agent",
   "sign_in",
   "signed_in",
   "sign_out",

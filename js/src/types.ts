@@ -709,6 +709,25 @@ export interface DeleteIntent {
   readonly id: string;
 }
 
+/** List the agents that can be started. `rid` identifies the request. */
+export interface AgentsIntent {
+  readonly t: "agents";
+  readonly rid: string;
+}
+
+/**
+ * Start an agent, in a new session. `way`: the package that the page showed and the user
+ * allowed to be fetched and run, such as "npx NAME"; None: none. `always`: the user allowed it
+ * permanently.
+ */
+export interface StartAgentIntent {
+  readonly t: "start_agent";
+  readonly rid: string;
+  readonly agent: string;
+  readonly way: string | null;
+  readonly always: boolean;
+}
+
 /**
  * Send a part of the conversation as a file; part 0 makes the file. `rid` identifies the
  * request.
@@ -821,7 +840,7 @@ export interface OfferedMessage {
 }
 
 /**
- * The answer to a request of the session picker: sessions, an opened or deleted one, or an
+ * The answer to a request of a picker: sessions, an opened or deleted one, agents, or an
  * error.
  */
 export interface PickedMessage {
@@ -838,6 +857,7 @@ export interface PickedMessage {
   readonly id?: string;
   /** The id of the deleted session. */
   readonly deleted?: string;
+  readonly agents?: readonly AgentChoice[];
   readonly error?: string;
 }
 
@@ -1244,6 +1264,26 @@ export interface StoredSession {
   readonly here: boolean;
 }
 
+/** An agent that can be started, or what is missing. */
+export interface AgentChoice {
+  readonly name: string;
+  readonly title: string;
+  /** Where it is installed; empty if it is not. */
+  readonly found: string;
+  readonly version: string | null;
+  /** What is missing, in words. */
+  readonly note: string;
+  /** The command that installs it; empty if there is none. */
+  readonly install: string;
+  /**
+   * The package that npx or uvx can fetch and run, such as "npx NAME"; None if it is not
+   * needed or not possible.
+   */
+  readonly way: string | null;
+  /** The command that this would run. */
+  readonly runs: string;
+}
+
 /** What an @-name of an unsent prompt will attach. */
 export interface MentionPreview {
   readonly name: string;
@@ -1464,6 +1504,8 @@ export type ToKernel =
   | SessionsIntent
   | OpenIntent
   | DeleteIntent
+  | AgentsIntent
+  | StartAgentIntent
   | ExportIntent
   | SettingsIntent;
 
@@ -1497,7 +1539,7 @@ export type DocRequest =
 
 export type OperationIntent = UndoIntent | RedoIntent | KeepIntent;
 
-export type Picking = SessionsIntent | OpenIntent | DeleteIntent;
+export type Picking = SessionsIntent | OpenIntent | DeleteIntent | AgentsIntent | StartAgentIntent;
 
 export type SigningIn = SignInIntent | SignedInIntent | SignOutIntent | UseKeyIntent;
 

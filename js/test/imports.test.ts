@@ -29,6 +29,7 @@ const ALLOWED: Record<string, string[]> = {
   "reveal_cell.ts": [],
   "open_file.ts": ["./live", "./reveal_cell", "./types"],
   "server_terminal.ts": ["./live", "./types"],
+  "agents.ts": ["./document", "./types", "./view/agents_alone"],
   "link.ts": ["./comm_workaround", "./store", "./types"],
   // The only file that knows all the parts.
   "index.ts": [

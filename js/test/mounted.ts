@@ -39,6 +39,8 @@ const UNTRACKED = new Set([
   "sessions",
   "open",
   "delete",
+  "agents",
+  "start_agent",
   "sign_in",
   "signed_in",
   "sign_out",

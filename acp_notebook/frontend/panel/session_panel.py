@@ -30,6 +30,7 @@ from ...notebook.channel import Channel
 from ...notebook.open_documents import OpenDocuments
 from ...notebook.output import CellOutput
 from ...notebook.widget import SessionWidget, TurnWidget, view_bundle
+from ..agent_choices import AgentChoices
 from .composer import Composer
 from .exports import Exporter, MakeFile
 from .panel_settings import PanelSettings
@@ -60,6 +61,7 @@ class Panel:
         self._channel = Channel(self._widget.send, self._state, self._later)
         self._outputs = StaticOutputs(conversation.state, bundle, self._channel.notify_reliably)
         self._picker = Picker(conversation, host, opener, self._channel.notify)
+        self._agent_choices = AgentChoices(opener.start, self._channel.notify)
         self._exporter = Exporter(export, self._channel.notify)
         self.documents = OpenDocuments(self._widget.send, on_a_thread)
         self.documents.expect()
@@ -83,6 +85,10 @@ class Panel:
     def show(self) -> None:
         """Display the whole session, live."""
         output = CellOutput.display(view_bundle(self._widget, "<session>"))
+        self._loop.post(self._outputs.track, SESSION, None, output)
+
+    def show_in(self, output: CellOutput) -> None:
+        """Show the whole session in an output whose widget shows this one's: see `AgentsWidget`."""
         self._loop.post(self._outputs.track, SESSION, None, output)
 
     def show_sign_in(self) -> None:
@@ -210,6 +216,8 @@ class Panel:
                 self._attempt(self._sign_out())
             case intents.Sessions() | intents.Open() | intents.Delete():
                 self._conversation.agent.background(self._picker.handle(intent))
+            case intents.Agents() | intents.StartAgent():
+                self._conversation.agent.background(self._agent_choices.handle(intent))
             case intents.Export():
                 self._conversation.agent.background(self._exporter.handle(intent))
 

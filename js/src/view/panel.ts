@@ -25,7 +25,8 @@ export interface Panel {
   readonly split: boolean;
 }
 
-export const PanelContext = createContext<Panel>({
+/** Before the kernel has said anything. */
+export const WAITING: Panel = {
   emit: () => undefined,
   link: "waiting",
   running: false,
@@ -34,7 +35,9 @@ export const PanelContext = createContext<Panel>({
   folder: "",
   places: null,
   split: false,
-});
+};
+
+export const PanelContext = createContext<Panel>(WAITING);
 
 export function usePanel(): Panel {
   return useContext(PanelContext);

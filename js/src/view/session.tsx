@@ -7,6 +7,7 @@ import type { Link, Snapshot } from "../store";
 import { isRunning, turnId } from "../turns";
 import type { Turn } from "../turns";
 import type { Draft, Header } from "../types";
+import { AgentPicker } from "./agent_picker";
 import { Composer } from "./composer";
 import { EmptyPanel } from "./empty_panel";
 import { useFollow } from "./follow";
@@ -41,19 +42,21 @@ export function SessionView({ snapshot, draft, banners }: Props) {
   useRoom(panel);
   const prompts = useMemo(() => promptsOf(turns), [turns]);
   const { writing, wanted } = useWriting();
-  const [picking, setPicking] = useState(false);
+  const [picking, setPicking] = useState<"sessions" | "agents" | null>(null);
+  const pick = (what: "sessions" | "agents") => setPicking(picking === what ? null : what);
   const [setting, setSetting] = useState(false);
   const [other, setOther] = useState<string | null>(null);
   const closePicker = () => {
-    setPicking(false);
-    panel.current?.querySelector<HTMLElement>("[data-acp-sessions]")?.focus();
+    setPicking(null);
+    const button = picking === "sessions" ? "[data-acp-sessions]" : "[data-acp-more]";
+    panel.current?.querySelector<HTMLElement>(button)?.focus();
   };
   const closeSettings = () => {
     setSetting(false);
     panel.current?.querySelector<HTMLElement>("[data-acp-settings]")?.focus();
   };
   const showOther = (model: string) => {
-    setPicking(false);
+    setPicking(null);
     setOther(model);
   };
   return (
@@ -72,9 +75,10 @@ export function SessionView({ snapshot, draft, banners }: Props) {
           openSettings={() => setSetting(!setting)}
           entries={[
             ...(listsSessions(state.session)
-              ? [sessionsEntry(picking, () => setPicking(!picking))]
+              ? [sessionsEntry(picking === "sessions", () => pick("sessions"))]
               : []),
             settingsEntry(setting, () => setSetting(!setting)),
+            { id: "agents", label: "Agents…", run: () => pick("agents") },
           ]}
         />
         {setting && (
@@ -85,7 +89,10 @@ export function SessionView({ snapshot, draft, banners }: Props) {
             close={closeSettings}
           />
         )}
-        {picking && (
+        {picking === "agents" && (
+          <AgentPicker picked={snapshot.picked} show={showOther} close={closePicker} />
+        )}
+        {picking === "sessions" && (
           <Picker
             offers={state.session.agent?.offers ?? []}
             picked={snapshot.picked}
