@@ -46,6 +46,7 @@ const KNOWN: { readonly [T in FromKernel["t"]]: true } = {
   refused: true,
   offered: true,
   picked: true,
+  exported: true,
 };
 
 export function connect(
@@ -99,7 +100,7 @@ export function connect(
   const emit: Emit = (intent) => {
     if (isLocal(intent)) return store.local(intent);
     if (store.link !== "live") return;
-    if (intent.t === "complete") return send({ ...intent, view });
+    if (intent.t === "complete" || intent.t === "export") return send({ ...intent, view });
     if (isUntracked(intent)) return send(intent);
     store.sending(intent);
     send(intent);

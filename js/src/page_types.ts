@@ -3,6 +3,7 @@
 import type {
   CompleteIntent,
   ElicitIntent,
+  ExportIntent,
   Header,
   HelloIntent,
   Item,
@@ -51,7 +52,7 @@ export type Prefixes = PlacesMessage["prefixes"];
 /** What a user can do; views emit these. */
 export type Intent = Exclude<
   ToKernel,
-  { t: "hello" | "bye" | "ack" | "resync" | "doc" | "complete" } | Picking | SigningIn
+  { t: "hello" | "bye" | "ack" | "resync" | "doc" | "complete" | "export" } | Picking | SigningIn
 >;
 
 export type Host = HelloIntent["host"];
@@ -76,7 +77,9 @@ export interface Draft {
 export type LocalIntent =
   { t: "fold"; key: string; open: boolean } | { t: "draft"; draft: Draft } | { t: "dismiss" };
 
-export type Emit = (intent: Intent | LocalIntent | CompleteIntent | Picking | SigningIn) => void;
+export type Emit = (
+  intent: Intent | LocalIntent | CompleteIntent | ExportIntent | Picking | SigningIn,
+) => void;
 
 /** For the end of a switch over a tagged union: the compiler proves that it is not reached. */
 export function never(value: never): never {

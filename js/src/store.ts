@@ -11,6 +11,7 @@ import type {
   Bundle,
   OperationIntent,
   Draft,
+  ExportedMessage,
   FromKernel,
   Intent,
   LocalIntent,
@@ -55,6 +56,8 @@ export interface Snapshot {
   readonly returned: { readonly text: string } | null;
   /** The newest answer to what an @-name can become. */
   readonly offered: OfferedMessage | null;
+  /** The newest part of an export. */
+  readonly exported: ExportedMessage | null;
   /** The newest answers to what the picker asked, by their `rid`. */
   readonly picked: ReadonlyMap<string, PickedMessage>;
   /** Grows when the static output changes without a change of the state. */
@@ -98,6 +101,7 @@ export class Store {
     places: null,
     returned: null,
     offered: null,
+    exported: null,
     picked: new Map(),
     bundles: 0,
   };
@@ -210,6 +214,9 @@ export class Store {
         return null;
       case "offered":
         this.#change({ offered: message });
+        return null;
+      case "exported":
+        this.#change({ exported: message });
         return null;
       case "picked": {
         const newest = [...this.#snapshot.picked].slice(-PICKED_KEPT);

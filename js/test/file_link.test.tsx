@@ -33,6 +33,7 @@ const PANEL: Panel = {
   folder: "/srv/work",
   places: null,
   split: false,
+  newest: null,
 };
 
 function drawn(

@@ -19,6 +19,7 @@ const SHAPES = {
   send: "M8 13V3.5M4 7.3 8 3.3l4 4",
   open: "M6.5 3.5h-3v9h9v-3M9.5 2.5h4v4m0-4L7.5 8.5",
   copy: "M5.5 5.5v-3h8v8h-3m-8-5h8v8h-8v-8Z",
+  up: "M8 13V3.5M4 7.3 8 3.3l4 4",
   down: "M8 3v9.5M4 8.7l4 4 4-4",
   close: "m4 4 8 8m0-8-8 8",
   sessions: "M5.5 4h8m-8 4h8m-8 4h8M2.5 4h.5m-.5 4h.5m-.5 4h.5",

@@ -8,6 +8,8 @@ export interface FileHost {
   address(path: string): string;
   open(path: string, line?: number): Promise<string | null>;
   show(cells: readonly string[], from: Element): boolean;
+  /** Opens a small text file in a tab of the host, if that needs no click of the user. */
+  follow?(path: string, line?: number): Promise<void>;
 }
 
 /** The absolute path, without "." and ".."; a relative one starts at `folder`. */

@@ -21,6 +21,8 @@ export interface Panel {
   readonly places: Prefixes | null;
   /** Whether diffs are shown side by side. */
   readonly split: boolean;
+  /** The key of the newest turn; null if the session is closed. */
+  readonly newest: string | null;
 }
 
 export const PanelContext = createContext<Panel>({
@@ -31,6 +33,7 @@ export const PanelContext = createContext<Panel>({
   folder: "",
   places: null,
   split: false,
+  newest: null,
 });
 
 export function usePanel(): Panel {

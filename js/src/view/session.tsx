@@ -13,8 +13,10 @@ import type { MenuEntry } from "./header_menu";
 import { Icon } from "./icons";
 import { OtherSession } from "./other_session";
 import { Picker } from "./picker";
+import { TargetContext, useReach, useTarget } from "./reveal";
 import { SessionChanges } from "./session_changes";
 import { TurnView } from "./turn";
+import { useTalk } from "./use_talk";
 
 /** Turns shown at first, the newest ones; and as many more each time. */
 export const NEWEST_TURNS = 20;
@@ -33,6 +35,7 @@ export function SessionView({ snapshot, draft, banners }: Props) {
   const panel = useRef<HTMLDivElement>(null);
   const { away, toEnd } = useFollow(end, running !== null, { own: true });
   const prompts = useMemo(() => promptsOf(turns), [turns]);
+  const talk = useTalk(snapshot, panel);
   const [picking, setPicking] = useState(false);
   const [other, setOther] = useState<string | null>(null);
   const closePicker = () => {
@@ -56,8 +59,10 @@ export function SessionView({ snapshot, draft, banners }: Props) {
             ...(listsSessions(state.session)
               ? [sessionsEntry(picking, () => setPicking(!picking))]
               : []),
+            ...talk.entries,
           ]}
         />
+        {talk.bars}
         {picking && (
           <Picker
             offers={state.session.agent?.offers ?? []}
@@ -66,7 +71,9 @@ export function SessionView({ snapshot, draft, banners }: Props) {
             close={closePicker}
           />
         )}
-        <Conversation snapshot={snapshot} content={end} />
+        <TargetContext.Provider value={talk.target}>
+          <Conversation snapshot={snapshot} content={end} />
+        </TargetContext.Provider>
         <div class="acp-foot">
           {away && (
             <button type="button" class="acp-newest" data-acp-newest="" onClick={toEnd}>
@@ -104,6 +111,9 @@ function sessionsEntry(expanded: boolean, run: () => void): MenuEntry {
 function Conversation({ snapshot, content }: { snapshot: Snapshot; content: Ref<HTMLDivElement> }) {
   const { turns, link, sent, folds, since, terminals } = snapshot;
   const [count, setCount] = useState(NEWEST_TURNS);
+  const target = useTarget();
+  const reach = target ? turns.findIndex(({ start }) => (start?.key ?? "") === target.turn) : -1;
+  useReach(reach, turns.length, count, NEWEST_TURNS, setCount);
   const hidden = Math.max(0, turns.length - count);
   const running = runningOf(turns);
   return (

@@ -7,12 +7,15 @@ import type { Turn } from "../turns";
 import { AskedByLine } from "./asked_turn";
 import { ChangesView } from "./changes";
 import { ContentList } from "./content";
+import { CopyMessage } from "./copy_message";
 import { entriesOf } from "./entries";
 import type { Entry } from "./entries";
 import { useFollow } from "./follow";
 import { GroupView } from "./group";
 import { ItemView } from "./item";
 import { memo } from "./memo";
+import { useReach, useTarget } from "./reveal";
+import type { Target } from "./reveal";
 import { StatusLine } from "./status";
 
 /** Entries of a long turn shown at first, the newest ones. */
@@ -57,6 +60,7 @@ export const TurnView = memo(function TurnView(props: Props & InPanel) {
   const running = start !== null && isRunning(start);
   const entries = entriesOf(items, cited);
   const [count, setCount] = useState(NEWEST);
+  useReach(targetIn(useTarget(), turn, entries), entries.length, count, STEP, setCount);
   const hidden = Math.max(0, entries.length - count);
   const [from, to] = useWindow(hidden, entries.length);
   const growing = running ? (items.at(-1)?.key ?? null) : null;
@@ -69,9 +73,10 @@ export const TurnView = memo(function TurnView(props: Props & InPanel) {
       aria-label={start ? `Turn ${start.number}` : "Outside of a turn"}
     >
       {start && start.prompt.length > 0 && !inside && (
-        <div class="acp-prompt" role="group" aria-label="Prompt">
+        <div class="acp-prompt" role="group" aria-label="Prompt" data-acp-prompt={start.key}>
           {start.asked_by && <AskedByLine by={start.asked_by} />}
           <ContentList blocks={start.prompt} />
+          <CopyMessage blocks={start.prompt} what="prompt" />
         </div>
       )}
       {hidden > 0 && (
@@ -106,6 +111,12 @@ export const TurnView = memo(function TurnView(props: Props & InPanel) {
     </div>
   );
 });
+
+/** The index of the entry to show; -1: none of this turn's. */
+function targetIn(target: Target | null, { start }: Turn, entries: readonly Entry[]): number {
+  if (target?.entry === undefined || target.turn !== (start?.key ?? "")) return -1;
+  return entries.findIndex((it) => (it.type === "group" ? it : it.item).key === target.entry);
+}
 
 /** The entries to draw: a few more in each frame, until all from `first` to `end` are. */
 function useWindow(first: number, end: number): readonly [number, number] {
