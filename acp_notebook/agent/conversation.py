@@ -460,9 +460,14 @@ class Conversation:
             and not self.state.running.begun
         )
 
+    @property
+    def _signing_in(self) -> bool:
+        """Whether the session waits for a sign-in; its prompt is sent again after it."""
+        return self._keeper.signing.status(self.state) is not None
+
     def interrupt(self, error: Exception) -> None:
         """Fail the running turn with this error, because the agent is about to be restarted."""
-        if self.state.running is not None and not self.pausing:
+        if self.state.running is not None and not self.pausing and not self._signing_in:
             self._settle_questions("the agent is being restarted")
             self._end(self.state.running, ev.TurnEnded("failed", error=str(error)), None, error)
 
@@ -472,10 +477,11 @@ class Conversation:
         A turn that only waits to be sent again keeps waiting, and restarts the agent when it is sent.
         """
         self._settle_questions("the agent ended")
-        if (run := self.state.running) is not None and run.pause is not None and run.begun:
+        waits = (run := self.state.running) is not None and run.pause is not None
+        if waits and run is not None and run.begun and not self._signing_in:
             self._prompting.fail(run, error)  # its request is not open, so it has not failed yet
         self.agent.background(self.services.terminals.release_all())  # the next agent does not know them
-        if not self.state.closed and not self.pausing:
+        if not self.state.closed and not self.pausing and not self._signing_in:
             self.state.apply(ev.StatusChanged("dead", str(error)))
 
     async def close(self) -> None:

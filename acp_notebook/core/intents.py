@@ -205,6 +205,16 @@ class SignIn(Struct, frozen=True, tag_field="t", tag="sign_in"):
     method: str | None = written(None)
 
 
+class UseKey(Struct, frozen=True, tag_field="t", tag="use_key"):
+    """Sign in with a key that the user typed: restart the agent with it as this environment variable."""
+
+    name: str
+    key: str
+
+    def __repr__(self) -> str:
+        return f"UseKey(name={self.name!r})"
+
+
 class SignedIn(Struct, frozen=True, tag_field="t", tag="signed_in"):
     """The user signed in elsewhere: retry what waits for it."""
 
@@ -275,7 +285,7 @@ Queueing = Edit | SendNow | Move
 
 OfChanges = Undo | Redo | Keep
 
-OfSignIn = SignIn | SignedIn | SignOut
+OfSignIn = SignIn | SignedIn | SignOut | UseKey
 
 Picked = Sessions | Open | Delete
 

@@ -641,6 +641,16 @@ export interface SignOutIntent {
   readonly t: "sign_out";
 }
 
+/**
+ * Sign in with a key that the user typed: restart the agent with it as this environment
+ * variable.
+ */
+export interface UseKeyIntent {
+  readonly t: "use_key";
+  readonly name: string;
+  readonly key: string;
+}
+
 /** List the agent's stored sessions from this cursor on. `rid` identifies the request. */
 export interface SessionsIntent {
   readonly t: "sessions";
@@ -1212,10 +1222,13 @@ export interface Usage {
 /** The agent requires a sign-in before it continues. */
 export interface SignIn {
   readonly methods: readonly SignInMethod[];
-  /** The method in progress. */
+  /** The method in progress, or the name of the key's variable. */
   readonly trying?: string;
   /** Why the last attempt failed. */
   readonly error?: string;
+  readonly keys?: readonly SignInKey[];
+  /** How this agent identifies its users, if it is known. */
+  readonly about?: string;
 }
 
 /** A value that a config option can take; `group` is the heading that it is listed under. */
@@ -1254,6 +1267,14 @@ export interface SignInMethod {
   readonly command?: string;
   /** The command as run: with the agent's folder and environment. */
   readonly run?: string;
+}
+
+/** A key that the user can type; the agent gets it as an environment variable. */
+export interface SignInKey {
+  /** Of the variable. */
+  readonly name: string;
+  /** What the agent calls it. */
+  readonly label?: string;
 }
 
 export type Content =
@@ -1327,6 +1348,7 @@ export type ToKernel =
   | SignInIntent
   | SignedInIntent
   | SignOutIntent
+  | UseKeyIntent
   | SessionsIntent
   | OpenIntent
   | DeleteIntent
@@ -1361,4 +1383,4 @@ export type OperationIntent = UndoIntent | RedoIntent | KeepIntent;
 
 export type Picking = SessionsIntent | OpenIntent | DeleteIntent;
 
-export type SigningIn = SignInIntent | SignedInIntent | SignOutIntent;
+export type SigningIn = SignInIntent | SignedInIntent | SignOutIntent | UseKeyIntent;

@@ -1,4 +1,5 @@
-// The whole session: a header, the turns in their own scroll area, and the composer.
+// The whole session: a header, the turns in their own scroll area, and the composer. The frame is as high as the
+// page has room for it; only the turns scroll.
 
 import type { ComponentChildren, Ref } from "preact";
 import { useMemo, useRef, useState } from "preact/hooks";
@@ -14,6 +15,7 @@ import { Icon } from "./icons";
 import { OtherSession } from "./other_session";
 import { Picker } from "./picker";
 import { TargetContext, useReach, useTarget } from "./reveal";
+import { useRoom } from "./room";
 import { SessionChanges } from "./session_changes";
 import { TurnView } from "./turn";
 import { useTalk } from "./use_talk";
@@ -34,6 +36,7 @@ export function SessionView({ snapshot, draft, banners }: Props) {
   const end = useRef<HTMLDivElement>(null);
   const panel = useRef<HTMLDivElement>(null);
   const { away, toEnd } = useFollow(end, running !== null, { own: true });
+  useRoom(panel);
   const prompts = useMemo(() => promptsOf(turns), [turns]);
   const talk = useTalk(snapshot, panel);
   const [picking, setPicking] = useState(false);
@@ -80,8 +83,10 @@ export function SessionView({ snapshot, draft, banners }: Props) {
               <Icon name="down" /> Newest
             </button>
           )}
-          {banners}
-          <SessionChanges turns={turns} />
+          <div class="acp-notes">
+            {banners}
+            <SessionChanges turns={turns} />
+          </div>
           <Composer
             {...{ draft, prompts, queue, sent, offered, returned }}
             commands={state.session.commands ?? []}

@@ -1,0 +1,16 @@
+// The prompt at the top of a turn.
+
+import type { TurnItem } from "../types";
+import { AskedByLine } from "./asked_turn";
+import { ContentList } from "./content";
+import { CopyMessage } from "./copy_message";
+
+export function PromptView({ start }: { start: TurnItem }) {
+  return (
+    <div class="acp-prompt" role="group" aria-label="Prompt" data-acp-prompt={start.key}>
+      {start.asked_by && <AskedByLine by={start.asked_by} />}
+      <ContentList blocks={start.prompt} />
+      <CopyMessage blocks={start.prompt} what="prompt" />
+    </div>
+  );
+}
