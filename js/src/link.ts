@@ -49,6 +49,7 @@ const KNOWN: { readonly [T in FromKernel["t"]]: true } = {
   settings: true,
   previewed: true,
   examples: true,
+  exported: true,
 };
 
 export function connect(
@@ -103,6 +104,7 @@ export function connect(
     if (isLocal(intent)) return store.local(intent);
     if (store.link !== "live") return;
     if (isLooking(intent)) return send({ ...intent, view });
+    if (intent.t === "export") return send({ ...intent, view });
     if (isUntracked(intent)) return send(intent);
     store.sending(intent);
     send(intent);

@@ -12,6 +12,7 @@ import type {
   OperationIntent,
   Draft,
   ExamplesMessage,
+  ExportedMessage,
   FromKernel,
   Intent,
   LocalIntent,
@@ -62,6 +63,8 @@ export interface Snapshot {
   readonly previewed: PreviewedMessage | null;
   /** The newest prompts that the kernel suggests. */
   readonly examples: ExamplesMessage | null;
+  /** The newest part of an export. */
+  readonly exported: ExportedMessage | null;
   /** The newest answers to what the picker asked, by their `rid`. */
   readonly picked: ReadonlyMap<string, PickedMessage>;
   /** The settings that are the user's; null until the kernel has sent them. */
@@ -109,6 +112,7 @@ export class Store {
     offered: null,
     previewed: null,
     examples: null,
+    exported: null,
     picked: new Map(),
     settings: null,
     bundles: 0,
@@ -233,6 +237,9 @@ export class Store {
         return null;
       case "examples":
         this.#change({ examples: message });
+        return null;
+      case "exported":
+        this.#change({ exported: message });
         return null;
       case "picked": {
         const newest = [...this.#snapshot.picked].slice(-PICKED_KEPT);

@@ -23,6 +23,8 @@ export interface Panel {
   readonly places: Prefixes | null;
   /** Whether diffs are shown side by side. */
   readonly split: boolean;
+  /** The key of the newest turn; null if the session is closed. */
+  readonly newest: string | null;
 }
 
 /** Before the kernel has said anything. */
@@ -35,6 +37,7 @@ export const WAITING: Panel = {
   folder: "",
   places: null,
   split: false,
+  newest: null,
 };
 
 export const PanelContext = createContext<Panel>(WAITING);

@@ -17,11 +17,13 @@ import { Icon } from "./icons";
 import { OtherSession } from "./other_session";
 import { Picker } from "./picker";
 import { wordsOf } from "./prompt_text";
+import { TargetContext, useReach, useTarget } from "./reveal";
 import { useRoom } from "./room";
 import { SessionChanges } from "./session_changes";
 import { Settings } from "./settings";
 import { TurnView } from "./turn";
 import { useWriting, WritingContext } from "./writing";
+import { useTalk } from "./use_talk";
 
 /** Turns shown at first, the newest ones; and as many more each time. */
 export const NEWEST_TURNS = 20;
@@ -45,6 +47,7 @@ export function SessionView({ snapshot, draft, banners }: Props) {
   const [picking, setPicking] = useState<"sessions" | "agents" | null>(null);
   const pick = (what: "sessions" | "agents") => setPicking(picking === what ? null : what);
   const [setting, setSetting] = useState(false);
+  const talk = useTalk(snapshot, panel);
   const [other, setOther] = useState<string | null>(null);
   const closePicker = () => {
     setPicking(null);
@@ -79,8 +82,10 @@ export function SessionView({ snapshot, draft, banners }: Props) {
               : []),
             settingsEntry(setting, () => setSetting(!setting)),
             { id: "agents", label: "Agents…", run: () => pick("agents") },
+            ...talk.entries,
           ]}
         />
+        {talk.bars}
         {setting && (
           <Settings
             header={state.session}
@@ -101,7 +106,9 @@ export function SessionView({ snapshot, draft, banners }: Props) {
           />
         )}
         <WritingContext.Provider value={writing}>
-          <Conversation snapshot={snapshot} content={end} />
+          <TargetContext.Provider value={talk.target}>
+            <Conversation snapshot={snapshot} content={end} />
+          </TargetContext.Provider>
         </WritingContext.Provider>
         <div class="acp-foot">
           {away && (
@@ -147,6 +154,9 @@ function settingsEntry(expanded: boolean, run: () => void): MenuEntry {
 function Conversation({ snapshot, content }: { snapshot: Snapshot; content: Ref<HTMLDivElement> }) {
   const { turns, link, sent, folds, since, terminals } = snapshot;
   const [count, setCount] = useState(NEWEST_TURNS);
+  const target = useTarget();
+  const reach = target ? turns.findIndex(({ start }) => (start?.key ?? "") === target.turn) : -1;
+  useReach(reach, turns.length, count, NEWEST_TURNS, setCount);
   const hidden = Math.max(0, turns.length - count);
   const running = runningOf(turns);
   return (

@@ -9,7 +9,8 @@ import { Countdown, Elapsed } from "./elapsed";
 import { Icon } from "./icons";
 import { usePanel } from "./panel";
 import { isAsking, turnWords } from "./state_words";
-import { short } from "./usage";
+import { TryAgain } from "./try_again";
+import { TurnFacts } from "./turn_facts";
 
 interface Props {
   start: TurnItem;
@@ -23,7 +24,7 @@ interface Props {
 
 export function StatusLine(props: Props) {
   const { start, items, since, sent, toNewest, stop } = props;
-  const { link, emit, folder, signIn } = usePanel();
+  const { link, folder, signIn } = usePanel();
   if (start.status === "history") return null;
   const running = isRunning(start);
   const working = running && link !== "gone";
@@ -50,22 +51,11 @@ export function StatusLine(props: Props) {
         <Countdown until={limited.until} wait={limited.wait ?? 0} />
       )}
       {works && since !== null && <Elapsed since={since} />}
-      {!running && start.usage?.["total"] !== undefined && (
-        <span class="acp-tokens">{short(start.usage["total"])} tokens</span>
-      )}
+      <TurnFacts start={start} />
       {sent && running && <Delivery slow={sent.slow} what="stop" />}
       <span class="acp-status-buttons">
         {asking && working && <ToQuestion />}
-        {limited !== null && start.status === "failed" && link !== "gone" && (
-          <button
-            type="button"
-            data-acp-again=""
-            disabled={link !== "live" || sent !== undefined}
-            onClick={() => emit({ t: "again", turn: turnId(start) })}
-          >
-            Try again
-          </button>
-        )}
+        <TryAgain start={start} sent={sent} />
         {toNewest && !asking && (
           <button type="button" class="acp-ghost" data-acp-newest="" onClick={toNewest}>
             <Icon name="down" /> Newest

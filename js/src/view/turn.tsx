@@ -15,6 +15,8 @@ import { memo } from "./memo";
 import { NO_CHANGES, ownChanges } from "./own_changes";
 import type { OwnChanges } from "./own_changes";
 import { PromptView } from "./prompt";
+import { useReach, useTarget } from "./reveal";
+import type { Target } from "./reveal";
 import { StatusLine } from "./status";
 
 /** Entries of a long turn shown at first, the newest ones. */
@@ -59,6 +61,7 @@ export const TurnView = memo(function TurnView(props: Props & InPanel) {
   const running = start !== null && isRunning(start);
   const entries = entriesOf(items, cited);
   const [count, setCount] = useState(NEWEST);
+  useReach(targetIn(useTarget(), turn, entries), entries.length, count, STEP, setCount);
   const hidden = Math.max(0, entries.length - count);
   const [from, to] = useWindow(hidden, entries.length);
   const growing = running ? (items.at(-1)?.key ?? null) : null;
@@ -117,6 +120,12 @@ function useOwnChanges(
     const keys = new Set(shown.map((entry) => (entry.type === "item" ? entry.item.key : "")));
     return ownChanges(items, (tool) => keys.has(tool.key));
   }, [items, running, first]);
+}
+
+/** The index of the entry to show; -1: none of this turn's. */
+function targetIn(target: Target | null, { start }: Turn, entries: readonly Entry[]): number {
+  if (target?.entry === undefined || target.turn !== (start?.key ?? "")) return -1;
+  return entries.findIndex((it) => (it.type === "group" ? it : it.item).key === target.entry);
 }
 
 /** The entries to draw: a few more in each frame, until all from `first` to `end` are. */
