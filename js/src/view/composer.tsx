@@ -50,6 +50,7 @@ export function Composer(props: Props) {
     <form
       class="acp-composer"
       data-acp-composer={off === null ? "ready" : "off"}
+      data-empty={draft.isEmpty}
       data-lm-suppress-shortcuts="true"
       onSubmit={(event) => {
         event.preventDefault();

@@ -2,7 +2,7 @@
 // page has room for it; only the turns scroll.
 
 import type { ComponentChildren, Ref } from "preact";
-import { useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Link, Snapshot } from "../store";
 import { isRunning, turnId } from "../turns";
 import type { Turn } from "../turns";
@@ -10,7 +10,9 @@ import type { Draft } from "../types";
 import { Composer } from "./composer";
 import { useFollow } from "./follow";
 import { HeaderView } from "./header";
+import { bringPanel } from "./bring";
 import { Icon } from "./icons";
+import { KeysLine, useKeys } from "./keys";
 import { OtherSession } from "./other_session";
 import { Picker } from "./picker";
 import { useRoom } from "./room";
@@ -34,6 +36,10 @@ export function SessionView({ snapshot, draft, banners }: Props) {
   const panel = useRef<HTMLDivElement>(null);
   const { away, toEnd } = useFollow(end, running !== null, { own: true });
   useRoom(panel);
+  useShown(panel, turns.length === 0);
+  const id = running ? turnId(running) : null;
+  const stoppable = id !== null && running?.cancelling !== true && !sent.has(id);
+  const { onKeyDown, onKeyUp, onInput, ...keys } = useKeys(stoppable ? id : null);
   const prompts = useMemo(() => promptsOf(turns), [turns]);
   const [picking, setPicking] = useState(false);
   const [other, setOther] = useState<string | null>(null);
@@ -50,7 +56,15 @@ export function SessionView({ snapshot, draft, banners }: Props) {
       {other !== null && (
         <OtherSession model={other} from={state.session} back={() => setOther(null)} />
       )}
-      <div class="acp-panel" ref={panel} hidden={other !== null}>
+      <div
+        class="acp-panel"
+        ref={panel}
+        hidden={other !== null}
+        {...{ onKeyDown, onKeyUp, onInput }}
+        onFocusIn={({ target, currentTarget }) =>
+          target instanceof HTMLTextAreaElement && bringPanel(currentTarget)
+        }
+      >
         <HeaderView
           header={state.session}
           sent={sent}
@@ -79,14 +93,30 @@ export function SessionView({ snapshot, draft, banners }: Props) {
           <Composer
             {...{ draft, prompts, queue, sent, offered, returned }}
             commands={state.session.commands ?? []}
-            running={running ? turnId(running) : null}
+            running={id}
             stopping={running?.cancelling === true}
             off={offText(link, state.session.status)}
             onSend={toEnd}
           />
+          <KeysLine keys={keys} running={stoppable} asking={isAsking(turns)} />
         </div>
       </div>
     </>
+  );
+}
+
+/** The panel of a new session comes into sight. */
+function useShown(panel: { readonly current: HTMLElement | null }, isNew: boolean): void {
+  useEffect(() => {
+    if (!isNew) return;
+    const frame = requestAnimationFrame(() => panel.current && bringPanel(panel.current));
+    return () => cancelAnimationFrame(frame);
+  }, []);
+}
+
+function isAsking(turns: readonly Turn[]): boolean {
+  return turns.some(({ items }) =>
+    items.some((item) => item.type === "question" && item.status === "open"),
   );
 }
 

@@ -1,15 +1,18 @@
 // The status of a turn in one line that stays in sight: what happens now, for how long, and the stop button.
 
+import { useRef } from "preact/hooks";
 import type { Link, Sent } from "../store";
 import { isRunning, turnId } from "../turns";
 import type { Item, RateLimit, TurnItem } from "../types";
 import { activityOf } from "./activity";
+import { bringQuestion } from "./bring";
 import { Delivery } from "./delivery";
 import { Countdown, Elapsed } from "./elapsed";
 import { Icon } from "./icons";
+import { useInView } from "./in_view";
 import { usePanel } from "./panel";
 import { short } from "./usage";
-import { line, reason, spoken, stopReason } from "./display_text";
+import { line, reason, spoken, stopReason, titleOf } from "./display_text";
 
 interface Props {
   start: TurnItem;
@@ -24,16 +27,28 @@ interface Props {
 export function StatusLine(props: Props) {
   const { start, items, since, sent, toNewest, stop } = props;
   const { link, emit } = usePanel();
+  const asked = items.find(
+    (item) => (item.type === "question" || item.type === "elicitation") && item.status === "open",
+  );
+  const asking = asked !== undefined;
+  const place = useRef<HTMLDivElement>(null);
+  const inView = useInView(() => questionOf(place.current), asked?.key);
   if (start.status === "history") return null;
   const running = isRunning(start);
   const working = running && link !== "gone";
-  const asking = items.some(
-    (item) => (item.type === "question" || item.type === "elicitation") && item.status === "open",
-  );
   const limited = start.rate_limit ?? null;
   const quiet = working && !asking && !start.cancelling && limited === null;
   return (
-    <div class="acp-status" data-status={start.status} data-sticky={running} data-asking={asking}>
+    <div
+      ref={place}
+      class="acp-status"
+      data-status={start.status}
+      data-sticky={running && !(asking && inView)} // it must not cover the answers
+      data-asking={asking}
+    >
+      <span class="acp-hidden" aria-live="assertive">
+        {asked && working ? askedText(asked, items) : ""}
+      </span>
       <span class="acp-pulse" aria-hidden="true" data-going={working && !asking} />
       <span class={quiet ? "acp-hidden" : "acp-status-text"} role="status">
         {statusText(start, asking, link)}
@@ -48,7 +63,7 @@ export function StatusLine(props: Props) {
       )}
       {sent && running && <Delivery slow={sent.slow} what="stop" />}
       <span class="acp-status-buttons">
-        {asking && working && <ToQuestion />}
+        {asking && working && !inView && <ToQuestion />}
         {limited !== null && start.status === "failed" && link !== "gone" && (
           <button
             type="button"
@@ -75,19 +90,34 @@ export function StatusLine(props: Props) {
   );
 }
 
+/** The first open question of the turn around an element. */
+function questionOf(el: HTMLElement | null): HTMLElement | null | undefined {
+  return el
+    ?.closest(".acp-turn")
+    ?.querySelector<HTMLElement>("[data-acp-question][data-status='open']");
+}
+
 function ToQuestion() {
   const go = ({ currentTarget }: { currentTarget: HTMLElement }) => {
-    const question = currentTarget
-      .closest(".acp-turn")
-      ?.querySelector<HTMLElement>("[data-acp-question][data-status='open']");
-    question?.scrollIntoView({ block: "center" });
-    question?.focus({ preventScroll: true });
+    const question = questionOf(currentTarget);
+    if (!question) return;
+    bringQuestion(question);
+    question.focus({ preventScroll: true });
   };
   return (
     <button type="button" class="acp-ghost" data-acp-to-question="" onClick={go}>
       Show the question
     </button>
   );
+}
+
+/** For screen readers, wherever the focus is. */
+function askedText(asked: Item, items: readonly Item[]): string {
+  if (asked.type === "elicitation") return `The agent asks: ${line(asked.message)}`;
+  const about = asked.type === "question" ? asked.tool : null;
+  const tool = items.find((item) => item.type === "tool" && item.key === about);
+  const what = tool?.type === "tool" ? titleOf(tool) : "this";
+  return `The agent asks for permission: ${what}. 1 allows once, 2 rejects.`;
 }
 
 function StopButton(props: { turn: string; disabled: boolean }) {
