@@ -6,11 +6,12 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Link, Snapshot } from "../store";
 import { isRunning, turnId } from "../turns";
 import type { Turn } from "../turns";
-import type { Draft } from "../types";
+import type { Draft, Header } from "../types";
+import { bringPanel } from "./bring";
 import { Composer } from "./composer";
 import { useFollow } from "./follow";
 import { HeaderView } from "./header";
-import { bringPanel } from "./bring";
+import type { MenuEntry } from "./header_menu";
 import { Icon } from "./icons";
 import { KeysLine, useKeys } from "./keys";
 import { OtherSession } from "./other_session";
@@ -68,8 +69,11 @@ export function SessionView({ snapshot, draft, banners }: Props) {
         <HeaderView
           header={state.session}
           sent={sent}
-          picking={picking}
-          pick={() => setPicking(!picking)}
+          entries={[
+            ...(listsSessions(state.session)
+              ? [sessionsEntry(picking, () => setPicking(!picking))]
+              : []),
+          ]}
         />
         {picking && (
           <Picker
@@ -118,6 +122,17 @@ function isAsking(turns: readonly Turn[]): boolean {
   return turns.some(({ items }) =>
     items.some((item) => item.type === "question" && item.status === "open"),
   );
+}
+
+/** Agents that offer one of these get the list of sessions. */
+const LISTED = ["list", "fork", "logout"];
+
+function listsSessions({ agent }: Header): boolean {
+  return agent?.offers?.some((offer) => LISTED.includes(offer)) ?? false;
+}
+
+function sessionsEntry(expanded: boolean, run: () => void): MenuEntry {
+  return { id: "sessions", label: "Sessions", icon: "sessions", inRow: true, expanded, run };
 }
 
 /** The newest turns; earlier ones on demand. */
