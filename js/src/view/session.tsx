@@ -2,18 +2,20 @@
 // page has room for it; only the turns scroll.
 
 import type { ComponentChildren, Ref } from "preact";
-import { useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Link, Snapshot } from "../store";
 import { isRunning, turnId } from "../turns";
 import type { Turn } from "../turns";
 import type { Draft, Header } from "../types";
 import { AgentPicker } from "./agent_picker";
+import { bringPanel } from "./bring";
 import { Composer } from "./composer";
 import { EmptyPanel } from "./empty_panel";
 import { useFollow } from "./follow";
 import { HeaderView } from "./header";
 import type { MenuEntry } from "./header_menu";
 import { Icon } from "./icons";
+import { KeysLine, useKeys } from "./keys";
 import { OtherSession } from "./other_session";
 import { Picker } from "./picker";
 import { wordsOf } from "./prompt_text";
@@ -42,6 +44,10 @@ export function SessionView({ snapshot, draft, banners }: Props) {
   const panel = useRef<HTMLDivElement>(null);
   const { away, toEnd } = useFollow(end, running !== null, { own: true });
   useRoom(panel);
+  useShown(panel, turns.length === 0);
+  const id = running ? turnId(running) : null;
+  const stoppable = id !== null && running?.cancelling !== true && !sent.has(id);
+  const { onKeyDown, onKeyUp, onInput, ...keys } = useKeys(stoppable ? id : null);
   const prompts = useMemo(() => promptsOf(turns), [turns]);
   const { writing, wanted } = useWriting();
   const [picking, setPicking] = useState<"sessions" | "agents" | null>(null);
@@ -67,7 +73,15 @@ export function SessionView({ snapshot, draft, banners }: Props) {
       {other !== null && (
         <OtherSession model={other} from={state.session} back={() => setOther(null)} />
       )}
-      <div class="acp-panel" ref={panel} hidden={other !== null}>
+      <div
+        class="acp-panel"
+        ref={panel}
+        hidden={other !== null}
+        {...{ onKeyDown, onKeyUp, onInput }}
+        onFocusIn={({ target, currentTarget }) =>
+          target instanceof HTMLTextAreaElement && bringPanel(currentTarget)
+        }
+      >
         <HeaderView
           header={state.session}
           running={turns.find(({ start }) => start !== null && start === running) ?? null}
@@ -124,14 +138,30 @@ export function SessionView({ snapshot, draft, banners }: Props) {
             {...{ draft, prompts, queue, sent, offered, previewed, returned, turns, wanted }}
             images={state.session.agent?.offers?.includes("image") ?? !state.session.agent}
             commands={state.session.commands ?? []}
-            running={running ? turnId(running) : null}
+            running={id}
             stopping={running?.cancelling === true}
             off={offText(link, state.session.status)}
             onSend={toEnd}
           />
+          <KeysLine keys={keys} running={stoppable} asking={isAsking(turns)} />
         </div>
       </div>
     </>
+  );
+}
+
+/** The panel of a new session comes into sight. */
+function useShown(panel: { readonly current: HTMLElement | null }, isNew: boolean): void {
+  useEffect(() => {
+    if (!isNew) return;
+    const frame = requestAnimationFrame(() => panel.current && bringPanel(panel.current));
+    return () => cancelAnimationFrame(frame);
+  }, []);
+}
+
+function isAsking(turns: readonly Turn[]): boolean {
+  return turns.some(({ items }) =>
+    items.some((item) => item.type === "question" && item.status === "open"),
   );
 }
 

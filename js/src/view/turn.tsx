@@ -18,6 +18,7 @@ import { PromptView } from "./prompt";
 import { useReach, useTarget } from "./reveal";
 import type { Target } from "./reveal";
 import { StatusLine } from "./status";
+import { useStopKey } from "./stop_key";
 
 /** Entries of a long turn shown at first, the newest ones. */
 export const NEWEST = 100;
@@ -39,9 +40,16 @@ export const TurnAlone = memo(function TurnAlone(props: Props) {
   const box = useRef<HTMLDivElement>(null);
   const running = props.turn.start !== null && isRunning(props.turn.start);
   const { away, toEnd } = useFollow(box, running);
+  const { start } = props.turn;
+  const id = start ? turnId(start) : "";
+  const stoppable = running && start?.cancelling !== true && !props.sent.has(id);
+  const stop = useStopKey(stoppable ? id : null);
   return (
-    <div ref={box}>
+    <div ref={box} onKeyDown={stop.onKeyDown}>
       <TurnView {...props} toNewest={running && away ? toEnd : null} />
+      <div class="acp-quiet" role="status">
+        {stop.note}
+      </div>
     </div>
   );
 });
