@@ -19,8 +19,9 @@ from .snapshot import ITEMS
 
 FORMAT = 2
 
-_LEFT_OUT = ("raw", "meta", "cancelling", "offers", "answers", "rate_limit", "released")
-"""Fields that are long and never read, or temporary; a terminal may be released after the turn."""
+_LEFT_OUT = ("raw", "meta", "cancelling", "offers", "answers", "rate_limit", "released", "seconds")
+"""Fields that are long and never read, temporary, or different in each run; a terminal may be released after
+the turn."""
 
 _SHAPE = frozenset({"type", "key", "turn", "tool", "role", "status", "mode"})
 """Fields with values of our own, not text: the user's redaction function must not change them."""

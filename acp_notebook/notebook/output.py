@@ -50,7 +50,12 @@ _newest: dict[str, str | None] = {}
 
 
 def current_request() -> str | None:
-    """The id of the request that runs the current cell; it differs for each run."""
+    """The id of the request that runs the current cell; without a kernel, the number of the cell."""
+    if running_kernel() is None:
+        from IPython.core.getipython import get_ipython
+
+        shell: Any = get_ipython()
+        return None if shell is None else f"cell {shell.execution_count}"
     found: str | None = (_request().get("header") or {}).get("msg_id")
     return found
 

@@ -41,7 +41,7 @@ ALSO = "Also changed during this turn:"
 TITLE_CHARS = 160
 """Characters of a tool call's title in its heading, about two lines; a longer one follows in full."""
 
-_TICKED = re.compile(r"`([^`]*)`")
+_CODE = re.compile(r"(?<!`)`([^`]+)`(?!`)")
 
 _KINDS = frozenset(
     {"read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other"}
@@ -162,9 +162,25 @@ def _message(message: Message, escaper: Escaper) -> Iterator[Block]:
 
 
 def _title(tool: ToolCall, escaper: Escaper) -> str:
-    # Many agents put a command or a path between backticks; the writers format commands as code anyway.
-    title = _TICKED.sub(r"\1", escaper.line(tool.title)).strip()
+    title = tool.title
+    if tool.kind != "execute":  # a command stays as it is: a shorter path would be another command
+        for path in sorted(_paths(tool), key=len, reverse=True):
+            title = _relative(title, path, escaper)
+    # Agents put commands and names between backticks; the writers format commands as code anyway.
+    title = _CODE.sub(r"\1", escaper.line(title))
     return title or escaper.line(tool.name or "") or _word(tool.kind, escaper).capitalize()
+
+
+def _paths(tool: ToolCall) -> set[str]:
+    return {it.path for it in tool.locations} | {it.path for it in tool.diffs}
+
+
+def _relative(title: str, path: str, escaper: Escaper) -> str:
+    """The title with the path relative to the working directory, where it is the whole path."""
+    shown = escaper.relative_path(path)
+    if shown == path or path not in title:
+        return title
+    return re.sub(rf"(?<![\w./~-]){re.escape(path)}(?![\w-]|[./][\w-])", lambda _: shown, title)
 
 
 def _tool(
@@ -228,7 +244,12 @@ def _where(tool: ToolCall, title: str, escaper: Escaper) -> Iterator[Block]:
 
 
 def _place(at: Location, escaper: Escaper) -> str:
-    return escaper.path(at.path) + (f":{at.line}" if at.line else "")
+    return escaper.path(at.path) + _line(at)
+
+
+def _line(at: Location) -> str:
+    """The line, from 1. A line of a notebook's file says nothing: its cells do."""
+    return f":{at.line}" if at.line and not at.path.lower().endswith(".ipynb") else ""
 
 
 def _word(name: str, escaper: Escaper) -> str:
