@@ -14,10 +14,12 @@ from playwright.sync_api import expect
 
 import acp_notebook as acp
 from acp_notebook.core.snapshot import Message, Question, TurnStart
+from acp_notebook.notebook.static_bundle import TRANSCRIPT_MIME
 from tests.browser.conftest import Open
 from tests.browser.pages import LIMIT_S, NOTEBOOK, TRUE_WHEN_CLEAN, NotebookPage
 from tests.browser.saved_files import (
     ADDRESS,
+    LOOKS,
     assert_no_widget,
     assert_static,
     data_of,
@@ -215,6 +217,55 @@ def test_a_shown_session_is_saved_as_its_transcript(open_notebook: Open, host: s
     shows_only_text(notebook, 1, "You said: “hello”.")
 
 
+PANEL = ["s", "s.prompt('/think');", "turn = s.start('hello')"]
+
+
+def prompts_in(notebook: NotebookPage) -> list[str]:
+    items = acp.load_transcript(notebook.path).items
+    return [item.text for item in items if isinstance(item, TurnStart)]
+
+
+def holds_once(notebook: NotebookPage, text: str) -> bool:
+    """Whether exactly one output of the saved file has this in its transcript."""
+    cells = saved(notebook)["cells"]
+    found = [data_of({"cells": [cell]}, 0).get(TRANSCRIPT_MIME, "") for cell in cells if cell["outputs"]]
+    return sum(text in str(it) for it in found) == 1
+
+
+@each_host
+def test_a_panel_refers_to_the_turns_that_the_file_has_and_holds_the_others(
+    open_notebook: Open, host: str
+) -> None:
+    notebook = open_notebook([CONNECT, *PANEL], host=host)
+    notebook.run_all()
+    saved_when_it_says(notebook, 1, "You said: “hello”.")
+    wait_until(lambda: holds_once(notebook, "/think"), "the turn below its cell is stored once", LIMIT_S)
+    assert "In its own cell: /think" in "".join(data_of(saved(notebook), 1)["text/html"])
+    assert holds_once(notebook, "You said")
+    assert prompts_in(notebook) == ["/think", "hello"]
+    notebook.select(2)
+    notebook.command("notebook:delete-cell")
+    wait_until(lambda: len(saved(notebook)["cells"]) == 3, "the cell is gone", LIMIT_S)
+    assert "In its own cell" not in notebook.path.read_text()
+    assert prompts_in(notebook) == ["/think", "hello"]
+
+
+def test_two_equal_runs_give_equal_files(open_notebook: Open) -> None:
+    def run() -> str:
+        notebook = open_notebook([CONNECT, *PANEL, "turn.wait();", "s.prompt('/refactor', timeout=60);"])
+        notebook.run_all()
+        for _ in range(3):
+            notebook.answer(5)
+        notebook.has_status(5, "done")
+        saved_when_it_says(notebook, 1, "You said: “hello”.")
+        wait_until(lambda: holds_once(notebook, "/refactor"), "everything is in the file", LIMIT_S)
+        text = notebook.path.read_text()
+        notebook.close()
+        return text
+
+    assert run() == run()
+
+
 def test_the_file_contains_nothing_redacted(open_notebook: Open) -> None:
     connect = CONNECT[:-1] + ", redact=lambda text: text.replace('sword' + 'fish', '•••'))"
     prompt = "turn = s.start(' '.join(['my', 'word', 'is', 'sword' + 'fish']))\nturn"
@@ -245,4 +296,4 @@ def test_a_copy_of_the_file_is_complete_in_python_and_as_html(open_notebook: Ope
     assert "You said: “hello”." in html
     assert "model not found" not in html
     assert not ADDRESS.search(html)
-    assert set(data_of(json.loads(notebook.path.read_text()), 1)) >= {"text/html", "text/markdown"}
+    assert set(data_of(json.loads(notebook.path.read_text()), 1)) == {*LOOKS, TRANSCRIPT_MIME}

@@ -20,7 +20,7 @@ from tests.headless import CELLS, FILE, executed
 from tests.patience import patient_kernels
 
 CONNECT = 'import acp_notebook as acp\nsession = acp.connect("demo")'
-STATIC = {"text/html", "text/markdown", "text/plain", TRANSCRIPT_MIME}
+STATIC = {"text/html", "text/plain", TRANSCRIPT_MIME}
 ADDRESS = re.compile(r"\b0x[0-9a-f]{6,}")
 LIMIT_S = 240.0
 
@@ -102,8 +102,17 @@ def test_a_turn_neither_awaited_nor_displayed_shows_nothing(tmp_path: Path) -> N
 def test_a_question_does_not_wait_and_the_reason_is_shown(tmp_path: Path) -> None:
     [outputs] = outputs_of('session.prompt("/ask")', folder=tmp_path)
     data = the_static_one(outputs)
-    for form in ("text/html", "text/markdown", "text/plain"):
+    for form in ("text/html", "text/plain"):
         assert "nobody can be asked here" in data[form]
+
+
+def test_two_equal_runs_give_equal_outputs(tmp_path: Path) -> None:
+    cells = ('session.prompt("/tour")', 'session.prompt("/run echo out; exit 3")', "session")
+    folders = [tmp_path / name for name in ("one", "another")]
+    for folder in folders:
+        folder.mkdir()
+    one, other = (outputs_of(*cells, folder=folder) for folder in folders)
+    assert json.dumps(one) == json.dumps(other)
 
 
 def test_a_failed_prompt_leaves_its_output_too(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import signal
 import threading
@@ -117,9 +118,10 @@ def test_a_secret_of_one_session_is_in_no_transcript_audit_or_recording_of_the_o
 def test_saved_transcripts_keep_the_link_without_ids(writer: acp.Session, reviewer: acp.Session) -> None:
     writer.tool(reviewer)
     turn = writer.prompt("/delegate ask_demo /think")
-    for saved in (turn._to_bundle()[TRANSCRIPT_MIME], reviewer._to_bundle()[TRANSCRIPT_MIME]):
-        sessions = [it.get("asked_by") for it in saved["items"]]
-        sessions += [block.get("session") for it in saved["items"] for block in it.get("content", ())]
+    for line in (turn._to_bundle()[TRANSCRIPT_MIME], reviewer._to_bundle()[TRANSCRIPT_MIME][1]):
+        items = json.loads(line)["items"]
+        sessions = [it.get("asked_by") for it in items]
+        sessions += [block.get("session") for it in items for block in it.get("content", ())]
         assert [it for it in sessions if it] and not any({"id", "model"} & set(it) for it in sessions if it)
     start = loaded([reviewer._to_bundle()[TRANSCRIPT_MIME]]).items[0]
     assert isinstance(start, TurnStart) and start.asked_by is not None

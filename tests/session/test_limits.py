@@ -188,6 +188,6 @@ def test_the_cost_of_a_turn_is_what_the_session_cost_more_at_its_end(session: ac
 def test_times_are_not_in_the_file(session: acp.Session) -> None:
     session.prompt("hello", timeout=LIMIT_S)
     (saved,) = (it for name, it in session._to_bundle().items() if name.endswith("transcript+json"))
-    assert "seconds" not in saved["items"][0]
+    assert "seconds" not in str(saved)
     assert start_of(session.turns[0]).seconds is not None
     assert "seconds" not in repr(start_of(session.turns[0]))

@@ -363,7 +363,7 @@ def test_a_shown_turn_has_a_static_output_from_start_to_end(stage: Stage) -> Non
     turn.cancel()
     turn.wait(LIMIT_S)
     final = stage.static(turn, "cancelled")
-    assert {"text/html", "text/markdown", "text/plain", TRANSCRIPT_MIME} <= set(final)
+    assert {"text/html", "text/plain", TRANSCRIPT_MIME} <= set(final)
     assert len(output.shown) == 1  # the page puts it into the file when that is saved
 
 
