@@ -451,7 +451,7 @@ def test_where_nobody_can_be_asked_questions_of_the_inner_agent_are_rejected(
     question = next(it for it in inner.transcript.items if isinstance(it, Question))
     assert question.status == "answered" and "nobody can be asked" in (question.reason or "")
     assert question.who == "demo (reviewer) asks, for demo"
-    assert "Permission (demo (reviewer) asks, for demo):" in inner.to_text()
+    assert "— rejected, demo (reviewer) asks, for demo: " in inner.to_text()
 
 
 def test_the_call_itself_is_asked_about_with_the_whole_prompt(connect: Connect) -> None:

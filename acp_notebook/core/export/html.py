@@ -38,12 +38,12 @@ _FOREIGN_MATH = re.compile(
 """TeX commands that could create links, styles or attributes, or redefine other commands."""
 
 _BLUE, _GREY = "rgba(33,118,219", "rgba(127,127,127"
-_QUOTE = f"border-left:3px solid {_BLUE},.8);padding:.4em .8em;margin:.8em 0;background:{_BLUE},.08)"
+_QUOTE = f"border-left:3px solid {_BLUE},.8);padding:.4em .8em 0;margin:.8em 0;background:{_BLUE},.08)"
 _QUIET = "opacity:.75"
 _FOLD = f"margin:.5em 0;padding-left:.8em;border-left:3px solid {_GREY},.3)"
 _CARD = f"margin:.5em 0;padding:.2em .8em;border:1px solid {_GREY},.35);border-radius:4px"
 _PLAN = "list-style:none;padding-left:.4em;margin:.4em 0"
-_AMBER, _DONE = "color:#9a6700", "color:#1a7f37"
+_AMBER, _DONE = "color:#9a6700", "color:#2da44e"
 _STATUS_STYLES = {"failed": "color:#d1242f"} | dict.fromkeys(("rejected", "cancelled", "unfinished"), _AMBER)
 _DIFF_STYLES = {"+": "background:rgba(46,160,67,.18)", "-": "background:rgba(248,81,73,.18)"}
 _MARKS = {"completed": "☑", "in_progress": "◐", "pending": "☐"}

@@ -41,6 +41,9 @@ ALSO = "Also changed during this turn:"
 TITLE_CHARS = 160
 """Characters of a tool call's title in its heading, about two lines; a longer one follows in full."""
 
+OPEN_LINES = 30
+"""Lines of a terminal's output that is shown at once; the page scrolls longer ones."""
+
 _CODE = re.compile(r"(?<!`)`([^`]+)`(?!`)")
 
 _KINDS = frozenset(
@@ -195,7 +198,9 @@ def _tool(
     if not tool.content and tool.raw_output is not None:
         blocks += tuple(code_block(_raw_text(tool.raw_output), escaper))
     ran = any(isinstance(it, KernelRun) for it in tool.content)
-    seen = bool(tool.diffs) or ran or tool.status == "failed"
+    printed = [terminals.get(it.terminal_id) for it in tool.content if isinstance(it, Terminal)]
+    short = any(it is not None and 0 < it.output.count("\n") <= OPEN_LINES for it in printed)
+    seen = bool(tool.diffs) or ran or short or tool.status == "failed"
     shown = title if tool.kind in _KINDS else f"{_word(tool.kind, escaper)}: {title}"
     ticked = tool.title.startswith("`") and tool.title.endswith("`")
     return Tool(

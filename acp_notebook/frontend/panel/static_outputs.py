@@ -62,7 +62,7 @@ class StaticOutputs:
     def track(self, name: str, run: TurnRun | None, model: str, output: CellOutput) -> None:
         """Render this output from now on, as long as its content changes. `model`: the id of its widget."""
         shown = self._shown.setdefault(name, _Tracked(name, run))
-        shown.outputs[model] = output
+        shown.outputs.append((model, output))
         shown.final = False
         if run is not None:
             run.done.add_done_callback(lambda _: self._state.agent.loop.post(self._wake.set))
@@ -141,9 +141,10 @@ class StaticOutputs:
             shown.bundle = static_bundle.note(NOT_SENT)
         elif shown.run is None:
             await self._render_whole(shown)
+        elif (key := shown.run.key) is None:
+            shown.bundle = static_bundle.note(static_bundle.NOTHING_YET)
         else:
-            key = shown.run.key
-            items = [] if key is None else self._state.read(lambda it: it.turn_plain(key))
+            items = self._state.read(lambda it: it.turn_plain(key))
             shown.bundle = await self._render_part(shown.name, items)
         if shown.name not in self._parts:
             self._send(shown)
@@ -214,8 +215,8 @@ class _Tracked:
     def __init__(self, name: str, run: TurnRun | None) -> None:
         self.name = name
         self.run = run
-        self.outputs: dict[str, CellOutput] = {}
-        """By the model ids of their widgets."""
+        self.outputs: list[tuple[str, CellOutput]] = []
+        """With the model ids of their widgets; a session's widget can be in several cells."""
         self.bundle: dict[str, Any] | None = None
         self.parts: list[str] = []
         self.whole: Callable[[], dict[str, Any]] | None = None
@@ -225,9 +226,9 @@ class _Tracked:
 
     def places(self) -> list[list[str]]:
         """The models and cells that show it, as far as the cells are known."""
-        return [[model, it.cell] for model, it in self.outputs.items() if it.cell and it.is_current]
+        return [[model, it.cell] for model, it in self.outputs if it.cell and it.is_current]
 
     def replace(self) -> None:
         bundle = self.bundle if self.whole is None else self.whole()
-        for output in self.outputs.values():
+        for _, output in self.outputs:
             output.update(bundle or {})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -49,6 +50,9 @@ class TurnWidget:
 
 class Output:
     """Simulates a cell's output: keeps everything it showed."""
+
+    cell = "cell-1"
+    is_current = True
 
     def __init__(self, bundle: Message) -> None:
         self.shown = [bundle]
@@ -383,17 +387,17 @@ def test_without_a_document_the_output_itself_becomes_static(stage: Stage) -> No
     turn.wait(LIMIT_S)
     wait_until(lambda: len(output.shown) == 2, "the output is replaced", LIMIT_S)
     assert "application/vnd.jupyter.widget-view+json" not in output.shown[1]
-    assert turn.text[:20] in output.shown[1]["text/plain"]
+    assert turn.text[:15] in output.shown[1]["text/plain"]
 
 
 def test_a_turn_that_ended_before_the_page_loaded_stays_live(stage: Stage) -> None:
     turn, output = stage.show("hello")
     turn.wait(LIMIT_S)
     stage.hello()
-    stage.static(turn, turn.text[:20])
+    stage.static(turn, turn.text[:15])
     again, other = stage.show("hello")
     again.wait(LIMIT_S)
-    stage.static(again, again.text[:20])
+    stage.static(again, again.text[:15])
     assert [len(output.shown), len(other.shown)] == [1, 1]
 
 
@@ -424,14 +428,33 @@ def test_a_turn_that_is_shown_twice_is_replaced_in_both_places(stage: Stage) -> 
 
 
 def test_a_shown_session_has_a_static_output_that_is_kept_current(stage: Stage) -> None:
-    def says(text: str) -> Callable[[Message], bool]:
-        return lambda it: it["turn"] == "session" and text in it["bundle"]["text/plain"]
+    def says(name: str, text: str) -> Callable[[Message], bool]:
+        return lambda it: it["turn"] == name and text in it["bundle"]["text/html"]
 
     stage.hello()
     stage.panel.show()
-    stage.until("static", says(NOTHING_YET))
-    turn = stage.session.start("hello").wait(LIMIT_S)
-    stage.until("static", says(turn.text[:20]))
+    whole = stage.until("static", says("session", NOTHING_YET))
+    assert (whole["parts"], whole["places"]) == ([], [[stage.widget.model_id, "cell-1"]])
+    for number in (1, 2):
+        turn = stage.session.start(f"hello {number}").wait(LIMIT_S)
+        part = stage.until("static", says(turn._run.id, f"hello {number}"))
+        assert f"hello {number}" in part["reference"]
+    stage.until("static", lambda it: it["parts"] == ["t1", "t2"])
+    first = [it for it in stage.all("static") if it["turn"] == "t1"]
+    assert len({json.dumps(it["bundle"]) for it in first}) == len(first)  # the same is not sent again
+    stage.say(t="hello", view="another", document=True)
+    wait_until(lambda: len(stage.all("static")) > len(first) + 1, "a new page gets everything", LIMIT_S)
+
+
+def test_where_a_turn_is_shown_is_sent_until_its_cell_runs_again(stage: Stage) -> None:
+    stage.hello()
+    turn, output = stage.show("hello")
+    turn.wait(LIMIT_S)
+    stage.static(turn, "hello")
+    assert stage.all("static")[-1]["places"] == [["turn-model", "cell-1"]]
+    output.is_current = False
+    stage.say(t="hello", view="reloaded", document=True)
+    stage.until("static", lambda it: it["turn"] == turn._run.id and it["places"] == [])
 
 
 def test_freeze_replaces_live_outputs_and_a_running_turn_again_at_its_end(stage: Stage) -> None:
