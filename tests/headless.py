@@ -5,11 +5,15 @@
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from nbclient import NotebookClient
+
+from tests.patience import patient_kernels
 
 FILE = Path(__file__).parent / "data" / "headless.ipynb"
 CELL_TIMEOUT_S = 180
@@ -64,4 +68,6 @@ def executed(cells: list[str], folder: Path | None = None) -> Any:
 
 
 if __name__ == "__main__":
-    nbformat.write(executed(CELLS), FILE)
+    with TemporaryDirectory() as made:
+        os.environ["IPYTHONDIR"] = str(patient_kernels(Path(made)))
+        nbformat.write(executed(CELLS), FILE)
