@@ -260,7 +260,7 @@ async function restore(
   await restored(manager);
   const { model } = context;
   const wasDirty = model.dirty;
-  const known = places().filter((it) => !seen.has(it.model));
+  const known = places().filter((it) => !seen.has(it.model) && manager.has_model?.(it.model));
   known.forEach((it) => seen.add(it.model));
   for (let at = 0; (all || known.length > 0) && at < model.cells.length; at++) {
     const { id, outputs } = model.cells.get(at);
