@@ -75,6 +75,8 @@ interface KernelMessage {
 export interface Context {
   readonly path?: string;
   readonly pathChanged?: HostSignal<string>;
+  /** The file was saved, or loaded again. */
+  readonly fileChanged?: HostSignal<unknown>;
   readonly model: DocumentModel;
   readonly ready: Promise<void>;
   readonly sessionContext?: {
@@ -138,6 +140,10 @@ export function attach(
   const restoring = { seen: new Set<string>(), session, places };
   void restore(context, manager as Manager, restoring, true);
   const placed = () => void restore(context, manager as Manager, restoring, false);
+  context.fileChanged?.connect(() => {
+    restoring.seen.clear(); // the host may have loaded the file again, which is static
+    placed();
+  });
   let touched = -Infinity;
   return {
     touch(final) {

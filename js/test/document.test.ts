@@ -58,7 +58,8 @@ function notebook(...list: Output[]) {
     kernelChanged: new FakeSignal<{ newValue: unknown }>(),
     iopubMessage: new FakeSignal<object>(),
   };
-  const context = { model, ready: Promise.resolve(), sessionContext };
+  const fileChanged = new FakeSignal<unknown>();
+  const context = { model, ready: Promise.resolve(), sessionContext, fileChanged };
   const manager = {
     context,
     restoredStatus: true,
@@ -308,6 +309,15 @@ test("after a reload a widget is found by its cell and its turn, when the kernel
   expect(model.dirty).toBe(false);
   page?.placed();
   await soon(() => expect(outputs.sets).toBe(2));
+});
+
+test("a page that loads the file again becomes live again", async () => {
+  const { manager, outputs } = notebook(widget("m1"));
+  attach(manager, "s1", give("x"), saidBy({ model: "m1", cell: "c1", turn: "t1" }));
+  await soon(() => expect(outputs.sets).toBe(0));
+  outputs.list[0] = storedLine(turnLine("t1"));
+  manager.context.fileChanged.emit(null);
+  await soon(() => expect(outputs.list[0]?.data[WIDGET_VIEW]).toMatchObject({ model_id: "m1" }));
 });
 
 test("a session is told which of its turns the same file has", () => {

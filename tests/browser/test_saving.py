@@ -256,8 +256,9 @@ def test_two_equal_runs_give_equal_files(open_notebook: Open) -> None:
         notebook.run_all()
         notebook.answer(5)
         notebook.has_status(5, "done")
-        saved_when_it_says(notebook, 1, "You said: “hello”.")
-        wait_until(lambda: holds_once(notebook, "/refactor"), "everything is in the file", LIMIT_S)
+        saved_when_it_says(notebook, 5, "3 files changed")
+        for prompt in ("/think", "You said", "/refactor"):
+            wait_until(lambda prompt=prompt: holds_once(notebook, prompt), prompt, LIMIT_S)  # type: ignore[misc]
         text = notebook.path.read_text()
         notebook.close()
         return text
