@@ -252,12 +252,12 @@ def test_a_panel_refers_to_the_turns_that_the_file_has_and_holds_the_others(
 
 def test_two_equal_runs_give_equal_files(open_notebook: Open) -> None:
     def run() -> str:
-        notebook = open_notebook([CONNECT, *PANEL, "turn.wait();", "s.prompt('/refactor', timeout=60);"])
+        notebook = open_notebook([CONNECT, *PANEL, "turn.wait();", "s.prompt('/tour');"])
         notebook.run_all()
         notebook.answer(5)
         notebook.has_status(5, "done")
-        saved_when_it_says(notebook, 5, "3 files changed")
-        for prompt in ("/think", "You said", "/refactor"):
+        saved_when_it_says(notebook, 5, "That was the tour")
+        for prompt in ("/think", "You said", "/tour"):
             wait_until(lambda prompt=prompt: holds_once(notebook, prompt), prompt, LIMIT_S)  # type: ignore[misc]
         text = notebook.path.read_text()
         notebook.close()
