@@ -38,6 +38,7 @@ const ALLOWED: Record<string, string[]> = {
     "./link",
     "./live",
     "./open_file",
+    "./reveal_cell",
     "./server_terminal",
     "./static",
     "./store",
@@ -45,6 +46,7 @@ const ALLOWED: Record<string, string[]> = {
     "./types",
     "./typesetter",
     "./view/mount",
+    "./view/places",
   ],
 };
 

@@ -21,6 +21,8 @@ interface Props {
   /** The id of the running turn. */
   running: string | null;
   stopping: boolean;
+  /** Whether the stop button is here and not below the turn's cell. */
+  stop: boolean;
   sent: ReadonlyMap<string, Sent>;
   offered: Snapshot["offered"];
   returned: Snapshot["returned"];
@@ -30,7 +32,7 @@ interface Props {
 }
 
 export function Composer(props: Props) {
-  const { prompts, commands, queue, running, stopping, sent, offered, returned, off } = props;
+  const { prompts, commands, queue, running, stopping, stop, sent, offered, returned, off } = props;
   const { emit } = usePanel();
   const draft = useDraft(props.draft, returned);
   const completion = useCompletion(draft, commands, offered);
@@ -75,7 +77,7 @@ export function Composer(props: Props) {
         placeholder={off ?? (running ? "Write the next prompt…" : "Ask the agent…")}
         disabled={off !== null}
       >
-        {running !== null && (
+        {running !== null && stop && (
           <StopButton turn={running} disabled={off !== null || stopping || sent.has(running)} />
         )}
         <SendButton running={running !== null} disabled={off !== null || draft.isEmpty} />

@@ -34,19 +34,21 @@ export interface Guard {
   entered(event: PointerEvent): void;
 }
 
-/** Takes the focus if it is not in use, gives it back at the end, and decides which keys and clicks count. */
-export function useGuard(box: { current: HTMLDivElement | null }): Guard {
+/** Takes the focus if it is not in use, gives it back at the end, and decides which keys and clicks count.
+    `here`: whether the question is shown in this place. */
+export function useGuard(box: { current: HTMLDivElement | null }, here = true): Guard {
   const keysSince = useRef(0);
   const appeared = useRef(0);
   const moved = useRef(new WeakMap<EventTarget, number>());
   useLayoutEffect(() => {
     const mine = box.current;
-    if (!mine) return;
+    if (!mine || !here) return;
     let from: HTMLElement | null = null;
     appeared.current = keysSince.current = performance.now();
     const take = () => {
       const present = focused();
-      if (isTyping() || present?.closest("[data-acp-question]") || !inSight(mine)) return false;
+      const asked = present?.closest("[data-acp-question]") ?? mine;
+      if (isTyping() || asked !== mine || !inSight(mine)) return false;
       from = present;
       keysSince.current = performance.now();
       mine.focus({ preventScroll: true });
@@ -62,7 +64,7 @@ export function useGuard(box: { current: HTMLDivElement | null }): Guard {
       const to = others.find((other) => other !== mine) ?? from;
       queueMicrotask(() => to?.isConnected && to.focus({ preventScroll: true }));
     };
-  }, []);
+  }, [here]);
   return {
     key: () => (performance.now() - keysSince.current < ARM_MS ? APPEARED : null),
     click({ currentTarget, detail }) {

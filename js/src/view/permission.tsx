@@ -11,7 +11,9 @@ import { Actions, CoveredActions } from "./actions";
 import { Delivery } from "./delivery";
 import { useGuard, useIgnored, useReady } from "./input_guard";
 import type { Guard } from "./input_guard";
+import { Elsewhere } from "./elsewhere";
 import { usePanel } from "./panel";
+import { useQuestionPlace } from "./place";
 import { line, spoken, titleOf } from "./display_text";
 
 interface Props {
@@ -34,11 +36,12 @@ export function PermissionView(props: Props) {
 function Open({ item, inside, sent, about }: Props & { about: string }) {
   const { link, emit } = usePanel();
   const box = useRef<HTMLDivElement>(null);
-  const guard = useGuard(box);
+  const { holds, choose: answerHere } = useQuestionPlace(item.key, box);
+  const guard = useGuard(box, holds);
   const [ignored, setIgnored] = useIgnored();
   const chosen = sent?.intent.t === "answer" ? sent.intent.option : undefined;
   const answers = answersOf(item);
-  const usable = link === "live" && chosen === undefined;
+  const usable = link === "live" && chosen === undefined && holds;
 
   const choose = (option: string) => {
     if (!usable) return;
@@ -75,7 +78,7 @@ function Open({ item, inside, sent, about }: Props & { about: string }) {
       role="group"
       aria-label={`${item.who === undefined ? "The agent asks" : line(item.who)}: ${about}`}
       data-acp-question={item.key}
-      data-status="open"
+      data-status={holds ? "open" : "elsewhere"}
       data-lm-suppress-shortcuts="true"
       tabIndex={-1}
       onKeyDown={onKeyDown}
@@ -90,6 +93,7 @@ function Open({ item, inside, sent, about }: Props & { about: string }) {
         {ignored}
       </div>
       {chosen !== undefined && <Delivery slow={sent?.slow ?? false} what="answer" />}
+      {!holds && <Elsewhere choose={answerHere} />}
     </div>
   );
 }

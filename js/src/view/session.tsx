@@ -1,7 +1,7 @@
 // The whole session: a header, the turns in their own scroll area, and the composer.
 
 import type { ComponentChildren, Ref } from "preact";
-import { useMemo, useRef, useState } from "preact/hooks";
+import { useContext, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Link, Snapshot } from "../store";
 import { isRunning, turnId } from "../turns";
 import type { Turn } from "../turns";
@@ -11,9 +11,10 @@ import { useFollow } from "./follow";
 import { HeaderView } from "./header";
 import { Icon } from "./icons";
 import { OtherSession } from "./other_session";
+import { PanelTurn } from "./panel_turn";
 import { Picker } from "./picker";
+import { PlaceContext, useOnce } from "./place";
 import { SessionChanges } from "./session_changes";
-import { TurnView } from "./turn";
 
 /** Turns shown at first, the newest ones; and as many more each time. */
 export const NEWEST_TURNS = 20;
@@ -30,7 +31,10 @@ export function SessionView({ snapshot, draft, banners }: Props) {
   const running = runningOf(turns);
   const end = useRef<HTMLDivElement>(null);
   const panel = useRef<HTMLDivElement>(null);
+  const foot = useRef<HTMLDivElement>(null);
   const { away, toEnd } = useFollow(end, running !== null, { own: true });
+  const { places } = useContext(PlaceContext);
+  const stop = useOnce(running && `stop:${turnId(running)}`, () => foot.current);
   const prompts = useMemo(() => promptsOf(turns), [turns]);
   const [picking, setPicking] = useState(false);
   const [other, setOther] = useState<string | null>(null);
@@ -63,7 +67,7 @@ export function SessionView({ snapshot, draft, banners }: Props) {
           />
         )}
         <Conversation snapshot={snapshot} content={end} />
-        <div class="acp-foot">
+        <div class="acp-foot" ref={foot}>
           {away && (
             <button type="button" class="acp-newest" data-acp-newest="" onClick={toEnd}>
               <Icon name="down" /> Newest
@@ -76,8 +80,12 @@ export function SessionView({ snapshot, draft, banners }: Props) {
             commands={state.session.commands ?? []}
             running={running ? turnId(running) : null}
             stopping={running?.cancelling === true}
+            stop={stop.holds}
             off={offText(link, state.session.status)}
-            onSend={toEnd}
+            onSend={() => {
+              places.prompted();
+              toEnd();
+            }}
           />
         </div>
       </div>
@@ -91,6 +99,8 @@ function Conversation({ snapshot, content }: { snapshot: Snapshot; content: Ref<
   const [count, setCount] = useState(NEWEST_TURNS);
   const hidden = Math.max(0, turns.length - count);
   const running = runningOf(turns);
+  const drawn = useRef(false);
+  useEffect(() => void (drawn.current = true), []);
   return (
     <div class="acp-scroll" data-acp-scroll="" tabIndex={0} role="group" aria-label="Conversation">
       <div ref={content}>
@@ -105,13 +115,12 @@ function Conversation({ snapshot, content }: { snapshot: Snapshot; content: Ref<
           </button>
         )}
         {turns.slice(hidden).map((turn) => (
-          <TurnView
+          <PanelTurn
             key={turn.start?.key ?? ""}
             turn={turn}
             since={turn.start === running ? since : null}
             cited={terminals.cited}
-            stop={false}
-            {...{ sent, folds }}
+            {...{ sent, folds, drawn }}
           />
         ))}
         {turns.length === 0 && <p class="acp-quiet acp-empty">{emptyText(link)}</p>}

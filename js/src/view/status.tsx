@@ -1,13 +1,15 @@
 // The status of a turn in one line that stays in sight: what happens now, for how long, and the stop button.
 
+import { useRef } from "preact/hooks";
 import type { Link, Sent } from "../store";
-import { isRunning, turnId } from "../turns";
+import { isAsking, isRunning, turnId } from "../turns";
 import type { Item, RateLimit, TurnItem } from "../types";
 import { activityOf } from "./activity";
 import { Delivery } from "./delivery";
 import { Countdown, Elapsed } from "./elapsed";
 import { Icon } from "./icons";
 import { usePanel } from "./panel";
+import { useOnce } from "./place";
 import { short } from "./usage";
 import { line, reason, spoken, stopReason } from "./display_text";
 
@@ -24,16 +26,22 @@ interface Props {
 export function StatusLine(props: Props) {
   const { start, items, since, sent, toNewest, stop } = props;
   const { link, emit } = usePanel();
-  if (start.status === "history") return null;
+  const box = useRef<HTMLDivElement>(null);
   const running = isRunning(start);
+  const once = useOnce(running && stop ? `stop:${turnId(start)}` : null, () => box.current);
+  if (start.status === "history") return null;
   const working = running && link !== "gone";
-  const asking = items.some(
-    (item) => (item.type === "question" || item.type === "elicitation") && item.status === "open",
-  );
+  const asking = isAsking(items);
   const limited = start.rate_limit ?? null;
   const quiet = working && !asking && !start.cancelling && limited === null;
   return (
-    <div class="acp-status" data-status={start.status} data-sticky={running} data-asking={asking}>
+    <div
+      ref={box}
+      class="acp-status"
+      data-status={start.status}
+      data-sticky={running}
+      data-asking={asking}
+    >
       <span class="acp-pulse" aria-hidden="true" data-going={working && !asking} />
       <span class={quiet ? "acp-hidden" : "acp-status-text"} role="status">
         {statusText(start, asking, link)}
@@ -64,7 +72,7 @@ export function StatusLine(props: Props) {
             <Icon name="down" /> Newest
           </button>
         )}
-        {running && stop && (
+        {running && once.holds && (
           <StopButton
             turn={turnId(start)}
             disabled={link !== "live" || sent !== undefined || start.cancelling === true}
@@ -77,9 +85,11 @@ export function StatusLine(props: Props) {
 
 function ToQuestion() {
   const go = ({ currentTarget }: { currentTarget: HTMLElement }) => {
-    const question = currentTarget
-      .closest(".acp-turn")
-      ?.querySelector<HTMLElement>("[data-acp-question][data-status='open']");
+    const turn = currentTarget.closest(".acp-turn");
+    turn?.querySelector<HTMLElement>("[data-acp-answer-here]")?.click();
+    const question = turn?.querySelector<HTMLElement>(
+      "[data-acp-question]:is([data-status='open'], [data-status='elsewhere'])",
+    );
     question?.scrollIntoView({ block: "center" });
     question?.focus({ preventScroll: true });
   };
@@ -106,7 +116,7 @@ function StopButton(props: { turn: string; disabled: boolean }) {
   );
 }
 
-function statusText(start: TurnItem, asking: boolean, link: Link): string {
+export function statusText(start: TurnItem, asking: boolean, link: Link): string {
   switch (start.status) {
     case "running":
       if (link === "gone") return "Interrupted: the kernel is gone";
