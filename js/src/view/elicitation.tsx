@@ -42,7 +42,7 @@ function Open({ item, sent }: Props) {
     const said = { t: "elicit", elicitation: item.key, action } as const;
     emit(values ? { ...said, values } : said);
   };
-  const ready = useReady();
+  const ready = useReady(holds);
   const asks = item.who === undefined ? "The agent asks" : line(item.who);
   const inner = { item, here: holds, usable, answer, sent, guard, ready };
   return (

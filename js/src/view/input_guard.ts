@@ -83,12 +83,13 @@ export function useGuard(box: { current: HTMLDivElement | null }, here = true): 
 }
 
 /** Whether clicks count by now, for assistive technology. */
-export function useReady(): boolean {
+export function useReady(here = true): boolean {
   const [ready, setReady] = useState(false);
   useEffect(() => {
+    if (!here) return setReady(false);
     const timer = setTimeout(() => setReady(true), CLICK_MS);
     return () => clearTimeout(timer);
-  }, []);
+  }, [here]);
   return ready;
 }
 

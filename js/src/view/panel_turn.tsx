@@ -57,7 +57,8 @@ function TurnLine({ turn, id, below, open, sent, folds, cited }: LineProps) {
   if (start === null) return null;
   const asking = isAsking(items);
   const { files } = sumOf(changesOf([turn]).flatMap((it) => it.files));
-  const waiting = asking && !open ? entriesOf(items, cited).flatMap(questionsOf) : [];
+  const waiting =
+    asking && !open && below !== "soon" ? entriesOf(items, cited).flatMap(questionsOf) : [];
   return (
     <>
       <div

@@ -88,7 +88,7 @@ function Open({ item, inside, sent, about }: Props & { about: string }) {
         {!inside && about !== "this" && <span class="acp-title"> {about}</span>}
       </div>
       {actions && <Actions actions={actions} />}
-      <Answers {...{ item, answers, chosen, usable, guard, click }} />
+      <Answers {...{ item, answers, chosen, usable, guard, click }} here={holds} />
       <div class="acp-ignored" role="status">
         {ignored}
       </div>
@@ -114,12 +114,13 @@ interface AnswersProps {
   answers: readonly Answer[];
   chosen: string | undefined;
   usable: boolean;
+  here: boolean;
   guard: Guard;
   click: (event: MouseEvent, answer: string) => void;
 }
 
-function Answers({ item, answers, chosen, usable, guard, click }: AnswersProps) {
-  const ready = useReady();
+function Answers({ item, answers, chosen, usable, here, guard, click }: AnswersProps) {
+  const ready = useReady(here);
   return (
     <div class="acp-options">
       {answers.map(({ id, name, meaning, key, note }) => (

@@ -135,10 +135,9 @@ export class Places {
     };
   }
 
-  /** The view that draws the turn below its cell. One that the host has detached counts: it does that to cells
-      far from the reader. One that is hidden does not. */
+  /** The view that draws the turn below its cell. Its cell may be far from the reader, but not collapsed. */
   below(turn: string): Element | null {
-    return this.#below.get(turn)?.find((el) => !el.isConnected || isRendered(el)) ?? null;
+    return this.#below.get(turn)?.find(isRendered) ?? null;
   }
 
   /** Called when a turn may be drawn in another place than before. */
@@ -199,15 +198,18 @@ export class Places {
 
 const THRESHOLDS = [0, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 1];
 
-/** Where the user points or types, it stays. The focus of the box itself is ours, not the user's. */
+/** Where the user points or types, it stays. That a question itself has the focus is not their doing. */
 function isUsed({ box }: Spot): boolean {
   const el = box?.();
   const active = document.activeElement;
-  return Boolean(el && ((active !== el && el.contains(active)) || el.matches(":hover")));
+  const typed = active !== null && !active.matches("[data-acp-question]") && el?.contains(active);
+  return typed || (el?.matches(":hover") ?? false);
 }
 
-/** Whether the host shows it at all, in view or not. */
+/** Whether the host shows it, in view or not. It takes cells that are far away out of the page, and the output
+    of a collapsed cell out of its cell. */
 export function isRendered(el: Element): boolean {
+  if (!el.isConnected) return el.closest(".jp-Cell") !== null;
   return el.checkVisibility?.() ?? true;
 }
 
