@@ -35,14 +35,14 @@ class Capabilities:
 
     @property
     def offers(self) -> tuple[str, ...]:
-        """The names of the capabilities that users act on: sessions and the sign-in."""
-        names = ("list", "load", "resume", "fork", "delete", "logout")
+        """The names of the capabilities that users act on: sessions, the sign-in, and images in prompts."""
+        names = ("list", "load", "resume", "fork", "delete", "logout", "image")
         return tuple(name for name in names if getattr(self, name))
 
 
 @dataclass(frozen=True, slots=True)
 class AuthMethod:
-    """A way to sign in. Type "terminal": run the agent's own command with `args`."""
+    """A way to sign in. Type "terminal": run the agent's own command with `args`; "env_var": give it keys."""
 
     id: str
     name: str
@@ -50,6 +50,8 @@ class AuthMethod:
     type: str = "agent"
     args: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
+    keys: tuple[tuple[str, str | None], ...] = ()
+    """The environment variables that hold its keys, with what the agent calls each."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ class Agent:
         self._settings = settings
         self._stderr = stderr
         self._client: Client | None = None
-        self._login = Login(settings.login)
+        self._login = Login(settings.login, settings.key)
         self.peer = Peer(stdout)
         self._sessions = Sessions(self.peer, settings, self._entering)
         self.peer.listeners["session/cancel"] = self.cancel
@@ -58,9 +58,10 @@ class Agent:
             raise read.bad("protocolVersion must be a number")
         self._client = Client(params.get("clientCapabilities"))
         enabled = self._settings.capabilities
+        media = not self._settings.text_only
         capabilities: Json = {
             "loadSession": "load" in enabled,
-            "promptCapabilities": {"image": True, "audio": True, "embeddedContext": True},
+            "promptCapabilities": {"image": media, "audio": media, "embeddedContext": True},
             "mcpCapabilities": {"http": True, "sse": True},
             "sessionCapabilities": {name: {} for name in sorted(enabled - {"load"})},
             "_meta": {"demo": {"methods": ["_demo/echo", "_demo/note"]}},

@@ -18,10 +18,14 @@ class Settings(NamedTuple):
     home: str | None = None
     capabilities: frozenset[str] = frozenset({"close"})
     login: str = ""
-    """"1": a sign-in comes first; "trouble": with ways that go wrong, too."""
+    """"1": a sign-in comes first; "trouble": with ways that go wrong, too; "key": by a key."""
+    key: str = ""
+    """The key that it was given."""
     options: str = "config"
     """"config", "modes", or "models": what older agents have."""
     pace_s: float = 0.0
+    text_only: bool = False
+    """Prompts may have no images and sounds."""
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> Settings:
@@ -33,9 +37,11 @@ class Settings(NamedTuple):
         return cls(
             home=home,
             capabilities=possible,
-            login=_one_of(environment.get("ACP_DEMO_AUTH"), "1", "trouble") or "",
+            login=_one_of(environment.get("ACP_DEMO_AUTH"), "1", "trouble", "key") or "",
+            key=environment.get("ACP_DEMO_API_KEY", ""),
             options={"0": "modes", "models": "models"}.get(environment.get("ACP_DEMO_CONFIG", ""), "config"),
             pace_s=float(environment.get("ACP_DEMO_PACE") or 0),
+            text_only=environment.get("ACP_DEMO_PROMPT") == "text",
         )
 
 

@@ -61,7 +61,14 @@ test("a turn below its cell is a line in the panel, and drawn there when the vie
 });
 
 test("the line says how many files changed, and only the first line of the prompt", async () => {
-  const file = { path: "a.py", kind: "modified", added: 1, removed: 0, state: "applied", hunks: [] };
+  const file = {
+    path: "a.py",
+    kind: "modified",
+    added: 1,
+    removed: 0,
+    state: "applied",
+    hunks: [],
+  };
   const prompt = [{ type: "text", text: "Fix it\nand test it" }] as const;
   const { mount } = page([
     turn({ status: "done", prompt: [...prompt] }),

@@ -32,12 +32,14 @@ export function ElicitationView(props: Props) {
 function Open({ item, sent }: Props) {
   const { link, emit } = usePanel();
   const box = useRef<HTMLDivElement>(null);
-  const { holds, choose } = useQuestionPlace(item.key, box);
-  const guard = useGuard(box, holds);
+  const place = useQuestionPlace(item.key, box);
+  const { holds } = place;
+  const guard = useGuard(box, place);
   const pending = sent !== undefined && sent.wrong === undefined;
   const usable = link === "live" && !pending && holds;
   const answer = (action: ElicitAction, values?: FormValues) => {
     if (!usable) return;
+    guard.answered();
     box.current?.focus({ preventScroll: true }); // the button is about to be disabled, and would lose it
     const said = { t: "elicit", elicitation: item.key, action } as const;
     emit(values ? { ...said, values } : said);
@@ -56,7 +58,8 @@ function Open({ item, sent }: Props) {
       data-status={holds ? "open" : "elsewhere"}
       data-lm-suppress-shortcuts="true"
       tabIndex={-1}
-      onKeyDown={(event) => event.stopPropagation()} // the notebook has its own shortcuts
+      // The notebook has its own shortcuts; Escape stops the turn.
+      onKeyDown={(event) => event.key !== "Escape" && event.stopPropagation()}
       // JupyterLab handles line breaks in every cell: these are for the fields.
       onBeforeInputCapture={(event) => event.stopPropagation()}
     >
@@ -69,7 +72,7 @@ function Open({ item, sent }: Props) {
       <Said text={item.message} />
       {item.mode === "url" ? <Address {...inner} /> : <Form {...inner} />}
       {pending && <Delivery slow={sent?.slow ?? false} what="answer" />}
-      {!holds && <Elsewhere choose={choose} />}
+      {!holds && <Elsewhere choose={place.choose} />}
     </div>
   );
 }
@@ -223,7 +226,7 @@ function Buttons({ usable, answer, guard, ready, children }: ButtonsProps) {
   };
   return (
     <>
-      <div class="acp-options" onClickCapture={check} onAuxClickCapture={check}>
+      <div class="acp-options acp-safe" onClickCapture={check} onAuxClickCapture={check}>
         {children}
         <button
           type="button"

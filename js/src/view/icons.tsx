@@ -19,8 +19,14 @@ const SHAPES = {
   send: "M8 13V3.5M4 7.3 8 3.3l4 4",
   open: "M6.5 3.5h-3v9h9v-3M9.5 2.5h4v4m0-4L7.5 8.5",
   copy: "M5.5 5.5v-3h8v8h-3m-8-5h8v8h-8v-8Z",
+  up: "M8 13V3.5M4 7.3 8 3.3l4 4",
   down: "M8 3v9.5M4 8.7l4 4 4-4",
+  attach:
+    "M12.8 7.4 7.9 12.3a3 3 0 0 1-4.2-4.2l5.3-5.3a2 2 0 0 1 2.8 2.8l-5.2 5.2a1 1 0 0 1-1.4-1.4l4.6-4.6",
   close: "m4 4 8 8m0-8-8 8",
+  sessions: "M5.5 4h8m-8 4h8m-8 4h8M2.5 4h.5m-.5 4h.5m-.5 4h.5",
+  settings:
+    "M2.5 5h6m3 0h2m-2 1.7a1.7 1.7 0 1 0 0-3.4 1.7 1.7 0 0 0 0 3.4ZM13.5 11h-6m-3 0h-2m3.5 1.7a1.7 1.7 0 1 0 0-3.4 1.7 1.7 0 0 0 0 3.4Z",
 } as const;
 
 export type IconName = keyof typeof SHAPES;

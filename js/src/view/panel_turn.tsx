@@ -1,7 +1,7 @@
 // A turn in the panel. One that is drawn below its cell is a line that leads there, with its question while the
 // cell is out of view; any other one is drawn in full.
 
-import { useContext, useRef } from "preact/hooks";
+import { useContext, useRef, useState } from "preact/hooks";
 import type { ComponentChildren } from "preact";
 import { asksUser, isAsking, isRunning, turnId } from "../turns";
 import type { Turn } from "../turns";
@@ -12,9 +12,12 @@ import type { Entry } from "./entries";
 import { HostContext } from "./host";
 import { Icon } from "./icons";
 import { memo } from "./memo";
+import { NO_CHANGES } from "./own_changes";
 import { usePanel } from "./panel";
 import { askedName, PlaceContext, useBelow, useOnce } from "./place";
-import { statusText } from "./status";
+import { wordsOf } from "./prompt_text";
+import { useTarget } from "./reveal";
+import { turnWords } from "./state_words";
 import { drawEntry, TurnView } from "./turn";
 import type { TurnProps } from "./turn";
 
@@ -35,7 +38,8 @@ export const PanelTurn = memo(function PanelTurn({ drawn, ...props }: Props) {
 function PlacedTurn({ id, begins, ...props }: TurnProps & { id: string; begins: () => boolean }) {
   const self = useRef<HTMLDivElement>(null);
   const below = useBelow(id, self, begins);
-  const open = props.folds.get(`line:${id}`) ?? false;
+  const wanted = useTarget()?.turn === props.turn.start?.key; // found by a search
+  const open = props.folds.get(`line:${id}`) ?? wanted;
   return (
     <div ref={self} class="acp-placed" data-acp-placed={below === null ? "here" : "below"}>
       {below !== null && <TurnLine {...props} id={id} open={open} below={below} />}
@@ -52,7 +56,7 @@ interface LineProps extends TurnProps {
 }
 
 function TurnLine({ turn, id, below, open, sent, folds, cited }: LineProps) {
-  const { link, emit } = usePanel();
+  const { link, signIn, emit } = usePanel();
   const { start, items } = turn;
   if (start === null) return null;
   const asking = isAsking(items);
@@ -76,14 +80,14 @@ function TurnLine({ turn, id, below, open, sent, folds, cited }: LineProps) {
           <span class="acp-turnline-prompt">{firstLine(turn) || `Turn ${start.number}`}</span>
         </button>
         <span class="acp-turnline-status">
-          {start.status === "history" ? "" : statusText(start, asking, link)}
+          {start.status === "history" ? "" : turnWords(start, items, link, signIn).text}
         </span>
         {files > 0 && <span class="acp-turnline-files">{filesChanged(files)}</span>}
         <Show {...{ below }} />
       </div>
       {waiting.map(({ name, entry }) => (
         <WhileOutOfView key={name} name={name}>
-          {drawEntry(entry, { sent, folds, growing: null })}
+          {drawEntry(entry, { sent, folds, growing: null, own: NO_CHANGES })}
         </WhileOutOfView>
       ))}
     </>
@@ -112,11 +116,12 @@ function Show({ below }: { below: Element | "soon" }) {
 function WhileOutOfView({ name, children }: { name: string; children: ComponentChildren }) {
   const place = useContext(PlaceContext);
   const self = useRef<HTMLDivElement>(null);
+  const [held] = useState(() => ({ since: performance.now() }));
   const { holds } = useOnce(name, () => self.current?.closest(".acp-panel") ?? null, self);
   return (
     <div ref={self}>
       {holds && (
-        <PlaceContext.Provider value={{ ...place, held: true }}>{children}</PlaceContext.Provider>
+        <PlaceContext.Provider value={{ ...place, held }}>{children}</PlaceContext.Provider>
       )}
     </div>
   );
@@ -136,6 +141,9 @@ function questionsOf(entry: Entry): { name: string; entry: Entry }[] {
 }
 
 function firstLine({ start }: Turn): string {
-  const texts = (start?.prompt ?? []).map((block) => (block.type === "text" ? block.text : ""));
-  return line(texts.join(" ").trim().split("\n")[0] ?? "");
+  return line(
+    wordsOf(start?.prompt ?? [])
+      .trim()
+      .split("\n")[0] ?? "",
+  );
 }

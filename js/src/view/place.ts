@@ -1,15 +1,15 @@
 // The place of a view in the page, for its parts.
 
 import { createContext } from "preact";
-import { useContext, useEffect, useLayoutEffect, useState } from "preact/hooks";
+import { useContext, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { HostContext } from "./host";
 import { IN_PANEL, isRendered, Places } from "./places";
 
 export interface Place {
   readonly places: Places;
   readonly rank: number;
-  /** Decided further up: what is in here is shown. */
-  readonly held?: boolean;
+  /** Decided further up: what is in here is shown, and could be since then. */
+  readonly held?: { readonly since: number };
 }
 
 export const PlaceContext = createContext<Place>({ places: new Places(), rank: IN_PANEL });
@@ -25,24 +25,39 @@ export function useOnce(
   find: () => Element | null,
   box?: Refers,
 ): { holds: boolean; choose: () => void } {
-  const { places, rank, held = false } = useContext(PlaceContext);
+  const { places, rank, held } = useContext(PlaceContext);
   const [holds, setHolds] = useState(() => name !== null && places.isFree(name));
   useLayoutEffect(() => {
     const el = find();
     if (name === null || !el || held) return;
     const used = box ? { box: () => box.current } : {};
     return places.offer(name, { rank, el, ...used, changed: setHolds });
-  }, [name, places, held]);
+  }, [name, places, held === undefined]);
   const choose = () => {
     const el = find();
     if (name !== null && el) places.choose(name, el);
   };
-  return { holds: held || (name !== null && holds), choose };
+  return { holds: held !== undefined || (name !== null && holds), choose };
 }
 
-/** As `useOnce`, for a question with this key in this box. */
+/** As `useOnce`, for a question with this key in this box; with the time since when it could be here. */
 export function useQuestionPlace(key: string, box: Refers) {
-  return useOnce(`question:${key}`, () => box.current, box);
+  const { held } = useContext(PlaceContext);
+  const [since] = useState(() => performance.now());
+  return { ...useOnce(`question:${key}`, () => box.current, box), since: held?.since ?? since };
+}
+
+/** Whether one of these questions is shown in this element. */
+export function useAsksHere(keys: readonly string[], el: Refers): boolean {
+  const { places } = useContext(PlaceContext);
+  const [here, setHere] = useState(false);
+  const newest = useRef(keys);
+  newest.current = keys;
+  const look = () => setHere(newest.current.some((it) => places.isIn(`question:${it}`, el.current)));
+  useLayoutEffect(look);
+  useLayoutEffect(() => places.watch(look), [places]);
+  return here;
+}`, el.current));
 }
 
 /** The name of another session's turn that asks the user. */

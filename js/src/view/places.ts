@@ -72,6 +72,12 @@ export class Places {
     return !this.#claims.get(name)?.holder;
   }
 
+  /** Whether the place that shows it is this element, or within it. */
+  isIn(name: string, el: Element | null): boolean {
+    const holder = this.#claims.get(name)?.holder;
+    return holder != null && el !== null && el.contains(holder.el);
+  }
+
   /** The user wants it here. */
   choose(name: string, el: Element): void {
     const claim = this.#claims.get(name);
@@ -82,19 +88,20 @@ export class Places {
   }
 
   #decide(claim: Claim, atOnce: boolean): void {
-    const best = this.#best(claim);
+    const best = this.#best(claim, atOnce);
     const { holder } = claim;
     if (best === holder) return;
     if (holder === null || (atOnce && !isUsed(holder))) this.#give(claim, best);
     else this.#later();
   }
 
-  /** In view before out of view, then by rank; otherwise it stays where it is. */
-  #best({ spots, holder, chosen }: Claim): Spot | null {
+  /** In view before out of view, then by rank; what is out of view everywhere stays where it is, unless it is
+      `isNew`. */
+  #best({ spots, holder, chosen }: Claim, isNew = false): Spot | null {
     if (chosen && this.#inView(chosen)) return chosen;
     const better = (a: Spot, b: Spot) =>
       Number(this.#inView(a)) - Number(this.#inView(b)) ||
-      (this.#inView(a) || !holder ? a.rank - b.rank : 0) ||
+      (this.#inView(a) || isNew ? a.rank - b.rank : 0) ||
       Number(a === holder) - Number(b === holder);
     return spots.reduce<Spot | null>((a, b) => (a && better(a, b) >= 0 ? a : b), null);
   }
@@ -104,6 +111,7 @@ export class Places {
     claim.holder = to;
     if (from !== to) from?.changed(false);
     to?.changed(true);
+    this.#tell();
   }
 
   #later(): void {
