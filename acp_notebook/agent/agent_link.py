@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import re
 import shlex
+from collections.abc import Sequence
 
 from msgspec import Raw
 
@@ -26,6 +27,7 @@ from .agent_state import AgentState
 from .backends import Backends
 from .connection import Connection, Handler
 from .known_agents import start_hints
+from .known_agents.keys import ENV_VAR, keys_of
 from .launch import Launch, SessionOptions
 from .transport import Transport
 
@@ -165,13 +167,22 @@ class AgentLink(AgentState):
             return error
         methods = self.facts.auth_methods
         ways = "".join(f"\n  {self._way(it)}" for it in methods)
+        if (names := self._undeclared_keys()) and self.launch.argv:
+            ways += f"\n  Its key: {_with_keys(names)}"
         if not methods:
             ways = f"\n  It offers no sign-in method: {error}"
         text = f"{self.name} requires you to sign in first.{ways}"
         return AuthenticationRequired(text, code=error.code, data=error.data, methods=methods)
 
+    def _undeclared_keys(self) -> list[str]:
+        """The variables that are known of the agent, without those that it names itself."""
+        said = " ".join(f"{it.description} {it.keys}" for it in self.facts.auth_methods)
+        return [it for it in keys_of((self.name, *self.launch.argv)) if it not in said]
+
     def _way(self, method: AuthMethod) -> str:
         about = method.name + (f" ({method.description})" if method.description else "")
+        if method.type == ENV_VAR:
+            return f"{about}: {_with_keys([name for name, _ in method.keys])}"
         if method.type == "terminal":
             return f"{about}: run this in a terminal, then try again:\n      {self.sign_in_command(method)}"
         return f"{about}: acp.connect(…, auth={method.id!r}), or session.authenticate({method.id!r})"
@@ -192,3 +203,7 @@ class AgentLink(AgentState):
         kill_now = getattr(self._transport, "kill_now", None)
         if kill_now is not None:
             kill_now()
+
+
+def _with_keys(names: Sequence[str]) -> str:
+    return " or ".join(f'acp.connect(…, env={{"{name}": …}})' for name in names)

@@ -52,6 +52,7 @@ from .prompt_sender import PromptSender
 from .session_state import SessionState
 from .sign_in import SignInFlow
 from .turn_limiter import TurnLimiter
+from .turn_meter import TurnMeter
 from .turn_queue import TurnQueue, TurnRun
 from .undo.change_tracker import ChangeTracker
 from .workspace import Workspace
@@ -123,9 +124,12 @@ class Conversation:
         self._uncalled: Functions | None = None
         """The functions of a session whose agent is a recording."""
         self._limiter = TurnLimiter(state, self.cancel)
+        self._meter = TurnMeter(state)
         self._prompting = PromptSender(state, agent, self._limiter, self)
         self._keeper = keeper
         self._limits = options.limits
+        self.last_run: TurnRun | None = None
+        """The turn that ended last."""
         self.unproven = False
         """The session was loaded or resumed and has answered nothing since: some agents only pretend to."""
         self.context: Resource | None = None
@@ -240,6 +244,7 @@ class Conversation:
         self.undoing.turn_began()
         self.permissions.turn_started()
         self.workspace.cards.on_turn_started()
+        self._meter.begin()
         self.state.apply(ev.TurnStarted(run.content, run.id, run.asked))
         run.key = self.state.read(lambda transcript: transcript.current_turn)
         self.state.apply(ev.StatusChanged("working"))
@@ -303,8 +308,8 @@ class Conversation:
     ) -> None:
         for each in self.workspace.agent_terminals.on_turn_ended():
             self.state.apply(each)
-        self.state.apply(end)
-        self.state.running = None
+        self.state.apply(self._meter.measured(end))
+        self.state.running, self.last_run = None, run
         if run.pause is not None:
             run.pause.cancel()
         if status is not None:
@@ -455,9 +460,14 @@ class Conversation:
             and not self.state.running.begun
         )
 
+    @property
+    def _signing_in(self) -> bool:
+        """Whether the session waits for a sign-in; its prompt is sent again after it."""
+        return self._keeper.signing.status(self.state) is not None
+
     def interrupt(self, error: Exception) -> None:
         """Fail the running turn with this error, because the agent is about to be restarted."""
-        if self.state.running is not None and not self.pausing:
+        if self.state.running is not None and not self.pausing and not self._signing_in:
             self._settle_questions("the agent is being restarted")
             self._end(self.state.running, ev.TurnEnded("failed", error=str(error)), None, error)
 
@@ -467,10 +477,11 @@ class Conversation:
         A turn that only waits to be sent again keeps waiting, and restarts the agent when it is sent.
         """
         self._settle_questions("the agent ended")
-        if (run := self.state.running) is not None and run.pause is not None and run.begun:
+        waits = (run := self.state.running) is not None and run.pause is not None
+        if waits and run is not None and run.begun and not self._signing_in:
             self._prompting.fail(run, error)  # its request is not open, so it has not failed yet
         self.agent.background(self.services.terminals.release_all())  # the next agent does not know them
-        if not self.state.closed and not self.pausing:
+        if not self.state.closed and not self.pausing and not self._signing_in:
             self.state.apply(ev.StatusChanged("dead", str(error)))
 
     async def close(self) -> None:

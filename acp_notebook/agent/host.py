@@ -42,7 +42,7 @@ class AgentHost:
         self.options = options
         self.agent = agent = AgentLink(launch, options, backends)
         self.sessions = Sessions(agent)
-        self.signing = SignInFlow(agent, self.sessions.states, self.revive)
+        self.signing = SignInFlow(agent, self.sessions.states, self.revive, self._restart_with_key)
         self.store = SessionStore(agent, self.sessions, self.signing, self.revive)
         self.opener = SessionOpener(agent, self.sessions, self.store)
         self.recovery = Recovery(agent, self.sessions, self.opener, self.signing, lambda: self.connect())
@@ -75,6 +75,9 @@ class AgentHost:
     async def revive(self) -> None:
         """Restart the agent if it is gone."""
         await self.recovery.revive()
+
+    async def _restart_with_key(self) -> None:
+        await self.recovery.restart("it was given a key", alive=True)
 
     # ---- sessions -----------------------------------------------------------------------------
 

@@ -40,6 +40,8 @@ class Launch:
     """The sign-in method to use if the agent requires one."""
     redactor: Redactor = field(default_factory=Redactor)
     """Removes secrets from everything that is shown or stored."""
+    keys: dict[str, str] = field(default_factory=dict, repr=False)
+    """Keys that the user typed, by variable: the agent gets them when it starts, its commands never."""
 
     def quirks(self, facts: AgentFacts | None = None) -> quirks.Quirks:
         """The quirks of this agent. `facts`: its initialize response, if it has started."""

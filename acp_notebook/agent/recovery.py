@@ -56,19 +56,25 @@ class Recovery:
             if conversation is not None:
                 await self._rejoin(conversation)
 
-    async def restart(self, why: str, stuck: Conversation | None = None) -> dict[Conversation | None, Error]:
+    async def restart(
+        self, why: str, stuck: Conversation | None = None, *, alive: bool = False
+    ) -> dict[Conversation | None, Error]:
         """Restart the agent and reopen its sessions; return the sessions that failed, with their errors.
 
-        Does nothing if the agent is alive and `stuck` no longer stuck, for example after another restart.
-        Cancelling the caller does not stop the restart, because other sessions depend on it.
+        Does nothing if the agent is alive and `stuck` no longer stuck, for example after another restart,
+        unless `alive` says to restart it all the same. Cancelling the caller does not stop the restart,
+        because other sessions depend on it.
         """
-        return await asyncio.shield(self._agent.background(self._restart(why, stuck)))
+        return await asyncio.shield(self._agent.background(self._restart(why, stuck, alive)))
 
-    async def _restart(self, why: str, stuck: Conversation | None) -> dict[Conversation | None, Error]:
+    async def _restart(
+        self, why: str, stuck: Conversation | None, alive: bool
+    ) -> dict[Conversation | None, Error]:
         if stuck is not None:
             await self._wait_for_others(stuck)
         async with self._agent.starting:
-            if self._agent.connection.error is None and (stuck is None or not stuck.stuck):
+            needed = alive or (stuck is not None and stuck.stuck)
+            if self._agent.connection.error is None and not needed:
                 return {}
             for conversation in self._sessions.open:
                 conversation.interrupt(AgentDied(f"{self._agent.name} was restarted because {why}"))

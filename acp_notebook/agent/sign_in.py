@@ -7,20 +7,25 @@ one succeeds, the call is repeated. Knows no page and no terminal. Runs on the l
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection
+import re
+from collections.abc import Awaitable, Callable, Collection, Coroutine
 from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
 from .. import timeouts
 from ..core import events as ev
-from ..core.records import SignIn, SignInMethod
+from ..core.records import SignIn, SignInKey, SignInMethod
 from ..core.requests import AuthMethod
 from ..core.transcript import Transcript
-from ..errors import AuthenticationRequired, Error, SessionClosed, Timeout, UsageError
+from ..core.variables import can_hold_key
+from ..errors import AgentError, AuthenticationRequired, Error, SessionClosed, Timeout, UsageError
 from ..log import logger, suppressed
 from ..wire import v1
+from ..wire.jsonrpc import METHOD_NOT_FOUND
 from .agent_link import AgentLink
+from .known_agents import keys
+from .known_agents.keys import ENV_VAR
 from .session_state import SessionState
 from .sign_in_scripts import SignInScripts
 from .threads import on_a_thread
@@ -34,6 +39,9 @@ LOOK_S = 0.5
 
 STILL = "the agent still requires a sign-in"
 
+SHORTEST_KEY = 8
+"""Characters; a shorter text is not a key, and could not be removed from what the agent writes."""
+
 
 class SignInFlow:
     """Signs in to one agent while the calls that need it wait."""
@@ -43,6 +51,7 @@ class SignInFlow:
         agent: AgentLink,
         sessions: Callable[[], Collection[SessionState]],
         revive: Callable[[], Awaitable[None]],
+        restart: Callable[[], Awaitable[None]],
     ) -> None:
         self.preferred = agent.launch.auth
         """The method to use without asking: the user's choice, or the one that worked before."""
@@ -50,6 +59,8 @@ class SignInFlow:
         self._sessions = sessions
         """Returns the open sessions."""
         self._revive = revive
+        self._restart = restart
+        """Restarts the agent even if it is running, so that it gets a key."""
         self._now: SignIn | None = None
         self._passed = asyncio.Event()
         self._trying: tuple[str, asyncio.Task[None]] | None = None
@@ -82,7 +93,7 @@ class SignInFlow:
                 if not self._can_ask(asker):
                     raise
                 trouble = str(failed)
-        if not error.methods or not self._can_ask(asker):
+        if not (error.methods or self._keys()) or not self._can_ask(asker):
             raise error
         await self._ask(asker, trouble)
 
@@ -95,7 +106,8 @@ class SignInFlow:
         if self._now is None:
             self._passed.clear()
             methods = await on_a_thread(self._methods)
-            self._now = SignIn(methods, error=trouble)
+            about = keys.sign_in_of(self._command) or None
+            self._now = SignIn(methods, error=trouble, keys=self._keys(), about=about)
             self._agent.background(self._watch())
         elif trouble is not None:
             self._now = replace(self._now, error=trouble)
@@ -151,10 +163,15 @@ class SignInFlow:
                 f"{method.name!r} needs a terminal: run this command there, then try again:\n    "
                 f"{self._agent.sign_in_command(method)}"
             )
+        await self._run(id, lambda: self._try(method))
+
+    async def _run(self, id: str, attempt: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Wait for an attempt to sign in, and begin it unless it has begun; only one can be in progress."""
         if self._trying is None:
-            self._trying = (id, self._agent.background(self._try(method)))
+            self._trying = (id, self._agent.background(attempt()))
         elif self._trying[0] != id:
-            other = self._method(self._trying[0]).name
+            known = {it.id: it.name for it in self._agent.facts.auth_methods}
+            other = known.get(self._trying[0], self._trying[0])
             raise UsageError(f"the sign-in with {other!r} is in progress; stop it first")
         try:
             await asyncio.shield(self._trying[1])
@@ -175,13 +192,87 @@ class SignInFlow:
             trouble = f"{self._agent.name} did not answer within {timeouts.get().sign_in:g} s"
             raise Timeout(f"{method.name}: {trouble}") from None
         except Error as error:
-            trouble = str(error)
+            trouble = self._way_on(error)
             raise
         finally:
             self._trying = None
             self._update(trying=None, error=trouble and f"{method.name}: {trouble}")
         self.preferred = method.id  # after a restart, sign in the same way
         self.passed()
+
+    def _way_on(self, error: Error) -> str:
+        """What to tell the user about a failed attempt: some agents name methods that they do not have."""
+        absent = isinstance(error, AgentError) and error.code == METHOD_NOT_FOUND
+        if not absent and not re.search(r"not (?:yet )?(?:implemented|supported)", str(error), re.IGNORECASE):
+            return str(error)
+        key = ", or type a key here" if self._keys() else ""
+        return (
+            f"{self._agent.name} cannot sign in from here. Sign in as its description says, in a terminal or "
+            f"in the agent's own program, and press Try again{key}."
+        )
+
+    # ---- with a key -----------------------------------------------------------------------------
+
+    async def use_key(self, name: str, key: str) -> None:
+        """Restart the agent with this key as an environment variable, and repeat the waiting calls.
+
+        The key is kept in memory, for this agent, and removed from everything that is shown or stored.
+        """
+        if self._now is None:
+            raise UsageError(f"{self._agent.name} does not ask for a key now")
+        known = [it.name for it in self._now.keys]
+        if name not in known:
+            raise UsageError(f"{self._agent.name} does not sign in with {name!r}")
+        key = key.strip()
+        if len(key) < SHORTEST_KEY:
+            raise UsageError(f"this is too short for a key: {name} has at least {SHORTEST_KEY} characters")
+        if not key.isprintable():
+            raise UsageError("this contains characters that no key has: copy the key once more")
+        self._agent.redactor.learn([key])  # before anybody else has it
+        await self._run(name, lambda: self._try_key(name, key))
+
+    async def _try_key(self, name: str, key: str) -> None:
+        self._update(trying=name, error=None)
+        trouble: str | None = "it was stopped"
+        try:
+            self._agent.launch.keys[name] = key
+            await self._restart()
+            await self._declare_key(name)
+            trouble = None
+        except Error as error:
+            trouble = str(error)
+            raise
+        finally:
+            self._trying = None
+            self._update(trying=None, error=trouble and self._agent.redactor.text(f"{name}: {trouble}"))
+        self.passed()
+
+    async def _declare_key(self, name: str) -> None:
+        """Call `authenticate` for the method that declares the key; some agents expect it."""
+        for method in self._agent.facts.auth_methods:
+            if method.type == ENV_VAR and name in [it for it, _ in method.keys]:
+                with suppressed(_log, Error, TimeoutError):  # the repeated calls show whether the key is good
+                    await self._agent.request(v1.authenticate(method.id))
+                return
+
+    @property
+    def _command(self) -> tuple[str, ...]:
+        return (self._agent.name, *self._agent.launch.argv)
+
+    def _keys(self) -> tuple[SignInKey, ...]:
+        """The keys that the agent declares, and those that are known of it."""
+        text = self._agent.redactor.text
+        found = {
+            name: SignInKey(name, label and text(label))
+            for method in self._agent.facts.auth_methods
+            if method.type == ENV_VAR
+            for name, label in method.keys
+            if can_hold_key(name)
+        }
+        if self._agent.launch.argv:
+            known = {name: SignInKey(name) for name in keys.keys_of(self._command)}
+            return tuple({**known, **found}.values())
+        return ()
 
     def stop(self) -> None:
         """Cancel the sign-in in progress."""
@@ -215,7 +306,8 @@ class SignInFlow:
             await asyncio.sleep(LOOK_S)
 
     def _methods(self) -> tuple[SignInMethod, ...]:
-        return tuple(self._shown(*it) for it in enumerate(self._agent.facts.auth_methods))
+        methods = enumerate(self._agent.facts.auth_methods)
+        return tuple(self._shown(*it) for it in methods if it[1].type != ENV_VAR)
 
     def _shown(self, number: int, method: AuthMethod) -> SignInMethod:
         text = self._agent.redactor.text

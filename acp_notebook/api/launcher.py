@@ -174,6 +174,7 @@ def _process(
     tap = _recorder(record, found.name, request.redactor, env)
     command = Command(argv=found.argv, cwd=found.folder or cwd, env=env)
     limits = timeouts.get()
+    keys: dict[str, str] = {}
     launch = Launch(
         found.name,
         found.identity,
@@ -183,8 +184,13 @@ def _process(
         request.timeout(limits.agent_fetch if found.how in ("npx", "uvx") else limits.agent_start),
         request.auth,
         request.redactor,
+        keys,
     )
-    return launch, live(lambda: ProcessTransport(command), env=env, undo=request.undo, tap=tap)
+
+    def start() -> ProcessTransport:
+        return ProcessTransport(replace(command, env={**env, **keys}))
+
+    return launch, live(start, env=env, undo=request.undo, tap=tap)
 
 
 def _expanded(found: ResolvedCommand) -> dict[str, str]:

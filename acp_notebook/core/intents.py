@@ -205,6 +205,16 @@ class SignIn(Struct, frozen=True, tag_field="t", tag="sign_in"):
     method: str | None = written(None)
 
 
+class UseKey(Struct, frozen=True, tag_field="t", tag="use_key"):
+    """Sign in with a key that the user typed: restart the agent with it as this environment variable."""
+
+    name: str
+    key: str
+
+    def __repr__(self) -> str:
+        return f"UseKey(name={self.name!r})"
+
+
 class SignedIn(Struct, frozen=True, tag_field="t", tag="signed_in"):
     """The user signed in elsewhere: retry what waits for it."""
 
@@ -259,17 +269,29 @@ class Doc(Struct, frozen=True, tag_field="t", tag="doc"):
             raise ValueError(f"there is no part {self.part} of {self.of}")
 
 
+ExportForm = Literal["markdown", "html", "notebook"]
+
+
+class Export(Struct, frozen=True, tag_field="t", tag="export"):
+    """Send a part of the conversation as a file; part 0 makes the file. `rid` identifies the request."""
+
+    rid: str
+    form: ExportForm
+    part: int = written(0)
+    view: str = ""
+
+
 Queueing = Edit | SendNow | Move
 
 OfChanges = Undo | Redo | Keep
 
-OfSignIn = SignIn | SignedIn | SignOut
+OfSignIn = SignIn | SignedIn | SignOut | UseKey
 
 Picked = Sessions | Open | Delete
 
 Setting = Mode | Config | Tools | Restart | Reopen
 
-OfSession = Prompt | Again | Complete | Queueing | Setting | OfChanges | OfSignIn | Picked
+OfSession = Prompt | Again | Complete | Queueing | Setting | OfChanges | OfSignIn | Picked | Export
 
 Intent = Hello | Bye | Resync | Ack | Answer | Elicit | Cancel | Doc | OfSession
 build(Intent)

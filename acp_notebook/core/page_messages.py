@@ -158,6 +158,19 @@ class PickerAnswer(PageMessage, frozen=True, tag="picked"):
     _nullable: ClassVar = ("cursor",)
 
 
+class ExportAnswer(PageMessage, frozen=True, tag="exported"):
+    """A part of the conversation as a file, or an error; `view` and `rid` are those of the request."""
+
+    view: str
+    rid: str
+    text: str = written("")
+    part: int = written(0)
+    of: int = written(1)
+    name: str = written("")
+    mime_type: str = written("")
+    error: str | None = None
+
+
 SessionMessage = (
     FullState
     | PatchBatch
@@ -171,6 +184,7 @@ SessionMessage = (
     | IntentRefused
     | CompletionAnswer
     | PickerAnswer
+    | ExportAnswer
 )
 
 

@@ -296,14 +296,26 @@ class SignInMethod(Record, frozen=True):
     """The command as run: with the agent's folder and environment."""
 
 
+class SignInKey(Record, frozen=True):
+    """A key that the user can type; the agent gets it as an environment variable."""
+
+    name: str
+    """Of the variable."""
+    label: str | None = None
+    """What the agent calls it."""
+
+
 class SignIn(Record, frozen=True):
     """The agent requires a sign-in before it continues."""
 
     methods: tuple[SignInMethod, ...]
     trying: str | None = None
-    """The method in progress."""
+    """The method in progress, or the name of the key's variable."""
     error: str | None = None
     """Why the last attempt failed."""
+    keys: tuple[SignInKey, ...] = ()
+    about: str | None = None
+    """How this agent identifies its users, if it is known."""
 
 
 class Cost(Record, frozen=True):

@@ -42,7 +42,7 @@ class Capabilities:
 
 @dataclass(frozen=True, slots=True)
 class AuthMethod:
-    """A way to sign in. Type "terminal": run the agent's own command with `args`."""
+    """A way to sign in. Type "terminal": run the agent's own command with `args`; "env_var": give it keys."""
 
     id: str
     name: str
@@ -50,6 +50,8 @@ class AuthMethod:
     type: str = "agent"
     args: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
+    keys: tuple[tuple[str, str | None], ...] = ()
+    """The environment variables that hold its keys, with what the agent calls each."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,6 +53,11 @@ def names_secret_variable(name: str) -> bool:
     return names_secret(name) or any(_SECRET_VARIABLE.search(it) for it in (name, name.lower()))
 
 
+def can_hold_key(name: str) -> bool:
+    """Whether an agent may ask for a key in this variable: not one that changes how programs start."""
+    return re.fullmatch(r"[A-Z][A-Z0-9_]{0,98}", name) is not None and names_secret_variable(name)
+
+
 def holds_secret(name: str, value: str) -> bool:
     """Whether the variable's value is a secret."""
     if not can_be_hidden(value):

@@ -32,7 +32,7 @@ class Agent:
         self._settings = settings
         self._stderr = stderr
         self._client: Client | None = None
-        self._login = Login(settings.login)
+        self._login = Login(settings.login, settings.key)
         self.peer = Peer(stdout)
         self._sessions = Sessions(self.peer, settings, self._entering)
         self.peer.listeners["session/cancel"] = self.cancel

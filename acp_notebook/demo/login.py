@@ -33,18 +33,34 @@ TROUBLE: list[Json] = [
 ]
 
 
+OUTSIDE: Json = {
+    "id": "demo-outside",
+    "name": "Login in another program",
+    "description": "Run `demo /login` in a terminal",
+}
+KEY: Json = {
+    "id": "demo-key",
+    "name": "Demo key",
+    "type": "env_var",
+    "vars": [{"name": "ACP_DEMO_API_KEY", "label": "Any text but one that begins with “wrong”"}],
+}
+
+
 class Login:
     """Whether somebody is signed in to this process."""
 
-    def __init__(self, wanted: str) -> None:
+    def __init__(self, wanted: str, key: str = "") -> None:
         self.wanted = wanted != ""
         self._trouble = wanted == "trouble"
-        self._inside = not self.wanted
+        self._by_key = wanted == "key"
+        self._inside = not self.wanted or (self._by_key and key != "" and not key.startswith("wrong"))
         self._file = os.path.join(tempfile.gettempdir(), f"acp-demo-login-{os.getpid()}")
 
     def methods(self, client: Client) -> list[Json]:
         if not self.wanted:
             return []
+        if self._by_key:
+            return [OUTSIDE, KEY]
         terminal: Json = {
             "id": "demo-terminal",
             "name": "Demo login in a terminal",
@@ -71,6 +87,8 @@ class Login:
             await asyncio.Event().wait()
         elif self._trouble and method == "demo-die":
             os._exit(3)
+        elif self._by_key and method == OUTSIDE["id"]:
+            raise RpcError(INTERNAL_ERROR, "Method not implemented.")
         else:
             raise RpcError(INVALID_PARAMS, "there is no such authentication method")
 

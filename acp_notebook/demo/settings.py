@@ -18,7 +18,9 @@ class Settings(NamedTuple):
     home: str | None = None
     capabilities: frozenset[str] = frozenset({"close"})
     login: str = ""
-    """"1": a sign-in comes first; "trouble": with ways that go wrong, too."""
+    """"1": a sign-in comes first; "trouble": with ways that go wrong, too; "key": by a key."""
+    key: str = ""
+    """The key that it was given."""
     options: str = "config"
     """"config", "modes", or "models": what older agents have."""
     pace_s: float = 0.0
@@ -33,7 +35,8 @@ class Settings(NamedTuple):
         return cls(
             home=home,
             capabilities=possible,
-            login=_one_of(environment.get("ACP_DEMO_AUTH"), "1", "trouble") or "",
+            login=_one_of(environment.get("ACP_DEMO_AUTH"), "1", "trouble", "key") or "",
+            key=environment.get("ACP_DEMO_API_KEY", ""),
             options={"0": "modes", "models": "models"}.get(environment.get("ACP_DEMO_CONFIG", ""), "config"),
             pace_s=float(environment.get("ACP_DEMO_PACE") or 0),
         )

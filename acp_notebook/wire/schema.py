@@ -324,6 +324,11 @@ class AgentCapabilities(Wire):
     auth: dict[str, Any] = field(default_factory=dict)
 
 
+class AuthVariable(Wire):
+    name: str
+    label: str | None = None
+
+
 class AuthMethod(Wire):
     id: str
     name: str
@@ -331,6 +336,8 @@ class AuthMethod(Wire):
     type: str = "agent"
     args: list[str] = field(default_factory=list)
     env: dict[str, str] = field(default_factory=dict)
+    vars: list[AuthVariable] = field(default_factory=list)
+    """Of the type "env_var", which is no part of the protocol yet."""
 
 
 class InitializeResponse(Wire):

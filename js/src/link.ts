@@ -117,6 +117,7 @@ const UNTRACKED: ReadonlySet<string> = new Set<(Picking | SigningIn)["t"]>([
   "sign_in",
   "signed_in",
   "sign_out",
+  "use_key",
 ]);
 
 function isUntracked(intent: Parameters<Emit>[0]): intent is Picking | SigningIn {

@@ -234,6 +234,10 @@ export interface TurnItem {
   readonly meta?: Fields;
   /** The session whose agent asked for it; None: the user did. */
   readonly asked_by?: AskedBy;
+  /** How long it ran; not in files, because it differs from run to run. */
+  readonly seconds?: number;
+  /** What it cost, if the agent reports the costs of its session. */
+  readonly cost?: Cost;
 }
 
 export interface MessageItem {
@@ -637,6 +641,16 @@ export interface SignOutIntent {
   readonly t: "sign_out";
 }
 
+/**
+ * Sign in with a key that the user typed: restart the agent with it as this environment
+ * variable.
+ */
+export interface UseKeyIntent {
+  readonly t: "use_key";
+  readonly name: string;
+  readonly key: string;
+}
+
 /** List the agent's stored sessions from this cursor on. `rid` identifies the request. */
 export interface SessionsIntent {
   readonly t: "sessions";
@@ -657,6 +671,18 @@ export interface DeleteIntent {
   readonly t: "delete";
   readonly rid: string;
   readonly id: string;
+}
+
+/**
+ * Send a part of the conversation as a file; part 0 makes the file. `rid` identifies the
+ * request.
+ */
+export interface ExportIntent {
+  readonly t: "export";
+  readonly rid: string;
+  readonly form: "html" | "markdown" | "notebook";
+  readonly part: number;
+  readonly view?: string;
 }
 
 /** The whole state, or its beginning: more items may follow as patches. */
@@ -771,6 +797,22 @@ export interface PickedMessage {
   readonly id?: string;
   /** The id of the deleted session. */
   readonly deleted?: string;
+  readonly error?: string;
+}
+
+/**
+ * A part of the conversation as a file, or an error; `view` and `rid` are those of the
+ * request.
+ */
+export interface ExportedMessage {
+  readonly t: "exported";
+  readonly view: string;
+  readonly rid: string;
+  readonly text: string;
+  readonly part: number;
+  readonly of: number;
+  readonly name: string;
+  readonly mime_type: string;
   readonly error?: string;
 }
 
@@ -976,6 +1018,11 @@ export interface AskedBy {
   readonly id?: string;
 }
 
+export interface Cost {
+  readonly amount: number;
+  readonly currency: string;
+}
+
 export interface Location {
   readonly path: string;
   readonly line?: number;
@@ -1175,10 +1222,13 @@ export interface Usage {
 /** The agent requires a sign-in before it continues. */
 export interface SignIn {
   readonly methods: readonly SignInMethod[];
-  /** The method in progress. */
+  /** The method in progress, or the name of the key's variable. */
   readonly trying?: string;
   /** Why the last attempt failed. */
   readonly error?: string;
+  readonly keys?: readonly SignInKey[];
+  /** How this agent identifies its users, if it is known. */
+  readonly about?: string;
 }
 
 /** A value that a config option can take; `group` is the heading that it is listed under. */
@@ -1207,11 +1257,6 @@ export interface Hunk {
   readonly kept?: boolean;
 }
 
-export interface Cost {
-  readonly amount: number;
-  readonly currency: string;
-}
-
 /** A way to sign in. `command`: what to run in a terminal, if the sign-in happens there. */
 export interface SignInMethod {
   readonly id: string;
@@ -1222,6 +1267,14 @@ export interface SignInMethod {
   readonly command?: string;
   /** The command as run: with the agent's folder and environment. */
   readonly run?: string;
+}
+
+/** A key that the user can type; the agent gets it as an environment variable. */
+export interface SignInKey {
+  /** Of the variable. */
+  readonly name: string;
+  /** What the agent calls it. */
+  readonly label?: string;
 }
 
 export type Content =
@@ -1295,9 +1348,11 @@ export type ToKernel =
   | SignInIntent
   | SignedInIntent
   | SignOutIntent
+  | UseKeyIntent
   | SessionsIntent
   | OpenIntent
-  | DeleteIntent;
+  | DeleteIntent
+  | ExportIntent;
 
 export type FromKernel =
   | StateMessage
@@ -1311,7 +1366,8 @@ export type FromKernel =
   | DoneMessage
   | RefusedMessage
   | OfferedMessage
-  | PickedMessage;
+  | PickedMessage
+  | ExportedMessage;
 
 export type DocRequest =
   | PingRequest
@@ -1327,4 +1383,4 @@ export type OperationIntent = UndoIntent | RedoIntent | KeepIntent;
 
 export type Picking = SessionsIntent | OpenIntent | DeleteIntent;
 
-export type SigningIn = SignInIntent | SignedInIntent | SignOutIntent;
+export type SigningIn = SignInIntent | SignedInIntent | SignOutIntent | UseKeyIntent;

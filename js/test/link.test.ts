@@ -129,3 +129,12 @@ test("completions are requested for this page, and received by it alone", () => 
   receive({ ...answer, view: "v" });
   expect(store.snapshot.offered?.rid).toBe("1");
 });
+
+test("a key is sent and kept nowhere in the page", () => {
+  const { model, store, receive, connection } = connected();
+  receive({ t: "state", seq: 1, state: state(turn()) });
+  const intent = { t: "use_key", name: "A_KEY", key: "sk-typed-4711" } as const;
+  connection.emit(intent);
+  expect(model.sent.at(-1)).toEqual(intent);
+  expect(store.snapshot.sent.size).toBe(0);
+});

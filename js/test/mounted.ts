@@ -40,6 +40,7 @@ const UNTRACKED = new Set([
   "sign_in",
   "signed_in",
   "sign_out",
+  "use_key",
 ]);
 
 /** As the real one: what is local goes into the store, the rest counts as sent. */

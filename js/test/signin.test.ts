@@ -28,7 +28,7 @@ describe("the ways to sign in", () => {
   it("are buttons, in the session and in their own view", () => {
     for (const view of [null, "sign-in"]) {
       const { el, emit } = shown([], view, { sign_in: WANTED, status: "signed_out" });
-      expect(buttons(el)).toEqual(["Log in", "By <b>key</b>", "Done, try again", "Copy"]);
+      expect(buttons(el)).toEqual(["Log in", "By <b>key</b>", "Copy", "Try again"]);
       el.querySelector<HTMLElement>("[data-acp-signin-method=key]")?.click();
       expect(emit).toHaveBeenCalledWith({ t: "sign_in", method: "key" });
       expect(el.querySelector("[data-acp-signin-method=tty]")?.textContent).toContain(
@@ -67,10 +67,64 @@ describe("the ways to sign in", () => {
     expect(emit).toHaveBeenLastCalledWith({ t: "signed_in" });
   });
 
+  it("show code between backticks as code, and markup as text", () => {
+    const methods = [{ id: "in", name: "Log in", description: "Run `a <b>` now", type: "agent" }];
+    const { el } = shown([], null, { sign_in: { methods, about: "A_KEY, or an account" } });
+    const section = el.querySelector("[data-acp-signin]");
+    expect(section?.querySelector("code")?.textContent).toBe("a <b>");
+    expect(section?.querySelector("b")).toBeNull();
+    expect(section?.textContent).toContain("It signs in with: A_KEY, or an account");
+  });
+
   it("leave a note below the cell that waited", () => {
     const done = shown([], "sign-in", { status: "idle", agent: { name: "demo" } });
     expect(done.find("[data-acp-signed=true]")?.textContent).toBe("demo: signed in.");
     const left = shown([], "sign-in", { status: "closed", agent: { name: "demo" } });
     expect(left.find("[data-acp-signed=false]")?.textContent).toBe("demo: not signed in.");
+  });
+});
+
+describe("a key", () => {
+  const KEY = "sk-typed-4711";
+  const wanted: SignIn = { methods: [], keys: [{ name: "A_KEY", label: "Key of <b>A</b>" }] };
+
+  function typed() {
+    const made = shown([], null, { sign_in: wanted, status: "signed_out" });
+    const field = made.find<HTMLInputElement>("[data-acp-signin-key=A_KEY] input");
+    if (!field) throw new Error("no field");
+    field.value = KEY;
+    field.dispatchEvent(new Event("input", { bubbles: true }));
+    return { ...made, field };
+  }
+
+  function submit(field: HTMLInputElement) {
+    field.form?.dispatchEvent(new Event("submit", { bubbles: true, cancelable: true }));
+  }
+
+  it("is typed unseen, named by its variable, and kept by no browser", () => {
+    const { field, el } = typed();
+    expect([field.type, field.getAttribute("autocomplete")]).toEqual(["password", "off"]);
+    expect(el.querySelector(`label[for="${field.id}"]`)?.textContent).toContain("A_KEY");
+    expect(el.querySelector("[data-acp-signin-key] b")).toBeNull();
+  });
+
+  it("is sent once, and is nowhere in the page afterwards", async () => {
+    const { field, el, emit, store } = typed();
+    submit(field);
+    submit(field);
+    await settled();
+    expect(emit.mock.calls).toEqual([[{ t: "use_key", name: "A_KEY", key: KEY }]]);
+    expect(field.value).toBe("");
+    expect(document.documentElement.outerHTML).not.toContain(KEY);
+    expect(JSON.stringify([...store.snapshot.sent, store.draft])).not.toContain(KEY);
+    expect(el.outerHTML).not.toContain(KEY);
+  });
+
+  it("cannot be sent while an attempt is in progress, which can be stopped", () => {
+    const sign_in = { ...wanted, trying: "A_KEY" };
+    const { find, emit } = shown([], null, { sign_in });
+    expect(find<HTMLInputElement>("[data-acp-signin-key] input")?.disabled).toBe(true);
+    find("[data-acp-signin-stop]")?.click();
+    expect(emit).toHaveBeenCalledWith({ t: "sign_in", method: null });
   });
 });

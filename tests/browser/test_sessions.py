@@ -105,7 +105,7 @@ def test_a_prompt_waits_for_the_sign_in_after_logging_out(
     shot(notebook, "signin-turn")
     command = panel.locator(".acp-signin-command code")
     expect(command).to_contain_text(re.compile(r"^sh .*sign-in-1\.sh$"))
-    panel.get_by_role("button", name="Done, try again").click()
+    panel.get_by_role("button", name="Try again").click()
     expect(panel.locator("[data-acp-signin-error]")).to_contain_text("still requires a sign-in")
     panel.get_by_role("button", name="Demo login", exact=True).click()
     notebook.has_status(2, "done")

@@ -268,12 +268,12 @@ TABLE = (
 
 def before_start(command: Sequence[str]) -> Quirks:
     """The quirks of an agent of which only the command is known yet."""
-    return _matching(_names(command), None)
+    return _matching(bare_names(command), None)
 
 
 def for_agent(command: Sequence[str], name: str | None, version: str | None) -> Quirks:
     """The quirks of an agent that has been initialized."""
-    return _matching([*_names(command), *_names([name or ""])], version)
+    return _matching([*bare_names(command), *bare_names([name or ""])], version)
 
 
 def environment(
@@ -298,7 +298,7 @@ def _matching(names: Sequence[str], version: str | None) -> Quirks:
     return quirks
 
 
-def _names(words: Sequence[str]) -> list[str]:
+def bare_names(words: Sequence[str]) -> list[str]:
     """The bare name in each word: x for /usr/bin/x, @someone/x@1.2 and x.js."""
     short = (word.rstrip("/").rpartition("/")[2] for word in words)
     return [re.sub(r"@.*|\.(js|mjs|py|exe)$", "", it) or it for it in short]

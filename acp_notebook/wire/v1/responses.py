@@ -42,7 +42,10 @@ def read_initialize(result: Raw) -> AgentFacts:
             meta=meta_of(can),
         ),
         auth_methods=tuple(
-            AuthMethod(it.id, it.name, it.description, it.type, tuple(it.args), it.env)
+            AuthMethod(
+                *(it.id, it.name, it.description, it.type, tuple(it.args), it.env),
+                tuple((variable.name, variable.label) for variable in it.vars),
+            )
             for it in answer.auth_methods
         ),
         raw=raw,

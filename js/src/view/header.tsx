@@ -1,7 +1,9 @@
-// The agent, the status of the session, and the settings.
+// The agent, the status of the session, and the buttons of the panel.
 
 import type { Sent } from "../store";
 import type { Header } from "../types";
+import { HeaderMenu } from "./header_menu";
+import type { MenuEntry } from "./header_menu";
 import { usePanel } from "./panel";
 import { Settings } from "./settings";
 import { UsageMeter } from "./usage";
@@ -10,15 +12,11 @@ import { line, spoken } from "./display_text";
 interface Props {
   header: Header;
   sent: ReadonlyMap<string, Sent>;
-  /** Whether the list of sessions is open, and how it is opened and closed. */
-  picking: boolean;
-  pick: () => void;
+  /** The buttons: in the row, or in the menu behind "⋯". */
+  entries: readonly MenuEntry[];
 }
 
-/** Agents that offer one of these get the list of sessions. */
-const LISTED = ["list", "fork", "logout"];
-
-export function HeaderView({ header, sent, picking, pick }: Props) {
+export function HeaderView({ header, sent, entries }: Props) {
   const { link } = usePanel();
   const agent = header.agent;
   const status =
@@ -37,13 +35,9 @@ export function HeaderView({ header, sent, picking, pick }: Props) {
         </span>
       </div>
       <div class="acp-tools">
-        {agent?.offers?.some((offer) => LISTED.includes(offer)) && (
-          <button type="button" data-acp-sessions="" aria-expanded={picking} onClick={pick}>
-            Sessions
-          </button>
-        )}
         <UsageMeter usage={header.usage} />
         <Settings header={header} disabled={link !== "live"} sent={sent} />
+        <HeaderMenu entries={entries} />
       </div>
     </div>
   );

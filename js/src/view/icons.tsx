@@ -21,6 +21,9 @@ const SHAPES = {
   copy: "M5.5 5.5v-3h8v8h-3m-8-5h8v8h-8v-8Z",
   down: "M8 3v9.5M4 8.7l4 4 4-4",
   close: "m4 4 8 8m0-8-8 8",
+  sessions: "M5.5 4h8m-8 4h8m-8 4h8M2.5 4h.5m-.5 4h.5m-.5 4h.5",
+  settings:
+    "M2.5 5h6m3 0h2m-2 1.7a1.7 1.7 0 1 0 0-3.4 1.7 1.7 0 0 0 0 3.4ZM13.5 11h-6m-3 0h-2m3.5 1.7a1.7 1.7 0 1 0 0-3.4 1.7 1.7 0 0 0 0 3.4Z",
 } as const;
 
 export type IconName = keyof typeof SHAPES;

@@ -1,17 +1,20 @@
-// The whole session: a header, the turns in their own scroll area, and the composer.
+// The whole session: a header, the turns in their own scroll area, and the composer. The frame is as high as the
+// page has room for it; only the turns scroll.
 
 import type { ComponentChildren, Ref } from "preact";
 import { useMemo, useRef, useState } from "preact/hooks";
 import type { Link, Snapshot } from "../store";
 import { isRunning, turnId } from "../turns";
 import type { Turn } from "../turns";
-import type { Draft } from "../types";
+import type { Draft, Header } from "../types";
 import { Composer } from "./composer";
 import { useFollow } from "./follow";
 import { HeaderView } from "./header";
+import type { MenuEntry } from "./header_menu";
 import { Icon } from "./icons";
 import { OtherSession } from "./other_session";
 import { Picker } from "./picker";
+import { useRoom } from "./room";
 import { SessionChanges } from "./session_changes";
 import { TurnView } from "./turn";
 
@@ -31,6 +34,7 @@ export function SessionView({ snapshot, draft, banners }: Props) {
   const end = useRef<HTMLDivElement>(null);
   const panel = useRef<HTMLDivElement>(null);
   const { away, toEnd } = useFollow(end, running !== null, { own: true });
+  useRoom(panel);
   const prompts = useMemo(() => promptsOf(turns), [turns]);
   const [picking, setPicking] = useState(false);
   const [other, setOther] = useState<string | null>(null);
@@ -51,8 +55,11 @@ export function SessionView({ snapshot, draft, banners }: Props) {
         <HeaderView
           header={state.session}
           sent={sent}
-          picking={picking}
-          pick={() => setPicking(!picking)}
+          entries={[
+            ...(listsSessions(state.session)
+              ? [sessionsEntry(picking, () => setPicking(!picking))]
+              : []),
+          ]}
         />
         {picking && (
           <Picker
@@ -69,8 +76,10 @@ export function SessionView({ snapshot, draft, banners }: Props) {
               <Icon name="down" /> Newest
             </button>
           )}
-          {banners}
-          <SessionChanges turns={turns} />
+          <div class="acp-notes">
+            {banners}
+            <SessionChanges turns={turns} />
+          </div>
           <Composer
             {...{ draft, prompts, queue, sent, offered, returned }}
             commands={state.session.commands ?? []}
@@ -83,6 +92,17 @@ export function SessionView({ snapshot, draft, banners }: Props) {
       </div>
     </>
   );
+}
+
+/** Agents that offer one of these get the list of sessions. */
+const LISTED = ["list", "fork", "logout"];
+
+function listsSessions({ agent }: Header): boolean {
+  return agent?.offers?.some((offer) => LISTED.includes(offer)) ?? false;
+}
+
+function sessionsEntry(expanded: boolean, run: () => void): MenuEntry {
+  return { id: "sessions", label: "Sessions", icon: "sessions", inRow: true, expanded, run };
 }
 
 /** The newest turns; earlier ones on demand. */

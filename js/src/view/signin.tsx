@@ -1,13 +1,16 @@
-// The agent requires a sign-in: a button per method; for one in a terminal, the command and where to run it.
+// The agent requires a sign-in: a button per method, a field per key; for one in a terminal, the command and
+// where to run it. "Try again" is for what was done elsewhere.
 
 import { useContext, useState } from "preact/hooks";
 import type { Header, SignIn, SignInMethod } from "../types";
 import { CopyButton } from "./code";
 import { HostContext } from "./host";
 import { usePanel } from "./panel";
+import { KeyField } from "./signin_key";
 import { line, reason } from "./display_text";
 
 export function SignInView({ header }: { header: Header }) {
+  const { link, emit } = usePanel();
   const wanted = header.sign_in;
   if (!wanted) return null;
   const name = line(header.agent?.title ?? header.agent?.name ?? "The agent");
@@ -16,7 +19,7 @@ export function SignInView({ header }: { header: Header }) {
       <p class="acp-title">{name} requires you to sign in.</p>
       {wanted.error && (
         <p class="acp-bad" role="alert" data-acp-signin-error="">
-          {reason(wanted.error)}
+          <Ticked text={reason(wanted.error)} />
         </p>
       )}
       <ul>
@@ -29,9 +32,34 @@ export function SignInView({ header }: { header: Header }) {
             )}
           </li>
         ))}
+        {wanted.keys?.map((key) => (
+          <li key={key.name}>
+            <KeyField {...key} trying={wanted.trying} />
+          </li>
+        ))}
       </ul>
+      <p class="acp-signin-again">
+        <button
+          type="button"
+          data-acp-signin-done=""
+          disabled={link !== "live" || typeof wanted.trying === "string"}
+          onClick={() => emit({ t: "signed_in" })}
+        >
+          Try again
+        </button>
+        <span class="acp-quiet">
+          if you signed in elsewhere, for example in a terminal
+          {wanted.about && <>. It signs in with: {line(wanted.about)}</>}
+        </span>
+      </p>
     </section>
   );
+}
+
+/** A text with its code between backticks. */
+function Ticked({ text }: { text: string }) {
+  const parts = text.split(/`([^`]+)`/);
+  return <>{parts.map((part, at) => (at % 2 ? <code key={at}>{part}</code> : part))}</>;
 }
 
 function ByAgent({ method, wanted }: { method: SignInMethod; wanted: SignIn }) {
@@ -57,14 +85,21 @@ function ByAgent({ method, wanted }: { method: SignInMethod; wanted: SignIn }) {
           Stop
         </button>
       )}
-      {method.description && <span class="acp-quiet">{line(method.description)}</span>}
+      {method.description && <Description text={method.description} />}
     </>
   );
 }
 
+function Description({ text }: { text: string }) {
+  return (
+    <span class="acp-quiet">
+      <Ticked text={line(text)} />
+    </span>
+  );
+}
+
 function InTerminal({ method }: { method: SignInMethod }) {
-  const { link, emit } = usePanel();
-  const live = link === "live";
+  const { link } = usePanel();
   const { terminal } = useContext(HostContext);
   const [result, setResult] = useState<string | null>(null);
   const run = method.run ?? method.command ?? "";
@@ -76,23 +111,15 @@ function InTerminal({ method }: { method: SignInMethod }) {
     <div class="acp-signin-terminal" data-acp-signin-method={method.id}>
       <span>
         <strong>{line(method.name)}</strong>{" "}
-        {method.description && <span class="acp-quiet">{line(method.description)}</span>}
+        {method.description && <Description text={method.description} />}
       </span>
-      <span class="acp-signin-buttons">
-        {terminal && (
-          <button type="button" class="acp-primary" disabled={!live} onClick={open}>
+      {terminal && (
+        <span class="acp-signin-buttons">
+          <button type="button" class="acp-primary" disabled={link !== "live"} onClick={open}>
             Open a terminal
           </button>
-        )}
-        <button
-          type="button"
-          data-acp-signin-done=""
-          disabled={!live}
-          onClick={() => emit({ t: "signed_in" })}
-        >
-          Done, try again
-        </button>
-      </span>
+        </span>
+      )}
       <span class="acp-signin-command">
         <code title={line(method.command ?? "")}>{line(run)}</code>
         <CopyButton text={() => run} what="command" />
