@@ -521,10 +521,10 @@ def notebook_step() -> list[str]:
     """nbval in strict mode: runs the cells in order and compares their outputs with those in the file.
 
     Runs in one process, and allows warnings from libraries. The plugin `tests.patience` makes the kernels
-    wait longer, for slow machines.
+    wait longer, for slow machines; `tests.tutorials` answers the questions of agents.
     """
     nbval = ["--nbval", "--nbval-current-env", f"--nbval-cell-timeout={CELL_TIMEOUT_S}"]
-    plugins = ["-p", "no:xdist", "-p", "tests.patience"]
+    plugins = ["-p", "no:xdist", "-p", "tests.patience", "-p", "tests.tutorials"]
     return ["pytest", *plugins, "-o", "filterwarnings=default", *nbval, "notebooks"]
 
 

@@ -235,6 +235,9 @@ class Timeouts:
     completion: float = 3.0
     """For a completion: network folders and some objects' attributes are slow."""
 
+    export: float = 60.0
+    """To write a conversation as a file: long ones take seconds, and a function `redact` may be slow."""
+
     shown_as_queued: float = 0.3
     """A prompt that has not started by then is shown as queued; it may wait for the agent to restart."""
 

@@ -53,6 +53,7 @@ from .prompt_sender import PromptSender
 from .session_state import SessionState
 from .sign_in import SignInFlow
 from .turn_limiter import TurnLimiter
+from .turn_meter import TurnMeter
 from .turn_queue import TurnQueue, TurnRun
 from .undo.change_tracker import ChangeTracker
 from .workspace import Workspace
@@ -125,9 +126,12 @@ class Conversation:
         self._uncalled: Functions | None = None
         """The functions of a session whose agent is a recording."""
         self._limiter = TurnLimiter(state, self.cancel)
+        self._meter = TurnMeter(state)
         self._prompting = PromptSender(state, agent, self._limiter, self)
         self._keeper = keeper
         self._limits = options.limits
+        self.last_run: TurnRun | None = None
+        """The turn that ended last."""
         self.unproven = False
         """The session was loaded or resumed and has answered nothing since: some agents only pretend to."""
         self.context: Resource | None = None
@@ -242,6 +246,7 @@ class Conversation:
         self.undoing.turn_began()
         self.permissions.turn_started()
         self.workspace.cards.on_turn_started()
+        self._meter.begin()
         self.state.apply(ev.TurnStarted(run.content, run.id, run.asked))
         run.key = self.state.read(lambda transcript: transcript.current_turn)
         self.state.apply(ev.StatusChanged("working"))
@@ -305,8 +310,8 @@ class Conversation:
     ) -> None:
         for each in self.workspace.agent_terminals.on_turn_ended():
             self.state.apply(each)
-        self.state.apply(end)
-        self.state.running = None
+        self.state.apply(self._meter.measured(end))
+        self.state.running, self.last_run = None, run
         if run.pause is not None:
             run.pause.cancel()
         if status is not None:

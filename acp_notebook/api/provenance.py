@@ -42,13 +42,18 @@ def notebook_of(
     return to_notebook(records, as_python, title=title, cwd=cwd, history=history, turn=turn)
 
 
+def notebook_text(notebook: dict[str, Json]) -> str:
+    """The text of the notebook's file."""
+    cells = [_lines(cell) for cell in notebook["cells"]]
+    return dump({**notebook, "cells": cells}, STANDARD) + "\n"
+
+
 def write_notebook(path: str | os.PathLike[str], notebook: dict[str, Json], *, overwrite: bool) -> None:
     """Write the file as a whole, or not at all.
 
     Raises UsageError if it exists, unless `overwrite`, or cannot be written.
     """
-    cells = [_lines(cell) for cell in notebook["cells"]]
-    text = dump({**notebook, "cells": cells}, STANDARD) + "\n"
+    text = notebook_text(notebook)
     target = Path(path)
     try:
         if overwrite and target.exists():

@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 
     from ..agent.loop import LoopHandle
     from ..agent.session_state import SessionState
+    from ..core.export.file import ExportedFile
+    from ..core.intents import ExportForm
     from ..frontend.console import TextAsker
     from ..frontend.panel.session_panel import Panel
     from ..notebook.static_bundle import Redact
@@ -471,7 +473,9 @@ class Session(Rendered, AskableSession):
                 opener = PanelOpener(
                     self._agent._panel_of, partial(self._agent._open_like, self._conversation)
                 )
-                self._panel = Panel(self._conversation, self._host, bundle=self._bundle, opener=opener)
+                self._panel = Panel(
+                    self._conversation, self._host, bundle=self._bundle, opener=opener, export=self._export
+                )
         return self._panel
 
     def freeze(self) -> None:
@@ -518,6 +522,12 @@ class Session(Rendered, AskableSession):
         if path is not None:
             write_notebook(path, made, overwrite=overwrite)
         return made
+
+    def _export(self, form: ExportForm) -> ExportedFile:
+        """The conversation as a file. Safe from any thread."""
+        from .exports import exported
+
+        return exported(self, form)
 
     def _redact_function(self) -> Redact | None:
         """Redacts known secrets, also those split over several parts, then applies the user's function."""

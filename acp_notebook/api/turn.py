@@ -14,7 +14,7 @@ from ..agent.conversation import Conversation
 from ..agent.kernel_tools.current_call import function_waits_for
 from ..agent.loop import check_waiting
 from ..agent.turn_queue import TurnRun
-from ..core.records import AskedBy, Diff, KernelRun, Meta, TokenUsage
+from ..core.records import AskedBy, Cost, Diff, KernelRun, Meta, TokenUsage
 from ..core.snapshot import Item, Message, Plan, TerminalRun, ToolCall, TurnStart
 from ..errors import Timeout
 from ..frontend.display import ShownSession, display_turn, present
@@ -123,6 +123,18 @@ class Turn(Rendered):
         """The tokens of this turn, if the agent reports them."""
         start = self._start
         return start.usage if start is not None else None
+
+    @property
+    def cost(self) -> Cost | None:
+        """What this turn cost, if the agent reports the costs of its session; None before its end."""
+        start = self._start
+        return start.cost if start is not None else None
+
+    @property
+    def seconds(self) -> float | None:
+        """How long this turn ran; None before its end."""
+        start = self._start
+        return start.seconds if start is not None else None
 
     @property
     def stop_reason(self) -> str | None:

@@ -25,6 +25,7 @@ from .records import (
     Command,
     ConfigOption,
     Content,
+    Cost,
     Json,
     Location,
     Mode,
@@ -118,6 +119,10 @@ class TurnEnded(BaseEvent, frozen=True):
     usage: TokenUsage | None = None
     raw: Json = None
     meta: Json = None
+    seconds: float | None = None
+    """How long the turn ran."""
+    cost: Cost | None = None
+    """What the turn cost, if the agent's reports say so."""
 
 
 class MessageChunk(BaseEvent, frozen=True):

@@ -292,6 +292,18 @@ class Doc(Struct, frozen=True, tag_field="t", tag="doc"):
             raise ValueError(f"there is no part {self.part} of {self.of}")
 
 
+ExportForm = Literal["markdown", "html", "notebook"]
+
+
+class Export(Struct, frozen=True, tag_field="t", tag="export"):
+    """Send a part of the conversation as a file; part 0 makes the file. `rid` identifies the request."""
+
+    rid: str
+    form: ExportForm
+    part: int = written(0)
+    view: str = ""
+
+
 Queueing = Edit | SendNow | Move
 
 OfChanges = Undo | Redo | Keep
@@ -302,7 +314,7 @@ Picked = Sessions | Open | Delete
 
 Setting = Mode | Config | Tools | Restart | Reopen | Permissions | Revoke | Checkpoints
 
-OfSession = Prompt | Again | Complete | Queueing | Setting | OfChanges | OfSignIn | Picked | Settings
+OfSession = Prompt | Again | Complete | Queueing | Setting | OfChanges | OfSignIn | Picked | Settings | Export
 
 Intent = Hello | Bye | Resync | Ack | Answer | Elicit | Cancel | Doc | OfSession
 build(Intent)

@@ -24,6 +24,9 @@ LONGEST_WAIT_S = 60.0
 LONGEST_REQUESTED_S = 600.0
 """The longest wait that an agent may request; for a longer one, the user decides."""
 
+COST_DIGITS = 9
+"""Digits of a cost after the point: more would only be errors of rounding."""
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -90,6 +93,19 @@ class Meter:
             return  # nothing to compare with yet
         # A lower amount means that the agent was restarted and counts from zero.
         self.spent += cost.amount - last.amount if cost.amount >= last.amount else cost.amount
+
+
+def cost_between(before: Cost | None, after: Cost | None, *, fresh: bool) -> Cost | None:
+    """What was spent between two reports of a session's cost; None if that cannot be known.
+
+    `fresh`: the session started empty, so nothing was spent before its first report.
+    """
+    if after is None or (before is None and not fresh):
+        return None
+    first = Cost(0.0, after.currency) if before is None else before
+    if first.currency != after.currency or after.amount < first.amount:
+        return None
+    return Cost(round(after.amount - first.amount, COST_DIGITS), after.currency)
 
 
 # ---- rate limits

@@ -197,6 +197,19 @@ class SessionSettings(PageMessage, frozen=True, tag="settings"):
     """Whether undo can be switched on and off."""
 
 
+class ExportAnswer(PageMessage, frozen=True, tag="exported"):
+    """A part of the conversation as a file, or an error; `view` and `rid` are those of the request."""
+
+    view: str
+    rid: str
+    text: str = written("")
+    part: int = written(0)
+    of: int = written(1)
+    name: str = written("")
+    mime_type: str = written("")
+    error: str | None = None
+
+
 SessionMessage = (
     FullState
     | PatchBatch
@@ -211,6 +224,7 @@ SessionMessage = (
     | CompletionAnswer
     | PickerAnswer
     | SessionSettings
+    | ExportAnswer
 )
 
 

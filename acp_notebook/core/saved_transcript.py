@@ -20,8 +20,9 @@ FORMAT = 1
 OUTPUT_CHARS = 50_000
 """How much of the end of a terminal's output is kept: a notebook file is not a log."""
 
-_LEFT_OUT = ("raw", "meta", "cancelling", "offers", "answers", "rate_limit", "released")
-"""Fields that are long and never read, or temporary; a terminal may be released after the turn."""
+_LEFT_OUT = ("raw", "meta", "cancelling", "offers", "answers", "rate_limit", "released", "seconds")
+"""Fields that are long and never read, temporary, or different in each run; a terminal may be released after
+the turn."""
 
 _SHAPE = frozenset({"type", "key", "turn", "tool", "role", "status", "mode"})
 """Fields with values of our own, not text: the user's redaction function must not change them."""

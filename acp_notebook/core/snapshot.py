@@ -20,6 +20,7 @@ from .records import (
     Command,
     ConfigOption,
     Content,
+    Cost,
     Diff,
     Json,
     Location,
@@ -101,7 +102,11 @@ class TurnStart(_Item, frozen=True, tag="turn"):
     meta: Meta | None = None
     asked_by: AskedBy | None = None
     """The session whose agent asked for it; None: the user did."""
-    _hidden = ()
+    seconds: float | None = None
+    """How long it ran; not in files, because it differs from run to run."""
+    cost: Cost | None = None
+    """What it cost, if the agent reports the costs of its session."""
+    _hidden = ("seconds",)
     _nullable = ("rate_limit",)
 
     @property

@@ -31,6 +31,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import msgspec
 from msgspec.structs import replace
 
 from . import events as ev
@@ -38,7 +39,7 @@ from .actions import action_to_plain, brief
 from .describe import readable_command
 from .messages import Echo, OpenMessage, bare_text, is_empty
 from .patches import SESSION, Add, Append, Patch, Remove, Set, State, settled
-from .records import AskedBy, Json, plain
+from .records import AskedBy, Json, Usage, plain
 from .snapshot import Item, Snapshot, ToolCall, item_from_plain, snapshot_from
 from .terminal_buffers import TerminalBuffers
 
@@ -86,6 +87,12 @@ class Transcript:
     def current_turn(self) -> str | None:
         """The key of the newest turn."""
         return self._turn
+
+    @property
+    def usage(self) -> Usage | None:
+        """What the agent reported last about the session's context and cost."""
+        reported = self._state.session.get("usage")
+        return None if reported is None else msgspec.convert(reported, Usage)
 
     def plain(self) -> dict[str, Json]:
         """The whole state as JSON, the sum of all patches."""

@@ -205,7 +205,7 @@ def shell_channel(kernel: Any) -> Shell | None:
 def main_loop(kernel: Any) -> Any:
     """The loop that runs on the main thread between cells; raises ProbeFailed."""
     loop = getattr(_main_stream(kernel), "io_loop", None)
-    _require(loop, ("add_callback",), "the shell's loop")
+    _require(loop, ("add_callback", "call_later", "asyncio_loop"), "the shell's loop")
     return loop
 
 

@@ -234,6 +234,10 @@ export interface TurnItem {
   readonly meta?: Fields;
   /** The session whose agent asked for it; None: the user did. */
   readonly asked_by?: AskedBy;
+  /** How long it ran; not in files, because it differs from run to run. */
+  readonly seconds?: number;
+  /** What it cost, if the agent reports the costs of its session. */
+  readonly cost?: Cost;
 }
 
 export interface MessageItem {
@@ -695,6 +699,18 @@ export interface SettingsIntent {
   readonly t: "settings";
 }
 
+/**
+ * Send a part of the conversation as a file; part 0 makes the file. `rid` identifies the
+ * request.
+ */
+export interface ExportIntent {
+  readonly t: "export";
+  readonly rid: string;
+  readonly form: "html" | "markdown" | "notebook";
+  readonly part: number;
+  readonly view?: string;
+}
+
 /** The whole state, or its beginning: more items may follow as patches. */
 export interface StateMessage {
   readonly t: "state";
@@ -736,7 +752,7 @@ export interface NowMessage {
   readonly t: "now";
   readonly queue: readonly QueueEntry[];
   readonly unsent: readonly string[];
-  /** Seconds since the running turn started. */
+  /** Seconds of the running turn, without those in which it waited for the user. */
   readonly elapsed: number | null;
 }
 
@@ -826,6 +842,22 @@ export interface SettingsMessage {
   readonly undo: boolean;
   /** Whether undo can be switched on and off. */
   readonly switches_undo: boolean;
+}
+
+/**
+ * A part of the conversation as a file, or an error; `view` and `rid` are those of the
+ * request.
+ */
+export interface ExportedMessage {
+  readonly t: "exported";
+  readonly view: string;
+  readonly rid: string;
+  readonly text: string;
+  readonly part: number;
+  readonly of: number;
+  readonly name: string;
+  readonly mime_type: string;
+  readonly error?: string;
 }
 
 /** Report the time. */
@@ -1028,6 +1060,11 @@ export interface AskedBy {
   readonly answerer: string;
   /** Of the session; not in files, because it differs from run to run. */
   readonly id?: string;
+}
+
+export interface Cost {
+  readonly amount: number;
+  readonly currency: string;
 }
 
 export interface Location {
@@ -1283,11 +1320,6 @@ export interface Hunk {
   readonly kept?: boolean;
 }
 
-export interface Cost {
-  readonly amount: number;
-  readonly currency: string;
-}
-
 /** A way to sign in. `command`: what to run in a terminal, if the sign-in happens there. */
 export interface SignInMethod {
   readonly id: string;
@@ -1386,7 +1418,8 @@ export type ToKernel =
   | SessionsIntent
   | OpenIntent
   | DeleteIntent
-  | SettingsIntent;
+  | SettingsIntent
+  | ExportIntent;
 
 export type FromKernel =
   | StateMessage
@@ -1401,7 +1434,8 @@ export type FromKernel =
   | RefusedMessage
   | OfferedMessage
   | PickedMessage
-  | SettingsMessage;
+  | SettingsMessage
+  | ExportedMessage;
 
 export type DocRequest =
   | PingRequest

@@ -28,8 +28,8 @@ ANSWER_S = 240.0
 
 END_S = 120.0
 
-CELLS = 3
-"""From the one that connects to the one that asks."""
+CELLS = 5
+"""From the first one with code to the one that asks; two of them are text."""
 
 FOREIGN = ("JUPYTER", "IPYTHON", "ACP_NOTEBOOK", "JPY_", "PYTEST_", "PYTHONPATH", "VIRTUAL_ENV")
 

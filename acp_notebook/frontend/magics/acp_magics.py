@@ -46,8 +46,12 @@ show: Any = display  # untyped in IPython
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+STOPPED = "Stopped."
+"""What a cell shows that the user interrupted; it still counts as failed, so that "Run All" stops there."""
+
+
 def without_traceback(magic: F) -> F:
-    """Show errors of this package without a traceback, which would only show its internals."""
+    """Show errors of this package, and interrupts, without a traceback, which would only show internals."""
 
     @functools.wraps(magic)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
@@ -56,12 +60,18 @@ def without_traceback(magic: F) -> F:
         except (UsageError, AgentNotFound) as error:
             raise ShellUsageError(str(error)) from None
         except Error as error:
-            # IPython calls this for the traceback; the type is unchanged, so that code can catch it.
-            line = f"{type(error).__name__}: {error}"
-            error._render_traceback_ = lambda: [line]  # type: ignore[attr-defined]
+            _show_as(error, f"{type(error).__name__}: {error}")
+            raise
+        except KeyboardInterrupt as interrupt:
+            _show_as(interrupt, STOPPED)
             raise
 
     return wrapper  # type: ignore[return-value]
+
+
+def _show_as(error: BaseException, line: str) -> None:
+    """Show this line in place of the traceback; the type is unchanged, so that code can catch it."""
+    error._render_traceback_ = lambda: [line]  # type: ignore[attr-defined]
 
 
 @magics_class

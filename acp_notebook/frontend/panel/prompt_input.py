@@ -23,6 +23,9 @@ from .composer import Composer
 QUEUED_CHARS = 8000
 """How much of a queued prompt the page gets. A longer one cannot be edited there."""
 
+RETRIED = ("failed", "abandoned")
+"""The statuses of turns whose prompt can be sent again."""
+
 Refuse = Callable[[Exception, str | None], None]
 """Called with the error, and with unsent text that goes back into the field."""
 
@@ -35,6 +38,8 @@ class PromptInput:
         self._composer = composer
         self._refuse = refuse
         self._order = asyncio.Lock()
+        self._retries: dict[str, TurnRun] = {}
+        """The newest attempt to repeat each turn that failed, by the id of that turn."""
 
     async def prompt(self, prompt: intents.Prompt) -> None:
         """Queue a prompt. Prompts keep their order even if looking up mentions takes long."""
@@ -50,20 +55,35 @@ class PromptInput:
             run.done.add_done_callback(lambda _: left())
             self._conversation.start_turn(run)
 
-    def _left_queue(self, run: TurnRun, text: str) -> None:
+    def _left_queue(self, run: TurnRun, text: str | None) -> None:
         """Report a turn that never began; it is shown nowhere else."""
         error = run.done.result()
         if run.key is None and error is not None:
             self._refuse(error, text)
 
     def retry(self, turn: str) -> None:
-        """Send the prompt of a failed turn again, as a new turn."""
+        """Send the prompt of a failed turn again, as a new turn. A second request for the same is ignored."""
+        earlier = self._retries.get(turn)
+        if earlier is not None and (earlier.key is not None or not earlier.done.done()):
+            return  # a double click, or another page
+        run = self._same_prompt(turn)
+        self._retries[turn] = run
+        run.done.add_done_callback(lambda _: self._conversation.agent.loop.post(self._left_queue, run, None))
+        self._conversation.start_turn(run)
+
+    def _same_prompt(self, turn: str) -> TurnRun:
+        """A turn with the prompt of one that failed. Raises UsageError."""
         items = self._conversation.state.read(lambda transcript: transcript.snapshot()).items
-        found = (it for it in items if isinstance(it, TurnStart) and it.id == turn and it.status == "failed")
-        failed = next(found, None)
-        if failed is None:
+        starts = (it for it in items if isinstance(it, TurnStart) and it.id == turn)
+        failed = next(starts, None)
+        if failed is None or failed.status not in RETRIED or failed.asked_by is not None:
             raise UsageError("this turn has not failed")
-        self._conversation.start_turn(self._conversation.new_run(failed.prompt))
+        last = self._conversation.last_run
+        if last is None or last.id != turn:
+            return self._conversation.new_run(failed.prompt)
+        run = self._conversation.new_run(last.content, last.limits)  # the transcript's prompt has no secrets
+        run.meta = last.meta
+        return run
 
     async def edit(self, edit: intents.Edit) -> None:
         """Replace the text of a queued prompt, and attach what it newly mentions."""

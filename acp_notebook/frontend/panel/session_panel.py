@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Any
 
 from ... import timeouts
@@ -24,12 +25,13 @@ from ...core import page_messages as messages
 from ...core.patches import Patch
 from ...core.snapshot import Elicitation, Question, Snapshot
 from ...errors import Error, UsageError
-from ...notebook import pages
+from ...notebook import idle_interrupts, pages
 from ...notebook.channel import Channel
 from ...notebook.open_documents import OpenDocuments
 from ...notebook.output import CellOutput
 from ...notebook.widget import SessionWidget, TurnWidget, view_bundle
 from .composer import Composer
+from .exports import Exporter, MakeFile
 from .panel_settings import PanelSettings
 from .picker import PanelOpener, Picker
 from .prompt_input import PromptInput
@@ -43,7 +45,13 @@ class Panel:
     """Connects a session with its widgets."""
 
     def __init__(
-        self, conversation: Conversation, host: AgentHost, *, bundle: Bundle, opener: PanelOpener
+        self,
+        conversation: Conversation,
+        host: AgentHost,
+        *,
+        bundle: Bundle,
+        opener: PanelOpener,
+        export: MakeFile,
     ) -> None:
         self._conversation = conversation
         self._host = host
@@ -52,6 +60,7 @@ class Panel:
         self._channel = Channel(self._widget.send, self._state, self._later)
         self._outputs = StaticOutputs(conversation.state, bundle, self._channel.notify_reliably)
         self._picker = Picker(conversation, host, opener, self._channel.notify)
+        self._exporter = Exporter(export, self._channel.notify)
         self.documents = OpenDocuments(self._widget.send, on_a_thread)
         self.documents.expect()
         self._composer = Composer(conversation, self.documents)
@@ -60,6 +69,7 @@ class Panel:
         self._without_paths: set[str] = set()
         """The views that have not yet received the server paths of the session's files."""
         self._clock = WorkClock(time.monotonic)
+        self._ignore_interrupts: Callable[[], None] | None = None
         self._loop.post(self._listen)
 
     # ---- on the displaying thread -------------------------------------------------------------
@@ -99,6 +109,7 @@ class Panel:
     def _listen(self) -> None:
         if self._conversation.state.running is not None:  # its cell has just created this panel
             self._clock.start()
+            self._heed_interrupts(True)
         self._conversation.state.listen(self._on_event)
         self._conversation.queue.changed = self._on_queue_changed
         self._conversation.workspace.open_notebooks = self.documents
@@ -111,12 +122,23 @@ class Panel:
         if self._clock.see(event):
             self._send_status()
         if isinstance(event, ev.TurnStarted | ev.TurnEnded):
+            self._heed_interrupts(isinstance(event, ev.TurnStarted))
             self._send_paths()
         if isinstance(event, ev.SignInChanged | ev.StatusChanged):
             self._outputs.invalidate(SIGN_IN)
         if isinstance(event, ev.ChangesReplaced):  # an undo, perhaps long after the turn
             self._outputs.invalidate_turn(event.turn)
         self._outputs.invalidate(SESSION)
+
+    def _heed_interrupts(self, running: bool) -> None:
+        """While a turn runs, let the kernel's interrupt stop it whenever no cell runs."""
+        if self._ignore_interrupts is not None:
+            self._ignore_interrupts()
+            self._ignore_interrupts = None
+        run = self._conversation.state.running
+        if running and run is not None:
+            stop = partial(self._loop.post, self._conversation.cancel, run)
+            self._ignore_interrupts = idle_interrupts.watch(stop)
 
     def _on_message(self, message: Any) -> None:
         try:
@@ -184,6 +206,8 @@ class Panel:
                 self._attempt(self._sign_out())
             case intents.Sessions() | intents.Open() | intents.Delete():
                 self._conversation.agent.background(self._picker.handle(intent))
+            case intents.Export():
+                self._conversation.agent.background(self._exporter.handle(intent))
 
     async def _sign_out(self) -> None:
         await self._host.signing.logout()

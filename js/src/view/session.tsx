@@ -1,4 +1,5 @@
-// The whole session: a header, the turns in their own scroll area, and the composer.
+// The whole session: a header, the turns in their own scroll area, and the composer. The frame is as high as the
+// page has room for it; only the turns scroll.
 
 import type { ComponentChildren, Ref } from "preact";
 import { useMemo, useRef, useState } from "preact/hooks";
@@ -13,6 +14,7 @@ import type { MenuEntry } from "./header_menu";
 import { Icon } from "./icons";
 import { OtherSession } from "./other_session";
 import { Picker } from "./picker";
+import { useRoom } from "./room";
 import { SessionChanges } from "./session_changes";
 import { Settings } from "./settings";
 import { TurnView } from "./turn";
@@ -33,6 +35,7 @@ export function SessionView({ snapshot, draft, banners }: Props) {
   const end = useRef<HTMLDivElement>(null);
   const panel = useRef<HTMLDivElement>(null);
   const { away, toEnd } = useFollow(end, running !== null, { own: true });
+  useRoom(panel);
   const prompts = useMemo(() => promptsOf(turns), [turns]);
   const [picking, setPicking] = useState(false);
   const [setting, setSetting] = useState(false);
@@ -93,8 +96,10 @@ export function SessionView({ snapshot, draft, banners }: Props) {
               <Icon name="down" /> Newest
             </button>
           )}
-          {banners}
-          <SessionChanges turns={turns} />
+          <div class="acp-notes">
+            {banners}
+            <SessionChanges turns={turns} />
+          </div>
           <Composer
             {...{ draft, prompts, queue, sent, offered, returned }}
             commands={state.session.commands ?? []}

@@ -4,15 +4,14 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { Sent } from "../store";
 import { isRunning, turnId } from "../turns";
 import type { Turn } from "../turns";
-import { AskedByLine } from "./asked_turn";
 import { ChangesView } from "./changes";
-import { ContentList } from "./content";
 import { entriesOf } from "./entries";
 import type { Entry } from "./entries";
 import { useFollow } from "./follow";
 import { GroupView } from "./group";
 import { ItemView } from "./item";
 import { memo } from "./memo";
+import { PromptView } from "./prompt";
 import { StatusLine } from "./status";
 
 /** Entries of a long turn shown at first, the newest ones. */
@@ -68,12 +67,7 @@ export const TurnView = memo(function TurnView(props: Props & InPanel) {
       data-acp-status={start?.status ?? "none"}
       aria-label={start ? `Turn ${start.number}` : "Outside of a turn"}
     >
-      {start && start.prompt.length > 0 && !inside && (
-        <div class="acp-prompt" role="group" aria-label="Prompt">
-          {start.asked_by && <AskedByLine by={start.asked_by} />}
-          <ContentList blocks={start.prompt} />
-        </div>
-      )}
+      {start && start.prompt.length > 0 && !inside && <PromptView start={start} />}
       {hidden > 0 && (
         <button
           type="button"
