@@ -54,7 +54,7 @@ export function Composer(props: Props) {
   const { emit } = usePanel();
   const draft = useDraft(props.draft, returned);
   const completion = useCompletion(draft, commands, offered);
-  const mentions = usePreviews(draft.text, previewed, completion.choices.length > 0);
+  const mentions = usePreviews(draft.text, previewed, completion.unfinished);
   useWanted(wanted, draft);
   const send = () => {
     if (off !== null || draft.isEmpty) return;
