@@ -6,7 +6,7 @@ import { receiveDirectly, realModel } from "./comm_workaround";
 import { systemClock } from "./store";
 import type { Clock, Store } from "./store";
 import type { DocIntent, DocRequest, Emit, FromKernel, Host } from "./types";
-import type { LocalIntent, Looking, Picking, SigningIn, ToKernel } from "./types";
+import type { LocalIntent, Looking, Picking, SettingsIntent, SigningIn, ToKernel } from "./types";
 
 /** The interval of acknowledgements: they only have to reveal a lost tail, not every message. */
 export const ACK_MS = 1000;
@@ -46,8 +46,10 @@ const KNOWN: { readonly [T in FromKernel["t"]]: true } = {
   refused: true,
   offered: true,
   picked: true,
+  settings: true,
   previewed: true,
   examples: true,
+  exported: true,
 };
 
 export function connect(
@@ -102,6 +104,7 @@ export function connect(
     if (isLocal(intent)) return store.local(intent);
     if (store.link !== "live") return;
     if (isLooking(intent)) return send({ ...intent, view });
+    if (intent.t === "export") return send({ ...intent, view });
     if (isUntracked(intent)) return send(intent);
     store.sending(intent);
     send(intent);
@@ -112,14 +115,17 @@ export function connect(
 const LOCAL: ReadonlySet<string> = new Set<LocalIntent["t"]>(["fold", "draft", "dismiss"]);
 
 /** The store does not track these: the state, or the view that sent one, shows it as pending. */
-const UNTRACKED: ReadonlySet<string> = new Set<(Picking | SigningIn)["t"]>([
+const UNTRACKED: ReadonlySet<string> = new Set<(Picking | SigningIn | SettingsIntent)["t"]>([
   "sessions",
   "open",
   "delete",
+  "agents",
+  "start_agent",
   "sign_in",
   "signed_in",
   "sign_out",
   "use_key",
+  "settings",
 ]);
 
 const LOOKING: ReadonlySet<string> = new Set<Looking["t"]>(["complete", "preview", "examples"]);
@@ -129,7 +135,7 @@ function isLooking(intent: Parameters<Emit>[0]): intent is Looking {
   return LOOKING.has(intent.t);
 }
 
-function isUntracked(intent: Parameters<Emit>[0]): intent is Picking | SigningIn {
+function isUntracked(intent: Parameters<Emit>[0]): intent is Picking | SigningIn | SettingsIntent {
   return UNTRACKED.has(intent.t);
 }
 

@@ -2,6 +2,7 @@
 
 import type {
   ElicitIntent,
+  ExportIntent,
   Header,
   HelloIntent,
   Item,
@@ -9,6 +10,7 @@ import type {
   Picking,
   Picture,
   PlacesMessage,
+  SettingsIntent,
   SigningIn,
   ToKernel,
   UndoIntent,
@@ -51,7 +53,10 @@ export type Prefixes = PlacesMessage["prefixes"];
 /** What a user can do; views emit these. */
 export type Intent = Exclude<
   ToKernel,
-  { t: "hello" | "bye" | "ack" | "resync" | "doc" } | Looking | Picking | SigningIn
+  | { t: "hello" | "bye" | "ack" | "resync" | "doc" | "settings" | "export" }
+  | Looking
+  | Picking
+  | SigningIn
 >;
 
 export type Host = HelloIntent["host"];
@@ -88,7 +93,9 @@ export interface Editing {
 export type LocalIntent =
   { t: "fold"; key: string; open: boolean } | { t: "draft"; draft: Draft } | { t: "dismiss" };
 
-export type Emit = (intent: Intent | LocalIntent | Looking | Picking | SigningIn) => void;
+export type Emit = (
+  intent: Intent | LocalIntent | Looking | ExportIntent | SettingsIntent | Picking | SigningIn,
+) => void;
 
 /** For the end of a switch over a tagged union: the compiler proves that it is not reached. */
 export function never(value: never): never {

@@ -55,6 +55,19 @@ MESSAGES: list[tuple[msgspec.Struct, dict[str, Any]]] = [
         },
     ),
     (
+        messages.ExportAnswer("v", "r", "# Hi", 1, 2, "a.md", "text/markdown"),
+        {
+            "t": "exported",
+            "view": "v",
+            "rid": "r",
+            "text": "# Hi",
+            "part": 1,
+            "of": 2,
+            "name": "a.md",
+            "mime_type": "text/markdown",
+        },
+    ),
+    (
         messages.PickerAnswer("r", (messages.StoredSession("s1", "/w", None, None, True, False),), None, 0),
         {"t": "picked", "rid": "r", "sessions": [ROW], "cursor": None, "left_out": 0},
     ),

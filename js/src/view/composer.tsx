@@ -91,6 +91,7 @@ export function Composer(props: Props) {
     <form
       class="acp-composer"
       data-acp-composer={off === null ? "ready" : "off"}
+      data-empty={draft.isEmpty}
       data-lm-suppress-shortcuts="true"
       onSubmit={(event) => {
         event.preventDefault();

@@ -5,6 +5,7 @@ import { isRunning } from "../turns";
 import type { TurnItem } from "../types";
 import { AskedByLine } from "./asked_turn";
 import { ContentList } from "./content";
+import { CopyMessage } from "./copy_message";
 import { Icon } from "./icons";
 import { usePanel } from "./panel";
 import { picturesOf, wordsOf } from "./prompt_text";
@@ -15,7 +16,7 @@ export function PromptView({ start }: { start: TurnItem }) {
   const { link } = usePanel();
   const own = !start.asked_by && (wordsOf(start.prompt) || picturesOf(start.prompt).length > 0);
   return (
-    <div class="acp-prompt" role="group" aria-label="Prompt">
+    <div class="acp-prompt" role="group" aria-label="Prompt" data-acp-prompt={start.key}>
       {writing && own && !isRunning(start) && (
         <button
           type="button"
@@ -31,6 +32,7 @@ export function PromptView({ start }: { start: TurnItem }) {
       )}
       {start.asked_by && <AskedByLine by={start.asked_by} />}
       <ContentList blocks={start.prompt} />
+      <CopyMessage blocks={start.prompt} what="prompt" />
     </div>
   );
 }

@@ -65,9 +65,11 @@ function usePanelValue({ link, sent, turns, state, places, folds }: Snapshot, em
   const operation = sentOperation(sent);
   const folder = state.session.agent?.cwd ?? "";
   const split = folds.get(SPLIT_FOLD) ?? false;
+  const signIn = Boolean(state.session.sign_in);
+  const newest = state.session.status === "closed" ? null : (turns.at(-1)?.start?.key ?? null);
   return useMemo(
-    () => ({ emit, link, running, operation, folder, places, split }),
-    [emit, link, running, operation, folder, places, split],
+    () => ({ emit, link, running, signIn, operation, folder, places, split, newest }),
+    [emit, link, running, signIn, operation, folder, places, split, newest],
   );
 }
 
