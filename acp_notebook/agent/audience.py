@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class Audience:
     """Knows whether somebody can answer questions in one session. Runs on the loop thread."""
@@ -15,6 +18,15 @@ class Audience:
         """Whether somebody sees questions, in a page or through `input()`."""
         self.can_sign_in = False
         """Whether somebody sees sign-in requests and can choose a method."""
+
+    @contextmanager
+    def page_blocked(self) -> Iterator[None]:
+        """Nobody can answer during this block, because the calling code keeps clicks from being delivered."""
+        before, self.can_answer = self.can_answer, False
+        try:
+            yield
+        finally:
+            self.can_answer = before
 
     def page_came(self) -> None:
         """A page now shows the session."""
