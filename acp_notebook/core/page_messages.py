@@ -6,7 +6,7 @@ open document are in `core.document_protocol`, messages in the other direction i
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
@@ -71,7 +71,7 @@ class PanelStatus(PageMessage, frozen=True, tag="now"):
     queue: tuple[QueueEntry, ...]
     unsent: tuple[str, ...]
     elapsed: float | None
-    """Seconds since the running turn started."""
+    """Seconds of the running turn, without those in which it waited for the user."""
 
 
 class InvalidForm(PageMessage, frozen=True, tag="invalid"):
@@ -123,6 +123,36 @@ class CompletionAnswer(PageMessage, frozen=True, tag="offered"):
     rid: str
     fragment: str
     offered: tuple[CompletionChoice, ...]
+
+
+class MentionPreview(Record, frozen=True):
+    """What an @-name of an unsent prompt will attach."""
+
+    name: str
+    about: str
+    """What it is: "DataFrame 1,000 x 5", "file"; if it is missing, why."""
+    size: int | None
+    """The bytes that will be sent; null if that is not known before."""
+    status: Literal["found", "missing", "busy"] = written("found")
+    """"busy": it can only be read when the running cell has ended."""
+    note: str = written("")
+    """What this agent does not take of it."""
+
+
+class PreviewAnswer(PageMessage, frozen=True, tag="previewed"):
+    """What the @-names of an unsent prompt will attach; `view` and `rid` are those of the request."""
+
+    view: str
+    rid: str
+    mentions: tuple[MentionPreview, ...]
+
+
+class ExamplePrompts(PageMessage, frozen=True, tag="examples"):
+    """Prompts that fit what the user has defined; `view` and `rid` are those of the request."""
+
+    view: str
+    rid: str
+    prompts: tuple[str, ...]
 
 
 class StoredSession(Record, frozen=True):
@@ -192,6 +222,45 @@ class ExportAnswer(PageMessage, frozen=True, tag="exported"):
     error: str | None = None
 
 
+class ShownGrant(Record, frozen=True):
+    """What the user allowed beyond one action."""
+
+    id: str
+    allows: str
+    holds: str
+    """For how long, and where."""
+    since: str
+
+
+class ShownServer(Record, frozen=True):
+    """An MCP server that the agent was given, without its secrets."""
+
+    name: str
+    type: str
+    where: str
+    """The name of its command, or its host."""
+    own: bool
+    """Whether it is from the user's settings; otherwise the session was opened with it."""
+
+
+class SessionSettings(PageMessage, frozen=True, tag="settings"):
+    """The settings of the session that are the user's, not the agent's."""
+
+    permissions: str
+    """ask, edits, allow, reject, kinds, function."""
+    given: str
+    """What Python has set, in the same words."""
+    kinds: tuple[tuple[str, str], ...]
+    """What Python has set by tool kind."""
+    rules: bool
+    """Whether rules of settings files decide, too."""
+    grants: tuple[ShownGrant, ...]
+    servers: tuple[ShownServer, ...]
+    undo: bool
+    switches_undo: bool
+    """Whether undo can be switched on and off."""
+
+
 SessionMessage = (
     FullState
     | PatchBatch
@@ -205,7 +274,10 @@ SessionMessage = (
     | IntentRefused
     | CompletionAnswer
     | PickerAnswer
+    | PreviewAnswer
+    | ExamplePrompts
     | ExportAnswer
+    | SessionSettings
 )
 
 

@@ -11,6 +11,7 @@ import { connect } from "./link";
 import type { Connection, Introduction } from "./link";
 import { liveDocument } from "./live";
 import type { Live, LiveContext } from "./live";
+import { notifyWhenHidden, notifying, setNotifying } from "./notifications";
 import { openingOf } from "./open_file";
 import { minimalBundle } from "./static";
 import { Store, systemClock } from "./store";
@@ -61,6 +62,7 @@ function open(model: AnyModel, signal: AbortSignal): Mount {
   const store = new Store(perFrame());
   const page = attach(manager, session, (turn, present) => fileForm(store, turn, present));
   if (page) markChanges(store, page, signal);
+  notifyWhenHidden(store, session, signal);
   const context = contextOf(manager);
   // With collaboration the server owns the document, and our changes would not be undoable by the user.
   const shown = new Set<string>();
@@ -100,6 +102,7 @@ function open(model: AnyModel, signal: AbortSignal): Mount {
   const files = openingOf(manager, context as LiveContext | null, introduction.host);
   const terminal = terminalOf(context as LiveContext | null, introduction.host);
   const host = {
+    notifications: { state: notifying, set: setNotifying },
     ...(typeset ? { typeset } : {}),
     ...(files ? { files } : {}),
     ...(terminal ? { terminal } : {}),

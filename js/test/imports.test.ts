@@ -30,6 +30,8 @@ const ALLOWED: Record<string, string[]> = {
   "open_file.ts": ["./live", "./reveal_cell", "./types"],
   "server_terminal.ts": ["./live", "./types"],
   "agents.ts": ["./document", "./types", "./view/agents_alone"],
+  "attention.ts": ["./store", "./turns"],
+  "notifications.ts": ["./attention", "./store", "./view/host"],
   "link.ts": ["./comm_workaround", "./store", "./types"],
   // The only file that knows all the parts.
   "index.ts": [
@@ -38,6 +40,7 @@ const ALLOWED: Record<string, string[]> = {
     "./frame_schedule",
     "./link",
     "./live",
+    "./notifications",
     "./open_file",
     "./server_terminal",
     "./static",

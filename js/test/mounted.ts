@@ -34,6 +34,8 @@ export function shown(
 
 const UNTRACKED = new Set([
   "complete",
+  "preview",
+  "examples",
   "sessions",
   "open",
   "delete",
@@ -43,6 +45,7 @@ const UNTRACKED = new Set([
   "signed_in",
   "sign_out",
   "use_key",
+  "settings",
 ]);
 
 /** As the real one: what is local goes into the store, the rest counts as sent. */

@@ -8,6 +8,7 @@ import type { Part } from "../text/highlight";
 import type { Json } from "../types";
 import { copyText } from "./copy_text";
 import { HostContext } from "./host";
+import { Icon } from "./icons";
 import { memo } from "./memo";
 
 export { copyText };
@@ -86,8 +87,15 @@ const Piece = memo(function Piece({ text }: { text: string }) {
   return <span class="acp-piece">{text}</span>;
 });
 
-/** `what` completes the button's name: "Copy code". */
-export function CopyButton({ text, what }: { text: () => string; what: string }) {
+interface CopyProps {
+  text: () => string;
+  /** Completes the button's name: "Copy code". */
+  what: string;
+  /** Only an icon to click. */
+  icon?: boolean;
+}
+
+export function CopyButton({ text, what, icon = false }: CopyProps) {
   const [state, setState] = useState<"" | "copied" | "failed">("");
   useEffect(() => {
     if (state === "") return;
@@ -102,7 +110,7 @@ export function CopyButton({ text, what }: { text: () => string; what: string })
   return (
     <button type="button" class="acp-copy" aria-label={`Copy ${what}`} onClick={copy}>
       <span role="status">{state === "" ? "" : state === "copied" ? "Copied" : "Copy failed"}</span>
-      {state === "" && <span aria-hidden="true">Copy</span>}
+      {state === "" && (icon ? <Icon name="copy" /> : <span aria-hidden="true">Copy</span>)}
     </button>
   );
 }

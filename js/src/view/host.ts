@@ -13,10 +13,15 @@ export interface PanelHost {
   files?: FileHost;
   /** Runs a command in a terminal that the user sees; returns the reason if it cannot. */
   terminal?: (command: string, from: Element) => Promise<string | null>;
+  /** Notifications while the page is hidden; the browser remembers whether the user wants them. */
+  notifications?: { state(): Notifying; set(on: boolean): Promise<Notifying> };
   /** Shows the panel of another session, by its model, in an element. */
   panel?: (model: string, el: HTMLElement, signal: AbortSignal) => Promise<void>;
   /** Shows one turn of another session, by its model, in an element. */
   turn?: (model: string, turn: string, el: HTMLElement, signal: AbortSignal) => Promise<void>;
 }
+
+/** unsupported: the browser has none. blocked: it does not allow them for this page. */
+export type Notifying = "on" | "off" | "unsupported" | "blocked";
 
 export const HostContext = createContext<PanelHost>({});
