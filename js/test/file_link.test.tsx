@@ -29,6 +29,7 @@ const PANEL: Panel = {
   emit: () => undefined,
   link: "live",
   running: false,
+  signIn: false,
   operation: undefined,
   folder: "/srv/work",
   places: null,

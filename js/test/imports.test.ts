@@ -29,6 +29,7 @@ const ALLOWED: Record<string, string[]> = {
   "reveal_cell.ts": [],
   "open_file.ts": ["./live", "./reveal_cell", "./types"],
   "server_terminal.ts": ["./live", "./types"],
+  "agents.ts": ["./document", "./types", "./view/agents_alone"],
   "attention.ts": ["./store", "./turns"],
   "notifications.ts": ["./attention", "./store", "./view/host"],
   "link.ts": ["./comm_workaround", "./store", "./types"],

@@ -21,7 +21,9 @@ test("a turn that exceeded a limit says which", () => {
 
 test("a prompt that will be retried counts down, and can be stopped", () => {
   const { find, patch } = shown([turn({ rate_limit: { ...LIMITED, attempt: 1, of: 5 } })]);
-  expect(find(".acp-status")?.textContent).toContain("Rate limited: retrying soon (1 of 5)");
+  expect(find(".acp-status")?.textContent).toMatch(
+    /^Rate limited until .*\d\d.*, then attempt 1 of 5/,
+  );
   expect(find("[data-acp-countdown]")?.textContent).toBe("wait 20 s");
   expect(find<HTMLButtonElement>("[data-acp-stop]")?.disabled).toBe(false);
   expect(find("[data-acp-again]")).toBeNull();

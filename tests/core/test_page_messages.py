@@ -73,6 +73,19 @@ MESSAGES: list[tuple[msgspec.Struct, dict[str, Any]]] = [
     ),
     (messages.PickerAnswer("r", model="m", id="s"), {"t": "picked", "rid": "r", "model": "m", "id": "s"}),
     (messages.PickerAnswer("r", error="no"), {"t": "picked", "rid": "r", "error": "no"}),
+    (
+        messages.PreviewAnswer("v", "r", (messages.MentionPreview("df", "a frame", size=3),)),
+        {
+            "t": "previewed",
+            "view": "v",
+            "rid": "r",
+            "mentions": [{"name": "df", "about": "a frame", "status": "found", "size": 3, "note": ""}],
+        },
+    ),
+    (
+        messages.ExamplePrompts("v", "r", ("Explain @a.py",)),
+        {"t": "examples", "view": "v", "rid": "r", "prompts": ["Explain @a.py"]},
+    ),
     (doc.Ping(view="v", rid="r"), {**HEADER, "op": "ping"}),
     (doc.Apply((), view="v", rid="r"), {**HEADER, "op": "apply", "operations": [], "holds": None}),
     (

@@ -23,6 +23,9 @@ _log = logger(__name__)
 
 _NONE = object()
 
+RECENT_CELLS = 3
+"""After so many cells without an error, an error is old."""
+
 MAGIC_USAGE_ERROR = "UsageError"
 """IPython raises an error of this name if a magic is misused; @error skips it."""
 
@@ -46,6 +49,8 @@ class ShellContext:
     def __init__(self, shell: Any) -> None:
         self._shell = proxy(shell)
         self._error: BaseException | None = None
+        self._failed_at: int | None = None
+        """The number of the cell that raised the last error."""
         self._running: Any = None
         self.cells: Callable[[str], str | None] = self._executed_cell
         """Maps "3" or "last" to the text of a cell. Reads the history unless replaced."""
@@ -103,6 +108,13 @@ class ShellContext:
         error = result.error_in_exec or result.error_before_exec
         if error is not None and not _is_magic_usage_error(error):
             self._error = error
+            self._failed_at = self._shell.execution_count
+
+    @property
+    def failed_recently(self) -> bool:
+        """Whether one of the last cells raised an error."""
+        at = self._failed_at
+        return at is not None and self._shell.execution_count - at <= RECENT_CELLS
 
     def last_error(self) -> BaseException | None:
         if self._error is not None:

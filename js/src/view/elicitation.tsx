@@ -35,6 +35,7 @@ function Open({ item, sent }: Props) {
   const usable = link === "live" && !pending;
   const answer = (action: ElicitAction, values?: FormValues) => {
     if (!usable) return;
+    guard.answered();
     box.current?.focus({ preventScroll: true }); // the button is about to be disabled, and would lose it
     const said = { t: "elicit", elicitation: item.key, action } as const;
     emit(values ? { ...said, values } : said);
@@ -53,7 +54,8 @@ function Open({ item, sent }: Props) {
       data-status="open"
       data-lm-suppress-shortcuts="true"
       tabIndex={-1}
-      onKeyDown={(event) => event.stopPropagation()} // the notebook has its own shortcuts
+      // The notebook has its own shortcuts; Escape stops the turn.
+      onKeyDown={(event) => event.key !== "Escape" && event.stopPropagation()}
       // JupyterLab handles line breaks in every cell: these are for the fields.
       onBeforeInputCapture={(event) => event.stopPropagation()}
     >
@@ -217,7 +219,7 @@ function Buttons({ usable, answer, guard, ready, children }: ButtonsProps) {
   };
   return (
     <>
-      <div class="acp-options" onClickCapture={check} onAuxClickCapture={check}>
+      <div class="acp-options acp-safe" onClickCapture={check} onAuxClickCapture={check}>
         {children}
         <button
           type="button"

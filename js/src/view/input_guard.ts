@@ -2,6 +2,7 @@
 // button moved under a resting pointer.
 
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { bringQuestion } from "./bring";
 import { focused, inSight, isTyping } from "./focus";
 
 /** Longer than somebody who is typing takes to notice that the focus moved. */
@@ -12,10 +13,14 @@ export const CLICK_MS = 250;
 const IGNORED_MS = 5000;
 
 const APPEARED = "this question just appeared";
+const ANSWERED = "another question was just answered";
 const MOVED = "the button just moved under the pointer";
 
 /** The last position of the mouse on the screen. */
 let mouse: { readonly x: number; readonly y: number } | null = null;
+
+/** When a question of a view was answered: a key that is pressed twice must not answer the next one. */
+const answered = new WeakMap<Element, number>();
 
 /** Track the mouse until the signal. */
 export function watchMouse(signal: AbortSignal): void {
@@ -28,13 +33,16 @@ export function watchMouse(signal: AbortSignal): void {
 export interface Guard {
   /** Why a key is ignored; null if it counts. */
   key(): string | null;
+  /** The question was answered. */
+  answered(): void;
   /** Why a click is ignored; null if it counts. */
   click(event: Pick<MouseEvent, "currentTarget" | "detail">): string | null;
   /** For each button. If the mouse has not moved, the button came to the pointer. */
   entered(event: PointerEvent): void;
 }
 
-/** Takes the focus if it is not in use, gives it back at the end, and decides which keys and clicks count. */
+/** Brings a question into sight, takes the focus if it is not in use, gives it back at the end, and decides which
+    keys and clicks count. */
 export function useGuard(box: { current: HTMLDivElement | null }): Guard {
   const keysSince = useRef(0);
   const appeared = useRef(0);
@@ -52,8 +60,13 @@ export function useGuard(box: { current: HTMLDivElement | null }): Guard {
       mine.focus({ preventScroll: true });
       return true;
     };
-    // A followed question comes into sight a frame later.
-    let frame = take() ? 0 : requestAnimationFrame(() => (frame = requestAnimationFrame(take)));
+    let taken = take();
+    const bring = () => {
+      bringQuestion(mine);
+      taken ||= take();
+    };
+    // The conversation scrolls to its end a frame later.
+    let frame = requestAnimationFrame(() => (frame = requestAnimationFrame(bring)));
     return () => {
       cancelAnimationFrame(frame);
       if (!mine.contains(focused())) return;
@@ -64,7 +77,13 @@ export function useGuard(box: { current: HTMLDivElement | null }): Guard {
     };
   }, []);
   return {
-    key: () => (performance.now() - keysSince.current < ARM_MS ? APPEARED : null),
+    key() {
+      const now = performance.now();
+      if (now - keysSince.current < ARM_MS) return APPEARED;
+      const last = box.current && answered.get(viewOf(box.current));
+      return last != null && now - last < ARM_MS ? ANSWERED : null;
+    },
+    answered: () => void (box.current && answered.set(viewOf(box.current), performance.now())),
     click({ currentTarget, detail }) {
       const now = performance.now();
       if (now - appeared.current < CLICK_MS) return APPEARED;
@@ -78,6 +97,12 @@ export function useGuard(box: { current: HTMLDivElement | null }): Guard {
       else moved.current.delete(currentTarget);
     },
   };
+}
+
+/** The outermost view around a question: that of another session may be within it. */
+function viewOf(box: Element): Element {
+  const view = box.closest(".acp") ?? box;
+  return view.parentElement?.closest(".acp") ? viewOf(view.parentElement) : view;
 }
 
 /** Whether clicks count by now, for assistive technology. */

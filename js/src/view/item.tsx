@@ -6,6 +6,7 @@ import { ElicitationView } from "./elicitation";
 import { memo } from "./memo";
 import { MessageView } from "./message";
 import { CompactionView, NoticeView } from "./notice";
+import type { OwnChange } from "./own_changes";
 import { PermissionView } from "./permission";
 import { PlanView } from "./plan";
 import { TerminalView } from "./terminal";
@@ -18,6 +19,8 @@ interface Props {
   question?: QuestionItem | undefined;
   open?: boolean | undefined;
   raw?: boolean | undefined;
+  /** What a tool call changed, once the turn is over. */
+  own?: OwnChange | undefined;
   sent?: Sent | undefined;
   /** More may still be added to it. */
   growing?: boolean | undefined;
@@ -34,8 +37,8 @@ function viewOf(props: Props) {
     case "message":
       return <MessageView item={item} growing={growing} open={open} />;
     case "tool": {
-      const { question, raw } = props;
-      return <ToolView {...{ item, question, sent, open, raw }} />;
+      const { question, raw, own } = props;
+      return <ToolView {...{ item, question, sent, open, raw, own }} />;
     }
     case "plan":
       return <PlanView item={item} />;

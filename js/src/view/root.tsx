@@ -5,11 +5,12 @@ import type { Snapshot } from "../store";
 import { isRunning, turnId } from "../turns";
 import type { Draft, Emit } from "../types";
 import { Banner } from "./banner";
+import { emptyText } from "./empty_panel";
 import { SPLIT_FOLD } from "./diff";
 import { sentOperation } from "./operations";
 import { PanelContext } from "./panel";
 import type { Panel } from "./panel";
-import { emptyText, SessionView } from "./session";
+import { SessionView } from "./session";
 import { SignInAlone, SignInView } from "./signin";
 import { TerminalsById } from "./terminal";
 import { Trouble } from "./trouble";
@@ -64,10 +65,11 @@ function usePanelValue({ link, sent, turns, state, places, folds }: Snapshot, em
   const operation = sentOperation(sent);
   const folder = state.session.agent?.cwd ?? "";
   const split = folds.get(SPLIT_FOLD) ?? false;
+  const signIn = Boolean(state.session.sign_in);
   const newest = state.session.status === "closed" ? null : (turns.at(-1)?.start?.key ?? null);
   return useMemo(
-    () => ({ emit, link, running, operation, folder, places, split, newest }),
-    [emit, link, running, operation, folder, places, split, newest],
+    () => ({ emit, link, running, signIn, operation, folder, places, split, newest }),
+    [emit, link, running, signIn, operation, folder, places, split, newest],
   );
 }
 
