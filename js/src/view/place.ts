@@ -53,11 +53,11 @@ export function useAsksHere(keys: readonly string[], el: Refers): boolean {
   const [here, setHere] = useState(false);
   const newest = useRef(keys);
   newest.current = keys;
-  const look = () => setHere(newest.current.some((it) => places.isIn(`question:${it}`, el.current)));
+  const look = () =>
+    setHere(newest.current.some((it) => places.isIn(`question:${it}`, el.current)));
   useLayoutEffect(look);
   useLayoutEffect(() => places.watch(look), [places]);
   return here;
-}`, el.current));
 }
 
 /** The name of another session's turn that asks the user. */
