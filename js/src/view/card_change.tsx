@@ -46,8 +46,10 @@ export const CardChange = memo(function CardChange({ own, named, asked }: Props)
         <ChangedFileAbout file={file} />
         {only && file.notebook && <HunkPlace hunk={only} file={file} />}
         {who !== "" && <span class="acp-who-allowed acp-quiet">{who}</span>}
-        {file.hunks.length > 0 && <SideBySide />}
-        <ChangedFileOperations {...{ file, turn, shownPath }} />
+        <span class="acp-card-tools">
+          {file.hunks.length > 0 && <SideBySide />}
+          <ChangedFileOperations {...{ file, turn, shownPath }} />
+        </span>
       </figcaption>
       {alone && <OperationProgress turn={turn} />}
       <Reasons file={file} />

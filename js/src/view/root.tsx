@@ -11,7 +11,7 @@ import { PanelContext } from "./panel";
 import type { Panel } from "./panel";
 import { emptyText, SessionView } from "./session";
 import { SignInAlone, SignInView } from "./signin";
-import { TerminalsById } from "./terminal";
+import { Terminals } from "./terminal";
 import { Trouble } from "./trouble";
 import { TurnAlone, TurnView } from "./turn";
 
@@ -35,7 +35,7 @@ export function Root({ turn, snapshot, draft, emit, inside = false }: Props) {
   const banners = <Banners turn={turn} snapshot={snapshot} />;
   return (
     <PanelContext.Provider value={usePanelValue(snapshot, emit)}>
-      <TerminalsById.Provider value={terminals.byId}>
+      <Terminals byId={terminals.byId}>
         <div
           class="acp"
           data-acp-link={link}
@@ -53,7 +53,7 @@ export function Root({ turn, snapshot, draft, emit, inside = false }: Props) {
             </>
           )}
         </div>
-      </TerminalsById.Provider>
+      </Terminals>
     </PanelContext.Provider>
   );
 }
