@@ -250,6 +250,31 @@ def grant_to_plain(grant: Grant) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None and value != ()}
 
 
+# ---- for people ---------------------------------------------------------------------------------
+
+_VERBS = {"read": "Read", "edit": "Edit", "delete": "Delete", "move": "Move", "search": "Search"}
+
+
+def allowed_by(grant: Grant) -> str:
+    """What exactly the grant allows."""
+    if grant.kind == CODE:
+        return "Run any code in the kernel"
+    if grant.kind == FUNCTION:
+        return "Call one of your functions"
+    if grant.command is not None:
+        where = f" in {grant.path}" if grant.path is not None else ""
+        with_env = f" with {', '.join(name for name, _ in grant.env)} set" if grant.env else ""
+        return f"Run {grant.command}{where}{with_env}"
+    return f"{_VERBS.get(grant.kind, grant.kind)} files in {grant.path or 'the folders of the session'}"
+
+
+def holds_for(grant: Grant) -> str:
+    """For how long, and in which sessions, the grant holds."""
+    if grant.scope == "session":
+        return "until this session ends"
+    return "always, in every folder" if grant.workspace is None else f"always, in {grant.workspace}"
+
+
 # ---- what a question offers ---------------------------------------------------------------------
 
 

@@ -41,7 +41,7 @@ def test_the_tour(open_notebook: Open, host: str) -> None:
     notebook.asks(2)
     turn, panel = notebook.turn(2), notebook.panel(1)
     expect(turn.locator("[data-acp-stop]")).to_be_enabled()
-    expect(turn.locator(".acp-status")).to_contain_text("Waiting for your answer")
+    expect(turn.locator(".acp-status")).to_contain_text("Waiting for you")
     expect(turn.locator("[data-acp-tool]", has_text="Edit stats.py")).to_have_attribute(
         "data-status", "pending"
     )
@@ -51,7 +51,7 @@ def test_the_tour(open_notebook: Open, host: str) -> None:
     for view in (turn, panel):
         shows_the_tour(view)
 
-    expect(panel.locator(".acp-header")).to_contain_text(re.compile("Demo agent.*A tour of the demo.*idle"))
+    expect(panel.locator(".acp-header")).to_contain_text(re.compile("Demo agent.*A tour of the demo.*Ready"))
     expect(panel.get_by_role("meter", name="Context used")).to_have_attribute(
         "aria-valuetext", re.compile("6%")
     )

@@ -99,7 +99,8 @@ class PermissionManager:
         self.lasting = GrantStore()
         self._state = state
         self._known = known or NoAnswers()
-        self._workspace, *self._roots = folders
+        self.workspace, *self._roots = folders
+        """The session's folder, to which its grants are bound."""
         self._auditor = state.auditor
         self._describer = describer
         self._judge = judge
@@ -109,9 +110,16 @@ class PermissionManager:
             lambda action: None
         )
         """What the permission of a user's function says about a call, and why; None: it says nothing."""
+        self.on_granted: Callable[[], None] = lambda: None
+        """Called after a grant was added."""
         self._asked = 0
         self._cards = 0
         self._allowed: list[Allowance] = []
+
+    @property
+    def has_rules(self) -> bool:
+        """Whether rules of settings files decide, too."""
+        return self._judge.has_rules
 
     def turn_started(self) -> None:
         self._allowed.clear()
@@ -415,7 +423,7 @@ class PermissionManager:
         return decision if decision.allows(options) else None
 
     def _grant_for(self, action: Action) -> gr.Grant | None:
-        agent, workspace = self._state.agent.identity, self._workspace
+        agent, workspace = self._state.agent.identity, self.workspace
         return self.grants.find(agent, workspace, action, self._roots) or self.lasting.find(
             agent, workspace, action, self._roots
         )
@@ -424,7 +432,7 @@ class PermissionManager:
         if not decide("allow", options, by="").allows(options):
             return ()
         taken = {option.id for option in options}
-        found = gr.offers(*actions, cwd=self._workspace, roots=self._roots, taken=taken)
+        found = gr.offers(*actions, cwd=self.workspace, roots=self._roots, taken=taken)
         clean = self._state.agent.redactor.text
         commands = [action.text for action in actions if isinstance(action, Command)]
         secret = any(clean(text) != text for text in commands)
@@ -447,7 +455,7 @@ class PermissionManager:
 
         `always`: the agent's own "always" was chosen, and not the offer itself.
         """
-        agent, workspace = self._state.agent.identity, self._workspace
+        agent, workspace = self._state.agent.identity, self.workspace
         reason = offer.name
         if offer.scope == "session":
             self.grants.add(offer, agent=agent, workspace=workspace)
@@ -459,6 +467,7 @@ class PermissionManager:
             except Exception as error:  # this action is allowed all the same
                 _log.warning("could not store a grant", exc_info=True)
                 reason = f"allowed once only: the grant could not be stored ({error})"
+        self.on_granted()
         return Decision(decision.option, decision.by, reason, decision.offer)
 
 

@@ -1,4 +1,5 @@
-// What the agent is doing now, in a few words: taken from the newest unfinished item. Pure.
+// What the agent is doing now, in a few words: taken from the newest unfinished item, if it says more than
+// that the agent works. Pure.
 
 import type { Item } from "../types";
 import { line } from "./display_text";
@@ -7,7 +8,7 @@ import { plainTitle, titleOf } from "./title";
 /** A longer title is cut. */
 const TITLE_CHARS = 80;
 
-export function activityOf(items: readonly Item[], folder: string): string {
+export function activityOf(items: readonly Item[], folder: string): string | null {
   const calls = (status: string) =>
     items.filter((item) => item.type === "tool" && item.status === status);
   const begun = calls("in_progress");
@@ -23,5 +24,5 @@ export function activityOf(items: readonly Item[], folder: string): string {
   if (newest?.type === "message" && newest.role === "agent") return "Writing";
   if (newest?.type === "terminal" && newest.status === "running")
     return line(newest.command ?? "Running a command");
-  return "Working";
+  return null;
 }

@@ -27,6 +27,11 @@ interface Props {
 }
 
 export const ItemView = memo(function ItemView(props: Props) {
+  const view = viewOf(props);
+  return view && <div data-acp-item={props.item.key}>{view}</div>;
+});
+
+function viewOf(props: Props) {
   const { item, open, sent, growing = false } = props;
   switch (item.type) {
     case "message":
@@ -57,4 +62,4 @@ export const ItemView = memo(function ItemView(props: Props) {
       // A newer kernel may send more types than this module knows.
       return <UnknownView what="unknown item" value={item satisfies never as Json} />;
   }
-});
+}

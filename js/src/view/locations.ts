@@ -9,6 +9,8 @@ export interface FileHost {
   address(path: string): string;
   open(path: string, line?: number): Promise<string | null>;
   show(cells: readonly string[], from: Element): boolean;
+  /** Opens a small text file in a tab of the host, if that needs no click of the user. */
+  follow?(path: string, line?: number): Promise<void>;
 }
 
 /** The path as it is shown: relative to the session's folder if it is inside it. */
