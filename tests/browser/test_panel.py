@@ -120,7 +120,7 @@ def test_items_that_the_tour_leaves_out(open_notebook: Open, host: str) -> None:
     expect(unknown.locator("pre", has_text='"hologram"')).to_be_visible()
     expect(audio.locator("audio[controls]")).to_be_visible()
     expect(wrote.locator("[data-acp-tool]")).to_contain_text("unprompted")
-    expect(edited.locator(".acp-diff")).to_contain_text("new file")
+    expect(edited.locator("[data-acp-file]")).to_contain_text("created")
 
     edited.get_by_text("Side by side").click()  # for all diffs of the session
     expect(edited.locator("[data-acp-diff=split]")).to_have_count(1)

@@ -15,11 +15,10 @@ import { focused } from "./focus";
 import { useGuard, useIgnored, useReady } from "./input_guard";
 import type { Guard } from "./input_guard";
 import { Elsewhere } from "./elsewhere";
-import { Inline, unmarked } from "./inline";
 import { useInView } from "./in_view";
 import { usePanel } from "./panel";
 import { useQuestionPlace } from "./place";
-import { titleOf } from "./title";
+import { plainTitle, titleOf } from "./title";
 import { line, spoken } from "./display_text";
 
 interface Props {
@@ -33,7 +32,7 @@ interface Props {
 export function PermissionView(props: Props) {
   const { item, tool, inside } = props;
   const { folder } = usePanel();
-  const about = tool ? titleOf(tool, folder).text : "this";
+  const about = tool ? plainTitle(titleOf(tool, folder)) : "this";
   if (item.status === "open") return <Open {...props} about={about} />;
   return <Settled item={item} about={inside ? null : about} />;
 }
@@ -94,7 +93,7 @@ function Open({ item, inside, sent, about }: Props & { about: string }) {
       ref={box}
       class="acp-question"
       role="group"
-      aria-label={`${item.who === undefined ? "The agent asks" : line(item.who)}: ${unmarked(about)}`}
+      aria-label={`${item.who === undefined ? "The agent asks" : line(item.who)}: ${about}`}
       data-acp-question={item.key}
       data-status={holds ? "open" : "elsewhere"}
       data-lm-suppress-shortcuts="true"
@@ -103,12 +102,7 @@ function Open({ item, inside, sent, about }: Props & { about: string }) {
     >
       <div class="acp-asks">
         <span role="status">{whoAsks(item, inside ? askText(actions) : null)}</span>
-        {!inside && about !== "this" && (
-          <span class="acp-title">
-            {" "}
-            <Inline text={about} />
-          </span>
-        )}
+        {!inside && about !== "this" && <span class="acp-title"> {about}</span>}
       </div>
       {actions && <Actions actions={actions} />}
       <Answers {...{ item, answers, chosen, usable, guard, click }} here={holds} />
@@ -283,11 +277,7 @@ function Settled({ item, about }: { item: QuestionItem; about: string | null }) 
   const more = [scope, reason !== name && reason].filter((it) => it);
   return (
     <div class="acp-settled" data-acp-question={item.key} data-status={item.status}>
-      {about !== null && (
-        <span class="acp-title">
-          <Inline text={about} />:{" "}
-        </span>
-      )}
+      {about !== null && <span class="acp-title">{about}: </span>}
       {item.status === "answered" ? (
         <strong data-meaning={meaning} title={name}>
           {before ? "Allowed" : (DID[meaning] ?? name)}

@@ -13,7 +13,7 @@ import type { Panel } from "./panel";
 import { useDrawsBelow } from "./place";
 import { SessionView } from "./session";
 import { SignInAlone, SignInView } from "./signin";
-import { TerminalsById } from "./terminal";
+import { Terminals } from "./terminal";
 import { Trouble } from "./trouble";
 import { TurnAlone, TurnView } from "./turn";
 
@@ -39,7 +39,7 @@ export function Root({ turn, snapshot, draft, emit, inside = false }: Props) {
   useDrawsBelow(inside || turn === SIGN_IN ? null : turn, root);
   return (
     <PanelContext.Provider value={usePanelValue(snapshot, emit)}>
-      <TerminalsById.Provider value={terminals.byId}>
+      <Terminals byId={terminals.byId}>
         <div
           ref={root}
           class="acp"
@@ -58,7 +58,7 @@ export function Root({ turn, snapshot, draft, emit, inside = false }: Props) {
             </>
           )}
         </div>
-      </TerminalsById.Provider>
+      </Terminals>
     </PanelContext.Provider>
   );
 }

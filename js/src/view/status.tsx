@@ -13,7 +13,7 @@ import { useInView } from "./in_view";
 import { usePanel } from "./panel";
 import { useOnce } from "./place";
 import { turnWords } from "./state_words";
-import { titleOf } from "./title";
+import { plainTitle, titleOf } from "./title";
 import { TryAgain } from "./try_again";
 import { TurnFacts } from "./turn_facts";
 import { line } from "./display_text";
@@ -118,7 +118,7 @@ function askedText(asked: Item, items: readonly Item[], folder: string): string 
   if (asked.type === "elicitation") return `The agent asks: ${line(asked.message)}`;
   const about = asked.type === "question" ? asked.tool : null;
   const tool = items.find((item) => item.type === "tool" && item.key === about);
-  const what = tool?.type === "tool" ? titleOf(tool, folder).text : "this";
+  const what = tool?.type === "tool" ? plainTitle(titleOf(tool, folder)) : "this";
   return `The agent asks for permission: ${what}. 1 allows once, 2 rejects.`;
 }
 
