@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import BrowserContext, Download, Locator, expect
+from playwright.sync_api import Download, Locator, expect
 
 from tests.browser.conftest import Open
 from tests.browser.pages import LIMIT_S, NotebookPage
@@ -166,24 +166,28 @@ def test_the_user_is_notified_of_questions_while_the_tab_is_hidden(open_notebook
     notebook.page.evaluate("() => localStorage.removeItem('acp_notebook.notify')")
 
 
-def test_the_browser_is_asked_for_permission_on_the_click_only(
-    open_notebook: Open, browser: BrowserContext
-) -> None:
+ASKING = """() => {
+    window.asked = 0;
+    window.Notification = class {
+        static permission = "default";
+        static async requestPermission() { window.asked++; return (this.permission = "granted"); }
+    };
+}"""
+
+
+def test_the_browser_is_asked_for_permission_on_the_click_only(open_notebook: Open) -> None:
     notebook, panel = shown(open_notebook)
-    asked = "() => Notification.permission"
-    before = notebook.page.evaluate(asked)
-    browser.grant_permissions(["notifications"], origin=notebook.page.evaluate("() => location.origin"))
-    try:
-        menu(panel, "notify")
-        panel.locator("[data-acp-more]").click()
-        expect(panel.locator("[data-acp-notify]")).to_have_attribute("aria-checked", "true")
-        assert notebook.page.evaluate("() => localStorage.getItem('acp_notebook.notify')") == "on"
-        notebook.page.keyboard.press("Escape")
-        menu(panel, "notify")
-        assert notebook.page.evaluate("() => localStorage.getItem('acp_notebook.notify')") == "off"
-    finally:
-        browser.clear_permissions()
-    assert before in ("default", "denied")
+    notebook.page.evaluate(ASKING)
+    remembered = "() => [window.asked, localStorage.getItem('acp_notebook.notify')]"
+    notebook.prompt(1, "hello")
+    expect(panel.locator(".acp-turn[data-acp-status=done]")).to_have_count(1)
+    assert notebook.page.evaluate(remembered) == [0, None]
+    menu(panel, "notify")
+    panel.locator("[data-acp-more]").click()
+    expect(panel.locator("[data-acp-notify]")).to_have_attribute("aria-checked", "true")
+    assert notebook.page.evaluate(remembered) == [1, "on"]
+    panel.locator("[data-acp-notify]").click()
+    assert notebook.page.evaluate(remembered) == [1, "off"]
 
 
 @both
@@ -239,11 +243,11 @@ def test_a_failed_prompt_is_sent_again_once(open_notebook: Open, host: str) -> N
 
 def test_the_end_of_a_turn_says_what_it_took_and_a_reload_says_the_same(open_notebook: Open) -> None:
     notebook, panel = shown(open_notebook)
-    notebook.prompt(1, "/slow 1.2")
     facts = panel.locator("[data-acp-facts]")
-    expect(facts).to_have_text("1 s")
     notebook.prompt(1, "/usage")
-    expect(facts.nth(1)).to_contain_text("$0.04")
+    expect(facts).to_contain_text("$0.04")
+    notebook.prompt(1, "/slow 1.2")
+    expect(facts.nth(1)).to_contain_text(" s")
     texts = facts.all_inner_texts()
     notebook.save()
     notebook.reload()
