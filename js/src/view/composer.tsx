@@ -34,6 +34,8 @@ interface Props {
   /** The id of the running turn. */
   running: string | null;
   stopping: boolean;
+  /** Whether the stop button is here and not below the turn's cell. */
+  stop: boolean;
   sent: ReadonlyMap<string, Sent>;
   offered: Snapshot["offered"];
   previewed: Snapshot["previewed"];
@@ -49,7 +51,7 @@ interface Props {
 }
 
 export function Composer(props: Props) {
-  const { prompts, commands, queue, running, stopping, sent, off } = props;
+  const { prompts, commands, queue, running, stopping, stop, sent, off } = props;
   const { offered, previewed, returned, turns, images, wanted } = props;
   const { emit } = usePanel();
   const draft = useDraft(props.draft, returned);
@@ -119,7 +121,7 @@ export function Composer(props: Props) {
         disabled={off !== null}
       >
         <AttachButton disabled={off !== null} {...{ images, mention, addFiles }} />
-        {running !== null && (
+        {running !== null && stop && (
           <StopButton turn={running} disabled={off !== null || stopping || sent.has(running)} />
         )}
         <SendButton running={running !== null} disabled={off !== null || draft.isEmpty} />
