@@ -117,7 +117,7 @@ def may_be_asked_by_text() -> bool:
 def may_be_asked() -> bool:
     """Whether somebody may be able to answer: in a terminal or a kernel that is not known to be headless."""
     place = where()
-    return place.terminal or (place.kernel and place.headless is not True)
+    return place.terminal or place.page_later or (place.kernel and place.headless is not True)
 
 
 def present(session: ShownSession, turn: ShownTurn) -> Callable[[], None]:
@@ -165,7 +165,7 @@ def display_turn(session: ShownSession, turn: ShownTurn) -> None:
 def display_session(session: ShownSession) -> None:
     """Display the session as the value of a cell: its panel in a page, its transcript elsewhere."""
     place = where()
-    if place.kernel and place.headless is not True:
+    if place.page_later or (place.kernel and place.headless is not True):
         session._live_panel().show()
     elif place.terminal and not session.turns:
         print(READY.format(agent=session.agent.name))

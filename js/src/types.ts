@@ -1272,6 +1272,7 @@ export interface AgentChoice {
   readonly title: string;
   /** Where it is installed; empty if it is not. */
   readonly found: string;
+  /** The installed one; of a package that `way` runs, the one that it names, or "newest". */
   readonly version: string | null;
   /** What is missing, in words. */
   readonly note: string;

@@ -1,7 +1,7 @@
 // Where the user writes: the queue, the field and its buttons, and what goes with the prompt. Images are pasted,
 // dropped or chosen, if the agent takes any.
 
-import { useEffect } from "preact/hooks";
+import { useLayoutEffect } from "preact/hooks";
 
 import type { Sent, Snapshot } from "../store";
 import type { Turn } from "../turns";
@@ -56,7 +56,7 @@ export function Composer(props: Props) {
   const { emit } = usePanel();
   const draft = useDraft(props.draft, returned);
   const completion = useCompletion(draft, commands, offered);
-  const mentions = usePreviews(draft.text, previewed, completion.choices.length > 0);
+  const mentions = usePreviews(draft.text, previewed, completion.unfinished);
   useWanted(wanted, draft);
   const send = () => {
     if (off !== null || draft.isEmpty) return;
@@ -146,7 +146,7 @@ export function Composer(props: Props) {
 
 /** Put into the field what another part of the panel asks for; nothing that was written is lost. */
 function useWanted(wanted: Wanted | null, draft: DraftState): void {
-  useEffect(() => {
+  useLayoutEffect(() => {
     const el = draft.field.current;
     if (!wanted || !el) return;
     if ("edit" in wanted) draft.edit(wanted.edit);
