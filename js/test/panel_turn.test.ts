@@ -62,8 +62,9 @@ test("a turn below its cell is a line in the panel, and drawn there when the vie
 
 test("the line says how many files changed, and only the first line of the prompt", async () => {
   const file = {
+    id: "f1",
     path: "a.py",
-    kind: "modified",
+    action: "modified",
     added: 1,
     removed: 0,
     state: "applied",

@@ -247,6 +247,7 @@ test("the status line leads to a question that is out of view", async () => {
         watched.push(callback);
       }
       observe() {}
+      unobserve() {}
       disconnect() {}
     },
   );
@@ -256,7 +257,7 @@ test("the status line leads to a question that is out of view", async () => {
       seen([{ isIntersecting } as IntersectionObserverEntry], {} as never);
     await settled();
   };
-  await vi.waitFor(() => expect(watched.length).toBeGreaterThan(0));
+  await vi.waitFor(() => expect(watched.length).toBeGreaterThan(2)); // of its place, its end and its status
   await see(true);
   expect(find("[data-acp-to-question]")).toBeNull();
   expect(find(".acp-status")?.dataset.sticky).toBe("false"); // it would cover the answers
