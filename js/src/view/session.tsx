@@ -42,6 +42,11 @@ export function SessionView({ snapshot, draft, banners }: Props) {
   const stoppable = id !== null && running?.cancelling !== true && !sent.has(id);
   const { onKeyDown, onKeyUp, onInput, ...keys } = useKeys(stoppable ? id : null);
   const prompts = useMemo(() => promptsOf(turns), [turns]);
+  const [used, setUsed] = useState(false);
+  const send = () => {
+    setUsed(true);
+    toEnd();
+  };
   const [picking, setPicking] = useState(false);
   const [other, setOther] = useState<string | null>(null);
   const closePicker = () => {
@@ -61,6 +66,7 @@ export function SessionView({ snapshot, draft, banners }: Props) {
         class="acp-panel"
         ref={panel}
         hidden={other !== null}
+        data-used={used || turns.length > 0}
         {...{ onKeyDown, onKeyUp, onInput }}
         onFocusIn={({ target, currentTarget }) =>
           target instanceof HTMLTextAreaElement && bringPanel(currentTarget)
@@ -100,7 +106,7 @@ export function SessionView({ snapshot, draft, banners }: Props) {
             running={id}
             stopping={running?.cancelling === true}
             off={offText(link, state.session.status)}
-            onSend={toEnd}
+            onSend={send}
           />
           <KeysLine keys={keys} running={stoppable} asking={isAsking(turns)} />
         </div>
