@@ -52,9 +52,9 @@ SHOWN = "to_html to_markdown to_notebook to_text"
 
 PUBLIC: dict[type, str] = {
     acp.Session: f"""
-        agent audit authenticate cancel changes close commands compactions config cwd fork freeze id meta mode
-        modes notebook notices preview prompt queue reopen start status stream title tool tools transcript
-        turns usage
+        agent audit authenticate cancel changes close commands compactions config cwd fork freeze grants id
+        mcp_servers meta mode modes notebook notices permissions preview prompt queue reopen start status
+        stream title tool tools transcript turns undo usage
         {SHOWN}
     """,
     Tools: "enabled remove",

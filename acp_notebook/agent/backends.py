@@ -39,6 +39,6 @@ def live(
     return Backends(
         transport,
         lambda state: Terminals(env, state.apply),
-        lambda state, roots: Checkpoints(roots.folders if undo else ()),
+        lambda state, roots: Checkpoints(roots.folders, on=undo),
         tap=tap,
     )

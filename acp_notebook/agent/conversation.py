@@ -48,6 +48,7 @@ from .elicitation import Elicitations
 from .files.attachments import attach_files
 from .launch import SessionOptions
 from .permissions.permission_manager import PermissionManager
+from .permissions.permission_settings import PermissionSettings
 from .prompt_sender import PromptSender
 from .session_state import SessionState
 from .sign_in import SignInFlow
@@ -109,6 +110,7 @@ class Conversation:
         self.permissions = PermissionManager(
             state, policy, roots.folders, workspace.describer, options.judge, answers
         )
+        self.permission_settings = PermissionSettings(self.permissions, state)
         self.elicitations = Elicitations(state, options.elicitation, answers)
         self.undoing = ChangeTracker(
             state,

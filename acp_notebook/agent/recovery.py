@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable
 
 from .. import timeouts
 from ..core import events as ev
+from ..core.records import Usage
 from ..core.requests import SessionFacts
 from ..core.snapshot import Snapshot
 from ..errors import AgentDied, AgentError, AuthenticationRequired, Error, ProtocolError, UsageError
@@ -191,6 +192,9 @@ class Recovery:
         facts = await self._opener.begin(conversation)
         self._sessions.adopt(conversation, facts.id or "")
         conversation.unproven = False
+        # The title, the context and the cost were those of the session that is gone.
+        conversation.state.apply(ev.InfoChanged(title=None, updated_at=None))
+        conversation.state.apply(ev.UsageChanged(Usage()))
         return facts, "It does not remember this conversation."
 
     async def _restore(self, conversation: Conversation, before: Snapshot, *, known: bool) -> list[str]:

@@ -23,6 +23,7 @@ from ..core import events as ev
 from ..core.audit import AuditTable
 from ..core.ipynb.percent_format import SUFFIX
 from ..core.limits import Limits
+from ..core.policy import Policy, checked
 from ..core.prompt import content_of, fitted
 from ..core.records import Command, ConfigOption, Content, Meta, Mode, Usage
 from ..core.snapshot import Compaction, Item, Notice, Snapshot
@@ -32,6 +33,7 @@ from ..frontend.rendering import Rendered
 from ..notebook import kernel
 from ..notebook.content import contents
 from .extensions import checked_meta
+from .grants import Grants
 from .preview import Preview
 from .queue import Queue
 from .session_tool import AskableSession
@@ -63,6 +65,8 @@ class Session(Rendered, AskableSession):
         self._turns: list[Turn] = []
         self._panel: Panel | None = None
         self._asker: TextAsker | None = None
+        self._page_needs_thread: int | None = None
+        """The thread on which clicks in the page are delivered, if it has to be free for them (marimo)."""
         self.redact: Redact | None = None
         """A function from text to text, applied to all text before it is saved in the notebook."""
         self._starting = threading.Lock()
@@ -105,7 +109,8 @@ class Session(Rendered, AskableSession):
     def _display_until_done(self, turn: Turn, timeout: float | None) -> None:
         finish = present(self, turn)
         try:
-            kernel.wait(turn._run.done, timeout, on_interrupt=turn.cancel)
+            with self._without_clicks():
+                kernel.wait(turn._run.done, timeout, on_interrupt=turn.cancel)
         except TimeoutError:
             _stop(turn)
             raise Timeout(f"the turn took longer than {timeout:g} s and was cancelled") from None
@@ -159,6 +164,11 @@ class Session(Rendered, AskableSession):
         except KeyboardInterrupt:
             turn.cancel()
             raise
+
+    def _without_clicks(self) -> contextlib.AbstractContextManager[None]:
+        """If no click can be delivered while the calling thread waits, questions are not asked either."""
+        blocked = self._page_needs_thread == threading.get_ident()
+        return self._conversation.state.audience.page_blocked() if blocked else contextlib.nullcontext()
 
     def _expect_answers(self) -> None:
         """Let whoever runs the calling code answer the questions of the session, if that is possible."""
@@ -419,6 +429,46 @@ class Session(Rendered, AskableSession):
             raise UsageError(f"no mode {mode!r}; this agent has {', '.join(known) or 'no modes'}")
         self._loop.call(self._conversation.set_mode(mode))
 
+    @property
+    def permissions(self) -> Policy:
+        """Who answers permission questions, as for `acp.connect`; assign to change it, also during a turn."""
+        return self._conversation.permission_settings.policy
+
+    @permissions.setter
+    def permissions(self, permissions: Policy) -> None:
+        try:
+            policy = checked(permissions)
+        except ValueError as error:
+            raise UsageError(str(error)) from None
+        self._loop.call(self._set_policy(policy))
+
+    async def _set_policy(self, policy: Policy) -> None:
+        self._conversation.permission_settings.set(policy)
+
+    @property
+    def grants(self) -> Grants:
+        """A table of what the agent may do in this session without asking, with `.revoke(id)`: what you
+        allowed for the session, and the permanent grants that apply to it (`acp.permissions()` has all)."""
+        return Grants(self._conversation)
+
+    @property
+    def mcp_servers(self) -> tuple[str, ...]:
+        """The names of the MCP servers that the agent was given, without the kernel's own."""
+        return tuple(it.name for it in self._conversation.mcp_servers)
+
+    @property
+    def undo(self) -> bool:
+        """Whether checkpoints are made before and after each turn; assign to change it between turns."""
+        return self._conversation.undoing.covers
+
+    @undo.setter
+    def undo(self, on: bool) -> None:
+        self._loop.call(self._switch_undo(bool(on)))
+
+    async def _switch_undo(self, on: bool) -> None:
+        self._conversation.undoing.switch(on)
+        self._conversation.permission_settings.changed()
+
     # ---- display --------------------------------------------------------------------------
 
     def _live_panel(self) -> Panel:
@@ -429,7 +479,9 @@ class Session(Rendered, AskableSession):
         with self._starting:
             if self._panel is None:
                 opener = PanelOpener(
-                    self._agent._panel_of, partial(self._agent._open_like, self._conversation)
+                    self._agent._panel_of,
+                    partial(self._agent._open_like, self._conversation),
+                    partial(self._agent._start_another, self.cwd),
                 )
                 self._panel = Panel(
                     self._conversation, self._host, bundle=self._bundle, opener=opener, export=self._export
@@ -493,6 +545,11 @@ class Session(Rendered, AskableSession):
         if known.idle:
             return own
         return known.text if own is None else lambda text: own(known.text(text))
+
+    def _display_(self) -> Any:
+        """Called by marimo, which displays widgets: the session's own."""
+        self._page_needs_thread = threading.get_ident()
+        return self._live_panel().widget
 
     def _ipython_display_(self) -> None:
         display_session(self)

@@ -34,7 +34,7 @@ class Entry(Struct, frozen=True, kw_only=True):
     session: str
     turn: str | None = None
     what: str
-    """"request", "decision" or "act"."""
+    """"request", "decision", "act" or "setting"."""
     kind: str
     target: str = ""
     """The path or the command."""

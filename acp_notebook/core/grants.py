@@ -250,6 +250,31 @@ def grant_to_plain(grant: Grant) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None and value != ()}
 
 
+# ---- for people ---------------------------------------------------------------------------------
+
+_VERBS = {"read": "Read", "edit": "Edit", "delete": "Delete", "move": "Move", "search": "Search"}
+
+
+def allowed_by(grant: Grant) -> str:
+    """What exactly the grant allows."""
+    if grant.kind == CODE:
+        return "Run any code in the kernel"
+    if grant.kind == FUNCTION:
+        return "Call one of your functions"
+    if grant.command is not None:
+        where = f" in {grant.path}" if grant.path is not None else ""
+        with_env = f" with {', '.join(name for name, _ in grant.env)} set" if grant.env else ""
+        return f"Run {grant.command}{where}{with_env}"
+    return f"{_VERBS.get(grant.kind, grant.kind)} files in {grant.path or 'the folders of the session'}"
+
+
+def holds_for(grant: Grant) -> str:
+    """For how long, and in which sessions, the grant holds."""
+    if grant.scope == "session":
+        return "until this session ends"
+    return "always, in every folder" if grant.workspace is None else f"always, in {grant.workspace}"
+
+
 # ---- what a question offers ---------------------------------------------------------------------
 
 
@@ -303,19 +328,19 @@ def _edit_offers(cwd: str) -> tuple[Offer, ...]:
 
 
 def _command_offers(action: Command) -> tuple[Offer, ...]:
+    """Named without the command, which the question shows in full."""
     if len(action.text) > LONGEST_COMMAND:
         return ()
-    name, where = shown(action.text, chars=NAME_CHARS), _folder_name(action.cwd)
     session = Offer(
         id="acp:session",
-        name=f"Allow {name} in this session",
+        name="Allow this command in this session",
         scope="session",
         kind="execute",
         path=action.cwd,
         command=action.line,
         env=action.env,
     )
-    always = f"Always allow {name} in {where}"
+    always = f"Always allow this command in {_folder_name(action.cwd)}"
     lasting = msgspec.structs.replace(session, id="acp:workspace", name=always, scope="workspace")
     return session, lasting
 

@@ -6,7 +6,7 @@ open document are in `core.document_protocol`, messages in the other direction i
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
@@ -71,7 +71,7 @@ class PanelStatus(PageMessage, frozen=True, tag="now"):
     queue: tuple[QueueEntry, ...]
     unsent: tuple[str, ...]
     elapsed: float | None
-    """Seconds since the running turn started."""
+    """Seconds of the running turn, without those in which it waited for the user."""
 
 
 class InvalidForm(PageMessage, frozen=True, tag="invalid"):
@@ -125,6 +125,36 @@ class CompletionAnswer(PageMessage, frozen=True, tag="offered"):
     offered: tuple[CompletionChoice, ...]
 
 
+class MentionPreview(Record, frozen=True):
+    """What an @-name of an unsent prompt will attach."""
+
+    name: str
+    about: str
+    """What it is: "DataFrame 1,000 x 5", "file"; if it is missing, why."""
+    size: int | None
+    """The bytes that will be sent; null if that is not known before."""
+    status: Literal["found", "missing", "busy"] = written("found")
+    """"busy": it can only be read when the running cell has ended."""
+    note: str = written("")
+    """What this agent does not take of it."""
+
+
+class PreviewAnswer(PageMessage, frozen=True, tag="previewed"):
+    """What the @-names of an unsent prompt will attach; `view` and `rid` are those of the request."""
+
+    view: str
+    rid: str
+    mentions: tuple[MentionPreview, ...]
+
+
+class ExamplePrompts(PageMessage, frozen=True, tag="examples"):
+    """Prompts that fit what the user has defined; `view` and `rid` are those of the request."""
+
+    view: str
+    rid: str
+    prompts: tuple[str, ...]
+
+
 class StoredSession(Record, frozen=True):
     """A session that the agent has stored."""
 
@@ -138,8 +168,28 @@ class StoredSession(Record, frozen=True):
     """Whether it is the session of the panel that lists it."""
 
 
+class AgentChoice(Record, frozen=True):
+    """An agent that can be started, or what is missing."""
+
+    name: str
+    title: str
+    found: str
+    """Where it is installed; empty if it is not."""
+    version: str | None
+    """The installed one; of a package that `way` runs, the one that it names, or "newest"."""
+    note: str
+    """What is missing, in words."""
+    install: str
+    """The command that installs it; empty if there is none."""
+    way: str | None
+    """The package that npx or uvx can fetch and run, such as "npx NAME"; None if it is not needed or not
+    possible."""
+    runs: str
+    """The command that this would run."""
+
+
 class PickerAnswer(PageMessage, frozen=True, tag="picked"):
-    """The answer to a request of the session picker: sessions, an opened or deleted one, or an error."""
+    """The answer to a request of a picker: sessions, an opened or deleted one, agents, or an error."""
 
     rid: str
     sessions: tuple[StoredSession, ...] | UnsetType = UNSET
@@ -153,6 +203,7 @@ class PickerAnswer(PageMessage, frozen=True, tag="picked"):
     """The id of the opened session."""
     deleted: str | UnsetType = UNSET
     """The id of the deleted session."""
+    agents: tuple[AgentChoice, ...] | UnsetType = UNSET
     error: str | UnsetType = UNSET
 
     _nullable: ClassVar = ("cursor",)
@@ -171,6 +222,45 @@ class ExportAnswer(PageMessage, frozen=True, tag="exported"):
     error: str | None = None
 
 
+class ShownGrant(Record, frozen=True):
+    """What the user allowed beyond one action."""
+
+    id: str
+    allows: str
+    holds: str
+    """For how long, and where."""
+    since: str
+
+
+class ShownServer(Record, frozen=True):
+    """An MCP server that the agent was given, without its secrets."""
+
+    name: str
+    type: str
+    where: str
+    """The name of its command, or its host."""
+    own: bool
+    """Whether it is from the user's settings; otherwise the session was opened with it."""
+
+
+class SessionSettings(PageMessage, frozen=True, tag="settings"):
+    """The settings of the session that are the user's, not the agent's."""
+
+    permissions: str
+    """ask, edits, allow, reject, kinds, function."""
+    given: str
+    """What Python has set, in the same words."""
+    kinds: tuple[tuple[str, str], ...]
+    """What Python has set by tool kind."""
+    rules: bool
+    """Whether rules of settings files decide, too."""
+    grants: tuple[ShownGrant, ...]
+    servers: tuple[ShownServer, ...]
+    undo: bool
+    switches_undo: bool
+    """Whether undo can be switched on and off."""
+
+
 SessionMessage = (
     FullState
     | PatchBatch
@@ -184,7 +274,10 @@ SessionMessage = (
     | IntentRefused
     | CompletionAnswer
     | PickerAnswer
+    | PreviewAnswer
+    | ExamplePrompts
     | ExportAnswer
+    | SessionSettings
 )
 
 

@@ -138,6 +138,10 @@ class Judge:
     agent: str = ""
     """The agent whose actions are judged."""
 
+    @property
+    def has_rules(self) -> bool:
+        return bool(self.own or self.project)
+
     def judged(self, said: Word, kind: str, actions: Sequence[Action]) -> tuple[Word, str | None]:
         """Return the final word, and whose rule changed it, if one did."""
         word, whose = said, None

@@ -11,12 +11,16 @@ import type {
   Bundle,
   OperationIntent,
   Draft,
+  ExamplesMessage,
+  ExportedMessage,
   FromKernel,
   Intent,
   LocalIntent,
   OfferedMessage,
   PickedMessage,
+  PreviewedMessage,
   QueueEntry,
+  SettingsMessage,
 } from "./types";
 import type { Prefixes, ResyncIntent, State } from "./types";
 
@@ -55,8 +59,16 @@ export interface Snapshot {
   readonly returned: { readonly text: string } | null;
   /** The newest answer to what an @-name can become. */
   readonly offered: OfferedMessage | null;
+  /** The newest answer to what the @-names of the draft will attach. */
+  readonly previewed: PreviewedMessage | null;
+  /** The newest prompts that the kernel suggests. */
+  readonly examples: ExamplesMessage | null;
+  /** The newest part of an export. */
+  readonly exported: ExportedMessage | null;
   /** The newest answers to what the picker asked, by their `rid`. */
   readonly picked: ReadonlyMap<string, PickedMessage>;
+  /** The settings that are the user's; null until the kernel has sent them. */
+  readonly settings: SettingsMessage | null;
   /** Grows when the static output changes without a change of the state. */
   readonly bundles: number;
 }
@@ -98,7 +110,11 @@ export class Store {
     places: null,
     returned: null,
     offered: null,
+    previewed: null,
+    examples: null,
+    exported: null,
     picked: new Map(),
+    settings: null,
     bundles: 0,
   };
   #have: number | null = null;
@@ -185,6 +201,11 @@ export class Store {
         this.#change({ queue, unsent, since, sent });
         return null;
       }
+      case "settings": {
+        const open = [...this.#snapshot.sent].filter(([, it]) => !SETTINGS.has(it.intent.t));
+        this.#change({ settings: message, sent: new Map(open) });
+        return null;
+      }
       case "places":
         this.#change({ places: message.prefixes });
         return null;
@@ -210,6 +231,15 @@ export class Store {
         return null;
       case "offered":
         this.#change({ offered: message });
+        return null;
+      case "previewed":
+        this.#change({ previewed: message });
+        return null;
+      case "examples":
+        this.#change({ examples: message });
+        return null;
+      case "exported":
+        this.#change({ exported: message });
         return null;
       case "picked": {
         const newest = [...this.#snapshot.picked].slice(-PICKED_KEPT);
@@ -357,6 +387,9 @@ export class Store {
 /** The kernel answers these by sending its queue. */
 const QUEUEING: ReadonlySet<string> = new Set(["prompt", "again", "edit", "send_now", "move"]);
 
+/** The kernel answers these by sending its settings. */
+const SETTINGS: ReadonlySet<string> = new Set(["permissions", "revoke", "checkpoints"]);
+
 function withEntry<K, V>(map: ReadonlyMap<K, V>, key: K, value: V): ReadonlyMap<K, V> {
   return new Map(map).set(key, value);
 }
@@ -379,6 +412,10 @@ export function sentKey(intent: Intent): string {
     case "again":
     case "move":
       return intent.turn;
+    case "revoke":
+      return `revoke:${intent.grant}`;
+    case "permissions":
+    case "checkpoints":
     case "mode":
     case "tools":
     case "restart":
@@ -436,6 +473,10 @@ function isOpen(intent: Intent, { session, items }: State): boolean {
     case "again":
     case "move":
       return true; // the queue shows it
+    case "permissions":
+    case "revoke":
+    case "checkpoints":
+      return true; // the settings show it
     case "undo":
     case "redo":
     case "keep":

@@ -299,10 +299,10 @@ test("answers are shown with their titles, who answered, and why not", () => {
 
 test("an open form means that the turn waits for the user", () => {
   const { find, patch } = asked();
-  expect(find(".acp-status")?.textContent).toContain("Waiting for your answer");
+  expect(find(".acp-status")?.textContent).toContain("Waiting for you");
   expect(find("[aria-live=assertive]")?.textContent).toMatch(/^The agent asks: /);
   patch(["set", "k9", ["status"], "cancelled"]);
-  expect(find(".acp-status")?.textContent).not.toContain("Waiting for your answer");
+  expect(find(".acp-status")?.textContent).not.toContain("Waiting for you");
 });
 
 test("an answer is pending until the state shows it settled", async () => {

@@ -29,10 +29,12 @@ const PANEL: Panel = {
   emit: () => undefined,
   link: "live",
   running: false,
+  signIn: false,
   operation: undefined,
   folder: "/srv/work",
   places: null,
   split: false,
+  newest: null,
 };
 
 function drawn(

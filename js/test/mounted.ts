@@ -34,13 +34,19 @@ export function shown(
 
 const UNTRACKED = new Set([
   "complete",
+  "export",
+  "preview",
+  "examples",
   "sessions",
   "open",
   "delete",
+  "agents",
+  "start_agent",
   "sign_in",
   "signed_in",
   "sign_out",
   "use_key",
+  "settings",
 ]);
 
 /** As the real one: what is local goes into the store, the rest counts as sent. */

@@ -238,7 +238,7 @@ test("who answered, how, and for what scope", () => {
     ["set", "k7", ["reason"], "remembered"],
   );
   expect(find(".acp-settled")?.textContent).toBe(
-    "Allow all edits in this session by yousession: remembered",
+    "Allowed by you: all edits in this session; remembered",
   );
 });
 
@@ -350,7 +350,7 @@ test("the chosen answer is named like its button", () => {
     ["set", "k7", ["chosen"], "Allow for this session"],
     ["set", "k7", ["by"], "user"],
   );
-  expect(find(".acp-settled")?.textContent).toBe("Allow for this session by you");
+  expect(find(".acp-settled")?.textContent).toBe("Allowed by you: for this session");
 });
 
 test.each(["pending", "in_progress", "completed"])(

@@ -1,5 +1,5 @@
 import { beforeEach, expect, test, vi } from "vitest";
-import type { ConfigOption, Item } from "../src/types";
+import type { ConfigOption, Header, Item } from "../src/types";
 import { activityOf } from "../src/view/activity";
 import { duration } from "../src/view/elapsed";
 import { NEWEST_TURNS } from "../src/view/session";
@@ -29,6 +29,14 @@ function choose(select: HTMLSelectElement | null, value: string) {
   select.dispatchEvent(new Event("change", { bubbles: true }));
 }
 
+/** A session whose settings are open. */
+async function withSettings(session: Partial<Header>) {
+  const made = shown([turn()], null, session);
+  made.find("[data-acp-settings]")?.click();
+  await settled();
+  return made;
+}
+
 test("the header says who, what, how, and what it costs", () => {
   const { find } = shown([turn()], null, {
     status: "working",
@@ -37,13 +45,13 @@ test("the header says who, what, how, and what it costs", () => {
     usage: { used: 50_000, size: 200_000, cost: { amount: 0.5, currency: "USD" } },
   });
   const header = find("[data-acp-header]");
-  for (const part of ["Demo agent", "Fix the mean", "working", "25%", "$0.50"])
+  for (const part of ["Demo agent", "Fix the mean", "Waiting for the agent", "25%", "$0.50"])
     expect(header?.textContent).toContain(part);
   expect(find("[role=meter]")?.getAttribute("aria-valuetext")).toBe("25% of 200k tokens");
 });
 
-test("options are set, and are pending until the agent confirms", () => {
-  const made = shown([turn()], null, { config: [MODEL, LOUD] });
+test("options are set, and are pending until the agent confirms", async () => {
+  const made = await withSettings({ config: [MODEL, LOUD] });
   wired(made);
   const select = made.find<HTMLSelectElement>("[data-acp-config='model']");
   expect([...(select?.querySelectorAll("optgroup") ?? [])].map(({ label }) => label)).toEqual([
@@ -60,8 +68,8 @@ test("options are set, and are pending until the agent confirms", () => {
   expect(made.emit).toHaveBeenLastCalledWith({ t: "config", id: "loud", value: true });
 });
 
-test("the kernel's tools are switched off, and the switch waits for the kernel", () => {
-  const made = shown([turn()], null, { kernel_tools: true });
+test("the kernel's tools are switched off, and the switch waits for the kernel", async () => {
+  const made = await withSettings({ kernel_tools: true });
   wired(made);
   const box = made.find<HTMLInputElement>("[data-acp-kernel-tools]");
   expect([box?.checked, box?.disabled]).toEqual([true, false]);
@@ -72,12 +80,12 @@ test("the kernel's tools are switched off, and the switch waits for the kernel",
   expect([box?.checked, box?.disabled]).toEqual([false, false]);
 });
 
-test("a session without the kernel's tools has no switch for them", () => {
-  expect(shown([turn()], null).find("[data-acp-kernel-tools]")).toBeNull();
+test("a session without the kernel's tools has no switch for them", async () => {
+  expect((await withSettings({})).find("[data-acp-kernel-tools]")).toBeNull();
 });
 
-test("a refused setting goes back to its old value", () => {
-  const made = shown([turn()], null, { config: [MODEL] });
+test("a refused setting goes back to its old value", async () => {
+  const made = await withSettings({ config: [MODEL] });
   wired(made);
   const select = made.find<HTMLSelectElement>("[data-acp-config='model']");
   choose(select, "max");
@@ -201,16 +209,16 @@ test("the newest part of a long turn is drawn", async () => {
 
 test("what the agent is doing now", () => {
   const read = tool({ kind: "read", title: "Read a.py", status: "in_progress" });
-  const cases: [Item[], string][] = [
-    [[], "Working"],
+  const cases: [Item[], string | null][] = [
+    [[], null],
     [[message("m", "hm", "thought")], "Thinking"],
     [[message("m", "so")], "Writing"],
     [[read, message("m", "so")], "Read a.py"],
     [[read, tool({ key: "k6", title: "`make`", status: "in_progress" })], "make and 1 more"],
     [[read, tool({ key: "k6", title: "Later", status: "pending" })], "Read a.py"],
-    [[tool({ status: "completed" })], "Working"],
+    [[tool({ status: "completed" })], null],
   ];
-  for (const [items, said] of cases) expect(activityOf(items)).toBe(said);
+  for (const [items, said] of cases) expect(activityOf(items, "/w")).toBe(said);
 });
 
 test("the status line says it, with the time; screen readers get only the status", () => {
@@ -220,7 +228,7 @@ test("the status line says it, with the time; screen readers get only the status
     store.receive(now([], 65));
     frames.draw();
     const status = find(".acp-status");
-    expect(status?.querySelector("[role=status]")?.textContent).toBe("Working…");
+    expect(status?.querySelector("[role=status]")?.textContent).toBe("Working");
     expect(status?.querySelector(".acp-activity")?.textContent).toBe("Writing");
     expect(status?.querySelector(".acp-elapsed")).not.toBeNull();
     patch(["set", "k1", ["status"], "done"]);

@@ -41,7 +41,7 @@ def test_the_tour(open_notebook: Open, host: str) -> None:
     notebook.asks(2)
     turn, panel = notebook.turn(2), notebook.panel(1)
     expect(turn.locator("[data-acp-stop]")).to_be_enabled()
-    expect(turn.locator(".acp-status")).to_contain_text("Waiting for your answer")
+    expect(turn.locator(".acp-status")).to_contain_text("Waiting for you")
     expect(turn.locator("[data-acp-tool]", has_text="Edit stats.py")).to_have_attribute(
         "data-status", "pending"
     )
@@ -51,7 +51,7 @@ def test_the_tour(open_notebook: Open, host: str) -> None:
     for view in (turn, panel):
         shows_the_tour(view)
 
-    expect(panel.locator(".acp-header")).to_contain_text(re.compile("Demo agent.*A tour of the demo.*idle"))
+    expect(panel.locator(".acp-header")).to_contain_text(re.compile("Demo agent.*A tour of the demo.*Ready"))
     expect(panel.get_by_role("meter", name="Context used")).to_have_attribute(
         "aria-valuetext", re.compile("6%")
     )
@@ -74,7 +74,7 @@ def shows_the_tour(view: Locator) -> None:
         expect(card).to_have_attribute("data-kind", kind)
         expect(card).to_have_attribute("data-status", "completed")
     edit = view.locator("[data-acp-tool]", has_text="Edit stats.py")
-    expect(edit.locator("[data-acp-question]")).to_contain_text("Allow once by you")
+    expect(edit.locator("[data-acp-question]")).to_contain_text("Allowed once by you")
     expect(edit.locator(".acp-counts")).to_contain_text("+2")
     expect(edit.locator(".acp-row[data-kind=new]")).to_have_count(2)
     expect(view.get_by_role("heading", name="What I found")).to_be_visible()

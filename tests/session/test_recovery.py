@@ -37,6 +37,19 @@ def prompts(session: acp.Session) -> list[str]:
 # ---- restoring a session ---------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(("can", "remembers"), [("load", True), ("", False)])
+def test_a_replaced_session_loses_its_title_and_its_cost(
+    demo: Demo, tmp_path: Path, can: str, remembers: bool
+) -> None:
+    session = demo(env={"ACP_DEMO_HOME": str(tmp_path), "ACP_DEMO_CAPS": can})
+    session.prompt("/title A name", timeout=LIMIT_S)
+    session.prompt("/usage", timeout=LIMIT_S)
+    kill(session)
+    session._loop.call(session._conversation.ready())
+    assert session.usage is not None
+    assert ((session.title == "A name"), (session.usage.cost is not None)) == (remembers, remembers)
+
+
 @pytest.mark.parametrize(
     ("can", "memory"),
     [

@@ -32,7 +32,7 @@ from ...core.actions import (
     consume,
     target_of,
 )
-from ...core.answers import answers, unambiguous
+from ...core.answers import always_means, answers, unambiguous
 from ...core.describe import mentions
 from ...core.kernel_tools.calls import OWN_RUNS, SERVER
 from ...core.policy import WORDS, Decision, PermissionRequest, Policy, Word, decide, strictest
@@ -99,7 +99,8 @@ class PermissionManager:
         self.lasting = GrantStore()
         self._state = state
         self._known = known or NoAnswers()
-        self._workspace, *self._roots = folders
+        self.workspace, *self._roots = folders
+        """The session's folder, to which its grants are bound."""
         self._auditor = state.auditor
         self._describer = describer
         self._judge = judge
@@ -109,9 +110,16 @@ class PermissionManager:
             lambda action: None
         )
         """What the permission of a user's function says about a call, and why; None: it says nothing."""
+        self.on_granted: Callable[[], None] = lambda: None
+        """Called after a grant was added."""
         self._asked = 0
         self._cards = 0
         self._allowed: list[Allowance] = []
+
+    @property
+    def has_rules(self) -> bool:
+        """Whether rules of settings files decide, too."""
+        return self._judge.has_rules
 
     def turn_started(self) -> None:
         self._allowed.clear()
@@ -306,8 +314,11 @@ class PermissionManager:
         allowed = decision.allows(options)
         if allowed and not ours:
             self._allowed.append(Allowance(tool, actions))
+        always = allowed and _is_always(decision, options)
         if allowed and (offer := _offer_to_remember(decision, options, offers)) is not None:
-            decision = await self._remember(decision, offer)
+            decision = await self._remember(decision, offer, always)
+        elif always:
+            decision = self._remembered_by_the_agent(decision, None)
         if decision.by != "client":  # otherwise `settle_all` has settled it
             self._settle(id, decision)
         outcome = "allowed" if allowed else "cancelled" if decision.option is None else "rejected"
@@ -412,7 +423,7 @@ class PermissionManager:
         return decision if decision.allows(options) else None
 
     def _grant_for(self, action: Action) -> gr.Grant | None:
-        agent, workspace = self._state.agent.identity, self._workspace
+        agent, workspace = self._state.agent.identity, self.workspace
         return self.grants.find(agent, workspace, action, self._roots) or self.lasting.find(
             agent, workspace, action, self._roots
         )
@@ -421,7 +432,7 @@ class PermissionManager:
         if not decide("allow", options, by="").allows(options):
             return ()
         taken = {option.id for option in options}
-        found = gr.offers(*actions, cwd=self._workspace, roots=self._roots, taken=taken)
+        found = gr.offers(*actions, cwd=self.workspace, roots=self._roots, taken=taken)
         clean = self._state.agent.redactor.text
         commands = [action.text for action in actions if isinstance(action, Command)]
         secret = any(clean(text) != text for text in commands)
@@ -432,18 +443,31 @@ class PermissionManager:
         agent = self._state.agent
         return answers(options, offers, agent.name, agent.quirks.always_lasts)
 
-    async def _remember(self, decision: Decision, offer: gr.Offer) -> Decision:
-        """Store the chosen offer as a grant. The reason names it, or says why storing it failed."""
-        agent, workspace = self._state.agent.identity, self._workspace
+    def _remembered_by_the_agent(self, decision: Decision, offer: gr.Offer | None) -> Decision:
+        """The reason says how long the agent's own "always" lasts: our grant may end sooner."""
+        agent = self._state.agent
+        told = always_means(agent.name, agent.quirks.always_lasts, offer)
+        reason = ": ".join(filter(None, (decision.reason, told)))
+        return Decision(decision.option, decision.by, reason, decision.offer)
+
+    async def _remember(self, decision: Decision, offer: gr.Offer, always: bool) -> Decision:
+        """Store the offer as a grant. The reason names it, or says why storing it failed.
+
+        `always`: the agent's own "always" was chosen, and not the offer itself.
+        """
+        agent, workspace = self._state.agent.identity, self.workspace
         reason = offer.name
         if offer.scope == "session":
             self.grants.add(offer, agent=agent, workspace=workspace)
+            if always:
+                return self._remembered_by_the_agent(decision, offer)
         else:
             try:
                 await on_a_thread(lambda: self.lasting.add(offer, agent=agent, workspace=workspace))
             except Exception as error:  # this action is allowed all the same
                 _log.warning("could not store a grant", exc_info=True)
                 reason = f"allowed once only: the grant could not be stored ({error})"
+        self.on_granted()
         return Decision(decision.option, decision.by, reason, decision.offer)
 
 
@@ -472,9 +496,9 @@ def _is_always(decision: Decision, options: Sequence[Option]) -> bool:
 
 
 def _scopes(grants: Sequence[gr.Grant | None]) -> str:
-    names = {"session": "this session", "workspace": "this folder", "always": "always"}
+    names = {"session": "for this session", "workspace": "for this folder", "always": "for good"}
     scopes = dict.fromkeys(names.get(grant.scope, grant.scope) for grant in grants if grant is not None)
-    return f"allowed before: {', '.join(scopes)}"
+    return f"you allowed it before, {' and '.join(scopes)}"
 
 
 def _refusal(decision: Decision) -> str:

@@ -37,8 +37,10 @@ class ReplayedCheckpoints:
         self.notes: tuple[str, ...] = ()
         self.states: dict[str, str] = {}
         self.why_not = "this is a replay: the recording contains the changes"
-        self.covers = False
+        self.covers = self.can_switch = False
         """A replay does not scan folders."""
+
+    def switch(self, on: bool) -> None: ...
 
     def warm(self) -> None: ...
 

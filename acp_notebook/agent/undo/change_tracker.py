@@ -99,6 +99,22 @@ class ChangeTracker:
         """How each folder is covered. Safe from any thread."""
         return self._checkpoints.states
 
+    @property
+    def can_switch(self) -> bool:
+        """Whether checkpoints can be switched on and off: not in a replay."""
+        return self._checkpoints.can_switch
+
+    def switch(self, on: bool) -> None:
+        """Make checkpoints from the next turn on, or not any more; raises UsageError."""
+        if self._starting or self._state.running is not None:
+            raise UsageError("a turn is running or about to start: switch undo on or off when it is over")
+        if not self.can_switch:
+            raise UsageError(f"undo cannot be switched on or off: {self.why_not}")
+        self._checkpoints.switch(on)
+        if on:
+            self._clock.follow_every_event(self._state)
+            self.warm()
+
     # ---- a turn ---------------------------------------------------------------------------------
 
     def warm(self) -> None:

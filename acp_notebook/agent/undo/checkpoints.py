@@ -139,9 +139,20 @@ def backend_for(path: str) -> CheckpointBackend:
 class Checkpoints:
     """Makes and compares the checkpoints of all folders of one session."""
 
-    def __init__(self, folders: Sequence[str]) -> None:
+    def __init__(self, folders: Sequence[str], *, on: bool = True) -> None:
         outer = [it for it in folders if not any(_below(it, other) for other in folders if other != it)]
-        self._folders = [FolderCheckpoints(path) for path in dict.fromkeys(outer)]
+        self._all = [FolderCheckpoints(path) for path in dict.fromkeys(outer)]
+        self._on = on
+
+    @property
+    def _folders(self) -> list[FolderCheckpoints]:
+        return self._all if self._on else []
+
+    can_switch = True
+
+    def switch(self, on: bool) -> None:
+        """Make checkpoints from now on, or not any more. Only between two turns."""
+        self._on = on
 
     @property
     def states(self) -> dict[str, str]:
@@ -149,7 +160,7 @@ class Checkpoints:
 
     @property
     def covers(self) -> bool:
-        """Whether the session has folders to make checkpoints of."""
+        """Whether the session makes checkpoints of its folders."""
         return bool(self._folders)
 
     why_not = "undo=False"
@@ -204,13 +215,13 @@ class Checkpoints:
         return frozenset(empty)
 
     def kill(self) -> None:
-        for folder in self._folders:
+        for folder in self._all:
             folder.kill()
 
     async def close(self) -> None:
         """Stop all work, and wait at most `checkpoint_close` for it."""
         self.kill()
-        closing = [asyncio.ensure_future(on_a_thread(folder.close)) for folder in self._folders]
+        closing = [asyncio.ensure_future(on_a_thread(folder.close)) for folder in self._all]
         if closing:
             await asyncio.wait(closing, timeout=timeouts.get().checkpoint_close)
 

@@ -28,6 +28,13 @@ class TurnCheckpoints(Protocol):
     def notes(self) -> tuple[str, ...]:
         """What the last checkpoints do not cover."""
 
+    @property
+    def can_switch(self) -> bool:
+        """Whether checkpoints can be switched on and off."""
+
+    def switch(self, on: bool) -> None:
+        """Make checkpoints from now on, or not any more. Only between two turns, and if `can_switch`."""
+
     def warm(self) -> None:
         """Start the first checkpoints in the background."""
 

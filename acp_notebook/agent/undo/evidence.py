@@ -18,6 +18,7 @@ class CallClock:
     """Measures when the tool calls and terminals of a turn ran, with the clock that dates files."""
 
     def __init__(self) -> None:
+        self._follows_every_event = False
         self.spans: dict[str, Span] = {}
         self._questions: dict[str, str] = {}
         """The tool call of each open question."""
@@ -37,6 +38,12 @@ class CallClock:
         events.on(ev.QuestionAsked, self._on_asked)
         events.on(ev.QuestionSettled, self._on_settled)
         if every_event:
+            self.follow_every_event(events)
+
+    def follow_every_event(self, events: EventBus) -> None:
+        """Note the time of every event, as checkpoints need it."""
+        if not self._follows_every_event:
+            self._follows_every_event = True
             events.listen(lambda event, _: self._note_event())
 
     def _note_event(self) -> None:

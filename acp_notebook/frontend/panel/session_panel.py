@@ -30,11 +30,14 @@ from ...notebook.channel import Channel
 from ...notebook.open_documents import OpenDocuments
 from ...notebook.output import CellOutput
 from ...notebook.widget import SessionWidget, TurnWidget, view_bundle
+from ..agent_choices import AgentChoices
 from .composer import Composer
 from .exports import Exporter, MakeFile
+from .panel_settings import PanelSettings
 from .picker import PanelOpener, Picker
 from .prompt_input import PromptInput
 from .static_outputs import SESSION, SIGN_IN, Bundle, StaticOutputs
+from .work_clock import WorkClock
 
 SIGNED_OUT = "Signed out", "The agent will ask for a sign-in when it needs one."
 
@@ -58,14 +61,16 @@ class Panel:
         self._channel = Channel(self._widget.send, self._state, self._later)
         self._outputs = StaticOutputs(conversation.state, bundle, self._channel.notify_reliably)
         self._picker = Picker(conversation, host, opener, self._channel.notify)
+        self._agent_choices = AgentChoices(opener.start, self._channel.notify)
         self._exporter = Exporter(export, self._channel.notify)
         self.documents = OpenDocuments(self._widget.send, on_a_thread)
         self.documents.expect()
         self._composer = Composer(conversation, self.documents)
         self._prompt_input = PromptInput(conversation, self._composer, self._refuse)
+        self._settings = PanelSettings(conversation, host, self._channel.notify)
         self._without_paths: set[str] = set()
         """The views that have not yet received the server paths of the session's files."""
-        self._began: float | None = None
+        self._clock = WorkClock(time.monotonic)
         self._ignore_interrupts: Callable[[], None] | None = None
         self._loop.post(self._listen)
 
@@ -82,10 +87,19 @@ class Panel:
         output = CellOutput.display(view_bundle(self._widget, "<session>"))
         self._loop.post(self._outputs.track, SESSION, None, output)
 
+    def show_in(self, output: CellOutput) -> None:
+        """Show the whole session in an output whose widget shows this one's: see `AgentsWidget`."""
+        self._loop.post(self._outputs.track, SESSION, None, output)
+
     def show_sign_in(self) -> None:
         """Display the sign-in below the cell that waits for the session."""
         output = CellOutput.display(view_bundle(TurnWidget(self._widget, SIGN_IN), "<sign-in>"))
         self._loop.post(self._outputs.track, SIGN_IN, None, output)
+
+    @property
+    def widget(self) -> SessionWidget:
+        """The session's widget, for front ends that display widgets themselves."""
+        return self._widget
 
     @property
     def model_id(self) -> str:
@@ -105,20 +119,21 @@ class Panel:
 
     def _listen(self) -> None:
         if self._conversation.state.running is not None:  # its cell has just created this panel
-            self._began = time.monotonic()
+            self._clock.start()
             self._heed_interrupts(True)
         self._conversation.state.listen(self._on_event)
         self._conversation.queue.changed = self._on_queue_changed
         self._conversation.workspace.open_notebooks = self.documents
+        self._conversation.permission_settings.changed = self._settings.send
 
     def _on_event(self, event: ev.Event, patches: Sequence[Patch]) -> None:
         self._channel.queue(patches)
         if event.is_awaited:
             self._channel.flush()
-        if isinstance(event, ev.TurnStarted | ev.TurnEnded):
-            self._began = time.monotonic() if isinstance(event, ev.TurnStarted) else None
-            self._heed_interrupts(isinstance(event, ev.TurnStarted))
+        if self._clock.see(event):
             self._send_status()
+        if isinstance(event, ev.TurnStarted | ev.TurnEnded):
+            self._heed_interrupts(isinstance(event, ev.TurnStarted))
             self._send_paths()
         if isinstance(event, ev.SignInChanged | ev.StatusChanged):
             self._outputs.invalidate(SIGN_IN)
@@ -166,6 +181,10 @@ class Panel:
                 self._attempt(self._prompt_input.prompt(intent))
             case intents.Complete():
                 self._attempt(self._complete(intent))
+            case intents.Preview():
+                self._attempt(self._preview(intent))
+            case intents.Examples():
+                self._attempt(self._send_examples(intent))
             case intents.Again():
                 self._change_queue(lambda: self._prompt_input.retry(intent.turn))
             case intents.Edit():
@@ -178,6 +197,10 @@ class Panel:
                 self._attempt(self._set_config(id, value))
             case intents.Tools(on):
                 self._attempt(self._conversation.switch_tools(on))
+            case intents.Settings():
+                self._settings.send()
+            case intents.Permissions() | intents.Revoke() | intents.Checkpoints():
+                self._attempt(self._settings.change(intent))
             case intents.Restart():
                 self._attempt(self._conversation.ready())
             case intents.Reopen(new):
@@ -198,6 +221,8 @@ class Panel:
                 self._attempt(self._sign_out())
             case intents.Sessions() | intents.Open() | intents.Delete():
                 self._conversation.agent.background(self._picker.handle(intent))
+            case intents.Agents() | intents.StartAgent():
+                self._conversation.agent.background(self._agent_choices.handle(intent))
             case intents.Export():
                 self._conversation.agent.background(self._exporter.handle(intent))
 
@@ -240,6 +265,7 @@ class Panel:
     def _send_all(self, view: str) -> None:
         self._channel.hello(view)
         self._send_status()
+        self._settings.send()
         self._outputs.send_all()
 
     def _cancel(self, turn: str | None) -> None:
@@ -267,9 +293,8 @@ class Panel:
 
     def _send_status(self) -> None:
         """Send what is not in the transcript: the queue, unsent turns and the time of the running turn."""
-        elapsed = None if self._began is None else time.monotonic() - self._began
         waiting, unsent = self._prompt_input.queue(), tuple(self._outputs.unsent_turns())
-        self._channel.notify(messages.PanelStatus(waiting, unsent, elapsed))
+        self._channel.notify(messages.PanelStatus(waiting, unsent, self._clock.elapsed))
 
     def _send_paths(self) -> None:
         for view in [*self._without_paths]:
@@ -303,6 +328,14 @@ class Panel:
         offered = await self._composer.completions(request.fragment)
         answer = messages.CompletionAnswer(request.view, request.rid, request.fragment, offered)
         self._channel.notify(answer)
+
+    async def _preview(self, request: intents.Preview) -> None:
+        mentions = await self._composer.previews(request.text)
+        self._channel.notify(messages.PreviewAnswer(request.view, request.rid, mentions))
+
+    async def _send_examples(self, request: intents.Examples) -> None:
+        prompts = await self._composer.examples()
+        self._channel.notify(messages.ExamplePrompts(request.view, request.rid, prompts))
 
     async def _change(self, operation: Operation, intent: intents.OfChanges) -> None:
         """Undo, redo or keep. Conflicts are reported in the changes; only invalid requests are refused."""

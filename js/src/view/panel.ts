@@ -13,6 +13,8 @@ export interface Panel {
   readonly link: Link;
   /** Whether a turn is running. */
   readonly running: boolean;
+  /** Whether the agent requires a sign-in. */
+  readonly signIn: boolean;
   /** The undo, redo or keep that the kernel is carrying out. */
   readonly operation: Sent | undefined;
   /** The session's working directory; empty until it is known. */
@@ -21,17 +23,24 @@ export interface Panel {
   readonly places: Prefixes | null;
   /** Whether diffs are shown side by side. */
   readonly split: boolean;
+  /** The key of the newest turn; null if the session is closed. */
+  readonly newest: string | null;
 }
 
-export const PanelContext = createContext<Panel>({
+/** Before the kernel has said anything. */
+export const WAITING: Panel = {
   emit: () => undefined,
   link: "waiting",
   running: false,
+  signIn: false,
   operation: undefined,
   folder: "",
   places: null,
   split: false,
-});
+  newest: null,
+};
+
+export const PanelContext = createContext<Panel>(WAITING);
 
 export function usePanel(): Panel {
   return useContext(PanelContext);

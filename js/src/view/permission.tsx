@@ -14,9 +14,13 @@ import { Delivery } from "./delivery";
 import { focused } from "./focus";
 import { useGuard, useIgnored, useReady } from "./input_guard";
 import type { Guard } from "./input_guard";
+import { Elsewhere } from "./elsewhere";
+import { Inline, unmarked } from "./inline";
 import { useInView } from "./in_view";
 import { usePanel } from "./panel";
-import { line, spoken, titleOf } from "./display_text";
+import { useQuestionPlace } from "./place";
+import { titleOf } from "./title";
+import { line, spoken } from "./display_text";
 
 interface Props {
   item: QuestionItem;
@@ -28,7 +32,8 @@ interface Props {
 
 export function PermissionView(props: Props) {
   const { item, tool, inside } = props;
-  const about = tool ? titleOf(tool) : "this";
+  const { folder } = usePanel();
+  const about = tool ? titleOf(tool, folder).text : "this";
   if (item.status === "open") return <Open {...props} about={about} />;
   return <Settled item={item} about={inside ? null : about} />;
 }
@@ -38,11 +43,13 @@ export function PermissionView(props: Props) {
 function Open({ item, inside, sent, about }: Props & { about: string }) {
   const { link, emit } = usePanel();
   const box = useRef<HTMLDivElement>(null);
-  const guard = useGuard(box);
+  const place = useQuestionPlace(item.key, box);
+  const { holds } = place;
+  const guard = useGuard(box, place);
   const [ignored, setIgnored] = useIgnored();
   const chosen = sent?.intent.t === "answer" ? sent.intent.option : undefined;
   const answers = answersOf(item);
-  const usable = link === "live" && chosen === undefined;
+  const usable = link === "live" && chosen === undefined && holds;
 
   const choose = (option: string) => {
     if (!usable) return;
@@ -87,23 +94,29 @@ function Open({ item, inside, sent, about }: Props & { about: string }) {
       ref={box}
       class="acp-question"
       role="group"
-      aria-label={`${item.who === undefined ? "The agent asks" : line(item.who)}: ${about}`}
+      aria-label={`${item.who === undefined ? "The agent asks" : line(item.who)}: ${unmarked(about)}`}
       data-acp-question={item.key}
-      data-status="open"
+      data-status={holds ? "open" : "elsewhere"}
       data-lm-suppress-shortcuts="true"
       tabIndex={-1}
       onKeyDown={onKeyDown}
     >
       <div class="acp-asks">
         <span role="status">{whoAsks(item, inside ? askText(actions) : null)}</span>
-        {!inside && about !== "this" && <span class="acp-title"> {about}</span>}
+        {!inside && about !== "this" && (
+          <span class="acp-title">
+            {" "}
+            <Inline text={about} />
+          </span>
+        )}
       </div>
       {actions && <Actions actions={actions} />}
-      <Answers {...{ item, answers, chosen, usable, guard, click }} />
+      <Answers {...{ item, answers, chosen, usable, guard, click }} here={holds} />
       <div class="acp-ignored" role="status">
         {ignored}
       </div>
       {chosen !== undefined && <Delivery slow={sent?.slow ?? false} what="answer" />}
+      {!holds && <Elsewhere choose={place.choose} />}
     </div>
   );
 }
@@ -124,14 +137,15 @@ interface AnswersProps {
   answers: readonly Answer[];
   chosen: string | undefined;
   usable: boolean;
+  here: boolean;
   guard: Guard;
   click: (event: MouseEvent, answer: string) => void;
 }
 
 /** The answers to just this stay in sight while the question is longer than its view; wider ones follow. */
 function Answers(props: AnswersProps) {
-  const { answers } = props;
-  const ready = useReady();
+  const { answers, here } = props;
+  const ready = useReady(here);
   const end = useRef<HTMLDivElement>(null);
   const whole = useInView(() => end.current);
   const draw = (answer: Answer) => (
@@ -249,23 +263,56 @@ export const BY: Record<string, string> = {
   client: "the notebook",
 };
 
+/** What an answer did, in words that do not depend on how the agent names its options. */
+const DID: Record<string, string> = {
+  allow_once: "Allowed once",
+  allow_session: "Allowed",
+  allow_always: "Always allowed",
+  agent_always: "Always allowed",
+  reject: "Rejected",
+};
+
 function Settled({ item, about }: { item: QuestionItem; about: string | null }) {
-  const option = item.options.find(({ id }) => id === item.answer);
-  const offer = item.offers?.find(({ id }) => id === item.answer);
-  const name = line(item.chosen ?? (option ?? offer)?.name ?? item.answer ?? "");
-  const meaning = option ? MEANINGS[option.kind] : offer && "allow_session";
+  const { by, reason } = item;
+  const meaning = meaningOf(item);
+  const name = nameOf(item);
+  const before = by === "grant" && meaning !== "reject";
+  // The name of our own offer says what is allowed from now on: "Allow all edits in this session".
+  const ours = meaning === "allow_session" || meaning === "allow_always";
+  const scope = ours && name.replace(/^(?:always )?allow /i, "");
+  const more = [scope, reason !== name && reason].filter((it) => it);
   return (
     <div class="acp-settled" data-acp-question={item.key} data-status={item.status}>
-      {about !== null && <span class="acp-title">{about}: </span>}
+      {about !== null && (
+        <span class="acp-title">
+          <Inline text={about} />:{" "}
+        </span>
+      )}
       {item.status === "answered" ? (
-        <strong data-meaning={meaning}>{name}</strong>
+        <strong data-meaning={meaning} title={name}>
+          {before ? "Allowed" : (DID[meaning] ?? name)}
+        </strong>
       ) : (
         <span>{spoken(item.status)}</span>
       )}
-      {item.by && <span class="acp-quiet"> by {BY[item.by] ?? spoken(item.by)}</span>}
-      {offer && !item.answers && <span class="acp-badge">{spoken(offer.scope)}</span>}
-      {item.reason && <span class="acp-quiet">: {line(item.reason)}</span>}
+      {by && !before && <span class="acp-quiet"> by {BY[by] ?? spoken(by)}</span>}
+      {more.length > 0 && <span class="acp-quiet">: {line(more.join("; "))}</span>}
       {item.actions && <CoveredActions actions={item.actions} />}
     </div>
   );
+}
+
+/** What the answer means; empty if that is not known. */
+function meaningOf({ answer, answers, options, offers = [] }: QuestionItem): string {
+  const given = answers?.find(({ id }) => id === answer)?.meaning;
+  const option = options.find(({ id }) => id === answer);
+  if (given !== undefined) return given;
+  if (option) return MEANINGS[option.kind] ?? "";
+  const offer = offers.find(({ id }) => id === answer);
+  return offer ? (offer.scope === "session" ? "allow_session" : "allow_always") : "";
+}
+
+function nameOf({ answer, chosen, options, offers = [] }: QuestionItem): string {
+  const named = [...options, ...offers].find(({ id }) => id === answer);
+  return line(chosen ?? named?.name ?? answer ?? "");
 }

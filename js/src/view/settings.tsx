@@ -1,164 +1,197 @@
-// The agent's mode and options, as the agent reports them, and whether it can use the kernel; a pending choice is
-// marked until it is confirmed or refused.
+// The settings of the session, below the header: permissions and what was allowed, the agent's own options, MCP
+// servers, kernel tools and undo.
 
+import type { ComponentChildren } from "preact";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import type { Sent } from "../store";
-import type { Choice, ConfigOption, Header } from "../types";
+import type { Header, SettingsMessage, ShownGrant, ShownServer } from "../types";
+import { AgentOptions, hasOptions } from "./agent_options";
+import { Icon } from "./icons";
 import { usePanel } from "./panel";
+import { PermissionChoices } from "./permission_setting";
 import { line } from "./display_text";
 
 interface Props {
   header: Header;
-  disabled: boolean;
+  settings: SettingsMessage | null;
   sent: ReadonlyMap<string, Sent>;
+  close: () => void;
 }
 
-export function Settings({ header, disabled, sent }: Props) {
-  const { emit } = usePanel();
-  const config = header.config ?? [];
-  // Where an agent has options, its modes are one of them.
-  const modes = config.some(isMode) ? [] : (header.modes ?? []);
-  const mode = sent.get("mode")?.intent;
-  const off = disabled || header.status === "closed" || header.status === "dead";
+export function Settings({ header, settings, sent, close }: Props) {
+  const { link, emit } = usePanel();
+  const box = useRef<HTMLElement>(null);
+  const off = link !== "live" || header.status === "closed";
+  useLayoutEffect(() => {
+    emit({ t: "settings" }); // grants also change elsewhere
+    box.current?.focus({ preventScroll: true });
+  }, []);
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key !== "Escape") return;
+    event.preventDefault();
+    event.stopPropagation();
+    close();
+  };
   return (
-    <>
-      {modes.length > 0 && (
-        <Select
-          name="Mode"
-          hook={{ "data-acp-mode": header.mode ?? "" }}
-          value={mode?.t === "mode" ? mode.mode : (header.mode ?? "")}
-          choices={modes.map(({ id, ...rest }) => ({ value: id, ...rest }))}
-          pending={mode !== undefined}
-          disabled={off}
-          choose={(value) => emit({ t: "mode", mode: value })}
-        />
+    <section
+      class="acp-settings"
+      ref={box}
+      tabIndex={-1}
+      role="group"
+      aria-label="Settings"
+      data-acp-settings-open=""
+      onKeyDown={onKeyDown}
+    >
+      <button
+        type="button"
+        class="acp-ghost acp-settings-close"
+        aria-label="Close the settings"
+        onClick={close}
+      >
+        <Icon name="close" />
+      </button>
+      {settings && (
+        <>
+          <PermissionChoices settings={settings} sent={sent.get("permissions")} off={off} />
+          <Grants grants={settings.grants} sent={sent} off={off} />
+        </>
       )}
-      {config.map((option) => (
-        <OptionView key={option.id} option={option} sent={sent} disabled={off} />
-      ))}
-      {header.kernel_tools !== undefined && (
-        <KernelTools on={header.kernel_tools} sent={sent} disabled={disabled} />
+      {hasOptions(header) && (
+        <Group title="The agent's own settings">
+          <AgentOptions header={header} disabled={link !== "live"} sent={sent} />
+        </Group>
       )}
-    </>
+      {settings && <Servers servers={settings.servers} />}
+      <Group title="In this session">
+        {header.kernel_tools !== undefined && (
+          <Switch
+            hook="data-acp-kernel-tools"
+            name="Kernel tools"
+            about="The agent can look at your variables and this notebook. It asks before it runs code or changes cells."
+            on={header.kernel_tools}
+            wanted={onOf(sent.get("tools"))}
+            disabled={off}
+            set={(on) => emit({ t: "tools", on })}
+          />
+        )}
+        {settings && (
+          <Switch
+            hook="data-acp-undo"
+            name="Undo"
+            about="The state of your files is kept before each turn, so that all changes can be undone."
+            on={settings.undo}
+            wanted={onOf(sent.get("checkpoints"))}
+            disabled={off || !settings.switches_undo}
+            set={(on) => emit({ t: "checkpoints", on })}
+          />
+        )}
+      </Group>
+    </section>
   );
 }
 
-const KERNEL_TOOLS =
-  "The agent can look at your variables and this notebook. It asks before it runs code or changes cells.";
-
-function KernelTools({ on, sent, disabled }: { on: boolean } & Omit<Props, "header">) {
-  const { emit } = usePanel();
-  const intent = sent.get("tools")?.intent;
-  const pending = intent !== undefined;
+function Group({ title, children }: { title: string; children: ComponentChildren }) {
   return (
-    <label class="acp-check" title={KERNEL_TOOLS} data-pending={pending}>
+    <fieldset class="acp-settings-group">
+      <legend>{title}</legend>
+      {children}
+    </fieldset>
+  );
+}
+
+function onOf(sent: Sent | undefined): boolean | undefined {
+  const intent = sent?.intent;
+  return intent?.t === "tools" || intent?.t === "checkpoints" ? intent.on : undefined;
+}
+
+interface SwitchProps {
+  hook: string;
+  name: string;
+  about: string;
+  on: boolean;
+  /** What was asked for and is not confirmed. */
+  wanted: boolean | undefined;
+  disabled: boolean;
+  set: (on: boolean) => void;
+}
+
+function Switch({ hook, name, about, on, wanted, disabled, set }: SwitchProps) {
+  const pending = wanted !== undefined;
+  return (
+    <label class="acp-check" data-pending={pending}>
       <input
         type="checkbox"
-        data-acp-kernel-tools=""
-        checked={intent?.t === "tools" ? intent.on : on}
+        {...{ [hook]: "" }}
+        checked={wanted ?? on}
         disabled={disabled || pending}
-        onChange={({ currentTarget }) => emit({ t: "tools", on: currentTarget.checked })}
+        onChange={({ currentTarget }) => set(currentTarget.checked)}
       />
-      Kernel tools
+      <span>
+        {name} <span class="acp-quiet">{about}</span>
+      </span>
     </label>
   );
 }
 
-function isMode({ category, type }: ConfigOption): boolean {
-  return category === "mode" && type === "select";
+interface GrantsProps {
+  grants: readonly ShownGrant[];
+  sent: ReadonlyMap<string, Sent>;
+  off: boolean;
 }
 
-function OptionView(props: { option: ConfigOption } & Omit<Props, "header">) {
-  const { option, sent, disabled } = props;
+function Grants({ grants, sent, off }: GrantsProps) {
   const { emit } = usePanel();
-  const intent = sent.get(`config:${option.id}`)?.intent;
-  const value = intent?.t === "config" ? intent.value : option.value;
-  const pending = intent !== undefined;
-  const choose = (chosen: string | boolean) => emit({ t: "config", id: option.id, value: chosen });
-  if (option.type === "boolean")
-    return (
-      <label class="acp-check" title={line(option.description ?? "")} data-pending={pending}>
-        <input
-          type="checkbox"
-          data-acp-config={option.id}
-          checked={value === true}
-          disabled={disabled || pending}
-          onChange={({ currentTarget }) => choose(currentTarget.checked)}
-        />
-        {line(option.name)}
-      </label>
-    );
-  if (option.type !== "select") return null; // an unknown kind cannot be set here
   return (
-    <Select
-      name={line(option.name)}
-      about={option.description}
-      hook={{
-        "data-acp-config": option.id,
-        ...(isMode(option) ? { "data-acp-mode": String(option.value) } : {}),
-      }}
-      value={String(value)}
-      choices={option.choices}
-      pending={pending}
-      disabled={disabled}
-      choose={choose}
-    />
+    <Group title="Allowed without asking">
+      {grants.length === 0 && <span class="acp-quiet">Nothing is remembered.</span>}
+      <ul class="acp-grants">
+        {grants.map(({ id, allows, holds, since }) => (
+          <li key={id} data-acp-grant={id}>
+            <span>
+              {line(allows)}{" "}
+              <span class="acp-quiet">
+                {line(holds)}
+                {since && `, since ${dateOf(since)}`}
+              </span>
+            </span>
+            <button
+              type="button"
+              aria-label={`Revoke: ${line(allows)}`}
+              disabled={off || sent.has(`revoke:${id}`)}
+              onClick={() => emit({ t: "revoke", grant: id })}
+            >
+              Revoke
+            </button>
+          </li>
+        ))}
+      </ul>
+    </Group>
   );
 }
 
-interface SelectProps {
-  name: string;
-  about?: string | null | undefined;
-  hook: Record<string, string>;
-  value: string;
-  choices: readonly Choice[];
-  pending: boolean;
-  disabled: boolean;
-  choose: (value: string) => void;
+function dateOf(text: string): string {
+  const date = new Date(text);
+  if (Number.isNaN(date.getTime())) return line(text);
+  return date.toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
 }
 
-function Select({ name, about, hook, value, choices, pending, disabled, choose }: SelectProps) {
-  const known = choices.some((choice) => choice.value === value);
-  const chosen = choices.find((choice) => choice.value === value)?.description;
-  const details = [about, chosen].filter(Boolean).map((text) => line(text ?? ""));
+function Servers({ servers }: { servers: readonly ShownServer[] }) {
+  if (servers.length === 0) return null;
   return (
-    <select
-      class="acp-select"
-      {...hook}
-      aria-label={name}
-      title={details.length ? `${name}: ${details.join(" · ")}` : name}
-      data-pending={pending}
-      value={value}
-      disabled={disabled || pending}
-      onChange={({ currentTarget }) => choose(currentTarget.value)}
-    >
-      {!known && <option value={value}>{line(value)}</option>}
-      {grouped(choices).map(([group, members]) =>
-        group === "" ? (
-          members.map(option)
-        ) : (
-          <optgroup key={group} label={line(group)}>
-            {members.map(option)}
-          </optgroup>
-        ),
-      )}
-    </select>
+    <Group title="MCP servers of the agent">
+      <ul class="acp-grants">
+        {servers.map(({ name, type, where, own }) => (
+          <li key={name} data-acp-server={name}>
+            <span>
+              {line(name)}{" "}
+              <span class="acp-quiet">
+                {type === "stdio" ? "command" : line(type)} {line(where)},{" "}
+                {own ? "from your settings" : "from mcp_servers="}
+              </span>
+            </span>
+          </li>
+        ))}
+      </ul>
+    </Group>
   );
-}
-
-function option({ value, name }: Choice) {
-  return (
-    <option key={value} value={value}>
-      {line(name)}
-    </option>
-  );
-}
-
-function grouped(choices: readonly Choice[]): [string, Choice[]][] {
-  const groups = new Map<string, Choice[]>();
-  for (const choice of choices) {
-    const members = groups.get(choice.group ?? "");
-    if (members) members.push(choice);
-    else groups.set(choice.group ?? "", [choice]);
-  }
-  return [...groups];
 }

@@ -1,9 +1,9 @@
 // The status of a turn in one line that stays in sight: what happens now, for how long, and the stop button.
 
 import { useRef } from "preact/hooks";
-import type { Link, Sent } from "../store";
-import { isRunning, turnId } from "../turns";
-import type { Item, RateLimit, TurnItem } from "../types";
+import type { Sent } from "../store";
+import { isAsking, isRunning, turnId } from "../turns";
+import type { Item, TurnItem } from "../types";
 import { activityOf } from "./activity";
 import { bringQuestion } from "./bring";
 import { Delivery } from "./delivery";
@@ -11,8 +11,12 @@ import { Countdown, Elapsed } from "./elapsed";
 import { Icon } from "./icons";
 import { useInView } from "./in_view";
 import { usePanel } from "./panel";
-import { short } from "./usage";
-import { line, reason, spoken, stopReason, titleOf } from "./display_text";
+import { useOnce } from "./place";
+import { turnWords } from "./state_words";
+import { titleOf } from "./title";
+import { TryAgain } from "./try_again";
+import { TurnFacts } from "./turn_facts";
+import { line } from "./display_text";
 
 interface Props {
   start: TurnItem;
@@ -26,60 +30,54 @@ interface Props {
 
 export function StatusLine(props: Props) {
   const { start, items, since, sent, toNewest, stop } = props;
-  const { link, emit } = usePanel();
+  const { link, folder, signIn } = usePanel();
   const asked = items.find(
     (item) => (item.type === "question" || item.type === "elicitation") && item.status === "open",
   );
-  const asking = asked !== undefined;
+  const asking = isAsking(items);
   const place = useRef<HTMLDivElement>(null);
-  const inView = useInView(() => questionOf(place.current), asked?.key);
-  if (start.status === "history") return null;
+  const inView = useInView(() => questionOf(place.current), asked?.key ?? asking);
   const running = isRunning(start);
+  const once = useOnce(running && stop ? `stop:${turnId(start)}` : null, () => place.current);
+  if (start.status === "history") return null;
   const working = running && link !== "gone";
+  const { text, move, works } = turnWords(start, items, link, signIn);
+  const activity = works ? activityOf(items, folder) : null;
   const limited = start.rate_limit ?? null;
-  const quiet = working && !asking && !start.cancelling && limited === null;
+  // That all went well needs no word on the screen.
+  const silent = start.status === "done" && !start.limit && start.stop_reason === "end_turn";
   return (
     <div
       ref={place}
       class="acp-status"
       data-status={start.status}
       data-sticky={running && !(asking && inView)} // it must not cover the answers
-      data-asking={asking}
+      data-asking={move === "you"}
+      data-silent={silent}
     >
       <span class="acp-hidden" aria-live="assertive">
-        {asked && working ? askedText(asked, items) : ""}
+        {asked && working ? askedText(asked, items, folder) : ""}
       </span>
-      <span class="acp-pulse" aria-hidden="true" data-going={working && !asking} />
-      <span class={quiet ? "acp-hidden" : "acp-status-text"} role="status">
-        {statusText(start, asking, link)}
+      <span class="acp-pulse" aria-hidden="true" data-going={working && move === "agent"} />
+      <span class={silent ? "acp-hidden" : "acp-status-text"} role="status">
+        {text}
       </span>
-      {quiet && <span class="acp-status-text acp-activity">{activityOf(items)}</span>}
+      {activity && <span class="acp-activity">{activity}</span>}
       {limited?.until !== undefined && !start.cancelling && start.status !== "done" && (
         <Countdown until={limited.until} wait={limited.wait ?? 0} />
       )}
-      {working && since !== null && limited === null && <Elapsed since={since} />}
-      {!running && start.usage?.["total"] !== undefined && (
-        <span class="acp-tokens">{short(start.usage["total"])} tokens</span>
-      )}
+      {works && since !== null && <Elapsed since={since} />}
+      <TurnFacts start={start} />
       {sent && running && <Delivery slow={sent.slow} what="stop" />}
       <span class="acp-status-buttons">
         {asking && working && !inView && <ToQuestion />}
-        {limited !== null && start.status === "failed" && link !== "gone" && (
-          <button
-            type="button"
-            data-acp-again=""
-            disabled={link !== "live" || sent !== undefined}
-            onClick={() => emit({ t: "again", turn: turnId(start) })}
-          >
-            Try again
-          </button>
-        )}
+        <TryAgain start={start} sent={sent} />
         {toNewest && !asking && (
           <button type="button" class="acp-ghost" data-acp-newest="" onClick={toNewest}>
             <Icon name="down" /> Newest
           </button>
         )}
-        {running && stop && (
+        {running && once.holds && (
           <StopButton
             turn={turnId(start)}
             disabled={link !== "live" || sent !== undefined || start.cancelling === true}
@@ -90,15 +88,19 @@ export function StatusLine(props: Props) {
   );
 }
 
-/** The first open question of the turn around an element. */
+/** The first open question of the turn around an element, wherever it can be answered. */
 function questionOf(el: HTMLElement | null): HTMLElement | null | undefined {
   return el
     ?.closest(".acp-turn")
-    ?.querySelector<HTMLElement>("[data-acp-question][data-status='open']");
+    ?.querySelector<HTMLElement>(
+      "[data-acp-question]:is([data-status='open'], [data-status='elsewhere'])",
+    );
 }
 
 function ToQuestion() {
   const go = ({ currentTarget }: { currentTarget: HTMLElement }) => {
+    const turn = currentTarget.closest(".acp-turn");
+    turn?.querySelector<HTMLElement>("[data-acp-answer-here]")?.click();
     const question = questionOf(currentTarget);
     if (!question) return;
     bringQuestion(question);
@@ -112,11 +114,11 @@ function ToQuestion() {
 }
 
 /** For screen readers, wherever the focus is. */
-function askedText(asked: Item, items: readonly Item[]): string {
+function askedText(asked: Item, items: readonly Item[], folder: string): string {
   if (asked.type === "elicitation") return `The agent asks: ${line(asked.message)}`;
   const about = asked.type === "question" ? asked.tool : null;
   const tool = items.find((item) => item.type === "tool" && item.key === about);
-  const what = tool?.type === "tool" ? titleOf(tool) : "this";
+  const what = tool?.type === "tool" ? titleOf(tool, folder).text : "this";
   return `The agent asks for permission: ${what}. 1 allows once, 2 rejects.`;
 }
 
@@ -134,28 +136,4 @@ function StopButton(props: { turn: string; disabled: boolean }) {
       <Icon name="stop" /> Stop
     </button>
   );
-}
-
-function statusText(start: TurnItem, asking: boolean, link: Link): string {
-  switch (start.status) {
-    case "running":
-      if (link === "gone") return "Interrupted: the kernel is gone";
-      if (start.cancelling) return start.limit ? `Stopping: ${line(start.limit)}` : "Stopping…";
-      if (start.rate_limit) return rateLimitText(start.rate_limit);
-      return asking ? "Waiting for your answer" : "Working…";
-    case "done":
-      return start.limit ? `Stopped: ${line(start.limit)}` : stopReason(start.stop_reason);
-    case "failed":
-      return `Failed: ${reason((start.error ?? "no reason given").split("\n")[0] ?? "")}`;
-    case "abandoned":
-      return `Abandoned: ${line(start.limit ?? start.error ?? "the agent did not end this turn")}`;
-    default:
-      return spoken(start.status);
-  }
-}
-
-function rateLimitText({ attempt, of }: RateLimit): string {
-  return attempt > 0
-    ? `Rate limited: retrying soon (${attempt} of ${of})`
-    : "Rate limited: the agent is waiting";
 }
