@@ -54,6 +54,7 @@ export function SessionView({ snapshot, draft, banners }: Props) {
   const stoppable = id !== null && running?.cancelling !== true && !sent.has(id);
   const { onKeyDown, onKeyUp, onInput, ...keys } = useKeys(stoppable ? id : null);
   const prompts = useMemo(() => promptsOf(turns), [turns]);
+  const [used, setUsed] = useState(false);
   const { writing, wanted } = useWriting();
   const [picking, setPicking] = useState<"sessions" | "agents" | null>(null);
   const pick = (what: "sessions" | "agents") => setPicking(picking === what ? null : what);
@@ -82,6 +83,7 @@ export function SessionView({ snapshot, draft, banners }: Props) {
         class="acp-panel"
         ref={panel}
         hidden={other !== null}
+        data-used={used || turns.length > 0}
         {...{ onKeyDown, onKeyUp, onInput }}
         onFocusIn={({ target, currentTarget }) =>
           target instanceof HTMLTextAreaElement && bringPanel(currentTarget)
@@ -149,6 +151,7 @@ export function SessionView({ snapshot, draft, banners }: Props) {
             off={offText(link, state.session.status)}
             onSend={() => {
               places.prompted();
+              setUsed(true);
               toEnd();
             }}
           />
