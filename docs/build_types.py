@@ -45,7 +45,12 @@ UNIONS: dict[str, tuple[Any, str]] = {
 }
 """Each with the ending of its members' names: the tag says the rest."""
 
-GROUPS = {"OperationIntent": intents.OfChanges, "Picking": intents.Picked, "SigningIn": intents.OfSignIn}
+GROUPS = {
+    "OperationIntent": intents.OfChanges,
+    "Picking": intents.Picked,
+    "SigningIn": intents.OfSignIn,
+    "Looking": intents.Looking,
+}
 """Parts of the unions that the page uses by name."""
 
 ALSO = (snapshot.Header,)

@@ -1,5 +1,5 @@
 // Builds what the kernel sends to the browser into ../acp_notebook/static: the session's module and
-// style, and the few lines of a turn's widget. Needs no network.
+// style, the few lines of a turn's widget, and the widget that offers agents. Needs no network.
 import { mkdir, readFile } from "node:fs/promises";
 import { gzipSync } from "node:zlib";
 import { dirname, join } from "node:path";
@@ -21,7 +21,7 @@ const common = {
 await mkdir(out, { recursive: true });
 await build({
   ...common,
-  entryPoints: { session: "src/index.ts", turn: "src/turn.js" },
+  entryPoints: { session: "src/index.ts", turn: "src/turn.js", agents: "src/agents.ts" },
   bundle: true,
   format: "esm",
   jsx: "automatic",
@@ -35,7 +35,7 @@ await build({
 });
 await build({ ...common, entryPoints: { session: "src/styles.css" }, bundle: true });
 
-for (const name of ["session.js", "session.css", "turn.js"]) {
+for (const name of ["session.js", "session.css", "turn.js", "agents.js"]) {
   const text = await readFile(join(out, name));
   console.log(`${name}: ${text.length} bytes, ${gzipSync(text).length} gzipped`);
 }

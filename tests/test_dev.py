@@ -546,7 +546,7 @@ def test_a_missing_command_and_one_ended_by_a_signal(tmp_path: Path) -> None:
 
 
 def test_a_wheel_contains_the_typed_package_and_nothing_else() -> None:
-    bundle = [f"acp_notebook/static/{name}" for name in ("session.js", "session.css", "turn.js")]
+    bundle = [f"acp_notebook/static/{name}" for name in ("session.js", "session.css", "turn.js", "agents.js")]
     python = ["acp_notebook/__init__.py", "acp_notebook/py.typed", "acp_notebook-0.1.0.dist-info/METADATA"]
     assert dev.wheel_faults([*python, *bundle]) == []
     faults = dev.wheel_faults([python[0], *bundle[1:], "tests/test_x.py"])

@@ -14,7 +14,7 @@ import pytest
 
 import dev
 
-BUNDLE = ["acp_notebook/static/session.js", "acp_notebook/static/session.css", "acp_notebook/static/turn.js"]
+BUNDLE = [f"acp_notebook/static/{it}" for it in ("session.js", "session.css", "turn.js", "agents.js")]
 PARTS = ["acp_notebook", "js", "hatch_build.py", "pyproject.toml", "README.md", "LICENSE", ".gitignore"]
 BUILD_BOUND_S = 250  # npm's start and esbuild take two seconds; a loaded machine takes many times that
 

@@ -37,6 +37,10 @@ GivenServers = Mapping[str, Mapping[str, Any]] | Iterable[Mapping[str, Any] | st
 """MCP servers as `connect` accepts them."""
 
 
+StartAnother = Callable[[str, str, str | bool], Session]
+"""Starts an agent (folder, name, `install` of `connect`) for a click in a panel."""
+
+
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """The options of a session that replace those of `connect`."""
@@ -61,8 +65,10 @@ class Agent:
         mcp_servers: GivenServers = (),
         roots: Iterable[str | Path] = (),
         meta: Meta | None = None,
+        start_another: StartAnother,
     ) -> None:
-        """The options are the defaults of its sessions."""
+        """The options are the defaults of its sessions; `start_another` starts agents for its panels."""
+        self._start_another = start_another
         self._meta = meta
         self._host = host
         self._mcp_servers = mcp_servers

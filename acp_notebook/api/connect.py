@@ -25,6 +25,7 @@ from ..core.redaction import Redactor, Secret
 from ..errors import AgentDied, UsageError
 from ..frontend.display import Show, may_be_asked, sign_in_shown
 from ..notebook import kernel
+from ..notebook.namespace import bind_to_free_name
 from ..timeouts import Timeouts
 from .agent import Agent, GivenServers, Wanted, policy_of
 from .cassette import Cassette
@@ -91,7 +92,7 @@ def connect(
     notebook_outputs: Literal["drop", "keep"] = "drop",
     undo: bool = True,
     start_timeout: float = Timeouts.agent_start,
-    install: bool | None = None,
+    install: bool | str | None = None,
     trust_project: bool | str | None = None,
     tools: GivenTools = None,
     meta: Meta | None = None,
@@ -102,8 +103,9 @@ def connect(
 
     `agent` is a known name ("demo", "gemini"; `acp.agents()` lists them), a command line ("gemini --acp")
     or a list of words; `args` are additional arguments. An agent that is not installed is fetched and run
-    with npx or uvx only if you consent, with `install=True` or when asked; `install=False` never asks. If the
-    agent does not respond within `start_timeout` seconds, `acp.Timeout` is raised.
+    with npx or uvx only if you consent, with `install=True`, for one package with `install="npx PACKAGE"`, or
+    when asked; `install=False` never asks. If the agent does not respond within `start_timeout` seconds,
+    `acp.Timeout` is raised.
 
     The agent runs in `cwd` (by default the current directory), with the environment of this process without
     Jupyter's secrets, plus `env`. `inherit_env=False` passes on only basic variables, a list of names only
@@ -252,6 +254,7 @@ async def _open(ready: ReadyAgent, options: SessionOptions, opening: _Opening) -
             mcp_servers=servers,
             roots=roots,
             meta=opening.meta,
+            start_another=_start_for_panel,
         )
         wanted = Wanted(mcp_servers=servers, roots=roots, meta=opening.meta)
         session = await agent._open(opening.how, opening.id, wanted, shows=opening.shows)
@@ -261,6 +264,19 @@ async def _open(ready: ReadyAgent, options: SessionOptions, opening: _Opening) -
     except BaseException:
         await host.close()
         raise
+
+
+def _start_for_panel(cwd: str, agent: str, install: str | bool) -> Session:
+    """Start an agent that the user chose in the panel of another one.
+
+    It asks for every permission: what the user allows one agent is not for another.
+    """
+    session = connect(agent, cwd=cwd, install=install)
+    name = bind_to_free_name(session.agent.name, session)
+    if name is not None:
+        notice = ev.NoticeGiven("info", f"In Python, this session is `{name}`.", source="client")
+        session._loop.post(session._conversation.state.apply, notice)
+    return session
 
 
 def _cassette(cassette: str | Path | Cassette | None, record: str | Path | None) -> Cassette | None:

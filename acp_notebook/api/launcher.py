@@ -43,7 +43,7 @@ class AgentRequest:
     cwd: str | Path | None
     env: Mapping[str, str] | None
     inherit_env: bool | Iterable[str]
-    install: bool | None
+    install: bool | str | None
     trust_project: bool | str | None
     auth: str | None
     mcp_servers: GivenServers

@@ -5,6 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import Any
 
+from ..core.prompt import sent_bytes
 from ..core.records import Audio, Content, Image, Resource, ResourceLink, Text
 from ..core.tables import html_table, text_table
 
@@ -29,7 +30,7 @@ class Preview:
     @property
     def size(self) -> int:
         """The bytes of text and data that would be sent."""
-        return sum(map(_size, self.content))
+        return sum(map(sent_bytes, self.content))
 
     def __repr__(self) -> str:
         return "\n".join([text_table(HEAD, self._rows()), self._total(), *(f"! {it}" for it in self.notes)])
@@ -73,19 +74,10 @@ def _text(block: Content) -> str:
     return ""
 
 
-def _size(block: Content) -> int:
-    match block:
-        case Image(data=data) | Audio(data=data) | Resource(blob=str(data)):
-            return len(data)
-        case ResourceLink(uri=uri):
-            return len(uri.encode())
-    return len(_text(block).encode())
-
-
 def _sizes(block: Content) -> str:
     """The size of a block; for a link, also of its target."""
     target = block.size if isinstance(block, ResourceLink) else None
-    return _bytes(_size(block)) + ("" if target is None else f", to {_bytes(target)}")
+    return _bytes(sent_bytes(block)) + ("" if target is None else f", to {_bytes(target)}")
 
 
 def _bytes(count: int) -> str:
@@ -97,7 +89,7 @@ def _full_html(block: Content) -> str:
         case Image(data=data, mime_type=kind) if kind in RASTER:
             return f'<img style="max-width: 100%" src="data:{kind};base64,{escape(data)}">'
         case Image() | Audio() | Resource(text=None):
-            return f"<p>{_bytes(_size(block))} of base64</p>"
+            return f"<p>{_bytes(sent_bytes(block))} of base64</p>"
         case ResourceLink(uri=uri):
             return f"<pre>{escape(uri)}</pre>"
     return f"<pre>{escape(_text(block))}</pre>"

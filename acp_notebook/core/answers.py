@@ -19,7 +19,8 @@ REJECT = "acp:reject"
 NAME_CHARS = 120
 """How much of an option's name fits on a button."""
 
-KEYS = {"allow_once": "1", "allow_session": "2", "allow_always": "3", "reject": "4"}
+KEYS = {"allow_once": "1", "reject": "2", "allow_session": "3", "allow_always": "4"}
+"""The two answers to what is shown come first, and those that allow more follow."""
 
 _MEANINGS = {
     "allow_once": "Allow once",
@@ -63,9 +64,9 @@ def answers(
     always = next((it for it in offers if it.scope != "session"), None)
     found = [
         None if once is None else _option(once, "allow_once"),
+        Answer(REJECT, "Reject", "reject") if reject is None else _option(reject, "reject"),
         None if session is None else Answer(session.id, session.name, "allow_session"),
         None if always is None else Answer(always.id, always.name, "allow_always"),
-        Answer(REJECT, "Reject", "reject") if reject is None else _option(reject, "reject"),
     ]
     given = [it for it in found if it is not None]
     others = [it for it in options if it not in (once, reject)]
@@ -74,15 +75,15 @@ def answers(
 
 
 def _with_keys(found: Sequence[Answer]) -> tuple[Answer, ...]:
-    """Assign fixed keys by meaning; the agent's own "always" gets key 3 if we offer none."""
+    """Assign fixed keys by meaning; the agent's own "always" gets key 4 if we offer none."""
     taken: set[str] = set()
     keyed: list[Answer] = []
     free = iter("56789")
     own_always = any(it.meaning == "allow_always" for it in found)
     for it in found:
         key = KEYS.get(it.meaning)
-        if key is None and it.meaning == "agent_always" and not own_always and "3" not in taken:
-            key = "3"
+        if key is None and it.meaning == "agent_always" and not own_always and "4" not in taken:
+            key = "4"
         key = key or next(free, None)
         taken.add(key or "")
         keyed.append(Answer(it.id, it.name, it.meaning, key, it.note))
@@ -103,9 +104,14 @@ def _other(option: Option, agent: str, lasts: str | None, session: Offer | None)
     name, note = label(option)
     if option.kind != "allow_always":
         return Answer(option.id, name, "other", note=note)
+    told = always_means(agent, lasts, session)
+    return Answer(option.id, name, "agent_always", note="; ".join(filter(None, (note, told))))
+
+
+def always_means(agent: str, lasts: str | None, session: Offer | None) -> str:
+    """What the agent's own "always" leads to: who remembers it, for how long, and what it counts as here."""
     remembers = f"{agent or 'the agent'} itself remembers this, {lasts or 'for as long as it decides'}"
-    here = None if session is None else f"here it counts as “{session.name}”"
-    return Answer(option.id, name, "agent_always", note="; ".join(filter(None, (note, remembers, here))))
+    return remembers if session is None else f"{remembers}; here it counts as “{session.name}”"
 
 
 def label(option: Option) -> tuple[str, str | None]:

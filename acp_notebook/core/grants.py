@@ -328,19 +328,19 @@ def _edit_offers(cwd: str) -> tuple[Offer, ...]:
 
 
 def _command_offers(action: Command) -> tuple[Offer, ...]:
+    """Named without the command, which the question shows in full."""
     if len(action.text) > LONGEST_COMMAND:
         return ()
-    name, where = shown(action.text, chars=NAME_CHARS), _folder_name(action.cwd)
     session = Offer(
         id="acp:session",
-        name=f"Allow {name} in this session",
+        name="Allow this command in this session",
         scope="session",
         kind="execute",
         path=action.cwd,
         command=action.line,
         env=action.env,
     )
-    always = f"Always allow {name} in {where}"
+    always = f"Always allow this command in {_folder_name(action.cwd)}"
     lasting = msgspec.structs.replace(session, id="acp:workspace", name=always, scope="workspace")
     return session, lasting
 

@@ -133,6 +133,29 @@ class Complete(Struct, frozen=True, tag_field="t", tag="complete"):
             raise ValueError("that is not the beginning of an @-name")
 
 
+MOST_PREVIEWED = 20_000
+"""Characters of a prompt whose @-names are previewed."""
+
+
+class Preview(Struct, frozen=True, tag_field="t", tag="preview"):
+    """Preview what the @-names of an unsent prompt will attach."""
+
+    rid: str
+    text: str
+    view: str = ""
+
+    def __post_init__(self) -> None:
+        if len(self.text) > MOST_PREVIEWED:
+            raise ValueError("the prompt is too long to be previewed")
+
+
+class Examples(Struct, frozen=True, tag_field="t", tag="examples"):
+    """Suggest prompts that fit what the user has defined."""
+
+    rid: str
+    view: str = ""
+
+
 class Again(Struct, frozen=True, tag_field="t", tag="again"):
     """Send the prompt of a failed turn again."""
 
@@ -272,6 +295,25 @@ class Checkpoints(Struct, frozen=True, tag_field="t", tag="checkpoints"):
     on: bool
 
 
+class Agents(Struct, frozen=True, tag_field="t", tag="agents"):
+    """List the agents that can be started. `rid` identifies the request."""
+
+    rid: str
+
+
+class StartAgent(Struct, frozen=True, tag_field="t", tag="start_agent"):
+    """Start an agent, in a new session.
+
+    `way`: the package that the page showed and the user allowed to be fetched and run, such as "npx NAME";
+    None: none. `always`: the user allowed it permanently.
+    """
+
+    rid: str
+    agent: str
+    way: str | None = written(None)
+    always: bool = written(False)
+
+
 MOST_PARTS = 4096
 """Parts of one answer, about a gigabyte. A page that sends more is broken."""
 
@@ -310,11 +352,19 @@ OfChanges = Undo | Redo | Keep
 
 OfSignIn = SignIn | SignedIn | SignOut | UseKey
 
-Picked = Sessions | Open | Delete
+Listed = Sessions | Open | Delete
+
+Choosing = Agents | StartAgent
+
+Picked = Listed | Choosing
+
+Looking = Complete | Preview | Examples
 
 Setting = Mode | Config | Tools | Restart | Reopen | Permissions | Revoke | Checkpoints
 
-OfSession = Prompt | Again | Complete | Queueing | Setting | OfChanges | OfSignIn | Picked | Settings | Export
+OfConversation = Prompt | Again | Queueing | Setting | OfChanges | OfSignIn
+
+OfSession = OfConversation | Looking | Picked | Export | Settings
 
 Intent = Hello | Bye | Resync | Ack | Answer | Elicit | Cancel | Doc | OfSession
 build(Intent)

@@ -6,7 +6,7 @@ open document are in `core.document_protocol`, messages in the other direction i
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
@@ -125,6 +125,36 @@ class CompletionAnswer(PageMessage, frozen=True, tag="offered"):
     offered: tuple[CompletionChoice, ...]
 
 
+class MentionPreview(Record, frozen=True):
+    """What an @-name of an unsent prompt will attach."""
+
+    name: str
+    about: str
+    """What it is: "DataFrame 1,000 x 5", "file"; if it is missing, why."""
+    size: int | None
+    """The bytes that will be sent; null if that is not known before."""
+    status: Literal["found", "missing", "busy"] = written("found")
+    """"busy": it can only be read when the running cell has ended."""
+    note: str = written("")
+    """What this agent does not take of it."""
+
+
+class PreviewAnswer(PageMessage, frozen=True, tag="previewed"):
+    """What the @-names of an unsent prompt will attach; `view` and `rid` are those of the request."""
+
+    view: str
+    rid: str
+    mentions: tuple[MentionPreview, ...]
+
+
+class ExamplePrompts(PageMessage, frozen=True, tag="examples"):
+    """Prompts that fit what the user has defined; `view` and `rid` are those of the request."""
+
+    view: str
+    rid: str
+    prompts: tuple[str, ...]
+
+
 class StoredSession(Record, frozen=True):
     """A session that the agent has stored."""
 
@@ -138,8 +168,28 @@ class StoredSession(Record, frozen=True):
     """Whether it is the session of the panel that lists it."""
 
 
+class AgentChoice(Record, frozen=True):
+    """An agent that can be started, or what is missing."""
+
+    name: str
+    title: str
+    found: str
+    """Where it is installed; empty if it is not."""
+    version: str | None
+    """The installed one; of a package that `way` runs, the one that it names, or "newest"."""
+    note: str
+    """What is missing, in words."""
+    install: str
+    """The command that installs it; empty if there is none."""
+    way: str | None
+    """The package that npx or uvx can fetch and run, such as "npx NAME"; None if it is not needed or not
+    possible."""
+    runs: str
+    """The command that this would run."""
+
+
 class PickerAnswer(PageMessage, frozen=True, tag="picked"):
-    """The answer to a request of the session picker: sessions, an opened or deleted one, or an error."""
+    """The answer to a request of a picker: sessions, an opened or deleted one, agents, or an error."""
 
     rid: str
     sessions: tuple[StoredSession, ...] | UnsetType = UNSET
@@ -153,9 +203,23 @@ class PickerAnswer(PageMessage, frozen=True, tag="picked"):
     """The id of the opened session."""
     deleted: str | UnsetType = UNSET
     """The id of the deleted session."""
+    agents: tuple[AgentChoice, ...] | UnsetType = UNSET
     error: str | UnsetType = UNSET
 
     _nullable: ClassVar = ("cursor",)
+
+
+class ExportAnswer(PageMessage, frozen=True, tag="exported"):
+    """A part of the conversation as a file, or an error; `view` and `rid` are those of the request."""
+
+    view: str
+    rid: str
+    text: str = written("")
+    part: int = written(0)
+    of: int = written(1)
+    name: str = written("")
+    mime_type: str = written("")
+    error: str | None = None
 
 
 class ShownGrant(Record, frozen=True):
@@ -197,19 +261,6 @@ class SessionSettings(PageMessage, frozen=True, tag="settings"):
     """Whether undo can be switched on and off."""
 
 
-class ExportAnswer(PageMessage, frozen=True, tag="exported"):
-    """A part of the conversation as a file, or an error; `view` and `rid` are those of the request."""
-
-    view: str
-    rid: str
-    text: str = written("")
-    part: int = written(0)
-    of: int = written(1)
-    name: str = written("")
-    mime_type: str = written("")
-    error: str | None = None
-
-
 SessionMessage = (
     FullState
     | PatchBatch
@@ -223,8 +274,10 @@ SessionMessage = (
     | IntentRefused
     | CompletionAnswer
     | PickerAnswer
-    | SessionSettings
+    | PreviewAnswer
+    | ExamplePrompts
     | ExportAnswer
+    | SessionSettings
 )
 
 

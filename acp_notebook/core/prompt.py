@@ -79,6 +79,18 @@ def words_of(content: tuple[Content, ...]) -> str:
     return next((block.text for block in content if isinstance(block, Text)), "")
 
 
+def sent_bytes(block: Content) -> int:
+    """The bytes of text and data of a block."""
+    match block:
+        case Text(text=text) | Resource(text=str(text)):
+            return len(text.encode())
+        case Image(data=data) | Audio(data=data) | Resource(blob=str(data)):
+            return len(data)
+        case ResourceLink(uri=uri):
+            return len(uri.encode())
+    return 0
+
+
 def _sendable(text: str) -> str:
     """Replace lone surrogates, mostly from undecodable file names: they cannot be encoded as UTF-8."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -35,8 +35,8 @@ class Capabilities:
 
     @property
     def offers(self) -> tuple[str, ...]:
-        """The names of the capabilities that users act on: sessions and the sign-in."""
-        names = ("list", "load", "resume", "fork", "delete", "logout")
+        """The names of the capabilities that users act on: sessions, the sign-in, and images in prompts."""
+        names = ("list", "load", "resume", "fork", "delete", "logout", "image")
         return tuple(name for name in names if getattr(self, name))
 
 

@@ -11,6 +11,7 @@ ACP_DEMO_CAPS      which of load,resume,list,fork,delete,close are advertised (d
 ACP_DEMO_AUTH=1    session/new and its kin answer -32000 until somebody signed in; ``trouble``: with ways to
                    do that which go wrong, too; ``key``: by ACP_DEMO_API_KEY
 ACP_DEMO_CONFIG=0  no configOptions: an agent that has only modes; ``models``: modes and models, the old way
+ACP_DEMO_PROMPT    ``text``: prompts may have no images and sounds
 ACP_DEMO_PACE      seconds to wait after each update, to watch a turn stream by (default: 0)
 =================  =========================================================================================
 """

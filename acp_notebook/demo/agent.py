@@ -58,9 +58,10 @@ class Agent:
             raise read.bad("protocolVersion must be a number")
         self._client = Client(params.get("clientCapabilities"))
         enabled = self._settings.capabilities
+        media = not self._settings.text_only
         capabilities: Json = {
             "loadSession": "load" in enabled,
-            "promptCapabilities": {"image": True, "audio": True, "embeddedContext": True},
+            "promptCapabilities": {"image": media, "audio": media, "embeddedContext": True},
             "mcpCapabilities": {"http": True, "sse": True},
             "sessionCapabilities": {name: {} for name in sorted(enabled - {"load"})},
             "_meta": {"demo": {"methods": ["_demo/echo", "_demo/note"]}},

@@ -24,6 +24,8 @@ class Settings(NamedTuple):
     options: str = "config"
     """"config", "modes", or "models": what older agents have."""
     pace_s: float = 0.0
+    text_only: bool = False
+    """Prompts may have no images and sounds."""
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> Settings:
@@ -39,6 +41,7 @@ class Settings(NamedTuple):
             key=environment.get("ACP_DEMO_API_KEY", ""),
             options={"0": "modes", "models": "models"}.get(environment.get("ACP_DEMO_CONFIG", ""), "config"),
             pace_s=float(environment.get("ACP_DEMO_PACE") or 0),
+            text_only=environment.get("ACP_DEMO_PROMPT") == "text",
         )
 
 

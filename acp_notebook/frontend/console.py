@@ -1,6 +1,7 @@
-"""Asks questions with `input()` in frontends without a page, such as jupyter console.
+"""Asks questions with `input()` in frontends without a page: IPython in a terminal, jupyter console.
 
-If a page connects after all, the first answer wins.
+In a kernel a page may still be loading, so a question waits for it. If one connects after all, the first
+answer wins.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ class TextAsker:
 
     def __init__(self, conversation: Conversation) -> None:
         self._conversation = conversation
+        self._delay = 0.0 if kernel.where().terminal else timeouts.get().text_question
         self._asking: dict[str, Future[None]] = {}
         conversation.agent.loop.post(self._subscribe, conversation.state)
 
@@ -40,7 +42,7 @@ class TextAsker:
         events.on(ev.ElicitationSettled, self._on_settled)
 
     def _on_asked(self, event: ev.QuestionAsked | ev.ElicitationOpened) -> None:
-        loop.get().call_later(timeouts.get().text_question, self._ask, event.id)
+        loop.get().call_later(self._delay, self._ask, event.id)
 
     def _on_settled(self, event: ev.QuestionSettled | ev.ElicitationSettled) -> None:
         asking = self._asking.pop(event.id, None)

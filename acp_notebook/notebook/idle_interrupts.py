@@ -20,8 +20,8 @@ from .ipykernel_compat import ProbeFailed, main_loop, running_kernel
 _log = logger(__name__)
 
 LOOK_S = 0.25
-"""How often the main thread checks its handler while something can be stopped: a cell may have run in between,
-and a signal that went to another thread is noticed when the main thread next wakes up."""
+"""How often the main thread checks its handler while something can be stopped: a cell may have run since, and
+a signal that went to another thread is noticed when the main thread next wakes up."""
 
 MEANT_FOR_A_CELL_S = 1.0
 """An interrupt this soon after the user's code has ended was meant for that code."""

@@ -36,9 +36,13 @@ def emit(bundle: dict[str, Any]) -> None:
 
 
 def current_request() -> str | None:
-    """The id of the request that runs the current cell; it differs for each run."""
+    """The id of the request that runs the current cell; without a kernel, the number of the cell."""
     kernel = running_kernel()
-    request = None if kernel is None else request_of(kernel)
-    header = (request or {}).get("header") or {}
+    if kernel is None:
+        from IPython.core.getipython import get_ipython
+
+        shell: Any = get_ipython()
+        return None if shell is None else f"cell {shell.execution_count}"
+    header = request_of(kernel).get("header") or {}
     found: str | None = header.get("msg_id")
     return found

@@ -1,4 +1,4 @@
-"""Detect where the calling code runs: in a cell of a page, in a headless run, or in a plain script.
+"""Detect where the calling code runs: in a cell of a page, a headless run, a terminal, or a plain script.
 
 Independent of widgets: cannot say whether a view has really appeared.
 """
@@ -6,17 +6,22 @@ Independent of widgets: cannot say whether a view has really appeared.
 from __future__ import annotations
 
 import os
+import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
 from .ipykernel_compat import COMM_TYPES, request_of, running_kernel, subshell_here
 
 HEADLESS_VARIABLE = "ACP_NOTEBOOK_HEADLESS"
-"""0 or 1, to override the detection: Voila runs notebooks as nbclient does, and yet has a page."""
+"""0 or 1, to override the detection."""
 
 _headless: bool | None = None
+
+_for_page: ContextVar[bool] = ContextVar("for_page", default=False)
 
 
 @dataclass(frozen=True)
@@ -33,6 +38,10 @@ class Runtime:
     """`input()` would reach the user through the front end, if called here."""
     subshell: bool = False
     """The code runs on a subshell's thread, usually in a widget's callback."""
+    terminal: bool = False
+    """The code runs in IPython, in a terminal."""
+    page_later: bool = False
+    """A headless run whose outputs get a page when all cells have run: Voilà."""
 
 
 def where() -> Runtime:
@@ -41,15 +50,30 @@ def where() -> Runtime:
     request = request_of(kernel) if kernel is not None else {}
     main_thread = threading.current_thread() is threading.main_thread()
     cell_id = _part(request, "metadata").get("cellId")
-    setting = headless_setting()
+    setting = False if _for_page.get() else headless_setting()
+    terminal = kernel is None and setting is not True and _in_terminal()
+    if setting is None:
+        setting = None if terminal else kernel is None or _is_headless(request)
     return Runtime(
         kernel=kernel is not None,
         main_thread=main_thread,
-        headless=setting if setting is not None else kernel is None or _is_headless(request),
+        headless=setting,
         cell_id=cell_id if isinstance(cell_id, str) else None,
-        can_input=main_thread and _allows_input(request),
+        can_input=main_thread and (terminal or _allows_input(request)),
         subshell=kernel is not None and subshell_here(kernel) is not None,
+        terminal=terminal,
+        page_later=kernel is not None and headless_setting() is None and _in_voila(),
     )
+
+
+@contextmanager
+def for_page() -> Iterator[None]:
+    """Count the code in this block as run for a user who clicked in a page, on whatever thread it runs."""
+    token = _for_page.set(True)
+    try:
+        yield
+    finally:
+        _for_page.reset(token)
 
 
 def set_headless(headless: bool | None) -> None:
@@ -63,6 +87,21 @@ def headless_setting() -> bool | None:
     if _headless is not None:
         return _headless
     return {"0": False, "1": True}.get(os.environ.get(HEADLESS_VARIABLE, ""))
+
+
+def _in_voila() -> bool:
+    """Whether Voilà started this kernel: it describes itself to the notebook as a web server does (CGI)."""
+    return os.environ.get("SERVER_SOFTWARE", "").startswith("voila/")
+
+
+def _in_terminal() -> bool:
+    """Whether this is IPython with a user at its terminal: input that is redirected is not."""
+    module = sys.modules.get("IPython.terminal.interactiveshell")
+    shell = getattr(module, "TerminalInteractiveShell", None)
+    try:
+        return shell is not None and shell.initialized() and sys.stdin.isatty()
+    except (AttributeError, ValueError):  # there is no stdin, or it is closed
+        return False
 
 
 def _is_headless(request: Mapping[str, Any]) -> bool | None:

@@ -58,6 +58,27 @@ class TurnWidget(anywidget.AnyWidget):
         handle_without_events(self.comm)
 
 
+class AgentsWidget(anywidget.AnyWidget):
+    """Offers agents below a cell that has no session yet; then shows the session that was started."""
+
+    _esm = traitlets.Unicode().tag(sync=True)
+    _css = traitlets.Unicode().tag(sync=True)
+    agent = traitlets.Unicode().tag(sync=True)
+    """The agent that the cell named, and that is missing; empty: offer all."""
+    note = traitlets.Unicode().tag(sync=True)
+    """What the file keeps until a session was started."""
+    session = traitlets.Unicode().tag(sync=True)
+    """The model id of the session's widget; empty until one was started."""
+    self_id = traitlets.Unicode().tag(sync=True)
+
+    def __init__(self, agent: str, note: str, on_message: OnMessage) -> None:
+        code = {"_esm": _source("agents.js"), "_css": _source("session.css")}
+        super().__init__(**code, agent=agent, note=note, **_ids())
+        self.on_msg(lambda _widget, content, _buffers: on_message(content))
+        keep_subshell(self.comm)
+        handle_without_events(self.comm)
+
+
 def _ids() -> dict[str, str]:
     id = uuid4().hex
     return {"model_id": id, "self_id": id}

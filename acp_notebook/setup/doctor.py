@@ -24,6 +24,7 @@ from ..log import logger, recent
 
 if TYPE_CHECKING:
     from ..agent.host import AgentHost
+    from ..notebook.runtime import Runtime
 
 _log = logger(__name__)
 
@@ -149,7 +150,7 @@ def _notebook() -> Iterable[Finding]:
     from ..notebook import kernel, pages
 
     place = kernel.where()
-    yield Finding("place", _place_name(place.kernel, place.headless))
+    yield Finding("place", _place_name(place))
     yield Finding("thread", "main" if place.main_thread else "subshell" if place.subshell else "another")
     pump = kernel.pump_status()
     advice = "clicks wait until the cell ends; another version of ipykernel may work, see Versions"
@@ -169,11 +170,13 @@ def _notebook() -> Iterable[Finding]:
         )
 
 
-def _place_name(in_kernel: bool, headless: bool | None) -> str:
-    if not in_kernel:
+def _place_name(place: Runtime) -> str:
+    if place.terminal:
+        return "IPython in a terminal"
+    if not place.kernel:
         return "a script: no Jupyter kernel in this process"
     names = {True: "in a headless run (nbclient, nbconvert, nbval)", False: "with a page"}
-    return "a kernel, " + names.get(headless, "possibly without a page (jupyter console)")  # type: ignore[arg-type]
+    return "a kernel, " + names.get(place.headless, "possibly without a page (jupyter console)")  # type: ignore[arg-type]
 
 
 def _agents() -> Iterable[Finding]:

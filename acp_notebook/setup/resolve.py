@@ -25,7 +25,7 @@ def choose(
     args: Sequence[str] = (),
     cwd: str,
     own: Mapping[str, OwnAgent] | None = None,
-    install: bool | None = None,
+    install: bool | str | None = None,
 ) -> ResolvedCommand:
     """Return the command. A package that is not installed is fetched and run only with the user's consent."""
     try:
@@ -58,17 +58,23 @@ def completed(
     return whole
 
 
-def _consents(missing: NeedsInstall, install: bool | None) -> bool:
-    """Whether the user agreed: in the call, with an earlier "always", or now if somebody can answer."""
+def _consents(missing: NeedsInstall, install: bool | str | None) -> bool:
+    """Whether the user agreed: in the call, with an earlier "always", or now if `input()` is the only way.
+
+    In a page, %acp_agent offers buttons instead: `input()` would hold the kernel.
+    """
+    if isinstance(install, str):
+        return install == missing.way
     if install is not None:
         return install
     store = ConsentStore()
     if missing.way in store.packages():
         return True
-    if not where().can_input:
+    here = where()
+    if here.headless is False or not here.can_input:
         return False
     launcher, package = missing.way.split(" ", 1)
-    print(f"{missing.name} is not installed. {launcher} can download and run {package}.")
+    print(f"{missing.name} is not installed. {launcher} can download and run {package}: {missing.runs}")
     reply = input("Run it? (y: this time, a: always, anything else: no) ").strip().lower()
     if reply in ("a", "always"):
         store.allow_package(missing.way)

@@ -6,7 +6,7 @@ import { receiveDirectly, realModel } from "./comm_workaround";
 import { systemClock } from "./store";
 import type { Clock, Store } from "./store";
 import type { DocIntent, DocRequest, Emit, FromKernel, Host } from "./types";
-import type { LocalIntent, Picking, SettingsIntent, SigningIn, ToKernel } from "./types";
+import type { LocalIntent, Looking, Picking, SettingsIntent, SigningIn, ToKernel } from "./types";
 
 /** The interval of acknowledgements: they only have to reveal a lost tail, not every message. */
 export const ACK_MS = 1000;
@@ -47,6 +47,9 @@ const KNOWN: { readonly [T in FromKernel["t"]]: true } = {
   offered: true,
   picked: true,
   settings: true,
+  previewed: true,
+  examples: true,
+  exported: true,
 };
 
 export function connect(
@@ -100,7 +103,8 @@ export function connect(
   const emit: Emit = (intent) => {
     if (isLocal(intent)) return store.local(intent);
     if (store.link !== "live") return;
-    if (intent.t === "complete") return send({ ...intent, view });
+    if (isLooking(intent)) return send({ ...intent, view });
+    if (intent.t === "export") return send({ ...intent, view });
     if (isUntracked(intent)) return send(intent);
     store.sending(intent);
     send(intent);
@@ -115,12 +119,21 @@ const UNTRACKED: ReadonlySet<string> = new Set<(Picking | SigningIn | SettingsIn
   "sessions",
   "open",
   "delete",
+  "agents",
+  "start_agent",
   "sign_in",
   "signed_in",
   "sign_out",
   "use_key",
   "settings",
 ]);
+
+const LOOKING: ReadonlySet<string> = new Set<Looking["t"]>(["complete", "preview", "examples"]);
+
+/** What is answered to this page only. */
+function isLooking(intent: Parameters<Emit>[0]): intent is Looking {
+  return LOOKING.has(intent.t);
+}
 
 function isUntracked(intent: Parameters<Emit>[0]): intent is Picking | SigningIn | SettingsIntent {
   return UNTRACKED.has(intent.t);

@@ -17,6 +17,8 @@ export interface Opening {
   open(path: string, line?: number): Promise<string | null>;
   /** Shows the first of these cells that is there (by its id; "#3" or "cell-3" by its place, from 0 on), else the top. */
   show(cells: readonly string[], from: Element): boolean;
+  /** Opens a small file in a tab, without a click of the user; undefined where the host has no such tabs. */
+  follow?(path: string, line?: number): Promise<void>;
 }
 
 /** What we use of the host, beyond the document. */
@@ -46,22 +48,32 @@ export function openingOf(
   const address = (path: string) =>
     `${base.replace(/\/$/, "")}/${pageOf(host, path)}/${encoded(full(path))}`;
 
+  const infoOf = async (path: string) =>
+    (await _manager?.contents?.get(full(path), { content: false })) as Info;
+  const openTab = (path: string, line: number | undefined) => {
+    // The handler attaches a click listener to the node.
+    const node = document.createElement("a");
+    handler?.handleLink?.(node, full(path), fragmentOf(path, line));
+    node.click();
+  };
+  const follow = async (path: string, line?: number) => {
+    const info = await infoOf(path).catch(() => undefined); // deleted meanwhile
+    if (info?.type === "file" && (info.size ?? Infinity) <= FOLLOWED_BYTES) openTab(path, line);
+  };
+
   return {
     notebook: () => context.path.slice(driveOf(context.path).length),
     address,
     async open(path, line) {
       let type: unknown;
       try {
-        type = ((await _manager?.contents?.get(full(path), { content: false })) as Typed)?.type;
+        type = (await infoOf(path))?.type;
       } catch {
         return "The server cannot find this file: it was deleted, or it is hidden";
       }
       if (!inTab || type === "directory")
         return window.open(address(path), "_blank") ? null : "The browser blocked the new tab";
-      // The handler attaches a click listener to the node.
-      const node = document.createElement("a");
-      handler?.handleLink?.(node, full(path), fragmentOf(path, line));
-      node.click();
+      openTab(path, line);
       return null;
     },
     show(cells, from) {
@@ -69,10 +81,14 @@ export function openingOf(
         context.model.sharedModel?.cells.map((cell) => cell.getId?.() ?? cell.id ?? "") ?? [];
       return reveal(cellNodes(from), Math.max(0, indexOf(cells, ids)));
     },
+    ...(inTab ? { follow } : {}),
   };
 }
 
-type Typed = { readonly type?: unknown } | undefined;
+type Info = { readonly type?: unknown; readonly size?: number | null } | undefined;
+
+/** Larger files are not opened without a click; nor are notebooks, which would start a kernel. */
+const FOLLOWED_BYTES = 2_000_000;
 
 /** JupyterLab names a drive before the path, where there are several. */
 function driveOf(path: string): string {

@@ -1,11 +1,12 @@
 // The page's types besides the kernel's records (types.ts): the state, patches, and what stays in the browser.
 
 import type {
-  CompleteIntent,
   ElicitIntent,
+  ExportIntent,
   Header,
   HelloIntent,
   Item,
+  Looking,
   Picking,
   Picture,
   PlacesMessage,
@@ -52,7 +53,10 @@ export type Prefixes = PlacesMessage["prefixes"];
 /** What a user can do; views emit these. */
 export type Intent = Exclude<
   ToKernel,
-  { t: "hello" | "bye" | "ack" | "resync" | "doc" | "complete" | "settings" } | Picking | SigningIn
+  | { t: "hello" | "bye" | "ack" | "resync" | "doc" | "settings" | "export" }
+  | Looking
+  | Picking
+  | SigningIn
 >;
 
 export type Host = HelloIntent["host"];
@@ -71,6 +75,18 @@ export type OfChanges = Omit<UndoIntent, "t">;
 export interface Draft {
   readonly text: string;
   readonly images: readonly Picture[];
+  /** Set while the prompt of an earlier turn is edited. */
+  readonly editing?: Editing | null;
+}
+
+export interface Editing {
+  /** The turn's key, and its number for people. */
+  readonly turn: string;
+  readonly number: number;
+  /** The earlier prompt had attachments that its text does not mention. */
+  readonly partial: boolean;
+  /** What was in the field before; it comes back. */
+  readonly kept: Draft;
 }
 
 /** What stays in the browser. */
@@ -78,7 +94,7 @@ export type LocalIntent =
   { t: "fold"; key: string; open: boolean } | { t: "draft"; draft: Draft } | { t: "dismiss" };
 
 export type Emit = (
-  intent: Intent | LocalIntent | CompleteIntent | SettingsIntent | Picking | SigningIn,
+  intent: Intent | LocalIntent | Looking | ExportIntent | SettingsIntent | Picking | SigningIn,
 ) => void;
 
 /** For the end of a switch over a tagged union: the compiler proves that it is not reached. */

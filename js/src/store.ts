@@ -11,11 +11,14 @@ import type {
   Bundle,
   OperationIntent,
   Draft,
+  ExamplesMessage,
+  ExportedMessage,
   FromKernel,
   Intent,
   LocalIntent,
   OfferedMessage,
   PickedMessage,
+  PreviewedMessage,
   QueueEntry,
   SettingsMessage,
 } from "./types";
@@ -56,6 +59,12 @@ export interface Snapshot {
   readonly returned: { readonly text: string } | null;
   /** The newest answer to what an @-name can become. */
   readonly offered: OfferedMessage | null;
+  /** The newest answer to what the @-names of the draft will attach. */
+  readonly previewed: PreviewedMessage | null;
+  /** The newest prompts that the kernel suggests. */
+  readonly examples: ExamplesMessage | null;
+  /** The newest part of an export. */
+  readonly exported: ExportedMessage | null;
   /** The newest answers to what the picker asked, by their `rid`. */
   readonly picked: ReadonlyMap<string, PickedMessage>;
   /** The settings that are the user's; null until the kernel has sent them. */
@@ -101,6 +110,9 @@ export class Store {
     places: null,
     returned: null,
     offered: null,
+    previewed: null,
+    examples: null,
+    exported: null,
     picked: new Map(),
     settings: null,
     bundles: 0,
@@ -219,6 +231,15 @@ export class Store {
         return null;
       case "offered":
         this.#change({ offered: message });
+        return null;
+      case "previewed":
+        this.#change({ previewed: message });
+        return null;
+      case "examples":
+        this.#change({ examples: message });
+        return null;
+      case "exported":
+        this.#change({ exported: message });
         return null;
       case "picked": {
         const newest = [...this.#snapshot.picked].slice(-PICKED_KEPT);

@@ -535,14 +535,6 @@ export interface AgainIntent {
   readonly turn: string;
 }
 
-/** Complete an unfinished @-name. `rid` and `view` identify the request and the page. */
-export interface CompleteIntent {
-  readonly t: "complete";
-  readonly rid: string;
-  readonly fragment: string;
-  readonly view?: string;
-}
-
 /** Change the text of a queued prompt; `turn` is the id that its turn will have. */
 export interface EditIntent {
   readonly t: "edit";
@@ -672,6 +664,29 @@ export interface UseKeyIntent {
   readonly key: string;
 }
 
+/** Complete an unfinished @-name. `rid` and `view` identify the request and the page. */
+export interface CompleteIntent {
+  readonly t: "complete";
+  readonly rid: string;
+  readonly fragment: string;
+  readonly view?: string;
+}
+
+/** Preview what the @-names of an unsent prompt will attach. */
+export interface PreviewIntent {
+  readonly t: "preview";
+  readonly rid: string;
+  readonly text: string;
+  readonly view?: string;
+}
+
+/** Suggest prompts that fit what the user has defined. */
+export interface ExamplesIntent {
+  readonly t: "examples";
+  readonly rid: string;
+  readonly view?: string;
+}
+
 /** List the agent's stored sessions from this cursor on. `rid` identifies the request. */
 export interface SessionsIntent {
   readonly t: "sessions";
@@ -694,9 +709,23 @@ export interface DeleteIntent {
   readonly id: string;
 }
 
-/** Send the settings again: grants also change in other kernels. */
-export interface SettingsIntent {
-  readonly t: "settings";
+/** List the agents that can be started. `rid` identifies the request. */
+export interface AgentsIntent {
+  readonly t: "agents";
+  readonly rid: string;
+}
+
+/**
+ * Start an agent, in a new session. `way`: the package that the page showed and the user
+ * allowed to be fetched and run, such as "npx NAME"; None: none. `always`: the user allowed it
+ * permanently.
+ */
+export interface StartAgentIntent {
+  readonly t: "start_agent";
+  readonly rid: string;
+  readonly agent: string;
+  readonly way: string | null;
+  readonly always: boolean;
 }
 
 /**
@@ -709,6 +738,11 @@ export interface ExportIntent {
   readonly form: "html" | "markdown" | "notebook";
   readonly part: number;
   readonly view?: string;
+}
+
+/** Send the settings again: grants also change in other kernels. */
+export interface SettingsIntent {
+  readonly t: "settings";
 }
 
 /** The whole state, or its beginning: more items may follow as patches. */
@@ -806,7 +840,7 @@ export interface OfferedMessage {
 }
 
 /**
- * The answer to a request of the session picker: sessions, an opened or deleted one, or an
+ * The answer to a request of a picker: sessions, an opened or deleted one, agents, or an
  * error.
  */
 export interface PickedMessage {
@@ -823,6 +857,39 @@ export interface PickedMessage {
   readonly id?: string;
   /** The id of the deleted session. */
   readonly deleted?: string;
+  readonly agents?: readonly AgentChoice[];
+  readonly error?: string;
+}
+
+/** What the @-names of an unsent prompt will attach; `view` and `rid` are those of the request. */
+export interface PreviewedMessage {
+  readonly t: "previewed";
+  readonly view: string;
+  readonly rid: string;
+  readonly mentions: readonly MentionPreview[];
+}
+
+/** Prompts that fit what the user has defined; `view` and `rid` are those of the request. */
+export interface ExamplesMessage {
+  readonly t: "examples";
+  readonly view: string;
+  readonly rid: string;
+  readonly prompts: readonly string[];
+}
+
+/**
+ * A part of the conversation as a file, or an error; `view` and `rid` are those of the
+ * request.
+ */
+export interface ExportedMessage {
+  readonly t: "exported";
+  readonly view: string;
+  readonly rid: string;
+  readonly text: string;
+  readonly part: number;
+  readonly of: number;
+  readonly name: string;
+  readonly mime_type: string;
   readonly error?: string;
 }
 
@@ -842,22 +909,6 @@ export interface SettingsMessage {
   readonly undo: boolean;
   /** Whether undo can be switched on and off. */
   readonly switches_undo: boolean;
-}
-
-/**
- * A part of the conversation as a file, or an error; `view` and `rid` are those of the
- * request.
- */
-export interface ExportedMessage {
-  readonly t: "exported";
-  readonly view: string;
-  readonly rid: string;
-  readonly text: string;
-  readonly part: number;
-  readonly of: number;
-  readonly name: string;
-  readonly mime_type: string;
-  readonly error?: string;
 }
 
 /** Report the time. */
@@ -1021,6 +1072,8 @@ export interface AskedSession {
   readonly id?: string;
   /** Of its widget, which shows the turn in the page; not in files. */
   readonly model?: string;
+  /** Whether its agent waits for an answer of the user; not in files. */
+  readonly asks?: boolean;
 }
 
 /** One metadata entry that a notebook write changes: `where` is "notebook" or a cell. */
@@ -1213,6 +1266,40 @@ export interface StoredSession {
   readonly here: boolean;
 }
 
+/** An agent that can be started, or what is missing. */
+export interface AgentChoice {
+  readonly name: string;
+  readonly title: string;
+  /** Where it is installed; empty if it is not. */
+  readonly found: string;
+  /** The installed one; of a package that `way` runs, the one that it names, or "newest". */
+  readonly version: string | null;
+  /** What is missing, in words. */
+  readonly note: string;
+  /** The command that installs it; empty if there is none. */
+  readonly install: string;
+  /**
+   * The package that npx or uvx can fetch and run, such as "npx NAME"; None if it is not
+   * needed or not possible.
+   */
+  readonly way: string | null;
+  /** The command that this would run. */
+  readonly runs: string;
+}
+
+/** What an @-name of an unsent prompt will attach. */
+export interface MentionPreview {
+  readonly name: string;
+  /** What it is: "DataFrame 1,000 x 5", "file"; if it is missing, why. */
+  readonly about: string;
+  /** The bytes that will be sent; null if that is not known before. */
+  readonly size: number | null;
+  /** "busy": it can only be read when the running cell has ended. */
+  readonly status: "busy" | "found" | "missing";
+  /** What this agent does not take of it. */
+  readonly note: string;
+}
+
 /** What the user allowed beyond one action. */
 export interface ShownGrant {
   readonly id: string;
@@ -1396,7 +1483,6 @@ export type ToKernel =
   | DocIntent
   | PromptIntent
   | AgainIntent
-  | CompleteIntent
   | EditIntent
   | SendNowIntent
   | MoveIntent
@@ -1415,11 +1501,16 @@ export type ToKernel =
   | SignedInIntent
   | SignOutIntent
   | UseKeyIntent
+  | CompleteIntent
+  | PreviewIntent
+  | ExamplesIntent
   | SessionsIntent
   | OpenIntent
   | DeleteIntent
-  | SettingsIntent
-  | ExportIntent;
+  | AgentsIntent
+  | StartAgentIntent
+  | ExportIntent
+  | SettingsIntent;
 
 export type FromKernel =
   | StateMessage
@@ -1434,8 +1525,10 @@ export type FromKernel =
   | RefusedMessage
   | OfferedMessage
   | PickedMessage
-  | SettingsMessage
-  | ExportedMessage;
+  | PreviewedMessage
+  | ExamplesMessage
+  | ExportedMessage
+  | SettingsMessage;
 
 export type DocRequest =
   | PingRequest
@@ -1449,6 +1542,8 @@ export type DocRequest =
 
 export type OperationIntent = UndoIntent | RedoIntent | KeepIntent;
 
-export type Picking = SessionsIntent | OpenIntent | DeleteIntent;
+export type Picking = SessionsIntent | OpenIntent | DeleteIntent | AgentsIntent | StartAgentIntent;
 
 export type SigningIn = SignInIntent | SignedInIntent | SignOutIntent | UseKeyIntent;
+
+export type Looking = CompleteIntent | PreviewIntent | ExamplesIntent;

@@ -62,8 +62,8 @@ describe("the card of a turn", () => {
   });
 
   it("shows only the sum while the turn runs", () => {
-    const { find, patch } = drawn([file("a")], {}, turn());
-    expect(find(".acp-changes-head")?.textContent).toContain("1 file changed+1");
+    const { find, patch } = drawn([file("a"), file("b")], {}, turn());
+    expect(find(".acp-changes-head")?.textContent).toContain("2 files changed+2");
     expect(find("[data-acp-operation]")).toBeNull();
     expect(find("[data-acp-file]")).toBeNull();
     patch(["set", "k1", ["status"], "done"]);
@@ -359,14 +359,19 @@ describe("the whole session", () => {
     expect(bar()?.textContent).not.toContain("Undo everything");
   });
 
-  it("shows nothing without changes", () => {
+  it("shows nothing without changes, and nothing that one turn shows already", () => {
     expect(session([over()]).bar()).toBeNull();
+    expect(session([over(), changes([file("a"), file("b")])]).bar()).toBeNull();
     const kept = changes([file("a", { state: "kept" })]);
-    expect(session([over(), kept]).bar()).toBeNull();
+    expect(session([over(), kept, ...two.slice(2)]).bar()).toBeNull();
   });
 
   it("offers to redo when everything is undone", () => {
-    const { bar } = session([over(), changes([file("a", { state: "undone" })])]);
+    const undone = (item: Item): Item =>
+      item.type === "changes"
+        ? { ...item, files: item.files.map((it) => ({ ...it, state: "undone" })) }
+        : item;
+    const { bar } = session(two.map(undone));
     const [redo, ...rest] = bar()?.querySelectorAll("[data-acp-operation]") ?? [];
     expect(redo?.textContent).toBe("Redo all");
     expect(rest).toEqual([]);

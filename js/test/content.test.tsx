@@ -59,7 +59,7 @@ test("an image is data with an alternative text; line breaks in the data do no h
     mime_type: "IMAGE/PNG ",
   }).querySelector("img");
   expect(img?.getAttribute("src")).toBe(`data:image/png;base64,${PIXEL}`);
-  expect(img?.getAttribute("alt")).toBe("Image from the agent");
+  expect(img?.getAttribute("alt")).toBe("Image");
 });
 
 test("an image is not decoded again while the text after it grows", () => {

@@ -300,7 +300,7 @@ test("answers are shown with their titles, who answered, and why not", () => {
 test("an open form means that the turn waits for the user", () => {
   const { find, patch } = asked();
   expect(find(".acp-status")?.textContent).toContain("Waiting for you");
-  expect(find("[data-acp-to-question]")).not.toBeNull();
+  expect(find("[aria-live=assertive]")?.textContent).toMatch(/^The agent asks: /);
   patch(["set", "k9", ["status"], "cancelled"]);
   expect(find(".acp-status")?.textContent).not.toContain("Waiting for you");
 });

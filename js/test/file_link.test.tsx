@@ -34,6 +34,7 @@ const PANEL: Panel = {
   folder: "/srv/work",
   places: null,
   split: false,
+  newest: null,
 };
 
 function drawn(

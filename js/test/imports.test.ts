@@ -29,6 +29,9 @@ const ALLOWED: Record<string, string[]> = {
   "reveal_cell.ts": [],
   "open_file.ts": ["./live", "./reveal_cell", "./types"],
   "server_terminal.ts": ["./live", "./types"],
+  "agents.ts": ["./document", "./types", "./view/agents_alone"],
+  "attention.ts": ["./store", "./turns"],
+  "notifications.ts": ["./attention", "./store", "./view/host"],
   "link.ts": ["./comm_workaround", "./store", "./types"],
   // The only file that knows all the parts.
   "index.ts": [
@@ -37,7 +40,9 @@ const ALLOWED: Record<string, string[]> = {
     "./frame_schedule",
     "./link",
     "./live",
+    "./notifications",
     "./open_file",
+    "./reveal_cell",
     "./server_terminal",
     "./static",
     "./store",
@@ -45,6 +50,7 @@ const ALLOWED: Record<string, string[]> = {
     "./types",
     "./typesetter",
     "./view/mount",
+    "./view/places",
   ],
 };
 

@@ -52,6 +52,14 @@ test("a slow clock does not make the wait longer; an expired wait shows none", (
   expect(past.find("[data-acp-countdown]")).toBeNull();
 });
 
-test("any other failure has no such button", () => {
-  expect(shown([turn({ status: "failed", error: "no" })]).find("[data-acp-again]")).toBeNull();
+test("the prompt of any failed turn can be sent again, while it is the newest", () => {
+  const again = (...items: Parameters<typeof shown>[0]) =>
+    shown(items, null).el.querySelectorAll("[data-acp-again]").length;
+  expect(again(turn({ status: "failed", error: "no" }))).toBe(1);
+  expect(again(turn({ status: "abandoned" }))).toBe(1);
+  expect(again(turn({ status: "done" }))).toBe(0);
+  const next = turn({ key: "k2", turn: "k2", id: "t2", number: 2 });
+  expect(again(turn({ status: "failed", error: "no" }), next)).toBe(0);
+  const asked_by = { agent: "boss", turn: 1, answerer: "me" };
+  expect(again(turn({ status: "failed", error: "no", asked_by }))).toBe(0);
 });

@@ -34,9 +34,14 @@ export function shown(
 
 const UNTRACKED = new Set([
   "complete",
+  "export",
+  "preview",
+  "examples",
   "sessions",
   "open",
   "delete",
+  "agents",
+  "start_agent",
   "sign_in",
   "signed_in",
   "sign_out",

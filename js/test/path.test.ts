@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { relative } from "../src/view/path";
+import { relative } from "../src/view/locations";
 
 describe("a path", () => {
   it("is shown relative to the session's folder", () => {

@@ -37,6 +37,8 @@ function asked(fields: object = {}, before: () => void = () => undefined) {
   return { ...made, box };
 }
 
+const STOP = { t: "cancel", turn: "t1" };
+
 const answer = (option: string) => ({ t: "answer", question: "k7", option });
 
 test("it takes the focus when it is not in use", () => {
@@ -75,12 +77,11 @@ test("a question scrolled out of its own area is out of sight, too", () => {
 });
 
 test.each([
-  ["1", "odd"],
-  ["2", "yes"],
-  ["3", "no"],
+  ["1", "yes"],
+  ["2", "no"],
+  ["3", "odd"],
   ["4", "acp:session"],
   ["Enter", "yes"],
-  ["Escape", "no"],
 ])("%s answers", (key, option) => {
   const { box, emit } = asked();
   const event = press(box, key);
@@ -122,9 +123,9 @@ test.each(["1", "Enter", "Escape"])(
     );
     now = ARM_MS;
     press(box, key);
-    expect(emit).toHaveBeenCalledOnce();
+    expect(emit.mock.calls).toEqual([[key === "Escape" ? STOP : answer("yes")]]);
     await settled();
-    expect(find(".acp-ignored")?.textContent).toBe("");
+    if (key !== "Escape") expect(find(".acp-ignored")?.textContent).toBe("");
   },
 );
 
@@ -172,17 +173,34 @@ test("an unknown kind is never preselected: without an allow_once, Enter does no
   const { box, el, emit } = asked({ options, offers: [] });
   expect(el.querySelector("[data-meaning='allow_once']")).toBeNull();
   press(box, "Enter");
-  press(box, "Escape");
+  press(box, "1");
   expect(emit).not.toHaveBeenCalled();
 });
 
 test("an answer is sent once", () => {
   const made = asked();
   wired(made);
+  press(made.box, "1");
   press(made.box, "2");
-  press(made.box, "3");
   made.find("[data-acp-option='no']")?.click();
   expect(made.emit.mock.calls).toEqual([[answer("yes")]]);
+});
+
+test("a key that is pressed twice does not answer the next question, too", async () => {
+  const made = shown([turn(), question(), question({ key: "k8", id: "q2" })]);
+  wired(made);
+  const [first, second] = made.el.querySelectorAll(".acp-question");
+  now = ARM_MS;
+  press(first ?? null, "1");
+  press(second ?? null, "1");
+  await settled();
+  expect(made.emit).toHaveBeenCalledOnce();
+  expect(second?.querySelector(".acp-ignored")?.textContent).toBe(
+    "Key ignored: another question was just answered. Press it again.",
+  );
+  now += ARM_MS;
+  press(second ?? null, "1");
+  expect(made.emit).toHaveBeenCalledTimes(2);
 });
 
 test("afterwards the focus goes to the next question, else back to where it was", async () => {
@@ -220,7 +238,7 @@ test("who answered, how, and for what scope", () => {
     ["set", "k7", ["reason"], "remembered"],
   );
   expect(find(".acp-settled")?.textContent).toBe(
-    "Allow all edits in this session by yousession: remembered",
+    "Allowed by you: all edits in this session; remembered",
   );
 });
 
@@ -254,9 +272,9 @@ test("what a question is about cannot be folded away", () => {
 
 const ANSWERS = [
   { id: "a1", name: "Yes", meaning: "allow_once", key: "1" },
-  { id: "acp:session", name: "Allow for this session", meaning: "allow_session", key: "2" },
-  { id: "acp:always", name: "Always allow", meaning: "allow_always", key: "3" },
-  { id: "r1", name: "No", meaning: "reject", key: "4" },
+  { id: "r1", name: "No", meaning: "reject", key: "2" },
+  { id: "acp:session", name: "Allow for this session", meaning: "allow_session", key: "3" },
+  { id: "acp:always", name: "Always allow", meaning: "allow_always", key: "4" },
   {
     id: "a2",
     name: "Do not ask again",
@@ -276,12 +294,11 @@ const described = { answers: ANSWERS, options: AGENTS_ORDER, offers: [] };
 
 test.each([
   ["1", "a1"],
-  ["2", "acp:session"],
-  ["3", "acp:always"],
-  ["4", "r1"],
+  ["2", "r1"],
+  ["3", "acp:session"],
+  ["4", "acp:always"],
   ["5", "a2"],
   ["Enter", "a1"],
-  ["Escape", "r1"],
 ])("%s answers by meaning, whatever the agent's order", (key, option) => {
   const { box, emit } = asked(described);
   press(box, key);
@@ -294,18 +311,18 @@ test("the buttons are the kernel's, with their keys and notes", () => {
   const buttons = [...el.querySelectorAll("[data-acp-option]")].map((it) => it.textContent);
   expect(buttons).toEqual([
     "1Yes",
-    "2Allow for this session",
-    "3Always allow",
-    "4No",
+    "2No",
+    "3Allow for this session",
+    "4Always allow",
     "5Do not ask againthe agent remembers this, until its session ends",
     "Ask my boss",
   ]);
 });
 
 test("Enter chooses nothing permanent", () => {
-  const { box, emit } = asked({ ...described, answers: ANSWERS.slice(1, 3) });
+  const { box, emit } = asked({ ...described, answers: ANSWERS.slice(2, 4) });
   press(box, "Enter");
-  press(box, "Escape");
+  press(box, "1");
   expect(emit).not.toHaveBeenCalled();
 });
 
@@ -333,7 +350,7 @@ test("the chosen answer is named like its button", () => {
     ["set", "k7", ["chosen"], "Allow for this session"],
     ["set", "k7", ["by"], "user"],
   );
-  expect(find(".acp-settled")?.textContent).toBe("Allow for this session by you");
+  expect(find(".acp-settled")?.textContent).toBe("Allowed by you: for this session");
 });
 
 test.each(["pending", "in_progress", "completed"])(

@@ -218,7 +218,7 @@ test("what the agent is doing now", () => {
     [[read, tool({ key: "k6", title: "Later", status: "pending" })], "Read a.py"],
     [[tool({ status: "completed" })], null],
   ];
-  for (const [items, said] of cases) expect(activityOf(items)).toBe(said);
+  for (const [items, said] of cases) expect(activityOf(items, "/w")).toBe(said);
 });
 
 test("the status line says it, with the time; screen readers get only the status", () => {
@@ -238,12 +238,43 @@ test("the status line says it, with the time; screen readers get only the status
   }
 });
 
-test("the status line leads to the question", () => {
+test("the status line leads to a question that is out of view", async () => {
+  const watched: IntersectionObserverCallback[] = [];
+  vi.stubGlobal(
+    "IntersectionObserver",
+    class {
+      constructor(callback: IntersectionObserverCallback) {
+        watched.push(callback);
+      }
+      observe() {}
+      disconnect() {}
+    },
+  );
   const { find } = shown([turn(), question()]);
+  const see = async (isIntersecting: boolean) => {
+    for (const seen of watched)
+      seen([{ isIntersecting } as IntersectionObserverEntry], {} as never);
+    await settled();
+  };
+  await vi.waitFor(() => expect(watched.length).toBeGreaterThan(0));
+  await see(true);
+  expect(find("[data-acp-to-question]")).toBeNull();
+  expect(find(".acp-status")?.dataset.sticky).toBe("false"); // it would cover the answers
+  await see(false);
+  expect(find(".acp-status")?.dataset.sticky).toBe("true");
   const box = find(".acp-question");
-  if (box) box.scrollIntoView = () => undefined;
   find("[data-acp-to-question]")?.click();
   expect(document.activeElement).toBe(box);
+  vi.unstubAllGlobals();
+});
+
+test("a question is announced", () => {
+  const { find, patch } = shown([turn(), tool(), question({ tool: "k5" })]);
+  expect(find("[aria-live=assertive]")?.textContent).toBe(
+    "The agent asks for permission: Edit sum.py. 1 allows once, 2 rejects.",
+  );
+  patch(["set", "k7", ["status"], "answered"]);
+  expect(find("[aria-live=assertive]")?.textContent).toBe("");
 });
 
 test("times and amounts are formatted for people", () => {

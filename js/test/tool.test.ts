@@ -123,15 +123,15 @@ test("a terminal is shown in its call, and grows there; else on its own", async 
   expect(find(".acp-terminal")?.textContent).toContain("two");
   expect(find(".acp-terminal-end")?.textContent).toBe("exit code 2");
   const alone = shown([turn(), terminal({ status: "killed", signal: "SIGKILL", dropped: 9 })]);
-  expect(alone.find(".acp-items > .acp-terminal")?.textContent).toContain("ended by SIGKILL");
+  expect(alone.find(".acp-items > * > .acp-terminal")?.textContent).toContain("ended by SIGKILL");
   expect(alone.find(".acp-terminal-note")?.textContent).toContain("9 earlier");
 });
 
 test("a terminal that is first shown by a later call moves there", () => {
   const { find, patch } = shown([turn(), tool(), terminal()]);
-  expect(find(".acp-items > .acp-terminal")).not.toBeNull();
+  expect(find(".acp-items > * > .acp-terminal")).not.toBeNull();
   patch(["set", "k5", ["content"], [{ type: "terminal", terminal_id: "x1" }]]);
-  expect(find(".acp-items > .acp-terminal")).toBeNull();
+  expect(find(".acp-items > * > .acp-terminal")).toBeNull();
   expect(find(".acp-tool .acp-terminal")).not.toBeNull();
 });
 

@@ -14,6 +14,7 @@ from tests.browser.test_accessible import AXE, faults
 from tests.waiting import wait_until
 
 CONNECT = "import acp_notebook as acp\ns = acp.connect('demo', permissions='allow')"
+LISTED = ".acp-changes [data-acp-file]"
 LINES = [f"line {number}" for number in range(1, 21)]
 
 each_host = pytest.mark.parametrize("host", ["lab", pytest.param("notebook", marks=pytest.mark.slow)])
@@ -41,7 +42,8 @@ def reworking(open_notebook: Open, **where: Any) -> tuple[NotebookPage, Path]:
     (folder / "sub" / "new.txt").unlink(missing_ok=True)
     notebook.run(0, 1, 2, 3)
     notebook.has_status(2, "done")
-    expect(notebook.panel(3).locator("[data-acp-changes]")).to_have_count(2)
+    expect(notebook.panel(3).locator("[data-acp-changes]")).to_have_count(1)  # the other one is a card
+    expect(notebook.panel(3).locator(".acp-tool [data-acp-file]")).to_have_count(3)
     return notebook, folder
 
 
@@ -57,7 +59,7 @@ def test_undo_a_hunk_a_file_a_turn_and_redo(open_notebook: Open, host: str) -> N
     notebook, folder = reworking(open_notebook, host=host)
     a, b, new = folder / "a.txt", folder / "b.txt", folder / "sub" / "new.txt"
     turn = notebook.turn(1)
-    head, first = turn.locator(".acp-changes-head"), turn.locator("[data-acp-file]").first
+    head, first = turn.locator(".acp-changes-head"), turn.locator(LISTED).first
     expect(head).to_contain_text("2 files changed")
     expect(first).to_contain_text("allowed by your rules")
     first.locator(".acp-expand").click()
@@ -82,7 +84,7 @@ def test_undo_a_hunk_a_file_a_turn_and_redo(open_notebook: Open, host: str) -> N
     holds(b, text())
     # Both views are in step, and the whole session goes at once.
     panel = notebook.panel(3)
-    expect(panel.locator("[data-acp-file]").first).to_have_attribute("data-state", "undone")
+    expect(panel.locator(LISTED).first).to_have_attribute("data-state", "undone")
     bar = panel.locator("[data-acp-session-changes]")
     expect(bar).to_contain_text("3 files changed in 2 turns")
     press(bar, "undo")
@@ -103,7 +105,7 @@ def test_later_changes_by_the_user_are_not_overwritten(open_notebook: Open, host
     a = folder / "a.txt"
     mine = text(0, 19).replace("reworked line 1\n", "mine\n")
     a.write_text(mine)
-    first = notebook.turn(1).locator("[data-acp-file]").first
+    first = notebook.turn(1).locator(LISTED).first
     press(first, "undo")
     expect(first).to_have_attribute("data-state", "conflict")
     expect(first.locator(".acp-changed-why")).to_contain_text("nothing was overwritten")
@@ -121,7 +123,7 @@ def test_it_looks_right(open_notebook: Open, host: str, theme: str, size: tuple[
     notebook, folder = reworking(open_notebook, host=host, theme=theme, size=size)
     (folder / "b.txt").write_text(text(0, 19).replace("reworked line 1\n", "mine\n"))
     turn = notebook.turn(1)
-    first, second = turn.locator("[data-acp-file]").nth(0), turn.locator("[data-acp-file]").nth(1)
+    first, second = turn.locator(LISTED).nth(0), turn.locator(LISTED).nth(1)
     first.locator(".acp-expand").click()
     press(first.locator("[data-acp-hunk]").nth(0), "undo")
     press(second, "undo")

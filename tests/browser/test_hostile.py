@@ -115,8 +115,9 @@ def test_hostile_text_stays_text(open_notebook: Open, host: str) -> None:
         while (more := view.locator("[data-acp-earlier]")).count():
             more.first.click()
     expect(turn.locator("[data-acp-tool]")).to_have_count(COUNT + 1)
-    for fold in turn.locator("summary", has_text="Raw input and output").all()[:20]:
-        fold.click()
+    for menu in turn.locator(".acp-menu-button").all()[:20]:
+        menu.click()
+        turn.get_by_role("button", name="Raw input and output").click()
     assert_harmless(notebook, COUNT * 40)
 
     notebook.panel(1).get_by_role("textbox").fill("/")

@@ -74,7 +74,7 @@ def shows_the_tour(view: Locator) -> None:
         expect(card).to_have_attribute("data-kind", kind)
         expect(card).to_have_attribute("data-status", "completed")
     edit = view.locator("[data-acp-tool]", has_text="Edit stats.py")
-    expect(edit.locator("[data-acp-question]")).to_contain_text("Allow once by you")
+    expect(edit.locator("[data-acp-question]")).to_contain_text("Allowed once by you")
     expect(edit.locator(".acp-counts")).to_contain_text("+2")
     expect(edit.locator(".acp-row[data-kind=new]")).to_have_count(2)
     expect(view.get_by_role("heading", name="What I found")).to_be_visible()

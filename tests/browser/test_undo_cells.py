@@ -55,8 +55,7 @@ def press(within: Locator, operation: str) -> None:
 @each_host
 def test_cells_of_the_open_notebook_are_undone_and_redone(open_notebook: Open, host: str) -> None:
     notebook, file = mixed(open_notebook, host=host)
-    head = file.locator(".acp-changed-head")
-    file.locator(".acp-expand").first.click()
+    head = file.locator("> .acp-diff-head")
     hunks = file.locator("[data-acp-hunk]")
     expect(hunks).to_have_count(3)
     # As a whole, and again.
@@ -96,12 +95,12 @@ def test_cells_of_the_open_notebook_are_undone_and_redone(open_notebook: Open, h
 def test_a_cell_changed_later_by_the_user_is_not_overwritten(open_notebook: Open, host: str) -> None:
     notebook, file = mixed(open_notebook, host=host)
     type_in(notebook, 5, " + mine")
-    press(file.locator(".acp-changed-head"), "undo")
+    press(file.locator("> .acp-diff-head"), "undo")
     expect(file).to_have_attribute("data-state", "conflict")
     expect(file.locator(".acp-changed-why")).to_contain_text("changed")
     holds(notebook, ["new = 2 + mine", *NEW[1:]])
     set_source(notebook, 5, "new = 2")
-    press(file.locator(".acp-changed-head"), "undo")
+    press(file.locator("> .acp-diff-head"), "undo")
     expect(file).to_have_attribute("data-state", "undone")
     holds(notebook, OLD)
 
@@ -111,7 +110,6 @@ def test_a_cell_changed_later_by_the_user_is_not_overwritten(open_notebook: Open
 @pytest.mark.parametrize("size", [(1200, 1500), (520, 1700)], ids=["wide", "narrow"])
 def test_changed_cells_look_right(open_notebook: Open, theme: str, size: tuple[int, int]) -> None:
     notebook, file = mixed(open_notebook, theme=theme, size=size)
-    file.locator(".acp-expand").first.click()
     hunks = file.locator("[data-acp-hunk]")
     press(hunks.nth(0), "undo")
     expect(hunks.nth(0)).to_have_attribute("data-undone", "true")

@@ -28,7 +28,8 @@ LISTED = f"print({NAMES.format('changes')}, sorted({NAMES.format('also_changed')
 def opened(open_notebook: Open, theme: str) -> tuple[NotebookPage, NotebookPage, Path]:
     """The session's notebook, another one, and the folder of both, without what an earlier run left."""
     other = open_notebook(["print('an output')"], theme=theme)
-    cells = [CONNECT, "s.prompt('/rework a.txt b.txt');", TURN, "by_hand = 1", LISTED, "s"]
+    edits = "s.prompt('/rework a.txt');\ns.prompt('/rework b.txt');"
+    cells = [CONNECT, edits, TURN, "by_hand = 1", LISTED, "s"]
     notebook = open_notebook(cells, theme=theme, size=(1200, 1700))
     folder = notebook.path.parent
     for name in ("begun", "go", "made.txt", "mine.txt"):
@@ -57,7 +58,7 @@ def test_the_users_changes_during_a_turn_are_not_undone_with_it(open_notebook: O
     notebook, other, folder = opened(open_notebook, theme)
     notebook.page.bring_to_front()
     notebook.run(0, 1)
-    notebook.has_status(1, "done")
+    notebook.has_statuses(1, ["done", "done"])
     notebook.run(2)
     wait_until((folder / "begun").exists, "the command runs", LIMIT_S)
     # The user: a cell of this notebook, the output of another one, and a file.

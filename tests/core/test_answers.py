@@ -19,35 +19,35 @@ def keys(found: tuple[Answer, ...]) -> dict[str | None, str]:
 @pytest.mark.parametrize("options", [(ALWAYS, ONCE, NO), (NO, ALWAYS, ONCE), (ONCE, NO, ALWAYS)])
 def test_keys_depend_on_meaning_not_on_the_agents_order(options: tuple[Option, ...]) -> None:
     found = answers(options, (SESSION, FOLDER))
-    assert keys(found) == {"1": "o", "2": "s", "3": "f", "4": "n", "5": "a"}
-    assert [it.id for it in found] == ["o", "s", "f", "n", "a"]
+    assert keys(found) == {"1": "o", "2": "n", "3": "s", "4": "f", "5": "a"}
+    assert [it.id for it in found] == ["o", "n", "s", "f", "a"]
 
 
 def test_the_agents_own_always_gets_the_key_if_we_offer_none() -> None:
-    assert keys(answers((ALWAYS, ONCE, NO), ())) == {"1": "o", "3": "a", "4": "n"}
+    assert keys(answers((ALWAYS, ONCE, NO), ())) == {"1": "o", "2": "n", "4": "a"}
 
 
 def test_the_key_for_once_never_selects_an_allow_always() -> None:
     found = answers((ALWAYS, NO), ())
-    assert keys(found) == {"3": "a", "4": "n"} and all(it.meaning != "allow_once" for it in found)
+    assert keys(found) == {"2": "n", "4": "a"} and all(it.meaning != "allow_once" for it in found)
 
 
 def test_there_is_always_a_way_to_reject() -> None:
-    assert answers((ONCE,), ())[-1] == Answer(REJECT, "Reject", "reject", "4")
-    assert keys(answers((ONCE, NEVER), ()))["4"] == "x"
-    assert keys(answers((), ())) == {"4": REJECT}
+    assert answers((ONCE,), ())[-1] == Answer(REJECT, "Reject", "reject", "2")
+    assert keys(answers((ONCE, NEVER), ()))["2"] == "x"
+    assert keys(answers((), ())) == {"2": REJECT}
 
 
 def test_further_options_get_further_keys_while_there_are_some() -> None:
     many = tuple(Option(f"m{number}", "Allow", "allow_once") for number in range(8))
     found = answers((*many, NO), ())
-    assert [it.key for it in found] == ["1", "4", "5", "6", "7", "8", "9", None, None]
+    assert [it.key for it in found] == ["1", "2", "5", "6", "7", "8", "9", None, None]
 
 
 def test_an_always_that_the_agent_remembers_is_marked_as_such() -> None:
-    [_, always, _] = answers((ONCE, ALWAYS, NO), (), "claude", "until its session ends")
+    [_, _, always] = answers((ONCE, ALWAYS, NO), (), "claude", "until its session ends")
     assert always.note == "claude itself remembers this, until its session ends"
-    [_, always, _] = answers((ONCE, ALWAYS, NO), ())
+    [_, _, always] = answers((ONCE, ALWAYS, NO), ())
     assert always.note == "the agent itself remembers this, for as long as it decides"
 
 

@@ -272,7 +272,7 @@ def test_an_environment_is_part_of_a_command() -> None:
     old = grant_from_plain(grant_to_plain(line("git status")))  # as older versions wrote it
     assert "env" not in grant_to_plain(old) and allows(old, plain) and not allows(old, foreign)
     session, _ = offers(foreign, cwd=HOME)
-    assert session.name == "Allow HOME=/tmp/x git status in this session"
+    assert session.name == "Allow this command in this session"
     given = session.grant(id="g", agent=AGENT, workspace=HOME)
     read = grant_from_plain(msgspec.json.decode(msgspec.json.encode(grant_to_plain(given))))
     assert allows(read, foreign) and not allows(read, plain)
@@ -299,11 +299,11 @@ def test_an_edit_offers_the_session_and_the_folder() -> None:
 def test_a_command_offers_exactly_itself() -> None:
     session, workspace = offers(run(("/bin/bash", "-c", f"cd '{HOME}' && make test")), cwd=HOME)
     assert (session.name, session.command, session.path) == (
-        "Allow make test in this session",
+        "Allow this command in this session",
         "make test",
         HOME,
     )
-    assert (workspace.name, workspace.scope) == ("Always allow make test in proj", "workspace")
+    assert (workspace.name, workspace.scope) == ("Always allow this command in proj", "workspace")
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_notebook.core.limits import Limits, Meter, rate_limit, retries_of, wait_before
+from acp_notebook.core.limits import Limits, Meter, cost_between, rate_limit, retries_of, wait_before
 from acp_notebook.core.records import Cost
 from tests.core.strategies import json_values
 
@@ -66,6 +66,28 @@ def test_what_a_turn_has_cost(before: float | None, fresh: bool, reported: list[
     for amount in reported:
         meter.see(Cost(amount, "USD"))
     assert (round(meter.spent, 6), meter.has_cost) == (spent, bool(reported))
+
+
+USD = [Cost(amount, "USD") for amount in (0.0, 0.01, 0.03)]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "fresh", "cost"),
+    [
+        (USD[1], USD[2], False, Cost(0.02, "USD")),
+        (None, USD[2], True, USD[2]),
+        (USD[1], USD[1], True, USD[0]),
+        (None, USD[2], False, None),  # nobody knows what was spent before
+        (USD[1], None, False, None),
+        (None, None, True, None),
+        (USD[2], USD[1], False, None),  # it started counting from zero
+        (USD[1], Cost(5, "EUR"), False, None),
+    ],
+)
+def test_the_cost_between_two_reports_is_known_or_left_out(
+    before: Cost | None, after: Cost | None, fresh: bool, cost: Cost | None
+) -> None:
+    assert cost_between(before, after, fresh=fresh) == cost
 
 
 def test_currencies_are_not_compared() -> None:

@@ -55,11 +55,37 @@ MESSAGES: list[tuple[msgspec.Struct, dict[str, Any]]] = [
         },
     ),
     (
+        messages.ExportAnswer("v", "r", "# Hi", 1, 2, "a.md", "text/markdown"),
+        {
+            "t": "exported",
+            "view": "v",
+            "rid": "r",
+            "text": "# Hi",
+            "part": 1,
+            "of": 2,
+            "name": "a.md",
+            "mime_type": "text/markdown",
+        },
+    ),
+    (
         messages.PickerAnswer("r", (messages.StoredSession("s1", "/w", None, None, True, False),), None, 0),
         {"t": "picked", "rid": "r", "sessions": [ROW], "cursor": None, "left_out": 0},
     ),
     (messages.PickerAnswer("r", model="m", id="s"), {"t": "picked", "rid": "r", "model": "m", "id": "s"}),
     (messages.PickerAnswer("r", error="no"), {"t": "picked", "rid": "r", "error": "no"}),
+    (
+        messages.PreviewAnswer("v", "r", (messages.MentionPreview("df", "a frame", size=3),)),
+        {
+            "t": "previewed",
+            "view": "v",
+            "rid": "r",
+            "mentions": [{"name": "df", "about": "a frame", "status": "found", "size": 3, "note": ""}],
+        },
+    ),
+    (
+        messages.ExamplePrompts("v", "r", ("Explain @a.py",)),
+        {"t": "examples", "view": "v", "rid": "r", "prompts": ["Explain @a.py"]},
+    ),
     (doc.Ping(view="v", rid="r"), {**HEADER, "op": "ping"}),
     (doc.Apply((), view="v", rid="r"), {**HEADER, "op": "apply", "operations": [], "holds": None}),
     (

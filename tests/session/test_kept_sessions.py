@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from functools import partial
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from msgspec import UNSET
@@ -74,10 +75,14 @@ def test_the_listed_title_is_kept_if_the_agent_sends_none(how: str, tmp_path: Pa
         assert other.transcript.title is None, "the list does not contain that one"
 
 
+def not_used(*_: object) -> NoReturn:
+    raise AssertionError("no other agent is started")
+
+
 def test_a_huge_page_of_the_list_is_cut_and_reported(tmp_path: Path) -> None:
     with agent(sys.executable, KEEPER, "heap", cwd=tmp_path, undo=False) as session:
         conversation, running = session._conversation, session.agent
-        opener = PanelOpener(running._panel_of, partial(running._open_like, conversation))
+        opener = PanelOpener(running._panel_of, partial(running._open_like, conversation), not_used)
         picker = Picker(conversation, running._host, opener, lambda message: None)
         answer = session._loop.call(picker._page(Sessions("r1")))
     assert answer.sessions is not UNSET and len(answer.sessions) == MOST_ROWS

@@ -165,3 +165,29 @@ def test_earlier_costs_of_a_session_do_not_count_for_the_next_turn(demo: Demo, t
     for each in (session, *opened):
         each.prompt("hello", timeout=LIMIT_S)
     assert [it._conversation.state.fresh for it in (session, *opened)] == [True, False, False]
+
+
+def test_a_turn_knows_its_time_and_its_cost(session: acp.Session) -> None:
+    free = session.prompt("hello", timeout=LIMIT_S)
+    assert free.seconds is not None and 0 <= free.seconds < LIMIT_S
+    assert free.cost is None  # the agent reported none
+    slow = session.start("/slow 600")
+    begun(slow)
+    assert (slow.seconds, slow.cost) == (None, None)
+    slow.cancel()
+    assert slow.wait(LIMIT_S).seconds is not None
+
+
+def test_the_cost_of_a_turn_is_what_the_session_cost_more_at_its_end(session: acp.Session) -> None:
+    first, second = (session.prompt("/usage", timeout=LIMIT_S) for _ in range(2))
+    assert session.usage is not None and session.usage.cost is not None
+    assert first.cost == session.usage.cost
+    assert second.cost is not None and second.cost.amount == 0  # the demo agent reports the same sum again
+
+
+def test_times_are_not_in_the_file(session: acp.Session) -> None:
+    session.prompt("hello", timeout=LIMIT_S)
+    (saved,) = (it for name, it in session._to_bundle().items() if name.endswith("transcript+json"))
+    assert "seconds" not in saved["items"][0]
+    assert start_of(session.turns[0]).seconds is not None
+    assert "seconds" not in repr(start_of(session.turns[0]))

@@ -17,7 +17,8 @@ from tests.agent.known_agents.test_catalog import program
 
 DEMO = shlex.join([sys.executable, "-P", "-m", "acp_notebook.demo"])
 
-HERE = Runtime(kernel=True, main_thread=True, headless=False, cell_id="c", can_input=True)
+PAGE = Runtime(kernel=True, main_thread=True, headless=False, cell_id="c", can_input=True)
+CONSOLE = Runtime(kernel=True, main_thread=True, headless=None, cell_id=None, can_input=True)
 
 
 @pytest.fixture
@@ -64,7 +65,7 @@ def test_with_consent_npx_runs_outside_the_project_and_the_agent_inside(bin: Pat
 @pytest.mark.parametrize(
     ("said", "runs", "again"), [("y", True, False), ("a", True, True), ("", False, False)]
 )
-def test_a_user_is_asked_if_there_is_one(
+def test_a_user_without_a_page_is_asked_by_input(
     bin: Path, monkeypatch: pytest.MonkeyPatch, said: str, runs: bool, again: bool
 ) -> None:
     asked: list[str] = []
@@ -73,7 +74,7 @@ def test_a_user_is_asked_if_there_is_one(
         asked.append(text)
         return said
 
-    monkeypatch.setattr(resolve, "where", lambda: HERE)
+    monkeypatch.setattr(resolve, "where", lambda: CONSOLE)
     monkeypatch.setattr("builtins.input", answer)
     if runs:
         acp.connect("gemini").close()
@@ -85,6 +86,25 @@ def test_a_user_is_asked_if_there_is_one(
     if again:
         acp.connect("gemini").close()
         assert len(asked) == 1, "what is always allowed is not asked again"
+
+
+def test_in_a_page_python_raises_and_holds_the_kernel_with_no_question(
+    bin: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resolve, "where", lambda: PAGE)
+    monkeypatch.setattr("builtins.input", lambda _: pytest.fail("asked"))
+    with pytest.raises(acp.AgentNotFound, match="install=True"):
+        acp.connect("gemini")
+    assert log(bin) == []
+
+
+def test_consent_for_one_package_is_not_for_another(bin: Path) -> None:
+    for other in ("npx @google/gemini-cli@0.1.0", "npx evil", "uvx @google/gemini-cli", ""):
+        with pytest.raises(acp.AgentNotFound):
+            acp.connect("gemini", install=other)
+    assert log(bin) == []
+    acp.connect("gemini", install="npx @google/gemini-cli").close()
+    assert log(bin)[3] == "@google/gemini-cli"
 
 
 def test_an_older_version_gets_the_arguments_it_supports(bin: Path) -> None:

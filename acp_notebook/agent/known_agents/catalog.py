@@ -55,12 +55,16 @@ class ResolvedCommand:
 
 
 class NeedsInstall(AgentNotFound):
-    """The agent is not installed, but could be fetched and run: `way` says how, to ask the user."""
+    """The agent is not installed, but could be fetched and run: `way` says how, to ask the user.
 
-    def __init__(self, message: str, *, name: str, way: str) -> None:
+    `runs` is the command that this would run.
+    """
+
+    def __init__(self, message: str, *, name: str, way: str, runs: str) -> None:
         super().__init__(message)
         self.name = name
         self.way = way
+        self.runs = runs
 
 
 def find_agent(name: str) -> KnownAgent | None:
@@ -101,7 +105,7 @@ def resolve(
 
 def demo_environment(base: Mapping[str, str]) -> dict[str, str]:
     """The variables by which the built-in agent finds this package, even if it is not installed."""
-    package = str(Path(__file__).resolve().parents[2])
+    package = str(Path(__file__).resolve().parents[3])
     return {"PYTHONPATH": os.pathsep.join(filter(None, [package, base.get("PYTHONPATH")]))}
 
 
@@ -164,7 +168,9 @@ class Package:
     def not_found(self, found: ResolvedCommand | None, text: str) -> AgentNotFound:
         if found is not None:
             text += f"\nOr let {found.how} fetch and run it: acp.connect({self.name!r}, install=True)"
-            return NeedsInstall(text, name=self.name, way=f"{found.how} {self.npm or self.pypi}")
+            return NeedsInstall(
+                text, name=self.name, way=f"{found.how} {self.npm or self.pypi}", runs=found.identity
+            )
         if self.npm is not None:
             text += f"\nThere is no Node on this machine: {NODE_EXTRA}"
             text += f", then acp.connect({self.name!r}, install=True)"

@@ -32,7 +32,7 @@ from ...core.actions import (
     consume,
     target_of,
 )
-from ...core.answers import answers, unambiguous
+from ...core.answers import always_means, answers, unambiguous
 from ...core.describe import mentions
 from ...core.kernel_tools.calls import OWN_RUNS, SERVER
 from ...core.policy import WORDS, Decision, PermissionRequest, Policy, Word, decide, strictest
@@ -314,8 +314,11 @@ class PermissionManager:
         allowed = decision.allows(options)
         if allowed and not ours:
             self._allowed.append(Allowance(tool, actions))
+        always = allowed and _is_always(decision, options)
         if allowed and (offer := _offer_to_remember(decision, options, offers)) is not None:
-            decision = await self._remember(decision, offer)
+            decision = await self._remember(decision, offer, always)
+        elif always:
+            decision = self._remembered_by_the_agent(decision, None)
         if decision.by != "client":  # otherwise `settle_all` has settled it
             self._settle(id, decision)
         outcome = "allowed" if allowed else "cancelled" if decision.option is None else "rejected"
@@ -440,12 +443,24 @@ class PermissionManager:
         agent = self._state.agent
         return answers(options, offers, agent.name, agent.quirks.always_lasts)
 
-    async def _remember(self, decision: Decision, offer: gr.Offer) -> Decision:
-        """Store the chosen offer as a grant. The reason names it, or says why storing it failed."""
+    def _remembered_by_the_agent(self, decision: Decision, offer: gr.Offer | None) -> Decision:
+        """The reason says how long the agent's own "always" lasts: our grant may end sooner."""
+        agent = self._state.agent
+        told = always_means(agent.name, agent.quirks.always_lasts, offer)
+        reason = ": ".join(filter(None, (decision.reason, told)))
+        return Decision(decision.option, decision.by, reason, decision.offer)
+
+    async def _remember(self, decision: Decision, offer: gr.Offer, always: bool) -> Decision:
+        """Store the offer as a grant. The reason names it, or says why storing it failed.
+
+        `always`: the agent's own "always" was chosen, and not the offer itself.
+        """
         agent, workspace = self._state.agent.identity, self.workspace
         reason = offer.name
         if offer.scope == "session":
             self.grants.add(offer, agent=agent, workspace=workspace)
+            if always:
+                return self._remembered_by_the_agent(decision, offer)
         else:
             try:
                 await on_a_thread(lambda: self.lasting.add(offer, agent=agent, workspace=workspace))
@@ -481,9 +496,9 @@ def _is_always(decision: Decision, options: Sequence[Option]) -> bool:
 
 
 def _scopes(grants: Sequence[gr.Grant | None]) -> str:
-    names = {"session": "this session", "workspace": "this folder", "always": "always"}
+    names = {"session": "for this session", "workspace": "for this folder", "always": "for good"}
     scopes = dict.fromkeys(names.get(grant.scope, grant.scope) for grant in grants if grant is not None)
-    return f"allowed before: {', '.join(scopes)}"
+    return f"you allowed it before, {' and '.join(scopes)}"
 
 
 def _refusal(decision: Decision) -> str:

@@ -27,8 +27,9 @@ MAX_TERMINALS = 64
 """Unreleased terminals per session: an agent that has more open has lost track of them, and each needs two
 file descriptors and memory for its output."""
 
-PLAIN = {"TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat"}
-"""There is no tty and no user to press a key; most programs detect that, some only check these."""
+FIXED = {"TERM": "xterm-256color", "PAGER": "cat", "GIT_PAGER": "cat"}
+"""There is no tty and no user to press a key; most programs detect that, some only check for a pager. The
+terminal's type lets those that are told to use colours do so: the panel shows them."""
 
 FORCED_COLOURS = ("FORCE_COLOR", "CLICOLOR_FORCE")
 """A kernel sets these for output in cells. For a model, colour codes are noise; an agent that wants them can
@@ -184,7 +185,7 @@ def _shell(env: Mapping[str, str]) -> str:
 
 def terminal_environment(base: Mapping[str, str]) -> dict[str, str]:
     """The variables of every command, without those that the agent adds."""
-    return {name: value for name, value in base.items() if name not in FORCED_COLOURS} | PLAIN
+    return {name: value for name, value in base.items() if name not in FORCED_COLOURS} | FIXED
 
 
 def start_error(error: OSError | RuntimeError, program: str, cwd: str) -> str:

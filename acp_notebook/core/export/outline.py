@@ -7,6 +7,7 @@ nothing to a reader and differ from run to run.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from ..changes import AlsoChanged, FileChange, lines_of_diff
@@ -36,6 +37,8 @@ ALSO = "Also changed during this turn:"
 
 TITLE_CHARS = 160
 """Characters of a tool call's title in its heading, about two lines; a longer one follows in full."""
+
+_CODE = re.compile(r"(?<!`)`([^`]+)`(?!`)")
 
 _STOPPED = {
     "cancelled": "The turn was cancelled.",
@@ -149,10 +152,8 @@ def _message(message: Message, escaper: Escaper) -> Iterator[Block]:
 
 
 def _title(tool: ToolCall, escaper: Escaper) -> str:
-    title = escaper.line(tool.title)
-    # Many agents put a command between backticks; the writers format it as code anyway.
-    if len(title) > 2 and title[0] == title[-1] == "`" and "`" not in title[1:-1]:
-        title = title[1:-1]
+    # Agents put commands and names between backticks; the writers format the title as code anyway.
+    title = _CODE.sub(r"\1", escaper.line(tool.title))
     return title or escaper.line(tool.name or "") or "(untitled)"
 
 
@@ -188,8 +189,12 @@ def _cut(title: str) -> str:
 
 
 def _places(locations: Sequence[Location], escaper: Escaper) -> str:
-    shown = (escaper.path(at.path) + ("" if at.line is None else f":{at.line}") for at in locations)
-    return ", ".join(dict.fromkeys(shown))
+    return ", ".join(dict.fromkeys(escaper.path(at.path) + _line(at) for at in locations))
+
+
+def _line(at: Location) -> str:
+    """The line, from 1. A line of a notebook's file says nothing: its cells do."""
+    return f":{at.line}" if at.line and not at.path.lower().endswith(".ipynb") else ""
 
 
 def _word(name: str, escaper: Escaper) -> str:

@@ -12,6 +12,7 @@ import keyword
 import os
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -33,10 +34,12 @@ from ...log import logger
 from ...notebook.kernel import where
 from ...setup.agents import agents
 from ...setup.config import own_names
-from .agent_line import DEFAULT, open_session, parse_request, split_line
+from ..agents_output import offer_agents
+from ..display import can_be_asked
+from .agent_line import DEFAULT, AgentLine, missing_agent, open_session, parse_request, split_line
 from .completion import CompletionSources, complete, cursor_context
 from .mentions import MentionSources, prompt_parts
-from .overview import Overview
+from .overview import Overview, RunningSessions
 from .shell_context import shell_context
 
 _log = logger(__name__)
@@ -45,6 +48,12 @@ show: Any = display  # untyped in IPython
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+
+AGENTS_NOTE = "Run this cell to choose an agent, or name one: %acp_agent NAME"
+"""What the file keeps of a list of agents from which none was chosen."""
+
+ANY_AGENT = "demo"
+"""Stands for the agent that the user will choose."""
 
 STOPPED = "Stopped."
 """What a cell shows that the user interrupted; it still counts as failed, so that "Run All" stops there."""
@@ -101,13 +110,37 @@ class AcpMagics(Magics):
         """
         words = split_line(line)
         if not words:
-            show(Overview(agents(), self._sessions()))
+            self._show_agents()
             return
         request = parse_request(words)
         self._check_name(request.name)
-        session = open_session(request)
+        try:
+            session = open_session(request)
+        except AgentNotFound as error:
+            missing = missing_agent(request)
+            if missing is None or not can_be_asked():
+                raise
+            offer_agents(missing, str(error), partial(self._start, request))
+            return
         self._bind(request.name, session)
         show(session)
+
+    def _show_agents(self) -> None:
+        """Show the known agents and the running sessions; in a page, agents can be started with a click."""
+        sessions = self._sessions()
+        if not can_be_asked():
+            show(Overview(agents(), sessions))
+            return
+        if sessions:
+            show(RunningSessions(sessions))
+        offer_agents("", AGENTS_NOTE, partial(self._start, parse_request([ANY_AGENT])))
+
+    def _start(self, request: AgentLine, agent: str, install: str | bool) -> Session:
+        """Start the agent that the user chose in a page, with the options of the cell's line."""
+        self._check_name(request.name)
+        session = open_session(request.chosen(agent, install))
+        self._bind(request.name, session, say=_log.info)
+        return session
 
     @no_var_expand
     @line_cell_magic
@@ -181,7 +214,7 @@ class AcpMagics(Magics):
                 f"{name} is still working; stop it with {name}.cancel(), or choose another with --as NAME"
             )
 
-    def _bind(self, name: str, session: Session) -> None:
+    def _bind(self, name: str, session: Session, say: Callable[[str], object] = print) -> None:
         """Bind the session. The previous one of this name is closed, unless another variable holds it."""
         old = self._names.get(name)
         self.shell.user_ns[name] = session
@@ -189,10 +222,10 @@ class AcpMagics(Magics):
             return
         other = next((it for it, value in self._sessions().items() if value is old), None)
         if other is not None:
-            print(f"{name} is a new session; the previous one is still open as {other}")
+            say(f"{name} is a new session; the previous one is still open as {other}")
             return
         old.close()
-        print(f"{name} is a new session; the previous one was closed")
+        say(f"{name} is a new session; the previous one was closed")
 
     # ---- mentions -----------------------------------------------------------------------------
 

@@ -9,9 +9,11 @@ import argparse
 import shlex
 from typing import Any, NoReturn
 
+from ...agent.known_agents import catalog
 from ...api.connect import connect
 from ...api.session import Session
 from ...errors import UsageError
+from ...setup.config import own_names
 from .completion import POLICIES
 
 DEFAULT = "session"
@@ -36,8 +38,13 @@ class AgentLine(argparse.Namespace):
     permissions: str
     resume: str | None
     load: str | None
-    install: bool | None
+    install: bool | str | None
     args: list[str]
+
+    def chosen(self, agent: str, install: bool | str) -> AgentLine:
+        """The same line for the agent that the user chose; arguments are for the one that it names."""
+        args = self.args if agent == missing_agent(self) else []
+        return AgentLine(**{**vars(self), "agent": agent, "install": install, "args": args})
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -70,6 +77,14 @@ def parse_request(words: list[str]) -> AgentLine:
         if "=" not in setting:
             raise UsageError(f"--config {setting}: write K=V, such as --config model=fast")
     return request
+
+
+def missing_agent(request: AgentLine) -> str | None:
+    """The name by which the list of agents has the line's agent; None if it is a command, or unknown."""
+    known = catalog.find_agent(request.agent)
+    if request.agent in own_names():
+        return request.agent
+    return None if known is None else known.name
 
 
 def _policy(text: str) -> Any:

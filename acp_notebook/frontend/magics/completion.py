@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from ...core.ipynb.errors import first_line
 from ...core.records import Command
 from ...log import logger
+from ...notebook.content import kinds
 from .mentions import CELL, ERROR, LAST
 
 _log = logger(__name__)
@@ -27,6 +28,11 @@ ENTRIES = 200
 
 LISTED_CELLS = 20
 """The most recently run cells to offer."""
+
+PACKAGE = __name__.partition(".")[0]
+
+FRAME, FIGURE, DATA, CODE, MODULE, OURS = range(6)
+"""The ranks of variables: what is sent often is offered first."""
 
 _TOKEN = re.compile(r'(?<!\S)(?:@"[^"\n]*|\S*)$')
 
@@ -133,10 +139,30 @@ def _agent_line_words(text: str, known: CompletionSources, fragment: str) -> Ite
 def _mention_candidates(start: str, known: CompletionSources) -> Iterable[str]:
     if not start.startswith('"'):
         newest = sorted(known.cells, reverse=True)[:LISTED_CELLS]
-        yield from (f"@{name}" for name in sorted(known.variables) if not name.startswith("_"))
+        useful, rest = _ranked(known.variables)
+        yield from (f"@{name}" for name in useful)
         yield from (f"@{name}" for name in _attributes(start, known.variables))
         yield from (f"@{name}" for name in (ERROR, f"{CELL}{LAST}", *(f"{CELL}{it}" for it in newest)))
     yield from map(_quoted, sorted(_files(start.removeprefix('"'), known.cwd)))
+    if not start.startswith('"'):
+        yield from (f"@{name}" for name in rest)
+
+
+def _ranked(variables: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+    """The names to offer first (frames, figures, other data, code), and last (modules, our own objects)."""
+    ranks = {name: _rank(value) for name, value in variables.items() if not name.startswith("_")}
+    names = sorted(ranks, key=lambda name: (ranks[name], name.lower(), name))
+    return [it for it in names if ranks[it] < MODULE], [it for it in names if ranks[it] >= MODULE]
+
+
+def _rank(value: Any) -> int:
+    if kinds.is_module(value):
+        return OURS if value.__name__ == PACKAGE else MODULE
+    if kinds.library_of(value) == PACKAGE:
+        return OURS
+    if kinds.is_code(value):
+        return CODE
+    return FRAME if kinds.is_frame(value) else FIGURE if kinds.is_figure(value) else DATA
 
 
 def _attributes(start: str, variables: Mapping[str, Any]) -> Iterable[str]:
@@ -166,6 +192,11 @@ def _files(start: str, cwd: Path) -> list[str]:
             ]
     except (OSError, ValueError, RuntimeError):
         return []
+
+
+def file_mentions(cwd: Path) -> list[str]:
+    """The files and folders of a folder, as they are mentioned."""
+    return [*map(_quoted, sorted(_files("", cwd)))]
 
 
 def _is_offered(entry: str, start: str) -> bool:

@@ -189,13 +189,13 @@ def _variable(name: str, variables: Mapping[str, Any]) -> Any:
 
 
 def _file(name: str, sources: MentionSources) -> Path:
-    path = _path(name, sources)
+    path = file_of(name, sources)
     if path is None:
         raise UsageError(_unknown(name, sources))
     return path
 
 
-def _path(name: str, sources: MentionSources) -> Path | None:
+def file_of(name: str, sources: MentionSources) -> Path | None:
     """The path of the file; None if it does not exist."""
     try:
         path = sources.cwd / Path(name).expanduser()
@@ -205,7 +205,7 @@ def _path(name: str, sources: MentionSources) -> Path | None:
 
 
 def _exists(name: str, sources: MentionSources) -> bool:
-    return is_object(name, sources) or cell_of(name) is not None or _path(name, sources) is not None
+    return is_object(name, sources) or cell_of(name) is not None or file_of(name, sources) is not None
 
 
 def _unknown(name: str, sources: MentionSources) -> str:

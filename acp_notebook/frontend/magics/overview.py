@@ -13,23 +13,33 @@ from ...setup.agents import Agents
 NO_SESSION = "no running sessions; start one with %acp_agent NAME"
 
 
-class Overview:
-    """The known agents and the running sessions, as two tables."""
+class RunningSessions:
+    """The running sessions, as a table."""
 
-    SESSIONS = ("session", "agent", "status", "turns", "folder")
+    HEAD = ("session", "agent", "status", "turns", "folder")
 
-    def __init__(self, agents: Agents, sessions: Mapping[str, Session]) -> None:
-        self._agents = agents
-        self._sessions = [
+    def __init__(self, sessions: Mapping[str, Session]) -> None:
+        self._rows = [
             (name, it.agent.name, it.status, str(len(it.turns)), os.path.relpath(it.cwd))
             for name, it in sessions.items()
         ]
 
     def __repr__(self) -> str:
-        sessions = text_table(self.SESSIONS, self._sessions) if self._sessions else NO_SESSION
-        return f"{self._agents!r}\n\n{sessions}"
+        return text_table(self.HEAD, self._rows) if self._rows else NO_SESSION
 
     def _repr_html_(self) -> str:
-        none = f"<p>{escape(NO_SESSION)}</p>"
-        sessions = html_table(self.SESSIONS, self._sessions) if self._sessions else none
-        return self._agents._repr_html_() + sessions
+        return html_table(self.HEAD, self._rows) if self._rows else f"<p>{escape(NO_SESSION)}</p>"
+
+
+class Overview:
+    """The known agents and the running sessions, as two tables."""
+
+    def __init__(self, agents: Agents, sessions: Mapping[str, Session]) -> None:
+        self._agents = agents
+        self._sessions = RunningSessions(sessions)
+
+    def __repr__(self) -> str:
+        return f"{self._agents!r}\n\n{self._sessions!r}"
+
+    def _repr_html_(self) -> str:
+        return self._agents._repr_html_() + self._sessions._repr_html_()

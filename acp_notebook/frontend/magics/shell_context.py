@@ -23,6 +23,9 @@ _log = logger(__name__)
 
 _NONE = object()
 
+RECENT_CELLS = 3
+"""After so many cells without an error, an error is old."""
+
 MAGIC_USAGE_ERROR = "UsageError"
 """IPython raises an error of this name if a magic is misused; @error skips it."""
 
@@ -46,6 +49,8 @@ class ShellContext:
     def __init__(self, shell: Any) -> None:
         self._shell = proxy(shell)
         self._error: BaseException | None = None
+        self._seen: tuple[int, int] | None = None
+        """The id of the last error, and the number of the cell when it was first seen."""
         self._running: Any = None
         self.cells: Callable[[str], str | None] = self._executed_cell
         """Maps "3" or "last" to the text of a cell. Reads the history unless replaced."""
@@ -103,6 +108,15 @@ class ShellContext:
         error = result.error_in_exec or result.error_before_exec
         if error is not None and not _is_magic_usage_error(error):
             self._error = error
+
+    def failed_recently(self) -> bool:
+        """Whether the last error is new: since it was first seen, only a few cells have run."""
+        error, now = self.last_error(), self._shell.execution_count
+        if error is None:
+            return False
+        if self._seen is None or self._seen[0] != id(error):
+            self._seen = id(error), now
+        return bool(now - self._seen[1] <= RECENT_CELLS)
 
     def last_error(self) -> BaseException | None:
         if self._error is not None:

@@ -1,4 +1,4 @@
-"""Turns the text of the panel's field into prompt content, and completes its @-names.
+"""Turns the text of the panel's field into prompt content, and completes and previews its @-names.
 
 Combines the mentions in the text with the context of the shell; knows neither the page nor turns. Awaited on
 the loop thread. The user's objects are described on the main thread, between cells or while a cell waits for
@@ -21,7 +21,7 @@ from ...agent.conversation import Conversation
 from ...agent.threads import on_a_thread
 from ...api.live_notebook import LiveNotebook
 from ...core.intents import Picture
-from ...core.page_messages import CompletionChoice
+from ...core.page_messages import CompletionChoice, MentionPreview
 from ...core.prompt import content_of
 from ...core.records import Content, Image
 from ...errors import Error, Timeout, UsageError
@@ -31,6 +31,8 @@ from ...notebook.open_documents import OpenDocuments
 from ..magics.completion import CompletionSources, describe, prompt_completions
 from ..magics.mentions import MentionSources, candidate_names, cell_of, is_object, look_up, mentioned_names
 from ..magics.shell_context import current_shell_context
+from .examples import example_prompts
+from .mention_previews import MentionPreviews
 
 MAX_COMPLETIONS = 50
 """More are not worth reading."""
@@ -48,6 +50,8 @@ class Composer:
         self._conversation = conversation
         self._documents = documents
         self._completing = asyncio.Lock()
+        self._previewing = asyncio.Lock()
+        self._previews = MentionPreviews(conversation, self._sources_for)
 
     async def content(self, text: str, images: Sequence[Picture]) -> ContentAndNotes:
         """The content to send, and notes on how it was adapted. Raises Error for an unknown name."""
@@ -128,12 +132,33 @@ class Composer:
             except TimeoutError:
                 return ()
 
-    def _find_completions(self, fragment: str) -> tuple[CompletionChoice, ...]:
+    async def previews(self, text: str) -> tuple[MentionPreview, ...]:
+        """What the text's mentions will attach, one request at a time."""
+        async with self._previewing:
+            return await self._previews.preview(await self._names(text, ()))
+
+    async def examples(self) -> tuple[str, ...]:
+        """Prompts that fit what the user has defined."""
+        try:
+            return await asyncio.wait_for(on_a_thread(self._find_examples), timeouts.get().completion)
+        except TimeoutError:
+            return ()
+
+    def _find_examples(self) -> tuple[str, ...]:
+        context = current_shell_context()
+        return example_prompts(
+            self._completion_sources(), failed=context is not None and context.failed_recently()
+        )
+
+    def _completion_sources(self) -> CompletionSources:
         context = current_shell_context()
         variables = {} if context is None else context.variables()
         cells = {} if context is None else context.inputs()
         cwd = Path(self._conversation.state.cwd or os.getcwd())
-        known = CompletionSources((), (), (), variables, cells, cwd)
+        return CompletionSources((), (), (), variables, cells, cwd)
+
+    def _find_completions(self, fragment: str) -> tuple[CompletionChoice, ...]:
+        known = self._completion_sources()
         texts = prompt_completions(fragment, known).texts[:MAX_COMPLETIONS]
         return tuple(CompletionChoice(text, describe(text, known)) for text in texts)
 

@@ -15,6 +15,7 @@ from ...core import intents
 from ...core.page_messages import PickerAnswer, StoredSession
 from ...core.requests import SessionInfo
 from ...errors import Error
+from ..agent_choices import Start
 
 MOST_ROWS = 5_000
 """The most rows of one page of the agent's list to send to the browser."""
@@ -27,12 +28,14 @@ Send = Callable[[PickerAnswer], None]
 
 @dataclass(frozen=True, slots=True)
 class PanelOpener:
-    """Opens other sessions of the agent in the panel's place."""
+    """Opens other sessions of the agent, and other agents, in the panel's place."""
 
     panel_of: Callable[[str], str | None]
     """The panel model of an open session, by session id; None if it is not open."""
     open: Callable[[str, str | None, str], Awaitable[tuple[str, str]]]
     """Opens a session (how, id, folder). Returns the model of its panel, and its id."""
+    start: Start
+    """Starts another agent."""
 
 
 class Picker:
@@ -46,7 +49,7 @@ class Picker:
         self._folders: dict[str, str] = {}
         """The folders of the listed sessions, by session id."""
 
-    async def handle(self, intent: intents.Picked) -> None:
+    async def handle(self, intent: intents.Listed) -> None:
         """Carry out a request and send the result, or the agent's error, to the page."""
         work: Awaitable[PickerAnswer]
         match intent:

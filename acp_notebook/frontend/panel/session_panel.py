@@ -30,6 +30,7 @@ from ...notebook.channel import Channel
 from ...notebook.open_documents import OpenDocuments
 from ...notebook.output import CellOutput
 from ...notebook.widget import SessionWidget, TurnWidget, view_bundle
+from ..agent_choices import AgentChoices
 from .composer import Composer
 from .exports import Exporter, MakeFile
 from .panel_settings import PanelSettings
@@ -60,6 +61,7 @@ class Panel:
         self._channel = Channel(self._widget.send, self._state, self._later)
         self._outputs = StaticOutputs(conversation.state, bundle, self._channel.notify_reliably)
         self._picker = Picker(conversation, host, opener, self._channel.notify)
+        self._agent_choices = AgentChoices(opener.start, self._channel.notify)
         self._exporter = Exporter(export, self._channel.notify)
         self.documents = OpenDocuments(self._widget.send, on_a_thread)
         self.documents.expect()
@@ -85,10 +87,19 @@ class Panel:
         output = CellOutput.display(view_bundle(self._widget, "<session>"))
         self._loop.post(self._outputs.track, SESSION, None, output)
 
+    def show_in(self, output: CellOutput) -> None:
+        """Show the whole session in an output whose widget shows this one's: see `AgentsWidget`."""
+        self._loop.post(self._outputs.track, SESSION, None, output)
+
     def show_sign_in(self) -> None:
         """Display the sign-in below the cell that waits for the session."""
         output = CellOutput.display(view_bundle(TurnWidget(self._widget, SIGN_IN), "<sign-in>"))
         self._loop.post(self._outputs.track, SIGN_IN, None, output)
+
+    @property
+    def widget(self) -> SessionWidget:
+        """The session's widget, for front ends that display widgets themselves."""
+        return self._widget
 
     @property
     def model_id(self) -> str:
@@ -170,6 +181,10 @@ class Panel:
                 self._attempt(self._prompt_input.prompt(intent))
             case intents.Complete():
                 self._attempt(self._complete(intent))
+            case intents.Preview():
+                self._attempt(self._preview(intent))
+            case intents.Examples():
+                self._attempt(self._send_examples(intent))
             case intents.Again():
                 self._change_queue(lambda: self._prompt_input.retry(intent.turn))
             case intents.Edit():
@@ -206,6 +221,8 @@ class Panel:
                 self._attempt(self._sign_out())
             case intents.Sessions() | intents.Open() | intents.Delete():
                 self._conversation.agent.background(self._picker.handle(intent))
+            case intents.Agents() | intents.StartAgent():
+                self._conversation.agent.background(self._agent_choices.handle(intent))
             case intents.Export():
                 self._conversation.agent.background(self._exporter.handle(intent))
 
@@ -311,6 +328,14 @@ class Panel:
         offered = await self._composer.completions(request.fragment)
         answer = messages.CompletionAnswer(request.view, request.rid, request.fragment, offered)
         self._channel.notify(answer)
+
+    async def _preview(self, request: intents.Preview) -> None:
+        mentions = await self._composer.previews(request.text)
+        self._channel.notify(messages.PreviewAnswer(request.view, request.rid, mentions))
+
+    async def _send_examples(self, request: intents.Examples) -> None:
+        prompts = await self._composer.examples()
+        self._channel.notify(messages.ExamplePrompts(request.view, request.rid, prompts))
 
     async def _change(self, operation: Operation, intent: intents.OfChanges) -> None:
         """Undo, redo or keep. Conflicts are reported in the changes; only invalid requests are refused."""

@@ -94,7 +94,12 @@ export function exactInline(text: string): Part[] {
 
 /** One line, or a part of it; `start` and `end`: whether the part starts and ends the line. */
 export function exact(text: string, start = true, end = true): Part[] {
-  const parts: Part[] = [];
+  return placed(text, start, end).map(({ text, marker }) => ({ text, marker }));
+}
+
+/** The same, each part with its place in the text. */
+export function placed(text: string, start = true, end = true): (Part & { at: number })[] {
+  const parts: (Part & { at: number })[] = [];
   let from = 0;
   for (const found of text.matchAll(UNSEEN)) {
     const [run] = found;
@@ -105,11 +110,12 @@ export function exact(text: string, start = true, end = true): Part[] {
       ? blanks(run, leads, ends)
       : unseen(run, end && to === text.length);
     if (marker === null) continue;
-    if (found.index > from) parts.push({ text: text.slice(from, found.index), marker: false });
-    parts.push({ text: marker, marker: true });
+    if (found.index > from)
+      parts.push({ text: text.slice(from, found.index), marker: false, at: from });
+    parts.push({ text: marker, marker: true, at: found.index });
     from = to;
   }
-  if (from < text.length) parts.push({ text: text.slice(from), marker: false });
+  if (from < text.length) parts.push({ text: text.slice(from), marker: false, at: from });
   return parts;
 }
 

@@ -301,7 +301,7 @@ function Writing({ action }: { action: WriteAction | NotebookAction }) {
         {change && <SideBySide />}
       </Head>
       {change && (change.added + change.gone > 0 || metadata.length === 0) && (
-        <DiffRows rows={change.rows} whole />
+        <DiffRows rows={change.rows} path={path} whole />
       )}
       {metadata.length > 0 && <Metadata changes={metadata} />}
       {note !== undefined && <Note text={note} />}

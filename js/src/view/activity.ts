@@ -2,19 +2,22 @@
 // that the agent works. Pure.
 
 import type { Item } from "../types";
-import { line, titleOf } from "./display_text";
+import { line } from "./display_text";
+import { unmarked } from "./inline";
+import { titleOf } from "./title";
 
 /** A longer title is cut. */
 const TITLE_CHARS = 80;
 
-export function activityOf(items: readonly Item[]): string | null {
+export function activityOf(items: readonly Item[], folder: string): string | null {
   const calls = (status: string) =>
     items.filter((item) => item.type === "tool" && item.status === status);
   const begun = calls("in_progress");
   const running = begun.length > 0 ? begun : calls("pending");
   const last = running.at(-1);
   if (last?.type === "tool") {
-    const title = titleOf(last);
+    const { text, code } = titleOf(last, folder);
+    const title = code ? text : unmarked(text);
     const cut = title.length > TITLE_CHARS ? `${title.slice(0, TITLE_CHARS)}…` : title;
     return running.length > 1 ? `${cut} and ${running.length - 1} more` : cut;
   }

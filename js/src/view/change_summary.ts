@@ -83,7 +83,13 @@ const BY: Record<string, string> = { user: "you", policy: "your rules", client: 
 export function whoOf({ via, allowed_by: by }: FileChange): string {
   if (via === "command" || via === "other" || via === "unknown") return "";
   const [, who = "", reason = ""] = /^(\w*)(.*)$/s.exec(by ?? "") ?? [];
-  const allowed = by ? `allowed by ${BY[who] ?? spoken(who)}${line(reason)}` : "nobody was asked";
+  // What was allowed before says so itself: "you allowed it before, for this session".
+  const allowed =
+    who === "grant" && reason !== ""
+      ? line(reason.replace(/^ \((.*)\)$/s, "$1"))
+      : by
+        ? `allowed by ${BY[who] ?? spoken(who)}${line(reason)}`
+        : "nobody was asked";
   return via === "agent" ? `by the agent itself, ${allowed}` : allowed;
 }
 

@@ -37,7 +37,6 @@ export const ChangedFile = memo(function ChangedFile({ file, turn, name, open = 
   const { hunks, state, path, action } = file;
   const shownPath = useRelative(path);
   const inside = hunks.length > 0;
-  const operations = operationsOf(file);
   return (
     <div class="acp-changed-file" data-acp-file={file.id} data-state={state} data-action={action}>
       <div class="acp-changed-head">
@@ -58,26 +57,12 @@ export const ChangedFile = memo(function ChangedFile({ file, turn, name, open = 
           <Path path={path} to={hunks[0]?.new_start} cells={cellsOf(file)} gone={isGone(file)} />
         </span>
         <span class="acp-changed-about">
-          <span class={action === "modified" ? "acp-hidden" : "acp-quiet"}>
-            {ACTIONS[action] ?? spoken(action)}
-          </span>
-          {(file.added > 0 || file.removed > 0) && <Counts {...file} />}
-          {file.binary && <span class="acp-badge">binary</span>}
-          <State file={file} />
+          <ChangedFileAbout file={file} />
           <span class="acp-who-allowed acp-quiet" title={whoOf(file)}>
             {whoOf(file)}
           </span>
         </span>
-        <span class="acp-operations" role="group" aria-label={shownPath}>
-          {operations.map((operation) => (
-            <OperationButton
-              key={operation === "keep" || operations.length > 2 ? operation : "change"}
-              operation={operation}
-              of={{ turn, file: file.id }}
-              what={shownPath}
-            />
-          ))}
-        </span>
+        <ChangedFileOperations {...{ file, turn, shownPath }} />
       </div>
       <Reasons file={file} />
       {open && hunks.map((hunk) => <HunkView key={hunk.id} {...{ hunk, file, turn, shownPath }} />)}
@@ -85,7 +70,43 @@ export const ChangedFile = memo(function ChangedFile({ file, turn, name, open = 
   );
 });
 
-function MovedFrom({ path }: { path: string }) {
+/** What was done to it, how much of it, and its state. */
+export function ChangedFileAbout({ file }: { file: FileChange }) {
+  const { action, added, removed } = file;
+  return (
+    <>
+      <span class={action === "modified" ? "acp-hidden" : "acp-quiet"}>
+        {ACTIONS[action] ?? spoken(action)}
+      </span>
+      {(added > 0 || removed > 0) && <Counts {...file} />}
+      {file.binary && <span class="acp-badge">binary</span>}
+      <State file={file} />
+    </>
+  );
+}
+
+export function ChangedFileOperations(props: {
+  file: FileChange;
+  turn: string;
+  shownPath: string;
+}) {
+  const { file, turn, shownPath } = props;
+  const operations = operationsOf(file);
+  return (
+    <span class="acp-operations" role="group" aria-label={shownPath}>
+      {operations.map((operation) => (
+        <OperationButton
+          key={operation === "keep" || operations.length > 2 ? operation : "change"}
+          operation={operation}
+          of={{ turn, file: file.id }}
+          what={shownPath}
+        />
+      ))}
+    </span>
+  );
+}
+
+export function MovedFrom({ path }: { path: string }) {
   return <span title={line(path)}>{useRelative(path)} → </span>;
 }
 
@@ -110,7 +131,7 @@ function State({ file: { state, undoable } }: { file: FileChange }) {
 /** What to do about a conflict. */
 const CONFLICT = "Look at the file: undo your own edit and try again, or keep it as it is.";
 
-function Reasons({ file: { state, why, note } }: { file: FileChange }) {
+export function Reasons({ file: { state, why, note } }: { file: FileChange }) {
   const conflict = state === "conflict";
   if (!why && !note && !conflict) return null;
   return (
@@ -132,42 +153,57 @@ function sentence(text: string): string {
   return `${capital(whole)}${/[.!?]$/.test(whole) ? "" : "."}`;
 }
 
-function HunkView(props: { hunk: Hunk; file: FileChange; turn: string; shownPath: string }) {
-  const { hunk, file, turn, shownPath } = props;
+interface HunkProps {
+  hunk: Hunk;
+  file: FileChange;
+  turn: string;
+  shownPath: string;
+  /** It is the only one, and what is said about the file holds for it. */
+  alone?: boolean;
+}
+
+export function HunkView({ hunk, file, turn, shownPath, alone = false }: HunkProps) {
   const rows = useMemo(() => hunkRows(hunk), [hunk]);
-  const where = hunk.title ? line(hunk.title) : linesOf(hunk);
-  const what = `${where} of ${shownPath}`;
+  const what = `${whereOf(hunk)} of ${shownPath}`;
   const of = { turn, file: file.id, hunk: hunk.id };
   const kept = !hunk.undone && (hunk.kept === true || file.state === "kept");
   return (
     <figure class="acp-diff acp-hunk" data-acp-hunk={hunk.id} data-undone={hunk.undone}>
-      <figcaption class="acp-diff-head">
-        {file.notebook ? (
-          <CellLink path={file.path} cells={cellOf(hunk)} text={where} />
-        ) : (
-          <span class="acp-quiet">{where}</span>
-        )}
-        {(hunk.undone || kept) && (
-          <span class="acp-badge" data-status={kept ? "kept" : "undone"}>
-            {kept ? "kept" : "undone"}
-          </span>
-        )}
-        {isDivisible(file) && (
-          <span class="acp-operations">
-            {!hunk.undone && !kept && (
-              <OperationButton key="keep" operation="keep" {...{ of, what }} />
-            )}
-            <OperationButton
-              key="change"
-              operation={hunk.undone ? "redo" : "undo"}
-              {...{ of, what }}
-            />
-          </span>
-        )}
-      </figcaption>
-      <DiffRows rows={rows} />
+      {!alone && (
+        <figcaption class="acp-diff-head">
+          <HunkPlace {...{ hunk, file }} />
+          {(hunk.undone || kept) && (
+            <span class="acp-badge" data-status={kept ? "kept" : "undone"}>
+              {kept ? "kept" : "undone"}
+            </span>
+          )}
+          {isDivisible(file) && (
+            <span class="acp-operations">
+              {!hunk.undone && !kept && (
+                <OperationButton key="keep" operation="keep" {...{ of, what }} />
+              )}
+              <OperationButton
+                key="change"
+                operation={hunk.undone ? "redo" : "undo"}
+                {...{ of, what }}
+              />
+            </span>
+          )}
+        </figcaption>
+      )}
+      <DiffRows rows={rows} path={file.path} />
     </figure>
   );
+}
+
+/** Its lines, or its cell. */
+export function HunkPlace({ hunk, file }: { hunk: Hunk; file: FileChange }) {
+  if (file.notebook) return <CellLink path={file.path} cells={cellOf(hunk)} text={whereOf(hunk)} />;
+  return <span class="acp-quiet">{whereOf(hunk)}</span>;
+}
+
+function whereOf(hunk: Hunk): string {
+  return hunk.title ? line(hunk.title) : linesOf(hunk);
 }
 
 function linesOf({ new_start: start, new_count: count, old_start: was, old_count: gone }: Hunk) {
@@ -176,7 +212,7 @@ function linesOf({ new_start: start, new_count: count, old_start: was, old_count
 }
 
 /** The file does not exist now, so it cannot be opened. */
-function isGone({ action, state }: FileChange): boolean {
+export function isGone({ action, state }: FileChange): boolean {
   return action === "deleted" ? state !== "undone" : action === "created" && state === "undone";
 }
 

@@ -1,4 +1,5 @@
-// The files that a turn changed, at its end, each with its operations, and a note on what is not covered.
+// The files that a turn changed, at its end, each with its operations, and a note on what is not covered. A single
+// change is left to the card of its tool call.
 
 import { useEffect, useState } from "preact/hooks";
 import type { AlsoChanged, ChangesItem, FileChange } from "../types";
@@ -8,6 +9,7 @@ import { ChangedFile } from "./changed_file";
 import { Counts } from "./diff";
 import { OperationButton, OperationProgress } from "./operations";
 import { memo } from "./memo";
+import type { OwnChanges } from "./own_changes";
 import { usePanel } from "./panel";
 import { capital, line } from "./display_text";
 
@@ -21,9 +23,11 @@ interface Props {
   /** The turn is still running: show only the sum so far. */
   running: boolean;
   folds: ReadonlyMap<string, boolean>;
+  /** The changes that the cards of their tool calls show. */
+  own: OwnChanges;
 }
 
-export const ChangesView = memo(function ChangesView({ item, running, folds }: Props) {
+export const ChangesView = memo(function ChangesView({ item, running, folds, own }: Props) {
   const { emit } = usePanel();
   const { files, notes, key } = item;
   const turn = item.turn ?? "";
@@ -32,29 +36,33 @@ export const ChangesView = memo(function ChangesView({ item, running, folds }: P
   const many = files.length > 1;
   const summary = summaryOf(files);
   const also = running ? [] : (item.also ?? []);
-  if (running && files.length === 0) return null;
+  // One change is shown by its card, with all that can be done about it.
+  const told = files.length < 2 && (running || own.size === files.length);
+  if (told && also.length === 0 && (running || notes.length === 0)) return null;
   return (
     <div class="acp-changes" role="group" data-acp-changes={key} aria-label="Changed files">
-      <div class="acp-changes-head">
-        <span class="acp-title">{headOf(files, also)}</span>
-        {(many || running) && <Counts {...sumOf(files)} />}
-        {summary !== "" && many && !running && <span class="acp-quiet">{summary}</span>}
-        {many && !running && (
-          <span class="acp-operations" role="group" aria-label="All files of this turn">
-            {operationsOfAll(files).map((operation) => (
-              <OperationButton
-                key={keyOf(operation)}
-                operation={operation}
-                of={{ turn }}
-                what="all files of this turn"
-                label={`${capital(operation)} all`}
-              />
-            ))}
-          </span>
-        )}
-      </div>
-      <OperationProgress turn={turn} />
-      {!running && files.length > 0 && (
+      {!(told && also.length === 0) && (
+        <div class="acp-changes-head">
+          <span class="acp-title">{headOf(told ? [] : files, also)}</span>
+          {(many || running) && <Counts {...sumOf(files)} />}
+          {summary !== "" && many && !running && <span class="acp-quiet">{summary}</span>}
+          {many && !running && (
+            <span class="acp-operations" role="group" aria-label="All files of this turn">
+              {operationsOfAll(files).map((operation) => (
+                <OperationButton
+                  key={keyOf(operation)}
+                  operation={operation}
+                  of={{ turn }}
+                  what="all files of this turn"
+                  label={`${capital(operation)} all`}
+                />
+              ))}
+            </span>
+          )}
+        </div>
+      )}
+      {!(told && files.length > 0) && <OperationProgress turn={turn} />}
+      {!running && !told && (
         <ul class="acp-changed">
           {files.slice(0, shown).map((file) => (
             <li key={file.id}>

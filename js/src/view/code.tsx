@@ -6,8 +6,12 @@ import { useContext, useEffect, useState } from "preact/hooks";
 import { MAX_CHARS, highlight } from "../text/highlight";
 import type { Part } from "../text/highlight";
 import type { Json } from "../types";
+import { copyText } from "./copy_text";
 import { HostContext } from "./host";
+import { Icon } from "./icons";
 import { memo } from "./memo";
+
+export { copyText };
 
 /** How long a button shows the result. */
 const FEEDBACK_MS = 2000;
@@ -83,8 +87,15 @@ const Piece = memo(function Piece({ text }: { text: string }) {
   return <span class="acp-piece">{text}</span>;
 });
 
-/** `what` completes the button's name: "Copy code". */
-export function CopyButton({ text, what }: { text: () => string; what: string }) {
+interface CopyProps {
+  text: () => string;
+  /** Completes the button's name: "Copy code". */
+  what: string;
+  /** Only an icon to click. */
+  icon?: boolean;
+}
+
+export function CopyButton({ text, what, icon = false }: CopyProps) {
   const [state, setState] = useState<"" | "copied" | "failed">("");
   useEffect(() => {
     if (state === "") return;
@@ -99,23 +110,7 @@ export function CopyButton({ text, what }: { text: () => string; what: string })
   return (
     <button type="button" class="acp-copy" aria-label={`Copy ${what}`} onClick={copy}>
       <span role="status">{state === "" ? "" : state === "copied" ? "Copied" : "Copy failed"}</span>
-      {state === "" && <span aria-hidden="true">Copy</span>}
+      {state === "" && (icon ? <Icon name="copy" /> : <span aria-hidden="true">Copy</span>)}
     </button>
   );
-}
-
-/** Pages served over plain http have no clipboard API: copy through a selection instead. */
-export async function copyText(text: string): Promise<void> {
-  if (navigator.clipboard) return navigator.clipboard.writeText(text);
-  const area = document.createElement("textarea");
-  area.value = text;
-  area.style.position = "fixed";
-  area.style.opacity = "0";
-  const focused = document.activeElement;
-  document.body.append(area);
-  area.select();
-  const done = document.execCommand("copy");
-  area.remove();
-  if (focused instanceof HTMLElement) focused.focus({ preventScroll: true });
-  if (!done) throw new Error("the browser does not allow copying");
 }

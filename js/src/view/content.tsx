@@ -2,6 +2,7 @@
 
 import type { Content } from "../types";
 import { DiffView } from "./diff";
+import { Inline } from "./inline";
 import { Markdown } from "./markdown";
 import { Image, Sound } from "./media";
 import { memo } from "./memo";
@@ -24,7 +25,11 @@ export const ContentView = memo(function ContentView(props: { block: Content } &
     case "text":
       if (exact) return <pre class="acp-code">{code(block.text)}</pre>;
       if (markdown) return <Markdown text={block.text} done={done} />;
-      return <div class="acp-text">{block.text}</div>;
+      return (
+        <div class="acp-text">
+          <Inline text={block.text} />
+        </div>
+      );
     case "image":
       return <Image data={block.data} type={block.mime_type} />;
     case "audio":

@@ -1,13 +1,16 @@
 // A change of a file: unified, or old and new side by side where there is room for it.
 
+import type { ComponentChildren } from "preact";
 import { useMemo, useState } from "preact/hooks";
-import { exact, visible } from "../text/visible";
+import { placed, visible } from "../text/visible";
 import type { Content } from "../types";
-import { BLOCK_LINES, Parts, useDrawn } from "./exact_text";
+import { BLOCK_LINES, useDrawn } from "./exact_text";
 import { memo } from "./memo";
 import { usePanel } from "./panel";
 import { Path } from "./path";
 import { changedCells } from "./locations";
+import { coloursOf, languageOfFile, split as splitByColour } from "./diff_colours";
+import type { Colours, Span } from "./diff_colours";
 import { changeOf, pairsOf, withoutLongGaps } from "./diff_rows";
 import type { Gap, Line, Note, Pair, Piece, Row } from "./diff_rows";
 import { LINE_CHARS } from "./display_text";
@@ -20,21 +23,25 @@ export const SPLIT_FOLD = "diffs:split";
 /** Rows shown at first: more than most changes have, and quick to draw. */
 export const FIRST_ROWS = 60;
 
-export const DiffView = memo(function DiffView({ diff }: { diff: Diff }) {
+/** `named`: the card's heading names the file. */
+export const DiffView = memo(function DiffView(props: { diff: Diff; named?: boolean }) {
+  const { diff, named = false } = props;
   const { old_text: before, new_text: after } = diff;
   const change = useMemo(() => changeOf(before ?? "", after), [before, after]);
   const { split } = usePanel();
   return (
     <figure class="acp-diff" data-acp-diff={split ? "split" : "unified"}>
       <figcaption class="acp-diff-head">
-        <span class="acp-path">
-          <Path path={diff.path} cells={changedCells(diff)} />
-        </span>
+        {!named && (
+          <span class="acp-path">
+            <Path path={diff.path} cells={changedCells(diff)} />
+          </span>
+        )}
         {kindOf(diff) && <span class="acp-badge">{kindOf(diff)}</span>}
         <Counts added={change.added} removed={change.gone} />
         <SideBySide />
       </figcaption>
-      <DiffRows rows={change.rows} />
+      <DiffRows rows={change.rows} path={diff.path} />
     </figure>
   );
 });
@@ -68,15 +75,18 @@ export function Counts({ added, removed }: { added: number; removed: number }) {
 
 interface Rows {
   rows: readonly Row[];
+  /** Of the file: its name says which language it is. */
+  path: string;
   /** Part of an open question: show all of it at once, with nothing cut or invisible. */
   whole?: boolean;
 }
 
 /** The rows of a change: the first ones at once, the others on demand. */
-export function DiffRows({ rows: given, whole: exactly = false }: Rows) {
+export function DiffRows({ rows: given, path, whole: exactly = false }: Rows) {
   const [asked, setAsked] = useState(false);
   const [opened, setOpened] = useState<ReadonlySet<Gap>>(new Set());
   const { split } = usePanel();
+  const colours = useMemo(() => coloursOf(given, languageOfFile(path)), [given, path]);
   const rows: readonly (Row | Pair)[] = useMemo(() => {
     const all = given.flatMap((row): readonly Row[] =>
       row.kind === "gap" && opened.has(row) ? row.lines : [row],
@@ -96,8 +106,7 @@ export function DiffRows({ rows: given, whole: exactly = false }: Rows) {
           rows={rows}
           from={at * BLOCK_LINES}
           to={Math.min(shown, (at + 1) * BLOCK_LINES)}
-          exactly={exactly}
-          open={open}
+          {...{ exactly, colours, open }}
         />
       ))}
       {shown < rows.length && !exactly && (
@@ -116,6 +125,7 @@ function kindOf({ old_text: before, new_text: after }: Diff): string | null {
 
 interface Drawing {
   exactly: boolean;
+  colours: Colours;
   open: (gap: Gap) => void;
 }
 
@@ -127,16 +137,14 @@ const Block = memo(function Block(
     <div class="acp-rows">
       {rows
         .slice(from, to)
-        .map((row, index) =>
-          "kind" in row ? one(row, index, props) : sides(row, index, props.exactly),
-        )}
+        .map((row, index) => ("kind" in row ? one(row, index, props) : sides(row, index, props)))}
     </div>
   );
 });
 
 const SIGNS: Record<Line["kind"], string> = { same: " ", gone: "-", new: "+" };
 
-function one(row: Row, key: number, { exactly, open }: Drawing) {
+function one(row: Row, key: number, { exactly, colours, open }: Drawing) {
   if (row.kind === "note")
     return (
       <div key={key} class="acp-gap">
@@ -156,42 +164,51 @@ function one(row: Row, key: number, { exactly, open }: Drawing) {
     <div key={key} class="acp-row" data-kind={row.kind}>
       <span class="acp-no" data-n={row.old ?? ""} />
       <span class="acp-no" data-n={row.now ?? ""} />
-      <Text line={row} exactly={exactly} />
+      <Text line={row} {...{ exactly, colours }} />
     </div>
   );
 }
 
-function sides([left, right]: Exclude<Pair, Gap | Note>, key: number, exactly: boolean) {
+function sides(
+  [left, right]: Exclude<Pair, Gap | Note>,
+  key: number,
+  { exactly, colours }: Drawing,
+) {
   return (
     <div key={key} class="acp-pair">
-      <Side line={left} number={left?.old} exactly={exactly} />
-      <Side line={right} number={right?.now} exactly={exactly} />
+      <Side line={left} number={left?.old} {...{ exactly, colours }} />
+      <Side line={right} number={right?.now} {...{ exactly, colours }} />
     </div>
   );
 }
 
-interface SideProps {
+interface SideProps extends Omit<Drawing, "open"> {
   line: Line | null;
   number: number | undefined;
-  exactly: boolean;
 }
 
-function Side({ line, number, exactly }: SideProps) {
+function Side({ line, number, exactly, colours }: SideProps) {
   return (
     <div class="acp-row" data-kind={line?.kind ?? "none"}>
       <span class="acp-no" data-n={number ?? ""} />
-      {line && <Text line={line} exactly={exactly} />}
+      {line && <Text line={line} {...{ exactly, colours }} />}
     </div>
   );
 }
 
-function Text({ line, exactly }: { line: Line; exactly: boolean }) {
+function Text({ line, exactly, colours }: { line: Line } & Omit<Drawing, "open">) {
   const { pieces } = line;
+  const spans = colours.get(line) ?? [];
+  let from = 0;
   return (
     <span class="acp-line">
       {SIGNS[line.kind]}
       {pieces.map((piece, at) => {
-        const text = exactly ? exactPiece(piece, at === 0, at === pieces.length - 1) : short(piece);
+        const [first, last] = [at === 0, at === pieces.length - 1];
+        const text = exactly
+          ? exactPiece(piece, first, last, from, spans)
+          : short(piece, from, spans);
+        from += piece.text.length;
         return piece.marked ? <mark key={at}>{text}</mark> : text;
       })}
       {"\n"}
@@ -199,16 +216,47 @@ function Text({ line, exactly }: { line: Line; exactly: boolean }) {
   );
 }
 
-function exactPiece(piece: Piece, first: boolean, last: boolean) {
+/** Colours are put on what is drawn anyway: they change nothing about what is visible. */
+function exactPiece(
+  piece: Piece,
+  first: boolean,
+  last: boolean,
+  from: number,
+  spans: readonly Span[],
+) {
   const parts = piece.marker
-    ? [{ text: piece.text, marker: true }]
-    : exact(piece.text, first, last);
-  return <Parts parts={parts} />;
+    ? [{ text: piece.text, marker: true, at: 0 }]
+    : placed(piece.text, first, last);
+  return parts.map(({ text, marker, at }, key) =>
+    marker ? (
+      <span key={key} class="acp-marker">
+        {text}
+      </span>
+    ) : (
+      coloured(text, from + at, spans, (it) => it)
+    ),
+  );
 }
 
-function short({ text }: Piece): string {
-  const cut = text.length > LINE_CHARS;
-  return visible(
-    cut ? `${text.slice(0, LINE_CHARS)}… ${text.length - LINE_CHARS} more characters` : text,
+function short({ text }: Piece, from: number, spans: readonly Span[]) {
+  if (text.length <= LINE_CHARS) return coloured(text, from, spans, visible);
+  return visible(`${text.slice(0, LINE_CHARS)}… ${text.length - LINE_CHARS} more characters`);
+}
+
+function coloured(
+  text: string,
+  from: number,
+  spans: readonly Span[],
+  show: (text: string) => string,
+): ComponentChildren {
+  if (spans.length === 0) return show(text);
+  return splitByColour(text, from, spans).map(([it, style], key) =>
+    style === "" ? (
+      show(it)
+    ) : (
+      <span key={key} class={style}>
+        {show(it)}
+      </span>
+    ),
   );
 }

@@ -13,12 +13,6 @@ export function line(text: string): string {
   return visible(text.replace(/\s*\r?\n\s*/g, " ⏎ "));
 }
 
-/** The title of a tool call. Agents put commands between backticks. */
-export function titleOf(tool: { title: string; name?: string; id: string }): string {
-  const title = tool.title || tool.name || tool.id;
-  return line(/^`[^`]+`$/.test(title.trim()) ? title.trim().slice(1, -1) : title);
-}
-
 /** The first lines, and how many are missing. */
 export function bounded(lines: readonly string[], limit = LINES): string[] {
   const shown = lines.slice(0, limit).map(short);

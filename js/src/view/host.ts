@@ -13,10 +13,19 @@ export interface PanelHost {
   files?: FileHost;
   /** Runs a command in a terminal that the user sees; returns the reason if it cannot. */
   terminal?: (command: string, from: Element) => Promise<string | null>;
+  /** Notifications while the page is hidden; the browser remembers whether the user wants them. */
+  notifications?: { state(): Notifying; set(on: boolean): Promise<Notifying> };
   /** Shows the panel of another session, by its model, in an element. */
   panel?: (model: string, el: HTMLElement, signal: AbortSignal) => Promise<void>;
   /** Shows one turn of another session, by its model, in an element. */
   turn?: (model: string, turn: string, el: HTMLElement, signal: AbortSignal) => Promise<void>;
+  /** Whether the page has a widget for a turn of this session, which may be about to be drawn. */
+  expects?: (turn: string) => boolean;
+  /** Scrolls to a view below a cell, from an element of this one. */
+  reveal?: (view: Element, from: Element) => void;
 }
+
+/** unsupported: the browser has none. blocked: it does not allow them for this page. */
+export type Notifying = "on" | "off" | "unsupported" | "blocked";
 
 export const HostContext = createContext<PanelHost>({});

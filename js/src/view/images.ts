@@ -1,9 +1,16 @@
-// Images that the user pastes or drops: read, checked, and refused with a reason where they do not fit.
+// Images that the user pastes, drops or chooses: read, checked, and refused with a reason where they do not fit.
 
 import type { Picture } from "../types";
 
 /** What agents take and browsers draw without script. */
-const TYPES: ReadonlySet<string> = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
+export const TYPES: ReadonlySet<string> = new Set([
+  "image/png",
+  "image/jpeg",
+  "image/gif",
+  "image/webp",
+]);
+const OTHER_FILES =
+  "only PNG, JPEG, GIF and WebP images are sent from here; mention a file of the notebook's machine with @";
 /** In total, in base64: a server closes the connection at a message of 10 MiB. */
 export const MOST_CHARS = 8_000_000;
 export const MOST_IMAGES = 10;
@@ -30,7 +37,7 @@ export async function withFiles(
 }
 
 function reason(file: File, images: readonly Picture[]): string | null {
-  if (!TYPES.has(file.type)) return "only PNG, JPEG, GIF and WebP images can be sent";
+  if (!TYPES.has(file.type)) return OTHER_FILES;
   if (images.length >= MOST_IMAGES) return `at most ${MOST_IMAGES} images can be sent at once`;
   const chars = images.reduce((sum, { data }) => sum + data.length, (file.size * 4) / 3);
   return chars > MOST_CHARS ? "too large: 6 MB can be sent at once" : null;

@@ -6,6 +6,7 @@ import { ElicitationView } from "./elicitation";
 import { memo } from "./memo";
 import { MessageView } from "./message";
 import { CompactionView, NoticeView } from "./notice";
+import type { OwnChange } from "./own_changes";
 import { PermissionView } from "./permission";
 import { PlanView } from "./plan";
 import { TerminalView } from "./terminal";
@@ -18,19 +19,26 @@ interface Props {
   question?: QuestionItem | undefined;
   open?: boolean | undefined;
   raw?: boolean | undefined;
+  /** What a tool call changed, once the turn is over. */
+  own?: OwnChange | undefined;
   sent?: Sent | undefined;
   /** More may still be added to it. */
   growing?: boolean | undefined;
 }
 
 export const ItemView = memo(function ItemView(props: Props) {
+  const view = viewOf(props);
+  return view && <div data-acp-item={props.item.key}>{view}</div>;
+});
+
+function viewOf(props: Props) {
   const { item, open, sent, growing = false } = props;
   switch (item.type) {
     case "message":
       return <MessageView item={item} growing={growing} open={open} />;
     case "tool": {
-      const { question, raw } = props;
-      return <ToolView {...{ item, question, sent, open, raw }} />;
+      const { question, raw, own } = props;
+      return <ToolView {...{ item, question, sent, open, raw, own }} />;
     }
     case "plan":
       return <PlanView item={item} />;
@@ -54,4 +62,4 @@ export const ItemView = memo(function ItemView(props: Props) {
       // A newer kernel may send more types than this module knows.
       return <UnknownView what="unknown item" value={item satisfies never as Json} />;
   }
-});
+}

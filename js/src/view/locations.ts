@@ -1,6 +1,7 @@
 // What the server calls a path of the agent, and which notebook cell a tool call is about. Pure.
 
 import type { Content, Json, Location, Prefixes, ToolItem } from "../types";
+import { line } from "./display_text";
 
 /** What the host can do with files; all paths are the server's. */
 export interface FileHost {
@@ -8,6 +9,19 @@ export interface FileHost {
   address(path: string): string;
   open(path: string, line?: number): Promise<string | null>;
   show(cells: readonly string[], from: Element): boolean;
+  /** Opens a small text file in a tab of the host, if that needs no click of the user. */
+  follow?(path: string, line?: number): Promise<void>;
+}
+
+/** The path as it is shown: relative to the session's folder if it is inside it. */
+export function relative(path: string, folder: string): string {
+  const inside = folder !== "" && path.startsWith(folder.endsWith("/") ? folder : `${folder}/`);
+  return line(inside ? path.slice(folder.length).replace(/^\/+/, "") : path);
+}
+
+/** The line of a place, from 1. A line of a notebook's file says nothing: its cells do. */
+export function lineOf({ path, line: at }: Location): number | undefined {
+  return at === undefined || at < 1 || /\.ipynb$/i.test(path) ? undefined : at;
 }
 
 /** The absolute path, without "." and ".."; a relative one starts at `folder`. */

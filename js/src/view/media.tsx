@@ -1,6 +1,7 @@
 // Images and sounds that came as data. Only types that browsers show and that cannot carry script; anything else
 // is only named. The same rules as core/export/contents.py.
 
+import { useState } from "preact/hooks";
 import { memo } from "./memo";
 import { line, size } from "./display_text";
 
@@ -24,8 +25,24 @@ interface Props {
 export const Image = memo(function Image({ data, type }: Props) {
   const source = address(data, type, IMAGES);
   if (source === null) return <Unplayed what="image" type={type} data={data} />;
-  return <img class="acp-image" src={source} alt="Image from the agent" decoding="async" />;
+  return <Thumbnail source={source} />;
 });
+
+/** A small form of the image; a click, or Enter, enlarges it where it is. */
+function Thumbnail({ source }: { source: string }) {
+  const [large, setLarge] = useState(false);
+  return (
+    <button
+      type="button"
+      class="acp-thumbnail"
+      aria-pressed={large}
+      title={large ? "Make it small again" : "Enlarge"}
+      onClick={() => setLarge(!large)}
+    >
+      <img class="acp-image" src={source} alt="Image" decoding="async" />
+    </button>
+  );
+}
 
 export const Sound = memo(function Sound({ data, type }: Props) {
   const source = address(data, type, SOUNDS);

@@ -6,7 +6,7 @@ import type { Emit, OfferedMessage } from "../types";
 import type { Choice } from "./completion";
 
 /** After this long no answer will come: a busy kernel drops nothing, but a kernel that ends does. */
-const ANSWER_MS = 5000;
+export const ANSWER_MS = 5000;
 /** Longer names are not completed; core/intents.py refuses them. */
 const MOST = 500;
 
@@ -25,6 +25,22 @@ export function mentioned(text: string, caret: number, fragment: string, name: s
   const after = text.slice(caret);
   const open = name.endsWith("/") || /^\s/.test(after) ? "" : " ";
   return { text: before + open + after, caret: before.length + open.length };
+}
+
+/** Finds the mentions of a name; between backticks it is plain text. */
+function mentionsOf(name: string): RegExp {
+  const plain = name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+  const end = "(?=[.:*]*(?:[\\s\"'`()[\\]{}<>,;!?@|\u2026\u201c\u201d\u2018\u2019\u00ab\u00bb]|$))";
+  return new RegExp(`[ \\t]?(?<![\\w.@/\\\\+%\`-])@(?:"${plain}"|${plain}${end})`, "g");
+}
+
+export function mentions(text: string, name: string): boolean {
+  return mentionsOf(name).test(text);
+}
+
+/** The text without the mentions of a name. */
+export function unmentioned(text: string, name: string): string {
+  return text.replace(mentionsOf(name), "").replace(/^[ \t]+/, "");
 }
 
 interface Asked {

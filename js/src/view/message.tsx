@@ -3,6 +3,7 @@
 import { Fragment, type ComponentChildren } from "preact";
 import type { Content, MessageItem } from "../types";
 import { ContentList } from "./content";
+import { CopyMessage } from "./copy_message";
 import { Fold } from "./fold";
 
 interface Props {
@@ -31,9 +32,19 @@ export function MessageView({ item, growing, open }: Props) {
         </Fold>
       );
     case "user":
-      return <div class="acp-prompt">{content}</div>;
+      return (
+        <div class="acp-prompt">
+          {content}
+          <CopyMessage blocks={forUser(item.content)} what="prompt" />
+        </div>
+      );
     default:
-      return <div class="acp-message">{content}</div>;
+      return (
+        <div class="acp-message">
+          {content}
+          <CopyMessage blocks={forUser(item.content)} what="message" />
+        </div>
+      );
   }
 }
 
@@ -50,6 +61,10 @@ function parts(content: readonly Content[]) {
     } else runs.push({ hidden, blocks: [block], last });
   });
   return runs;
+}
+
+function forUser(content: readonly Content[]): Content[] {
+  return content.filter((block) => !forModelOnly(block));
 }
 
 function forModelOnly(block: Content): boolean {

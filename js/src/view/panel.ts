@@ -23,9 +23,12 @@ export interface Panel {
   readonly places: Prefixes | null;
   /** Whether diffs are shown side by side. */
   readonly split: boolean;
+  /** The key of the newest turn; null if the session is closed. */
+  readonly newest: string | null;
 }
 
-export const PanelContext = createContext<Panel>({
+/** Before the kernel has said anything. */
+export const WAITING: Panel = {
   emit: () => undefined,
   link: "waiting",
   running: false,
@@ -34,7 +37,10 @@ export const PanelContext = createContext<Panel>({
   folder: "",
   places: null,
   split: false,
-});
+  newest: null,
+};
+
+export const PanelContext = createContext<Panel>(WAITING);
 
 export function usePanel(): Panel {
   return useContext(PanelContext);

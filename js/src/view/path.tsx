@@ -6,17 +6,12 @@ import { copyText } from "./code";
 import { HostContext } from "./host";
 import { Icon } from "./icons";
 import { usePanel } from "./panel";
-import { absolute, served } from "./locations";
+import { absolute, relative, served } from "./locations";
 import type { FileHost } from "./locations";
 import { line } from "./display_text";
 
 /** How long the result of a click is shown. */
 const FEEDBACK_MS = 4000;
-
-export function relative(path: string, folder: string): string {
-  const inside = folder !== "" && path.startsWith(folder.endsWith("/") ? folder : `${folder}/`);
-  return line(inside ? path.slice(folder.length).replace(/^\/+/, "") : path);
-}
 
 interface Props {
   path: string;

@@ -1,18 +1,26 @@
 // A permission question: the actions that it covers, a button per answer, and afterwards who answered and how.
 //
-// Keys: a digit chooses an answer, Enter means "allow once" and nothing permanent, even on a button, Escape rejects;
-// only while the question has the focus. Keys and clicks in the first moment are ignored, and the question says so: they were
-// meant for something else.
+// Keys: a digit chooses an answer, 1 and 2 are always "allow once" and "reject"; Enter means "allow once" and nothing
+// permanent, even on a button. They work while the question has the focus; digits also in an empty composer, where
+// an answer that lasts needs its key twice. Keys and clicks in the first moment are ignored, and the question says so:
+// they were meant for something else.
 
 import { useRef } from "preact/hooks";
 import type { Sent } from "../store";
 import type { Action, Answer, QuestionItem, ToolItem } from "../types";
 import { Actions, CoveredActions } from "./actions";
+import { useAnswerKeys } from "./answer_keys";
 import { Delivery } from "./delivery";
+import { focused } from "./focus";
 import { useGuard, useIgnored, useReady } from "./input_guard";
 import type { Guard } from "./input_guard";
+import { Elsewhere } from "./elsewhere";
+import { Inline, unmarked } from "./inline";
+import { useInView } from "./in_view";
 import { usePanel } from "./panel";
-import { line, spoken, titleOf } from "./display_text";
+import { useQuestionPlace } from "./place";
+import { titleOf } from "./title";
+import { line, spoken } from "./display_text";
 
 interface Props {
   item: QuestionItem;
@@ -24,7 +32,8 @@ interface Props {
 
 export function PermissionView(props: Props) {
   const { item, tool, inside } = props;
-  const about = tool ? titleOf(tool) : "this";
+  const { folder } = usePanel();
+  const about = tool ? titleOf(tool, folder).text : "this";
   if (item.status === "open") return <Open {...props} about={about} />;
   return <Settled item={item} about={inside ? null : about} />;
 }
@@ -34,16 +43,19 @@ export function PermissionView(props: Props) {
 function Open({ item, inside, sent, about }: Props & { about: string }) {
   const { link, emit } = usePanel();
   const box = useRef<HTMLDivElement>(null);
-  const guard = useGuard(box);
+  const place = useQuestionPlace(item.key, box);
+  const { holds } = place;
+  const guard = useGuard(box, place);
   const [ignored, setIgnored] = useIgnored();
   const chosen = sent?.intent.t === "answer" ? sent.intent.option : undefined;
   const answers = answersOf(item);
-  const usable = link === "live" && chosen === undefined;
+  const usable = link === "live" && chosen === undefined && holds;
 
   const choose = (option: string) => {
     if (!usable) return;
     setIgnored("");
-    box.current?.focus({ preventScroll: true }); // the button is about to be disabled, and would lose it
+    guard.answered();
+    if (box.current?.contains(focused())) box.current.focus({ preventScroll: true }); // its button is disabled next
     emit({ t: "answer", question: item.key, option });
   };
   const onKeyDown = (event: KeyboardEvent) => {
@@ -53,14 +65,23 @@ function Open({ item, inside, sent, about }: Props & { about: string }) {
       setIgnored("Enter gives no lasting allow. Press the key of the answer, or Space.");
       return;
     }
+    const why = guard.key();
     const answer = answerOf(event, answers, event.target === box.current);
-    if (answer === undefined) return;
+    const stops = event.key === "Escape" && why !== null; // afterwards it stops the turn
+    if (answer === undefined && !stops) return;
     event.preventDefault();
     event.stopPropagation(); // the notebook has its own shortcuts for these keys
-    const why = guard.key();
     if (why !== null && usable) setIgnored(`Key ignored: ${why}. Press it again.`);
-    else if (!event.repeat) choose(answer);
+    else if (!event.repeat && answer !== undefined) choose(answer);
   };
+  useAnswerKeys(box, (event) => {
+    const answer = answers.find(({ id }) => id === answerOf(event, answers, false));
+    if (!answer || !usable || guard.key() !== null) return false; // it was typed
+    const again = `Press ${answer.key ?? ""} again: ${line(answer.name)}`;
+    if (LASTING.has(answer.meaning) && ignored !== again) setIgnored(again);
+    else choose(answer.id);
+    return true;
+  });
   const click = (event: MouseEvent, answer: string) => {
     const why = guard.click(event);
     if (why === null) choose(answer);
@@ -73,23 +94,29 @@ function Open({ item, inside, sent, about }: Props & { about: string }) {
       ref={box}
       class="acp-question"
       role="group"
-      aria-label={`${item.who === undefined ? "The agent asks" : line(item.who)}: ${about}`}
+      aria-label={`${item.who === undefined ? "The agent asks" : line(item.who)}: ${unmarked(about)}`}
       data-acp-question={item.key}
-      data-status="open"
+      data-status={holds ? "open" : "elsewhere"}
       data-lm-suppress-shortcuts="true"
       tabIndex={-1}
       onKeyDown={onKeyDown}
     >
       <div class="acp-asks">
         <span role="status">{whoAsks(item, inside ? askText(actions) : null)}</span>
-        {!inside && about !== "this" && <span class="acp-title"> {about}</span>}
+        {!inside && about !== "this" && (
+          <span class="acp-title">
+            {" "}
+            <Inline text={about} />
+          </span>
+        )}
       </div>
       {actions && <Actions actions={actions} />}
-      <Answers {...{ item, answers, chosen, usable, guard, click }} />
+      <Answers {...{ item, answers, chosen, usable, guard, click }} here={holds} />
       <div class="acp-ignored" role="status">
         {ignored}
       </div>
       {chosen !== undefined && <Delivery slow={sent?.slow ?? false} what="answer" />}
+      {!holds && <Elsewhere choose={place.choose} />}
     </div>
   );
 }
@@ -110,54 +137,78 @@ interface AnswersProps {
   answers: readonly Answer[];
   chosen: string | undefined;
   usable: boolean;
+  here: boolean;
   guard: Guard;
   click: (event: MouseEvent, answer: string) => void;
 }
 
-function Answers({ item, answers, chosen, usable, guard, click }: AnswersProps) {
-  const ready = useReady();
+/** The answers to just this stay in sight while the question is longer than its view; wider ones follow. */
+function Answers(props: AnswersProps) {
+  const { answers, here } = props;
+  const ready = useReady(here);
+  const end = useRef<HTMLDivElement>(null);
+  const whole = useInView(() => end.current);
+  const draw = (answer: Answer) => (
+    <AnswerButton key={answer.id} {...{ ...props, answer, ready }} />
+  );
+  const wider = answers.filter(({ meaning }) => !SAFE.has(meaning));
   return (
-    <div class="acp-options">
-      {answers.map(({ id, name, meaning, key, note }) => (
-        <button
-          key={id}
-          type="button"
-          class="acp-option"
-          data-acp-option={id}
-          data-kind={item.options.find((option) => option.id === id)?.kind ?? meaning}
-          data-meaning={meaning}
-          title={TITLES[meaning]}
-          aria-pressed={chosen === id}
-          aria-keyshortcuts={[key, SHORTCUTS[meaning]].filter(Boolean).join(" ") || undefined}
-          aria-disabled={!ready || undefined}
-          disabled={!usable}
-          onPointerEnter={guard.entered}
-          onClick={(event) => click(event, id)}
-        >
-          {key !== undefined && (
-            <kbd class="acp-key" aria-hidden="true">
-              {key}
-            </kbd>
-          )}
-          <span class="acp-answer">
-            {line(name)}
-            {note !== undefined && <span class="acp-answer-note">{line(note)}</span>}
-          </span>
-        </button>
-      ))}
-    </div>
+    <>
+      <div class="acp-options acp-safe">
+        {answers.filter(({ meaning }) => SAFE.has(meaning)).map(draw)}
+        {!whole && <span class="acp-quiet">The question goes on below.</span>}
+      </div>
+      <div ref={end}>{wider.length > 0 && <div class="acp-options">{wider.map(draw)}</div>}</div>
+    </>
   );
 }
+
+interface AnswerProps extends AnswersProps {
+  answer: Answer;
+  ready: boolean;
+}
+
+function AnswerButton({ item, answer, chosen, usable, guard, click, ready }: AnswerProps) {
+  const { id, name, meaning, key, note } = answer;
+  return (
+    <button
+      type="button"
+      class="acp-option"
+      data-acp-option={id}
+      data-kind={item.options.find((option) => option.id === id)?.kind ?? meaning}
+      data-meaning={meaning}
+      title={TITLES[meaning]}
+      aria-pressed={chosen === id}
+      aria-keyshortcuts={[key, SHORTCUTS[meaning]].filter(Boolean).join(" ") || undefined}
+      aria-disabled={!ready || undefined}
+      disabled={!usable}
+      onPointerEnter={guard.entered}
+      onClick={(event) => click(event, id)}
+    >
+      {key !== undefined && (
+        <kbd class="acp-key" aria-hidden="true">
+          {key}
+        </kbd>
+      )}
+      <span class="acp-answer">
+        {line(name)}
+        {note !== undefined && <span class="acp-answer-note">{line(note)}</span>}
+      </span>
+    </button>
+  );
+}
+
+const SAFE: ReadonlySet<string> = new Set(["allow_once", "reject"]);
 
 const TITLES: Record<string, string> = {
   allow_once: "Allow what is shown, once (Enter)",
   allow_session: "Allow it, and do not ask again in this session",
   allow_always: "Allow it, and do not ask again, in later sessions either",
-  reject: "Reject it (Escape)",
+  reject: "Reject what is shown",
   agent_always: "Allow it, and the agent does not ask again",
 };
 
-const SHORTCUTS: Record<string, string> = { allow_once: "Enter", reject: "Escape" };
+const SHORTCUTS: Record<string, string> = { allow_once: "Enter" };
 
 const LASTING: ReadonlySet<string> = new Set(["allow_session", "allow_always", "agent_always"]);
 
@@ -177,7 +228,6 @@ function answerOf(
     return undefined;
   const meant = (meaning: string) => answers.find((answer) => answer.meaning === meaning)?.id;
   if (/^[1-9]$/.test(event.key)) return answers.find(({ key }) => key === event.key)?.id;
-  if (event.key === "Escape") return meant("reject");
   return event.key === "Enter" && onBox ? meant("allow_once") : undefined;
 }
 
@@ -188,6 +238,9 @@ const MEANINGS: Record<string, string> = {
   reject_once: "reject",
 };
 
+/** The order of the answers of an older kernel. */
+const ORDER = ["allow_once", "reject"];
+
 /** The kernel's answers; of an older kernel, the agent's options and then our offers. */
 function answersOf({ answers, options, offers = [] }: QuestionItem): readonly Answer[] {
   if (answers) return answers;
@@ -195,7 +248,11 @@ function answersOf({ answers, options, offers = [] }: QuestionItem): readonly An
     ...options.map(({ id, name, kind }) => ({ id, name, meaning: MEANINGS[kind] ?? "other" })),
     ...offers.map(({ id, name }) => ({ id, name, meaning: "allow_session" })),
   ];
-  return all.map((answer, at) => (at < 9 ? { ...answer, key: `${at + 1}` } : answer));
+  const safe = ORDER.map((meaning) => all.find((answer) => answer.meaning === meaning));
+  const rest = all.filter((answer) => !safe.includes(answer));
+  return [...safe, ...rest].flatMap((answer, at) =>
+    answer ? [at < 9 ? { ...answer, key: `${at + 1}` } : answer] : [],
+  );
 }
 
 // ---- settled
@@ -206,23 +263,56 @@ export const BY: Record<string, string> = {
   client: "the notebook",
 };
 
+/** What an answer did, in words that do not depend on how the agent names its options. */
+const DID: Record<string, string> = {
+  allow_once: "Allowed once",
+  allow_session: "Allowed",
+  allow_always: "Always allowed",
+  agent_always: "Always allowed",
+  reject: "Rejected",
+};
+
 function Settled({ item, about }: { item: QuestionItem; about: string | null }) {
-  const option = item.options.find(({ id }) => id === item.answer);
-  const offer = item.offers?.find(({ id }) => id === item.answer);
-  const name = line(item.chosen ?? (option ?? offer)?.name ?? item.answer ?? "");
-  const meaning = option ? MEANINGS[option.kind] : offer && "allow_session";
+  const { by, reason } = item;
+  const meaning = meaningOf(item);
+  const name = nameOf(item);
+  const before = by === "grant" && meaning !== "reject";
+  // The name of our own offer says what is allowed from now on: "Allow all edits in this session".
+  const ours = meaning === "allow_session" || meaning === "allow_always";
+  const scope = ours && name.replace(/^(?:always )?allow /i, "");
+  const more = [scope, reason !== name && reason].filter((it) => it);
   return (
     <div class="acp-settled" data-acp-question={item.key} data-status={item.status}>
-      {about !== null && <span class="acp-title">{about}: </span>}
+      {about !== null && (
+        <span class="acp-title">
+          <Inline text={about} />:{" "}
+        </span>
+      )}
       {item.status === "answered" ? (
-        <strong data-meaning={meaning}>{name}</strong>
+        <strong data-meaning={meaning} title={name}>
+          {before ? "Allowed" : (DID[meaning] ?? name)}
+        </strong>
       ) : (
         <span>{spoken(item.status)}</span>
       )}
-      {item.by && <span class="acp-quiet"> by {BY[item.by] ?? spoken(item.by)}</span>}
-      {offer && !item.answers && <span class="acp-badge">{spoken(offer.scope)}</span>}
-      {item.reason && <span class="acp-quiet">: {line(item.reason)}</span>}
+      {by && !before && <span class="acp-quiet"> by {BY[by] ?? spoken(by)}</span>}
+      {more.length > 0 && <span class="acp-quiet">: {line(more.join("; "))}</span>}
       {item.actions && <CoveredActions actions={item.actions} />}
     </div>
   );
+}
+
+/** What the answer means; empty if that is not known. */
+function meaningOf({ answer, answers, options, offers = [] }: QuestionItem): string {
+  const given = answers?.find(({ id }) => id === answer)?.meaning;
+  const option = options.find(({ id }) => id === answer);
+  if (given !== undefined) return given;
+  if (option) return MEANINGS[option.kind] ?? "";
+  const offer = offers.find(({ id }) => id === answer);
+  return offer ? (offer.scope === "session" ? "allow_session" : "allow_always") : "";
+}
+
+function nameOf({ answer, chosen, options, offers = [] }: QuestionItem): string {
+  const named = [...options, ...offers].find(({ id }) => id === answer);
+  return line(chosen ?? named?.name ?? answer ?? "");
 }

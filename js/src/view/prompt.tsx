@@ -1,14 +1,38 @@
-// The prompt at the top of a turn.
+// The prompt at the top of a turn. In a panel, one that is over can be edited and sent again.
 
+import { useContext } from "preact/hooks";
+import { isRunning } from "../turns";
 import type { TurnItem } from "../types";
 import { AskedByLine } from "./asked_turn";
 import { ContentList } from "./content";
+import { CopyMessage } from "./copy_message";
+import { Icon } from "./icons";
+import { usePanel } from "./panel";
+import { picturesOf, wordsOf } from "./prompt_text";
+import { WritingContext } from "./writing";
 
 export function PromptView({ start }: { start: TurnItem }) {
+  const writing = useContext(WritingContext);
+  const { link } = usePanel();
+  const own = !start.asked_by && (wordsOf(start.prompt) || picturesOf(start.prompt).length > 0);
   return (
-    <div class="acp-prompt" role="group" aria-label="Prompt">
+    <div class="acp-prompt" role="group" aria-label="Prompt" data-acp-prompt={start.key}>
+      {writing && own && !isRunning(start) && (
+        <button
+          type="button"
+          class="acp-ghost acp-edit-prompt"
+          data-acp-edit-prompt=""
+          aria-label={`Edit the prompt of turn ${start.number}`}
+          title="Edit and send again"
+          disabled={link !== "live"}
+          onClick={() => writing.edit(start)}
+        >
+          <Icon name="edit" />
+        </button>
+      )}
       {start.asked_by && <AskedByLine by={start.asked_by} />}
       <ContentList blocks={start.prompt} />
+      <CopyMessage blocks={start.prompt} what="prompt" />
     </div>
   );
 }

@@ -5,7 +5,6 @@ import { useRef } from "preact/hooks";
 import type { ComponentChildren } from "preact";
 import { CompletionList } from "./completion";
 import { atEdge, History } from "./history";
-import { filesOf } from "./images";
 import type { Completion } from "./use_completion";
 import type { DraftState } from "./use_draft";
 
@@ -17,12 +16,14 @@ interface Props {
   placeholder: string;
   disabled: boolean;
   send: () => void;
+  /** Returns whether what is pasted was taken. */
+  takeFiles: (transfer: DataTransfer | null) => boolean;
   /** The buttons at its end. */
   children: ComponentChildren;
 }
 
 export function PromptField(props: Props) {
-  const { draft, completion, prompts, placeholder, disabled, send, children } = props;
+  const { draft, completion, prompts, placeholder, disabled, send, takeFiles, children } = props;
   const { id, choices, active } = completion;
   const history = useRef(new History());
   const open = choices.length > 0;
@@ -71,10 +72,7 @@ export function PromptField(props: Props) {
         onKeyDown={onKeyDown}
         onBlur={() => completion.update(null)}
         onPaste={(event) => {
-          const files = filesOf(event.clipboardData);
-          if (files.length === 0) return;
-          consume(event);
-          void draft.addFiles(files);
+          if (takeFiles(event.clipboardData)) consume(event);
         }}
       />
       {children}

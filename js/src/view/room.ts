@@ -2,6 +2,8 @@
 // (an output view, a side bar), all of it. Windows say nothing about that: they contain the host's bars, too.
 
 import { useLayoutEffect } from "preact/hooks";
+import { bringPanel } from "./bring";
+import { focused, isPartlyInSight } from "./focus";
 
 export interface Room {
   readonly height: number;
@@ -24,12 +26,22 @@ export function useRoom(panel: { readonly current: HTMLElement | null }): void {
     if (!el) return;
     const boxes = new Boxes(el);
     let present: Room | null = null;
+    let last = new DOMRect();
     const measure = () => {
       if (el.offsetHeight === 0) return; // not in the page, or hidden
       for (const box of boxes.around()) observer?.observe(box);
       const room = boxes.room();
-      if (room.height !== present?.height || room.fill !== present.fill) apply(el, room);
+      const changed = room.height !== present?.height || room.fill !== present.fill;
+      if (changed) apply(el, room);
+      // Somebody who writes in it, or is asked, keeps the whole of it in sight.
+      const rect = el.getBoundingClientRect();
+      const grown = rect.height > last.height && rect.top === last.top;
+      if (present && (changed || grown || rect.width !== last.width) && isInUse(el)) {
+        bringPanel(el);
+        requestAnimationFrame(() => bringPanel(el)); // the host may arrange its own parts after us
+      }
       present = room;
+      last = el.getBoundingClientRect();
     };
     const observer = typeof ResizeObserver === "undefined" ? null : new ResizeObserver(measure);
     observer?.observe(el); // it may be drawn before it is put into the page
@@ -41,6 +53,11 @@ export function useRoom(panel: { readonly current: HTMLElement | null }): void {
       observer?.disconnect();
     };
   }, []);
+}
+
+function isInUse(el: HTMLElement): boolean {
+  const asks = el.querySelector("[data-acp-question][data-status='open']");
+  return (asks !== null || el.contains(focused())) && isPartlyInSight(el);
 }
 
 function apply(el: HTMLElement, { height, fill }: Room): void {

@@ -1,15 +1,17 @@
 // The root of every view: one turn, or the whole session.
 
-import { useMemo } from "preact/hooks";
+import { useMemo, useRef } from "preact/hooks";
 import type { Snapshot } from "../store";
 import { isRunning, turnId } from "../turns";
 import type { Draft, Emit } from "../types";
 import { Banner } from "./banner";
+import { emptyText } from "./empty_panel";
 import { SPLIT_FOLD } from "./diff";
 import { sentOperation } from "./operations";
 import { PanelContext } from "./panel";
 import type { Panel } from "./panel";
-import { emptyText, SessionView } from "./session";
+import { useDrawsBelow } from "./place";
+import { SessionView } from "./session";
 import { SignInAlone, SignInView } from "./signin";
 import { TerminalsById } from "./terminal";
 import { Trouble } from "./trouble";
@@ -33,10 +35,13 @@ export function Root({ turn, snapshot, draft, emit, inside = false }: Props) {
   const { link, state, terminals } = snapshot;
   // At the end: the newest is there, and so is the reader.
   const banners = <Banners turn={turn} snapshot={snapshot} />;
+  const root = useRef<HTMLDivElement>(null);
+  useDrawsBelow(inside || turn === SIGN_IN ? null : turn, root);
   return (
     <PanelContext.Provider value={usePanelValue(snapshot, emit)}>
       <TerminalsById.Provider value={terminals.byId}>
         <div
+          ref={root}
           class="acp"
           data-acp-link={link}
           data-acp-root={turn ?? "session"}
@@ -65,9 +70,10 @@ function usePanelValue({ link, sent, turns, state, places, folds }: Snapshot, em
   const folder = state.session.agent?.cwd ?? "";
   const split = folds.get(SPLIT_FOLD) ?? false;
   const signIn = Boolean(state.session.sign_in);
+  const newest = state.session.status === "closed" ? null : (turns.at(-1)?.start?.key ?? null);
   return useMemo(
-    () => ({ emit, link, running, signIn, operation, folder, places, split }),
-    [emit, link, running, signIn, operation, folder, places, split],
+    () => ({ emit, link, running, signIn, operation, folder, places, split, newest }),
+    [emit, link, running, signIn, operation, folder, places, split, newest],
   );
 }
 

@@ -2,22 +2,31 @@
 // page has room for it; only the turns scroll.
 
 import type { ComponentChildren, Ref } from "preact";
-import { useMemo, useRef, useState } from "preact/hooks";
+import { useContext, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Link, Snapshot } from "../store";
 import { isRunning, turnId } from "../turns";
 import type { Turn } from "../turns";
 import type { Draft, Header } from "../types";
+import { AgentPicker } from "./agent_picker";
+import { bringPanel } from "./bring";
 import { Composer } from "./composer";
+import { EmptyPanel } from "./empty_panel";
 import { useFollow } from "./follow";
 import { HeaderView } from "./header";
 import type { MenuEntry } from "./header_menu";
 import { Icon } from "./icons";
+import { KeysLine, useKeys } from "./keys";
 import { OtherSession } from "./other_session";
+import { PanelTurn } from "./panel_turn";
 import { Picker } from "./picker";
+import { PlaceContext, useAsksHere, useOnce } from "./place";
+import { wordsOf } from "./prompt_text";
+import { TargetContext, useReach, useTarget } from "./reveal";
 import { useRoom } from "./room";
 import { SessionChanges } from "./session_changes";
 import { Settings } from "./settings";
-import { TurnView } from "./turn";
+import { useWriting, WritingContext } from "./writing";
+import { useTalk } from "./use_talk";
 
 /** Turns shown at first, the newest ones; and as many more each time. */
 export const NEWEST_TURNS = 20;
@@ -30,26 +39,38 @@ interface Props {
 }
 
 export function SessionView({ snapshot, draft, banners }: Props) {
-  const { state, turns, link, sent, queue, offered, returned } = snapshot;
+  const { state, turns, link, sent, queue, offered, previewed, returned } = snapshot;
   const running = runningOf(turns);
   const end = useRef<HTMLDivElement>(null);
   const panel = useRef<HTMLDivElement>(null);
+  const foot = useRef<HTMLDivElement>(null);
   const { away, toEnd } = useFollow(end, running !== null, { own: true });
   useRoom(panel);
+  useShown(panel, turns.length === 0);
+  const { places } = useContext(PlaceContext);
+  const id = running ? turnId(running) : null;
+  const stop = useOnce(id && `stop:${id}`, () => foot.current);
+  const asksHere = useAsksHere(askedIn(turns), panel);
+  const stoppable = id !== null && running?.cancelling !== true && !sent.has(id);
+  const { onKeyDown, onKeyUp, onInput, ...keys } = useKeys(stoppable ? id : null);
   const prompts = useMemo(() => promptsOf(turns), [turns]);
-  const [picking, setPicking] = useState(false);
+  const { writing, wanted } = useWriting();
+  const [picking, setPicking] = useState<"sessions" | "agents" | null>(null);
+  const pick = (what: "sessions" | "agents") => setPicking(picking === what ? null : what);
   const [setting, setSetting] = useState(false);
+  const talk = useTalk(snapshot, panel);
   const [other, setOther] = useState<string | null>(null);
   const closePicker = () => {
-    setPicking(false);
-    panel.current?.querySelector<HTMLElement>("[data-acp-sessions]")?.focus();
+    setPicking(null);
+    const button = picking === "sessions" ? "[data-acp-sessions]" : "[data-acp-more]";
+    panel.current?.querySelector<HTMLElement>(button)?.focus();
   };
   const closeSettings = () => {
     setSetting(false);
     panel.current?.querySelector<HTMLElement>("[data-acp-settings]")?.focus();
   };
   const showOther = (model: string) => {
-    setPicking(false);
+    setPicking(null);
     setOther(model);
   };
   return (
@@ -57,7 +78,15 @@ export function SessionView({ snapshot, draft, banners }: Props) {
       {other !== null && (
         <OtherSession model={other} from={state.session} back={() => setOther(null)} />
       )}
-      <div class="acp-panel" ref={panel} hidden={other !== null}>
+      <div
+        class="acp-panel"
+        ref={panel}
+        hidden={other !== null}
+        {...{ onKeyDown, onKeyUp, onInput }}
+        onFocusIn={({ target, currentTarget }) =>
+          target instanceof HTMLTextAreaElement && bringPanel(currentTarget)
+        }
+      >
         <HeaderView
           header={state.session}
           running={turns.find(({ start }) => start !== null && start === running) ?? null}
@@ -68,11 +97,14 @@ export function SessionView({ snapshot, draft, banners }: Props) {
           openSettings={() => setSetting(!setting)}
           entries={[
             ...(listsSessions(state.session)
-              ? [sessionsEntry(picking, () => setPicking(!picking))]
+              ? [sessionsEntry(picking === "sessions", () => pick("sessions"))]
               : []),
             settingsEntry(setting, () => setSetting(!setting)),
+            { id: "agents", label: "Agents…", run: () => pick("agents") },
+            ...talk.entries,
           ]}
         />
+        {talk.bars}
         {setting && (
           <Settings
             header={state.session}
@@ -81,7 +113,10 @@ export function SessionView({ snapshot, draft, banners }: Props) {
             close={closeSettings}
           />
         )}
-        {picking && (
+        {picking === "agents" && (
+          <AgentPicker picked={snapshot.picked} show={showOther} close={closePicker} />
+        )}
+        {picking === "sessions" && (
           <Picker
             offers={state.session.agent?.offers ?? []}
             picked={snapshot.picked}
@@ -89,8 +124,12 @@ export function SessionView({ snapshot, draft, banners }: Props) {
             close={closePicker}
           />
         )}
-        <Conversation snapshot={snapshot} content={end} />
-        <div class="acp-foot">
+        <WritingContext.Provider value={writing}>
+          <TargetContext.Provider value={talk.target}>
+            <Conversation snapshot={snapshot} content={end} />
+          </TargetContext.Provider>
+        </WritingContext.Provider>
+        <div class="acp-foot" ref={foot}>
           {away && (
             <button type="button" class="acp-newest" data-acp-newest="" onClick={toEnd}>
               <Icon name="down" /> Newest
@@ -101,16 +140,38 @@ export function SessionView({ snapshot, draft, banners }: Props) {
             <SessionChanges turns={turns} />
           </div>
           <Composer
-            {...{ draft, prompts, queue, sent, offered, returned }}
+            {...{ draft, prompts, queue, sent, offered, previewed, returned, turns, wanted }}
+            images={state.session.agent?.offers?.includes("image") ?? !state.session.agent}
             commands={state.session.commands ?? []}
-            running={running ? turnId(running) : null}
+            running={id}
             stopping={running?.cancelling === true}
+            stop={stop.holds}
             off={offText(link, state.session.status)}
-            onSend={toEnd}
+            onSend={() => {
+              places.prompted();
+              toEnd();
+            }}
           />
+          <KeysLine keys={keys} running={stoppable} asking={asksHere} />
         </div>
       </div>
     </>
+  );
+}
+
+/** The panel of a new session comes into sight. */
+function useShown(panel: { readonly current: HTMLElement | null }, isNew: boolean): void {
+  useEffect(() => {
+    if (!isNew) return;
+    const frame = requestAnimationFrame(() => panel.current && bringPanel(panel.current));
+    return () => cancelAnimationFrame(frame);
+  }, []);
+}
+
+/** The keys of the open permission questions. */
+function askedIn(turns: readonly Turn[]): string[] {
+  return turns.flatMap(({ items }) =>
+    items.flatMap((it) => (it.type === "question" && it.status === "open" ? [it.key] : [])),
   );
 }
 
@@ -133,8 +194,13 @@ function settingsEntry(expanded: boolean, run: () => void): MenuEntry {
 function Conversation({ snapshot, content }: { snapshot: Snapshot; content: Ref<HTMLDivElement> }) {
   const { turns, link, sent, folds, since, terminals } = snapshot;
   const [count, setCount] = useState(NEWEST_TURNS);
+  const target = useTarget();
+  const reach = target ? turns.findIndex(({ start }) => (start?.key ?? "") === target.turn) : -1;
+  useReach(reach, turns.length, count, NEWEST_TURNS, setCount);
   const hidden = Math.max(0, turns.length - count);
   const running = runningOf(turns);
+  const drawn = useRef(false);
+  useEffect(() => void (drawn.current = true), []);
   return (
     <div class="acp-scroll" data-acp-scroll="" tabIndex={0} role="group" aria-label="Conversation">
       <div ref={content}>
@@ -149,16 +215,21 @@ function Conversation({ snapshot, content }: { snapshot: Snapshot; content: Ref<
           </button>
         )}
         {turns.slice(hidden).map((turn) => (
-          <TurnView
+          <PanelTurn
             key={turn.start?.key ?? ""}
             turn={turn}
             since={turn.start === running ? since : null}
             cited={terminals.cited}
-            stop={false}
-            {...{ sent, folds }}
+            {...{ sent, folds, drawn }}
           />
         ))}
-        {turns.length === 0 && <p class="acp-quiet acp-empty">{emptyText(link)}</p>}
+        {turns.length === 0 && (
+          <EmptyPanel
+            link={link}
+            commands={(snapshot.state.session.commands?.length ?? 0) > 0}
+            examples={snapshot.examples}
+          />
+        )}
       </div>
     </div>
   );
@@ -169,9 +240,7 @@ function runningOf(turns: readonly Turn[]): Turn["start"] {
 }
 
 function promptsOf(turns: readonly Turn[]): string[] {
-  const texts = turns.map(({ start }) =>
-    (start?.prompt ?? []).map((block) => (block.type === "text" ? block.text : "")).join(""),
-  );
+  const texts = turns.map(({ start }) => wordsOf(start?.prompt ?? []));
   return texts.filter((text, at) => text.trim() !== "" && text !== texts[at - 1]);
 }
 
@@ -179,8 +248,4 @@ function offText(link: Link, status: string | undefined): string | null {
   if (link === "waiting") return "Waiting for the kernel…";
   if (link !== "live") return "Disconnected";
   return status === "closed" ? "The session is closed" : null;
-}
-
-export function emptyText(link: Link): string {
-  return link === "waiting" ? "Waiting for the kernel…" : "Nothing yet.";
 }

@@ -1,5 +1,5 @@
-// What all turns of the session changed, above the composer, to keep or undo at once. Undoing everything needs a
-// confirmation.
+// What several turns of the session changed, above the composer, to keep or undo at once; a single turn has its own
+// buttons. Undoing everything needs a confirmation.
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Turn } from "../turns";
@@ -22,10 +22,9 @@ export function SessionChanges({ turns }: { turns: readonly Turn[] }) {
   const [asking, setAsking] = useState(false);
   const operations = operationsOfAll(files);
   const sum = sumOf(files);
-  const settled = files.every(({ state }) => state === "kept");
-  if (files.length === 0 || settled) return null;
+  const open = changes.filter((item) => item.files.some(({ state }) => state !== "kept"));
+  if (open.length < 2) return null;
   const summary = summaryOf(files);
-  const of = changes.length === 1 ? "" : ` in ${changes.length} turns`;
   return (
     <div
       class="acp-session-changes"
@@ -33,7 +32,7 @@ export function SessionChanges({ turns }: { turns: readonly Turn[] }) {
       data-acp-session-changes={files.length}
       aria-label="Changes of this session"
     >
-      <span class="acp-title">{`${filesChanged(sum.files)}${of}`}</span>
+      <span class="acp-title">{`${filesChanged(sum.files)} in ${changes.length} turns`}</span>
       <Counts {...sum} />
       {summary !== "" && <span class="acp-quiet acp-changes-summary">{summary}</span>}
       <OperationProgress />

@@ -3,6 +3,7 @@
 import { createContext } from "preact";
 import { useContext } from "preact/hooks";
 import type { TerminalItem } from "../types";
+import { commandText } from "./command_text";
 import { memo } from "./memo";
 import { TerminalText } from "./terminal_text";
 import { line } from "./display_text";
@@ -11,21 +12,33 @@ import { line } from "./display_text";
 export const TerminalsById = createContext<ReadonlyMap<string, TerminalItem>>(new Map());
 
 /** A terminal by its id; agents may name terminals that we do not know. */
-export function TerminalOf({ id }: { id: string }) {
+export function TerminalOf({ id, shown = [] }: { id: string; shown?: readonly string[] }) {
   const item = useContext(TerminalsById).get(id);
-  if (item) return <TerminalView item={item} />;
+  if (item) return <TerminalView item={item} named={shown.includes(lineOf(item))} />;
   return <div class="acp-quiet">terminal {line(id)}</div>;
 }
 
-export const TerminalView = memo(function TerminalView({ item }: { item: TerminalItem }) {
+/** The command as people write it; the card's menu has it as it was run. */
+function lineOf({ command = "" }: TerminalItem): string {
+  return line(commandText(command).line.trim());
+}
+
+/** `named`: its card shows the command. */
+export const TerminalView = memo(function TerminalView(props: {
+  item: TerminalItem;
+  named?: boolean;
+}) {
+  const { item, named = false } = props;
   return (
     <div class="acp-terminal" data-acp-terminal={item.id} data-status={item.status}>
-      <div class="acp-terminal-head">
-        <code class="acp-terminal-command">
-          <span aria-hidden="true">$ </span>
-          {line(item.command ?? "")}
-        </code>
-      </div>
+      {!named && (
+        <div class="acp-terminal-head">
+          <code class="acp-terminal-command">
+            <span aria-hidden="true">$ </span>
+            {lineOf(item)}
+          </code>
+        </div>
+      )}
       {(item.dropped ?? 0) > 0 && (
         <div class="acp-quiet acp-terminal-note">
           {item.dropped} earlier characters were dropped

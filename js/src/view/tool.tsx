@@ -1,77 +1,108 @@
-// A tool call: its title, location, status and results, and the question that it waits for.
+// A tool call: its title, location, status and results, what it changed, and the question that it waits for.
 
 import { Fragment } from "preact";
+import { useContext, useMemo } from "preact/hooks";
 import type { Sent } from "../store";
-import type { Action, Content, Json, Location, QuestionItem, ToolItem } from "../types";
+import type {
+  Action,
+  Content,
+  Json,
+  Location,
+  QuestionItem,
+  TerminalItem,
+  ToolItem,
+} from "../types";
+import { CardChange } from "./card_change";
+import { CardMenu } from "./card_menu";
+import type { MenuEntry } from "./card_menu";
+import { copyText } from "./code";
+import { commandText } from "./command_text";
 import { ContentView } from "./content";
 import { DiffView } from "./diff";
 import { Fold } from "./fold";
 import { Icon } from "./icons";
+import { Inline, unmarked } from "./inline";
 import { Path, PathText } from "./path";
-import { cellsOf } from "./locations";
+import { cellsOf, lineOf } from "./locations";
+import type { OwnChange } from "./own_changes";
 import { PermissionView } from "./permission";
 import { usePanel } from "./panel";
 import { NOT_RUN } from "./run";
-import { TerminalOf } from "./terminal";
+import { TerminalOf, TerminalsById } from "./terminal";
+import { titleOf } from "./title";
+import type { Title } from "./title";
 import { ToolStatus, WAITING } from "./tool_status";
-import { code, json, line, spoken, titleOf } from "./display_text";
+import { ToolText } from "./tool_text";
+import { code, json, line, spoken } from "./display_text";
 
 interface Props {
   item: ToolItem;
   question?: QuestionItem | undefined;
   sent?: Sent | undefined;
   open?: boolean | undefined;
-  /** Whether the raw input and output are open. */
+  /** Whether the raw input and output are shown. */
   raw?: boolean | undefined;
+  /** What the call changed, once the turn is over. */
+  own?: OwnChange | undefined;
 }
 
-export function ToolView({ item, question, sent, open, raw }: Props) {
+export function ToolView({ item, question, sent, open, raw = false, own }: Props) {
+  const { folder } = usePanel();
+  const terminals = useContext(TerminalsById);
   const asking = question?.status === "open";
   const actions = asking ? question.actions : undefined;
-  const command = actions ? undefined : commandOf(item);
-  const content = actions ? item.content.filter((it) => !isAsked(it, actions)) : item.content;
+  const title = useMemo(() => titleOf(item, folder), [item, folder]);
+  const heading = (asking && purposeOf(question, title)) || title;
   const place = placeOf(item);
-  const said = item.raw_input !== undefined || item.raw_output !== undefined;
-  const hasRaw = said && !isRun(item, actions); // its card shows all of it
-  const empty = content.length === 0 && !hasRaw && command === undefined;
+  // The path of the file that the heading names, in its words or next to them.
+  const named = place && !asking ? place.path : title.path;
+  const command = actions ? undefined : commandOf(item, title);
+  const shown = [title.text, command].filter((it) => it !== undefined);
+  const content = contentOf(item, actions, own);
+  const data = rawOf(item, terminals);
+  const hasRaw = data.length > 0 && !isRun(item, actions); // its card shows all of it
+  const empty = content.length === 0 && !own && !(hasRaw && raw) && command === undefined;
   const inside = (
     <div class="acp-tool-body">
       {item.locations.length > 1 && <Places item={item} />}
       {command !== undefined && <pre class="acp-command">{code(command)}</pre>}
-      <Blocks content={content} />
-      {hasRaw && <Raw item={item} open={raw ?? false} />}
+      {own && <CardChange own={own} named={named !== null} asked={question !== undefined} />}
+      <Blocks kind={item.kind} {...{ content, named, shown }} />
+      {hasRaw && raw && <Raw data={data} />}
     </div>
   );
+  const linked = place !== null && !empty;
   return (
     <div
       class="acp-tool"
       data-acp-tool={item.id}
       data-kind={item.kind}
       data-status={item.status}
-      data-placed={place !== null && !empty}
+      data-corner={Number(linked) + Number(hasRaw)}
     >
+      {(linked || hasRaw) && (
+        <span class="acp-corner">
+          {linked && (
+            <Path path={place.path} at={lineOf(place)} cells={cellsOf(item, place)} small />
+          )}
+          {hasRaw && <Menu item={item} title={title} place={place} raw={raw} />}
+        </span>
+      )}
       {empty ? (
         <div class="acp-tool-head">
-          <Heading item={item} question={question} linked />
+          <Heading {...{ item, question, heading }} place={title.path ? null : place} linked />
         </div>
       ) : (
-        <>
-          {place && (
-            <span class="acp-go">
-              <Path path={place.path} at={place.line} cells={cellsOf(item, place)} small />
-            </span>
-          )}
-          {/* Before a question is answered, what it is about cannot be folded away. */}
-          <Fold
-            name={item.key}
-            open={asking || (open ?? isLoud(item))}
-            locked={asking}
-            class="acp-fold"
-            summary={<Heading item={item} question={question} />}
-          >
-            {inside}
-          </Fold>
-        </>
+        // Before a question is answered, what it is about cannot be folded away.
+        <Fold
+          name={item.key}
+          open={asking || (open ?? (isLoud(item) || own !== undefined))}
+          locked={asking}
+          class="acp-fold"
+          summary={<Heading {...{ item, question, heading }} place={title.path ? null : place} />}
+        >
+          {inside}
+        </Fold>
       )}
       {question && <PermissionView item={question} tool={item} inside sent={sent} />}
     </div>
@@ -98,11 +129,18 @@ function placeOf({ locations }: ToolItem): Location | null {
   return locations.length === 1 ? (locations[0] ?? null) : null;
 }
 
-/** `linked`: the heading is not clickable itself, so it can contain a link. */
-function Heading(props: { item: ToolItem; question: QuestionItem | undefined; linked?: boolean }) {
-  const { item, question, linked = false } = props;
+interface HeadingProps {
+  item: ToolItem;
+  question: QuestionItem | undefined;
+  heading: Title;
+  /** Shown after the title. */
+  place: Location | null;
+  /** The heading is not clickable itself, so it can contain a link. */
+  linked?: boolean;
+}
+
+function Heading({ item, question, heading, place, linked = false }: HeadingProps) {
   const asking = question?.status === "open";
-  const place = placeOf(item);
   const gone = usePanel().link === "gone";
   return (
     <>
@@ -110,15 +148,15 @@ function Heading(props: { item: ToolItem; question: QuestionItem | undefined; li
         <Icon name={item.kind} />
         <span class="acp-hidden">{spoken(item.kind)} </span>
       </span>
-      <span class="acp-title" data-code={item.title.startsWith("`")}>
-        {(asking && purposeOf(question)) || titleOf(item)}
+      <span class="acp-title" data-code={heading.code}>
+        {heading.code ? heading.text : <Inline text={heading.text} />}
       </span>
       {place && (
         <span class="acp-path acp-place">
           {linked ? (
-            <Path path={place.path} at={place.line} cells={cellsOf(item, place)} />
+            <Path path={place.path} at={lineOf(place)} cells={cellsOf(item, place)} />
           ) : (
-            <PathText path={place.path} at={place.line} />
+            <PathText path={place.path} at={lineOf(place)} />
           )}
         </span>
       )}
@@ -133,13 +171,15 @@ function Heading(props: { item: ToolItem; question: QuestionItem | undefined; li
   );
 }
 
-/** The purpose of the agent's code, or the function; until it runs, the title is the agent's own name for the tool. */
-function purposeOf({ actions = [] }: QuestionItem): string | undefined {
+/** What is asked, where the agent's title is only its name for the tool, or repeats the command. */
+function purposeOf({ actions = [] }: QuestionItem, title: Title): Title | undefined {
+  const words = (text: string) => ({ text: line(text), path: null, code: false });
   for (const action of actions) {
-    if (action.type === "run_code") return line(action.purpose || "Run code in the kernel");
-    if (action.type === "call_function") return line(`Call ${action.name}`);
+    if (action.type === "run_code") return words(action.purpose || "Run code in the kernel");
+    if (action.type === "call_function") return words(`Call ${action.name}`);
     if (action.type === "run_cells")
-      return action.cells.length === 1 ? "Run 1 cell" : `Run ${action.cells.length} cells`;
+      return words(action.cells.length === 1 ? "Run 1 cell" : `Run ${action.cells.length} cells`);
+    if (action.type === "command" && isSame(title.text, action.line)) return words("Run a command");
   }
   return undefined;
 }
@@ -147,6 +187,9 @@ function purposeOf({ actions = [] }: QuestionItem): string | undefined {
 /** To an agent, a call that ran nothing is completed, too. `gone`: the kernel is. */
 function statusOf({ content, status }: ToolItem, gone: boolean): string {
   if (gone && status === "in_progress") return "unfinished";
+  // An agent may report nothing until the call is over.
+  if (status === "pending" && content.some((it) => it.type === "run" && it.status === "running"))
+    return gone ? "unfinished" : "in_progress";
   const idle = content.some(
     (it) => it.type === "run" && (NOT_RUN.has(it.status) || it.status === "waiting"),
   );
@@ -159,51 +202,45 @@ function Places({ item }: { item: ToolItem }) {
       {item.locations.map((place, at) => (
         <Fragment key={at}>
           {at > 0 && ", "}
-          <Path path={place.path} at={place.line} cells={cellsOf(item, place)} />
+          <Path path={place.path} at={lineOf(place)} cells={cellsOf(item, place)} />
         </Fragment>
       ))}
     </div>
   );
 }
 
-function Blocks({ content }: { content: readonly Content[] }) {
+interface BlocksProps {
+  content: readonly Content[];
+  kind: string;
+  /** The path that the heading names. */
+  named: string | null;
+  /** The commands that the card shows already. */
+  shown: readonly string[];
+}
+
+function Blocks({ content, kind, named, shown }: BlocksProps) {
   return (
     <>
       {content.map((block, at) => {
-        if (block.type === "diff") return <DiffView key={at} diff={block} />;
-        if (block.type === "terminal") return <TerminalOf key={at} id={block.terminal_id} />;
-        return <ContentView key={at} block={block} exact />;
+        switch (block.type) {
+          case "diff":
+            return <DiffView key={at} diff={block} named={block.path === named} />;
+          case "terminal":
+            return <TerminalOf key={at} id={block.terminal_id} shown={shown} />;
+          case "text":
+            return <ToolText key={at} text={block.text} kind={kind} />;
+          default:
+            return <ContentView key={at} block={block} exact />;
+        }
       })}
     </>
   );
 }
 
-function Raw({ item, open }: { item: ToolItem; open: boolean }) {
-  const parts: [string, Json | undefined][] = [
-    ["Input", item.raw_input],
-    ["Output", item.raw_output],
-  ];
-  return (
-    <Fold name={`${item.key}:raw`} open={open} class="acp-raw" summary="Raw input and output">
-      {open &&
-        parts.map(
-          ([name, value]) =>
-            value !== undefined && (
-              <div key={name}>
-                <span class="acp-quiet">{name}</span>
-                <pre class="acp-code" tabIndex={0} aria-label={`Raw ${name.toLowerCase()}`}>
-                  {json(value)}
-                </pre>
-              </div>
-            ),
-        )}
-    </Fold>
-  );
-}
-
-/** The command of the call, unless the title says it already. */
-function commandOf({ command, title }: ToolItem): string | undefined {
-  return command == null || title.replace(/^`|`$/g, "") === command ? undefined : command;
+/** What is to be drawn: not what the question shows in full, nor the agent's form of what it changed. */
+function contentOf({ content }: ToolItem, actions?: readonly Action[], own?: OwnChange) {
+  if (actions) return content.filter((it) => !isAsked(it, actions));
+  return own && own.file.hunks.length > 0 ? content.filter(({ type }) => type !== "diff") : content;
 }
 
 /** Whether the question shows it in full. */
@@ -212,5 +249,65 @@ function isAsked(content: Content, actions: readonly Action[]): boolean {
   if (content.type !== "diff") return false;
   return actions.some(
     (it) => (it.type === "write" || it.type === "notebook") && it.path === content.path,
+  );
+}
+
+/** The command of the call, unless the title says it already. */
+function commandOf({ command }: ToolItem, title: Title): string | undefined {
+  return command == null || isSame(title.text, command) ? undefined : command;
+}
+
+function isSame(title: string, command: string): boolean {
+  return [command, commandText(command).line].some((it) => line(it.trim()) === title);
+}
+
+// ---- the menu
+
+interface MenuProps {
+  item: ToolItem;
+  title: Title;
+  place: Location | null;
+  raw: boolean;
+}
+
+function Menu({ item, title, place, raw }: MenuProps) {
+  const { emit } = usePanel();
+  const { command, key } = item;
+  const show = () => {
+    emit({ t: "fold", key: `${key}:raw`, open: !raw });
+    if (!raw) emit({ t: "fold", key, open: true });
+  };
+  const entries: MenuEntry[] = [{ name: "Raw input and output", run: show, on: raw }];
+  if (place) entries.push({ name: "Copy path", run: () => copyText(place.path) });
+  if (command != null) entries.push({ name: "Copy command", run: () => copyText(command) });
+  return <CardMenu of={unmarked(title.text)} entries={entries} />;
+}
+
+/** What the agent and the terminal say literally. */
+function rawOf(
+  { raw_input: input, raw_output: output, content }: ToolItem,
+  terminals: ReadonlyMap<string, TerminalItem>,
+): [string, Json][] {
+  const ran = content.flatMap((it) => (it.type === "terminal" ? [it.terminal_id] : []));
+  const commands = ran.map((id): [string, Json | undefined] => [
+    "Run as",
+    terminals.get(id)?.command,
+  ]);
+  const all: [string, Json | undefined][] = [["Input", input], ...commands, ["Output", output]];
+  return all.filter((it): it is [string, Json] => it[1] !== undefined);
+}
+
+function Raw({ data }: { data: readonly [string, Json][] }) {
+  return (
+    <div class="acp-raw" role="group" aria-label="Raw input and output">
+      {data.map(([name, value], at) => (
+        <div key={at}>
+          <span class="acp-quiet">{name}</span>
+          <pre class="acp-code" tabIndex={0} aria-label={`Raw ${name.toLowerCase()}`}>
+            {name === "Run as" ? code(String(value)) : json(value)}
+          </pre>
+        </div>
+      ))}
+    </div>
   );
 }

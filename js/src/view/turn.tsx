@@ -1,9 +1,10 @@
 // A turn: the prompt, its items, and the status line with the stop button.
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Sent } from "../store";
 import { isRunning, turnId } from "../turns";
 import type { Turn } from "../turns";
+import type { Item } from "../types";
 import { ChangesView } from "./changes";
 import { entriesOf } from "./entries";
 import type { Entry } from "./entries";
@@ -11,8 +12,13 @@ import { useFollow } from "./follow";
 import { GroupView } from "./group";
 import { ItemView } from "./item";
 import { memo } from "./memo";
+import { NO_CHANGES, ownChanges } from "./own_changes";
+import type { OwnChanges } from "./own_changes";
 import { PromptView } from "./prompt";
+import { useReach, useTarget } from "./reveal";
+import type { Target } from "./reveal";
 import { StatusLine } from "./status";
+import { useStopKey } from "./stop_key";
 
 /** Entries of a long turn shown at first, the newest ones. */
 export const NEWEST = 100;
@@ -21,7 +27,7 @@ const STEP = 200;
 /** Drawn in one frame: a burst of tool calls must not freeze the page. */
 export const AT_ONCE = 12;
 
-interface Props {
+export interface TurnProps {
   turn: Turn;
   sent: ReadonlyMap<string, Sent>;
   folds: ReadonlyMap<string, boolean>;
@@ -30,13 +36,20 @@ interface Props {
 }
 
 /** A turn below its cell, where the page scrolls. */
-export const TurnAlone = memo(function TurnAlone(props: Props) {
+export const TurnAlone = memo(function TurnAlone(props: TurnProps) {
   const box = useRef<HTMLDivElement>(null);
   const running = props.turn.start !== null && isRunning(props.turn.start);
   const { away, toEnd } = useFollow(box, running);
+  const { start } = props.turn;
+  const id = start ? turnId(start) : "";
+  const stoppable = running && start?.cancelling !== true && !props.sent.has(id);
+  const stop = useStopKey(stoppable ? id : null);
   return (
-    <div ref={box}>
+    <div ref={box} onKeyDown={stop.onKeyDown}>
       <TurnView {...props} toNewest={running && away ? toEnd : null} />
+      <div class="acp-quiet" role="status">
+        {stop.note}
+      </div>
     </div>
   );
 });
@@ -49,16 +62,18 @@ interface InPanel {
   inside?: boolean;
 }
 
-export const TurnView = memo(function TurnView(props: Props & InPanel) {
+export const TurnView = memo(function TurnView(props: TurnProps & InPanel) {
   const { turn, sent, folds, cited, since, toNewest, stop = true, inside = false } = props;
   const { start, items } = turn;
   const id = start ? turnId(start) : "";
   const running = start !== null && isRunning(start);
   const entries = entriesOf(items, cited);
   const [count, setCount] = useState(NEWEST);
+  useReach(targetIn(useTarget(), turn, entries), entries.length, count, STEP, setCount);
   const hidden = Math.max(0, entries.length - count);
   const [from, to] = useWindow(hidden, entries.length);
   const growing = running ? (items.at(-1)?.key ?? null) : null;
+  const own = useOwnChanges(items, running, entries.slice(hidden));
   return (
     <div
       class="acp-turn"
@@ -79,12 +94,12 @@ export const TurnView = memo(function TurnView(props: Props & InPanel) {
         </button>
       )}
       <div class="acp-items" role="log" aria-live="off" aria-busy={running}>
-        {entries.slice(from, to).map((entry) => draw(entry, { sent, folds, growing }))}
+        {entries.slice(from, to).map((entry) => drawEntry(entry, { sent, folds, growing, own }))}
       </div>
       {items.map(
         (item) =>
           item.type === "changes" && (
-            <ChangesView key={item.key} item={item} running={running} folds={folds} />
+            <ChangesView key={item.key} {...{ item, running, folds, own }} />
           ),
       )}
       {start && (
@@ -101,6 +116,26 @@ export const TurnView = memo(function TurnView(props: Props & InPanel) {
   );
 });
 
+/** What the cards show of the changes, once the turn is over: the same map until something changes. */
+function useOwnChanges(
+  items: readonly Item[],
+  running: boolean,
+  shown: readonly Entry[],
+): OwnChanges {
+  const first = shown[0]?.type === "item" ? shown[0].item.key : (shown[0]?.key ?? "");
+  return useMemo(() => {
+    if (running) return NO_CHANGES;
+    const keys = new Set(shown.map((entry) => (entry.type === "item" ? entry.item.key : "")));
+    return ownChanges(items, (tool) => keys.has(tool.key));
+  }, [items, running, first]);
+}
+
+/** The index of the entry to show; -1: none of this turn's. */
+function targetIn(target: Target | null, { start }: Turn, entries: readonly Entry[]): number {
+  if (target?.entry === undefined || target.turn !== (start?.key ?? "")) return -1;
+  return entries.findIndex((it) => (it.type === "group" ? it : it.item).key === target.entry);
+}
+
 /** The entries to draw: a few more in each frame, until all from `first` to `end` are. */
 function useWindow(first: number, end: number): readonly [number, number] {
   const drawn = useRef<readonly [number, number]>([first, first]);
@@ -116,12 +151,13 @@ function useWindow(first: number, end: number): readonly [number, number] {
   return [from, to];
 }
 
-interface Around extends Pick<Props, "sent" | "folds"> {
+interface Around extends Pick<TurnProps, "sent" | "folds"> {
   /** The key of the item that more may be added to: the newest of a running turn. */
   growing: string | null;
+  own: OwnChanges;
 }
 
-function draw(entry: Entry, { sent, folds, growing }: Around) {
+export function drawEntry(entry: Entry, { sent, folds, growing, own }: Around) {
   if (entry.type === "group")
     return <GroupView key={entry.key} name={entry.key} tools={entry.tools} folds={folds} />;
   const { item, question } = entry;
@@ -134,6 +170,7 @@ function draw(entry: Entry, { sent, folds, growing }: Around) {
       raw={folds.get(`${item.key}:raw`)}
       sent={sent.get(question?.key ?? item.key)}
       growing={item.key === growing}
+      own={own.get(item.key)}
     />
   );
 }

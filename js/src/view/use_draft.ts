@@ -2,9 +2,12 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Snapshot } from "../store";
-import type { Draft, Picture } from "../types";
+import type { Draft, Editing, Picture, TurnItem } from "../types";
 import { withFiles } from "./images";
 import { usePanel } from "./panel";
+import { attachmentsOf, picturesOf, wordsOf } from "./prompt_text";
+
+const NOTHING: Draft = { text: "", images: [] };
 
 export interface DraftState {
   readonly field: { current: HTMLTextAreaElement | null };
@@ -13,11 +16,19 @@ export interface DraftState {
   /** Why an image was not added. */
   readonly note: string;
   readonly isEmpty: boolean;
+  /** The earlier prompt that is being edited. */
+  readonly editing: Editing | null;
   /** The field has this text now. */
   write(text: string, images?: readonly Picture[]): void;
   /** Put this text into the field. */
   replace(text: string, caret?: number): void;
   addFiles(files: readonly File[]): Promise<void>;
+  /** Say why something was not added. */
+  say(note: string): void;
+  /** Put the prompt of an earlier turn into the field; what is there comes back later. */
+  edit(turn: TurnItem): void;
+  /** Leave the earlier prompt as it is. */
+  stopEditing(): void;
   /** Clear the field; returns what was in it. */
   take(): Draft;
 }
@@ -27,16 +38,23 @@ export function useDraft(initial: Draft, returned: Snapshot["returned"]): DraftS
   const [text, setText] = useState(initial.text);
   const [images, setImages] = useState<readonly Picture[]>(initial.images);
   const [note, setNote] = useState("");
+  const [editing, setEditing] = useState<Editing | null>(initial.editing ?? null);
   const field = useRef<HTMLTextAreaElement>(null);
   const taken = useRef<Draft | null>(null);
 
-  const write = (next: string, pictures = images) => {
+  const write = (next: string, pictures = images, edited = editing) => {
     setText(next);
     setImages(pictures);
-    emit({ t: "draft", draft: { text: next, images: pictures } });
+    setEditing(edited);
+    emit({ t: "draft", draft: { text: next, images: pictures, editing: edited } });
   };
-  const replace = (next: string, caret = next.length, pictures = images) => {
-    write(next, pictures);
+  const replace = (
+    next: string,
+    caret = next.length,
+    pictures: readonly Picture[] = images,
+    edited = editing,
+  ) => {
+    write(next, pictures, edited);
     const el = field.current;
     if (!el) return;
     el.value = next;
@@ -50,9 +68,25 @@ export function useDraft(initial: Draft, returned: Snapshot["returned"]): DraftS
   const take = () => {
     const draft = { text: text.trim() === "" ? "" : text, images };
     taken.current = draft;
-    setNote("");
-    write("", []);
+    stopEditing();
     return draft;
+  };
+  const stopEditing = () => {
+    const { text: next, images: pictures } = editing?.kept ?? NOTHING;
+    setNote("");
+    replace(next, next.length, pictures, null);
+  };
+  const edit = (turn: TurnItem) => {
+    const words = wordsOf(turn.prompt);
+    const partial = attachmentsOf(turn.prompt) > 0 && !words.includes("@");
+    const kept = editing?.kept ?? { text: field.current?.value ?? text, images };
+    setNote("");
+    replace(words, words.length, picturesOf(turn.prompt), {
+      turn: turn.key,
+      number: turn.number,
+      partial,
+      kept,
+    });
   };
   useEffect(() => {
     const mine = taken.current;
@@ -63,5 +97,6 @@ export function useDraft(initial: Draft, returned: Snapshot["returned"]): DraftS
     replace(both, both.length, [...mine.images, ...images]);
   }, [returned]);
   const isEmpty = text.trim() === "" && images.length === 0;
-  return { field, text, images, note, isEmpty, write, replace, addFiles, take };
+  const kept = { field, text, images, note, isEmpty, editing };
+  return { ...kept, write, replace, addFiles, say: setNote, edit, stopEditing, take };
 }

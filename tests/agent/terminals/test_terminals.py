@@ -103,7 +103,7 @@ def test_a_line_may_begin_with_a_dash_in_sh() -> None:
 
 def test_the_agents_variables_take_precedence_except_our_marker() -> None:
     environment = terminal_environment({"A": "1", "TERM": "xterm-color", "FORCE_COLOR": "1", "PAGER": "less"})
-    assert environment == {"A": "1", "TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat"}
+    assert environment == {"A": "1", "TERM": "xterm-256color", "PAGER": "cat", "GIT_PAGER": "cat"}
 
     async def test() -> None:
         async with bench() as b:

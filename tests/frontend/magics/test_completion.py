@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import acp_notebook
 from acp_notebook.core.records import Command
 from acp_notebook.frontend.magics.completion import (
     Completions,
@@ -81,6 +84,22 @@ def test_the_offered_completions(
     assert found.texts == texts
     assert found.fragment == fragment or not texts
     assert cell.endswith(found.fragment)
+
+
+def test_frames_and_figures_come_first_modules_and_our_own_objects_last(tmp_path: Path) -> None:
+    frame = type("DataFrame", (), {"__module__": "pandas.core.frame"})
+    figure = type("Figure", (), {"__module__": "matplotlib.figure"})
+    session = type("Session", (), {"__module__": "acp_notebook.api.session"})
+    (tmp_path / "b.py").touch()
+    modules = {"acp": acp_notebook, "pd": os}
+    variables: dict[str, Any] = modules | {"session": session(), "a": 1, "B": 2, "fig": figure()}
+    variables |= {"Model": Hostile, "zoo": frame(), "b": frame()}
+    known = CompletionSources((), (), (), variables, {3: "x = 1"}, tmp_path)
+    assert complete(CursorContext("acp", "see @"), known).texts == [
+        *("@b", "@zoo", "@fig", "@a", "@B", "@Model"),
+        *("@error", "@cell:last", "@cell:3", "@b.py"),
+        *("@pd", "@acp", "@session"),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -564,3 +564,50 @@ def test_a_page_retries_a_turn_that_hit_a_rate_limit(stage: Stage) -> None:
     assert starts()[1].text == "/ratelimit 20"
     stage.say(t="again", turn=starts()[1].id)
     stage.until("refused", lambda it: "has not failed" in it["what"])
+
+
+def turns_of(stage: Stage) -> list[TurnStart]:
+    return [it for it in stage.session.transcript.items if isinstance(it, TurnStart)]
+
+
+def test_a_page_sends_the_prompt_of_a_failed_turn_again_once(stage: Stage) -> None:
+    stage.hello()
+    stage.say(t="prompt", text="/error 5 no luck", images=[{"data": "aGk=", "mime_type": "image/png"}])
+    wait_until(lambda: [it.status for it in turns_of(stage)] == ["failed"], "it fails", LIMIT_S)
+    for _ in range(2):  # a double click
+        stage.say(t="again", turn=turns_of(stage)[0].id)
+    wait_until(lambda: [it.status for it in turns_of(stage)] == ["failed"] * 2, "it fails again", LIMIT_S)
+    first, second = turns_of(stage)
+    assert second.prompt == first.prompt and len(first.prompt) == 2
+    stage.say(t="again", turn=first.id)  # a page that does not know the new turn yet
+    stage.say(t="again", turn=second.id)
+    wait_until(lambda: len(turns_of(stage)) == 3, "the newest is sent again", LIMIT_S)
+    assert stage.all("refused") == []
+    assert len(stage.session.queue) == 0
+
+
+def test_a_retry_restarts_an_agent_that_died(stage: Stage) -> None:
+    stage.hello()
+    stage.say(t="prompt", text="/die 3")
+    wait_until(lambda: [it.status for it in turns_of(stage)] == ["failed"], "it dies", LIMIT_S)
+    assert stage.session.status == "dead"
+    stage.say(t="again", turn=turns_of(stage)[0].id)
+    wait_until(lambda: [it.status for it in turns_of(stage)] == ["failed"] * 2, "it dies again", LIMIT_S)
+
+
+def test_a_retry_sends_what_the_transcript_does_not_show(stage: Stage) -> None:
+    stage.session._conversation.agent.redactor.learn(["hunter2hunter2"])
+    stage.hello()
+    stage.say(t="prompt", text="/error 5 hunter2hunter2")
+    wait_until(lambda: [it.status for it in turns_of(stage)] == ["failed"], "it fails", LIMIT_S)
+    (failed,) = turns_of(stage)
+    assert "hunter2" not in failed.text
+    conversation = stage.session._conversation
+    assert conversation.last_run is not None
+    assert "hunter2hunter2" in repr(conversation.last_run.content)
+    stage.say(t="again", turn=failed.id)
+    wait_until(lambda: len(turns_of(stage)) == 2, "it is sent again", LIMIT_S)
+    wait_until(
+        lambda: conversation.last_run is not None and conversation.last_run.id == "t2", "ends", LIMIT_S
+    )
+    assert "hunter2hunter2" in repr(conversation.last_run.content)

@@ -1,0 +1,97 @@
+// The colours of a diff's lines: both sides are highlighted as the code that they are, and split into lines. Pure;
+// takes linear time, and only the first part of a big change is coloured.
+
+import { MAX_CHARS, highlight } from "../text/highlight";
+import type { Part } from "../text/highlight";
+import { languageOf } from "../text/parser";
+import type { Line, Row } from "./diff_rows";
+
+/** A piece of a line, up to this place in it, in one colour. */
+export interface Span {
+  readonly end: number;
+  readonly style: string;
+}
+
+export type Colours = ReadonlyMap<Line, readonly Span[]>;
+
+const NONE: Colours = new Map();
+
+/** The language of a file, by its name. The diff of a notebook shows its cells. */
+export function languageOfFile(path: string): string {
+  const ending = /\.(\w{1,12})$/.exec(path)?.[1]?.toLowerCase() ?? "";
+  return ending === "ipynb" ? "python" : languageOf(ending);
+}
+
+export function coloursOf(rows: readonly Row[], language: string): Colours {
+  if (language === "" || rows.length === 0) return NONE;
+  const found = new Map<Line, readonly Span[]>();
+  for (const side of ["gone", "new"] as const) {
+    const lines = first(linesOf(rows, side));
+    const parts = highlight(lines.map(textOf).join("\n"), language);
+    if (parts === null) return NONE;
+    spansByLine(parts).forEach((spans, at) => {
+      const line = lines[at];
+      // An unchanged line is on both sides: the new one says what it is now.
+      if (line && spans.some(({ style }) => style !== "")) found.set(line, spans);
+    });
+  }
+  return found;
+}
+
+/** The lines of one side: with those in the gaps, which may open a string, if there is room for them. */
+function linesOf(rows: readonly Row[], side: "gone" | "new"): Line[] {
+  const of = (gaps: boolean) =>
+    rows.flatMap((row): readonly Line[] => {
+      if (row.kind === "gap") return gaps ? row.lines : [];
+      return row.kind === "same" || row.kind === side ? [row] : [];
+    });
+  const all = of(true);
+  return first(all).length === all.length ? all : of(false);
+}
+
+/** As many as can be highlighted in one frame. */
+function first(lines: readonly Line[]): Line[] {
+  let left = MAX_CHARS;
+  const end = lines.findIndex((it) => (left -= textOf(it).length + 1) < 0);
+  return end < 0 ? [...lines] : lines.slice(0, end);
+}
+
+function textOf({ pieces }: Line): string {
+  return pieces.map(({ text }) => text).join("");
+}
+
+function spansByLine(parts: readonly Part[]): Span[][] {
+  const lines: Span[][] = [[]];
+  let end = 0;
+  const add = (part: Part, style: string): void => {
+    if (typeof part !== "string") {
+      for (const it of part.parts) add(it, part.style || style);
+      return;
+    }
+    part.split("\n").forEach((text, at) => {
+      if (at > 0) {
+        lines.push([]);
+        end = 0;
+      }
+      end += text.length;
+      if (text !== "") lines.at(-1)?.push({ end, style });
+    });
+  };
+  for (const part of parts) add(part, "");
+  return lines;
+}
+
+/** A text that starts at that place of its line, split where the colour changes. */
+export function split(text: string, from: number, spans: readonly Span[]): [string, string][] {
+  const made: [string, string][] = [];
+  let at = from;
+  for (const { end, style } of spans) {
+    if (end <= at) continue;
+    const to = Math.min(end, from + text.length);
+    made.push([text.slice(at - from, to - from), style]);
+    at = to;
+    if (at === from + text.length) return made;
+  }
+  made.push([text.slice(at - from), ""]);
+  return made;
+}

@@ -1,0 +1,24 @@
+// Sends the prompt of the newest turn again, if it failed.
+
+import type { Sent } from "../store";
+import { turnId } from "../turns";
+import type { TurnItem } from "../types";
+import { usePanel } from "./panel";
+
+const FAILED: ReadonlySet<string> = new Set(["failed", "abandoned"]);
+
+export function TryAgain({ start, sent }: { start: TurnItem; sent: Sent | undefined }) {
+  const { link, emit, newest } = usePanel();
+  const asked = start.asked_by !== undefined; // its asker decides
+  if (!FAILED.has(start.status) || newest !== start.key || asked || link === "gone") return null;
+  return (
+    <button
+      type="button"
+      data-acp-again=""
+      disabled={link !== "live" || sent !== undefined}
+      onClick={() => emit({ t: "again", turn: turnId(start) })}
+    >
+      Try again
+    </button>
+  );
+}
