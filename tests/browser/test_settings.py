@@ -32,7 +32,7 @@ def shot(notebook: NotebookPage, name: str) -> None:
 
 
 def opened(open_notebook: Open, folder: Path, **look: object) -> tuple[NotebookPage, Locator]:
-    notebook = open_notebook([OPENED.format(cwd=str(folder), servers=SERVERS)], **look)  # type: ignore[arg-type]
+    notebook = open_notebook([OPENED.format(cwd=str(folder), servers=SERVERS)], **look)
     notebook.run(0)
     panel = notebook.panel(0)
     expect(panel.locator("[data-acp-permissions=ask]")).to_be_visible()
