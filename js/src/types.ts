@@ -1072,6 +1072,8 @@ export interface AskedSession {
   readonly id?: string;
   /** Of its widget, which shows the turn in the page; not in files. */
   readonly model?: string;
+  /** Whether its agent waits for an answer of the user; not in files. */
+  readonly asks?: boolean;
 }
 
 /** One metadata entry that a notebook write changes: `where` is "notebook" or a cell. */

@@ -14,9 +14,11 @@ import { Delivery } from "./delivery";
 import { focused } from "./focus";
 import { useGuard, useIgnored, useReady } from "./input_guard";
 import type { Guard } from "./input_guard";
+import { Elsewhere } from "./elsewhere";
 import { Inline, unmarked } from "./inline";
 import { useInView } from "./in_view";
 import { usePanel } from "./panel";
+import { useQuestionPlace } from "./place";
 import { titleOf } from "./title";
 import { line, spoken } from "./display_text";
 
@@ -41,11 +43,13 @@ export function PermissionView(props: Props) {
 function Open({ item, inside, sent, about }: Props & { about: string }) {
   const { link, emit } = usePanel();
   const box = useRef<HTMLDivElement>(null);
-  const guard = useGuard(box);
+  const place = useQuestionPlace(item.key, box);
+  const { holds } = place;
+  const guard = useGuard(box, place);
   const [ignored, setIgnored] = useIgnored();
   const chosen = sent?.intent.t === "answer" ? sent.intent.option : undefined;
   const answers = answersOf(item);
-  const usable = link === "live" && chosen === undefined;
+  const usable = link === "live" && chosen === undefined && holds;
 
   const choose = (option: string) => {
     if (!usable) return;
@@ -92,7 +96,7 @@ function Open({ item, inside, sent, about }: Props & { about: string }) {
       role="group"
       aria-label={`${item.who === undefined ? "The agent asks" : line(item.who)}: ${unmarked(about)}`}
       data-acp-question={item.key}
-      data-status="open"
+      data-status={holds ? "open" : "elsewhere"}
       data-lm-suppress-shortcuts="true"
       tabIndex={-1}
       onKeyDown={onKeyDown}
@@ -107,11 +111,12 @@ function Open({ item, inside, sent, about }: Props & { about: string }) {
         )}
       </div>
       {actions && <Actions actions={actions} />}
-      <Answers {...{ item, answers, chosen, usable, guard, click }} />
+      <Answers {...{ item, answers, chosen, usable, guard, click }} here={holds} />
       <div class="acp-ignored" role="status">
         {ignored}
       </div>
       {chosen !== undefined && <Delivery slow={sent?.slow ?? false} what="answer" />}
+      {!holds && <Elsewhere choose={place.choose} />}
     </div>
   );
 }
@@ -132,14 +137,15 @@ interface AnswersProps {
   answers: readonly Answer[];
   chosen: string | undefined;
   usable: boolean;
+  here: boolean;
   guard: Guard;
   click: (event: MouseEvent, answer: string) => void;
 }
 
 /** The answers to just this stay in sight while the question is longer than its view; wider ones follow. */
 function Answers(props: AnswersProps) {
-  const { answers } = props;
-  const ready = useReady();
+  const { answers, here } = props;
+  const ready = useReady(here);
   const end = useRef<HTMLDivElement>(null);
   const whole = useInView(() => end.current);
   const draw = (answer: Answer) => (
