@@ -33,6 +33,10 @@ class Audience:
         """Whether somebody sees questions, in a page or through `input()`, and can answer now."""
         return self._sees_questions and not self._blocked
 
+    @can_answer.setter
+    def can_answer(self, can: bool) -> None:
+        self._sees_questions = can
+
     def page_came(self) -> None:
         """A page now shows the session."""
         self.has_page = True
@@ -40,8 +44,8 @@ class Audience:
 
     def page_expected(self) -> None:
         """The calling code runs in a notebook with a page."""
-        self._sees_questions = self.can_sign_in = True
+        self.can_answer = self.can_sign_in = True
 
     def text_expected(self) -> None:
         """The calling code runs where `input()` reaches a user."""
-        self._sees_questions = True
+        self.can_answer = True

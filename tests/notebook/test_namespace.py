@@ -22,12 +22,9 @@ def variables(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("wish", "name"),
     [
-        ("demo", "demo"),
-        ("claude-agent-acp", "claude_agent_acp"),
-        ("gemini", "gemini_2"),
-        ("print", "agent_print"),
-    ]
-    + [("if", "agent_if"), ("--", "agent"), ("3d", "agent_3d")],
+        *(("demo", "demo"), ("claude-agent-acp", "claude_agent_acp"), ("gemini", "gemini_2")),
+        *(("print", "agent_print"), ("if", "agent_if"), ("--", "agent"), ("3d", "agent_3d")),
+    ],
 )
 def test_the_name_is_valid_and_free(variables: dict[str, Any], wish: str, name: str) -> None:
     value = object()
