@@ -48,8 +48,10 @@ def test_the_tour(open_notebook: Open, host: str) -> None:
     expect(turn.locator("[data-acp-action=write]")).to_contain_text("stats.py")  # it cannot be folded away
     notebook.answer(2)
     notebook.has_status(2, "done")
-    for view in (turn, panel):
-        shows_the_tour(view)
+    shows_the_tour(turn)
+    line = panel.locator("[data-acp-turn-line]")
+    line.get_by_role("button", name="/tour").click()  # drawn below its cell, and here if the reader wants it
+    shows_the_tour(panel)
 
     expect(panel.locator(".acp-header")).to_contain_text(re.compile("Demo agent.*A tour of the demo.*Ready"))
     expect(panel.get_by_role("meter", name="Context used")).to_have_attribute(

@@ -2,7 +2,7 @@
 // clicks.
 
 import type { ComponentChildren } from "preact";
-import { useId, useRef } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import type { Sent } from "../store";
 import { isLink } from "../text/links";
 import { visible } from "../text/visible";
@@ -94,7 +94,8 @@ function Said({ text }: { text: string }) {
 }
 
 function Form({ item, here, usable, answer, sent, guard, ready }: Inner) {
-  const id = useId();
+  // Not useId(): the same form may be in another view, which counts its ids itself.
+  const [id] = useState(() => `acp-${Math.random().toString(36).slice(2)}`);
   const form = useForm(item.key, item.fields ?? [], sent, here);
   const element = useRef<HTMLFormElement>(null);
 
