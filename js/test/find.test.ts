@@ -1,12 +1,12 @@
 // The search: what it finds in the data, how it steps, and what it marks in the page.
 
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { groupTurns, terminalsOf } from "../src/turns";
 import type { Item } from "../src/types";
 import { hitsIn, MOST_HITS, patternOf } from "../src/view/find";
 import type { Hit } from "../src/view/find";
 import { rangesIn } from "../src/view/marks";
-import { message, turn } from "./helpers";
+import { message, soon, turn } from "./helpers";
 import { press, settled, shown, tool, wired } from "./mounted";
 
 function hits(items: Item[], query: string): Hit[] {
@@ -74,19 +74,9 @@ test("a call in a group is found by the group", () => {
   ]);
 });
 
-test("a long conversation is searched in linear time", () => {
-  const many = (count: number) => [
-    turn(),
-    ...Array.from({ length: count }, (_, n) => message(`m${n}`, `some words ${n} `.repeat(50))),
-  ];
-  const time = (items: Item[]) => {
-    const start = performance.now();
-    hits(items, "not there");
-    return performance.now() - start;
-  };
-  time(many(1000));
-  const [short, long] = [time(many(2000)), time(many(10_000))];
-  expect(long).toBeLessThan(Math.max(400, short * 25));
+test("a long conversation is searched to its end", () => {
+  const many = Array.from({ length: 10_000 }, (_, n) => message(`m${n}`, "some words ".repeat(50)));
+  expect(hits([turn(), ...many, message("last", "needle")], "needle")).toHaveLength(1);
 });
 
 test("ranges go across elements, and leave out buttons", () => {
@@ -113,14 +103,14 @@ test("Ctrl+F opens the field, Enter and Shift+Enter step, Esc gives the focus ba
   wired(panel);
   const area = panel.find("textarea");
   area?.focus();
-  await vi.waitFor(() => expect(press(area, "f", { ctrlKey: true }).defaultPrevented).toBe(true));
+  await soon(() => expect(press(area, "f", { ctrlKey: true }).defaultPrevented).toBe(true));
   await settled();
   const field = panel.find<HTMLInputElement>("[data-acp-find]");
   expect(document.activeElement).toBe(field);
   expect(press(field, "f", { ctrlKey: true }).defaultPrevented).toBe(false); // the browser's own
   search(panel, "yy");
   const count = () => panel.find("[data-acp-hits]")?.textContent;
-  await vi.waitFor(() => expect(count()).toBe("3 of 3")); // the newest
+  await soon(() => expect(count()).toBe("3 of 3")); // the newest
   press(field, "Enter");
   await settled();
   expect(count()).toBe("1 of 3");
@@ -128,7 +118,7 @@ test("Ctrl+F opens the field, Enter and Shift+Enter step, Esc gives the focus ba
   await settled();
   expect(count()).toBe("3 of 3");
   search(panel, "nothing like it");
-  await vi.waitFor(() => expect(count()).toBe("Not found"));
+  await soon(() => expect(count()).toBe("Not found"));
   press(field, "Escape");
   await settled();
   expect(panel.find("[data-acp-find]")).toBeNull();
@@ -138,12 +128,12 @@ test("Ctrl+F opens the field, Enter and Shift+Enter step, Esc gives the focus ba
 test("hits beyond the limit are not counted", async () => {
   const panel = shown([turn({ status: "done" }), message("k2", "yy ".repeat(MOST_HITS + 5))], null);
   wired(panel);
-  await vi.waitFor(() => {
+  await soon(() => {
     expect(press(panel.find("textarea"), "f", { metaKey: true }).defaultPrevented).toBe(true);
   });
   await settled();
   search(panel, "yy");
-  await vi.waitFor(() =>
+  await soon(() =>
     expect(panel.find("[data-acp-hits]")?.textContent).toContain(`of ${MOST_HITS} or more`),
   );
 });

@@ -270,7 +270,7 @@ test("the status line leads to a question that is out of view", async () => {
     await settled();
   };
   const ofQuestion = () => watched.filter(([el]) => el === find(".acp-question"));
-  await vi.waitFor(() => expect(ofQuestion().length).toBe(2)); // its place, and the status line
+  await soon(() => expect(ofQuestion().length).toBe(2)); // its place, and the status line
   await see(true);
   expect(find("[data-acp-to-question]")).toBeNull();
   expect(find(".acp-status")?.dataset.sticky).toBe("false"); // it would cover the answers

@@ -6,7 +6,7 @@ import { sourceOf } from "../src/view/copy_message";
 import { placeOf } from "../src/view/follow_agent";
 import { factsOf } from "../src/view/turn_facts";
 import { groupTurns } from "../src/turns";
-import { message, question, turn } from "./helpers";
+import { message, question, soon, turn } from "./helpers";
 import { settled, shown, tool, wired } from "./mounted";
 
 afterEach(() => {
@@ -72,11 +72,11 @@ test("an export is fetched part by part and saved as one file", async () => {
   const asked = () => emit.mock.calls.map(([it]) => it).filter(({ t }) => t === "export");
   expect(asked()).toEqual([{ t: "export", rid: "html 1", form: "html", part: 0 }]);
   await receive(answer({ text: "<p>", of: 2 }));
-  await vi.waitFor(() => expect(asked()[1]).toMatchObject({ part: 1 }));
+  await soon(() => expect(asked()[1]).toMatchObject({ part: 1 }));
   await settled();
   expect(find("[data-acp-export-note]")?.textContent).toContain("Exporting… 1 of 2");
   await receive(answer({ text: "</p>", part: 1, of: 2 }));
-  await vi.waitFor(() => expect(saved).toHaveLength(1));
+  await soon(() => expect(saved).toHaveLength(1));
   await settled();
   expect(await saved[0]?.text()).toBe("<p></p>");
   expect(find("[data-acp-export-note]")).toBeNull();
@@ -89,7 +89,7 @@ test("an export that failed says why", async () => {
   find("[data-acp-export-html]")?.click();
   await settled();
   await receive(answer({ error: "no room" }));
-  await vi.waitFor(() =>
+  await soon(() =>
     expect(find("[data-acp-export-note] [role=alert]")?.textContent).toBe("Export failed: no room"),
   );
   find("[data-acp-export-note] button")?.click();
@@ -138,7 +138,7 @@ test("following shows new places only, once each", async () => {
   };
   receive({ t: "places", view: "", prefixes: [["/w", ""]] });
   const followed = (...place: unknown[]) =>
-    vi.waitFor(() => expect(follow.mock.calls.at(-1)).toEqual(place));
+    soon(() => expect(follow.mock.calls.at(-1)).toEqual(place));
   panel.emit({ t: "fold", key: "follow-agent", open: true });
   await followed("sum.py", 3);
   panel.patch(["set", "k5", ["locations"], [{ path: "/w/other.py", line: 9 }]]);
