@@ -104,7 +104,7 @@ def _other(option: Option, agent: str, lasts: str | None, session: Offer | None)
     name, note = label(option)
     if option.kind != "allow_always":
         return Answer(option.id, name, "other", note=note)
-    told = always_means(agent, lasts, session and session.name)
+    told = always_means(agent, lasts, None if session is None else session.name)
     return Answer(option.id, name, "agent_always", note="; ".join(filter(None, (note, told))))
 
 
