@@ -40,8 +40,10 @@ def test_the_tour(open_notebook: Open, host: str) -> None:
     notebook.run_all()
     notebook.asks(2)
     turn, panel = notebook.turn(2), notebook.panel(1)
-    expect(turn.locator("[data-acp-stop]")).to_be_enabled()
     expect(turn.locator(".acp-status")).to_contain_text("Waiting for you")
+    turn.locator(".acp-status").scroll_into_view_if_needed()  # out of view, the panel would have the button
+    expect(turn.locator("[data-acp-stop]")).to_be_enabled()
+    expect(notebook.page.locator("[data-acp-stop]:visible")).to_have_count(1)
     expect(turn.locator("[data-acp-tool]", has_text="Edit stats.py")).to_have_attribute(
         "data-status", "pending"
     )

@@ -10,7 +10,6 @@ const KEYS: readonly (readonly [string, string])[] = [
   ["↑ ↓", "earlier prompts"],
   ["/", "commands of the agent"],
   ["@", "names of objects, files and cells"],
-  ["Ctrl+F", "search the conversation"],
   ["Esc", "stop the turn; twice, if something is written"],
   ["1", "allow once"],
   ["2", "reject"],
