@@ -20,7 +20,7 @@ from ..notebook.runtime import for_page
 if TYPE_CHECKING:
     from ..agent.conversation import Conversation
     from ..agent.turn_queue import TurnRun
-    from .panel.session_panel import Panel
+    from ..notebook.output import CellOutput
 
 
 class ShownTurn(Protocol):
@@ -43,6 +43,26 @@ READY = (
 """What a new session displays in a terminal."""
 
 
+class ShownPanel(Protocol):
+    """What displaying needs of a session's panel."""
+
+    @property
+    def model_id(self) -> str: ...
+
+    @property
+    def has_page(self) -> bool: ...
+
+    def show(self) -> None: ...
+
+    def show_in(self, output: CellOutput) -> None: ...
+
+    def show_turn(self, run: TurnRun) -> None: ...
+
+    def show_sign_in(self) -> None: ...
+
+    def leave(self, run: TurnRun) -> None: ...
+
+
 class ShownSession(Protocol):
     """What displaying a session needs of it."""
 
@@ -52,7 +72,7 @@ class ShownSession(Protocol):
     @property
     def turns(self) -> tuple[Any, ...]: ...
 
-    def _live_panel(self) -> Panel: ...
+    def _live_panel(self) -> ShownPanel: ...
 
     def _to_bundle(self) -> dict[str, Any]: ...
 
@@ -143,7 +163,7 @@ def _print_turn(turn: ShownTurn) -> Callable[[], None]:
     return print_turn(turn._conversation, turn._run)
 
 
-def _emit_without_page(panel: Panel, turn: ShownTurn) -> None:
+def _emit_without_page(panel: ShownPanel, turn: ShownTurn) -> None:
     """Emit the turn as text: no page has connected, as in jupyter console."""
     panel.leave(turn._run)
     _emit(turn)

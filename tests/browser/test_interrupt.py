@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
-from acp_notebook.notebook.idle_interrupts import MEANT_FOR_A_CELL_S
+from acp_notebook import timeouts
 from tests.browser.conftest import Open
 from tests.browser.pages import LIMIT_S
 
@@ -58,7 +58,7 @@ def test_interrupt_of_an_idle_kernel_stops_the_turn_of_the_panel(
     notebook.says(2, "free")
     expect(notebook.panel(0).locator("[data-acp-status=running]")).to_have_count(1)
     expect(notebook.panel(0)).not_to_contain_text("Stopped")
-    notebook.page.wait_for_timeout(MEANT_FOR_A_CELL_S * 1000)
+    notebook.page.wait_for_timeout(timeouts.get().cell_interrupt * 1000)
     notebook.wait_idle()
     notebook.press_interrupt()
     notebook.says(0, "Stopped")
