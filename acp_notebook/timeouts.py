@@ -235,6 +235,12 @@ class Timeouts:
     completion: float = 3.0
     """For a completion: network folders and some objects' attributes are slow."""
 
+    preview_fresh: float = 20.0
+    """How long a preview of an object is used again: drawing a figure at each key would be slow."""
+
+    cell_interrupt: float = 1.0
+    """An interrupt this soon after the user's code has ended was meant for that code."""
+
     export: float = 60.0
     """To write a conversation as a file: long ones take seconds, and a function `redact` may be slow."""
 

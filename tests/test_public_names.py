@@ -59,8 +59,8 @@ PUBLIC: dict[type, str] = {
     """,
     Tools: "enabled remove",
     acp.Turn: f"""
-        also_changed asked_by cancel changes diffs done error files items limit meta plan redo revert runs
-        status stop_reason terminals text thoughts tool_calls usage wait
+        also_changed asked_by cancel changes cost diffs done error files items limit meta plan redo revert
+        runs seconds status stop_reason terminals text thoughts tool_calls usage wait
         {SHOWN}
     """,
     acp.Agent: """

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class Audience:
     """Knows whether somebody can answer questions in one session. Runs on the loop thread."""
@@ -11,10 +14,28 @@ class Audience:
         """How long to wait for an answer, in seconds; None: without limit."""
         self.has_page = False
         """Whether a page has connected, where the user can click answers."""
-        self.can_answer = False
-        """Whether somebody sees questions, in a page or through `input()`."""
+        self._sees_questions = False
+        self._blocked = 0
         self.can_sign_in = False
         """Whether somebody sees sign-in requests and can choose a method."""
+
+    @contextmanager
+    def page_blocked(self) -> Iterator[None]:
+        """Nobody can answer during this block, because the calling code keeps clicks from being delivered."""
+        self._blocked += 1
+        try:
+            yield
+        finally:
+            self._blocked -= 1
+
+    @property
+    def can_answer(self) -> bool:
+        """Whether somebody sees questions, in a page or through `input()`, and can answer now."""
+        return self._sees_questions and not self._blocked
+
+    @can_answer.setter
+    def can_answer(self, can: bool) -> None:
+        self._sees_questions = can
 
     def page_came(self) -> None:
         """A page now shows the session."""

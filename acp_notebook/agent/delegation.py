@@ -14,10 +14,10 @@ from typing import Any
 
 from .. import timeouts
 from ..core import events as ev
-from ..core.kernel_tools.asked import answer_parts, answer_text, asking_name
+from ..core.kernel_tools.asked import answer_parts, answer_text, asking_name, is_asking
 from ..core.kernel_tools.interface import CallFailed, CallProgress
 from ..core.limits import Limits, Meter
-from ..core.records import AskedBy, AskedSession, Cost, Image, Text
+from ..core.records import AskedBy, AskedSession, Cost, Image, KernelRun, Text
 from ..core.snapshot import Item, TurnStart
 from ..errors import SessionClosed
 from .conversation import Conversation
@@ -30,6 +30,9 @@ MAX_DEPTH = 3
 
 MOST_CALLS = 8
 """How many calls may wait for the answers of one session. More is a flood."""
+
+QUESTIONS = (ev.QuestionAsked, ev.QuestionSettled, ev.ElicitationOpened, ev.ElicitationSettled)
+"""After these, an agent may wait for the user, or no longer."""
 
 Prepare = Callable[[SessionState], str | None]
 """Lets the user answer questions of the session where those of the asking session are answered; returns the
@@ -132,6 +135,7 @@ class _Call:
         self._progress = progress
         self._begun = asyncio.Event()
         self._meter: Meter | None = None
+        self._asks = False
 
     @contextmanager
     def following(self) -> Iterator[None]:
@@ -139,6 +143,8 @@ class _Call:
         stops = (
             self._state.on(ev.TurnStarted, self._on_started),
             self._state.on(ev.UsageChanged, self._on_usage),
+            *(self._state.on(kind, self._on_question) for kind in QUESTIONS),
+            self._state.on(ev.ToolChanged, self._on_tool),
         )
         try:
             yield
@@ -159,8 +165,22 @@ class _Call:
     def _show(self) -> None:
         number = _number(self._state, self._run)
         self._progress.answered_by(
-            AskedSession(self._agent, number, self._run.id, self._state.id or None, self._model)
+            AskedSession(self._agent, number, self._run.id, self._state.id or None, self._model, self._asks)
         )
+
+    def _on_question(self, _: ev.BaseEvent) -> None:
+        """Report whether somebody waits for the user: this agent, or one that it has asked in turn."""
+        if self._state.running is not self._run:
+            return
+        asks = any(is_asking(it) for it in self._items())
+        if asks != self._asks:
+            self._asks = asks
+            self._show()
+
+    def _on_tool(self, event: ev.ToolChanged) -> None:
+        content = () if isinstance(event.content, ev.Unset) else event.content
+        if any(isinstance(it, KernelRun) and it.session is not None for it in content):
+            self._on_question(event)
 
     def _on_usage(self, event: ev.UsageChanged) -> None:
         if self._meter is None or self._state.running is not self._run or event.usage.cost is None:

@@ -65,6 +65,8 @@ class Session(Rendered, AskableSession):
         self._turns: list[Turn] = []
         self._panel: Panel | None = None
         self._asker: TextAsker | None = None
+        self._page_needs_thread: int | None = None
+        """The thread on which clicks in the page are delivered, if it has to be free for them (marimo)."""
         self.redact: Redact | None = None
         """A function from text to text, applied to all text before it is saved in the notebook."""
         self._starting = threading.Lock()
@@ -107,7 +109,8 @@ class Session(Rendered, AskableSession):
     def _display_until_done(self, turn: Turn, timeout: float | None) -> None:
         finish = present(self, turn)
         try:
-            kernel.wait(turn._run.done, timeout, on_interrupt=turn.cancel)
+            with self._without_clicks():
+                kernel.wait(turn._run.done, timeout, on_interrupt=turn.cancel)
         except TimeoutError:
             _stop(turn)
             raise Timeout(f"the turn took longer than {timeout:g} s and was cancelled") from None
@@ -161,6 +164,11 @@ class Session(Rendered, AskableSession):
         except KeyboardInterrupt:
             turn.cancel()
             raise
+
+    def _without_clicks(self) -> contextlib.AbstractContextManager[None]:
+        """If no click can be delivered while the calling thread waits, questions are not asked either."""
+        blocked = self._page_needs_thread == threading.get_ident()
+        return self._conversation.state.audience.page_blocked() if blocked else contextlib.nullcontext()
 
     def _expect_answers(self) -> None:
         """Let whoever runs the calling code answer the questions of the session, if that is possible."""
@@ -547,6 +555,11 @@ class Session(Rendered, AskableSession):
         if known.idle:
             return own
         return known.text if own is None else lambda text: own(known.text(text))
+
+    def _display_(self) -> Any:
+        """Called by marimo, which displays widgets: the session's own."""
+        self._page_needs_thread = threading.get_ident()
+        return self._live_panel().widget
 
     def _ipython_display_(self) -> None:
         display_session(self)

@@ -104,14 +104,14 @@ def _other(option: Option, agent: str, lasts: str | None, session: Offer | None)
     name, note = label(option)
     if option.kind != "allow_always":
         return Answer(option.id, name, "other", note=note)
-    told = always_means(agent, lasts, session)
+    told = always_means(agent, lasts, None if session is None else session.name)
     return Answer(option.id, name, "agent_always", note="; ".join(filter(None, (note, told))))
 
 
-def always_means(agent: str, lasts: str | None, session: Offer | None) -> str:
+def always_means(agent: str, lasts: str | None, offer: str | None) -> str:
     """What the agent's own "always" leads to: who remembers it, for how long, and what it counts as here."""
     remembers = f"{agent or 'the agent'} itself remembers this, {lasts or 'for as long as it decides'}"
-    return remembers if session is None else f"{remembers}; here it counts as “{session.name}”"
+    return remembers if offer is None else f"{remembers}; here it counts as “{offer}”"
 
 
 def label(option: Option) -> tuple[str, str | None]:

@@ -189,6 +189,7 @@ class AgentChoice(Record, frozen=True):
     found: str
     """Where it is installed; empty if it is not."""
     version: str | None
+    """The installed one; of a package that `way` runs, the one that it names, or "newest"."""
     note: str
     """What is missing, in words."""
     install: str

@@ -144,6 +144,8 @@ class AskedSession(Record, frozen=True):
     """Of the session; not in files, because it differs from run to run."""
     model: str | None = None
     """Of its widget, which shows the turn in the page; not in files."""
+    asks: bool = False
+    """Whether its agent waits for an answer of the user; not in files."""
 
 
 class AskedBy(Record, frozen=True):

@@ -105,8 +105,8 @@ def _item(
 
 
 def _without_ids(session: dict[str, Json]) -> dict[str, Json]:
-    """Another session, without the ids that differ from run to run."""
-    return {name: it for name, it in session.items() if name not in ("id", "model")}
+    """Another session, without what differs from run to run."""
+    return {name: it for name, it in session.items() if name not in ("id", "model", "asks")}
 
 
 def _changed(kept: dict[str, Json]) -> Iterator[dict[str, Json]]:

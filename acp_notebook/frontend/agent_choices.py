@@ -7,6 +7,7 @@ Runs on the loop thread; the work itself runs on a worker thread.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -85,12 +86,18 @@ def _choice(record: AgentRecord) -> AgentChoice:
         name=record.name,
         title=shown(record.title, chars=SHOWN_CHARS),
         found=shown(record.found, chars=SHOWN_CHARS),
-        version=record.version and shown(record.version),
+        version=_packaged_version(missing.way) if missing else record.version and shown(record.version),
         note=shown(record.missing, chars=SHOWN_CHARS),
         install=record.install,
         way=None if missing is None else missing.way,
         runs="" if missing is None else missing.runs,
     )
+
+
+def _packaged_version(way: str) -> str:
+    """The version that a package's name is pinned to: "npx NAME@1.2", "uvx NAME==1.2"."""
+    found = re.search(r"(?:.@|==)([^@/=]+)$", way.partition(" ")[2])
+    return "newest" if found is None else found[1]
 
 
 def _needs_install(name: str) -> catalog.NeedsInstall | None:

@@ -20,8 +20,8 @@ from ..notebook.runtime import for_page
 if TYPE_CHECKING:
     from ..agent.conversation import Conversation
     from ..agent.turn_queue import TurnRun
+    from ..notebook.output import CellOutput
     from ..notebook.static_bundle import Renderer
-    from .panel.session_panel import Panel
 
 
 class ShownTurn(Protocol):
@@ -46,6 +46,26 @@ READY = (
 """What a new session displays in a terminal."""
 
 
+class ShownPanel(Protocol):
+    """What displaying needs of a session's panel."""
+
+    @property
+    def model_id(self) -> str: ...
+
+    @property
+    def has_page(self) -> bool: ...
+
+    def show(self) -> None: ...
+
+    def show_in(self, model: str, output: CellOutput) -> None: ...
+
+    def show_turn(self, run: TurnRun) -> None: ...
+
+    def show_sign_in(self) -> None: ...
+
+    def leave(self, run: TurnRun) -> None: ...
+
+
 class ShownSession(Protocol):
     """What displaying a session needs of it."""
 
@@ -55,7 +75,7 @@ class ShownSession(Protocol):
     @property
     def turns(self) -> tuple[Any, ...]: ...
 
-    def _live_panel(self) -> Panel: ...
+    def _live_panel(self) -> ShownPanel: ...
 
     def _to_bundle(self) -> dict[str, Any]: ...
 
@@ -120,7 +140,7 @@ def may_be_asked_by_text() -> bool:
 def may_be_asked() -> bool:
     """Whether somebody may be able to answer: in a terminal or a kernel that is not known to be headless."""
     place = where()
-    return place.terminal or (place.kernel and place.headless is not True)
+    return place.terminal or place.page_later or (place.kernel and place.headless is not True)
 
 
 def present(session: ShownSession, turn: ShownTurn) -> Callable[[], None]:
@@ -146,7 +166,7 @@ def _print_turn(turn: ShownTurn) -> Callable[[], None]:
     return print_turn(turn._conversation, turn._run)
 
 
-def _emit_without_page(panel: Panel, turn: ShownTurn) -> None:
+def _emit_without_page(panel: ShownPanel, turn: ShownTurn) -> None:
     """Emit the turn as text: no page has connected, as in jupyter console."""
     panel.leave(turn._run)
     emit({**turn._to_bundle(), "text/plain": turn.to_text()})  # what a file keeps as text is a summary
@@ -168,7 +188,7 @@ def display_turn(session: ShownSession, turn: ShownTurn) -> None:
 def display_session(session: ShownSession) -> None:
     """Display the session as the value of a cell: its panel in a page, its transcript elsewhere."""
     place = where()
-    if place.kernel and place.headless is not True:
+    if place.page_later or (place.kernel and place.headless is not True):
         session._live_panel().show()
     elif place.terminal and not session.turns:
         print(READY.format(agent=session.agent.name))

@@ -7,6 +7,7 @@ All functions that touch signals run on the kernel's main thread.
 
 from __future__ import annotations
 
+import math
 import signal
 import threading
 import time
@@ -14,6 +15,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
+from .. import timeouts
 from ..log import logger
 from .ipykernel_compat import ProbeFailed, main_loop, running_kernel
 
@@ -22,9 +24,6 @@ _log = logger(__name__)
 LOOK_S = 0.25
 """How often the main thread checks its handler while something can be stopped: a cell may have run since, and
 a signal that went to another thread is noticed when the main thread next wakes up."""
-
-MEANT_FOR_A_CELL_S = 1.0
-"""An interrupt this soon after the user's code has ended was meant for that code."""
 
 Stop = Callable[[], None]
 
@@ -38,7 +37,7 @@ class IdleInterrupts:
         self._stops: dict[object, Stop] = {}
         self._lock = threading.Lock()
         self._looking = False
-        self._cell_ended = -MEANT_FOR_A_CELL_S
+        self._cell_ended = -math.inf
         self._events: Any = None
 
     def watch(self, stop: Stop) -> Stop:
@@ -75,7 +74,7 @@ class IdleInterrupts:
             self._loop.call_later(LOOK_S, self._look)
 
     def _on_sigint(self, _number: int, _frame: FrameType | None) -> None:
-        if time.monotonic() - self._cell_ended >= MEANT_FOR_A_CELL_S:
+        if time.monotonic() - self._cell_ended >= timeouts.get().cell_interrupt:
             self._loop.asyncio_loop.call_soon_threadsafe(self._stop_all)  # wakes the loop
 
     def _stop_all(self) -> None:

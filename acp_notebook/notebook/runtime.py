@@ -17,7 +17,7 @@ from typing import Any
 from .ipykernel_compat import COMM_TYPES, request_of, running_kernel, subshell_here
 
 HEADLESS_VARIABLE = "ACP_NOTEBOOK_HEADLESS"
-"""0 or 1, to override the detection: Voila runs notebooks as nbclient does, and yet has a page."""
+"""0 or 1, to override the detection."""
 
 _headless: bool | None = None
 
@@ -40,6 +40,8 @@ class Runtime:
     """The code runs on a subshell's thread, usually in a widget's callback."""
     terminal: bool = False
     """The code runs in IPython, in a terminal."""
+    page_later: bool = False
+    """A headless run whose outputs get a page when all cells have run: Voilà."""
 
 
 def where() -> Runtime:
@@ -60,6 +62,7 @@ def where() -> Runtime:
         can_input=main_thread and (terminal or _allows_input(request)),
         subshell=kernel is not None and subshell_here(kernel) is not None,
         terminal=terminal,
+        page_later=kernel is not None and headless_setting() is None and _in_voila(),
     )
 
 
@@ -84,6 +87,11 @@ def headless_setting() -> bool | None:
     if _headless is not None:
         return _headless
     return {"0": False, "1": True}.get(os.environ.get(HEADLESS_VARIABLE, ""))
+
+
+def _in_voila() -> bool:
+    """Whether Voilà started this kernel: it describes itself to the notebook as a web server does (CGI)."""
+    return os.environ.get("SERVER_SOFTWARE", "").startswith("voila/")
 
 
 def _in_terminal() -> bool:

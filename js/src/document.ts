@@ -106,6 +106,11 @@ export function registerWidget(id: string, session: string, turn: string | null)
   widgets().set(id, [session, turn]);
 }
 
+/** Whether the page has a widget for a turn, drawn or not. */
+export function hasWidget(session: string, turn: string): boolean {
+  return [...widgets().values()].some(([owner, shown]) => owner === session && shown === turn);
+}
+
 // ---- attaching
 
 export interface OpenDocument {

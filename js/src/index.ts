@@ -4,7 +4,7 @@
 
 import type { AnyModel, InitializeProps, RenderProps } from "@anywidget/types";
 import { cellsOf } from "./host_cells";
-import { attach, contextOf, hostOf, registerWidget, watchKernel } from "./document";
+import { attach, contextOf, hasWidget, hostOf, registerWidget, watchKernel } from "./document";
 import type { OpenDocument } from "./document";
 import { perFrame } from "./frame_schedule";
 import { connect } from "./link";
@@ -13,6 +13,7 @@ import { liveDocument } from "./live";
 import type { Live, LiveContext } from "./live";
 import { notifyWhenHidden, notifying, setNotifying } from "./notifications";
 import { openingOf } from "./open_file";
+import { revealView } from "./reveal_cell";
 import { minimalBundle, wholeBundle } from "./static";
 import { SESSION, Store, systemClock } from "./store";
 import type { Snapshot } from "./store";
@@ -21,6 +22,7 @@ import { terminalOf } from "./server_terminal";
 import { typesetOf } from "./typesetter";
 import type { Bundle, Json } from "./types";
 import { mountView } from "./view/mount";
+import { placesOf } from "./view/places";
 
 export type Mount = (
   turn: string | null,
@@ -114,7 +116,10 @@ function open(model: AnyModel, signal: AbortSignal): Mount {
     ...(typeset ? { typeset } : {}),
     ...(files ? { files } : {}),
     ...(terminal ? { terminal } : {}),
+    expects: (turn: string) => hasWidget(session, turn),
+    reveal: revealView,
   };
+  const places = placesOf(session);
   return (turn, el, viewSignal, modelId, page, inside = false) => {
     if (!inside) {
       registerWidget(modelId, session, turn);
@@ -126,7 +131,7 @@ function open(model: AnyModel, signal: AbortSignal): Mount {
       ...inserting,
       ...(page ? { panel: panelIn(page), turn: turnIn(page, modelId) } : {}),
     };
-    mountView(store, connection.emit, turn, el, viewSignal, around, inside);
+    mountView(store, connection.emit, turn, el, viewSignal, around, inside, places);
   };
 }
 

@@ -31,6 +31,22 @@ export function reveal(notebook: Element | null, index: number): boolean {
   return true;
 }
 
+const QUESTION = "[data-acp-question]:is([data-status='open'], [data-status='elsewhere'])";
+
+/** Shows one of our views below a cell, and gives it the focus; from an element in the same page. */
+export function revealView(view: Element, from: Element): void {
+  if (!view.isConnected) {
+    // A windowed notebook has taken the cell out of the page, with everything in it.
+    const cell = view.closest<HTMLElement>(".jp-Cell");
+    if (cell) reveal(cellNodes(from), placeOf(cell, []));
+    return;
+  }
+  const target = view.querySelector<HTMLElement>(QUESTION) ?? (view as HTMLElement);
+  highlight(target);
+  if (target === view) target.tabIndex = -1;
+  target.focus({ preventScroll: true });
+}
+
 function look(notebook: Element, index: number, tries: number): void {
   const cells = [...notebook.querySelectorAll<HTMLElement>(".jp-Cell")];
   const cell = cells.find((it) => placeOf(it, cells) === index);

@@ -1,6 +1,6 @@
 // Groups the items by turn, so that a change in one turn does not affect the views of others.
 
-import type { Item, TerminalItem, TurnItem } from "./types";
+import type { Content, Item, RunContent, TerminalItem, TurnItem } from "./types";
 
 export interface Turn {
   /** null: the items before the first turn. */
@@ -64,4 +64,18 @@ export function turnId(start: TurnItem): string {
 
 export function isRunning(start: TurnItem): boolean {
   return start.status === "running";
+}
+
+/** The call of another agent that waits for the user. */
+export function asksUser(content: Content): content is RunContent {
+  return content.type === "run" && content.status === "running" && content.session?.asks === true;
+}
+
+/** Whether the turn waits for the user: the agent asks, or another agent that it has asked does. */
+export function isAsking(items: readonly Item[]): boolean {
+  return items.some((item) =>
+    item.type === "tool"
+      ? item.content.some(asksUser)
+      : (item.type === "question" || item.type === "elicitation") && item.status === "open",
+  );
 }

@@ -1077,6 +1077,8 @@ export interface AskedSession {
   readonly id?: string;
   /** Of its widget, which shows the turn in the page; not in files. */
   readonly model?: string;
+  /** Whether its agent waits for an answer of the user; not in files. */
+  readonly asks?: boolean;
 }
 
 /** One metadata entry that a notebook write changes: `where` is "notebook" or a cell. */
@@ -1275,6 +1277,7 @@ export interface AgentChoice {
   readonly title: string;
   /** Where it is installed; empty if it is not. */
   readonly found: string;
+  /** The installed one; of a package that `way` runs, the one that it names, or "newest". */
   readonly version: string | null;
   /** What is missing, in words. */
   readonly note: string;

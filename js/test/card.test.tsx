@@ -108,7 +108,7 @@ describe("an edit", () => {
 
   it("keeps the agent's diff where the change has no lines to show", () => {
     const { find } = drawn(over(), edit(), changes([change({ hunks: [], note: "too big" })]));
-    expect(find("[data-acp-diff]")).not.toBeNull();
+    expect(find("[data-acp-diff]:not([data-acp-file])")).not.toBeNull();
     expect(find("[data-acp-file] [data-acp-operation=undo]")).not.toBeNull();
   });
 

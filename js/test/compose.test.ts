@@ -25,7 +25,8 @@ function panel(items: Item[], session = {}) {
   };
   const click = async (query: string) => {
     made.find(query)?.click();
-    await new Promise((done) => setTimeout(done, 60)); // effects run after a frame
+    await settled();
+    await settled(); // what is put into the field is drawn again
   };
   const send = async () => {
     press(field, "Enter");
@@ -194,8 +195,10 @@ describe("images", () => {
     await click(".acp-attach-menu button");
     expect(field.value).toBe("see @");
     expect(document.activeElement).toBe(field);
-    expect(emit.mock.calls.map(([it]) => it)).toContainEqual(
-      expect.objectContaining({ t: "complete", fragment: "@" }),
+    await soon(() =>
+      expect(emit.mock.calls.map(([it]) => it)).toContainEqual(
+        expect.objectContaining({ t: "complete", fragment: "@" }),
+      ),
     );
   });
 });
@@ -288,7 +291,7 @@ describe("an empty panel", () => {
       commands: [{ name: "t", description: "" }],
     });
     const words = find("[data-acp-empty]")?.textContent ?? "";
-    for (const part of ["@ attaches", "/ lists", "Enter sends", "Shift+Enter"])
+    for (const part of ["@ attaches", "/ lists", "↑ brings", "? lists all keys"])
       expect(words).toContain(part);
     await click("[data-acp-example]");
     expect([field.value, document.activeElement]).toEqual(["What is @df?", field]);

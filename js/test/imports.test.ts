@@ -42,6 +42,7 @@ const ALLOWED: Record<string, string[]> = {
     "./live",
     "./notifications",
     "./open_file",
+    "./reveal_cell",
     "./server_terminal",
     "./static",
     "./store",
@@ -49,6 +50,7 @@ const ALLOWED: Record<string, string[]> = {
     "./types",
     "./typesetter",
     "./view/mount",
+    "./view/places",
   ],
 };
 

@@ -34,6 +34,7 @@ export function shown(
 
 const UNTRACKED = new Set([
   "complete",
+  "export",
   "preview",
   "examples",
   "sessions",

@@ -1,4 +1,4 @@
-import { beforeEach, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { ConfigOption, Header, Item } from "../src/types";
 import { activityOf } from "../src/view/activity";
 import { duration } from "../src/view/elapsed";
@@ -9,6 +9,7 @@ import { message, now, question, soon, turn } from "./helpers";
 import { settled, shown, tool, wired } from "./mounted";
 
 beforeEach(() => document.body.replaceChildren());
+afterEach(() => void vi.unstubAllGlobals());
 
 const MODEL: ConfigOption = {
   id: "model",
@@ -239,24 +240,37 @@ test("the status line says it, with the time; screen readers get only the status
 });
 
 test("the status line leads to a question that is out of view", async () => {
-  const watched: IntersectionObserverCallback[] = [];
+  const watched: [Element, IntersectionObserverCallback][] = [];
   vi.stubGlobal(
     "IntersectionObserver",
     class {
-      constructor(callback: IntersectionObserverCallback) {
-        watched.push(callback);
+      constructor(private readonly seen: IntersectionObserverCallback) {}
+      observe(el: Element) {
+        watched.push([el, this.seen]);
       }
-      observe() {}
+      unobserve() {}
       disconnect() {}
     },
   );
   const { find } = shown([turn(), question()]);
   const see = async (isIntersecting: boolean) => {
-    for (const seen of watched)
-      seen([{ isIntersecting } as IntersectionObserverEntry], {} as never);
+    for (const [target, seen] of watched)
+      if (target === find(".acp-question"))
+        seen(
+          [
+            {
+              isIntersecting,
+              target,
+              intersectionRect: new DOMRect(0, 0, 9, isIntersecting ? 9 : 0),
+              boundingClientRect: new DOMRect(0, 0, 9, 9),
+            } as unknown as IntersectionObserverEntry,
+          ],
+          {} as never,
+        );
     await settled();
   };
-  await vi.waitFor(() => expect(watched.length).toBeGreaterThan(0));
+  const ofQuestion = () => watched.filter(([el]) => el === find(".acp-question"));
+  await soon(() => expect(ofQuestion().length).toBe(2)); // its place, and the status line
   await see(true);
   expect(find("[data-acp-to-question]")).toBeNull();
   expect(find(".acp-status")?.dataset.sticky).toBe("false"); // it would cover the answers
@@ -265,7 +279,6 @@ test("the status line leads to a question that is out of view", async () => {
   const box = find(".acp-question");
   find("[data-acp-to-question]")?.click();
   expect(document.activeElement).toBe(box);
-  vi.unstubAllGlobals();
 });
 
 test("a question is announced", () => {

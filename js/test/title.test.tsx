@@ -2,7 +2,7 @@ import { render } from "preact";
 import { expect, test } from "vitest";
 import { commandText } from "../src/view/command_text";
 import { Inline, unmarked } from "../src/view/inline";
-import { titleOf } from "../src/view/title";
+import { plainTitle, titleOf } from "../src/view/title";
 import { isMarkdown } from "../src/view/tool_text";
 import { tool } from "./mounted";
 
@@ -22,14 +22,20 @@ test.each([
 
 test("a bare name becomes the path relative to the session's folder", () => {
   const title = titleOf(tool({ title: "Edit stats.py", ...at("/w/lib/stats.py") }), "/w");
-  expect(title).toEqual({ text: "Edit lib/stats.py", path: "/w/lib/stats.py", code: false });
+  expect(title).toEqual({ text: "Edit lib/stats.py", path: "/w/lib/stats.py", form: "words" });
   const outside = titleOf(tool({ title: "Edit hosts", ...at("/etc/hosts") }), "/w");
   expect(outside.text).toBe("Edit /etc/hosts");
 });
 
 test("a command is never rewritten", () => {
   const title = titleOf(tool({ kind: "execute", title: "`rm /w/a.py`", ...at("/w/a.py") }), "/w");
-  expect(title).toEqual({ text: "rm /w/a.py", path: null, code: true });
+  expect(title).toEqual({ text: "rm /w/a.py", path: null, form: "code" });
+});
+
+test("what may be a command has no markdown", () => {
+  const title = titleOf(tool({ kind: "execute", title: "echo `date` *a*" }), "/w");
+  expect(title).toEqual({ text: "echo `date` *a*", path: null, form: null });
+  expect(plainTitle(title)).toBe("echo `date` *a*");
 });
 
 test("hidden characters in a title are visible, whatever becomes of its path", () => {

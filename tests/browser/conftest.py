@@ -60,6 +60,8 @@ EVERY_RUN = {
     "test_no_violation",
     "test_answer_a_question",
     "test_write_send_and_stop",
+    "test_answer_from_the_composer",
+    "test_question_and_composer_are_in_sight",
     "test_an_agent_edits_inserts_and_deletes_while_the_user_writes",
     "test_session_notebook",
     "test_undo_a_hunk_a_file_a_turn_and_redo",

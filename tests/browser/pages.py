@@ -41,6 +41,9 @@ INTRODUCED = f"""async () => {{
 }}"""
 """Wait until the kernel is ready: cells run earlier can be lost."""
 
+QUESTION = "[data-acp-question]:is([data-status=open], [data-status=elsewhere])"
+"""One that is not answered yet, in any place of the page."""
+
 NUMBERED = re.compile(r"\d")
 """Matches a cell that has run."""
 
@@ -184,7 +187,8 @@ class NotebookPage:
         expect(self.output(number).first).to_contain_text(text, timeout=LIMIT_S * 1000)
 
     def asks(self, number: int) -> None:
-        """There is a question below a cell, and it can be answered."""
+        """There is a question below a cell, and it can be answered; out of view, a panel would have it."""
+        self.turn(number).locator(QUESTION).first.scroll_into_view_if_needed()
         expect(self.option(number, "allow_once")).to_be_enabled(timeout=LIMIT_S * 1000)
 
     def option(self, number: int, kind: str) -> Locator:

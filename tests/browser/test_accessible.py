@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -11,9 +13,13 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import Open
-from tests.browser.pages import NotebookPage
+from tests.browser.pages import NotebookPage, choose
 from tests.notebook.kernels import ROOT
 from tests.waiting import wait_until
+
+States = Iterator[tuple[NotebookPage, str]]
+OpenCells = Callable[[list[str]], NotebookPage]
+Walk = Callable[[OpenCells, Path], States]
 
 AXE = ROOT / "js" / "node_modules" / "axe-core" / "axe.min.js"
 CHECK = """async () => {
@@ -27,18 +33,17 @@ CHECK = """async () => {
 }"""
 """Landmarks are the host's: an output is not the place for one."""
 
-CELLS = ["import acp_notebook as acp\ns = acp.connect('demo')", "s.prompt('/tour');", "s"]
 THEMES = {"light": "JupyterLab Light", "dark": "JupyterLab Dark"}
-DEFAULT = {("lab", "dark")}
-
+LOOKS = [
+    pytest.param(host, theme, marks=() if (host, theme) == ("lab", "dark") else pytest.mark.slow)
+    for host, theme in product(("lab", "notebook"), THEMES)
+]
 
 SETTLE_S = 20.0
 """What is fading in or out has colours of its own for a moment; a fault stays."""
 
-KEEPING = (
-    "import acp_notebook as acp\n"
-    "s = acp.connect('demo', env={{'ACP_DEMO_HOME': {home!r}, 'ACP_DEMO_AUTH': '1'}}, auth='demo-login')"
-)
+CONNECT = "import acp_notebook as acp\ns = acp.connect('demo'{})"
+SERVERS = [{"name": "files", "url": "https://example.com/files"}]
 
 
 def faults(notebook: NotebookPage) -> list[str]:
@@ -57,66 +62,153 @@ def faults(notebook: NotebookPage) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize(
-    ("host", "theme"),
-    [
-        pytest.param(host, theme, marks=() if (host, theme) in DEFAULT else pytest.mark.slow)
-        for host, theme in product(("lab", "notebook"), THEMES)
-    ],
-)
-def test_no_violation(open_notebook: Open, host: str, theme: str) -> None:
-    if not AXE.exists():
-        pytest.fail("axe-core is not installed: npm ci in js/", pytrace=False)
-    notebook = open_notebook(CELLS, host=host, theme=THEMES[theme])
+# ---- what is looked at: each yields the name of a state while the page shows it
+
+
+def composing(open_cells: OpenCells, _: Path) -> States:
+    notebook = open_cells(["numbers = [41, 42]", CONNECT.format(""), "s"])
     notebook.run_all()
-    notebook.asks(1)
-    assert faults(notebook) == []  # a question
-    notebook.answer(1)
-    notebook.has_status(1, "done")
     panel = notebook.panel(2)
-    expect(panel).to_contain_text("That was the tour.")
-    panel.locator("summary", has_text="Read stats.py").click()
-    panel.locator(".acp-menu-button").first.click()
-    assert faults(notebook) == []  # a menu
-    panel.get_by_role("button", name="Raw input and output").click()
-    assert faults(notebook) == []  # everything that a turn can show
-    panel.get_by_role("textbox").fill("/")
+    expect(panel.locator("[data-acp-example]")).to_have_count(3)
+    yield notebook, "empty panel"
+    panel.locator("[data-acp-keys]").click()
+    expect(panel.locator(".acp-keys-list")).to_be_visible()
+    yield notebook, "keys"
+    field = panel.get_by_role("textbox", name="Prompt for the agent")
+    field.fill("/")
     expect(panel.get_by_role("listbox")).to_be_visible()
-    assert faults(notebook) == []
-    notebook.prompt(2, "/die")
+    yield notebook, "completion list"
+    field.fill("see @numbers and @nothing")
+    expect(panel.locator("[data-acp-chip]")).to_have_count(2)
+    panel.get_by_role("button", name="Attach").click()
+    expect(panel.get_by_role("group", name="Attach")).to_be_visible()
+    yield notebook, "chips and attach menu"
+    notebook.prompt(2, "/edit notes.txt one")
+    choose(panel.locator("[data-acp-option='acp:session']"))
+    expect(panel.locator("[data-acp-turn]")).to_have_attribute("data-acp-status", "done")
+    panel.get_by_role("button", name="Edit the prompt of turn 1").click()
+    expect(panel.get_by_role("button", name="Undo its changes")).to_be_visible()
+    yield notebook, "editing a prompt"
+
+
+def touring(open_cells: OpenCells, _: Path) -> States:
+    notebook = open_cells([CONNECT.format(""), "s", "s.prompt('/tour');"])
+    notebook.run_all()
+    notebook.asks(2)
+    turn, panel = notebook.turn(2), notebook.panel(1)
+    yield notebook, "question"
+    notebook.answer(2)
+    notebook.has_status(2, "done")
+    expect(turn).to_contain_text("That was the tour.")
+    expect(panel.locator("[data-acp-turn-line]")).to_contain_text("1 file changed")
+    yield notebook, "line of a turn below its cell"
+    turn.locator("summary", has_text="Read stats.py").click()
+    turn.locator(".acp-menu-button").first.click()
+    yield notebook, "finished tour with an open card and its menu"
+    turn.get_by_role("button", name="Raw input and output").click()
+    yield notebook, "raw input and output"
+    panel.locator("[data-acp-turn-line]").get_by_role("button", name="/tour").click()
+    expect(panel).to_contain_text("That was the tour.")
+    panel.locator("[data-acp-more]").click()
+    expect(panel.get_by_role("menu")).to_be_visible()
+    yield notebook, "menu of the panel"
+    panel.locator("[data-acp-search]").click()
+    panel.locator("[data-acp-find]").fill("mean")
+    expect(panel.locator("[data-acp-hits]")).to_contain_text("1 of")
+    yield notebook, "search"
+    panel.locator("[data-acp-find-close]").click()
+    notebook.prompt(1, "/die")
     expect(panel.locator("[data-acp-restart]")).to_be_enabled()
-    assert faults(notebook) == []
+    expect(panel.locator("[data-acp-again]")).to_be_visible()
+    yield notebook, "dead agent and failed turn"
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("host", "theme"), list(product(("lab", "notebook"), THEMES)))
-def test_no_violation_in_questions_and_the_queue(
-    open_notebook: Open, tmp_path: Path, host: str, theme: str
-) -> None:
-    """A form, its faults, prompts that wait, kept sessions, a rate limit, a sign-in."""
-    connect = KEEPING.format(home=str(tmp_path / "kept"))
-    notebook = open_notebook([connect, "s"], host=host, theme=THEMES[theme])
+def setting(open_cells: OpenCells, folder: Path) -> States:
+    kept = {"ACP_DEMO_HOME": str(folder / "kept"), "ACP_DEMO_AUTH": "1"}
+    options = f", cwd={str(folder)!r}, env={kept!r}, auth='demo-login', mcp_servers={SERVERS!r}"
+    notebook = open_cells([CONNECT.format(options), "s"])
+    notebook.run_all()
+    panel = notebook.panel(1)
+    panel.get_by_role("button", name="Settings").click()
+    settings = panel.locator("[data-acp-settings-open]")
+    expect(settings.locator("[data-acp-server=files]")).to_be_visible()
+    settings.get_by_role("radio", name="Allow everything").click()
+    expect(settings.locator("[data-acp-permission-confirm]")).to_be_visible()
+    yield notebook, "settings"
+    settings.get_by_role("button", name="Close the settings").click()
+    notebook.prompt(1, "/edit notes.txt one")
+    choose(panel.locator("[data-acp-option='acp:session']"))
+    expect(panel.locator("[data-acp-status=done]")).to_have_count(1)
+    panel.locator("[data-acp-permissions]").click()
+    expect(panel.locator("[data-acp-grant]")).to_have_count(1)
+    yield notebook, "grants"
+    settings.get_by_role("button", name="Close the settings").click()
+    panel.locator("[data-acp-more]").click()
+    panel.get_by_role("menuitem", name="Agents…").click()
+    expect(panel.get_by_role("button", name="Start demo", exact=True)).to_be_enabled()
+    yield notebook, "agent picker"
+    panel.get_by_role("button", name="Close the list").click()
+    panel.get_by_role("button", name="Sessions").click()
+    expect(panel.locator("[data-acp-session]")).to_have_count(1)
+    yield notebook, "sessions"
+    panel.get_by_role("button", name="Sign out").click()
+    expect(panel.locator(".acp-notice")).to_contain_text("Signed out")
+    notebook.prompt(1, "again")
+    expect(panel.locator("[data-acp-signin]")).to_be_visible()
+    yield notebook, "sign-in in a turn"
+
+
+def waiting(open_cells: OpenCells, _: Path) -> States:
+    signing = CONNECT.format(", env={'ACP_DEMO_AUTH': 'key'}").replace("s =", "t =")
+    notebook = open_cells([CONNECT.format(""), "s", signing])
     notebook.run(0, 1)
     panel = notebook.panel(1)
     notebook.prompt(1, "/form")
     form = panel.locator("[data-acp-elicitation][data-status=open]")
     form.get_by_role("button", name="Submit").click()
     expect(form.get_by_role("alert").first).to_be_visible()
+    yield notebook, "form with faults"
     for text in ("one", "two"):
         notebook.prompt(1, text)
-    waiting = panel.locator("[data-acp-queued]")
-    expect(waiting).to_have_count(2)
-    waiting.nth(1).get_by_role("button", name="Edit").click()
-    assert faults(notebook) == []
+    queued = panel.locator("[data-acp-queued]")
+    expect(queued).to_have_count(2)
+    queued.nth(1).get_by_role("button", name="Edit").click()
+    yield notebook, "queue"
     form.get_by_role("button", name="Decline").click()
     expect(panel.locator("[data-acp-status=done]")).to_have_count(3)
     notebook.prompt(1, "/ratelimit 300")
-    expect(panel.get_by_role("button", name="Try again")).to_be_visible()
-    panel.get_by_role("button", name="Sessions").click()
-    expect(panel.locator("[data-acp-session]")).to_have_count(1)
-    assert faults(notebook) == []
-    panel.get_by_role("button", name="Sign out").click()
-    expect(panel.locator(".acp-notice")).to_contain_text("Signed out")
-    notebook.prompt(1, "again")
-    expect(panel.locator("[data-acp-signin]")).to_be_visible()
-    assert faults(notebook) == []
+    expect(panel.locator("[data-acp-countdown]")).to_be_visible()
+    yield notebook, "rate limit"
+    notebook.run(2)
+    card = notebook.output(2).locator("[data-acp-root=sign-in]")
+    card.get_by_role("button", name="Login in another program").click()
+    expect(card.get_by_role("alert")).to_contain_text("cannot sign in from here")
+    expect(card.get_by_label("ACP_DEMO_API_KEY")).to_be_visible()
+    yield notebook, "sign-in with a field for the key"
+
+
+WALKS: dict[Walk, list[str]] = {
+    composing: ["empty panel", "keys", "completion list", "chips and attach menu", "editing a prompt"],
+    touring: [
+        "question",
+        "line of a turn below its cell",
+        "finished tour with an open card and its menu",
+        "raw input and output",
+        "menu of the panel",
+        "search",
+        "dead agent and failed turn",
+    ],
+    setting: ["settings", "grants", "agent picker", "sessions", "sign-in in a turn"],
+    waiting: ["form with faults", "queue", "rate limit", "sign-in with a field for the key"],
+}
+
+
+@pytest.mark.parametrize(("host", "theme"), LOOKS)
+@pytest.mark.parametrize("walk", WALKS, ids=lambda walk: walk.__name__)
+def test_no_violation(open_notebook: Open, tmp_path: Path, walk: Walk, host: str, theme: str) -> None:
+    if not AXE.exists():
+        pytest.fail("axe-core is not installed: npm ci in js/", pytrace=False)
+    found: dict[str, list[str]] = {}
+    for notebook, state in walk(partial(open_notebook, host=host, theme=THEMES[theme]), tmp_path):
+        found[state] = faults(notebook)
+    assert found == {state: [] for state in WALKS[walk]}

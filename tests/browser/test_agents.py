@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import sys
 from pathlib import Path
@@ -14,9 +13,9 @@ from acp_notebook.agent.permissions.consent_store import ConsentStore
 from tests.agent.known_agents.test_catalog import program
 from tests.browser.conftest import Open
 from tests.browser.pages import LIMIT_S, NotebookPage
+from tests.browser.saved_files import saved_when_it_says
 from tests.browser.test_accessible import THEMES, faults
 from tests.notebook.kernels import ROOT
-from tests.waiting import wait_until
 
 DEMO = shlex.join([sys.executable, "-P", "-m", "acp_notebook.demo"])
 PACKAGE = "@google/gemini-cli"
@@ -44,10 +43,6 @@ def fetched(tmp_path: Path) -> list[str]:
 
 def button(place: Locator, name: str) -> Locator:
     return place.get_by_role("button", name=name, exact=True)
-
-
-def in_file(notebook: NotebookPage, cell: int) -> str:
-    return json.dumps(notebook.save()["cells"][cell]["outputs"])
 
 
 def opened(open_notebook: Open, cells: list[str], host: str = "lab", theme: str = "light") -> NotebookPage:
@@ -80,8 +75,7 @@ def test_a_missing_agent_offers_buttons_and_starts_in_the_same_output(
     expect(notebook.panel(1)).to_contain_text("You said: “hello”.", timeout=LIMIT_S * 1000)
     assert fetched(tmp_path)[:3] == ["--yes", "--package", PACKAGE]
     assert ConsentStore(tmp_path / "config").packages() == [], "allowed this time only"
-    wait_until(lambda: "You said" in in_file(notebook, 1), "the turn is in the file")
-    assert "widget-view" not in in_file(notebook, 1)
+    saved_when_it_says(notebook, 1, "You said: “hello”.")
 
 
 def test_the_file_of_a_question_that_nobody_answered_says_what_is_missing(

@@ -85,6 +85,7 @@ def test_an_address_opens_only_on_a_click(open_notebook: Open, host: str) -> Non
     opened.value.close()
     assert len(notebook.page.context.pages) == pages
     notebook.has_status(2, "done")
+    notebook.panel(1).locator("[data-acp-turn-line]").get_by_role("button", name="/open").click()
     for view in (notebook.turn(2), notebook.panel(1)):  # every view sees it settled, and done
         expect(view.locator("[data-acp-elicitation]")).to_contain_text("Opened by you")
         expect(view.locator("[data-acp-elicitation]")).to_contain_text("done")

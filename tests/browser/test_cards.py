@@ -16,7 +16,7 @@ from tests.browser.test_changes import holds, press
 CONNECT = "import acp_notebook as acp\ns = acp.connect('demo')"
 OLD, NEW = "def mean(v):\n    return sum(v)\n", "def mean(v): return sum(v) / len(v)\n"
 EDIT = f"s.prompt('/edit lib/stats.py {NEW.strip()}');"
-RUN = "s.prompt(\"/run printf 'it is \\\\033[32m%s\\\\033[0m\\\\n' \\\"$TERM\\\"\");"
+RUN = 's.prompt("/run printf \'it is \\\\033[32m%s\\\\033[0m\\\\n\' \\"$TERM\\"");'
 
 each_host = pytest.mark.parametrize("host", ["lab", pytest.param("notebook", marks=pytest.mark.slow)])
 

@@ -11,6 +11,7 @@ from playwright.sync_api import Locator, expect
 from acp_notebook.agent.recordings import recording
 from tests.browser.conftest import Open
 from tests.browser.pages import NotebookPage
+from tests.browser.test_accessible import faults
 
 CONNECT = "import acp_notebook as acp\nsession = acp.connect('demo', permissions='allow')\nsession"
 TEXT_ONLY = CONNECT.replace("permissions", "env={'ACP_DEMO_PROMPT': 'text'}, permissions")
@@ -49,22 +50,24 @@ def test_a_prompt_is_edited_and_sent_again_after_the_undo_of_its_changes(
     notebook = open_notebook([CONNECT], host=host)
     notebook.run(0)
     panel, field = notebook.panel(0), field_of(notebook, 0)
-    notebook.prompt(0, "/edit")
+    notebook.prompt(0, "/edit notes.txt one")
     expect(panel.locator("[data-acp-turn]")).to_have_attribute("data-acp-status", "done")
     field.fill("half a")
     panel.get_by_role("button", name="Edit the prompt of turn 1").press("Enter")
     expect(field).to_be_focused()
-    expect(field).to_have_value("/edit")
+    expect(field).to_have_value("/edit notes.txt one")
     line = panel.get_by_role("group", name="Edited prompt")
     expect(line).to_contain_text("the agent remembers that turn")
     line.get_by_role("button", name="Undo its changes").click()
     expect(line.get_by_role("button", name="Redo its changes")).to_be_visible()
-    field.fill("/edit again")
+    field.fill("/edit notes.txt two")
     field.press("Enter")
     turns = panel.locator("[data-acp-turn]")
     expect(turns).to_have_count(2)
     expect(turns.nth(1)).to_have_attribute("data-acp-status", "done")
-    expect(turns.nth(1).get_by_role("group", name="Prompt", exact=True)).to_contain_text("/edit again")
+    expect(turns.nth(1).get_by_role("group", name="Prompt", exact=True)).to_contain_text(
+        "/edit notes.txt two"
+    )
     expect(field).to_have_value("half a")
     expect(line).to_have_count(0)
 
@@ -176,3 +179,21 @@ def test_an_empty_panel_offers_examples_that_fit(open_notebook: Open, host: str)
     field.press("Enter")
     expect(panel.locator("[data-acp-turn]")).to_have_attribute("data-acp-status", "done")
     expect(panel.locator("[data-acp-empty]")).to_have_count(0)
+
+
+@pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
+def test_axe_finds_nothing_in_the_composer(open_notebook: Open, theme: str) -> None:
+    notebook = open_notebook([DATA, CONNECT], theme=theme)
+    notebook.run(0, 1)
+    panel, field = notebook.panel(1), field_of(notebook, 1)
+    expect(panel.locator("[data-acp-example]")).to_have_count(3)
+    assert faults(notebook) == []
+    field.fill("see @numbers and @nothing")
+    expect(panel.locator("[data-acp-chip]")).to_have_count(2)
+    panel.get_by_role("button", name="Attach").click()
+    assert faults(notebook) == []
+    notebook.prompt(1, "/edit notes.txt one")
+    expect(panel.locator("[data-acp-turn]")).to_have_attribute("data-acp-status", "done")
+    panel.get_by_role("button", name="Edit the prompt of turn 1").click()
+    expect(panel.get_by_role("button", name="Undo its changes")).to_be_visible()
+    assert faults(notebook) == []

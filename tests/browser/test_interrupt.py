@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from playwright.sync_api import expect
 
+from acp_notebook import timeouts
 from tests.browser.conftest import Open
+from tests.browser.pages import LIMIT_S
 
 FORMS = {"prompt": "s.prompt({!r})", "await": "await s.start({!r})"}
 ERRORS = {"prompt": "KeyboardInterrupt", "await": "CancelledError"}
@@ -33,6 +36,48 @@ def test_interrupt(open_notebook: Open, wait_on: tuple[str, str, str, str]) -> N
     notebook.run_after_an_error(3, 4)
     notebook.says(4, "after cancelled")
     notebook.says(4, "done")
+
+
+PANEL = "import acp_notebook as acp\ns = acp.connect('demo')\ns"
+OWN = "print('mine')\nimport time\ntime.sleep(600)"
+
+
+def test_interrupt_of_an_idle_kernel_stops_the_turn_of_the_panel(
+    open_notebook: Open, kernel_on: tuple[str, str, str]
+) -> None:
+    kernel, comms, host = kernel_on
+    notebook = open_notebook([PANEL, OWN, "print('free')"], kernel=kernel, comms=comms, host=host)
+    notebook.run(0)
+    notebook.prompt(0, "/slow 600")
+    notebook.says(0, "tick3")
+    notebook.run(1)
+    notebook.says(1, "mine")
+    notebook.press_interrupt()  # stops the user's own cell, and nothing else
+    notebook.says(1, "KeyboardInterrupt")
+    notebook.run_after_an_error(1, 2)
+    notebook.says(2, "free")
+    expect(notebook.panel(0).locator("[data-acp-status=running]")).to_have_count(1)
+    expect(notebook.panel(0)).not_to_contain_text("Stopped")
+    notebook.page.wait_for_timeout(timeouts.get().cell_interrupt * 1000)
+    notebook.wait_idle()
+    notebook.press_interrupt()
+    notebook.says(0, "Stopped")
+    notebook.prompt(0, "hello")
+    notebook.says(0, "You said: “hello”.")
+
+
+def test_an_interrupted_magic_shows_no_traceback(open_notebook: Open) -> None:
+    cells = ["%load_ext acp_notebook\n%acp_agent demo", "%%acp\n/slow 600", "print('not run')"]
+    notebook = open_notebook(cells)
+    notebook.run(0)
+    notebook.wait_idle()
+    notebook.run(1, 2)
+    notebook.says(0, "tick3")
+    notebook.press_interrupt()
+    error = notebook.output(1).locator("[data-mime-type='application/vnd.jupyter.stderr'], .jp-RenderedText")
+    expect(error.last).to_have_text("Stopped.", timeout=LIMIT_S * 1000)
+    expect(notebook.output(1)).not_to_contain_text("Traceback")
+    expect(notebook.output(2)).not_to_contain_text("not run")
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -40,16 +40,20 @@ def test_the_tour(open_notebook: Open, host: str) -> None:
     notebook.run_all()
     notebook.asks(2)
     turn, panel = notebook.turn(2), notebook.panel(1)
-    expect(turn.locator("[data-acp-stop]")).to_be_enabled()
     expect(turn.locator(".acp-status")).to_contain_text("Waiting for you")
+    turn.locator(".acp-status").scroll_into_view_if_needed()  # out of view, the panel would have the button
+    expect(turn.locator("[data-acp-stop]")).to_be_enabled()
+    expect(notebook.page.locator("[data-acp-stop]:visible")).to_have_count(1)
     expect(turn.locator("[data-acp-tool]", has_text="Edit stats.py")).to_have_attribute(
         "data-status", "pending"
     )
     expect(turn.locator("[data-acp-action=write]")).to_contain_text("stats.py")  # it cannot be folded away
     notebook.answer(2)
     notebook.has_status(2, "done")
-    for view in (turn, panel):
-        shows_the_tour(view)
+    shows_the_tour(turn)
+    line = panel.locator("[data-acp-turn-line]")
+    line.get_by_role("button", name="/tour").click()  # drawn below its cell, and here if the reader wants it
+    shows_the_tour(panel)
 
     expect(panel.locator(".acp-header")).to_contain_text(re.compile("Demo agent.*A tour of the demo.*Ready"))
     expect(panel.get_by_role("meter", name="Context used")).to_have_attribute(
@@ -120,7 +124,7 @@ def test_items_that_the_tour_leaves_out(open_notebook: Open, host: str) -> None:
     expect(unknown.locator("pre", has_text='"hologram"')).to_be_visible()
     expect(audio.locator("audio[controls]")).to_be_visible()
     expect(wrote.locator("[data-acp-tool]")).to_contain_text("unprompted")
-    expect(edited.locator(".acp-diff")).to_contain_text("new file")
+    expect(edited.locator("[data-acp-file]")).to_contain_text("created")
 
     edited.get_by_text("Side by side").click()  # for all diffs of the session
     expect(edited.locator("[data-acp-diff=split]")).to_have_count(1)

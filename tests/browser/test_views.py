@@ -66,11 +66,12 @@ def test_output_collapsed_and_shown(open_notebook: Open, host: str) -> None:
 
 
 def test_new_view_for_output(open_notebook: Open) -> None:
-    """Both views are in step; either can be clicked."""
+    """Both views are in step; the question is in one of them, and can be answered in the other."""
     notebook = asking(open_notebook)
     notebook.select(1)
     notebook.command("notebook:create-output-view")
     other = notebook.page.locator(".jp-LinkedOutputView .acp-turn")
+    other.locator("[data-acp-answer-here]").click()
     other.locator('[data-kind="reject_once"]').click()
     expect(other).to_contain_text("You answered reject_once.")
     notebook.says(1, "You answered reject_once.")

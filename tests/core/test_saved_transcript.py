@@ -14,7 +14,7 @@ from acp_notebook.core import events as ev
 from acp_notebook.core.loaded_transcript import loaded
 from acp_notebook.core.records import Diff, KernelRun, Location, Option, PlanEntry, Terminal, Text, TokenUsage
 from acp_notebook.core.saved_transcript import Origin, Part, redacted, saved, split_turns
-from acp_notebook.core.snapshot import Message, Question, ToolCall, TurnStart
+from acp_notebook.core.snapshot import Message, Notice, Question, ToolCall, TurnStart
 from acp_notebook.core.transcript import Transcript
 from tests.core.strategies import event_runs
 
@@ -114,7 +114,7 @@ def test_what_stands_between_turns_is_a_part_of_its_own() -> None:
         ev.TurnStarted((Text("two"),), id="t2"),
     )
     assert [part.name for part in parts(transcript)] == ["+", "t1", "t1+", "t2"]
-    notices = [it.title for it in loaded(lines(transcript)).items if it.type == "notice"]
+    notices = [it.title for it in loaded(lines(transcript)).items if isinstance(it, Notice)]
     assert notices == ["first", "between", "too"]
     assert [it.turn is None for it in loaded(lines(transcript)).items] == [True, False, True, True, False]
 

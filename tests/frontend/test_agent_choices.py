@@ -59,6 +59,7 @@ def test_the_list_says_exactly_what_would_be_run(bin: Path, page: Page) -> None:
     demo, gemini = listed(page, "demo"), next(it for it in choices() if it.name == "gemini")
     assert (demo.found, demo.way, demo.runs) == ("built in", None, "")
     assert (gemini.found, gemini.way, gemini.runs) == ("", WAY, f"{WAY} gemini --acp")
+    assert gemini.version == "newest", "the package is not pinned"
     assert gemini.install == "npm install -g @google/gemini-cli"
     assert log(bin) == [], "listing runs nothing"
 
@@ -66,8 +67,12 @@ def test_the_list_says_exactly_what_would_be_run(bin: Path, page: Page) -> None:
 def test_the_user_s_own_agents_are_listed(bin: Path, tmp_path: Path, page: Page) -> None:
     config = tmp_path / "config"
     config.mkdir(exist_ok=True)
-    (config / "config.toml").write_text('[agents.mine]\ncommand = ["sh", "-c", "exit"]\n')
+    (config / "config.toml").write_text(
+        '[agents.mine]\ncommand = ["sh", "-c", "exit"]\n[agents.packed]\nnpx = "@me/agent@1.2.3"\n'
+    )
     assert listed(page, "mine").found.endswith("/sh")
+    packed = next(it for it in choices() if it.name == "packed")
+    assert (packed.way, packed.version) == ("npx @me/agent@1.2.3", "1.2.3")
 
 
 def test_a_click_starts_what_was_shown_and_remembers_it_only_if_asked(bin: Path, page: Page) -> None:

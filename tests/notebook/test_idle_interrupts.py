@@ -9,9 +9,10 @@ from tests.waiting import wait_until
 
 SETUP = """
 import time
+from acp_notebook import timeouts
 from acp_notebook.notebook import idle_interrupts
 from acp_notebook.notebook.ipykernel_compat import running_kernel
-idle_interrupts.MEANT_FOR_A_CELL_S = 0.0
+timeouts.replace(cell_interrupt=0.0)
 stopped = []
 """
 
@@ -62,7 +63,7 @@ def test_an_interrupt_of_a_cell_stops_only_that_cell(watching: Front) -> None:
 
 
 def test_a_second_press_that_comes_after_the_end_of_the_cell_stops_nothing(watching: Front) -> None:
-    watching.run("idle_interrupts.MEANT_FOR_A_CELL_S = 1e9")
+    watching.run("timeouts.replace(cell_interrupt=1e9)")
     watching.interrupt()
     assert stopped(watching) == "[]\n"
     end(watching)

@@ -25,6 +25,7 @@ from acp_notebook.notebook.kernel import (
     wait_async,
     where,
 )
+from acp_notebook.notebook.runtime import for_page
 
 
 class Struck(Future[Any]):
@@ -49,6 +50,12 @@ def test_a_script_is_headless(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ACP_NOTEBOOK_HEADLESS", raising=False)
     assert where() == Runtime(kernel=False, main_thread=True, headless=True, cell_id=None, can_input=False)
     assert pump_status() == "not needed: no Jupyter kernel in this process"
+
+
+def test_code_that_runs_for_a_click_has_a_page_on_any_thread() -> None:
+    with for_page():
+        assert where().headless is False
+    assert where().headless is True
 
 
 @pytest.mark.parametrize(("text", "headless"), [("0", False), ("1", True), ("", True), ("perhaps", True)])

@@ -228,7 +228,13 @@ def test_after_the_agents_own_always_we_ask_nothing(demo: Demo, folder: Path) ->
     nobody_answers(session)
     session.prompt("/edit b.txt two", timeout=LIMIT_S)  # the agent does not ask any more
     assert (folder / "b.txt").read_text() == "two\n"
-    assert [it.by for it in questions(session)] == ["user", "grant"]
+    first, second = questions(session)
+    assert (first.by, second.by) == ("user", "grant")
+    assert first.reason == (
+        "demo itself remembers this, for as long as it decides; "
+        "here it counts as “Allow all edits in this session”"
+    )
+    assert second.reason == "you allowed it before, for this session"
 
 
 def test_a_stored_grant_covers_its_agent_folder_and_command(demo: Demo, folder: Path, tmp_path: Path) -> None:

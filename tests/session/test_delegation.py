@@ -454,6 +454,24 @@ def test_where_nobody_can_be_asked_questions_of_the_inner_agent_are_rejected(
     assert "— rejected, demo (reviewer) asks, for demo: " in inner.to_text()
 
 
+def test_the_call_says_while_the_inner_agent_waits_for_an_answer(
+    writer: acp.Session, connect: Connect
+) -> None:
+    answer = threading.Event()
+    inner = connect(permissions=lambda _: "allow" if answer.wait(LIMIT_S) else "reject")
+    writer.tool(inner)
+    turn = writer.start("/delegate ask_demo /edit notes.txt Hello")
+
+    def asks() -> bool:
+        return any(it.session is not None and it.session.asks for it in turn.runs)
+
+    wait_until(asks, "the call says that the inner agent asks")
+    answer.set()
+    turn.wait(LIMIT_S)
+    assert not asks()
+    assert '"asks"' not in str(turn._to_bundle())
+
+
 def test_the_call_itself_is_asked_about_with_the_whole_prompt(connect: Connect) -> None:
     seen: list[str] = []
 

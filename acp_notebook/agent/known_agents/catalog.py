@@ -105,7 +105,7 @@ def resolve(
 
 def demo_environment(base: Mapping[str, str]) -> dict[str, str]:
     """The variables by which the built-in agent finds this package, even if it is not installed."""
-    package = str(Path(__file__).resolve().parents[2])
+    package = str(Path(__file__).resolve().parents[3])
     return {"PYTHONPATH": os.pathsep.join(filter(None, [package, base.get("PYTHONPATH")]))}
 
 

@@ -446,7 +446,7 @@ class PermissionManager:
     def _remembered_by_the_agent(self, decision: Decision, offer: gr.Offer | None) -> Decision:
         """The reason says how long the agent's own "always" lasts: our grant may end sooner."""
         agent = self._state.agent
-        told = always_means(agent.name, agent.quirks.always_lasts, offer)
+        told = always_means(agent.name, agent.quirks.always_lasts, offer.name if offer else None)
         reason = ": ".join(filter(None, (decision.reason, told)))
         return Decision(decision.option, decision.by, reason, decision.offer)
 

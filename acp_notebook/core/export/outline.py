@@ -165,25 +165,9 @@ def _message(message: Message, escaper: Escaper) -> Iterator[Block]:
 
 
 def _title(tool: ToolCall, escaper: Escaper) -> str:
-    title = tool.title
-    if tool.kind != "execute":  # a command stays as it is: a shorter path would be another command
-        for path in sorted(_paths(tool), key=len, reverse=True):
-            title = _relative(title, path, escaper)
     # Agents put commands and names between backticks; the writers format commands as code anyway.
-    title = _CODE.sub(r"\1", escaper.line(title))
+    title = _CODE.sub(r"\1", escaper.line(tool.title))
     return title or escaper.line(tool.name or "") or _word(tool.kind, escaper).capitalize()
-
-
-def _paths(tool: ToolCall) -> set[str]:
-    return {it.path for it in tool.locations} | {it.path for it in tool.diffs}
-
-
-def _relative(title: str, path: str, escaper: Escaper) -> str:
-    """The title with the path relative to the working directory, where it is the whole path."""
-    shown = escaper.relative_path(path)
-    if shown == path or path not in title:
-        return title
-    return re.sub(rf"(?<![\w./~-]){re.escape(path)}(?![\w-]|[./][\w-])", lambda _: shown, title)
 
 
 def _tool(

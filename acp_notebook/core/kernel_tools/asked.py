@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from ..records import Cost, Image, Text
-from ..snapshot import Changes, Item, Message, TurnStart
+from ..records import Cost, Image, KernelRun, Text
+from ..snapshot import Changes, Elicitation, Item, Message, Question, ToolCall, TurnStart
 from ..visible import shown
 from .signatures import NAME_CHARS
 from .text import head_and_tail
@@ -40,6 +40,17 @@ def free_name(wanted: str, taken: Sequence[str]) -> str:
         number += 1
         name = f"{wanted[: NAME_CHARS - 4]}_{number}"
     return name
+
+
+def is_asking(item: Item) -> bool:
+    """Whether the item waits for the user: a question, or a call of another agent that asks one."""
+    match item:
+        case Question() | Elicitation():
+            return item.status == "open"
+        case ToolCall():
+            runs = (it for it in item.content if isinstance(it, KernelRun))
+            return any(it.session is not None and it.session.asks for it in runs)
+    return False
 
 
 def asking_doc(agent: str, cwd: str, about: str) -> str:

@@ -31,8 +31,8 @@ LISTED_CELLS = 20
 
 PACKAGE = __name__.partition(".")[0]
 
-MODULE, OURS = 3, 4
-"""Ranks of variables that are offered last: nobody sends them often."""
+FRAME, FIGURE, DATA, CODE, MODULE, OURS = range(6)
+"""The ranks of variables: what is sent often is offered first."""
 
 _TOKEN = re.compile(r'(?<!\S)(?:@"[^"\n]*|\S*)$')
 
@@ -149,10 +149,10 @@ def _mention_candidates(start: str, known: CompletionSources) -> Iterable[str]:
 
 
 def _ranked(variables: Mapping[str, Any]) -> tuple[list[str], list[str]]:
-    """The names to offer first (frames, figures, then others), and last (modules, then our own objects)."""
-    ranks = {name: (_rank(value), name) for name, value in variables.items() if not name.startswith("_")}
-    names = sorted(ranks, key=ranks.__getitem__)
-    return [it for it in names if ranks[it][0] < MODULE], [it for it in names if ranks[it][0] >= MODULE]
+    """The names to offer first (frames, figures, other data, code), and last (modules, our own objects)."""
+    ranks = {name: _rank(value) for name, value in variables.items() if not name.startswith("_")}
+    names = sorted(ranks, key=lambda name: (ranks[name], name.lower(), name))
+    return [it for it in names if ranks[it] < MODULE], [it for it in names if ranks[it] >= MODULE]
 
 
 def _rank(value: Any) -> int:
@@ -160,7 +160,9 @@ def _rank(value: Any) -> int:
         return OURS if value.__name__ == PACKAGE else MODULE
     if kinds.library_of(value) == PACKAGE:
         return OURS
-    return 0 if kinds.is_frame(value) else 1 if kinds.is_figure(value) else 2
+    if kinds.is_code(value):
+        return CODE
+    return FRAME if kinds.is_frame(value) else FIGURE if kinds.is_figure(value) else DATA
 
 
 def _attributes(start: str, variables: Mapping[str, Any]) -> Iterable[str]:

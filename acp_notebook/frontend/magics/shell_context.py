@@ -49,8 +49,8 @@ class ShellContext:
     def __init__(self, shell: Any) -> None:
         self._shell = proxy(shell)
         self._error: BaseException | None = None
-        self._failed_at: int | None = None
-        """The number of the cell that raised the last error."""
+        self._seen: tuple[int, int] | None = None
+        """The id of the last error, and the number of the cell when it was first seen."""
         self._running: Any = None
         self.cells: Callable[[str], str | None] = self._executed_cell
         """Maps "3" or "last" to the text of a cell. Reads the history unless replaced."""
@@ -108,13 +108,15 @@ class ShellContext:
         error = result.error_in_exec or result.error_before_exec
         if error is not None and not _is_magic_usage_error(error):
             self._error = error
-            self._failed_at = self._shell.execution_count
 
-    @property
     def failed_recently(self) -> bool:
-        """Whether one of the last cells raised an error."""
-        at = self._failed_at
-        return at is not None and self._shell.execution_count - at <= RECENT_CELLS
+        """Whether the last error is new: since it was first seen, only a few cells have run."""
+        error, now = self.last_error(), self._shell.execution_count
+        if error is None:
+            return False
+        if self._seen is None or self._seen[0] != id(error):
+            self._seen = id(error), now
+        return bool(now - self._seen[1] <= RECENT_CELLS)
 
     def last_error(self) -> BaseException | None:
         if self._error is not None:

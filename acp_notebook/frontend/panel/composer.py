@@ -147,7 +147,7 @@ class Composer:
     def _find_examples(self) -> tuple[str, ...]:
         context = current_shell_context()
         return example_prompts(
-            self._completion_sources(), failed=context is not None and context.failed_recently
+            self._completion_sources(), failed=context is not None and context.failed_recently()
         )
 
     def _completion_sources(self) -> CompletionSources:

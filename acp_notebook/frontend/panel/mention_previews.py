@@ -31,9 +31,6 @@ _log = logger(__name__)
 MOST = 20
 """The most names that are previewed."""
 
-FRESH_S = 20.0
-"""How long a description of the same object is used again: drawing a figure at each key would be slow."""
-
 ContentAndFiles = tuple[tuple[Content, ...], dict[int, Path]]
 
 SourcesFor = Callable[[Sequence[str]], Awaitable[MentionSources]]
@@ -100,11 +97,11 @@ class MentionPreviews:
 
     async def _read(self, names: Sequence[str], sources: MentionSources) -> None:
         """Describe objects that were not described a moment ago; what is not mentioned is forgotten."""
-        now = time.monotonic()
+        now, fresh = time.monotonic(), timeouts.get().preview_fresh
         known = {
             name: it
             for name, it in self._objects.items()
-            if name in names and it.id == id(_root(name, sources)) and now - it.at < FRESH_S
+            if name in names and it.id == id(_root(name, sources)) and now - it.at < fresh
         }
         missing = [name for name in names if name not in known]
         cwd = self._conversation.state.cwd

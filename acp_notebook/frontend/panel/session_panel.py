@@ -99,6 +99,11 @@ class Panel:
         self._loop.post(self._outputs.track, SIGN_IN, None, widget.model_id, output)
 
     @property
+    def widget(self) -> SessionWidget:
+        """The session's widget, for front ends that display widgets themselves."""
+        return self._widget
+
+    @property
     def model_id(self) -> str:
         """The id of the session's widget model."""
         found: str = self._widget.model_id

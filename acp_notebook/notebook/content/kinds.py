@@ -46,6 +46,10 @@ def is_module(value: Any) -> bool:
     return issubclass(type(value), ModuleType)
 
 
+def is_code(value: Any) -> bool:
+    return issubclass(type(value), (type, FunctionType, BuiltinFunctionType))
+
+
 def is_readable(value: Any) -> bool:
     """Whether describing it runs only Python's and known libraries' code, and not for long."""
     kind = type(value)

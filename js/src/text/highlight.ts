@@ -2,20 +2,17 @@
 
 import hljs from "highlight.js/lib/core";
 import bash from "highlight.js/lib/languages/bash";
-import cpp from "highlight.js/lib/languages/cpp";
 import diff from "highlight.js/lib/languages/diff";
-import go from "highlight.js/lib/languages/go";
 import ini from "highlight.js/lib/languages/ini";
 import json from "highlight.js/lib/languages/json";
 import julia from "highlight.js/lib/languages/julia";
 import markdown from "highlight.js/lib/languages/markdown";
 import python from "highlight.js/lib/languages/python";
 import r from "highlight.js/lib/languages/r";
-import rust from "highlight.js/lib/languages/rust";
 import sql from "highlight.js/lib/languages/sql";
-import typescript from "highlight.js/lib/languages/typescript";
 import xml from "highlight.js/lib/languages/xml";
 import yaml from "highlight.js/lib/languages/yaml";
+import { cpp, go, rust, typescript } from "./c_like";
 
 const LANGUAGES = {
   bash,
@@ -35,14 +32,12 @@ const LANGUAGES = {
   yaml,
 };
 
-/** Names in addition to those that the languages define; JavaScript is TypeScript without types. */
+/** Names in addition to those that the languages define. */
 const MORE: Record<string, string[]> = {
   bash: ["shell", "console", "sh-session", "shell-session"],
-  cpp: ["c", "h"],
   json: ["jsonl", "ipynb"],
   python: ["ipython", "python3", "pycon"],
   sql: ["duckdb", "sqlite", "postgresql", "mysql"],
-  typescript: ["javascript", "js", "jsx", "mjs", "cjs"],
 };
 
 /** Highlighting longer code would take more than a frame. */

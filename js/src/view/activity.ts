@@ -3,8 +3,7 @@
 
 import type { Item } from "../types";
 import { line } from "./display_text";
-import { unmarked } from "./inline";
-import { titleOf } from "./title";
+import { plainTitle, titleOf } from "./title";
 
 /** A longer title is cut. */
 const TITLE_CHARS = 80;
@@ -16,8 +15,7 @@ export function activityOf(items: readonly Item[], folder: string): string | nul
   const running = begun.length > 0 ? begun : calls("pending");
   const last = running.at(-1);
   if (last?.type === "tool") {
-    const { text, code } = titleOf(last, folder);
-    const title = code ? text : unmarked(text);
+    const title = plainTitle(titleOf(last, folder));
     const cut = title.length > TITLE_CHARS ? `${title.slice(0, TITLE_CHARS)}…` : title;
     return running.length > 1 ? `${cut} and ${running.length - 1} more` : cut;
   }

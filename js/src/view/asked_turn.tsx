@@ -4,6 +4,7 @@ import { useContext, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { AskedBy, AskedSession } from "../types";
 import { HostContext } from "./host";
 import { usePanel } from "./panel";
+import { askedName, useOnce } from "./place";
 import { line } from "./display_text";
 
 interface Props {
@@ -15,6 +16,8 @@ export function AskedTurn({ session, running }: Props) {
   const { turn: show } = useContext(HostContext);
   const gone = usePanel().link === "gone";
   const [chosen, choose] = useState<boolean | null>(null);
+  const box = useRef<HTMLDetailsElement>(null);
+  useOnce(running && session.asks ? askedName(session) : null, () => box.current, box);
   const { agent, turn, turn_id: id, model } = session;
   const name = `${line(agent)}${turn === undefined ? "" : `, turn ${turn}`}`;
   if (!show || gone || model === undefined || id === undefined || turn === undefined)
@@ -22,6 +25,7 @@ export function AskedTurn({ session, running }: Props) {
   const open = chosen ?? running;
   return (
     <details
+      ref={box}
       class="acp-asked"
       data-acp-asked={id}
       open={open}

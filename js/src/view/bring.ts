@@ -6,14 +6,14 @@ import { windowOf } from "./follow";
 /** Space above what is brought into sight. */
 const MARGIN_PX = 8;
 
-/** An open question, within its conversation and its page. */
-export function bringQuestion(question: HTMLElement): void {
+/** An open question, within its conversation and, if wanted, its page. */
+export function bringQuestion(question: HTMLElement, page = true): void {
   if (question.getBoundingClientRect().height === 0) return;
   const panel = question.closest<HTMLElement>(".acp-panel");
   const scrollers = scrollersOf(question);
   const own = scrollers.filter((it) => panel?.contains(it));
   for (const scroller of own) scrollTo(question, scroller);
-  if (!typesElsewhere(question) && !isShownElsewhere(question))
+  if (page && !typesElsewhere(question) && !isShownElsewhere(question))
     for (const scroller of scrollers.slice(own.length)) scrollTo(panel ?? question, scroller);
 }
 

@@ -14,6 +14,7 @@ import { SideBySide } from "./diff";
 import { memo } from "./memo";
 import { OperationProgress } from "./operations";
 import type { OwnChange } from "./own_changes";
+import { usePanel } from "./panel";
 import { Path, useRelative } from "./path";
 
 interface Props {
@@ -26,12 +27,14 @@ interface Props {
 
 export const CardChange = memo(function CardChange({ own, named, asked }: Props) {
   const { file, turn, alone } = own;
+  const { split } = usePanel();
   const shownPath = useRelative(file.path);
   const only = file.hunks.length === 1 ? (file.hunks[0] ?? null) : null;
   const who = asked && file.allowed_by !== undefined ? "" : whoOf(file);
   return (
     <figure
       class="acp-diff acp-card-change"
+      data-acp-diff={split ? "split" : "unified"}
       data-acp-file={file.id}
       data-state={file.state}
       data-action={file.action}
@@ -46,8 +49,10 @@ export const CardChange = memo(function CardChange({ own, named, asked }: Props)
         <ChangedFileAbout file={file} />
         {only && file.notebook && <HunkPlace hunk={only} file={file} />}
         {who !== "" && <span class="acp-who-allowed acp-quiet">{who}</span>}
-        {file.hunks.length > 0 && <SideBySide />}
-        <ChangedFileOperations {...{ file, turn, shownPath }} />
+        <span class="acp-card-tools">
+          {file.hunks.length > 0 && <SideBySide />}
+          <ChangedFileOperations {...{ file, turn, shownPath }} />
+        </span>
       </figcaption>
       {alone && <OperationProgress turn={turn} />}
       <Reasons file={file} />

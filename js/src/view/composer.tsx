@@ -1,7 +1,7 @@
 // Where the user writes: the queue, the field and its buttons, and what goes with the prompt. Images are pasted,
 // dropped or chosen, if the agent takes any.
 
-import { useEffect } from "preact/hooks";
+import { useLayoutEffect } from "preact/hooks";
 
 import type { Sent, Snapshot } from "../store";
 import type { Turn } from "../turns";
@@ -34,6 +34,8 @@ interface Props {
   /** The id of the running turn. */
   running: string | null;
   stopping: boolean;
+  /** Whether the stop button is here and not below the turn's cell. */
+  stop: boolean;
   sent: ReadonlyMap<string, Sent>;
   offered: Snapshot["offered"];
   previewed: Snapshot["previewed"];
@@ -49,12 +51,12 @@ interface Props {
 }
 
 export function Composer(props: Props) {
-  const { prompts, commands, queue, running, stopping, sent, off } = props;
+  const { prompts, commands, queue, running, stopping, stop, sent, off } = props;
   const { offered, previewed, returned, turns, images, wanted } = props;
   const { emit } = usePanel();
   const draft = useDraft(props.draft, returned);
   const completion = useCompletion(draft, commands, offered);
-  const mentions = usePreviews(draft.text, previewed, completion.choices.length > 0);
+  const mentions = usePreviews(draft.text, previewed, completion.unfinished);
   useWanted(wanted, draft);
   const send = () => {
     if (off !== null || draft.isEmpty) return;
@@ -119,7 +121,7 @@ export function Composer(props: Props) {
         disabled={off !== null}
       >
         <AttachButton disabled={off !== null} {...{ images, mention, addFiles }} />
-        {running !== null && (
+        {running !== null && stop && (
           <StopButton turn={running} disabled={off !== null || stopping || sent.has(running)} />
         )}
         <SendButton running={running !== null} disabled={off !== null || draft.isEmpty} />
@@ -144,7 +146,7 @@ export function Composer(props: Props) {
 
 /** Put into the field what another part of the panel asks for; nothing that was written is lost. */
 function useWanted(wanted: Wanted | null, draft: DraftState): void {
-  useEffect(() => {
+  useLayoutEffect(() => {
     const el = draft.field.current;
     if (!wanted || !el) return;
     if ("edit" in wanted) draft.edit(wanted.edit);

@@ -2,7 +2,7 @@
 // clicks.
 
 import type { ComponentChildren } from "preact";
-import { useId, useRef } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import type { Sent } from "../store";
 import { isLink } from "../text/links";
 import { visible } from "../text/visible";
@@ -11,7 +11,9 @@ import { Delivery } from "./delivery";
 import { FieldView } from "./field";
 import { useGuard, useIgnored, useReady } from "./input_guard";
 import type { Guard } from "./input_guard";
+import { Elsewhere } from "./elsewhere";
 import { usePanel } from "./panel";
+import { useQuestionPlace } from "./place";
 import { useForm } from "./use_form";
 import { BY } from "./permission";
 import { capital, line, spoken } from "./display_text";
@@ -30,9 +32,11 @@ export function ElicitationView(props: Props) {
 function Open({ item, sent }: Props) {
   const { link, emit } = usePanel();
   const box = useRef<HTMLDivElement>(null);
-  const guard = useGuard(box);
+  const place = useQuestionPlace(item.key, box);
+  const { holds } = place;
+  const guard = useGuard(box, place);
   const pending = sent !== undefined && sent.wrong === undefined;
-  const usable = link === "live" && !pending;
+  const usable = link === "live" && !pending && holds;
   const answer = (action: ElicitAction, values?: FormValues) => {
     if (!usable) return;
     guard.answered();
@@ -40,9 +44,9 @@ function Open({ item, sent }: Props) {
     const said = { t: "elicit", elicitation: item.key, action } as const;
     emit(values ? { ...said, values } : said);
   };
-  const ready = useReady();
+  const ready = useReady(holds);
   const asks = item.who === undefined ? "The agent asks" : line(item.who);
-  const inner = { item, usable, answer, sent, guard, ready };
+  const inner = { item, here: holds, usable, answer, sent, guard, ready };
   return (
     <div
       ref={box}
@@ -51,7 +55,7 @@ function Open({ item, sent }: Props) {
       aria-label={`${asks}: ${line(item.message)}`}
       data-acp-question={item.key}
       data-acp-elicitation={item.mode}
-      data-status="open"
+      data-status={holds ? "open" : "elsewhere"}
       data-lm-suppress-shortcuts="true"
       tabIndex={-1}
       // The notebook has its own shortcuts; Escape stops the turn.
@@ -68,12 +72,15 @@ function Open({ item, sent }: Props) {
       <Said text={item.message} />
       {item.mode === "url" ? <Address {...inner} /> : <Form {...inner} />}
       {pending && <Delivery slow={sent?.slow ?? false} what="answer" />}
+      {!holds && <Elsewhere choose={place.choose} />}
     </div>
   );
 }
 
 interface Inner {
   item: ElicitationItem;
+  /** Whether it is shown in this place. */
+  here: boolean;
   usable: boolean;
   answer: (action: ElicitAction, values?: FormValues) => void;
   sent: Sent | undefined;
@@ -86,9 +93,10 @@ function Said({ text }: { text: string }) {
   return <div class="acp-said">{visible(text)}</div>;
 }
 
-function Form({ item, usable, answer, sent, guard, ready }: Inner) {
-  const id = useId();
-  const form = useForm(item.fields ?? [], sent);
+function Form({ item, here, usable, answer, sent, guard, ready }: Inner) {
+  // Not useId(): the same form may be in another view, which counts its ids itself.
+  const [id] = useState(() => `acp-${Math.random().toString(36).slice(2)}`);
+  const form = useForm(item.key, item.fields ?? [], sent, here);
   const element = useRef<HTMLFormElement>(null);
 
   const submit = () => {

@@ -38,8 +38,8 @@ export function EmptyPanel({ link, commands, examples }: Props) {
           </li>
         )}
         <li>
-          <kbd>Enter</kbd> sends, <kbd>Shift</kbd>+<kbd>Enter</kbd> starts a new line, <kbd>↑</kbd>{" "}
-          brings back earlier prompts
+          <kbd>↑</kbd> brings back earlier prompts, <kbd>Esc</kbd> stops the agent, <kbd>?</kbd>{" "}
+          lists all keys
         </li>
       </ul>
       {prompts.length > 0 && (

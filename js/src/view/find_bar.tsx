@@ -1,6 +1,6 @@
 // The field to search in the conversation: the number of hits, and buttons to the next and the previous one.
 
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { MOST_HITS } from "./find";
 import { Icon } from "./icons";
 import type { Find } from "./use_find";
@@ -8,7 +8,10 @@ import type { Find } from "./use_find";
 export function FindBar({ find }: { find: Find }) {
   const { query, hits, ask, go, close } = find;
   const field = useRef<HTMLInputElement>(null);
-  useEffect(() => field.current?.select(), []);
+  useLayoutEffect(() => {
+    field.current?.focus({ preventScroll: true });
+    field.current?.select();
+  }, []);
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key === "Escape") close();
     else if (event.key === "Enter" && event.target === field.current) go(event.shiftKey ? -1 : 1);

@@ -1,8 +1,7 @@
 // Follows the agent: shows the file or the cell that it works on, if the user wants that.
 
 import type { RefObject } from "preact";
-import { useContext, useEffect } from "preact/hooks";
-import { isRunning } from "../turns";
+import { useContext, useEffect, useRef } from "preact/hooks";
 import type { Turn } from "../turns";
 import type { ToolItem } from "../types";
 import { HostContext } from "./host";
@@ -26,9 +25,9 @@ export interface Place {
   readonly cells: readonly string[];
 }
 
-/** Where the newest call of the running turn works; null if that is not known, or the user is asked something. */
+/** Where the newest call of the newest turn works; null if that is not known, or the user is asked something. */
 export function placeOf(turns: readonly Turn[]): Place | null {
-  const turn = turns.find(({ start }) => start && isRunning(start));
+  const turn = turns.at(-1);
   if (!turn || turn.items.some((it) => it.type === "question" && it.status === "open")) return null;
   for (let at = turn.items.length - 1; at >= 0; at--) {
     const item = turn.items[at];
@@ -52,22 +51,25 @@ export function useFollowAgent(
   turns: readonly Turn[],
   panel: RefObject<HTMLElement | null>,
 ): void {
-  const { folder, places } = usePanel();
+  const { folder, places, running } = usePanel();
   const { files } = useContext(HostContext);
   const place = on && files ? placeOf(turns) : null;
   const name = place && JSON.stringify([place.path, place.line, place.cells]);
+  const seen = useRef<string | null>(null);
   useEffect(() => {
     if (on) watchKeys();
+    if (!running) seen.current = name; // from now on
   }, [on]);
   useEffect(() => {
-    if (!place || !files) return;
+    if (!place || !files || name === seen.current) return;
     const own = files.notebook();
     const path = place.path === null ? own : served(absolute(place.path, folder), places ?? []);
     if (path === null) return;
     const show = () => {
       const left = lastKey + TYPING_MS - Date.now();
-      if (left > 0) timer = setTimeout(show, left);
-      else if (path !== own) follow(() => files.follow?.(path, place.line));
+      if (left > 0) return void (timer = setTimeout(show, left));
+      seen.current = name;
+      if (path !== own) follow(() => files.follow?.(path, place.line));
       else if (panel.current) files.show(place.cells, panel.current);
     };
     let timer = setTimeout(show);

@@ -19,6 +19,10 @@ export interface PanelHost {
   panel?: (model: string, el: HTMLElement, signal: AbortSignal) => Promise<void>;
   /** Shows one turn of another session, by its model, in an element. */
   turn?: (model: string, turn: string, el: HTMLElement, signal: AbortSignal) => Promise<void>;
+  /** Whether the page has a widget for a turn of this session, which may be about to be drawn. */
+  expects?: (turn: string) => boolean;
+  /** Scrolls to a view below a cell, from an element of this one. */
+  reveal?: (view: Element, from: Element) => void;
 }
 
 /** unsupported: the browser has none. blocked: it does not allow them for this page. */

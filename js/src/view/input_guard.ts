@@ -9,6 +9,8 @@ import { focused, inSight, isTyping } from "./focus";
 export const ARM_MS = 600;
 /** Longer than it takes to abort a click. */
 export const CLICK_MS = 250;
+/** A question that appears in a place later than this was in another one before. */
+const NEW_MS = 1000;
 /** How long the note about an ignored key or click is shown. */
 const IGNORED_MS = 5000;
 
@@ -42,27 +44,33 @@ export interface Guard {
 }
 
 /** Brings a question into sight, takes the focus if it is not in use, gives it back at the end, and decides which
-    keys and clicks count. */
-export function useGuard(box: { current: HTMLDivElement | null }): Guard {
+    keys and clicks count. `place`: whether it is shown in this one, and since when it could be. */
+export function useGuard(
+  box: { current: HTMLDivElement | null },
+  { holds, since }: { readonly holds: boolean; readonly since: number },
+): Guard {
   const keysSince = useRef(0);
   const appeared = useRef(0);
   const moved = useRef(new WeakMap<EventTarget, number>());
   useLayoutEffect(() => {
     const mine = box.current;
-    if (!mine) return;
+    if (!mine || !holds) return;
     let from: HTMLElement | null = null;
     appeared.current = keysSince.current = performance.now();
     const take = () => {
       const present = focused();
-      if (isTyping() || present?.closest("[data-acp-question]") || !inSight(mine)) return false;
+      const asked = present?.closest("[data-acp-question]") ?? mine;
+      if (isTyping() || asked !== mine || !inSight(mine)) return false;
       from = present;
       keysSince.current = performance.now();
       mine.focus({ preventScroll: true });
       return true;
     };
     let taken = take();
+    // One that comes from another place comes to the reader: the page stays where it is.
+    const isNew = performance.now() - since < NEW_MS;
     const bring = () => {
-      bringQuestion(mine);
+      bringQuestion(mine, isNew);
       taken ||= take();
     };
     // The conversation scrolls to its end a frame later.
@@ -75,7 +83,7 @@ export function useGuard(box: { current: HTMLDivElement | null }): Guard {
       const to = others.find((other) => other !== mine) ?? from;
       queueMicrotask(() => to?.isConnected && to.focus({ preventScroll: true }));
     };
-  }, []);
+  }, [holds]);
   return {
     key() {
       const now = performance.now();
@@ -106,12 +114,13 @@ function viewOf(box: Element): Element {
 }
 
 /** Whether clicks count by now, for assistive technology. */
-export function useReady(): boolean {
+export function useReady(here = true): boolean {
   const [ready, setReady] = useState(false);
   useEffect(() => {
+    if (!here) return setReady(false);
     const timer = setTimeout(() => setReady(true), CLICK_MS);
     return () => clearTimeout(timer);
-  }, []);
+  }, [here]);
   return ready;
 }
 

@@ -14,6 +14,7 @@ const KEYS: readonly (readonly [string, string])[] = [
   ["1", "allow once"],
   ["2", "reject"],
   ["3 …", "the wider answers of a question, twice from the composer"],
+  ["Ctrl+F", "search in the conversation"],
   ["?", "this list"],
 ];
 

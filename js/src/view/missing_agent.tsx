@@ -30,8 +30,8 @@ export function MissingAgent({ agent, busy, run, cancel }: Props) {
         {agent.way !== null && (
           <>
             {" "}
-            {line(launcher)} can download the package <code>{line(words.join(" "))}</code> and run
-            it on this machine:
+            {line(launcher)} can download the package <code>{line(words.join(" "))}</code> (version:{" "}
+            {line(agent.version ?? "unknown")}) and run it on this machine:
           </>
         )}
       </p>

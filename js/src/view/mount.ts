@@ -6,6 +6,8 @@ import type { Emit } from "../types";
 import { HostContext } from "./host";
 import type { PanelHost } from "./host";
 import { watchMouse } from "./input_guard";
+import { PlaceContext } from "./place";
+import { BELOW_CELL, IN_PANEL, Places } from "./places";
 import { Root } from "./root";
 
 export function mountView(
@@ -16,12 +18,15 @@ export function mountView(
   signal: AbortSignal,
   host: PanelHost = {},
   inside = false,
+  places = new Places(),
 ): void {
   if (signal.aborted) return;
   const { draft } = store; // the initial one: from now on the field has the current one
+  const place = { places, rank: turn === null ? IN_PANEL : BELOW_CELL };
   const draw = () => {
     const root = h(Root, { turn, snapshot: store.snapshot, draft, emit, inside });
-    render(h(HostContext.Provider, { value: host }, root), el);
+    const placed = h(PlaceContext.Provider, { value: place }, root);
+    render(h(HostContext.Provider, { value: host }, placed), el);
   };
   watchMouse(signal);
   const leave = store.subscribe(draw);

@@ -14,10 +14,11 @@ import { Delivery } from "./delivery";
 import { focused } from "./focus";
 import { useGuard, useIgnored, useReady } from "./input_guard";
 import type { Guard } from "./input_guard";
-import { Inline, unmarked } from "./inline";
+import { Elsewhere } from "./elsewhere";
 import { useInView } from "./in_view";
 import { usePanel } from "./panel";
-import { titleOf } from "./title";
+import { useQuestionPlace } from "./place";
+import { plainTitle, titleOf } from "./title";
 import { line, spoken } from "./display_text";
 
 interface Props {
@@ -31,7 +32,7 @@ interface Props {
 export function PermissionView(props: Props) {
   const { item, tool, inside } = props;
   const { folder } = usePanel();
-  const about = tool ? titleOf(tool, folder).text : "this";
+  const about = tool ? plainTitle(titleOf(tool, folder)) : "this";
   if (item.status === "open") return <Open {...props} about={about} />;
   return <Settled item={item} about={inside ? null : about} />;
 }
@@ -41,11 +42,13 @@ export function PermissionView(props: Props) {
 function Open({ item, inside, sent, about }: Props & { about: string }) {
   const { link, emit } = usePanel();
   const box = useRef<HTMLDivElement>(null);
-  const guard = useGuard(box);
+  const place = useQuestionPlace(item.key, box);
+  const { holds } = place;
+  const guard = useGuard(box, place);
   const [ignored, setIgnored] = useIgnored();
   const chosen = sent?.intent.t === "answer" ? sent.intent.option : undefined;
   const answers = answersOf(item);
-  const usable = link === "live" && chosen === undefined;
+  const usable = link === "live" && chosen === undefined && holds;
 
   const choose = (option: string) => {
     if (!usable) return;
@@ -90,28 +93,24 @@ function Open({ item, inside, sent, about }: Props & { about: string }) {
       ref={box}
       class="acp-question"
       role="group"
-      aria-label={`${item.who === undefined ? "The agent asks" : line(item.who)}: ${unmarked(about)}`}
+      aria-label={`${item.who === undefined ? "The agent asks" : line(item.who)}: ${about}`}
       data-acp-question={item.key}
-      data-status="open"
+      data-status={holds ? "open" : "elsewhere"}
       data-lm-suppress-shortcuts="true"
       tabIndex={-1}
       onKeyDown={onKeyDown}
     >
       <div class="acp-asks">
         <span role="status">{whoAsks(item, inside ? askText(actions) : null)}</span>
-        {!inside && about !== "this" && (
-          <span class="acp-title">
-            {" "}
-            <Inline text={about} />
-          </span>
-        )}
+        {!inside && about !== "this" && <span class="acp-title"> {about}</span>}
       </div>
       {actions && <Actions actions={actions} />}
-      <Answers {...{ item, answers, chosen, usable, guard, click }} />
+      <Answers {...{ item, answers, chosen, usable, guard, click }} here={holds} />
       <div class="acp-ignored" role="status">
         {ignored}
       </div>
       {chosen !== undefined && <Delivery slow={sent?.slow ?? false} what="answer" />}
+      {!holds && <Elsewhere choose={place.choose} />}
     </div>
   );
 }
@@ -132,14 +131,15 @@ interface AnswersProps {
   answers: readonly Answer[];
   chosen: string | undefined;
   usable: boolean;
+  here: boolean;
   guard: Guard;
   click: (event: MouseEvent, answer: string) => void;
 }
 
 /** The answers to just this stay in sight while the question is longer than its view; wider ones follow. */
 function Answers(props: AnswersProps) {
-  const { answers } = props;
-  const ready = useReady();
+  const { answers, here } = props;
+  const ready = useReady(here);
   const end = useRef<HTMLDivElement>(null);
   const whole = useInView(() => end.current);
   const draw = (answer: Answer) => (
@@ -277,11 +277,7 @@ function Settled({ item, about }: { item: QuestionItem; about: string | null }) 
   const more = [scope, reason !== name && reason].filter((it) => it);
   return (
     <div class="acp-settled" data-acp-question={item.key} data-status={item.status}>
-      {about !== null && (
-        <span class="acp-title">
-          <Inline text={about} />:{" "}
-        </span>
-      )}
+      {about !== null && <span class="acp-title">{about}: </span>}
       {item.status === "answered" ? (
         <strong data-meaning={meaning} title={name}>
           {before ? "Allowed" : (DID[meaning] ?? name)}

@@ -1,6 +1,6 @@
 // The root of every view: one turn, or the whole session.
 
-import { useMemo } from "preact/hooks";
+import { useMemo, useRef } from "preact/hooks";
 import type { Snapshot } from "../store";
 import { isRunning, turnId } from "../turns";
 import type { Draft, Emit } from "../types";
@@ -10,9 +10,10 @@ import { SPLIT_FOLD } from "./diff";
 import { sentOperation } from "./operations";
 import { PanelContext } from "./panel";
 import type { Panel } from "./panel";
+import { useDrawsBelow } from "./place";
 import { SessionView } from "./session";
 import { SignInAlone, SignInView } from "./signin";
-import { TerminalsById } from "./terminal";
+import { Terminals } from "./terminal";
 import { Trouble } from "./trouble";
 import { TurnAlone, TurnView } from "./turn";
 
@@ -34,10 +35,13 @@ export function Root({ turn, snapshot, draft, emit, inside = false }: Props) {
   const { link, state, terminals } = snapshot;
   // At the end: the newest is there, and so is the reader.
   const banners = <Banners turn={turn} snapshot={snapshot} />;
+  const root = useRef<HTMLDivElement>(null);
+  useDrawsBelow(inside || turn === SIGN_IN ? null : turn, root);
   return (
     <PanelContext.Provider value={usePanelValue(snapshot, emit)}>
-      <TerminalsById.Provider value={terminals.byId}>
+      <Terminals byId={terminals.byId}>
         <div
+          ref={root}
           class="acp"
           data-acp-link={link}
           data-acp-root={turn ?? "session"}
@@ -54,7 +58,7 @@ export function Root({ turn, snapshot, draft, emit, inside = false }: Props) {
             </>
           )}
         </div>
-      </TerminalsById.Provider>
+      </Terminals>
     </PanelContext.Provider>
   );
 }

@@ -2,7 +2,7 @@
 // page has room for it; only the turns scroll.
 
 import type { ComponentChildren, Ref } from "preact";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useContext, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Link, Snapshot } from "../store";
 import { isRunning, turnId } from "../turns";
 import type { Turn } from "../turns";
@@ -17,13 +17,14 @@ import type { MenuEntry } from "./header_menu";
 import { Icon } from "./icons";
 import { KeysLine, useKeys } from "./keys";
 import { OtherSession } from "./other_session";
+import { PanelTurn } from "./panel_turn";
 import { Picker } from "./picker";
+import { PlaceContext, useAsksHere, useOnce } from "./place";
 import { wordsOf } from "./prompt_text";
 import { TargetContext, useReach, useTarget } from "./reveal";
 import { useRoom } from "./room";
 import { SessionChanges } from "./session_changes";
 import { Settings } from "./settings";
-import { TurnView } from "./turn";
 import { useWriting, WritingContext } from "./writing";
 import { useTalk } from "./use_talk";
 
@@ -42,13 +43,18 @@ export function SessionView({ snapshot, draft, banners }: Props) {
   const running = runningOf(turns);
   const end = useRef<HTMLDivElement>(null);
   const panel = useRef<HTMLDivElement>(null);
+  const foot = useRef<HTMLDivElement>(null);
   const { away, toEnd } = useFollow(end, running !== null, { own: true });
   useRoom(panel);
   useShown(panel, turns.length === 0);
+  const { places } = useContext(PlaceContext);
   const id = running ? turnId(running) : null;
+  const stop = useOnce(id && `stop:${id}`, () => foot.current);
+  const asksHere = useAsksHere(askedIn(turns), panel);
   const stoppable = id !== null && running?.cancelling !== true && !sent.has(id);
   const { onKeyDown, onKeyUp, onInput, ...keys } = useKeys(stoppable ? id : null);
   const prompts = useMemo(() => promptsOf(turns), [turns]);
+  const [used, setUsed] = useState(false);
   const { writing, wanted } = useWriting();
   const [picking, setPicking] = useState<"sessions" | "agents" | null>(null);
   const pick = (what: "sessions" | "agents") => setPicking(picking === what ? null : what);
@@ -77,6 +83,7 @@ export function SessionView({ snapshot, draft, banners }: Props) {
         class="acp-panel"
         ref={panel}
         hidden={other !== null}
+        data-used={used || turns.length > 0}
         {...{ onKeyDown, onKeyUp, onInput }}
         onFocusIn={({ target, currentTarget }) =>
           target instanceof HTMLTextAreaElement && bringPanel(currentTarget)
@@ -124,7 +131,7 @@ export function SessionView({ snapshot, draft, banners }: Props) {
             <Conversation snapshot={snapshot} content={end} />
           </TargetContext.Provider>
         </WritingContext.Provider>
-        <div class="acp-foot">
+        <div class="acp-foot" ref={foot}>
           {away && (
             <button type="button" class="acp-newest" data-acp-newest="" onClick={toEnd}>
               <Icon name="down" /> Newest
@@ -140,10 +147,15 @@ export function SessionView({ snapshot, draft, banners }: Props) {
             commands={state.session.commands ?? []}
             running={id}
             stopping={running?.cancelling === true}
+            stop={stop.holds}
             off={offText(link, state.session.status)}
-            onSend={toEnd}
+            onSend={() => {
+              places.prompted();
+              setUsed(true);
+              toEnd();
+            }}
           />
-          <KeysLine keys={keys} running={stoppable} asking={isAsking(turns)} />
+          <KeysLine keys={keys} running={stoppable} asking={asksHere} />
         </div>
       </div>
     </>
@@ -159,9 +171,10 @@ function useShown(panel: { readonly current: HTMLElement | null }, isNew: boolea
   }, []);
 }
 
-function isAsking(turns: readonly Turn[]): boolean {
-  return turns.some(({ items }) =>
-    items.some((item) => item.type === "question" && item.status === "open"),
+/** The keys of the open permission questions. */
+function askedIn(turns: readonly Turn[]): string[] {
+  return turns.flatMap(({ items }) =>
+    items.flatMap((it) => (it.type === "question" && it.status === "open" ? [it.key] : [])),
   );
 }
 
@@ -189,6 +202,8 @@ function Conversation({ snapshot, content }: { snapshot: Snapshot; content: Ref<
   useReach(reach, turns.length, count, NEWEST_TURNS, setCount);
   const hidden = Math.max(0, turns.length - count);
   const running = runningOf(turns);
+  const drawn = useRef(false);
+  useEffect(() => void (drawn.current = true), []);
   return (
     <div class="acp-scroll" data-acp-scroll="" tabIndex={0} role="group" aria-label="Conversation">
       <div ref={content}>
@@ -203,13 +218,12 @@ function Conversation({ snapshot, content }: { snapshot: Snapshot; content: Ref<
           </button>
         )}
         {turns.slice(hidden).map((turn) => (
-          <TurnView
+          <PanelTurn
             key={turn.start?.key ?? ""}
             turn={turn}
             since={turn.start === running ? since : null}
             cited={terminals.cited}
-            stop={false}
-            {...{ sent, folds }}
+            {...{ sent, folds, drawn }}
           />
         ))}
         {turns.length === 0 && (

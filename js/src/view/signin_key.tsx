@@ -19,6 +19,7 @@ export function KeyField({ name, label, trying }: Props) {
   const busy = typeof trying === "string";
   const send = (event: Event) => {
     event.preventDefault();
+    event.stopPropagation(); // the host uses Enter, too
     const input = field.current;
     if (!input || input.value.trim() === "" || busy || link !== "live") return;
     emit({ t: "use_key", name, key: input.value });
@@ -37,6 +38,7 @@ export function KeyField({ name, label, trying }: Props) {
         autocomplete="off"
         spellcheck={false}
         disabled={busy}
+        onKeyDown={(event) => event.key === "Enter" && send(event)}
         onInput={({ currentTarget }) => setFilled(currentTarget.value.trim() !== "")}
       />
       <button type="submit" class="acp-primary" disabled={!filled || busy || link !== "live"}>

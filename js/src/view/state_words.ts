@@ -1,7 +1,7 @@
 // What a session or a turn is doing, in words: the same in the header and in the status line. Pure.
 
 import type { Link } from "../store";
-import { isRunning } from "../turns";
+import { isAsking, isRunning } from "../turns";
 import type { Turn } from "../turns";
 import type { Header, Item, RateLimit, TurnItem } from "../types";
 import { line, reason, spoken, stopReason } from "./display_text";
@@ -20,13 +20,6 @@ const nobody = (text: string): Words => ({ text, move: "nobody", works: false })
 const trouble = (text: string): Words => ({ text, move: "trouble", works: false });
 
 const SIGN_IN = "Waiting for you to sign in";
-
-/** Whether the turn waits for an answer of the user. */
-export function isAsking(items: readonly Item[]): boolean {
-  return items.some(
-    (item) => (item.type === "question" || item.type === "elicitation") && item.status === "open",
-  );
-}
 
 /** The words for a session. */
 export function sessionWords(header: Header, link: Link, turn: Turn | null): Words {

@@ -2,7 +2,7 @@
 
 import { useRef } from "preact/hooks";
 import type { Sent } from "../store";
-import { isRunning, turnId } from "../turns";
+import { isAsking, isRunning, turnId } from "../turns";
 import type { Item, TurnItem } from "../types";
 import { activityOf } from "./activity";
 import { bringQuestion } from "./bring";
@@ -11,8 +11,9 @@ import { Countdown, Elapsed } from "./elapsed";
 import { Icon } from "./icons";
 import { useInView } from "./in_view";
 import { usePanel } from "./panel";
+import { useOnce } from "./place";
 import { turnWords } from "./state_words";
-import { titleOf } from "./title";
+import { plainTitle, titleOf } from "./title";
 import { TryAgain } from "./try_again";
 import { TurnFacts } from "./turn_facts";
 import { line } from "./display_text";
@@ -33,11 +34,12 @@ export function StatusLine(props: Props) {
   const asked = items.find(
     (item) => (item.type === "question" || item.type === "elicitation") && item.status === "open",
   );
-  const asking = asked !== undefined;
+  const asking = isAsking(items);
   const place = useRef<HTMLDivElement>(null);
-  const inView = useInView(() => questionOf(place.current), asked?.key);
-  if (start.status === "history") return null;
+  const inView = useInView(() => questionOf(place.current), asked?.key ?? asking);
   const running = isRunning(start);
+  const once = useOnce(running && stop ? `stop:${turnId(start)}` : null, () => place.current);
+  if (start.status === "history") return null;
   const working = running && link !== "gone";
   const { text, move, works } = turnWords(start, items, link, signIn);
   const activity = works ? activityOf(items, folder) : null;
@@ -75,7 +77,7 @@ export function StatusLine(props: Props) {
             <Icon name="down" /> Newest
           </button>
         )}
-        {running && stop && (
+        {running && once.holds && (
           <StopButton
             turn={turnId(start)}
             disabled={link !== "live" || sent !== undefined || start.cancelling === true}
@@ -86,15 +88,19 @@ export function StatusLine(props: Props) {
   );
 }
 
-/** The first open question of the turn around an element. */
+/** The first open question of the turn around an element, wherever it can be answered. */
 function questionOf(el: HTMLElement | null): HTMLElement | null | undefined {
   return el
     ?.closest(".acp-turn")
-    ?.querySelector<HTMLElement>("[data-acp-question][data-status='open']");
+    ?.querySelector<HTMLElement>(
+      "[data-acp-question]:is([data-status='open'], [data-status='elsewhere'])",
+    );
 }
 
 function ToQuestion() {
   const go = ({ currentTarget }: { currentTarget: HTMLElement }) => {
+    const turn = currentTarget.closest(".acp-turn");
+    turn?.querySelector<HTMLElement>("[data-acp-answer-here]")?.click();
     const question = questionOf(currentTarget);
     if (!question) return;
     bringQuestion(question);
@@ -112,7 +118,7 @@ function askedText(asked: Item, items: readonly Item[], folder: string): string 
   if (asked.type === "elicitation") return `The agent asks: ${line(asked.message)}`;
   const about = asked.type === "question" ? asked.tool : null;
   const tool = items.find((item) => item.type === "tool" && item.key === about);
-  const what = tool?.type === "tool" ? titleOf(tool, folder).text : "this";
+  const what = tool?.type === "tool" ? plainTitle(titleOf(tool, folder)) : "this";
   return `The agent asks for permission: ${what}. 1 allows once, 2 rejects.`;
 }
 

@@ -1,7 +1,8 @@
 // A terminal: its command, its output and its exit status.
 
 import { createContext } from "preact";
-import { useContext } from "preact/hooks";
+import type { ComponentChildren } from "preact";
+import { useContext, useMemo } from "preact/hooks";
 import type { TerminalItem } from "../types";
 import { commandText } from "./command_text";
 import { memo } from "./memo";
@@ -9,7 +10,25 @@ import { TerminalText } from "./terminal_text";
 import { line } from "./display_text";
 
 /** The session's terminals, for the tool calls that show them. */
-export const TerminalsById = createContext<ReadonlyMap<string, TerminalItem>>(new Map());
+const TerminalsById = createContext<ReadonlyMap<string, TerminalItem>>(new Map());
+
+/** Their commands, which do not change with every chunk of output. */
+export const CommandsById = createContext<ReadonlyMap<string, string>>(new Map());
+
+interface TerminalsProps {
+  byId: ReadonlyMap<string, TerminalItem>;
+  children: ComponentChildren;
+}
+
+export function Terminals({ byId, children }: TerminalsProps) {
+  const all = [...byId.values()].map(({ id, command = "" }) => [id, command] as const);
+  const commands = useMemo(() => new Map(all), [JSON.stringify(all)]);
+  return (
+    <TerminalsById.Provider value={byId}>
+      <CommandsById.Provider value={commands}>{children}</CommandsById.Provider>
+    </TerminalsById.Provider>
+  );
+}
 
 /** A terminal by its id; agents may name terminals that we do not know. */
 export function TerminalOf({ id, shown = [] }: { id: string; shown?: readonly string[] }) {

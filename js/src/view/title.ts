@@ -2,6 +2,7 @@
 
 import type { ToolItem } from "../types";
 import { line } from "./display_text";
+import { unmarked } from "./inline";
 import { relative } from "./locations";
 
 type Titled = Pick<ToolItem, "title" | "name" | "id" | "kind" | "content" | "locations">;
@@ -11,8 +12,8 @@ export interface Title {
   readonly text: string;
   /** The path that the title names, so that it is not repeated next to it. */
   readonly path: string | null;
-  /** It is code as a whole: a command. */
-  readonly code: boolean;
+  /** It is code as a whole, or words with inline markdown; null: as it is, since it may be a command. */
+  readonly form: "code" | "words" | null;
 }
 
 /** Kinds that act on files: in their titles a name is the name of a file. */
@@ -22,16 +23,21 @@ export function titleOf(tool: Titled, folder: string): Title {
   const given = (tool.title || tool.name || tool.id).trim();
   const quoted = /^`[^`]+`$/.test(given);
   const text = line(quoted ? given.slice(1, -1) : given);
+  const form = quoted ? "code" : tool.kind === "execute" ? null : "words";
   // A command stays as it is: a shorter path would be another command.
-  if (tool.kind === "execute" || (!OF_FILES.has(tool.kind) && quoted))
-    return { text, path: null, code: quoted || tool.kind === "execute" };
+  if (tool.kind === "execute") return { text, path: null, form };
   const paths = pathsOf(tool);
   let shown = paths.reduce((it, path) => named(it, line(path), relative(path, folder)), text);
   const [only] = paths;
-  if (paths.length !== 1 || only === undefined) return { text: shown, path: null, code: quoted };
+  if (paths.length !== 1 || only === undefined) return { text: shown, path: null, form };
   const name = relative(only, folder);
   if (OF_FILES.has(tool.kind) && !has(shown, name)) shown = named(shown, baseName(name), name);
-  return { text: shown, path: has(shown, name) ? only : null, code: quoted };
+  return { text: shown, path: has(shown, name) ? only : null, form };
+}
+
+/** The title for the names of controls and other places that show no markup. */
+export function plainTitle({ text, form }: Title): string {
+  return form === "words" ? unmarked(text) : text;
 }
 
 /** The files that the call is about, the longest path first. */

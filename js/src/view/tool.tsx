@@ -3,15 +3,7 @@
 import { Fragment } from "preact";
 import { useContext, useMemo } from "preact/hooks";
 import type { Sent } from "../store";
-import type {
-  Action,
-  Content,
-  Json,
-  Location,
-  QuestionItem,
-  TerminalItem,
-  ToolItem,
-} from "../types";
+import type { Action, Content, Json, Location, QuestionItem, ToolItem } from "../types";
 import { CardChange } from "./card_change";
 import { CardMenu } from "./card_menu";
 import type { MenuEntry } from "./card_menu";
@@ -21,15 +13,15 @@ import { ContentView } from "./content";
 import { DiffView } from "./diff";
 import { Fold } from "./fold";
 import { Icon } from "./icons";
-import { Inline, unmarked } from "./inline";
+import { Inline } from "./inline";
 import { Path, PathText } from "./path";
 import { cellsOf, lineOf } from "./locations";
 import type { OwnChange } from "./own_changes";
 import { PermissionView } from "./permission";
 import { usePanel } from "./panel";
 import { NOT_RUN } from "./run";
-import { TerminalOf, TerminalsById } from "./terminal";
-import { titleOf } from "./title";
+import { CommandsById, TerminalOf } from "./terminal";
+import { plainTitle, titleOf } from "./title";
 import type { Title } from "./title";
 import { ToolStatus, WAITING } from "./tool_status";
 import { ToolText } from "./tool_text";
@@ -48,10 +40,11 @@ interface Props {
 
 export function ToolView({ item, question, sent, open, raw = false, own }: Props) {
   const { folder } = usePanel();
-  const terminals = useContext(TerminalsById);
+  const commands = useContext(CommandsById);
   const asking = question?.status === "open";
   const actions = asking ? question.actions : undefined;
-  const title = useMemo(() => titleOf(item, folder), [item, folder]);
+  const given = useMemo(() => titleOf(item, folder), [item, folder]);
+  const title = isCommand(item, given, commands) ? { ...given, form: "code" as const } : given;
   const heading = (asking && purposeOf(question, title)) || title;
   const place = placeOf(item);
   // The path of the file that the heading names, in its words or next to them.
@@ -59,7 +52,7 @@ export function ToolView({ item, question, sent, open, raw = false, own }: Props
   const command = actions ? undefined : commandOf(item, title);
   const shown = [title.text, command].filter((it) => it !== undefined);
   const content = contentOf(item, actions, own);
-  const data = rawOf(item, terminals);
+  const data = rawOf(item, commands);
   const hasRaw = data.length > 0 && !isRun(item, actions); // its card shows all of it
   const empty = content.length === 0 && !own && !(hasRaw && raw) && command === undefined;
   const inside = (
@@ -148,8 +141,8 @@ function Heading({ item, question, heading, place, linked = false }: HeadingProp
         <Icon name={item.kind} />
         <span class="acp-hidden">{spoken(item.kind)} </span>
       </span>
-      <span class="acp-title" data-code={heading.code}>
-        {heading.code ? heading.text : <Inline text={heading.text} />}
+      <span class="acp-title" data-code={heading.form === "code"}>
+        {heading.form === "words" ? <Inline text={heading.text} /> : heading.text}
       </span>
       {place && (
         <span class="acp-path acp-place">
@@ -173,7 +166,7 @@ function Heading({ item, question, heading, place, linked = false }: HeadingProp
 
 /** What is asked, where the agent's title is only its name for the tool, or repeats the command. */
 function purposeOf({ actions = [] }: QuestionItem, title: Title): Title | undefined {
-  const words = (text: string) => ({ text: line(text), path: null, code: false });
+  const words = (text: string) => ({ text: line(text), path: null, form: null });
   for (const action of actions) {
     if (action.type === "run_code") return words(action.purpose || "Run code in the kernel");
     if (action.type === "call_function") return words(`Call ${action.name}`);
@@ -252,6 +245,17 @@ function isAsked(content: Content, actions: readonly Action[]): boolean {
   );
 }
 
+/** Whether the title is what was run. */
+function isCommand(
+  { kind, command, content }: ToolItem,
+  { text }: Title,
+  commands: ReadonlyMap<string, string>,
+): boolean {
+  if (kind !== "execute") return false;
+  const ran = content.map((it) => it.type === "terminal" && commands.get(it.terminal_id));
+  return [command, ...ran].some((it) => typeof it === "string" && isSame(text, it));
+}
+
 /** The command of the call, unless the title says it already. */
 function commandOf({ command }: ToolItem, title: Title): string | undefined {
   return command == null || isSame(title.text, command) ? undefined : command;
@@ -280,20 +284,17 @@ function Menu({ item, title, place, raw }: MenuProps) {
   const entries: MenuEntry[] = [{ name: "Raw input and output", run: show, on: raw }];
   if (place) entries.push({ name: "Copy path", run: () => copyText(place.path) });
   if (command != null) entries.push({ name: "Copy command", run: () => copyText(command) });
-  return <CardMenu of={unmarked(title.text)} entries={entries} />;
+  return <CardMenu of={plainTitle(title)} entries={entries} />;
 }
 
 /** What the agent and the terminal say literally. */
 function rawOf(
   { raw_input: input, raw_output: output, content }: ToolItem,
-  terminals: ReadonlyMap<string, TerminalItem>,
+  commands: ReadonlyMap<string, string>,
 ): [string, Json][] {
   const ran = content.flatMap((it) => (it.type === "terminal" ? [it.terminal_id] : []));
-  const commands = ran.map((id): [string, Json | undefined] => [
-    "Run as",
-    terminals.get(id)?.command,
-  ]);
-  const all: [string, Json | undefined][] = [["Input", input], ...commands, ["Output", output]];
+  const lines = ran.map((id): [string, Json | undefined] => ["Run as", commands.get(id)]);
+  const all: [string, Json | undefined][] = [["Input", input], ...lines, ["Output", output]];
   return all.filter((it): it is [string, Json] => it[1] !== undefined);
 }
 

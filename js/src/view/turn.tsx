@@ -27,7 +27,7 @@ const STEP = 200;
 /** Drawn in one frame: a burst of tool calls must not freeze the page. */
 export const AT_ONCE = 12;
 
-interface Props {
+export interface TurnProps {
   turn: Turn;
   sent: ReadonlyMap<string, Sent>;
   folds: ReadonlyMap<string, boolean>;
@@ -36,7 +36,7 @@ interface Props {
 }
 
 /** A turn below its cell, where the page scrolls. */
-export const TurnAlone = memo(function TurnAlone(props: Props) {
+export const TurnAlone = memo(function TurnAlone(props: TurnProps) {
   const box = useRef<HTMLDivElement>(null);
   const running = props.turn.start !== null && isRunning(props.turn.start);
   const { away, toEnd } = useFollow(box, running);
@@ -62,7 +62,7 @@ interface InPanel {
   inside?: boolean;
 }
 
-export const TurnView = memo(function TurnView(props: Props & InPanel) {
+export const TurnView = memo(function TurnView(props: TurnProps & InPanel) {
   const { turn, sent, folds, cited, since, toNewest, stop = true, inside = false } = props;
   const { start, items } = turn;
   const id = start ? turnId(start) : "";
@@ -94,7 +94,7 @@ export const TurnView = memo(function TurnView(props: Props & InPanel) {
         </button>
       )}
       <div class="acp-items" role="log" aria-live="off" aria-busy={running}>
-        {entries.slice(from, to).map((entry) => draw(entry, { sent, folds, growing, own }))}
+        {entries.slice(from, to).map((entry) => drawEntry(entry, { sent, folds, growing, own }))}
       </div>
       {items.map(
         (item) =>
@@ -151,13 +151,13 @@ function useWindow(first: number, end: number): readonly [number, number] {
   return [from, to];
 }
 
-interface Around extends Pick<Props, "sent" | "folds"> {
+interface Around extends Pick<TurnProps, "sent" | "folds"> {
   /** The key of the item that more may be added to: the newest of a running turn. */
   growing: string | null;
   own: OwnChanges;
 }
 
-function draw(entry: Entry, { sent, folds, growing, own }: Around) {
+export function drawEntry(entry: Entry, { sent, folds, growing, own }: Around) {
   if (entry.type === "group")
     return <GroupView key={entry.key} name={entry.key} tools={entry.tools} folds={folds} />;
   const { item, question } = entry;

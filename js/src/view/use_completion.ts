@@ -15,6 +15,8 @@ export interface Completion {
   readonly label: string;
   readonly choices: readonly Choice[];
   readonly active: number;
+  /** A name is being written: it is not complete yet. */
+  readonly unfinished: boolean;
   /** Look for choices at the caret; null closes the list. */
   update(field: HTMLTextAreaElement | null): void;
   accept(choice: Choice): void;
@@ -75,7 +77,8 @@ export function useCompletion(
     }
   };
   const label = slash.length > 0 ? "Commands" : "Names";
-  return { id, label, choices, active, update, accept, handleKey };
+  const unfinished = choices.length > 0 && !choices.some((it) => isWritten(it, field.current));
+  return { id, label, choices, active, unfinished, update, accept, handleKey };
 }
 
 /** Whether the name is complete already: then Enter sends the prompt. */

@@ -74,8 +74,11 @@ export function useFind(
   useEffect(() => {
     unmark();
     if (!hit || !pattern) return;
-    for (const key of [hit.entry, hit.item]) if (key !== null) emit({ t: "fold", key, open: true });
     return whenDrawn(
+      () => {
+        for (const key of [hit.entry, hit.item])
+          if (key !== null) emit({ t: "fold", key, open: true });
+      },
       () => panel.current?.querySelector<HTMLElement>(selectorOf(hit)) ?? null,
       (item) => mark(item, pattern, hit.at),
     );
@@ -158,14 +161,21 @@ class Searcher {
   }
 }
 
-/** Calls `then` when there is such an element; returns how to stop waiting. */
-function whenDrawn(find: () => HTMLElement | null, then: (item: HTMLElement) => void): () => void {
+/** Opens what is folded, and calls `then` when the element is there; returns how to stop waiting. */
+function whenDrawn(
+  open: () => void,
+  find: () => HTMLElement | null,
+  then: (item: HTMLElement) => void,
+): () => void {
   const until = performance.now() + DRAW_MS;
   const look = () => {
     const item = find();
     if (item) then(item);
     else if (performance.now() < until) frame = requestAnimationFrame(look);
   };
-  let frame = requestAnimationFrame(look);
+  let frame = requestAnimationFrame(() => {
+    open();
+    frame = requestAnimationFrame(look);
+  });
   return () => cancelAnimationFrame(frame);
 }

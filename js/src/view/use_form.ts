@@ -1,11 +1,12 @@
 // A form while it is filled in: the drafts of its fields and what is wrong with them. What the kernel says
 // about a field holds until the field is edited.
 
-import { useMemo, useState } from "preact/hooks";
+import { useContext, useEffect, useMemo, useState } from "preact/hooks";
 import type { Sent } from "../store";
 import type { FormValues, FormField } from "../types";
 import { draftsOf, filled } from "./form";
 import type { Draft, Drafts, Wrong } from "./form";
+import { PlaceContext } from "./place";
 
 export interface FormState {
   readonly drafts: Drafts;
@@ -16,8 +17,18 @@ export interface FormState {
   check(): { values: FormValues; firstWrong: number | null };
 }
 
-export function useForm(fields: readonly FormField[], sent: Sent | undefined): FormState {
-  const [drafts, setDrafts] = useState(() => draftsOf(fields));
+/** `key`: of the form, which may have been filled in in part in another place. `here`: whether it is here now. */
+export function useForm(
+  key: string,
+  fields: readonly FormField[],
+  sent: Sent | undefined,
+  here: boolean,
+): FormState {
+  const { forms } = useContext(PlaceContext).places;
+  const [drafts, setDrafts] = useState(() => forms.get(key) ?? draftsOf(fields));
+  useEffect(() => {
+    if (here) setDrafts((now) => forms.get(key) ?? now);
+  }, [here]);
   const [found, setFound] = useState<Wrong>(new Map());
   const [edited, setEdited] = useState<ReadonlySet<string>>(new Set());
   const reported = useMemo(() => new Map(Object.entries(sent?.wrong ?? {})), [sent?.wrong]);
@@ -25,7 +36,9 @@ export function useForm(fields: readonly FormField[], sent: Sent | undefined): F
     drafts,
     wrongOf: (name) => found.get(name) ?? (edited.has(name) ? undefined : reported.get(name)),
     write(name, draft) {
-      setDrafts(new Map(drafts).set(name, draft));
+      const now = new Map(drafts).set(name, draft);
+      forms.set(key, now);
+      setDrafts(now);
       setEdited(new Set(edited).add(name));
       if (found.has(name)) setFound(new Map([...found].filter(([other]) => other !== name)));
     },

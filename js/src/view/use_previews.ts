@@ -18,7 +18,7 @@ interface Asked {
   readonly at: number;
 }
 
-/** `paused`: a name is being completed. */
+/** `paused`: a name is being written. */
 export function usePreviews(
   text: string,
   previewed: PreviewedMessage | null,

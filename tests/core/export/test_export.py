@@ -326,6 +326,24 @@ def test_a_long_or_multi_line_title_follows_in_full() -> None:
         assert title in unescape(to_html([tool(title=title)]))
 
 
+@pytest.mark.parametrize(
+    ("title", "shown"),
+    [
+        ("Edit `/w/stats.py`", "Edit stats.py"),
+        ("Move `a` to `b`", "Move a to b"),
+        ("`make`", "make"),
+        ("``a`b``", "``a`b``"),
+    ],
+)
+def test_a_title_has_no_backticks_around_code_and_relative_paths(title: str, shown: str) -> None:
+    assert f"[other] {shown} — completed" in to_text([tool(title=title)], cwd="/w")
+
+
+@pytest.mark.parametrize(("line", "path"), [(0, "a.py"), (None, "a.py"), (67, "a.ipynb")])
+def test_a_line_that_says_nothing_is_left_out(line: int | None, path: str) -> None:
+    assert f"Where: {path}\n" in to_text([tool(locations=(Location(f"/w/{path}", line),))], cwd="/w")
+
+
 def test_only_image_types_without_scripts_are_shown() -> None:
     assert f'src="data:image/png;base64,{PNG}"' in to_html([tool(Image(PNG, "image/png"))])
     assert f"](data:image/png;base64,{PNG})" in to_markdown([tool(Image(PNG, "image/png"))])

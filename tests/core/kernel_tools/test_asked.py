@@ -13,10 +13,11 @@ from acp_notebook.core.kernel_tools.asked import (
     answer_text,
     asking_name,
     free_name,
+    is_asking,
 )
 from acp_notebook.core.kernel_tools.signatures import NAME_CHARS, name_of
-from acp_notebook.core.records import Cost, Image, Text, TokenUsage
-from acp_notebook.core.snapshot import Changes, Item, Message, TurnStart
+from acp_notebook.core.records import AskedSession, Cost, Image, KernelRun, Text, TokenUsage
+from acp_notebook.core.snapshot import Changes, Elicitation, Item, Message, Question, ToolCall, TurnStart
 
 START = TurnStart("k1", "k1", 1, "done", (Text("Review it"),), usage=TokenUsage(total=1234))
 
@@ -74,3 +75,15 @@ def test_an_enormous_answer_is_cut_in_the_middle() -> None:
     assert isinstance(answer, Text) and len(answer.text) <= ANSWER_CHARS
     assert answer.text.startswith("first") and answer.text.endswith("last")
     assert len(answer_text((message(Text(text)),))) <= 4_000
+
+
+def test_an_open_question_and_a_call_whose_agent_asks_wait_for_the_user() -> None:
+    def call(*, asks: bool) -> ToolCall:
+        run = KernelRun("run-1", session=AskedSession("kimi", asks=asks))
+        return ToolCall("k5", "k1", "c1", "ask_kimi", "other", "in_progress", (run,))
+
+    assert is_asking(Question("k3", "k1", "q1", None, (), "open"))
+    assert not is_asking(Question("k3", "k1", "q1", None, (), "answered"))
+    assert is_asking(Elicitation("k4", "k1", "e1", "form", "Which one?", "open"))
+    assert is_asking(call(asks=True)) and not is_asking(call(asks=False))
+    assert not is_asking(message(Text("What do you think?")))

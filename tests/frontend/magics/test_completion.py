@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -91,10 +92,11 @@ def test_frames_and_figures_come_first_modules_and_our_own_objects_last(tmp_path
     session = type("Session", (), {"__module__": "acp_notebook.api.session"})
     (tmp_path / "b.py").touch()
     modules = {"acp": acp_notebook, "pd": os}
-    variables = modules | {"session": session(), "a": 1, "fig": figure(), "zoo": frame(), "b": frame()}
+    variables: dict[str, Any] = modules | {"session": session(), "a": 1, "B": 2, "fig": figure()}
+    variables |= {"Model": Hostile, "zoo": frame(), "b": frame()}
     known = CompletionSources((), (), (), variables, {3: "x = 1"}, tmp_path)
     assert complete(CursorContext("acp", "see @"), known).texts == [
-        *("@b", "@zoo", "@fig", "@a"),
+        *("@b", "@zoo", "@fig", "@a", "@B", "@Model"),
         *("@error", "@cell:last", "@cell:3", "@b.py"),
         *("@pd", "@acp", "@session"),
     ]

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.notebook.kernels import Front, started
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.timeout(240), pytest.mark.filterwarnings("default")]
 
@@ -63,6 +64,20 @@ def test_a_usage_error_has_no_traceback(kernel: Front) -> None:
     assert result.content["status"] == "error"
     assert result.content["ename"] == "UsageError"
     assert "did you mean @Thing?" in result.text
+
+
+def test_an_interrupted_prompt_shows_one_line_and_stops_run_all(kernel: Front, tmp_path: Path) -> None:
+    log = tmp_path / "events"
+    listener = f"lambda event, _: open({str(log)!r}, 'a').write(type(event).__name__)"
+    kernel.run(f"session._loop.post(session._conversation.state.listen, {listener})")
+    id = kernel.begin("%%acp\n/slow 600")
+    wait_until(lambda: log.exists() and "MessageChunk" in log.read_text(), "the agent's first words")
+    kernel.interrupt()
+    result = kernel.result(id)
+    assert (result.content["status"], result.content["ename"]) == ("error", "KeyboardInterrupt")
+    (error,) = (it["content"] for it in result.messages if it["msg_type"] == "error")
+    assert error["traceback"] == ["Stopped."]
+    assert kernel.run("print(session.turns[-1].stop_reason)").text == "cancelled\n"
 
 
 def test_completion_through_the_kernel_protocol(kernel: Front) -> None:

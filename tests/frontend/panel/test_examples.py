@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from acp_notebook.frontend.magics.completion import CompletionSources
+from acp_notebook.frontend.magics.shell_context import shell_context
 from acp_notebook.frontend.panel.examples import ALWAYS, example_prompts
 from tests.frontend.panel.test_composer import shell
 from tests.frontend.panel.test_session_panel import Stage, stage
@@ -40,6 +41,18 @@ def test_names_with_spaces_are_quoted_and_there_are_always_three(tmp_path: Path)
     (tmp_path / "my data.csv").touch()
     assert prompts(tmp_path, {}, {}, False)[0] == 'What is in @"my data.csv"?'
     assert prompts(tmp_path / "nowhere", {}, {}, False) == ALWAYS
+
+
+def test_an_error_is_new_for_a_few_cells(shell: Any) -> None:
+    context = shell_context(shell)
+    assert not context.failed_recently()
+    context.on_cell_end(shell.run_cell("1 / 0", store_history=True))
+    assert context.failed_recently()
+    for _ in range(4):
+        shell.run_cell("1", store_history=True)
+    assert not context.failed_recently()
+    context.on_cell_end(shell.run_cell("int('x')", store_history=True))
+    assert context.failed_recently()
 
 
 def test_the_page_gets_them(stage: Stage, shell: Any) -> None:

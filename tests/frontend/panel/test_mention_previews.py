@@ -139,7 +139,7 @@ def test_an_object_is_described_once_while_the_user_goes_on_writing(
     assert made == ["answer"]
     shell.user_ns["answer"] = [43]
     previewed(stage, "see @answer")
-    monkeypatch.setattr(mention_previews, "FRESH_S", 0.0)
+    timeouts.replace(preview_fresh=0.0)
     previewed(stage, "see @answer")
     assert made == ["answer"] * 3
 

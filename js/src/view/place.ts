@@ -1,0 +1,113 @@
+// The place of a view in the page, for its parts.
+
+import { createContext } from "preact";
+import { useContext, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { HostContext } from "./host";
+import { IN_PANEL, isRendered, Places } from "./places";
+
+export interface Place {
+  readonly places: Places;
+  readonly rank: number;
+  /** Decided further up: what is in here is shown, and could be since then. */
+  readonly held?: { readonly since: number };
+}
+
+export const PlaceContext = createContext<Place>({ places: new Places(), rank: IN_PANEL });
+
+interface Refers {
+  readonly current: Element | null;
+}
+
+/** Whether this place is the one that shows it. `find`: the element whose visibility counts; `box`: what the
+    user may be using. `name` is null while there is nothing to show. */
+export function useOnce(
+  name: string | null,
+  find: () => Element | null,
+  box?: Refers,
+): { holds: boolean; choose: () => void } {
+  const { places, rank, held } = useContext(PlaceContext);
+  const [holds, setHolds] = useState(() => name !== null && places.isFree(name));
+  useLayoutEffect(() => {
+    const el = find();
+    if (name === null || !el || held) return;
+    const used = box ? { box: () => box.current } : {};
+    return places.offer(name, { rank, el, ...used, changed: setHolds });
+  }, [name, places, held === undefined]);
+  const choose = () => {
+    const el = find();
+    if (name !== null && el) places.choose(name, el);
+  };
+  return { holds: held !== undefined || (name !== null && holds), choose };
+}
+
+/** As `useOnce`, for a question with this key in this box; with the time since when it could be here. */
+export function useQuestionPlace(key: string, box: Refers) {
+  const { held } = useContext(PlaceContext);
+  const [since] = useState(() => performance.now());
+  return { ...useOnce(`question:${key}`, () => box.current, box), since: held?.since ?? since };
+}
+
+/** Whether one of these questions is shown in this element. */
+export function useAsksHere(keys: readonly string[], el: Refers): boolean {
+  const { places } = useContext(PlaceContext);
+  const [here, setHere] = useState(false);
+  const newest = useRef(keys);
+  newest.current = keys;
+  const look = () =>
+    setHere(newest.current.some((it) => places.isIn(`question:${it}`, el.current)));
+  useLayoutEffect(look);
+  useLayoutEffect(() => places.watch(look), [places]);
+  return here;
+}
+
+/** The name of another session's turn that asks the user. */
+export function askedName({ model, turn_id }: { model?: string; turn_id?: string }): string {
+  return `asked:${model}:${turn_id}`;
+}
+
+/** Says that this element draws the turn below its cell; null: it draws none. */
+export function useDrawsBelow(turn: string | null, el: Refers): void {
+  const { places } = useContext(PlaceContext);
+  useLayoutEffect(() => {
+    if (turn !== null && el.current) return places.draw(turn, el.current);
+    return undefined;
+  }, [turn, places]);
+}
+
+/** How long a view below a cell may take: one whose widget is there, and one of a turn that has just begun. */
+const MOUNTS_MS = 1500;
+const BEGINS_MS = 500;
+/** A prompt of the panel has become a turn by then. */
+const SENT_MS = 10_000;
+
+/** Where a turn is drawn: below its cell (the element), here (null), or below its cell any moment now. */
+export function useBelow(
+  turn: string,
+  panel: Refers,
+  begins: () => boolean,
+): Element | "soon" | null {
+  const { places } = useContext(PlaceContext);
+  const { expects } = useContext(HostContext);
+  const [below, setBelow] = useState(() => places.below(turn));
+  const [since] = useState(() => performance.now());
+  const [begun] = useState(() => begins() && !places.wasPrompted(SENT_MS));
+  const [over, setOver] = useState(false);
+  const [, redraw] = useState({});
+  useLayoutEffect(() => {
+    const look = () => {
+      // While this panel itself is hidden, so is everything around it.
+      if (panel.current === null || isRendered(panel.current)) setBelow(places.below(turn));
+    };
+    look();
+    return places.watch(look);
+  }, [places, turn]);
+  const limit = expects?.(turn) ? MOUNTS_MS : begun ? BEGINS_MS : 0;
+  const left = since + limit - performance.now();
+  const soon = below === null && !over && left > 0;
+  useEffect(() => {
+    if (!soon) return setOver(true); // from now on, what is gone is gone
+    const timer = setTimeout(() => redraw({}), left);
+    return () => clearTimeout(timer);
+  });
+  return below ?? (soon ? "soon" : null);
+}
