@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from acp_notebook.core import events as ev
 from acp_notebook.core.export import to_html, to_markdown, to_text
 from acp_notebook.core.records import Json, Text
+from acp_notebook.core.saved_transcript import Origin
 from acp_notebook.core.snapshot import Item
 from acp_notebook.core.transcript import Transcript
 from acp_notebook.notebook import static_bundle
@@ -28,7 +29,9 @@ EXPORTS: dict[str, Export] = {
     "to_html": lambda items, plain: to_html(items),
     "to_markdown": lambda items, plain: to_markdown(items),
     "to_text": lambda items, plain: to_text(items),
-    "the static output of a notebook": lambda items, plain: static_bundle.bundle(plain, cwd=None),
+    "the static output of a notebook": lambda items, plain: static_bundle.Renderer(Origin(), cwd=None).whole(
+        plain
+    ),
 }
 
 
