@@ -25,6 +25,8 @@ AIM = 2.0
 
 Export = Callable[[Sequence[Item], list[dict[str, Json]]], object]
 
+RENDERER = static_bundle.Renderer(Origin(), cwd=None)
+
 EXPORTS: dict[str, Export] = {
     "to_html": lambda items, plain: to_html(items),
     "to_markdown": lambda items, plain: to_markdown(items),
