@@ -100,7 +100,7 @@ def touring(open_cells: OpenCells, _: Path) -> States:
     notebook.answer(2)
     notebook.has_status(2, "done")
     expect(turn).to_contain_text("That was the tour.")
-    expect(panel.locator("[data-acp-turn-line]")).to_contain_text("1 file changed")
+    expect(panel.locator("[data-acp-turn-line]")).to_contain_text("Done")
     yield notebook, "line of a turn below its cell"
     turn.locator("summary", has_text="Read stats.py").click()
     turn.locator(".acp-menu-button").first.click()

@@ -60,10 +60,13 @@ def test_the_tour(open_notebook: Open, host: str) -> None:
         "aria-valuetext", re.compile("6%")
     )
     expect(panel.locator(".acp-header")).to_contain_text("$0.04")
-    mode = panel.get_by_label("Mode", exact=True)
-    mode.select_option("plan")  # the agent confirms it
-    expect(panel.locator("[data-acp-mode=plan]")).to_be_enabled()
-    verbose = panel.get_by_label("Verbose")
+    header = panel.locator(".acp-header")
+    header.get_by_role("combobox", name="Mode", exact=True).select_option("plan")  # the agent confirms it
+    expect(header.locator("[data-acp-mode=plan]")).to_be_enabled()
+    panel.get_by_role("button", name="Settings").click()
+    settings = panel.get_by_role("group", name="Settings", exact=True)
+    expect(settings.get_by_role("combobox", name="Mode", exact=True)).to_have_value("plan")
+    verbose = settings.get_by_label("Verbose")
     verbose.click()
     expect(verbose).to_be_checked()
     expect(verbose).to_be_enabled()

@@ -121,7 +121,7 @@ export function KeysLine({ keys: { listed, toggle, note }, running, asking }: Pr
 
 function KeysList() {
   return (
-    <dl class="acp-keys-list" role="group" aria-label="Keys">
+    <dl class="acp-keys-list">
       {KEYS.map(([key, what]) => (
         <div key={key}>
           <dt>
