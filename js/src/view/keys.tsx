@@ -63,6 +63,7 @@ export function useKeys(turn: string | null): Keys {
     onInput() {
       written.current = performance.now();
       setListed(false);
+      stop.onInput();
     },
     listed,
     toggle: () => setListed(!listed),
