@@ -129,6 +129,10 @@ test("Escape asks first when something is written", async () => {
   expect(note()).toBe("");
   press(field, "Escape");
   await settled();
+  await type("half a prompt, and more"); // pasted or dictated: without a key
+  expect(note()).toBe("");
+  press(field, "Escape");
+  await settled();
   press(field, "Escape", { repeat: true });
   expect(sent()).toEqual([]);
   press(field, "Escape");

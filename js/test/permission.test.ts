@@ -242,6 +242,18 @@ test("who answered, how, and for what scope", () => {
   );
 });
 
+test("an offer of ours that reached the agent as an allow once says what it allows", () => {
+  const { find, patch } = asked();
+  patch(
+    ["set", "k7", ["status"], "answered"],
+    ["set", "k7", ["answer"], "yes"],
+    ["set", "k7", ["chosen"], "Yes"],
+    ["set", "k7", ["by"], "user"],
+    ["set", "k7", ["reason"], "Allow all edits in this session"],
+  );
+  expect(find(".acp-settled")?.textContent).toBe("Allowed by you: all edits in this session");
+});
+
 test("nothing is hidden in what a question is about", () => {
   const { find } = shown([
     turn(),

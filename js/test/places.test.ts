@@ -162,6 +162,23 @@ test("of two panels, one has it, and it does not wander", () => {
   expect([one.holds(), two.holds()]).toEqual([true, false]);
 });
 
+test("of two panels in view, the one in which the user works has it", () => {
+  const places = new Places();
+  const [first, second] = [spot(IN_PANEL), spot(IN_PANEL)];
+  for (const it of [first, second]) it.el.className = "acp-panel";
+  const field = second.el.appendChild(document.createElement("textarea"));
+  field.focus();
+  places.offer("q", first.spot);
+  Observer.see(first.el, 200);
+  places.offer("q", second.spot);
+  Observer.see(second.el, 200);
+  vi.advanceTimersByTime(SETTLE_MS);
+  expect([first.holds(), second.holds()]).toEqual([false, true]);
+  field.blur();
+  vi.advanceTimersByTime(SETTLE_MS);
+  expect([first.holds(), second.holds()]).toEqual([false, true]);
+});
+
 test("a turn is below its cell until that view is gone", () => {
   const places = new Places();
   const told = vi.fn();

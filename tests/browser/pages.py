@@ -216,8 +216,18 @@ class NotebookPage:
         field.press("Escape")  # closes the list of commands, if there is one
         field.press("Enter")
 
+    def unfold(self, number: int) -> None:
+        """Draw the turns of other cells in the panel below this one, too."""
+        lines = self.panel(number).locator(".acp-turnline-fold")
+        expect(lines).not_to_have_count(0)
+        for line in lines.all():
+            if line.get_attribute("aria-expanded") == "false":
+                line.click()
+            expect(line).to_have_attribute("aria-expanded", "true")
+
     def press_stop(self, number: int) -> None:
-        """The panel's own stop button."""
+        """The stop button below a cell; out of view, a panel would have it."""
+        self.turn(number).locator(".acp-status").last.scroll_into_view_if_needed()
         self.turn(number).locator("[data-acp-stop]").click()
 
 

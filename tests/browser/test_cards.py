@@ -32,7 +32,7 @@ def edited(open_notebook: Open, **where: Any) -> tuple[NotebookPage, Path, Locat
     notebook.answer(1)
     notebook.has_status(1, "done")
     notebook.run(2)
-    expect(notebook.panel(2).locator("[data-acp-file]")).to_have_count(1)
+    expect(notebook.panel(2).locator("[data-acp-turn-line]")).to_contain_text("1 file changed")
     return notebook, file, notebook.turn(1).locator("[data-acp-tool]")
 
 
@@ -45,6 +45,8 @@ def test_an_edit_is_one_card_with_its_own_keep_and_undo(open_notebook: Open, hos
     expect(card.locator(".acp-hl-keyword").first).to_be_visible()
     expect(notebook.turn(1).locator("[data-acp-changes]")).to_have_count(0)
     panel = notebook.panel(2)
+    notebook.unfold(2)
+    expect(panel.locator("[data-acp-file]")).to_have_count(1)
     expect(panel.locator("[data-acp-changes], [data-acp-session-changes]")).to_have_count(0)
     change = card.locator("[data-acp-file]")
     press(change, "undo")

@@ -42,6 +42,10 @@ def reworking(open_notebook: Open, **where: Any) -> tuple[NotebookPage, Path]:
     (folder / "sub" / "new.txt").unlink(missing_ok=True)
     notebook.run(0, 1, 2, 3)
     notebook.has_status(2, "done")
+    expect(notebook.panel(3).locator(".acp-turnline-files")).to_have_text(
+        ["2 files changed", "1 file changed"]
+    )
+    notebook.unfold(3)
     expect(notebook.panel(3).locator("[data-acp-changes]")).to_have_count(1)  # the other one is a card
     expect(notebook.panel(3).locator(".acp-tool [data-acp-file]")).to_have_count(3)
     return notebook, folder

@@ -59,7 +59,7 @@ def test_a_call_is_asked_about_shows_progress_and_its_result(open_notebook: Open
     expect(question.locator(".acp-arguments td").first).to_have_text('"Oslo"')
     expect(question.locator(".acp-arguments td").last).to_contain_text(LONG.strip())
     expect(question.locator("[data-acp-option]")).to_have_text(
-        [re.compile("Allow once"), re.compile("Allow forecast in this session"), re.compile("Reject")]
+        [re.compile("Allow once"), re.compile("Reject"), re.compile("Allow forecast in this session")]
     )
     notebook.answer(1)
 

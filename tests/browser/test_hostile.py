@@ -14,7 +14,7 @@ from playwright.sync_api import Dialog, Locator, Request, expect
 
 from tests.agents import painting
 from tests.browser.conftest import Open
-from tests.browser.pages import NotebookPage, choose
+from tests.browser.pages import QUESTION, NotebookPage, choose
 from tests.notebook.kernels import ROOT
 
 TEXTS = ROOT / "tests" / "data" / "hostile.json"
@@ -109,8 +109,12 @@ def test_hostile_text_stays_text(open_notebook: Open, host: str) -> None:
     page.evaluate(WATCH)
     notebook.run(0, 1, 2)
     turn = notebook.turn(2)
+    question = turn.locator(QUESTION)
+    expect(question).to_have_count(1, timeout=SLOW_S * 1000)
+    question.scroll_into_view_if_needed()  # out of view, the panel would have it
     # The texts, "Go on", and the "Reject" that every question has.
-    expect(turn.locator("[data-acp-option]")).to_have_count(COUNT + 2, timeout=SLOW_S * 1000)
+    expect(turn.locator("[data-acp-option]")).to_have_count(COUNT + 2)
+    notebook.unfold(1)  # in both places
     for view in (turn, notebook.panel(1)):
         while (more := view.locator("[data-acp-earlier]")).count():
             more.first.click()
@@ -124,6 +128,7 @@ def test_hostile_text_stays_text(open_notebook: Open, host: str) -> None:
     expect(notebook.panel(1).get_by_role("listbox")).to_be_visible()
     assert_harmless(notebook, COUNT * 40)
 
+    question.scroll_into_view_if_needed()
     choose(notebook.option(2, "allow_once"))
     notebook.says(2, "after")
     assert_harmless(notebook, COUNT * 40)
@@ -210,6 +215,20 @@ def assert_untouched(part: Locator, number: int) -> None:
         assert time.monotonic() < limit, f"turn {number}: painted over at {where}"
 
 
+def bring_question(view: Locator) -> Locator:
+    """The open question, drawn in this view: it is in one place of the page at a time."""
+    view.locator(QUESTION).scroll_into_view_if_needed()
+    here, question = (
+        view.locator("[data-acp-answer-here]"),
+        view.locator("[data-acp-question][data-status=open]"),
+    )
+    expect(here.or_(question)).to_be_visible()
+    if here.is_visible():
+        here.click()
+    expect(question).to_be_visible()
+    return question
+
+
 @pytest.mark.parametrize("host", ["lab", pytest.param("notebook", marks=pytest.mark.slow)])
 def test_nothing_is_painted_over_a_question(open_notebook: Open, host: str) -> None:
     connect = f"import acp_notebook as acp\ns = acp.connect([{sys.executable!r}, {str(PAINTING)!r}])"
@@ -221,6 +240,8 @@ def test_nothing_is_painted_over_a_question(open_notebook: Open, host: str) -> N
     for number in range(turns):
         turn = notebook.turn(2).nth(number)
         expect(turn).to_contain_text("All said.")
+        expect(notebook.panel(1).locator("[data-acp-turn-line]")).to_have_count(number + 1)
+        notebook.unfold(1)
         page.wait_for_function(TYPESET)
         page.evaluate(HONEST)
         for what in WHOLE:
@@ -229,8 +250,8 @@ def test_nothing_is_painted_over_a_question(open_notebook: Open, host: str) -> N
             assert found["covered"] == 0, (number, what, found)
         # What is painted is not always what is hit: without the others, every pixel is the same.
         for view in (turn, notebook.panel(1)):
-            for part in (view.locator(".acp-question"), view.locator("[data-honest]").last):
+            question = bring_question(view)
+            for part in (question, view.locator("[data-honest]").last):
                 assert_untouched(part, number)
-        page.mouse.move(0, 0)  # a click of a mouse that the button came to would not count
-        turn.locator("[data-meaning=allow_once]").click()
+        choose(bring_question(notebook.panel(1)).locator("[data-meaning=allow_once]"))
         expect(turn).to_have_attribute("data-acp-status", "done")

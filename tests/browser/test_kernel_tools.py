@@ -228,6 +228,7 @@ def test_the_switch_takes_the_tools_away_and_gives_them_back(open_notebook: Open
     notebook = open_notebook([CONNECT, "s", "answer = 42"], host=host)
     notebook.run(0, 1, 2)
     panel = notebook.panel(1)
+    panel.get_by_role("button", name="Settings").click()
     switch = panel.get_by_label("Kernel tools")
     expect(switch).to_be_checked()
     notebook.prompt(1, "/data")
@@ -263,7 +264,7 @@ def test_the_stop_button_of_the_notebook_ends_the_code_and_the_turn(open_noteboo
     notebook.says(1, "KeyboardInterrupt")
     notebook.run_after_an_error(1, 2)
     notebook.prompt(2, held)
-    idle = turn_in(notebook, 2, 1)
+    idle = turn_in(notebook, 2, 0)  # the first turn is below its cell
     allow(idle)
     expect(run_in(idle)).to_contain_text("begun")
     notebook.press_interrupt()
@@ -299,7 +300,7 @@ def test_each_situation_and_its_stop_button_on_older_kernels(open_notebook: Open
 
     notebook.run_after_an_error(1, 2)
     notebook.prompt(2, held)
-    idle = turn_in(notebook, 2, 1)
+    idle = turn_in(notebook, 2, 0)  # the first turn is below its cell
     allow(idle)
     expect(run_in(idle)).to_contain_text("begun")
     notebook.page.wait_for_function(BUSY)
@@ -352,7 +353,7 @@ def test_a_page_that_is_reloaded_in_mid_run_is_live_at_once(
     notebook.run(2)
     notebook.panel(2).wait_for()
     notebook.prompt(2, run_code(HOLD.format(name="never")))
-    idle = turn_in(notebook, 2, 1)
+    idle = turn_in(notebook, 2, 0)  # the first turn is below its cell
     allow(idle)
     expect(run_in(idle)).to_contain_text("begun")
     saved_when_it_says(notebook, 2, "Still running.")

@@ -60,10 +60,13 @@ def test_the_tour(open_notebook: Open, host: str) -> None:
         "aria-valuetext", re.compile("6%")
     )
     expect(panel.locator(".acp-header")).to_contain_text("$0.04")
-    mode = panel.get_by_label("Mode", exact=True)
-    mode.select_option("plan")  # the agent confirms it
-    expect(panel.locator("[data-acp-mode=plan]")).to_be_enabled()
-    verbose = panel.get_by_label("Verbose")
+    header = panel.locator(".acp-header")
+    header.get_by_role("combobox", name="Mode", exact=True).select_option("plan")  # the agent confirms it
+    expect(header.locator("[data-acp-mode=plan]")).to_be_enabled()
+    panel.get_by_role("button", name="Settings").click()
+    settings = panel.get_by_role("group", name="Settings", exact=True)
+    expect(settings.get_by_role("combobox", name="Mode", exact=True)).to_have_value("plan")
+    verbose = settings.get_by_label("Verbose")
     verbose.click()
     expect(verbose).to_be_checked()
     expect(verbose).to_be_enabled()
@@ -128,6 +131,8 @@ def test_items_that_the_tour_leaves_out(open_notebook: Open, host: str) -> None:
 
     edited.get_by_text("Side by side").click()  # for all diffs of the session
     expect(edited.locator("[data-acp-diff=split]")).to_have_count(1)
+    notebook.unfold(1)
+    expect(notebook.panel(1).locator("[data-acp-diff=split]")).not_to_have_count(0)
     expect(notebook.panel(1).locator("[data-acp-diff=unified]")).to_have_count(0)
 
 
@@ -179,6 +184,7 @@ def test_the_transcript_stays_when_the_kernel_is_gone(open_notebook: Open, host:
     notebook = open_notebook([CONNECT, "s", "s.start('/tour')"], host=host)
     notebook.run_all()
     notebook.asks(2)
+    notebook.unfold(1)
     notebook.restart()
     panel = notebook.panel(1)
     expect(panel).to_have_attribute("data-acp-link", "gone")
@@ -187,7 +193,7 @@ def test_the_transcript_stays_when_the_kernel_is_gone(open_notebook: Open, host:
         expect(view).to_contain_text("this session's kernel is gone")
         for control in view.locator("[data-acp-option], [data-acp-stop], select, textarea").all():
             expect(control).to_be_disabled()
-    assert panel.locator("[data-acp-option]").count() > 0
+    assert notebook.page.locator("[data-acp-option]").count() > 0
 
 
 # ---- long ones

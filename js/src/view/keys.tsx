@@ -63,6 +63,7 @@ export function useKeys(turn: string | null): Keys {
     onInput() {
       written.current = performance.now();
       setListed(false);
+      stop.onInput();
     },
     listed,
     toggle: () => setListed(!listed),
@@ -121,7 +122,7 @@ export function KeysLine({ keys: { listed, toggle, note }, running, asking }: Pr
 
 function KeysList() {
   return (
-    <dl class="acp-keys-list" role="group" aria-label="Keys">
+    <dl class="acp-keys-list">
       {KEYS.map(([key, what]) => (
         <div key={key}>
           <dt>

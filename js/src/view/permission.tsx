@@ -266,8 +266,11 @@ const DID: Record<string, string> = {
   reject: "Rejected",
 };
 
-function Settled({ item, about }: { item: QuestionItem; about: string | null }) {
-  const { by, reason } = item;
+function Settled({ item: settled, about }: { item: QuestionItem; about: string | null }) {
+  const { by, reason } = settled;
+  // For the agent, an offer of ours is an "allow once"; the reason is its name.
+  const offer = settled.offers?.find(({ name }) => name === reason);
+  const item = offer ? { ...settled, answer: offer.id, chosen: offer.name } : settled;
   const meaning = meaningOf(item);
   const name = nameOf(item);
   const before = by === "grant" && meaning !== "reject";

@@ -95,13 +95,13 @@ export class Places {
     else this.#later();
   }
 
-  /** In view before out of view, then by rank; what is out of view everywhere stays where it is, unless it is
-      `isNew`. */
+  /** In view before out of view, then by rank, then where the user works; what is out of view everywhere stays
+      where it is, unless it is `isNew`. */
   #best({ spots, holder, chosen }: Claim, isNew = false): Spot | null {
     if (chosen && this.#inView(chosen)) return chosen;
     const better = (a: Spot, b: Spot) =>
       Number(this.#inView(a)) - Number(this.#inView(b)) ||
-      (this.#inView(a) || isNew ? a.rank - b.rank : 0) ||
+      (this.#inView(a) || isNew ? a.rank - b.rank || inUse(a) - inUse(b) : 0) ||
       Number(a === holder) - Number(b === holder);
     return spots.reduce<Spot | null>((a, b) => (a && better(a, b) >= 0 ? a : b), null);
   }
@@ -212,6 +212,11 @@ function isUsed({ box }: Spot): boolean {
   const active = document.activeElement;
   const typed = active !== null && !active.matches("[data-acp-question]") && el?.contains(active);
   return typed || (el?.matches(":hover") ?? false);
+}
+
+/** 1 if the focus is in the panel around it: a session may have several panels in view. */
+function inUse({ el }: Spot): number {
+  return Number(el.closest(".acp-panel")?.contains(document.activeElement) ?? false);
 }
 
 /** Whether the host shows it, in view or not. It takes cells that are far away out of the page, and the output

@@ -51,7 +51,7 @@ export function SessionView({ snapshot, draft, banners }: Props) {
   const id = running ? turnId(running) : null;
   const stop = useOnce(id && `stop:${id}`, () => foot.current);
   const asksHere = useAsksHere(askedIn(turns), panel);
-  const stoppable = id !== null && running?.cancelling !== true && !sent.has(id);
+  const stoppable = link === "live" && id !== null && running?.cancelling !== true && !sent.has(id);
   const { onKeyDown, onKeyUp, onInput, ...keys } = useKeys(stoppable ? id : null);
   const prompts = useMemo(() => promptsOf(turns), [turns]);
   const [used, setUsed] = useState(false);

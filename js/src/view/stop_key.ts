@@ -12,6 +12,8 @@ const CLOSES = "select, [role=menu], [role=listbox], [role=dialog], [role=search
 
 export interface StopKey {
   onKeyDown: (event: KeyboardEvent & { currentTarget: HTMLElement }) => void;
+  /** Somebody writes on. */
+  onInput: () => void;
   /** What to press, while a second press is waited for. */
   readonly note: string;
 }
@@ -38,7 +40,11 @@ export function useStopKey(turn: string | null): StopKey {
     setAsking(!sure);
     if (sure) emit({ t: "cancel", turn });
   };
-  return { onKeyDown, note: asking && usable ? "Press Esc again to stop the turn." : "" };
+  return {
+    onKeyDown,
+    onInput: () => setAsking(false),
+    note: asking && usable ? "Press Esc again to stop the turn." : "",
+  };
 }
 
 /** Whether a field in it has text. */
