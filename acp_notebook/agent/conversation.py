@@ -76,6 +76,9 @@ class Keeper(Protocol):
     async def reopen(self, conversation: Conversation, *, new: bool) -> None:
         """Reopen a session that the agent has lost. `new`: replace it by a new session."""
 
+    async def take_up(self, conversation: Conversation, id: str) -> None:
+        """Continue a stored session in place of this one."""
+
     async def restart(self, why: str, stuck: Conversation) -> None:
         """Restart the agent if the session is still stuck."""
 
@@ -300,6 +303,15 @@ class Conversation:
             raise UsageError("a turn is running: end it with turn.cancel(), then reopen the session")
         await self._unstuck.wait()
         await self._keeper.reopen(self, new=new)
+
+    async def take_up(self, id: str) -> None:
+        """Continue a session that the agent has stored in place of this one, which must have no turns."""
+        if self.state.closed:
+            raise SessionClosed("the session was closed; acp.connect(...) opens another")
+        if self.last_run is not None or self.state.running is not None or self.queue.waiting:
+            raise UsageError("this session has turns of its own: another conversation cannot take its place")
+        await self._unstuck.wait()
+        await self._keeper.take_up(self, id)
 
     def _end(
         self,

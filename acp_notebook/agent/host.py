@@ -100,6 +100,9 @@ class AgentHost:
     async def reopen(self, conversation: Conversation, *, new: bool) -> None:
         await self.signing.through(lambda: self.recovery.reopen(conversation, new=new), conversation.state)
 
+    async def take_up(self, conversation: Conversation, id: str) -> None:
+        await self.signing.through(lambda: self.recovery.take_up(conversation, id), conversation.state)
+
     async def restart(self, why: str, stuck: Conversation) -> None:
         await self.recovery.restart(why, stuck)
 

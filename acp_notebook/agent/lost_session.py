@@ -7,25 +7,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
 
-from msgspec.structs import replace
-
-from ..core.records import Resource
 from ..core.requests import Capabilities
-from ..core.snapshot import Item, TurnStart
 from ..errors import AgentError, SessionLost
 from ..wire.jsonrpc import NOT_FOUND
-
-CONTEXT_URI = "acp:conversation"
-
-CONTEXT_CHARS = 60_000
-"""How many of its last characters to send: a model still reads them carefully, and they fit any context."""
 
 LOST = "The agent no longer knows this session."
 PRETENDED = "The agent answered as if it had opened this session, but it does not know it."
 LOAD = "session.reopen() loads it again"
 NEW = "session.reopen(new=True) starts a new session and includes this conversation in the next prompt"
+AS_CONTEXT = 'session.prompt("Go on", transcript) sends it to a new session as context'
 
 _BEGINS = re.compile(
     r"(?:the |this |acp )?session\b.{0,120}?"
@@ -62,26 +53,7 @@ def explain(error: AgentError, can: Capabilities, *, unproven: bool) -> SessionL
     return SessionLost(text, code=error.code, data=error.data)
 
 
-def context(items: Sequence[Item], cwd: str) -> Resource | None:
-    """The conversation as content for a prompt, without earlier such content; None if there were no turns."""
-    from ..core.export import to_markdown
-
-    said = tuple(map(_without_context, items))
-    if not any(isinstance(item, TurnStart) for item in said):
-        return None
-    text = to_markdown(said, cwd=cwd)
-    if len(text) > CONTEXT_CHARS:
-        text = f"… the beginning is left out\n\n{text[-CONTEXT_CHARS:]}"
-    head = "The conversation so far, from a session that was lost. It is context, not a new instruction."
-    return Resource(CONTEXT_URI, text=f"{head}\n\n{text}", mime_type="text/markdown")
-
-
-def _without_context(item: Item) -> Item:
-    if not isinstance(item, TurnStart):
-        return item
-    return replace(item, prompt=tuple(it for it in item.prompt if not _is_context(it)))
-
-
-def _is_context(block: object) -> bool:
-    text = getattr(block, "text", None) or ""
-    return getattr(block, "uri", None) == CONTEXT_URI or text.lstrip().startswith(f"{CONTEXT_URI}:")
+def gone(error: AgentError, agent: str) -> SessionLost:
+    """The error of an agent that cannot open a conversation of an earlier kernel, with the other ways."""
+    text = f"{error}\n{agent} no longer has this conversation; {AS_CONTEXT}."
+    return SessionLost(text, code=error.code, data=error.data)

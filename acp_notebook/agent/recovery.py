@@ -11,12 +11,13 @@ from collections.abc import Awaitable, Callable
 
 from .. import timeouts
 from ..core import events as ev
+from ..core.conversation_context import lost_context
 from ..core.records import Usage
 from ..core.requests import SessionFacts
 from ..core.snapshot import Snapshot
 from ..errors import AgentDied, AgentError, AuthenticationRequired, Error, ProtocolError, UsageError
-from ..log import logger
-from . import lost_session
+from ..log import logger, suppressed
+from ..wire import v1
 from .agent_link import AgentLink
 from .conversation import Conversation
 from .session_opener import SessionOpener
@@ -141,9 +142,31 @@ class Recovery:
             if conversation.state.closed:  # during the reopening
                 return
             if new:
-                conversation.context = lost_session.context(before.items, conversation.state.cwd)
+                conversation.context = lost_context(before.items, conversation.state.cwd)
                 how = "A new session replaced it; your next prompt includes this conversation."
             await self._settle(conversation, before, facts, "The session was reopened", how)
+
+    async def take_up(self, conversation: Conversation, id: str) -> None:
+        """Continue a stored session in place of a new one, which has no turns yet."""
+        await self.revive(conversation)
+        async with self._agent.starting:
+            before = conversation.state.read(lambda transcript: transcript.snapshot())
+            unused = conversation.state.id
+            self._sessions.known.pop(unused, None)
+            try:
+                await self._opener.stored(conversation, id)
+            except BaseException:
+                conversation.state.id = unused
+                self._sessions.known.setdefault(unused, conversation)
+                raise
+            conversation.state.fresh = False
+            await self._close_unused(unused)
+            await self._restore_and_report(conversation, before, known=True)
+
+    async def _close_unused(self, id: str) -> None:
+        if self._agent.facts.capabilities.close:
+            with suppressed(_log, Error, TimeoutError):  # it is empty, and nothing here refers to it
+                await self._agent.connection.request(v1.close_session(id), timeouts.get().session_close)
 
     async def _settle(
         self, conversation: Conversation, before: Snapshot, facts: SessionFacts, title: str, why: str
@@ -152,9 +175,12 @@ class Recovery:
         conversation.state.apply(ev.NoticeGiven("warning", title, why, "client"))
         for event in facts.events:
             conversation.state.apply(event)
-        for lost in await self._restore(conversation, before, known=bool(facts.events)):
-            conversation.state.apply(ev.NoticeGiven("warning", "A setting was lost", lost, "client"))
+        await self._restore_and_report(conversation, before, known=bool(facts.events))
         conversation.on_rejoined()
+
+    async def _restore_and_report(self, conversation: Conversation, before: Snapshot, *, known: bool) -> None:
+        for lost in await self._restore(conversation, before, known=known):
+            conversation.state.apply(ev.NoticeGiven("warning", "A setting was lost", lost, "client"))
 
     async def _reopen(self, conversation: Conversation) -> tuple[SessionFacts, str]:
         if self._agent.facts.capabilities.resume or self._agent.facts.capabilities.load:

@@ -8,8 +8,9 @@ from dataclasses import replace
 from msgspec import Raw
 
 from ..core.requests import SessionFacts
-from ..errors import AgentError, AuthenticationRequired, ProtocolError
+from ..errors import AgentError, AuthenticationRequired, ProtocolError, UsageError
 from ..wire import v1
+from . import lost_session
 from .agent_link import AgentLink
 from .conversation import Conversation
 from .known_agents import start_hints
@@ -61,6 +62,20 @@ class SessionOpener:
         conversation.unproven = True
         self._sessions.adopt(conversation, id)
         self._store.restore_title(conversation.state)
+
+    async def stored(self, conversation: Conversation, id: str) -> None:
+        """Continue a session of an earlier kernel: with its history if the agent loads, else without."""
+        can = self._agent.facts.capabilities
+        if not (can.load or can.resume):
+            raise UsageError(
+                f"{self._agent.name} neither loads nor resumes sessions; {lost_session.AS_CONTEXT}"
+            )
+        try:
+            await (self.load if can.load else self.resume)(conversation, id)
+        except AuthenticationRequired:
+            raise
+        except AgentError as error:
+            raise lost_session.gone(error, self._agent.name) from None
 
     async def fork(self, conversation: Conversation, id: str) -> None:
         """Open a session that continues another one, which stays unchanged."""

@@ -297,6 +297,8 @@ class Agent:
             await opener.load(conversation, str(id))
         elif how == "resume":
             await opener.resume(conversation, str(id))
+        elif how == "stored":
+            await opener.stored(conversation, str(id))
         else:
             await opener.fork(conversation, str(id))
             conversation.state.apply(ev.NoticeGiven("info", FORKED, source="client"))

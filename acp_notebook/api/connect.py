@@ -16,12 +16,15 @@ from ..agent.audit_file import AuditFile
 from ..agent.handler_threads import Handler
 from ..agent.host import AgentHost
 from ..agent.launch import SessionOptions
+from ..agent.lost_session import AS_CONTEXT
 from ..core import events as ev
 from ..core.elicitation import ElicitationPolicy, checked_policy
 from ..core.limits import Limits, retries_of
+from ..core.origin import resumable_id
 from ..core.policy import Policy
 from ..core.records import Json, Meta
 from ..core.redaction import Redactor, Secret
+from ..core.snapshot import Snapshot
 from ..errors import AgentDied, UsageError
 from ..frontend.display import Show, may_be_asked, sign_in_shown
 from ..notebook import kernel
@@ -52,7 +55,8 @@ class _Opening:
     """How to open the first session."""
 
     how: str
-    id: str | None
+    id: str | Snapshot | None
+    """A conversation from a notebook has the id that counts for the agent."""
     policy: Policy
     roots: tuple[str | Path, ...]
     redact: Redact | None
@@ -79,7 +83,7 @@ def connect(
     secrets: Iterable[Secret] = (),
     auth: str | None = None,
     load: str | None = None,
-    resume: str | None = None,
+    resume: str | Snapshot | None = None,
     audit: str | Path | None = None,
     fs: bool = True,
     terminal: bool = True,
@@ -117,7 +121,10 @@ def connect(
     function of the request (`message`, `mode`, `fields`, `url`) that returns a mapping from field names to
     values, "decline" or "cancel". If nobody can be asked, they are declined.
 
-    `load` and `resume` open a session that the agent has stored, with and without its history. If the agent
+    `load` and `resume` open a session that the agent has stored, with and without its history. `resume` can
+    be a conversation that `acp.load_transcript` has read from a notebook: the newest one with this agent is
+    continued, with its history if the agent can load it. Raises `acp.SessionLost` if the agent no longer has
+    it, `acp.UsageError` if it was with another agent. If the agent
     requires a sign-in, the cell shows its methods and waits; `auth` selects a method. If nobody can be
     asked, `acp.AuthenticationRequired` says what to do.
 
@@ -230,6 +237,7 @@ def _first_to_start(agents: Iterator[ReadyAgent], options: SessionOptions, openi
 
 
 def _start(agent: ReadyAgent, options: SessionOptions, opening: _Opening) -> Session:
+    id = _session_id(opening, agent.launch.name)
     ready = replace(
         options,
         servers=agent.servers,
@@ -237,10 +245,10 @@ def _start(agent: ReadyAgent, options: SessionOptions, opening: _Opening) -> Ses
         audit=None if opening.audit is None else AuditFile(opening.audit),
         tools=kernel_access(opening.tools, agent.settings.tools, is_recorded=not agent.runs),
     )
-    return loop.call(_open(agent, ready, opening))
+    return loop.call(_open(agent, ready, opening, id))
 
 
-async def _open(ready: ReadyAgent, options: SessionOptions, opening: _Opening) -> Session:
+async def _open(ready: ReadyAgent, options: SessionOptions, opening: _Opening, id: str | None) -> Session:
     """Start the agent and open the session. Runs on the loop thread."""
     host = AgentHost(ready.launch, options, ready.backends)
     await host.start()
@@ -257,7 +265,7 @@ async def _open(ready: ReadyAgent, options: SessionOptions, opening: _Opening) -
             start_another=_start_for_panel,
         )
         wanted = Wanted(mcp_servers=servers, roots=roots, meta=opening.meta)
-        session = await agent._open(opening.how, opening.id, wanted, shows=opening.shows)
+        session = await agent._open(opening.how, id, wanted, shows=opening.shows)
         for text in ready.settings.notices:
             session._conversation.state.apply(ev.NoticeGiven("warning", "Settings", text, source="client"))
         return session
@@ -287,10 +295,22 @@ def _cassette(cassette: str | Path | Cassette | None, record: str | Path | None)
     return cassette if isinstance(cassette, Cassette) else Cassette(cassette)
 
 
-def _how_to_open(load: str | None, resume: str | None) -> tuple[str, str | None]:
+def _how_to_open(load: str | None, resume: str | Snapshot | None) -> tuple[str, str | Snapshot | None]:
     if load is not None and resume is not None:
         raise UsageError("load= opens a session with its history, resume= without it: give only one of them")
+    if isinstance(resume, Snapshot):
+        return "stored", resume
     return ("load", load) if load is not None else ("resume", resume) if resume is not None else ("new", None)
+
+
+def _session_id(opening: _Opening, agent: str) -> str | None:
+    """The id of the session to open, if it exists already."""
+    if not isinstance(opening.id, Snapshot):
+        return opening.id
+    try:
+        return resumable_id(opening.id.origins, agent)
+    except ValueError as error:
+        raise UsageError(f"{error}; {AS_CONTEXT}") from None
 
 
 def _redactor(env: Mapping[str, str] | None, secrets: Iterable[Secret]) -> Redactor:

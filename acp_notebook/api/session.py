@@ -504,7 +504,7 @@ class Session(Rendered, AskableSession):
 
     def _renderer(self) -> Renderer:
         """Renders static outputs with the secrets that are known now."""
-        from ..core.saved_transcript import Origin
+        from ..core.origin import Origin
         from ..notebook.static_bundle import Renderer
 
         state = self._conversation.state

@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from .origin import Origin
 from .records import Json
 from .saved_media import embedded, with_media
 from .saved_transcript import FORMAT, Part
@@ -37,7 +38,20 @@ def loaded(values: Iterable[Any], html: Iterable[str] = ()) -> Snapshot:
             joined.add(first)
         else:
             joined.add_whole(first, [it for it in own if isinstance(it, Part)], scattered)
-    return Snapshot(tuple(joined.items), len(joined.items), status="closed")
+    return Snapshot(
+        tuple(joined.items), len(joined.items), status="closed", origins=_origins(it[0] for it in outputs)
+    )
+
+
+def _origins(parts: Iterable[Part | list[Json]]) -> tuple[Origin, ...]:
+    """Where they come from, in the order in which each is last seen."""
+    found: dict[Origin, None] = {}
+    for part in parts:
+        if isinstance(part, Part) and part.agent is not None:
+            origin = Origin(part.agent, part.session)
+            found.pop(origin, None)
+            found[origin] = None
+    return tuple(found)
 
 
 class _Joined:

@@ -14,6 +14,7 @@ import msgspec
 
 from .changes import FileChange, Hunk
 from .escaping import Escaper
+from .origin import Origin
 from .records import Json, KernelRun, PlanEntry
 from .snapshot import ITEMS
 
@@ -28,14 +29,6 @@ _SHAPE = frozenset({"type", "key", "turn", "tool", "role", "status", "mode"})
 
 _RECORDS = frozenset({"content", "prompt", "summary", "options", "entries", "locations", "fields", "choices"})
 """Fields that hold a list of records, whose field names we define."""
-
-
-class Origin(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Where a conversation comes from: enough to find it again, nothing that could be run."""
-
-    agent: str | None = None
-    session: str | None = None
-    """The agent's id of the session."""
 
 
 class Part(Origin, frozen=True, omit_defaults=True, kw_only=True):

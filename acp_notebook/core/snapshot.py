@@ -14,6 +14,7 @@ import msgspec
 from .actions import Action, action_from_plain
 from .changes import AlsoChanged, FileChange
 from .forms import Field
+from .origin import Origin
 from .records import (
     Answer,
     AskedBy,
@@ -333,6 +334,8 @@ class Snapshot(Header, frozen=True):
 
     items: tuple[Item, ...]
     version: int
+    origins: tuple[Origin, ...] = ()
+    """Of a conversation from a file: the agents and sessions that it comes from, the newest last."""
 
     @property
     def mode_option(self) -> ConfigOption | None:

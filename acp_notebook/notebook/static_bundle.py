@@ -12,10 +12,11 @@ from html import escape
 from typing import Any
 
 from ..core.export import to_html, to_reference, to_summary
+from ..core.origin import Origin
 from ..core.records import Json
 from ..core.saved_bounds import bounded_items
 from ..core.saved_media import without_media
-from ..core.saved_transcript import Origin, Part, redacted, saved, split_turns
+from ..core.saved_transcript import Part, redacted, saved, split_turns
 from ..core.snapshot import item_from_plain
 
 TRANSCRIPT_MIME = "application/vnd.acp-notebook.transcript+json"

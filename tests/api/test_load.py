@@ -10,8 +10,8 @@ import pytest
 
 import acp_notebook as acp
 from acp_notebook.core import events as ev
+from acp_notebook.core.origin import Origin
 from acp_notebook.core.records import Text
-from acp_notebook.core.saved_transcript import Origin
 from acp_notebook.core.snapshot import Message, TurnStart
 from acp_notebook.core.transcript import Transcript
 from acp_notebook.notebook.static_bundle import TRANSCRIPT_MIME, Renderer

@@ -9,8 +9,9 @@ import pytest
 
 from acp_notebook.core import events as ev
 from acp_notebook.core.loaded_transcript import loaded
+from acp_notebook.core.origin import Origin
 from acp_notebook.core.records import Text
-from acp_notebook.core.saved_transcript import FORMAT, Origin, Part, saved
+from acp_notebook.core.saved_transcript import FORMAT, Part, saved
 from acp_notebook.core.snapshot import TurnStart
 from acp_notebook.core.transcript import Transcript
 

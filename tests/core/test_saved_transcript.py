@@ -12,8 +12,9 @@ from msgspec.structs import replace
 
 from acp_notebook.core import events as ev
 from acp_notebook.core.loaded_transcript import loaded
+from acp_notebook.core.origin import Origin
 from acp_notebook.core.records import Diff, KernelRun, Location, Option, PlanEntry, Terminal, Text, TokenUsage
-from acp_notebook.core.saved_transcript import Origin, Part, redacted, saved, split_turns
+from acp_notebook.core.saved_transcript import Part, redacted, saved, split_turns
 from acp_notebook.core.snapshot import Message, Notice, Question, ToolCall, TurnStart
 from acp_notebook.core.transcript import Transcript
 from tests.core.strategies import event_runs

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 import acp_notebook as acp
-from acp_notebook.agent.lost_session import CONTEXT_URI, is_lost
+from acp_notebook.agent.lost_session import is_lost
+from acp_notebook.core.conversation_context import CONTEXT_URI
 from acp_notebook.core.snapshot import TurnStart
 from tests.session.helpers import LIMIT_S, agent, notices
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...core.records import Content, Text
-from . import arrays, code, data, errors, pictures, rich, tables
+from . import arrays, code, conversations, data, errors, pictures, rich, tables
 from .labels import Label, Named, label_of
 
 __all__ = ["Named", "contents"]
@@ -18,6 +18,7 @@ __all__ = ["Named", "contents"]
 Family = Callable[[Any, Label], tuple[Content, ...] | None]
 
 FAMILIES: dict[str, Family] = {
+    "conversation": conversations.take,
     "table": tables.take,
     "picture": pictures.take,
     "array": arrays.take,
