@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 
 from acp_notebook.core import events as ev
 from acp_notebook.core.export import to_html, to_markdown, to_text
+from acp_notebook.core.origin import Origin
 from acp_notebook.core.records import Json, Text
-from acp_notebook.core.saved_transcript import Origin
 from acp_notebook.core.snapshot import Item
 from acp_notebook.core.transcript import Transcript
 from acp_notebook.notebook import static_bundle

@@ -6,13 +6,13 @@ Needs no kernel and no agent, and runs nothing.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from ..core.loaded_transcript import loaded
 from ..core.snapshot import Snapshot
 from ..errors import UsageError
+from ..notebook.saved_conversations import html_of, transcript_outputs
 from ..notebook.static_bundle import TRANSCRIPT_MIME
 
 
@@ -22,13 +22,13 @@ def load_transcript(path: str | Path) -> Snapshot:
     Ids and the working directory are not those of the original run. Raises `acp.UsageError` if the file is
     not a notebook or contains no conversation.
     """
-    outputs = list(_outputs(_notebook(Path(path))))
+    outputs = [data for _, data in transcript_outputs(_notebook(Path(path)))]
     if not outputs:
         raise UsageError(
             f"{path} contains no conversation; run a cell with a prompt and save the notebook first"
         )
     try:
-        return loaded((data[TRANSCRIPT_MIME] for data in outputs), map(_html, outputs))
+        return loaded((data[TRANSCRIPT_MIME] for data in outputs), map(html_of, outputs))
     except ValueError as error:
         raise UsageError(f"{path}: {error}") from None
 
@@ -46,28 +46,3 @@ def _notebook(path: Path) -> dict[str, Any]:
         case {"worksheets": list()}:
             raise UsageError(f"{path} is a notebook in an old format; use `jupyter nbconvert` to convert it")
     raise UsageError(f"{path} is not a notebook: it has no cells")
-
-
-def _outputs(notebook: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The data of each output that has a transcript, by MIME type."""
-    for cell in notebook["cells"]:
-        match cell:
-            case {"outputs": list(outputs)}:
-                yield from (it["data"] for it in outputs if _has_transcript(it))
-
-
-def _html(data: dict[str, Any]) -> str:
-    """The HTML, which a file stores as lines."""
-    match data.get("text/html"):
-        case str(text):
-            return text
-        case list(lines):
-            return "".join(it for it in lines if isinstance(it, str))
-    return ""
-
-
-def _has_transcript(output: Any) -> bool:
-    match output:
-        case {"data": dict(data)}:
-            return TRANSCRIPT_MIME in data
-    return False

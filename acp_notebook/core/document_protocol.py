@@ -104,6 +104,13 @@ class Locate(DocRequest, frozen=True, tag="locate"):
     """Say where the document is: `Located`."""
 
 
+class Previous(DocRequest, frozen=True, tag="previous"):
+    """Send the transcripts of the sessions that this cell showed before, which the page remembers, the newest
+    last: JSON as files have it."""
+
+    cell: str
+
+
 class Save(DocRequest, frozen=True, tag="save"):
     """Save the document."""
 
@@ -144,7 +151,7 @@ class ShowOutputs(DocRequest, frozen=True, tag="outputs"):
     running: bool
 
 
-AnyDocRequest = Ping | Describe | Locate | Save | Refresh | Apply | ExecuteCells | ShowOutputs
+AnyDocRequest = Ping | Describe | Locate | Previous | Save | Refresh | Apply | ExecuteCells | ShowOutputs
 
 
 class OpenNotebooks(Protocol):

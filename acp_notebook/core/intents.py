@@ -346,6 +346,13 @@ class Export(Struct, frozen=True, tag_field="t", tag="export"):
     view: str = ""
 
 
+class GoOn(Struct, frozen=True, tag_field="t", tag="go_on"):
+    """What to do with the earlier conversation of the panel's cell: send it with the next prompt (context),
+    resume it, or neither."""
+
+    how: Literal["resume", "context", "fresh"]
+
+
 Queueing = Edit | SendNow | Move
 
 OfChanges = Undo | Redo | Keep
@@ -362,7 +369,7 @@ Looking = Complete | Preview | Examples
 
 Setting = Mode | Config | Tools | Restart | Reopen | Permissions | Revoke | Checkpoints
 
-OfConversation = Prompt | Again | Queueing | Setting | OfChanges | OfSignIn
+OfConversation = Prompt | Again | GoOn | Queueing | Setting | OfChanges | OfSignIn
 
 OfSession = OfConversation | Looking | Picked | Export | Settings
 

@@ -43,6 +43,31 @@ def loaded(values: Iterable[Any], html: Iterable[str] = ()) -> Snapshot:
     )
 
 
+def conversation_of(own: Any, values: Iterable[Any], html: Iterable[str] = ()) -> Snapshot:
+    """The conversation of one output, with those of its parts that other outputs of the notebook have.
+
+    Raises ValueError if that output cannot be read; others that cannot be read have no part of it.
+    """
+    media = embedded(html)
+    first, *parts = _parts(own, media)
+    joined = _Joined()
+    if not isinstance(first, Part):
+        joined.add_first_format(first)
+    elif first.parts is None:
+        joined.add(first)
+    else:
+        scattered = [it for value in values for it in _readable(value, media) if it.parts is None]
+        joined.add_whole(first, [it for it in parts if isinstance(it, Part)], scattered)
+    return Snapshot(tuple(joined.items), len(joined.items), status="closed", origins=_origins([first]))
+
+
+def _readable(value: Any, media: Mapping[str, str]) -> list[Part]:
+    try:
+        return [it for it in _parts(value, media) if isinstance(it, Part)][:1]
+    except ValueError:
+        return []
+
+
 def _origins(parts: Iterable[Part | list[Json]]) -> tuple[Origin, ...]:
     """Where they come from, in the order in which each is last seen."""
     found: dict[Origin, None] = {}

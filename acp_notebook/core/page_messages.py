@@ -274,6 +274,22 @@ class SessionSettings(PageMessage, frozen=True, tag="settings"):
     """Whether undo can be switched on and off."""
 
 
+class GoingOnWay(Record, frozen=True):
+    how: Literal["resume", "context", "fresh"]
+    """As in the intent `GoOn`."""
+    label: str
+
+
+class GoingOn(PageMessage, frozen=True, tag="going_on"):
+    """The earlier conversation of the panel's cell, and what can be done with it; no ways: there is none."""
+
+    title: str = written("")
+    text: str = written("")
+    quoted: str = written("")
+    """Exactly what the next prompt would include, or will."""
+    ways: tuple[GoingOnWay, ...] = written(())
+
+
 SessionMessage = (
     FullState
     | PatchBatch
@@ -291,6 +307,7 @@ SessionMessage = (
     | ExamplePrompts
     | ExportAnswer
     | SessionSettings
+    | GoingOn
 )
 
 

@@ -32,6 +32,7 @@ from ..core.document_protocol import (
     Locate,
     Located,
     Ping,
+    Previous,
     RanCell,
     Refresh,
     Refreshed,
@@ -178,6 +179,15 @@ class OpenDocuments:
         described: Described = converted(await self._ask(page, Describe()), Described)
         page.path = described.path
         return described
+
+    async def previous_transcripts(self, page: _Page, cell: str) -> list[Any]:
+        """The transcripts of sessions that the cell showed before, as far as the page remembers them."""
+        found: list[Any] = converted(await self._ask(page, Previous(cell)), list[Any])
+        return found
+
+    async def file_of(self, page: _Page) -> str | None:
+        """The path that is proved to be the file of the page's document."""
+        return await self._locate(page, await self._candidates(page))
 
     async def change(
         self, page: _Page, operations: Sequence[Operation], holds: str | None = None

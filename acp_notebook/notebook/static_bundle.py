@@ -31,6 +31,9 @@ WHOLE_BYTES = 4_000_000
 CONVERSATION = "A conversation with an agent."
 """The text of a session whose turns are all elsewhere. The same text as in js/src/static.ts."""
 
+RUN_TO_CONTINUE = "<p><small>Run this cell to continue.</small></p>"
+"""The end of a session's HTML, in the line of its last turn. The same text as in js/src/static.ts."""
+
 NOTHING_YET = "Agent: nothing to show yet."
 """The same text as in js/src/static.ts, so that a cell that has run is never empty."""
 
@@ -106,7 +109,7 @@ def composed(head: str, parts: Mapping[str, Bundle], max_bytes: int = WHOLE_BYTE
         kept.insert(0, note(missing))
     lines = [it[TRANSCRIPT_MIME] for it in kept if TRANSCRIPT_MIME in it]
     return {
-        "text/html": "\n".join(it["text/html"] for it in kept),
+        "text/html": "\n".join(it["text/html"] for it in kept) + RUN_TO_CONTINUE,
         "text/plain": "\n\n".join(it["text/plain"] for it in kept),
         TRANSCRIPT_MIME: [head, *lines] if lines else head,
     }

@@ -171,6 +171,15 @@ function shadow(model: DocumentModel): Map<string, Provider> {
   return providers;
 }
 
+/** The transcripts of the sessions that a cell showed, the newest last. */
+export function previousIn(model: object, cell: string): Json[] {
+  return [...((model as DocumentModel)[SHADOW]?.values() ?? [])].flatMap(({ provide, places }) => {
+    const here = places().some((it) => it.cell === cell && it.turn === null);
+    const transcript = here ? provide(null, {}, new Set())[TRANSCRIPT] : undefined;
+    return transcript === undefined ? [] : [transcript];
+  });
+}
+
 // ---- what is saved
 
 function isFields(value: Json | undefined): value is Fields {

@@ -50,6 +50,7 @@ const KNOWN: { readonly [T in FromKernel["t"]]: true } = {
   previewed: true,
   examples: true,
   exported: true,
+  going_on: true,
 };
 
 export function connect(

@@ -4,7 +4,7 @@
 // is carried out once. The operations of a request are all checked first, then carried out together, as one
 // step that the user can undo.
 
-import { WIDGET_VIEW } from "./document";
+import { previousIn, WIDGET_VIEW } from "./document";
 import type { HostCells, Kernel } from "./host_cells";
 import { sourceHash } from "./source_hash";
 import { fetchesRemote, hasRichHeading } from "./remote_content";
@@ -24,7 +24,7 @@ export const PART_CHARS = 1_000_000;
 /** Answers that are kept, for requests that come again. */
 const KEPT = 64;
 /** Requests without a deadline: they change nothing. */
-const HARMLESS: ReadonlySet<DocRequest["op"]> = new Set(["ping", "describe", "locate"]);
+const HARMLESS: ReadonlySet<DocRequest["op"]> = new Set(["ping", "describe", "locate", "previous"]);
 
 // ---- what we use of the host
 
@@ -196,6 +196,8 @@ async function carriedOut(
         file: factsOf(await fileOf(context)),
         known: factsOf(context.contentsModel),
       };
+    case "previous":
+      return previousIn(context.model, request.cell);
     case "apply":
       return request.holds
         ? adopted(context, shared, findCells, request.operations, request.holds)

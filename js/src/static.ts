@@ -51,11 +51,13 @@ export function wholeBundle(
   const lines = forms(TRANSCRIPT);
   const head = whole.bundle[TRANSCRIPT] ?? null;
   return {
-    "text/html": forms("text/html").join("\n"),
+    "text/html": forms("text/html").join("\n") + RUN_TO_CONTINUE,
     "text/plain": forms("text/plain").join("\n\n") || CONVERSATION,
     [TRANSCRIPT]: lines.length > 0 ? [head, ...(lines as Json[])] : head,
   };
 }
+
+const RUN_TO_CONTINUE = "<p><small>Run this cell to continue.</small></p>";
 
 const CONVERSATION = "A conversation with an agent.";
 

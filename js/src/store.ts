@@ -12,6 +12,7 @@ import type {
   Draft,
   ExamplesMessage,
   ExportedMessage,
+  GoingOnMessage,
   FromKernel,
   Intent,
   LocalIntent,
@@ -73,6 +74,8 @@ export interface Snapshot {
   readonly picked: ReadonlyMap<string, PickedMessage>;
   /** The settings that are the user's; null until the kernel has sent them. */
   readonly settings: SettingsMessage | null;
+  /** The earlier conversation of the panel's cell; null until the kernel has said. */
+  readonly goingOn: GoingOnMessage | null;
   /** Grows when the static output changes without a change of the state. */
   readonly bundles: number;
   /** Grows when the kernel says where widgets are shown. */
@@ -121,6 +124,7 @@ export class Store {
     exported: null,
     picked: new Map(),
     settings: null,
+    goingOn: null,
     bundles: 0,
     shown: 0,
   };
@@ -220,6 +224,9 @@ export class Store {
         this.#change({ settings: message, sent: new Map(open) });
         return null;
       }
+      case "going_on":
+        this.#change({ goingOn: message, sent: without(this.#snapshot.sent, "go_on") });
+        return null;
       case "places":
         this.#change({ places: message.prefixes });
         return null;
@@ -437,6 +444,7 @@ export function sentKey(intent: Intent): string {
     case "restart":
     case "reopen":
     case "prompt":
+    case "go_on":
       return intent.t;
     case "config":
       return `config:${intent.id}`;
@@ -488,7 +496,8 @@ function isOpen(intent: Intent, { session, items }: State): boolean {
     case "send_now":
     case "again":
     case "move":
-      return true; // the queue shows it
+    case "go_on":
+      return true; // the queue or the offer shows it
     case "permissions":
     case "revoke":
     case "checkpoints":

@@ -535,6 +535,15 @@ export interface AgainIntent {
   readonly turn: string;
 }
 
+/**
+ * What to do with the earlier conversation of the panel's cell: send it with the next prompt
+ * (context), resume it, or neither.
+ */
+export interface GoOnIntent {
+  readonly t: "go_on";
+  readonly how: "context" | "fresh" | "resume";
+}
+
 /** Change the text of a queued prompt; `turn` is the id that its turn will have. */
 export interface EditIntent {
   readonly t: "edit";
@@ -916,6 +925,19 @@ export interface SettingsMessage {
   readonly switches_undo: boolean;
 }
 
+/**
+ * The earlier conversation of the panel's cell, and what can be done with it; no ways: there
+ * is none.
+ */
+export interface GoingOnMessage {
+  readonly t: "going_on";
+  readonly title: string;
+  readonly text: string;
+  /** Exactly what the next prompt would include, or will. */
+  readonly quoted: string;
+  readonly ways: readonly GoingOnWay[];
+}
+
 /** Report the time. */
 export interface PingRequest {
   readonly op: "ping";
@@ -939,6 +961,20 @@ export interface DescribeRequest {
 /** Say where the document is: `Located`. */
 export interface LocateRequest {
   readonly op: "locate";
+  readonly t: "doc";
+  readonly view: string;
+  readonly rid: string;
+  /** Milliseconds, by the page's clock. */
+  readonly until: number | null;
+}
+
+/**
+ * Send the transcripts of the sessions that this cell showed before, which the page remembers,
+ * the newest last: JSON as files have it.
+ */
+export interface PreviousRequest {
+  readonly op: "previous";
+  readonly cell: string;
   readonly t: "doc";
   readonly view: string;
   readonly rid: string;
@@ -1324,6 +1360,12 @@ export interface ShownServer {
   readonly own: boolean;
 }
 
+export interface GoingOnWay {
+  /** As in the intent `GoOn`. */
+  readonly how: "context" | "fresh" | "resume";
+  readonly label: string;
+}
+
 /**
  * A cell and the whole source that the user allowed to run: a hash can be met by another
  * source.
@@ -1488,6 +1530,7 @@ export type ToKernel =
   | DocIntent
   | PromptIntent
   | AgainIntent
+  | GoOnIntent
   | EditIntent
   | SendNowIntent
   | MoveIntent
@@ -1533,12 +1576,14 @@ export type FromKernel =
   | PreviewedMessage
   | ExamplesMessage
   | ExportedMessage
-  | SettingsMessage;
+  | SettingsMessage
+  | GoingOnMessage;
 
 export type DocRequest =
   | PingRequest
   | DescribeRequest
   | LocateRequest
+  | PreviousRequest
   | SaveRequest
   | RefreshRequest
   | ApplyRequest

@@ -34,6 +34,7 @@ from ...notebook.widget import SessionWidget, TurnWidget, view_bundle
 from ..agent_choices import AgentChoices
 from .composer import Composer
 from .exports import Exporter, MakeFile
+from .going_on import GoingOnOffer
 from .panel_settings import PanelSettings
 from .picker import PanelOpener, Picker
 from .prompt_input import PromptInput
@@ -66,6 +67,7 @@ class Panel:
         self._exporter = Exporter(export, self._channel.notify)
         self.documents = OpenDocuments(self._widget.send, on_a_thread)
         self.documents.expect()
+        self._going_on = GoingOnOffer(conversation, self.documents, self._channel.notify)
         self._composer = Composer(conversation, self.documents)
         self._prompt_input = PromptInput(conversation, self._composer, self._refuse)
         self._settings = PanelSettings(conversation, host, self._channel.notify)
@@ -87,6 +89,8 @@ class Panel:
         """Display the whole session, live."""
         output = CellOutput.display(view_bundle(self._widget, "<session>"))
         self._loop.post(self._outputs.track, SESSION, None, self._widget.model_id, output)
+        if output.cell is not None:
+            self._loop.post(self._look_back, output.cell)
 
     def show_in(self, model: str, output: CellOutput) -> None:
         """Show the whole session in an output whose widget shows this one's: see `AgentsWidget`."""
@@ -136,12 +140,16 @@ class Panel:
             self._send_status()
         if isinstance(event, ev.TurnStarted | ev.TurnEnded):
             self._heed_interrupts(isinstance(event, ev.TurnStarted))
+            self._going_on.withdraw()
             self._send_paths()
         if isinstance(event, ev.SignInChanged | ev.StatusChanged):
             self._outputs.invalidate(SIGN_IN)
         if isinstance(event, ev.ChangesReplaced):  # an undo, perhaps long after the turn
             self._outputs.invalidate_turn(event.turn)
         self._outputs.invalidate(SESSION)
+
+    def _look_back(self, cell: str) -> None:
+        self._conversation.agent.background(self._going_on.look_back(cell))
 
     def _heed_interrupts(self, running: bool) -> None:
         """While a turn runs, let the kernel's interrupt stop it whenever no cell runs."""
@@ -205,6 +213,8 @@ class Panel:
                 self._attempt(self._settings.change(intent))
             case intents.Restart():
                 self._attempt(self._conversation.ready())
+            case intents.GoOn(how):
+                self._attempt(self._going_on.choose(how))
             case intents.Reopen(new):
                 self._attempt(self._conversation.reopen(new=new))
             case intents.Undo():
@@ -268,6 +278,7 @@ class Panel:
         self._channel.hello(view)
         self._send_status()
         self._settings.send()
+        self._going_on.send()
         self._outputs.send_all()
 
     def _cancel(self, turn: str | None) -> None:

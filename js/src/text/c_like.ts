@@ -1,4 +1,4 @@
-// Small grammars for languages that look like C. The highlighter's own ones tell more apart, and would be a tenth
+// Small grammars for languages that look like C, or nearly. The highlighter's own ones tell more apart, and would be a tenth
 // of the bundle.
 
 import type { HLJSApi, Language, Mode } from "highlight.js";
@@ -29,6 +29,14 @@ const GO: Words = {
   literals: "false iota nil true",
   aliases: ["golang"],
 };
+const JULIA: Words = {
+  keywords: `${FLOW} abstract baremodule begin catch do elseif end export finally function global import in isa
+    let local macro module mutable primitive quote try type using where`,
+  types: `AbstractArray AbstractFloat AbstractString Any Array Bool Char Complex Dict Float32 Float64 Function Int
+    Int64 Integer Matrix NamedTuple Number Rational Real Set String Symbol Tuple Type Union Vector`,
+  literals: "Inf NaN false im missing nothing pi true",
+  aliases: ["jl"],
+};
 const RUST: Words = {
   keywords: `${FLOW} as async await crate dyn enum extern fn impl in let loop match mod move mut pub ref self
     Self static super trait type union unsafe use where`,
@@ -47,11 +55,12 @@ const TYPESCRIPT: Words = {
   aliases: ["ts", "tsx", "mts", "cts", "javascript", "js", "jsx", "mjs", "cjs"],
 };
 
+const DOCSTRING: Mode = { scope: "string", begin: /"""/, end: /"""/ };
 const ESCAPE: Mode = { begin: /\\[\s\S]/ };
 const NAMED = /\b(?:class|enum|fn|func|function|interface|namespace|struct|trait|type)\b/;
 
-/** `text`: whether '…' is a text, and not a single character. */
-function grammar({ keywords, types, literals, aliases }: Words, text = false) {
+/** `text`: whether '…' is a text, and not a single character; `hash`: whether # begins a comment. */
+function grammar({ keywords, types, literals, aliases }: Words, text = false, hash = false) {
   return (hljs: HLJSApi): Language => ({
     aliases: [...aliases],
     keywords: {
@@ -61,7 +70,7 @@ function grammar({ keywords, types, literals, aliases }: Words, text = false) {
       literal: literals,
     },
     contains: [
-      hljs.C_LINE_COMMENT_MODE,
+      ...(hash ? [hljs.HASH_COMMENT_MODE, DOCSTRING] : [hljs.C_LINE_COMMENT_MODE]),
       hljs.C_BLOCK_COMMENT_MODE,
       { scope: "string", begin: /"/, end: /"|$/, contains: [ESCAPE] },
       { scope: "string", begin: /`/, end: /`/, contains: [ESCAPE] },
@@ -84,5 +93,6 @@ function grammar({ keywords, types, literals, aliases }: Words, text = false) {
 
 export const cpp = grammar(CPP);
 export const go = grammar(GO);
+export const julia = grammar(JULIA, false, true);
 export const rust = grammar(RUST);
 export const typescript = grammar(TYPESCRIPT, true);

@@ -5,14 +5,13 @@ import bash from "highlight.js/lib/languages/bash";
 import diff from "highlight.js/lib/languages/diff";
 import ini from "highlight.js/lib/languages/ini";
 import json from "highlight.js/lib/languages/json";
-import julia from "highlight.js/lib/languages/julia";
 import markdown from "highlight.js/lib/languages/markdown";
 import python from "highlight.js/lib/languages/python";
 import r from "highlight.js/lib/languages/r";
 import sql from "highlight.js/lib/languages/sql";
 import xml from "highlight.js/lib/languages/xml";
 import yaml from "highlight.js/lib/languages/yaml";
-import { cpp, go, rust, typescript } from "./c_like";
+import { cpp, go, julia, rust, typescript } from "./c_like";
 
 const LANGUAGES = {
   bash,

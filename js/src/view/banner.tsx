@@ -8,7 +8,7 @@ const LINKS: Record<Link, string | null> = {
   waiting: null,
   live: null,
   offline: "The connection to the kernel was lost. The transcript so far stays here.",
-  gone: "Disconnected: this session's kernel is gone. The transcript stays; its controls are disabled.",
+  gone: "Disconnected: this session's kernel is gone. Run this cell to reconnect.",
 };
 
 export function Banner({ refused }: { refused: string | null }) {

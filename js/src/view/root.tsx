@@ -7,6 +7,7 @@ import type { Draft, Emit } from "../types";
 import { Banner } from "./banner";
 import { emptyText } from "./empty_panel";
 import { SPLIT_FOLD } from "./diff";
+import { GoingOn } from "./going_on";
 import { sentOperation } from "./operations";
 import { PanelContext } from "./panel";
 import type { Panel } from "./panel";
@@ -88,13 +89,14 @@ function suppressHostKeys({ target }: FocusEvent): void {
 
 /** What is wrong with the connection, the agent or the sign-in. */
 function Banners({ turn, snapshot }: { turn: string | null; snapshot: Snapshot }) {
-  const { refused, state, sent } = snapshot;
+  const { refused, state, sent, goingOn } = snapshot;
   return (
     <>
       <Banner refused={refused} />
       {showsTrouble(snapshot, turn) && (
         <Trouble header={state.session} sent={sent.get("restart") ?? sent.get("reopen")} />
       )}
+      {turn === null && goingOn && <GoingOn offer={goingOn} sent={sent.get("go_on")} />}
       {showsSignIn(snapshot, turn) && <SignInView header={state.session} />}
     </>
   );

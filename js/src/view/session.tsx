@@ -249,6 +249,7 @@ function promptsOf(turns: readonly Turn[]): string[] {
 
 function offText(link: Link, status: string | undefined): string | null {
   if (link === "waiting") return "Waiting for the kernel…";
+  if (link === "gone") return "Run this cell to reconnect";
   if (link !== "live") return "Disconnected";
   return status === "closed" ? "The session is closed" : null;
 }
