@@ -25,7 +25,8 @@ from ..core.ipynb.percent_format import SUFFIX
 from ..core.limits import Limits
 from ..core.policy import Policy, checked
 from ..core.prompt import content_of, fitted
-from ..core.records import Command, ConfigOption, Content, Meta, Mode, Usage
+from ..core.prompt_digest import prompt_digest
+from ..core.records import Command, ConfigOption, Content, Meta, Mode, Usage, plain
 from ..core.snapshot import Compaction, Item, Notice, Snapshot
 from ..errors import AgentError, SessionClosed, SessionLost, Timeout, UsageError
 from ..frontend.display import can_be_asked, display_session, may_be_asked_by_text, present
@@ -241,6 +242,11 @@ class Session(Rendered, AskableSession):
     def preview(self, *parts: Any) -> Preview:
         """What `prompt` would send for these parts, with its size. Sends nothing."""
         return Preview(*self._fit_content(parts, seen=False))
+
+    def _prompt_digest(self, parts: tuple[Any, ...]) -> str:
+        """The digest that a file keeps with the answer to this prompt."""
+        content, _ = self._fit_content(parts, seen=False)
+        return prompt_digest(self._conversation.agent.name, plain(content), self.cwd)
 
     def cancel(self) -> None:
         """Cancel the running or next turn, if there is one. Returns at once."""

@@ -105,8 +105,8 @@ class Locate(DocRequest, frozen=True, tag="locate"):
 
 
 class Previous(DocRequest, frozen=True, tag="previous"):
-    """Send the transcripts of the sessions that this cell showed before, which the page remembers, the newest
-    last: JSON as files have it."""
+    """Send what this cell showed of all sessions that the page remembers, also those of earlier kernels: the
+    data of outputs as files have it, the newest last."""
 
     cell: str
 

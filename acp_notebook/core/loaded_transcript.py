@@ -61,6 +61,18 @@ def conversation_of(own: Any, values: Iterable[Any], html: Iterable[str] = ()) -
     return Snapshot(tuple(joined.items), len(joined.items), status="closed", origins=_origins([first]))
 
 
+def is_whole(value: Any) -> bool:
+    """Whether a transcript is of a whole conversation; raises ValueError if it cannot be read."""
+    first = next(_parts(value, {}))
+    return not isinstance(first, Part) or first.parts is not None
+
+
+def turn_part(value: Any) -> Part | None:
+    """The part, if a transcript is of one turn; raises ValueError if it cannot be read."""
+    first, *more = _parts(value, {})
+    return first if isinstance(first, Part) and first.parts is None and not more else None
+
+
 def _readable(value: Any, media: Mapping[str, str]) -> list[Part]:
     try:
         return [it for it in _parts(value, media) if isinstance(it, Part)][:1]

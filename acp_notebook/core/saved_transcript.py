@@ -39,6 +39,8 @@ class Part(Origin, frozen=True, omit_defaults=True, kw_only=True):
     parts: tuple[str, ...] | None = None
     """Of a whole conversation: the names of its parts, wherever in the file they are."""
     items: tuple[dict[str, Json], ...] = ()
+    digest: str | None = None
+    """Of the prompt, if its answer can be reused: see `prompt_digest`."""
 
     def line(self) -> str:
         return msgspec.json.encode(self).decode()

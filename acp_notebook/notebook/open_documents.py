@@ -180,9 +180,10 @@ class OpenDocuments:
         page.path = described.path
         return described
 
-    async def previous_transcripts(self, page: _Page, cell: str) -> list[Any]:
-        """The transcripts of sessions that the cell showed before, as far as the page remembers them."""
-        found: list[Any] = converted(await self._ask(page, Previous(cell)), list[Any])
+    async def remembered_outputs(self, page: _Page, cell: str) -> list[dict[str, Any]]:
+        """What the cell showed of sessions before, as far as the page remembers it, the newest last."""
+        wanted = list[dict[str, Any]]
+        found: list[dict[str, Any]] = converted(await self._ask(page, Previous(cell)), wanted)
         return found
 
     async def file_of(self, page: _Page) -> str | None:

@@ -1,17 +1,17 @@
-"""Find the conversations in the outputs of a notebook file.
+"""Find the conversations in the outputs of a notebook: in its file, or as a page remembers them.
 
-The file may be of other people: it is read with a limit, and nothing in it is run or rendered. Blocks.
+They may be of other people: a file is read with a limit, and nothing in it is run or rendered. Blocks.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..core.loaded_transcript import conversation_of
-from ..core.snapshot import Snapshot
+from ..core.loaded_transcript import conversation_of, is_whole
+from ..core.snapshot import Snapshot, TurnStart
 from ..log import logger, suppressed
 from .static_bundle import TRANSCRIPT_MIME
 
@@ -23,16 +23,19 @@ MOST_BYTES = 100_000_000
 Data = dict[str, Any]
 """The data of an output, by MIME type."""
 
+Output = tuple[str | None, Data]
+"""The id of its cell, and its data."""
 
-def transcript_outputs(notebook: dict[str, Any]) -> Iterator[tuple[str | None, Data]]:
-    """The outputs that have a transcript, with the ids of their cells."""
+
+def transcript_outputs(notebook: dict[str, Any]) -> Iterator[Output]:
+    """The outputs that have a transcript."""
     for cell in notebook["cells"]:
         match cell:
             case {"outputs": list(outputs)}:
                 id = cell.get("id")
                 for output in outputs:
                     match output:
-                        case {"data": {"application/vnd.acp-notebook.transcript+json": _} as data}:
+                        case {"data": dict(data)} if TRANSCRIPT_MIME in data:
                             yield id if isinstance(id, str) else None, data
 
 
@@ -46,14 +49,25 @@ def html_of(data: Data) -> str:
     return ""
 
 
-def conversation_in(path: str, cell: str) -> Snapshot | None:
-    """The conversation that a cell of the file shows; None if there is none, or if it cannot be read."""
+def outputs_in(path: str) -> list[Output]:
+    """The outputs of a notebook file that have a transcript; none if it cannot be read."""
     with suppressed(_log, OSError, ValueError, RecursionError):
-        outputs = list(transcript_outputs(_notebook(path)))
-        own = [data for id, data in outputs if id == cell]
-        if own:
-            values = [data[TRANSCRIPT_MIME] for _, data in outputs]
-            return conversation_of(own[-1][TRANSCRIPT_MIME], values, [html_of(data) for _, data in outputs])
+        return list(transcript_outputs(_notebook(path)))
+    return []
+
+
+def newest_conversation(outputs: Sequence[Output], cell: str) -> Snapshot | None:
+    """The newest conversation with turns that the cell shows; parts of it may be in other outputs."""
+    values = [data.get(TRANSCRIPT_MIME) for _, data in outputs]
+    html = [html_of(data) for _, data in outputs]
+    for id, data in reversed(outputs):
+        if id != cell:
+            continue
+        with suppressed(_log, ValueError):
+            if is_whole(own := data.get(TRANSCRIPT_MIME)):
+                found = conversation_of(own, values, html)
+                if any(isinstance(it, TurnStart) for it in found.items):
+                    return found
     return None
 
 

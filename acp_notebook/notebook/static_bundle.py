@@ -11,8 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from typing import Any
 
+from msgspec.structs import replace
+
 from ..core.export import to_html, to_reference, to_summary
 from ..core.origin import Origin
+from ..core.prompt_digest import answered_prompt, prompt_digest
 from ..core.records import Json
 from ..core.saved_bounds import bounded_items
 from ..core.saved_media import without_media
@@ -67,11 +70,18 @@ class Renderer:
             "text/html": to_html(records, cwd=self._cwd, max_bytes=max_bytes),
             "text/plain": _capped(to_summary(records, cwd=self._cwd), max_bytes),
         }
-        part = saved(kept, name=name, cwd=self._cwd, origin=self._origin)
+        part = replace(saved(kept, name=name, cwd=self._cwd, origin=self._origin), digest=self._digest(items))
         line = without_media(part, forms["text/html"]).line()
         if len(line.encode()) <= max_bytes:
             forms[TRANSCRIPT_MIME] = line
         return forms
+
+    def _digest(self, items: Sequence[dict[str, Json]]) -> str | None:
+        """The digest of the turn's prompt; none if it was redacted: it would tell about it."""
+        prompt = answered_prompt(items)
+        if prompt is None or self._redacted(items[0])["prompt"] != items[0]["prompt"]:
+            return None
+        return prompt_digest(self._origin.agent, prompt, self._cwd)
 
     def reference(self, items: Sequence[dict[str, Json]]) -> str:
         """The HTML that stands for a part where the file has it already."""

@@ -171,13 +171,11 @@ function shadow(model: DocumentModel): Map<string, Provider> {
   return providers;
 }
 
-/** The transcripts of the sessions that a cell showed, the newest last. */
+/** What a cell showed of all sessions that the page remembers, as the file would have it, the newest last. */
 export function previousIn(model: object, cell: string): Json[] {
-  return [...((model as DocumentModel)[SHADOW]?.values() ?? [])].flatMap(({ provide, places }) => {
-    const here = places().some((it) => it.cell === cell && it.turn === null);
-    const transcript = here ? provide(null, {}, new Set())[TRANSCRIPT] : undefined;
-    return transcript === undefined ? [] : [transcript];
-  });
+  return [...((model as DocumentModel)[SHADOW]?.values() ?? [])].flatMap(({ provide, places }) =>
+    places().flatMap((it) => (it.cell === cell ? [{ ...provide(it.turn, {}, new Set()) }] : [])),
+  );
 }
 
 // ---- what is saved

@@ -151,7 +151,7 @@ test("without its kernel, or when the session is closed, nothing can be written"
   const { store, frames, field } = composer();
   store.setLink("gone");
   frames.draw();
-  expect([field.disabled, field.placeholder]).toEqual([true, "Disconnected"]);
+  expect([field.disabled, field.placeholder]).toEqual([true, "Run this cell to reconnect"]);
   expect(composer([DONE], { status: "closed" }).field.disabled).toBe(true);
 });
 

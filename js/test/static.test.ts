@@ -38,6 +38,7 @@ function part(name: string, text = name): StaticMessage {
   };
 }
 
+const CONTINUE = "<p><small>Run this cell to continue.</small></p>";
 const head = JSON.stringify({ acp_transcript: 2, parts: ["t1", "t2"] });
 
 function session(...parts: string[]): StaticMessage {
@@ -52,7 +53,7 @@ const other = (name: string): Bundle => ({
 
 test("a session holds its turns, in order", () => {
   const whole = wholeBundle(session("t1", "t2"), (name) => part(name), other, new Set());
-  expect(whole["text/html"]).toBe("<p>t1</p>\n<p>t2</p>");
+  expect(whole["text/html"]).toBe(`<p>t1</p>\n<p>t2</p>${CONTINUE}`);
   expect(whole["text/plain"]).toBe("t1\n\nt2");
   expect(whole[TRANSCRIPT]).toEqual([
     head,
@@ -65,10 +66,10 @@ test("a session refers to turns that the file has elsewhere", () => {
   const [some, all] = [["t2"], ["t1", "t2"]].map((elsewhere) =>
     wholeBundle(session("t1", "t2"), (name) => part(name), other, new Set(elsewhere)),
   );
-  expect(some?.["text/html"]).toBe("<p>t1</p>\n<p>see t2</p>");
+  expect(some?.["text/html"]).toBe(`<p>t1</p>\n<p>see t2</p>${CONTINUE}`);
   expect(some?.[TRANSCRIPT]).toEqual([head, part("t1").bundle[TRANSCRIPT]]);
   expect(all).toEqual({
-    "text/html": "<p>see t1</p>\n<p>see t2</p>",
+    "text/html": `<p>see t1</p>\n<p>see t2</p>${CONTINUE}`,
     "text/plain": "A conversation with an agent.",
     [TRANSCRIPT]: head,
   });
@@ -76,7 +77,7 @@ test("a session refers to turns that the file has elsewhere", () => {
 
 test("a turn that the kernel has not sent is held as far as it is known here", () => {
   const whole = wholeBundle(session("t1"), () => undefined, other, new Set());
-  expect(whole["text/html"]).toBe("<p>t1?</p>");
+  expect(whole["text/html"]).toBe(`<p>t1?</p>${CONTINUE}`);
 });
 
 test("a session without turns is what the kernel sent", () => {

@@ -9,9 +9,9 @@ import pytest
 
 from acp_notebook.core import events as ev
 from acp_notebook.core.loaded_transcript import loaded
+from acp_notebook.core.origin import Origin
 from acp_notebook.core.records import Diff, Image, Json, Location, Option, PlanEntry, Resource, Text
 from acp_notebook.core.saved_bounds import OUTPUT_CHARS
-from acp_notebook.core.saved_transcript import Origin
 from acp_notebook.core.snapshot import TurnStart
 from acp_notebook.core.transcript import Transcript
 from acp_notebook.notebook.static_bundle import (

@@ -32,11 +32,13 @@ from ...api.session import Session
 from ...errors import AgentNotFound, Error, UsageError
 from ...log import logger
 from ...notebook.kernel import where
+from ...notebook.output import emit
 from ...setup.agents import agents
 from ...setup.config import own_names
 from ..agents_output import offer_agents
 from ..display import can_be_asked
 from .agent_line import DEFAULT, AgentLine, missing_agent, open_session, parse_request, split_line
+from .cached import find_answer, remind, split_cached
 from .completion import CompletionSources, complete, cursor_context
 from .mentions import MentionSources, prompt_parts
 from .overview import Overview, RunningSessions
@@ -92,6 +94,8 @@ class AcpMagics(Magics):
     def __init__(self, shell: Any) -> None:
         super().__init__(shell)
         self.context = shell_context(shell)
+        self._reminded = False
+        """Whether it was said that a prompt is sent again whose answer the notebook has."""
 
     # ---- the magics ---------------------------------------------------------------------------
 
@@ -146,20 +150,34 @@ class AcpMagics(Magics):
     @line_cell_magic
     @without_traceback
     def acp(self, line: str, cell: str | None = None) -> None:
-        """Send a prompt: `%acp TEXT` sends one line, `%%acp [SESSION]` the whole cell.
+        """Send a prompt: `%acp TEXT` sends one line, `%%acp [--cached] [SESSION]` the whole cell.
+
+        With --cached, the agent is not asked if the notebook has its answer to the same prompt with the same
+        attachments in this cell; that answer is shown again, and says so. The agent does not know it.
 
         @name attaches a variable (@df, @df.columns), a file (@etl.py), a cell (@cell:3, @cell:last) or the
         last error (@error). In backticks, an @ is plain text.
         """
         if cell is None:
-            session, text = self._session(""), line
+            session, text, cached = self._session(""), line, False
         else:
-            session, text = self._session(line.strip()), cell
+            name, cached = split_cached(line)
+            session, text = self._session(name), cell
         if not text.strip():
             raise UsageError("the prompt is empty: write %acp TEXT, or %%acp with the text below it")
-        turn = session.prompt(*prompt_parts(text.strip("\n"), self._sources(session)))
+        parts = prompt_parts(text.strip("\n"), self._sources(session))
+        if cached and (answer := find_answer(session, parts)) is not None:
+            emit(answer)
+            return
+        content = session._content(tuple(parts))
+        if cell is not None and not cached and not self._reminded:
+            remind(session, content, self._on_reminded)
+        turn = session.prompt(*content)
         if not where().kernel:
             turn._ipython_display_()  # outside a notebook, prompt() displays nothing
+
+    def _on_reminded(self) -> None:
+        self._reminded = True
 
     # ---- sessions -----------------------------------------------------------------------------
 

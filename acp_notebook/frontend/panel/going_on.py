@@ -1,8 +1,8 @@
 """The offer of a new session's panel to go on with the conversation that its cell showed before.
 
-Finds that conversation in the page's memory (after a restart of the kernel) or in the notebook's file (after
-the notebook was opened again). Without a click, nothing is resumed or sent. Of the file, only the agent's
-name and the session's id are used, and, if the user chooses so, the text, quoted. Runs on the loop thread.
+Without a click, nothing is resumed or sent. Of a file, only the agent's name and the session's id are used,
+and, if the user chooses so, the text, quoted. In the same place, it reminds once that prompts whose answers
+the notebook has are sent again. Runs on the loop thread.
 """
 
 from __future__ import annotations
@@ -11,19 +11,13 @@ from collections.abc import Callable
 from typing import Literal
 
 from ...agent.conversation import Conversation
-from ...agent.threads import on_a_thread
 from ...core.conversation_context import quoted_context
-from ...core.document_protocol import Failed, Stale, Unreachable
-from ...core.loaded_transcript import conversation_of
 from ...core.origin import resumable_id
 from ...core.page_messages import GoingOn, GoingOnWay
 from ...core.snapshot import Snapshot, TurnStart
 from ...errors import Error, UsageError
-from ...log import logger, suppressed
-from ...notebook.open_documents import OpenDocuments
-from ...notebook.saved_conversations import conversation_in
-
-_log = logger(__name__)
+from ...notebook.earlier_outputs import EarlierOutputs
+from ...notebook.stored_answers import cost_of, stored_turn
 
 How = Literal["resume", "context", "fresh"]
 
@@ -35,6 +29,10 @@ GONE = "{agent} no longer has it; perhaps it was on another machine. {error}"
 RESUME = GoingOnWay("resume", "Resume this conversation")
 CONTEXT = GoingOnWay("context", "New session with this conversation")
 FRESH = GoingOnWay("fresh", "Start fresh")
+ASKED_AGAIN = "The notebook has an answer to this prompt, and the agent is asked again."
+CACHED = "This may cost money{last_time}. %%acp --cached reuses the answers to unchanged prompts."
+
+UNDERSTOOD = GoingOnWay("fresh", "OK")
 REMOVE = GoingOnWay("fresh", "Remove it")
 
 
@@ -42,27 +40,41 @@ class GoingOnOffer:
     """The offer of one panel."""
 
     def __init__(
-        self, conversation: Conversation, documents: OpenDocuments, send: Callable[[GoingOn], None]
+        self, conversation: Conversation, earlier: EarlierOutputs, send: Callable[[GoingOn], None]
     ) -> None:
         self._conversation = conversation
-        self._documents = documents
+        self._outputs = earlier
         self._send = send
         self._earlier: Snapshot | None = None
         self._trouble: str | None = None
         """Why the agent did not resume it."""
+        self._reminder: GoingOn | None = None
 
     async def look_back(self, cell: str) -> None:
         """Offer to go on with what this cell showed before its current run, if that was a conversation."""
         if not self._is_new():
             return
-        earlier = None
-        with suppressed(_log, Unreachable, Stale, Failed):
-            earlier = await self._find(cell)
+        earlier = await self._outputs.conversation(cell)
         if earlier is not None and self._is_new():
             self._earlier = earlier
             self.send()
 
+    async def remind(self, cell: str, digest: str, then: Callable[[], None]) -> None:
+        """Say that the cell's prompt is sent again, if the notebook has the answer to it."""
+        outputs = await self._outputs.outputs(cell)
+        stored = [part for data in outputs if (part := stored_turn(data, digest)) is not None]
+        if stored:
+            cost = cost_of(stored[-1])
+            last_time = f"; the last answer cost {cost}" if cost else ""
+            self._reminder = GoingOn(ASKED_AGAIN, CACHED.format(last_time=last_time), ways=(UNDERSTOOD,))
+            self.send()
+            then()
+
     async def choose(self, how: How) -> None:
+        if self._reminder is not None:
+            self._reminder = None
+            self.send()
+            return
         if self._earlier is None:
             raise UsageError("there is no earlier conversation to go on with")
         if how == "resume":
@@ -81,9 +93,8 @@ class GoingOnOffer:
             self.send()
 
     def send(self) -> None:
-        self._send(GoingOn() if self._earlier is None else self._offer(self._earlier))
-
-    # ---- finding it
+        offer = GoingOn() if self._earlier is None else self._offer(self._earlier)
+        self._send(self._reminder or offer)
 
     def _is_new(self) -> bool:
         """Whether the session has no conversation of its own."""
@@ -91,20 +102,6 @@ class GoingOnOffer:
         items = state.read(lambda transcript: transcript.snapshot()).items
         begun = state.running is not None or bool(self._conversation.queue.waiting)
         return not begun and not any(isinstance(it, TurnStart) for it in items)
-
-    async def _find(self, cell: str) -> Snapshot | None:
-        page = await self._documents.newest()
-        if page is None:
-            return None
-        for transcript in reversed(await self._documents.previous_transcripts(page, cell)):
-            with suppressed(_log, ValueError):
-                if has_turns(found := conversation_of(transcript, [])):
-                    return found
-        path = await self._documents.file_of(page)
-        if path is None:
-            return None
-        saved = await on_a_thread(lambda: conversation_in(path, cell))
-        return saved if saved is not None and has_turns(saved) else None
 
     # ---- what is offered
 
@@ -138,10 +135,6 @@ class GoingOnOffer:
             self.send()
             return
         self.withdraw()
-
-
-def has_turns(conversation: Snapshot) -> bool:
-    return any(isinstance(it, TurnStart) for it in conversation.items)
 
 
 def _turns(conversation: Snapshot) -> str:

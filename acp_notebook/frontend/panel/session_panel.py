@@ -27,6 +27,7 @@ from ...core.snapshot import Elicitation, Question, Snapshot
 from ...errors import Error, UsageError
 from ...notebook import idle_interrupts, pages
 from ...notebook.channel import Channel
+from ...notebook.earlier_outputs import EarlierOutputs
 from ...notebook.open_documents import OpenDocuments
 from ...notebook.output import CellOutput
 from ...notebook.static_bundle import Renderer
@@ -67,7 +68,8 @@ class Panel:
         self._exporter = Exporter(export, self._channel.notify)
         self.documents = OpenDocuments(self._widget.send, on_a_thread)
         self.documents.expect()
-        self._going_on = GoingOnOffer(conversation, self.documents, self._channel.notify)
+        self.earlier = EarlierOutputs(self.documents, on_a_thread)
+        self._going_on = GoingOnOffer(conversation, self.earlier, self._channel.notify)
         self._composer = Composer(conversation, self.documents)
         self._prompt_input = PromptInput(conversation, self._composer, self._refuse)
         self._settings = PanelSettings(conversation, host, self._channel.notify)
@@ -150,6 +152,12 @@ class Panel:
 
     def _look_back(self, cell: str) -> None:
         self._conversation.agent.background(self._going_on.look_back(cell))
+
+    def remind(self, cell: str, digest: str, then: Callable[[], None]) -> None:
+        """Say that a prompt is sent again, if the notebook has its answer, and call a function. Safe from any
+        thread."""
+        work = partial(self._going_on.remind, cell, digest, then)
+        self._loop.post(lambda: self._conversation.agent.background(work()))
 
     def _heed_interrupts(self, running: bool) -> None:
         """While a turn runs, let the kernel's interrupt stop it whenever no cell runs."""

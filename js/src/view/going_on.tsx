@@ -18,12 +18,14 @@ export function GoingOn({ offer, sent }: Props) {
     <div class="acp-banner" data-acp-going-on="" role="group" aria-label={title}>
       <div class="acp-trouble">
         <strong>{title}</strong> {line(text)}
-        <details>
-          <summary>What would be sent to a new session</summary>
-          <pre class="acp-code" tabIndex={0} aria-label="The conversation">
-            {code(quoted)}
-          </pre>
-        </details>
+        {quoted && (
+          <details>
+            <summary>What would be sent to a new session</summary>
+            <pre class="acp-code" tabIndex={0} aria-label="The conversation">
+              {code(quoted)}
+            </pre>
+          </details>
+        )}
       </div>
       {ways.map(({ how, label }) => (
         <button

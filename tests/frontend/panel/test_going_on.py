@@ -10,11 +10,13 @@ from typing import Any
 import pytest
 
 import acp_notebook as acp
+from acp_notebook.agent.threads import on_a_thread
 from acp_notebook.core.document_protocol import Unreachable
 from acp_notebook.core.page_messages import GoingOn
 from acp_notebook.core.snapshot import TurnStart
 from acp_notebook.frontend.panel.going_on import FOUND, INCLUDED, GoingOnOffer
 from acp_notebook.notebook import saved_conversations
+from acp_notebook.notebook.earlier_outputs import EarlierOutputs
 from acp_notebook.notebook.static_bundle import TRANSCRIPT_MIME
 
 LIMIT_S = 60.0
@@ -24,7 +26,7 @@ CELL = "cell-1"
 
 
 class Documents:
-    """Simulates the page: what it remembers, and which file it has open."""
+    """Simulates the page: what it remembers of the cell, and which file it has open."""
 
     def __init__(self, file: Path | None = None, remembered: tuple[Any, ...] = ()) -> None:
         self.file = file
@@ -34,7 +36,7 @@ class Documents:
     async def newest(self) -> object:
         return self
 
-    async def previous_transcripts(self, page: object, cell: str) -> list[Any]:
+    async def remembered_outputs(self, page: object, cell: str) -> list[Any]:
         if not self.reachable:
             raise Unreachable("busy")
         return [*self.remembered] if cell == CELL else []
@@ -50,7 +52,8 @@ class Stage:
         self.session = session
         self.sent: list[GoingOn] = []
         found: Any = documents
-        self.offer = GoingOnOffer(session._conversation, found, self.sent.append)
+        earlier = EarlierOutputs(found, on_a_thread)
+        self.offer = GoingOnOffer(session._conversation, earlier, self.sent.append)
 
     def look_back(self) -> GoingOn | None:
         self.session._loop.call(self.offer.look_back(CELL))
@@ -121,8 +124,8 @@ def test_what_the_page_remembers_is_newer_than_the_file(
     fresh: acp.Session, saved: dict[str, Any], tmp_path: Path
 ) -> None:
     old = notebook(tmp_path / "a.ipynb", transcript(saved, session="demo-77"))
-    empty = json.dumps({"acp_transcript": 2, "agent": "demo", "parts": []})
-    stage = Stage(fresh, Documents(old, (saved[TRANSCRIPT_MIME], empty)))
+    empty = {TRANSCRIPT_MIME: json.dumps({"acp_transcript": 2, "agent": "demo", "parts": []})}
+    stage = Stage(fresh, Documents(old, (saved, empty, {TRANSCRIPT_MIME: None}, {})))
     stage.look_back()
     stage.choose("resume")
     assert stage.prompts == ["The number is 7"]
@@ -240,3 +243,19 @@ def test_a_page_that_does_not_answer_changes_nothing(fresh: acp.Session) -> None
     documents = Documents()
     documents.reachable = False
     assert Stage(fresh, documents).look_back() is None
+
+
+def test_a_prompt_whose_answer_the_notebook_has_is_said_to_be_sent_again_once(
+    fresh: acp.Session, tmp_path: Path
+) -> None:
+    turn = fresh.prompt("The number is 7", timeout=LIMIT_S)
+    digest = fresh._prompt_digest(("The number is 7",))
+    stage = Stage(fresh, Documents(notebook(tmp_path / "a.ipynb", turn._to_bundle())))
+    said: list[str] = []
+    fresh._loop.call(stage.offer.remind(CELL, "another prompt", lambda: said.append("no")))
+    assert not stage.sent
+    fresh._loop.call(stage.offer.remind(CELL, digest, lambda: said.append("yes")))
+    assert said == ["yes"]
+    assert "%%acp --cached" in stage.sent[-1].text
+    assert ways(stage.sent[-1]) == ["fresh"]
+    assert ways(stage.choose("fresh")) == []

@@ -1,0 +1,155 @@
+"""A conversation goes on after a restart of the kernel, and after the notebook was opened again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.agents import mock_model
+from tests.agents.mock_model import say, script
+from tests.browser.conftest import SHOTS, Open
+from tests.browser.live_pages import set_source
+from tests.browser.pages import NotebookPage
+from tests.browser.saved_files import saved_when_it_says
+from tests.real.conftest import installed
+
+CONNECT = """
+import acp_notebook as acp
+session = acp.connect('demo', env={'ACP_DEMO_HOME': 'STORE'})
+session
+"""
+
+REAL = """
+import json, acp_notebook as acp
+setup = json.load(open("NAME.json"))
+options = {"inherit_env": False, "permissions": "allow"}
+session = acp.connect(setup["command"], env=setup["env"], cwd=setup["cwd"], **options)
+session
+"""
+
+EXPORT = "print([item.text for item in session.transcript.items if type(item).__name__ == 'TurnStart'])"
+
+
+def ways(notebook: NotebookPage) -> list[str]:
+    """The ways that the panel below the first cell offers."""
+    buttons = notebook.panel(0).locator("[data-acp-go-on]")
+    expect(buttons.first).to_be_visible()
+    return [str(it.get_attribute("data-acp-go-on")) for it in buttons.all()]
+
+
+def go_on(notebook: NotebookPage, how: str) -> None:
+    notebook.panel(0).locator(f"[data-acp-go-on={how}]").click()
+
+
+def reopen_with_new_kernel(notebook: NotebookPage) -> None:
+    notebook.close()
+    notebook.server.end_kernels()
+    notebook.page = notebook._opened()
+
+
+def converse(notebook: NotebookPage, prompt: str, answer: str) -> None:
+    notebook.run(0)
+    expect(notebook.panel(0)).to_be_visible()
+    notebook.prompt(0, prompt)
+    notebook.says(0, answer)
+    expect(notebook.panel(0).locator("[data-acp-turn]").last).to_have_attribute("data-acp-status", "done")
+
+
+def photograph(notebook: NotebookPage, name: str) -> None:
+    SHOTS.mkdir(parents=True, exist_ok=True)
+    notebook.page.screenshot(path=SHOTS / f"going-on-{name}.png")
+
+
+@pytest.mark.parametrize("host", ["lab", pytest.param("notebook", marks=pytest.mark.slow)])
+def test_a_reopened_notebook_resumes_its_conversation(open_notebook: Open, tmp_path: Path, host: str) -> None:
+    notebook = open_notebook([CONNECT.replace("STORE", str(tmp_path)), EXPORT], host=host)
+    converse(notebook, "The number is 7", "The number is 7")
+    saved_when_it_says(notebook, 0, "The number is 7", "Run this cell to continue.")
+    reopen_with_new_kernel(notebook)
+    notebook.says(0, "Run this cell to continue.")
+    photograph(notebook, "static")
+    notebook.run(0)
+    assert ways(notebook) == ["resume", "context", "fresh"]
+    photograph(notebook, "offer")
+    go_on(notebook, "resume")
+    notebook.says(0, "The number is 7")
+    expect(notebook.panel(0).locator("[data-acp-go-on]")).to_have_count(0)
+    notebook.prompt(0, "And on")
+    notebook.says(0, "And on")
+    notebook.run(1)
+    notebook.says(1, "['The number is 7', 'And on']")
+
+
+def test_after_a_restart_the_panel_says_what_to_do_and_the_page_remembers(
+    open_notebook: Open, tmp_path: Path
+) -> None:
+    notebook = open_notebook([CONNECT.replace("STORE", str(tmp_path)), EXPORT])
+    converse(notebook, "The number is 7", "The number is 7")  # never saved
+    notebook.restart()
+    notebook.says(0, "Run this cell to reconnect.")
+    notebook.wait_idle()
+    notebook.run(0)
+    assert "resume" in ways(notebook)
+    go_on(notebook, "resume")
+    notebook.says(0, "The number is 7")
+    notebook.run(1)
+    notebook.says(1, "['The number is 7']")
+
+
+def test_a_notebook_from_another_machine_goes_on_as_context(open_notebook: Open, tmp_path: Path) -> None:
+    notebook = open_notebook([CONNECT.replace("STORE", str(tmp_path / "there")), "import os", EXPORT])
+    converse(notebook, "The number is 7", "The number is 7")
+    saved_when_it_says(notebook, 0, "The number is 7")
+    notebook.close()
+    notebook.server.end_kernels()
+    moved = notebook.path.read_text().replace(str(tmp_path / "there"), str(tmp_path / "here"))
+    notebook.path.write_text(moved)
+    notebook.page = notebook._opened()
+    notebook.run(0)
+    assert ways(notebook) == ["resume", "context", "fresh"]
+    go_on(notebook, "resume")
+    notebook.says(0, "demo no longer has it; perhaps it was on another machine.")
+    assert ways(notebook) == ["context", "fresh"]
+    photograph(notebook, "gone")
+    go_on(notebook, "context")
+    notebook.says(0, "Your next prompt includes the conversation")
+    notebook.panel(0).locator("[data-acp-going-on] summary").click()
+    notebook.says(0, "> ")
+    photograph(notebook, "context")
+    notebook.prompt(0, "Which number?")
+    notebook.says(0, "Which number?")
+    expect(notebook.panel(0).locator("[data-acp-going-on]")).to_have_count(0)
+
+
+@pytest.fixture(scope="module")
+def model() -> Iterator[str]:
+    with mock_model.serving() as url:
+        yield url
+
+
+@pytest.mark.real_agent
+@pytest.mark.parametrize("agent", ["claude", "kimi", "gemini"])
+def test_a_real_agents_conversation_is_resumed(
+    open_notebook: Open, model: str, tmp_path: Path, agent: str
+) -> None:
+    notebook = open_notebook(["connect", EXPORT])
+    note = notebook.path.with_suffix(".json")
+    command, env = installed(agent, model, tmp_path)
+    (tmp_path / "work").mkdir()
+    note.write_text(json.dumps({"command": command, "env": env, "cwd": str(tmp_path / "work")}))
+    set_source(notebook, 0, REAL.replace("NAME.json", note.name))
+    converse(notebook, script(say("I keep the seven")), "I keep the seven")
+    saved_when_it_says(notebook, 0, "I keep the seven")
+    reopen_with_new_kernel(notebook)
+    notebook.run(0)
+    assert ways(notebook) == ["resume", "context", "fresh"]
+    go_on(notebook, "resume")
+    expect(notebook.panel(0).locator("[data-acp-go-on]")).to_have_count(0)
+    notebook.says(0, "I keep the seven")
+    notebook.prompt(0, script(say("and the eight")))
+    notebook.says(0, "and the eight")
+    photograph(notebook, agent)
