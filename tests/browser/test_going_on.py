@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
+from acp_notebook.notebook.static_bundle import TRANSCRIPT_MIME
 from tests.agents import mock_model
 from tests.agents.mock_model import say, script
 from tests.browser.conftest import SHOTS, Open
 from tests.browser.live_pages import set_source
 from tests.browser.pages import NotebookPage
-from tests.browser.saved_files import saved_when_it_says
+from tests.browser.saved_files import data_of, saved, saved_when_it_says
 from tests.real.conftest import installed
 
 CONNECT = """
@@ -153,3 +154,36 @@ def test_a_real_agents_conversation_is_resumed(
     notebook.prompt(0, script(say("and the eight")))
     notebook.says(0, "and the eight")
     photograph(notebook, agent)
+
+
+START = """
+import os
+os.environ['ACP_DEMO_HOME'] = 'STORE'
+%load_ext acp_notebook
+%acp_agent demo
+"""
+
+
+def test_run_all_reuses_stored_answers_and_says_what_is_sent_again(
+    open_notebook: Open, tmp_path: Path
+) -> None:
+    asked, cached = "%%acp\nThe number is 7", "%%acp --cached\nThe number is 8"
+    notebook = open_notebook(
+        [START.replace("STORE", str(tmp_path)), asked, cached, "print(len(session.turns))"]
+    )
+    notebook.run_all()
+    notebook.says(3, "2")
+    for cell, number in ((1, "7"), (2, "8")):
+        saved_when_it_says(notebook, cell, f"The number is {number}")
+    first = saved(notebook)
+    reopen_with_new_kernel(notebook)
+    notebook.run_all()
+    notebook.says(2, "Stored answer")
+    notebook.says(3, "1")
+    notebook.says(0, "%%acp --cached reuses the answers to unchanged prompts")
+    photograph(notebook, "cached")
+    go_on(notebook, "fresh")
+    expect(notebook.panel(0).locator("[data-acp-going-on]")).to_have_count(0)
+    saved_when_it_says(notebook, 2, "The number is 8", "Stored answer")
+    again = saved(notebook)
+    assert data_of(again, 2)[TRANSCRIPT_MIME] == data_of(first, 2)[TRANSCRIPT_MIME]
