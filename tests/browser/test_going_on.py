@@ -14,7 +14,7 @@ from tests.agents import mock_model
 from tests.agents.mock_model import say, script
 from tests.browser.conftest import SHOTS, Open
 from tests.browser.live_pages import set_source
-from tests.browser.pages import NotebookPage
+from tests.browser.pages import NOTEBOOK, NotebookPage
 from tests.browser.saved_files import data_of, saved, saved_when_it_says
 from tests.real.conftest import installed
 
@@ -31,6 +31,11 @@ options = {"inherit_env": False, "permissions": "allow"}
 session = acp.connect(setup["command"], env=setup["env"], cwd=setup["cwd"], **options)
 session
 """
+
+REMEMBERED = f"""text => {NOTEBOOK}.context.model.toJSON().cells[0].outputs.some(
+    ({{ data }}) => ["acp_transcript", text].every((it) => JSON.stringify(data).includes(it))
+)"""
+"""Whether the kernel has sent what the file would have; it does so within a second."""
 
 EXPORT = "print([item.text for item in session.transcript.items if type(item).__name__ == 'TurnStart'])"
 
@@ -89,7 +94,8 @@ def test_after_a_restart_the_panel_says_what_to_do_and_the_page_remembers(
     open_notebook: Open, tmp_path: Path
 ) -> None:
     notebook = open_notebook([CONNECT.replace("STORE", str(tmp_path)), EXPORT])
-    converse(notebook, "The number is 7", "The number is 7")  # never saved
+    converse(notebook, "The number is 7", "The number is 7")
+    notebook.page.wait_for_function(REMEMBERED, arg="The number is 7")  # and never saved
     notebook.restart()
     notebook.says(0, "Run this cell to reconnect.")
     notebook.wait_idle()
