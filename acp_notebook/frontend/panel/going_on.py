@@ -127,9 +127,15 @@ class GoingOnOffer:
     async def _resume(self, earlier: Snapshot) -> None:
         agent = self._conversation.agent.name
         try:
-            await self._conversation.take_up(resumable_id(earlier.origins, agent))
+            id = resumable_id(earlier.origins, agent)
         except ValueError as error:
             raise UsageError(str(error)) from None
+        try:
+            await self._conversation.take_up(id)
+        except UsageError as error:  # such as one that is open already, perhaps with the same id by chance
+            self._trouble = f"It cannot be resumed: {error}."
+            self.send()
+            return
         except Error as error:
             self._trouble = GONE.format(agent=agent, error=str(error).partition("\n")[0])
             self.send()

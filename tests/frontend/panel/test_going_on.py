@@ -259,3 +259,15 @@ def test_a_prompt_whose_answer_the_notebook_has_is_said_to_be_sent_again_once(
     assert "%%acp --cached" in stage.sent[-1].text
     assert ways(stage.sent[-1]) == ["fresh"]
     assert ways(stage.choose("fresh")) == []
+
+
+def test_a_session_that_is_open_under_the_same_id_leaves_the_other_ways(
+    fresh: acp.Session, saved: dict[str, Any], tmp_path: Path
+) -> None:
+    path = notebook(tmp_path / "a.ipynb", transcript(saved, session=fresh.id))
+    stage = Stage(fresh, Documents(path))
+    stage.look_back()
+    offer = stage.choose("resume")
+    assert ways(offer) == ["context", "fresh"]
+    assert "is open already" in offer.text
+    assert fresh.prompt("Hello", timeout=LIMIT_S).stop_reason == "end_turn"
