@@ -248,8 +248,9 @@ def test_earlier_turns_are_shown_on_demand(open_notebook: Open, host: str) -> No
     notebook.run_all()
     notebook.has_status(3, "done")
     panel = notebook.panel(2)
-    third = panel.locator(".acp-prompt", has_text=re.compile("^number 3$"))
-    expect(panel.locator(".acp-prompt", has_text="number 29")).to_have_count(1)
+    prompts = panel.locator(".acp-turnline-prompt")  # the turns themselves are below their cells
+    third = prompts.filter(has_text=re.compile("^number 3$"))
+    expect(prompts.filter(has_text="number 29")).to_have_count(1)
     expect(third).to_have_count(0)
     panel.locator("[data-acp-earlier]").first.click()
     expect(third).to_have_count(1)
