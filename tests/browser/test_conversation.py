@@ -111,7 +111,7 @@ def test_a_conversation_is_exported_as_a_file(
 ) -> None:
     notebook, panel = shown(open_notebook, host)
     notebook.prompt(1, "/markdown")
-    expect(panel.locator("[data-acp-facts], .acp-status[data-status=done]").first).to_be_visible()
+    expect(panel.locator("[data-acp-turn][data-acp-status=done]")).to_have_count(1)
     with notebook.page.expect_download() as coming:
         menu(panel, f"export-{form}")
     download: Download = coming.value
@@ -126,7 +126,7 @@ def test_a_conversation_is_exported_as_a_file(
 def test_a_long_conversation_is_exported_in_parts(open_notebook: Open) -> None:
     notebook, panel = shown(open_notebook, "lab", "s.prompt('/stream 40 100000');")
     notebook.run(2)
-    expect(panel.locator(".acp-turn[data-acp-status=done]")).to_have_count(1)
+    expect(panel.locator("[data-acp-turn-line][data-status=done]")).to_have_count(1)
     with notebook.page.expect_download() as coming:
         menu(panel, "export-markdown")
     assert Path(coming.value.path()).stat().st_size > 4_000_000
