@@ -9,10 +9,10 @@ import julia from "highlight.js/lib/languages/julia";
 import markdown from "highlight.js/lib/languages/markdown";
 import python from "highlight.js/lib/languages/python";
 import r from "highlight.js/lib/languages/r";
-import sql from "highlight.js/lib/languages/sql";
 import xml from "highlight.js/lib/languages/xml";
 import yaml from "highlight.js/lib/languages/yaml";
 import { cpp, go, rust, typescript } from "./c_like";
+import { sql } from "./sql";
 
 const LANGUAGES = {
   bash,

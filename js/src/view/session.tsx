@@ -85,7 +85,7 @@ export function SessionView({ snapshot, draft, banners }: Props) {
         class="acp-panel"
         ref={panel}
         hidden={other !== null}
-        data-used={used || turns.length > 0}
+        data-used={used}
         {...{ onKeyDown, onKeyUp, onInput }}
         onFocusIn={({ target, currentTarget }) =>
           target instanceof HTMLTextAreaElement && bringPanel(currentTarget)
