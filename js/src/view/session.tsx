@@ -154,6 +154,7 @@ export function SessionView({ snapshot, draft, banners }: Props) {
             onSend={() => {
               places.prompted();
               setUsed(true);
+              onInput(); // the field has used the key
               toEnd();
             }}
           />
