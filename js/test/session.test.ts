@@ -240,6 +240,7 @@ test("the status line says it, with the time; screen readers get only the status
 });
 
 test("the status line leads to a question that is out of view", async () => {
+  Reflect.deleteProperty(globalThis, Symbol.for("acp_notebook.places.1")); // of the tests before
   const watched: [Element, IntersectionObserverCallback][] = [];
   vi.stubGlobal(
     "IntersectionObserver",
