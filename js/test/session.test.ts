@@ -235,12 +235,12 @@ test("the status line says it, with the time; screen readers get only the status
     patch(["set", "k1", ["status"], "done"]);
     expect(find(".acp-elapsed")).toBeNull();
   } finally {
+    vi.runOnlyPendingTimers(); // effects that wait for a frame
     vi.useRealTimers();
   }
 });
 
 test("the status line leads to a question that is out of view", async () => {
-  Reflect.deleteProperty(globalThis, Symbol.for("acp_notebook.places.1")); // of the tests before
   const watched: [Element, IntersectionObserverCallback][] = [];
   vi.stubGlobal(
     "IntersectionObserver",
