@@ -116,6 +116,6 @@ def test_without_a_name_the_magic_offers_all_agents(open_notebook: Open, setup_c
     notebook = opened(open_notebook, [setup_cell, "%acp_agent"])
     button(notebook.output(1), "Start demo").click()
     notebook.prompt(1, "hello")
-    expect(notebook.panel(1)).to_contain_text("You said: “hello”.", timeout=LIMIT_S * 1000)
+    saved_when_it_says(notebook, 1, "You said: “hello”.")
     notebook.reload()
     expect(notebook.panel(1)).to_contain_text("You said: “hello”.", timeout=LIMIT_S * 1000)
