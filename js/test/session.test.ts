@@ -235,6 +235,7 @@ test("the status line says it, with the time; screen readers get only the status
     patch(["set", "k1", ["status"], "done"]);
     expect(find(".acp-elapsed")).toBeNull();
   } finally {
+    vi.runOnlyPendingTimers(); // else no effect runs after this test
     vi.useRealTimers();
   }
 });
@@ -269,13 +270,14 @@ test("the status line leads to a question that is out of view", async () => {
         );
     await settled();
   };
-  const ofQuestion = () => watched.filter(([el]) => el === find(".acp-question"));
-  await vi.waitFor(() => expect(ofQuestion().length).toBe(2)); // its place, and the status line
+  await vi.waitFor(async () => {
+    await see(false);
+    expect(find(".acp-status")?.dataset.sticky).toBe("true");
+  });
   await see(true);
   expect(find("[data-acp-to-question]")).toBeNull();
   expect(find(".acp-status")?.dataset.sticky).toBe("false"); // it would cover the answers
   await see(false);
-  expect(find(".acp-status")?.dataset.sticky).toBe("true");
   const box = find(".acp-question");
   find("[data-acp-to-question]")?.click();
   expect(document.activeElement).toBe(box);
