@@ -146,7 +146,8 @@ class OpenDocuments:
         while not self._pages and (left := self._expected - self._clock()) > 0:
             self._changed.clear()
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._changed.wait(), left)
+                async with asyncio.timeout(left):
+                    await self._changed.wait()
         return next((page for page in reversed(self._pages.values()) if page.live), None)
 
     # ---- requests -------------------------------------------------------------------------------
@@ -159,7 +160,9 @@ class OpenDocuments:
             self._send_request(page, rid, request)
             while pending.answer is None:
                 pending.progress.clear()
-                await asyncio.wait_for(pending.progress.wait(), limit or timeouts.get().page_answer)
+                # Not `wait_for`: on Python 3.11 it ignores a cancel that comes together with the answer.
+                async with asyncio.timeout(limit or timeouts.get().page_answer):
+                    await pending.progress.wait()
                 if page.view not in self._pages:
                     raise Unreachable("its page was closed")
         except TimeoutError:

@@ -139,6 +139,19 @@ test("Escape asks first when something is written", async () => {
   expect(sent()).toEqual([STOP]);
 });
 
+test("a prompt that is sent withdraws the first Escape", async () => {
+  const { field, type, sent, find } = panel();
+  await type("the next prompt");
+  press(field, "Escape");
+  await settled();
+  press(field, "Enter");
+  await settled();
+  expect(find(".acp-keys > [role=status]")?.textContent).toBe("");
+  await type("another one");
+  press(field, "Escape");
+  expect(sent()).not.toContainEqual(STOP);
+});
+
 test("Escape that closes something stops nothing", async () => {
   const { find, sent, type, field, store, frames } = panel();
   store.receive({

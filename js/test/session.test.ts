@@ -235,6 +235,7 @@ test("the status line says it, with the time; screen readers get only the status
     patch(["set", "k1", ["status"], "done"]);
     expect(find(".acp-elapsed")).toBeNull();
   } finally {
+    vi.runOnlyPendingTimers(); // effects that wait for a frame
     vi.useRealTimers();
   }
 });

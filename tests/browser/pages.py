@@ -213,7 +213,8 @@ class NotebookPage:
         """Send a prompt through the panel below a cell."""
         field = self.panel(number).get_by_role("textbox", name="Prompt for the agent")
         field.fill(text)
-        field.press("Escape")  # closes the list of commands, if there is one
+        if text.startswith("/"):
+            field.press("Escape")  # closes the list of commands; without one, it may stop a turn
         field.press("Enter")
 
     def unfold(self, number: int) -> None:

@@ -192,7 +192,7 @@ def test_axe_finds_nothing_in_the_composer(open_notebook: Open, theme: str) -> N
     expect(panel.locator("[data-acp-chip]")).to_have_count(2)
     panel.get_by_role("button", name="Attach").click()
     assert faults(notebook) == []
-    notebook.prompt(1, "/edit notes.txt one")
+    notebook.prompt(1, f"/edit {theme.split()[-1]}.txt one")
     expect(panel.locator("[data-acp-turn]")).to_have_attribute("data-acp-status", "done")
     panel.get_by_role("button", name="Edit the prompt of turn 1").click()
     expect(panel.get_by_role("button", name="Undo its changes")).to_be_visible()

@@ -62,8 +62,8 @@ def marked(notebook: NotebookPage, text: str) -> None:
 def test_the_search_finds_what_is_not_drawn(open_notebook: Open, host: str) -> None:
     notebook, panel = shown(open_notebook, host, "for n in range(30): s.start(f'needle {n}').wait()")
     notebook.run(2)
-    expect(panel.locator(".acp-prompt", has_text="needle 29")).to_have_count(1)
-    panel.locator("[data-acp-scroll]").click()
+    expect(panel.locator("[data-acp-turn-line]", has_text="needle 29")).to_have_count(1)
+    panel.locator("[data-acp-scroll]").focus()
     notebook.page.keyboard.press("Control+f")
     field = panel.locator("[data-acp-find]")
     expect(field).to_be_focused()
@@ -85,7 +85,8 @@ def test_the_search_opens_folded_parts(open_notebook: Open) -> None:
         open_notebook, "lab", "s.prompt('/tools 150'); s.prompt('/run echo hay$((20+3))');"
     )
     notebook.run(2)
-    expect(panel.locator("[data-acp-turn]")).to_have_count(2)
+    expect(panel.locator("[data-acp-turn-line]")).to_have_count(2)
+    notebook.wait_idle()
     menu(panel, "search")
     field = panel.locator("[data-acp-find]")
     field.fill("Read part 77")
@@ -110,7 +111,7 @@ def test_a_conversation_is_exported_as_a_file(
 ) -> None:
     notebook, panel = shown(open_notebook, host)
     notebook.prompt(1, "/markdown")
-    expect(panel.locator("[data-acp-facts], .acp-status[data-status=done]").first).to_be_visible()
+    expect(panel.locator("[data-acp-turn][data-acp-status=done]")).to_have_count(1)
     with notebook.page.expect_download() as coming:
         menu(panel, f"export-{form}")
     download: Download = coming.value
@@ -125,7 +126,7 @@ def test_a_conversation_is_exported_as_a_file(
 def test_a_long_conversation_is_exported_in_parts(open_notebook: Open) -> None:
     notebook, panel = shown(open_notebook, "lab", "s.prompt('/stream 40 100000');")
     notebook.run(2)
-    expect(panel.locator(".acp-turn[data-acp-status=done]")).to_have_count(1)
+    expect(panel.locator("[data-acp-turn-line][data-status=done]")).to_have_count(1)
     with notebook.page.expect_download() as coming:
         menu(panel, "export-markdown")
     assert Path(coming.value.path()).stat().st_size > 4_000_000

@@ -96,7 +96,8 @@ def test_a_cell_of_the_open_notebook_is_scrolled_into_view(open_notebook: Open, 
     read.locator("[data-acp-open]").click()
     notebook.page.wait_for_function("() => window.revealed.has(4)")  # the fourth of the long ones
     expect(notebook.cell(4)).not_to_have_class(re.compile("acp-revealed"))
-    edited.locator(".acp-diff-head [data-acp-open]").click()
+    edited.locator(".acp-diff-head").get_by_title("Show in this notebook").click()
+    notebook.page.wait_for_function("() => window.revealed.has(7)")
     expect(notebook.cell(7)).to_be_in_viewport()
     expect(notebook.cell(7)).to_contain_text("new = 1")
     assert notebook.page.evaluate(OPENED)[0] == name  # the notebook is still what is open

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import os
@@ -15,15 +16,20 @@ import pytest
 import acp_notebook as acp
 from acp_notebook import timeouts
 from acp_notebook.api.live_notebook import LiveNotebook
+from acp_notebook.core.intents import Doc, Hello
 from acp_notebook.core.ipynb import source_hash
 from acp_notebook.frontend.panel import session_panel as panel_module
 from acp_notebook.frontend.panel.session_panel import Panel
+from acp_notebook.notebook.open_documents import OpenDocuments
 from tests.frontend.panel.test_session_panel import LIMIT_S, Message, Output, TurnWidget, Widget
 from tests.session.helpers import notices
 from tests.session.test_client_services import ask_client
 from tests.waiting import wait_until
 
 BUSY = "open and busy"
+
+STEPS = 20
+"""Of the loop: more than a request and its answer take."""
 
 
 def code(id: str, source: str, *outputs: Any) -> Message:
@@ -515,6 +521,40 @@ def test_a_cell_that_both_changed_is_left_to_the_user(stage: Stage) -> None:
     wait_until(lambda: any(conflict in it for it in notices(stage.session)), "the user is notified", LIMIT_S)
     assert stage.page.sources()[0] == "one by the user"
     assert "ONE" in stage.file.read_text()
+
+
+@pytest.mark.parametrize("steps", range(STEPS))
+def test_a_cancel_together_with_an_answer_is_a_cancel(steps: int) -> None:
+    """Otherwise a look at the page that is over goes on forever."""
+
+    async def on_no_thread(work: Callable[[], Any]) -> Any:
+        return work()
+
+    async def cancelled_after_steps() -> None:
+        loop = asyncio.get_running_loop()
+
+        def send(request: Message) -> None:
+            answer = Doc("v", request["rid"], '{"result": null}')
+            loop.call_soon(documents.on_answer, answer)
+
+        documents = OpenDocuments(send, on_no_thread, started=list)
+        documents.hello(Hello("v", live=True))
+        page = await documents.newest()
+        assert page is not None
+
+        async def look() -> None:
+            while True:
+                await documents.save(page)
+
+        looking = asyncio.create_task(look())
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        looking.cancel()
+        for _ in range(STEPS):
+            await asyncio.sleep(0)
+        assert looking.cancelled()
+
+    asyncio.run(cancelled_after_steps())
 
 
 # ---- the server's paths ------------------------------------------------------------

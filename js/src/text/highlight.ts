@@ -8,10 +8,10 @@ import json from "highlight.js/lib/languages/json";
 import markdown from "highlight.js/lib/languages/markdown";
 import python from "highlight.js/lib/languages/python";
 import r from "highlight.js/lib/languages/r";
-import sql from "highlight.js/lib/languages/sql";
 import xml from "highlight.js/lib/languages/xml";
 import yaml from "highlight.js/lib/languages/yaml";
 import { cpp, go, julia, rust, typescript } from "./c_like";
+import { sql } from "./sql";
 
 const LANGUAGES = {
   bash,

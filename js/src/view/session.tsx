@@ -43,13 +43,15 @@ export function SessionView({ snapshot, draft, banners }: Props) {
   const running = runningOf(turns);
   const end = useRef<HTMLDivElement>(null);
   const panel = useRef<HTMLDivElement>(null);
-  const foot = useRef<HTMLDivElement>(null);
   const { away, toEnd } = useFollow(end, running !== null, { own: true });
   useRoom(panel);
   useShown(panel, turns.length === 0);
   const { places } = useContext(PlaceContext);
   const id = running ? turnId(running) : null;
-  const stop = useOnce(id && `stop:${id}`, () => foot.current);
+  const stop = useOnce(
+    id && `stop:${id}`,
+    () => panel.current?.querySelector(".acp-field") ?? null,
+  );
   const asksHere = useAsksHere(askedIn(turns), panel);
   const stoppable = link === "live" && id !== null && running?.cancelling !== true && !sent.has(id);
   const { onKeyDown, onKeyUp, onInput, ...keys } = useKeys(stoppable ? id : null);
@@ -83,7 +85,7 @@ export function SessionView({ snapshot, draft, banners }: Props) {
         class="acp-panel"
         ref={panel}
         hidden={other !== null}
-        data-used={used || turns.length > 0}
+        data-used={used}
         {...{ onKeyDown, onKeyUp, onInput }}
         onFocusIn={({ target, currentTarget }) =>
           target instanceof HTMLTextAreaElement && bringPanel(currentTarget)
@@ -131,7 +133,7 @@ export function SessionView({ snapshot, draft, banners }: Props) {
             <Conversation snapshot={snapshot} content={end} />
           </TargetContext.Provider>
         </WritingContext.Provider>
-        <div class="acp-foot" ref={foot}>
+        <div class="acp-foot">
           {away && (
             <button type="button" class="acp-newest" data-acp-newest="" onClick={toEnd}>
               <Icon name="down" /> Newest
@@ -152,6 +154,7 @@ export function SessionView({ snapshot, draft, banners }: Props) {
             onSend={() => {
               places.prompted();
               setUsed(true);
+              onInput(); // the field has used the key
               toEnd();
             }}
           />

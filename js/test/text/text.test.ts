@@ -93,6 +93,56 @@ test.each([
   );
 });
 
+function styled(parts: readonly Part[]): string[] {
+  return parts.flatMap((part) =>
+    typeof part === "string" ? [] : [`${part.style.slice(7)} ${text(part.parts)}`],
+  );
+}
+
+test.each([
+  [
+    "ts",
+    "export class Cat { name: string = 'it\\'s' } // a cat",
+    [
+      "keyword export",
+      "keyword class",
+      "title Cat",
+      "built_in string",
+      "string 'it\\'s'",
+      "comment // a cat",
+    ],
+  ],
+  [
+    "rust",
+    "#[test]\nfn first<'a>(x: &'a str) -> u8 { 0xff }",
+    ["meta #[test]", "keyword fn", "title first", "built_in str", "built_in u8", "number 0xff"],
+  ],
+  [
+    "go",
+    "func main() { defer f(`a\nb`) }",
+    ["keyword func", "title main", "keyword defer", "title f", "string `a\nb`"],
+  ],
+  [
+    "cpp",
+    '#include "a.h"\nint x = 1;',
+    ["meta #include", 'string "a.h"', "built_in int", "number 1"],
+  ],
+  [
+    "sql",
+    "SELECT count(*) FROM \"from\" WHERE a = 'it''s' -- all",
+    [
+      "keyword SELECT",
+      "built_in count",
+      "keyword FROM",
+      "keyword WHERE",
+      "string 'it''s'",
+      "comment -- all",
+    ],
+  ],
+])("our grammar of %s tells words, texts and comments apart", (language, source, expected) => {
+  expect(styled(highlight(source, language) ?? [])).toEqual(expected);
+});
+
 test("unknown languages and long code are not highlighted", () => {
   expect(highlight("x", "nosuch")).toBeNull();
   expect(highlight("x", "constructor")).toBeNull();
