@@ -467,7 +467,7 @@ def test_a_question_shows_what_it_covers_and_drops_the_texts_when_settled() -> N
             await asyncio.sleep(0)
         assert found[0].actions == (Write(A, None, None, "new"),)
         assert [it.meaning for it in found[0].answers] == [
-            *("allow_once", "allow_session", "allow_always", "reject", "agent_always")
+            *("allow_once", "reject", "allow_session", "allow_always", "agent_always")
         ]
         assert agent.permissions.answer(found[0], "no") and await asking == "no"
         assert agent.questions()[0].actions == (Write(A),)
