@@ -169,7 +169,7 @@ def _print_turn(turn: ShownTurn) -> Callable[[], None]:
 def _emit_without_page(panel: ShownPanel, turn: ShownTurn) -> None:
     """Emit the turn as text: no page has connected, as in jupyter console."""
     panel.leave(turn._run)
-    emit({**turn._to_bundle(), "text/plain": turn.to_text()})  # what a file keeps as text is a summary
+    emit(_with_text(turn))
 
 
 def display_turn(session: ShownSession, turn: ShownTurn) -> None:
@@ -197,4 +197,9 @@ def display_session(session: ShownSession) -> None:
 
 
 def _emit(turn: ShownTurn) -> None:
-    emit(turn._to_bundle())
+    emit(turn._to_bundle() if where().kernel else _with_text(turn))
+
+
+def _with_text(turn: ShownTurn) -> dict[str, Any]:
+    """The turn for readers of plain text: all of it, where a file keeps a summary."""
+    return {**turn._to_bundle(), "text/plain": turn.to_text()}

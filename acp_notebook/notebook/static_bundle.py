@@ -21,6 +21,9 @@ from ..core.saved_bounds import bounded_items
 from ..core.saved_media import without_media
 from ..core.saved_transcript import Part, redacted, saved, split_turns
 from ..core.snapshot import item_from_plain
+from ..log import logger
+
+_log = logger(__name__)
 
 TRANSCRIPT_MIME = "application/vnd.acp-notebook.transcript+json"
 """The structured transcript, stored next to the rendered forms; `load_transcript` reads it."""
@@ -87,7 +90,8 @@ class Renderer:
         """The HTML that stands for a part where the file has it already."""
         try:
             records = [item_from_plain(self._redacted(item)) for item in items[:1]]
-        except Exception:  # reported where the part itself is
+        except Exception as error:  # the user's function; the part itself says so
+            _log.debug("a reference is left empty: the function `redact` failed: %r", error)
             records = []
         return to_reference(records, cwd=self._cwd)
 

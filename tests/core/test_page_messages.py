@@ -25,7 +25,18 @@ MESSAGES: list[tuple[msgspec.Struct, dict[str, Any]]] = [
     (messages.FullState({"items": []}, seq=1), {"t": "state", "state": {"items": []}, "seq": 1}),
     (messages.PatchBatch([["remove", "k"]], seq=2), {"t": "patches", "patches": [["remove", "k"]], "seq": 2}),
     (messages.Beat(3), {"t": "beat", "seq": 3}),
-    (messages.StaticOutput("t1", {}, seq=4), {"t": "static", "turn": "t1", "bundle": {}, "seq": 4}),
+    (
+        messages.StaticOutput("t1", {}, "<p>", ["t1"], [["m", "c"]], seq=4),
+        {
+            "t": "static",
+            "turn": "t1",
+            "bundle": {},
+            "reference": "<p>",
+            "parts": ["t1"],
+            "places": [["m", "c"]],
+            "seq": 4,
+        },
+    ),
     (
         messages.PanelStatus((messages.QueueEntry("t2", "x"),), (), None),
         {
@@ -107,6 +118,16 @@ MESSAGES: list[tuple[msgspec.Struct, dict[str, Any]]] = [
             "servers": [{"name": "files", "type": "stdio", "where": "npx", "own": True}],
             "undo": True,
             "switches_undo": False,
+        },
+    ),
+    (
+        messages.GoingOn("demo", "2 turns", "> hi", (messages.GoingOnWay("fresh", "Start fresh"),)),
+        {
+            "t": "going_on",
+            "title": "demo",
+            "text": "2 turns",
+            "quoted": "> hi",
+            "ways": [{"how": "fresh", "label": "Start fresh"}],
         },
     ),
     (doc.Ping(view="v", rid="r"), {**HEADER, "op": "ping"}),

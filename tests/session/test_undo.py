@@ -676,7 +676,7 @@ def test_the_demo_shows_all_of_it(demo: Demo, folder: Path) -> None:
     turn.revert()
     assert picture(folder) == before
     text = turn.to_text()
-    assert "4 changed files" in text and "Moved: demo_project/lib/helper.py from" in text
+    assert "4 files changed" in text and "Moved: demo_project/lib/helper.py from" in text
     session.changes.revert()
     assert not any(folder.iterdir())
 

@@ -330,7 +330,7 @@ def _changes(changes: Changes, shown: Set[str], escaper: Escaper) -> Fold:
             blocks += _file(file, escaper)
     blocks += [Line("Not covered:", escaper.line(note)) for note in changes.notes]
     count, more = len(changes.files), sum(len(group.files) for group in changes.also)
-    title = f"{count} file{'s' * (count != 1)} changed" if count else "Changed files"
+    title = f"{count} file{'s' * (count != 1)} changed" if count else "Undo"
     if more:
         also = f"{more} {'more ' * bool(count)}file{'s' * (more != 1)} changed during the turn"
         title = f"{title}, {also}" if count else also

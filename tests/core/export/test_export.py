@@ -336,7 +336,7 @@ def test_a_long_or_multi_line_title_follows_in_full() -> None:
     ],
 )
 def test_a_title_has_no_backticks_around_code_and_relative_paths(title: str, shown: str) -> None:
-    assert f"[other] {shown} — completed" in to_text([tool(title=title)], cwd="/w")
+    assert to_text([tool(title=title)], cwd="/w") == f"✓ {shown}\n"
 
 
 @pytest.mark.parametrize(("line", "path"), [(0, "a.py"), (None, "a.py"), (67, "a.ipynb")])
