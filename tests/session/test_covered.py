@@ -278,7 +278,7 @@ def test_an_option_with_a_misleading_name_is_labelled_by_its_kind(
     agent(["ask", {"toolCallId": "1", "kind": "execute", "title": "ls", "options": lying}])
     [question] = agent.questions()
     assert question.chosen == "Always allow" and question.answers == ()
-    assert "→ Always allow" in agent.session.to_markdown()
+    assert "`ls` — allowed, Always allow by policy" in agent.session.to_markdown()
 
 
 def test_an_option_that_shares_its_id_with_another_cannot_be_chosen(
