@@ -99,17 +99,23 @@ class _Joined:
         self._parts = 0
         self._used: set[int] = set()
         self._in_wholes: list[Part] = []
+        self._alone: list[Part] = []
 
     def add(self, part: Part) -> None:
         """Add a part that stands alone, unless a whole conversation has it already."""
         if id(part) not in self._used and part not in self._in_wholes:
+            self._alone.append(part)
             self._add(part)
 
     def add_whole(self, whole: Part, own: Sequence[Part], scattered: Sequence[Part]) -> None:
         for name in whole.parts or ():
             found = self._find(whole, name, own) or self._find(whole, name, scattered)
-            if found is not None:
-                self._in_wholes.append(found)
+            if found is None:
+                continue
+            self._in_wholes.append(found)
+            if found in self._alone:  # in an output before this one
+                self._alone.remove(found)
+            else:
                 self._add(found)
 
     def add_first_format(self, items: Iterable[Any]) -> None:

@@ -254,6 +254,7 @@ def test_two_equal_runs_give_equal_files(open_notebook: Open) -> None:
     def run() -> str:
         notebook = open_notebook([CONNECT, *PANEL, "turn.wait();", "s.prompt('/tour');"])
         notebook.run_all()
+        notebook.asks(5)
         notebook.answer(5)
         notebook.has_status(5, "done")
         saved_when_it_says(notebook, 5, "That was the tour")

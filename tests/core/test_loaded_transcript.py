@@ -54,7 +54,10 @@ def test_a_turn_that_is_nowhere_is_left_out() -> None:
 
 
 def test_a_turn_that_two_outputs_keep_is_read_once() -> None:
-    assert prompts([head("t1"), turn("t1", "one")], turn("t1", "one")) == ["one"]
+    whole = [head("t1", "t2"), turn("t1", "one"), turn("t2", "two")]
+    assert prompts(whole, turn("t1", "one")) == ["one", "two"]
+    assert prompts(turn("t1", "one"), whole) == ["one", "two"]
+    assert prompts(turn("t1", "one"), whole, whole) == ["one", "two", "one", "two"]  # two equal sessions
 
 
 def test_equal_turns_of_several_sessions_all_count() -> None:
