@@ -65,6 +65,12 @@ test("a conversation of other people is shown as text, with what it hides", () =
   expect(find("[data-acp-going-on] pre")?.textContent).not.toContain("\u202e");
 });
 
+test("after a choice the focus is in the field for the next prompt", () => {
+  const { buttons } = offered();
+  buttons()[2]?.click();
+  expect(document.activeElement?.getAttribute("aria-label")).toBe("Prompt for the agent");
+});
+
 test("only a panel has the offer, not the turn below a cell", () => {
   expect(offered({}, "t1").find("[data-acp-going-on]")).toBeNull();
 });
