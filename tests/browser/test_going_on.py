@@ -38,6 +38,8 @@ REMEMBERED = f"""text => {NOTEBOOK}.context.model.toJSON().cells[0].outputs.some
 )"""
 """Whether the kernel has sent what the file would have; it does so within a second."""
 
+SAID = "print([item.text for item in session.transcript.items if getattr(item, 'role', '') == 'agent'])"
+
 EXPORT = "print([item.text for item in session.transcript.items if type(item).__name__ == 'TurnStart'])"
 
 
@@ -153,7 +155,7 @@ def made_earlier(home: Path) -> None:
 def test_a_real_agents_conversation_is_resumed(
     open_notebook: Open, model: str, tmp_path: Path, agent: str
 ) -> None:
-    notebook = open_notebook(["connect", EXPORT])
+    notebook = open_notebook(["connect", SAID])
     note = notebook.path.with_suffix(".json")
     command, env = installed(agent, model, tmp_path)
     (tmp_path / "work").mkdir()
@@ -169,8 +171,11 @@ def test_a_real_agents_conversation_is_resumed(
     expect(notebook.panel(0).locator("[data-acp-go-on]")).to_have_count(0)
     notebook.says(0, "I keep the seven")
     notebook.prompt(0, script(say("and the eight")))
-    notebook.says(0, "and the eight")
+    expect(notebook.panel(0).locator("[data-acp-turn]")).to_have_count(2)
+    expect(notebook.panel(0).locator("[data-acp-turn]").last).to_have_attribute("data-acp-status", "done")
     photograph(notebook, agent)
+    notebook.run(1)
+    notebook.says(1, "['I keep the seven', 'and the eight']")
 
 
 START = """
