@@ -36,8 +36,15 @@ def lost_context(items: Sequence[Item], cwd: str) -> Resource | None:
 
 def quoted_context(conversation: Snapshot) -> Resource | None:
     """A conversation from a file; None if it has no turns."""
-    text = _text(conversation.items, None)
+    text = _text([_ended(item) for item in conversation.items], None)
     return None if text is None else _resource(QUOTED, "\n".join(f"> {line}" for line in text.splitlines()))
+
+
+def _ended(item: Item) -> Item:
+    """The item; a turn that ran when the file was saved does not run any more."""
+    if isinstance(item, TurnStart) and item.status == "running":
+        return replace(item, status="abandoned")
+    return item
 
 
 def _text(items: Sequence[Item], cwd: str | None) -> str | None:

@@ -6,7 +6,8 @@ Pure. `saved_transcript` writes them. Format 1, which versions up to 0.1 wrote, 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import partial
 from typing import Any
 
@@ -30,14 +31,14 @@ def loaded(values: Iterable[Any], html: Iterable[str] = ()) -> Snapshot:
     media = embedded(html)
     outputs = [list(_parts(value, media)) for value in values]
     scattered = [it[0] for it in outputs if isinstance(it[0], Part) and it[0].parts is None]
-    joined = _Joined()
+    joined = _Joined(scattered)
     for first, *own in outputs:
         if not isinstance(first, Part):
             joined.add_first_format(first)
         elif first.parts is None:
             joined.add(first)
         else:
-            joined.add_whole(first, [it for it in own if isinstance(it, Part)], scattered)
+            joined.add_whole(first, [it for it in own if isinstance(it, Part)])
     return Snapshot(
         tuple(joined.items), len(joined.items), status="closed", origins=_origins(it[0] for it in outputs)
     )
@@ -50,14 +51,13 @@ def conversation_of(own: Any, values: Iterable[Any], html: Iterable[str] = ()) -
     """
     media = embedded(html)
     first, *parts = _parts(own, media)
-    joined = _Joined()
+    joined = _Joined(it for value in values for it in _readable(value, media) if it.parts is None)
     if not isinstance(first, Part):
         joined.add_first_format(first)
     elif first.parts is None:
         joined.add(first)
     else:
-        scattered = [it for value in values for it in _readable(value, media) if it.parts is None]
-        joined.add_whole(first, [it for it in parts if isinstance(it, Part)], scattered)
+        joined.add_whole(first, [it for it in parts if isinstance(it, Part)])
     return Snapshot(tuple(joined.items), len(joined.items), status="closed", origins=_origins([first]))
 
 
@@ -92,42 +92,63 @@ def _origins(parts: Iterable[Part | list[Json]]) -> tuple[Origin, ...]:
 
 
 class _Joined:
-    """The items of all parts, in order."""
+    """The items of all parts, in order. Takes time in proportion to the parts, whatever a file names."""
 
-    def __init__(self) -> None:
+    def __init__(self, scattered: Iterable[Part] = ()) -> None:
         self.items: list[Item] = []
         self._parts = 0
+        self._scattered = _Named(scattered)
         self._used: set[int] = set()
-        self._in_wholes: list[Part] = []
+        self._in_wholes: set[str] = set()
+        self._alone: Counter[str] = Counter()
 
     def add(self, part: Part) -> None:
         """Add a part that stands alone, unless a whole conversation has it already."""
-        if id(part) not in self._used and part not in self._in_wholes:
+        line = part.line()
+        if id(part) not in self._used and line not in self._in_wholes:
+            self._alone[line] += 1
             self._add(part)
 
-    def add_whole(self, whole: Part, own: Sequence[Part], scattered: Sequence[Part]) -> None:
+    def add_whole(self, whole: Part, own: Sequence[Part]) -> None:
+        """Add the parts that it names: its own, or those that are elsewhere in the file."""
+        named = _Named(own)
         for name in whole.parts or ():
-            found = self._find(whole, name, own) or self._find(whole, name, scattered)
-            if found is not None:
-                self._in_wholes.append(found)
+            found = named.take(whole, name, self._used) or self._scattered.take(whole, name, self._used)
+            if found is None:
+                continue
+            line = found.line()
+            self._in_wholes.add(line)
+            if self._alone[line] > 0:  # in an output before this one
+                self._alone[line] -= 1
+            else:
                 self._add(found)
 
     def add_first_format(self, items: Iterable[Any]) -> None:
         self._parts += 1
         self.items += [_read_first_format(item, self._parts) for item in items]
 
-    def _find(self, whole: Part, name: str, parts: Sequence[Part]) -> Part | None:
-        """The part with this name; each is taken once, because agents can use a session id again."""
-        origin = (whole.agent, whole.session, name)
-        fitting = (
-            it for it in parts if (it.agent, it.session, it.name) == origin and id(it) not in self._used
-        )
-        return next(fitting, None)
-
     def _add(self, part: Part) -> None:
         self._used.add(id(part))
         self._parts += 1
         self.items.extend(_items(part, self._parts))
+
+
+class _Named:
+    """Parts by name; each is taken once, because agents can use a session id again."""
+
+    def __init__(self, parts: Iterable[Part]) -> None:
+        self._parts: dict[tuple[str | None, str | None, str], deque[Part]] = {}
+        for part in parts:
+            self._parts.setdefault((part.agent, part.session, part.name), deque()).append(part)
+
+    def take(self, whole: Part, name: str, used: Set[int]) -> Part | None:
+        """The first part of this conversation with this name that is not used."""
+        found = self._parts.get((whole.agent, whole.session, name), deque())
+        while found:
+            part = found.popleft()
+            if id(part) not in used:
+                return part
+        return None
 
 
 def _parts(value: Any, media: Mapping[str, str]) -> Iterator[Part | list[Json]]:

@@ -1,6 +1,14 @@
 import { readFileSync } from "node:fs";
 import { beforeEach, expect, test, vi } from "vitest";
-import { attach, hostOf, NOTE, registerWidget, watchKernel, WIDGET_VIEW } from "../src/document";
+import {
+  attach,
+  hostOf,
+  NOTE,
+  previousIn,
+  registerWidget,
+  watchKernel,
+  WIDGET_VIEW,
+} from "../src/document";
 import { TRANSCRIPT } from "../src/static";
 import type { Bundle, Json, Place } from "../src/types";
 import { soon } from "./helpers";
@@ -332,4 +340,27 @@ test("a session is told which of its turns the same file has", () => {
   registerWidget("m3", "another", "t3");
   saved(model);
   expect(told).toEqual([["t1"]]);
+});
+
+test("a cell's earlier outputs are those of every session, also of earlier kernels, the newest last", () => {
+  const { manager, model } = notebook();
+  expect(previousIn(model, "c1")).toEqual([]);
+  const provide =
+    (session: string) =>
+    (turn: string | null, present: Bundle, elsewhere: ReadonlySet<string>): Bundle => ({
+      "text/plain": `${session} ${turn}`,
+      rest: [Object.keys(present).length, elsewhere.size],
+    });
+  const panel = { model: "s1", cell: "c1", turn: null };
+  attach(manager, "s1", provide("s1"), saidBy(panel, { model: "m2", cell: "c2", turn: "t2" }));
+  attach(manager, "s2", provide("s2"), saidBy({ model: "m3", cell: "c1", turn: "t1" }));
+  expect(previousIn(model, "c1")).toEqual([
+    { "text/plain": "s1 null", rest: [0, 0] },
+    { "text/plain": "s2 t1", rest: [0, 0] },
+  ]);
+  expect(previousIn(model, "no such cell")).toEqual([]);
+});
+
+test("a document of another kind has no earlier outputs", () => {
+  expect(previousIn({}, "c1")).toEqual([]);
 });

@@ -14,6 +14,7 @@ from playwright.sync_api import expect
 
 from tests.browser.conftest import Open
 from tests.browser.pages import NotebookPage, choose
+from tests.browser.saved_files import saved_when_it_says
 from tests.notebook.kernels import ROOT
 from tests.waiting import wait_until
 
@@ -187,6 +188,35 @@ def waiting(open_cells: OpenCells, _: Path) -> States:
     yield notebook, "sign-in with a field for the key"
 
 
+def going_on(open_cells: OpenCells, folder: Path) -> States:
+    keep = f", env={{'ACP_DEMO_HOME': {str(folder / 'kept')!r}}}"
+    notebook = open_cells([f"{CONNECT.format(keep)}\ns"])
+    notebook.run(0)
+    notebook.prompt(0, "The number is 7")
+    expect(notebook.panel(0).locator("[data-acp-status=done]")).to_have_count(1)
+    saved_when_it_says(notebook, 0, "The number is 7")
+    notebook.restart()
+    notebook.says(0, "Run this cell to reconnect.")
+    yield notebook, "disconnected"
+    notebook.wait_idle()
+    notebook.run(0)
+    offer = notebook.panel(0).locator("[data-acp-going-on]")
+    expect(offer).to_be_visible()
+    yield notebook, "offer to go on"
+    notebook.page.set_viewport_size({"width": 500, "height": 900})
+    offer.locator("summary").click()
+    expect(offer.locator("pre")).to_be_visible()
+    yield notebook, "offer in a narrow page, with what would be sent"
+    offer.locator("summary").press("Tab")
+    expect(offer.locator("pre")).to_be_focused()
+    notebook.page.keyboard.press("Tab")
+    expect(offer.locator("[data-acp-go-on=resume]")).to_be_focused()
+    notebook.page.keyboard.press("Tab")
+    notebook.page.keyboard.press("Enter")
+    expect(offer).to_contain_text("Your next prompt includes the conversation")
+    yield notebook, "the conversation as context"
+
+
 WALKS: dict[Walk, list[str]] = {
     composing: ["empty panel", "keys", "completion list", "chips and attach menu", "editing a prompt"],
     touring: [
@@ -200,6 +230,12 @@ WALKS: dict[Walk, list[str]] = {
     ],
     setting: ["settings", "grants", "agent picker", "sessions", "sign-in in a turn"],
     waiting: ["form with faults", "queue", "rate limit", "sign-in with a field for the key"],
+    going_on: [
+        "disconnected",
+        "offer to go on",
+        "offer in a narrow page, with what would be sent",
+        "the conversation as context",
+    ],
 }
 
 

@@ -25,6 +25,7 @@ from tests.browser.saved_files import (
     data_of,
     saved,
     saved_when_it_says,
+    text_of,
 )
 from tests.browser.servers import Server
 from tests.waiting import wait_until
@@ -250,10 +251,49 @@ def test_a_panel_refers_to_the_turns_that_the_file_has_and_holds_the_others(
     assert prompts_in(notebook) == ["/think", "hello"]
 
 
+def test_a_panel_follows_cells_that_are_pasted_moved_cleared_and_run_again(open_notebook: Open) -> None:
+    notebook = open_notebook([CONNECT, *PANEL])
+    notebook.run_all()
+    saved_when_it_says(notebook, 1, "You said: “hello”.")
+    wait_until(lambda: holds_once(notebook, "/think"), "the turn below its cell is stored once", LIMIT_S)
+
+    def after(cell: int, *commands: str, refers: bool) -> list[str]:
+        """The prompts in the file after these commands on a cell; the panel refers to its turn, or has it."""
+        notebook.select(cell)
+        for command in commands:
+            notebook.command(command)
+
+        def is_so() -> bool:
+            return ("In its own cell" in panel_html(notebook)) is refers and holds_once(notebook, "/think")
+
+        wait_until(is_so, f"the turn is stored once after {commands}", LIMIT_S)
+        return prompts_in(notebook)
+
+    both = ["/think", "hello"]
+    assert after(2, "notebook:cut-cell", refers=False) == both
+    assert after(2, "notebook:paste-cell-below", refers=True) == both
+    assert after(3, "notebook:move-cell-up", refers=True) == both
+    assert after(2, "notebook:clear-cell-output", refers=False) == both
+    notebook.run(2)
+    notebook.has_status(2, "done")
+    wait_until(lambda: prompts_in_saved(notebook) == [*both, "/think"], "the new turn", LIMIT_S)
+    assert panel_html(notebook).count("In its own cell") == 1
+
+
+def panel_html(notebook: NotebookPage) -> str:
+    return text_of(data_of(saved(notebook), 1)["text/html"])
+
+
+def prompts_in_saved(notebook: NotebookPage) -> list[str]:
+    saved(notebook)
+    return prompts_in(notebook)
+
+
 def test_two_equal_runs_give_equal_files(open_notebook: Open) -> None:
     def run() -> str:
         notebook = open_notebook([CONNECT, *PANEL, "turn.wait();", "s.prompt('/tour');"])
         notebook.run_all()
+        notebook.asks(5)
         notebook.answer(5)
         notebook.has_status(5, "done")
         saved_when_it_says(notebook, 5, "That was the tour")

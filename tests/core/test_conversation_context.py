@@ -53,3 +53,12 @@ def test_the_context_of_an_earlier_turn_is_not_repeated() -> None:
     assert again is not None
     assert "the number is 7" not in (again.text or "")
     assert "go on" in (again.text or "")
+
+
+def test_a_turn_that_ran_when_the_file_was_saved_does_not_count_as_running() -> None:
+    transcript = Transcript()
+    transcript.apply(ev.TurnStarted((Text("hello"),), id="t1"))
+    resource = quoted_context(transcript.snapshot())
+    assert resource is not None
+    assert "Still running" not in (resource.text or "")
+    assert "abandoned" in (resource.text or "")

@@ -54,7 +54,27 @@ def test_a_turn_that_is_nowhere_is_left_out() -> None:
 
 
 def test_a_turn_that_two_outputs_keep_is_read_once() -> None:
-    assert prompts([head("t1"), turn("t1", "one")], turn("t1", "one")) == ["one"]
+    whole = [head("t1", "t2"), turn("t1", "one"), turn("t2", "two")]
+    assert prompts(whole, turn("t1", "one")) == ["one", "two"]
+    assert prompts(turn("t1", "one"), whole) == ["one", "two"]
+    assert prompts(turn("t1", "one"), whole, whole) == ["one", "two", "one", "two"]  # two equal sessions
+
+
+def test_a_turn_with_calls_that_two_outputs_keep_is_read_once() -> None:
+    call = {"type": "tool", "id": "id1", "title": "Read", "kind": "read", "status": "completed"}
+    fields = json.loads(turn("t1", "one"))
+    start, message = fields["items"]
+    items = [start, call, {"type": "terminal", "id": "id2", "tool": 2}, message]
+    line = json.dumps(fields | {"items": items})
+    for values in ([[head("t1"), line], line], [line, [head("t1"), line]]):
+        kinds = [type(it).__name__ for it in loaded(values).items]
+        assert kinds == ["TurnStart", "ToolCall", "TerminalRun", "Message"]
+
+
+def test_a_hostile_file_that_names_very_many_parts_is_read_in_seconds() -> None:
+    names, line = [f"t{number}" for number in range(10_000)], turn("t0", "x")
+    turns = [line.replace('"t0"', f'"{name}"') for name in reversed(names)]
+    assert len(prompts(head(*names), *turns)) == len(names)
 
 
 def test_equal_turns_of_several_sessions_all_count() -> None:

@@ -2,6 +2,7 @@
 // of the bundle.
 
 import type { HLJSApi, Language, Mode } from "highlight.js";
+import { words } from "./words";
 
 interface Words {
   readonly keywords: string;
@@ -65,9 +66,9 @@ function grammar({ keywords, types, literals, aliases }: Words, text = false, ha
     aliases: [...aliases],
     keywords: {
       $pattern: /[A-Za-z_$][\w$]*/,
-      keyword: keywords,
-      built_in: types,
-      literal: literals,
+      keyword: words(keywords),
+      built_in: words(types),
+      literal: words(literals),
     },
     contains: [
       ...(hash ? [hljs.HASH_COMMENT_MODE, DOCSTRING] : [hljs.C_LINE_COMMENT_MODE]),

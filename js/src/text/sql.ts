@@ -1,6 +1,7 @@
 // A small grammar for SQL. The highlighter's own one knows the reserved words of the whole standard.
 
 import type { HLJSApi, Language } from "highlight.js";
+import { words } from "./words";
 
 const KEYWORDS = `add all alter and any array as asc begin between by case check column commit constraint create
   cross current database default delete desc describe distinct drop else end escape except exists explain
@@ -20,9 +21,9 @@ export function sql(hljs: HLJSApi): Language {
   return {
     case_insensitive: true,
     keywords: {
-      keyword: KEYWORDS,
-      type: TYPES,
-      built_in: FUNCTIONS,
+      keyword: words(KEYWORDS),
+      type: words(TYPES),
+      built_in: words(FUNCTIONS),
       literal: "true false null unknown",
     },
     contains: [

@@ -17,7 +17,7 @@ export function GoingOn({ offer, sent }: Props) {
   return (
     <div class="acp-banner" data-acp-going-on="" role="group" aria-label={title}>
       <div class="acp-trouble">
-        <strong>{title}</strong> {line(text)}
+        <strong>{title}</strong> <span role="status">{line(text)}</span>
         {quoted && (
           <details>
             <summary>What would be sent to a new session</summary>
@@ -33,11 +33,20 @@ export function GoingOn({ offer, sent }: Props) {
           key={how}
           data-acp-go-on={how}
           disabled={sent !== undefined}
-          onClick={() => emit({ t: "go_on", how })}
+          onClick={({ currentTarget }) => {
+            focusField(currentTarget);
+            emit({ t: "go_on", how });
+          }}
         >
           {label}
         </button>
       ))}
     </div>
   );
+}
+
+/** After any choice a prompt comes next, and the button is about to go. */
+function focusField(button: HTMLElement): void {
+  const field = "textarea[aria-label='Prompt for the agent']";
+  button.closest(".acp")?.querySelector<HTMLElement>(field)?.focus();
 }

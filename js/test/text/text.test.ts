@@ -128,6 +128,22 @@ test.each([
     ["meta #include", 'string "a.h"', "built_in int", "number 1"],
   ],
   [
+    "julia",
+    'function half(x::Int) # of it\n  @show x / 2.5; """two\nlines""" * "one" end',
+    [
+      "keyword function",
+      "title half",
+      "built_in Int",
+      "comment # of it",
+      "meta @show",
+      "number 2.5",
+      'string """two\nlines"""',
+      'string "one"',
+      "keyword end",
+    ],
+  ],
+  ["jl", "x = a' * b'; c = 'q'", ["string 'q'"]],
+  [
     "sql",
     "SELECT count(*) FROM \"from\" WHERE a = 'it''s' -- all",
     [
@@ -138,6 +154,11 @@ test.each([
       "string 'it''s'",
       "comment -- all",
     ],
+  ],
+  [
+    "sql",
+    "create TABLE t (a int not null)",
+    ["keyword create", "keyword TABLE", "type int", "keyword not", "literal null"],
   ],
 ])("our grammar of %s tells words, texts and comments apart", (language, source, expected) => {
   expect(styled(highlight(source, language) ?? [])).toEqual(expected);
