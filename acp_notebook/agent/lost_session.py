@@ -16,7 +16,7 @@ LOST = "The agent no longer knows this session."
 PRETENDED = "The agent answered as if it had opened this session, but it does not know it."
 LOAD = "session.reopen() loads it again"
 NEW = "session.reopen(new=True) starts a new session and includes this conversation in the next prompt"
-AS_CONTEXT = 'session.prompt("Go on", transcript) sends it to a new session as context'
+AS_CONTEXT = 'session.prompt("Continue", transcript) sends it to a new session as context'
 
 _BEGINS = re.compile(
     r"(?:the |this |acp )?session\b.{0,120}?"

@@ -219,7 +219,7 @@ class SignInFlow:
         The key is kept in memory, for this agent, and removed from everything that is shown or stored.
         """
         if self._now is None:
-            raise UsageError(f"{self._agent.name} does not ask for a key now")
+            raise UsageError(f"{self._agent.name} is not waiting for a key")
         known = [it.name for it in self._now.keys]
         if name not in known:
             raise UsageError(f"{self._agent.name} does not sign in with {name!r}")
@@ -227,7 +227,7 @@ class SignInFlow:
         if len(key) < SHORTEST_KEY:
             raise UsageError(f"this is too short for a key: {name} has at least {SHORTEST_KEY} characters")
         if not key.isprintable():
-            raise UsageError("this contains characters that no key has: copy the key once more")
+            raise UsageError("this contains characters that no key has: copy it again")
         self._agent.redactor.learn([key])  # before anybody else has it
         await self._run(name, lambda: self._try_key(name, key))
 

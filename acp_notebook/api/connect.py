@@ -121,11 +121,12 @@ def connect(
     function of the request (`message`, `mode`, `fields`, `url`) that returns a mapping from field names to
     values, "decline" or "cancel". If nobody can be asked, they are declined.
 
-    `load` and `resume` open a session that the agent has stored, with and without its history. `resume` can
-    be a conversation that `acp.load_transcript` has read from a notebook: the newest one with this agent is
-    continued, with its history if the agent can load it. Raises `acp.SessionLost` if the agent no longer has
-    it, `acp.UsageError` if it was with another agent. If the agent
-    requires a sign-in, the cell shows its methods and waits; `auth` selects a method. If nobody can be
+    `load` and `resume` open a session that the agent has stored, with and without its history. `resume` also
+    takes a transcript that `acp.load_transcript` read from a notebook: its newest conversation with this
+    agent is continued, with its history if the agent can load it. Raises `acp.SessionLost` if the agent no
+    longer has that conversation, `acp.UsageError` if it was with another agent.
+
+    If the agent requires a sign-in, the cell shows its methods and waits; `auth` selects a method. If nobody can be
     asked, `acp.AuthenticationRequired` says what to do.
 
     `record` writes every message to a file. `cassette` replays such a file instead of starting an agent (see

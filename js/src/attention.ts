@@ -34,12 +34,12 @@ function newQuestion(then: Turn | undefined, { items }: Turn): Attention | null 
     (item) => (item.type === "question" || item.type === "elicitation") && item.status === "open",
   );
   if (!open || then?.items.some(({ key }) => key === open.key)) return null;
-  const text = open.type === "question" ? "Waits for your permission" : "Waits for your answer";
+  const text = open.type === "question" ? "Waiting for your permission" : "Waiting for your answer";
   return { key: open.key, text };
 }
 
 function endOf(then: Turn | undefined, { start }: Turn): Attention | null {
   if (!start || !then?.start || !isRunning(then.start) || isRunning(start)) return null;
   if ((start.seconds ?? 0) < LONG_S || start.stop_reason === "cancelled") return null;
-  return { key: start.key, text: start.status === "done" ? "Has finished" : "Has failed" };
+  return { key: start.key, text: start.status === "done" ? "Finished" : "Failed" };
 }

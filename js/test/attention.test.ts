@@ -17,16 +17,16 @@ const ended = (fields: object) => turn({ status: "done", seconds: LONG_S, ...fie
 
 test("the end of a long turn counts, and only once", () => {
   const [before, now] = [snapshot(turn()), snapshot(ended({}))];
-  expect(attentionOf(before, now)?.text).toBe("Has finished");
+  expect(attentionOf(before, now)?.text).toBe("Finished");
   expect(attentionOf(now, now)).toBeNull();
-  expect(attentionOf(before, snapshot(ended({ status: "failed" })))?.text).toBe("Has failed");
+  expect(attentionOf(before, snapshot(ended({ status: "failed" })))?.text).toBe("Failed");
   expect(attentionOf(before, snapshot(ended({ seconds: LONG_S - 1 })))).toBeNull();
   expect(attentionOf(before, snapshot(ended({ stop_reason: "cancelled" })))).toBeNull();
 });
 
 test("a question counts when it opens, whatever the time", () => {
   const [before, now] = [snapshot(turn()), snapshot(turn(), question())];
-  expect(attentionOf(before, now)?.text).toBe("Waits for your permission");
+  expect(attentionOf(before, now)?.text).toBe("Waiting for your permission");
   expect(attentionOf(now, snapshot(turn({ cancelling: true }), question()))).toBeNull();
 });
 
@@ -90,7 +90,7 @@ test("a hidden page notifies once, with the agent and the kind of event", async 
   frames.draw();
   store.receive({ t: "patches", seq: 3, patches: [] });
   frames.draw();
-  expect(shown).toEqual([{ title: "Demo", body: "Waits for your permission" }]);
+  expect(shown).toEqual([{ title: "Demo", body: "Waiting for your permission" }]);
   hidden.mockReturnValue(false);
   store.receive({ t: "patches", seq: 4, patches: [["add", question({ key: "k8", id: "q8" })]] });
   frames.draw();

@@ -63,7 +63,9 @@ describe("an earlier prompt", () => {
     await click("[data-acp-edit-prompt]");
     expect(field.value).toBe("See @df");
     expect(document.activeElement).toBe(field);
-    expect(find("[data-acp-editing]")?.textContent).toContain("the agent remembers that turn");
+    expect(find("[data-acp-editing]")?.textContent).toContain(
+      "the agent still remembers that turn",
+    );
     await send();
     expect(sent()).toEqual([{ t: "prompt", text: "See @df", images: [PICTURE] }]);
     expect(find("[data-acp-editing]")).toBeNull();
@@ -145,7 +147,7 @@ describe("images", () => {
     await soon(() => expect(takes.el.querySelectorAll(".acp-thumbs img").length).toBe(1));
     const none = panel([FIRST], NONE);
     expect(await put(none, name, [png()])).toBe(true);
-    expect(note(none)).toBe("This agent takes no images.");
+    expect(note(none)).toBe("This agent does not accept images.");
     expect(none.find(".acp-thumbs")).toBeNull();
   });
 
@@ -184,7 +186,9 @@ describe("images", () => {
   it("are not offered by the paper clip of an agent that takes none", async () => {
     const made = panel([FIRST], NONE);
     await made.click("[data-acp-attach]");
-    expect(made.find(".acp-attach-menu")?.textContent).toContain("This agent takes no images.");
+    expect(made.find(".acp-attach-menu")?.textContent).toContain(
+      "This agent does not accept images.",
+    );
     expect(made.el.querySelectorAll(".acp-attach-menu button").length).toBe(1);
   });
 

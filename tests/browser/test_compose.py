@@ -57,7 +57,7 @@ def test_a_prompt_is_edited_and_sent_again_after_the_undo_of_its_changes(
     expect(field).to_be_focused()
     expect(field).to_have_value("/edit notes.txt one")
     line = panel.get_by_role("group", name="Edited prompt")
-    expect(line).to_contain_text("the agent remembers that turn")
+    expect(line).to_contain_text("the agent still remembers that turn")
     line.get_by_role("button", name="Undo its changes").click()
     expect(line.get_by_role("button", name="Redo its changes")).to_be_visible()
     field.fill("/edit notes.txt two")
@@ -155,11 +155,11 @@ def test_an_agent_without_images_gets_no_control_for_them(open_notebook: Open) -
     notebook.run(0)
     panel, field = notebook.panel(0), field_of(notebook, 0)
     field.evaluate(PASTE, base64.b64encode(PNG).decode())
-    expect(panel.locator(".acp-composer-note")).to_have_text("This agent takes no images.")
+    expect(panel.locator(".acp-composer-note")).to_have_text("This agent does not accept images.")
     expect(panel.locator(".acp-thumbs")).to_have_count(0)
     panel.get_by_role("button", name="Attach").click()
     expect(panel.get_by_role("button", name="Image from this computer…")).to_have_count(0)
-    expect(panel.get_by_role("group", name="Attach")).to_contain_text("This agent takes no images.")
+    expect(panel.get_by_role("group", name="Attach")).to_contain_text("This agent does not accept images.")
 
 
 @each_host

@@ -156,7 +156,7 @@ def test_the_user_is_notified_of_questions_while_the_tab_is_hidden(open_notebook
     wait_until(
         lambda: (
             notebook.page.evaluate("() => window.notified.map((it) => it[1])")
-            == ["Waits for your permission"]
+            == ["Waiting for your permission"]
         ),
         "one notification",
         LIMIT_S,

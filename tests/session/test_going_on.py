@@ -66,7 +66,7 @@ def test_an_agent_that_neither_loads_nor_resumes_names_the_other_way(
 ) -> None:
     transcript, env = kept
     with pytest.raises(
-        acp.UsageError, match=r'neither loads nor resumes .*session\.prompt\("Go on", transcript'
+        acp.UsageError, match=r'neither loads nor resumes .*session\.prompt\("Continue", transcript'
     ):
         demo(env=env | {"ACP_DEMO_CAPS": ""}, resume=transcript)
 
@@ -75,7 +75,7 @@ def test_a_conversation_that_the_agent_no_longer_has_names_the_other_way(
     kept: tuple[acp.Snapshot, dict[str, str]], demo: Demo, tmp_path: Path
 ) -> None:
     transcript, _ = kept
-    with pytest.raises(acp.SessionLost, match=r'demo no longer has .*session\.prompt\("Go on", transcript'):
+    with pytest.raises(acp.SessionLost, match=r'demo no longer has .*session\.prompt\("Continue", transcript'):
         demo(env={"ACP_DEMO_HOME": str(tmp_path / "another machine")}, resume=transcript)
 
 
@@ -94,12 +94,12 @@ def test_a_conversation_is_context_for_any_agent(
 ) -> None:
     transcript, _ = kept
     session = demo()
-    turn = session.prompt("Go on", transcript, timeout=LIMIT_S)
+    turn = session.prompt("Continue", transcript, timeout=LIMIT_S)
     (start,) = (it for it in turn.items if isinstance(it, TurnStart))
     sent = str(start.prompt)
     assert "> " in sent
     assert "The number is 7" in sent
-    preview = session.preview("Go on", transcript)
+    preview = session.preview("Continue", transcript)
     assert "An earlier conversation, read from a notebook" in str(preview)
 
 

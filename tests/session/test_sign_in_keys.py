@@ -132,7 +132,7 @@ def test_a_key_is_accepted_only_while_a_sign_in_is_open(waiting: Waiting) -> Non
     session, turn = waiting("declares")
     use_key(session)
     turn.wait(LIMIT_S)
-    with pytest.raises(acp.UsageError, match="does not ask for a key now"):
+    with pytest.raises(acp.UsageError, match="is not waiting for a key"):
         use_key(session)
 
 

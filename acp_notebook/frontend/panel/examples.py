@@ -15,7 +15,7 @@ MOST = 3
 QUESTIONS = {
     (".csv", ".tsv", ".parquet", ".json", ".xlsx"): "What is in {}?",
     (".py",): "Explain {}",
-    (".md", ".txt", ".toml"): "Sum up {}",
+    (".md", ".txt", ".toml"): "Summarise {}",
 }
 """By the ending of a file's name, the most useful first."""
 

@@ -1,7 +1,7 @@
-"""The offer of a new session's panel to go on with the conversation that its cell showed before.
+"""The offer of a new session's panel to continue the conversation that its cell showed before.
 
 Without a click, nothing is resumed or sent. Of a file, only the agent's name and the session's id are used,
-and, if the user chooses so, the text, quoted. In the same place, it reminds once that prompts whose answers
+and, if the user chooses so, the text, quoted. In the same place, it says once that prompts whose answers
 the notebook has are sent again. Runs on the loop thread.
 """
 
@@ -23,13 +23,13 @@ How = Literal["resume", "context", "fresh"]
 
 FOUND = "This cell had a conversation before."
 INCLUDED = "Your next prompt includes the conversation that this cell had before."
-UNABLE = "{agent} cannot resume it: it neither loads nor resumes sessions."
+UNABLE = "It cannot be resumed: {agent} neither loads nor resumes sessions."
 GONE = "{agent} no longer has it; perhaps it was on another machine. {error}"
 
 RESUME = GoingOnWay("resume", "Resume this conversation")
 CONTEXT = GoingOnWay("context", "New session with this conversation")
 FRESH = GoingOnWay("fresh", "Start fresh")
-ASKED_AGAIN = "The notebook has an answer to this prompt, and the agent is asked again."
+ASKED_AGAIN = "The notebook already has an answer to this prompt; the agent is being asked again."
 CACHED = "This may cost money{last_time}. %%acp --cached reuses the answers to unchanged prompts."
 
 UNDERSTOOD = GoingOnWay("fresh", "OK")
@@ -51,7 +51,7 @@ class GoingOnOffer:
         self._reminder: GoingOn | None = None
 
     async def look_back(self, cell: str) -> None:
-        """Offer to go on with what this cell showed before its current run, if that was a conversation."""
+        """Offer to continue the conversation that this cell showed before its current run, if any."""
         if not self._is_new():
             return
         earlier = await self._outputs.conversation(cell)
@@ -76,7 +76,7 @@ class GoingOnOffer:
             self.send()
             return
         if self._earlier is None:
-            raise UsageError("there is no earlier conversation to go on with")
+            raise UsageError("there is no earlier conversation to continue")
         if how == "resume":
             await self._resume(self._earlier)
         elif how == "context":
@@ -145,7 +145,7 @@ class GoingOnOffer:
 
 def _turns(conversation: Snapshot) -> str:
     count = sum(isinstance(it, TurnStart) for it in conversation.items)
-    return f"{count} {'turn' if count == 1 else 'turns'}. This session is a new one."
+    return f"{count} {'turn' if count == 1 else 'turns'}. This is a new session."
 
 
 def _size(text: str) -> str:

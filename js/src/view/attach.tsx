@@ -69,7 +69,7 @@ export function AttachButton({ disabled, images, mention, addFiles }: Props) {
               Image from this computer…
             </button>
           ) : (
-            <span class="acp-quiet">This agent takes no images.</span>
+            <span class="acp-quiet">This agent does not accept images.</span>
           )}
         </span>
       )}

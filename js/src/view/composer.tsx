@@ -24,7 +24,7 @@ import type { DraftState } from "./use_draft";
 import { usePreviews } from "./use_previews";
 import type { Wanted } from "./writing";
 
-const NO_IMAGES = "This agent takes no images.";
+const NO_IMAGES = "This agent does not accept images.";
 
 interface Props {
   draft: Draft;

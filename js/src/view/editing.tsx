@@ -22,9 +22,9 @@ export function EditingLine({ editing, turns, cancel }: Props) {
   return (
     <div class="acp-editing" role="group" aria-label="Edited prompt" data-acp-editing={turn}>
       <p role="status">
-        {`Editing the prompt of turn ${number}. It is sent as a new prompt: the agent remembers that turn.`}
+        {`Editing the prompt of turn ${number}. It is sent as a new prompt; the agent still remembers that turn.`}
         {partial && " Attachments that its text does not mention are not sent again."}
-        {waits && " What you had written comes back afterwards."}
+        {waits && " Your unsent text comes back afterwards."}
       </p>
       <span class="acp-operations">
         {operations.map((operation) => (

@@ -3,7 +3,7 @@
 export function Elsewhere({ choose }: { choose: () => void }) {
   return (
     <div class="acp-elsewhere">
-      <span>This question is open in another place of this page.</span>
+      <span>This question is open elsewhere in this page.</span>
       <button type="button" data-acp-answer-here="" onClick={choose}>
         Answer here
       </button>

@@ -38,7 +38,7 @@ export function EmptyPanel({ link, commands, examples }: Props) {
           </li>
         )}
         <li>
-          <kbd>↑</kbd> brings back earlier prompts, <kbd>Esc</kbd> stops the agent, <kbd>?</kbd>{" "}
+          <kbd>↑</kbd> brings back earlier prompts, <kbd>Esc</kbd> stops the turn, <kbd>?</kbd>{" "}
           lists all keys
         </li>
       </ul>

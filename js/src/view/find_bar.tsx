@@ -26,8 +26,8 @@ export function FindBar({ find }: { find: Find }) {
         ref={field}
         type="text"
         data-acp-find=""
-        aria-label="Search in the conversation"
-        placeholder="Search in the conversation"
+        aria-label="Search the conversation"
+        placeholder="Search the conversation"
         autocomplete="off"
         spellcheck={false}
         value={query}

@@ -10,7 +10,7 @@ export const TYPES: ReadonlySet<string> = new Set([
   "image/webp",
 ]);
 const OTHER_FILES =
-  "only PNG, JPEG, GIF and WebP images are sent from here; mention a file of the notebook's machine with @";
+  "only PNG, JPEG, GIF and WebP images can be attached here; attach a file on the kernel's machine with @";
 /** In total, in base64: a server closes the connection at a message of 10 MiB. */
 export const MOST_CHARS = 8_000_000;
 export const MOST_IMAGES = 10;

@@ -8,13 +8,13 @@ const KEYS: readonly (readonly [string, string])[] = [
   ["Enter", "send the prompt"],
   ["Shift+Enter", "new line"],
   ["↑ ↓", "earlier prompts"],
-  ["/", "commands of the agent"],
-  ["@", "names of objects, files and cells"],
+  ["/", "the agent's commands"],
+  ["@", "attach a variable, a file or a cell"],
   ["Esc", "stop the turn; twice, if something is written"],
   ["1", "allow once"],
   ["2", "reject"],
-  ["3 …", "the wider answers of a question, twice from the composer"],
-  ["Ctrl+F", "search in the conversation"],
+  ["3 4", "allow for this session, always allow; press twice in the composer"],
+  ["Ctrl+F", "search the conversation"],
   ["?", "this list"],
 ];
 

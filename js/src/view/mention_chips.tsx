@@ -11,7 +11,7 @@ interface Props {
 
 export function MentionChips({ mentions, remove }: Props) {
   return (
-    <ul class="acp-chips" aria-label="Goes with the prompt">
+    <ul class="acp-chips" aria-label="Attached to the prompt">
       {mentions.map((mention) => (
         <li key={mention.name} data-acp-chip={mention.name} data-status={mention.status}>
           <code>@{line(mention.name)}</code>

@@ -59,7 +59,7 @@ export function MissingAgent({ agent, busy, run, cancel }: Props) {
         )}
         {agent.install !== "" && (
           <button type="button" data-acp-copy-install="" onClick={() => void copy()}>
-            Copy install line
+            Copy install command
           </button>
         )}
         <button type="button" data-acp-cancel-agent="" onClick={cancel}>

@@ -150,7 +150,7 @@ function Answers(props: AnswersProps) {
     <>
       <div class="acp-options acp-safe">
         {answers.filter(({ meaning }) => SAFE.has(meaning)).map(draw)}
-        {!whole && <span class="acp-quiet">The question goes on below.</span>}
+        {!whole && <span class="acp-quiet">The question continues below.</span>}
       </div>
       <div ref={end}>{wider.length > 0 && <div class="acp-options">{wider.map(draw)}</div>}</div>
     </>

@@ -14,18 +14,18 @@ const WORDS: Record<string, [name: string, about: string]> = {
   ask: ["Ask first", "You answer every question of the agent."],
   edits: [
     "Allow edits",
-    "You answer all questions but those about files in the session's folders.",
+    "You are asked about everything except edits of files in the session's folders.",
   ],
   allow: [
     "Allow everything",
-    "Every question is answered with yes: commands, files, code in your kernel. Nobody looks at it first.",
+    "Every question is answered with yes, without asking you: commands, files, code in your kernel.",
   ],
   reject: ["Reject everything", "Every question is answered with no."],
   kinds: ["By kind", "Set from Python"],
   function: ["By a function", "A function of yours answers, set from Python."],
 };
 
-const RULES = "Rules of your settings files apply as well.";
+const RULES = "Rules in your settings files also apply.";
 
 const OFFERED: readonly Policy[] = ["ask", "edits", "allow", "reject"];
 
@@ -112,7 +112,7 @@ export function PermissionChoices({ settings, sent, off }: ChoicesProps) {
       ))}
       {confirming && (
         <span class="acp-confirm" role="alert">
-          The agent will do everything it wants without asking you.
+          The agent will run commands and code and change files without asking you.
           <button type="button" class="acp-danger" data-acp-permission-confirm="" onClick={confirm}>
             Allow everything
           </button>

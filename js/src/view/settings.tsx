@@ -67,7 +67,7 @@ export function Settings({ header, settings, sent, close }: Props) {
           <Switch
             hook="data-acp-kernel-tools"
             name="Kernel tools"
-            about="The agent can look at your variables and this notebook. It asks before it runs code or changes cells."
+            about="The agent can look at your variables and this notebook. Running code and changing cells needs your permission."
             on={header.kernel_tools}
             wanted={onOf(sent.get("tools"))}
             disabled={off}
@@ -78,7 +78,7 @@ export function Settings({ header, settings, sent, close }: Props) {
           <Switch
             hook="data-acp-undo"
             name="Undo"
-            about="The state of your files is kept before each turn, so that all changes can be undone."
+            about="Checkpoints before and after each turn let you undo what it changed."
             on={settings.undo}
             wanted={onOf(sent.get("checkpoints"))}
             disabled={off || !settings.switches_undo}
@@ -178,7 +178,7 @@ function dateOf(text: string): string {
 function Servers({ servers }: { servers: readonly ShownServer[] }) {
   if (servers.length === 0) return null;
   return (
-    <Group title="MCP servers of the agent">
+    <Group title="MCP servers">
       <ul class="acp-grants">
         {servers.map(({ name, type, where, own }) => (
           <li key={name} data-acp-server={name}>

@@ -39,7 +39,7 @@ export function useTalk(snapshot: Snapshot, panel: RefObject<HTMLElement | null>
   useFollowAgent(following, snapshot.turns, panel);
   useFindKey(panel, find.start);
   const entries: MenuEntry[] = [
-    { id: "search", label: "Search in the conversation", run: find.start },
+    { id: "search", label: "Search the conversation", run: find.start },
     ...FORMS.map(([form, label]) => ({
       id: `export-${form}`,
       label,

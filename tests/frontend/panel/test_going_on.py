@@ -1,4 +1,4 @@
-"""The panel of a new session offers to go on with what its cell showed before; hostile files get nowhere."""
+"""The panel of a new session offers to continue what its cell showed before; hostile files get nowhere."""
 
 from __future__ import annotations
 
