@@ -3,7 +3,7 @@
 import type { Sent } from "../store";
 import type { Header } from "../types";
 import { usePanel } from "./panel";
-import { code, line } from "./display_text";
+import { capital, code, line } from "./display_text";
 
 /** Marks the last line of the detail as advice. */
 const HINT = "hint: ";
@@ -57,7 +57,7 @@ export function Trouble({ header, sent, again = false }: Props) {
     <div class="acp-banner" data-severity="error" data-acp-trouble="dead" role="alert">
       <div class="acp-trouble">
         <strong>{title}</strong> {again && "It was started again, without success: "}
-        {first && <span>{line(first)}</span>}
+        {first && <span>{again ? line(first) : capital(line(first))}</span>}
         {rest.length > 0 && (
           <pre class="acp-code" tabIndex={0} aria-label="The agent's last output">
             {code(rest.join("\n"))}
