@@ -31,9 +31,11 @@ export function reveal(notebook: Element | null, index: number): boolean {
   return true;
 }
 
-const QUESTION = "[data-acp-question]:is([data-status='open'], [data-status='elsewhere'])";
+/** What the user is asked or told in a view, and must not overlook. */
+const WANTED =
+  "[data-acp-question]:is([data-status='open'], [data-status='elsewhere']), [data-acp-trouble], [data-acp-signin]";
 
-/** Shows one of our views below a cell, and gives it the focus; from an element in the same page. */
+/** Shows one of our views in the notebook, and gives it the focus; from an element in the same page. */
 export function revealView(view: Element, from: Element): void {
   if (!view.isConnected) {
     // A windowed notebook has taken the cell out of the page, with everything in it.
@@ -41,9 +43,9 @@ export function revealView(view: Element, from: Element): void {
     if (cell) reveal(cellNodes(from), placeOf(cell, []));
     return;
   }
-  const target = view.querySelector<HTMLElement>(QUESTION) ?? (view as HTMLElement);
+  const target = view.querySelector<HTMLElement>(WANTED) ?? (view as HTMLElement);
   highlight(target);
-  if (target === view) target.tabIndex = -1;
+  if (!target.hasAttribute("tabindex")) target.tabIndex = -1;
   target.focus({ preventScroll: true });
 }
 

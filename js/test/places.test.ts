@@ -185,9 +185,9 @@ test("a turn is below its cell until that view is gone", () => {
   places.watch(told);
   const el = element();
   const gone = places.draw("t1", el);
-  expect(places.below("t1")).toBe(el);
+  expect(places.viewOf("t1")).toBe(el);
   gone();
-  expect(places.below("t1")).toBeNull();
+  expect(places.viewOf("t1")).toBeNull();
   expect(told).toHaveBeenCalledTimes(2);
 });
 
@@ -198,9 +198,9 @@ test("a cell that the host takes out of the page counts; an output taken out of 
   const view = cell.appendChild(document.createElement("div"));
   places.draw("t1", view);
   cell.remove();
-  expect(places.below("t1")).toBe(view);
+  expect(places.viewOf("t1")).toBe(view);
   view.remove();
-  expect(places.below("t1")).toBeNull();
+  expect(places.viewOf("t1")).toBeNull();
 });
 
 test("a session has the same places for every copy of the module", () => {

@@ -51,7 +51,7 @@ test("a session without a running turn", () => {
     [{}, "Starting…"],
     [{ status: "idle" }, "Ready"],
     [{ status: "restarting" }, "Restarting…"],
-    [{ status: "dead", detail: "exit code 3\nboom" }, "The agent ended: exit code 3"],
+    [{ status: "dead", detail: "exit code 3\nboom" }, "The agent ended"],
     [{ status: "dead" }, "The agent ended"],
     [{ status: "lost" }, "The agent lost the session"],
     [{ status: "closed" }, "closed"],

@@ -35,6 +35,27 @@ HIDE = """() => {
 }"""
 """Makes the page look hidden, and keeps what it would notify the user of."""
 
+JUMP = """async (scroll) => {
+    const box = scroll.getBoundingClientRect();
+    const painted = () => new Promise((done) => requestAnimationFrame(() => {
+        const { port1, port2 } = new MessageChannel();
+        port1.onmessage = done;
+        port2.postMessage(null);
+    }));
+    let blank = 0;
+    for (let at = 0; at <= 20; at++) {
+        scroll.scrollTop = ((at * 7) % 20) / 20 * scroll.scrollHeight;
+        await painted();
+        for (const prompt of scroll.querySelectorAll(".acp-turn > .acp-prompt")) {
+            const { top, bottom } = prompt.parentElement.getBoundingClientRect();
+            const isSeen = Math.min(bottom, box.bottom) - Math.max(top, box.top) > 20;
+            if (isSeen && !prompt.checkVisibility({ contentVisibilityAuto: true })) blank++;
+        }
+    }
+    return blank;
+}"""
+"""Jumps through the conversation; returns how many turns were in sight and not drawn in the next frame."""
+
 
 def menu(panel: Locator, entry: str) -> None:
     panel.locator("[data-acp-more]").click()
@@ -271,3 +292,15 @@ def test_the_page_follows_the_agent_if_it_is_switched_on(open_notebook: Open) ->
     notebook.prompt(1, "/look followed.py 40")
     expect(field).to_be_focused()
     expect(tabs).to_have_count(1)
+
+
+def test_a_jump_shows_no_blank_turn(open_notebook: Open) -> None:
+    turns = "for n in range(20):\n    s.start(['/markdown', '/plan', 'hello'][n % 3]).wait()"
+    notebook = open_notebook([CONNECT, turns, "s"])
+    notebook.run_all()
+    notebook.says(2, "Ready")
+    notebook.select(1)
+    notebook.command("notebook:clear-cell-output")  # the panel draws them
+    panel = notebook.panel(2)
+    expect(panel.locator(".acp-turn")).to_have_count(20)
+    assert panel.locator("[data-acp-scroll]").evaluate(JUMP) == 0

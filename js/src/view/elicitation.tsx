@@ -2,7 +2,7 @@
 // clicks.
 
 import type { ComponentChildren } from "preact";
-import { useRef, useState } from "preact/hooks";
+import { useRef } from "preact/hooks";
 import type { Sent } from "../store";
 import { isLink } from "../text/links";
 import { visible } from "../text/visible";
@@ -12,6 +12,7 @@ import { FieldView } from "./field";
 import { useGuard, useIgnored, useReady } from "./input_guard";
 import type { Guard } from "./input_guard";
 import { Elsewhere } from "./elsewhere";
+import { usePageId } from "./page_id";
 import { usePanel } from "./panel";
 import { useQuestionPlace } from "./place";
 import { useForm } from "./use_form";
@@ -94,8 +95,7 @@ function Said({ text }: { text: string }) {
 }
 
 function Form({ item, here, usable, answer, sent, guard, ready }: Inner) {
-  // Not useId(): the same form may be in another view, which counts its ids itself.
-  const [id] = useState(() => `acp-${Math.random().toString(36).slice(2)}`);
+  const id = usePageId();
   const form = useForm(item.key, item.fields ?? [], sent, here);
   const element = useRef<HTMLFormElement>(null);
 

@@ -1,9 +1,10 @@
 // A panel without turns: what can be written, and example prompts that fit what the user has defined.
 
-import { useContext, useEffect, useId, useRef } from "preact/hooks";
+import { useContext, useEffect, useRef } from "preact/hooks";
 import type { Link } from "../store";
 import type { ExamplesMessage } from "../types";
 import { line } from "./display_text";
+import { usePageId } from "./page_id";
 import { usePanel } from "./panel";
 import { WritingContext } from "./writing";
 
@@ -17,7 +18,7 @@ interface Props {
 export function EmptyPanel({ link, commands, examples }: Props) {
   const { emit } = usePanel();
   const writing = useContext(WritingContext);
-  const id = useId();
+  const id = usePageId();
   const count = useRef(0);
   // Names change when cells run: asked again whenever the user comes to the panel.
   const ask = () => emit({ t: "examples", rid: `${id}-${++count.current}` });

@@ -1,8 +1,9 @@
 // The buttons of the header: some in the row, the rest in a menu behind "⋯".
 
-import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "./icons";
 import type { IconName } from "./icons";
+import { usePageId } from "./page_id";
 
 export interface MenuEntry {
   /** Its button can be found by `data-acp-<id>`. */
@@ -63,7 +64,7 @@ const STEPS: Record<string, (at: number, last: number) => number> = {
 function More({ entries }: { entries: readonly MenuEntry[] }) {
   const [open, setOpen] = useState(false);
   const box = useRef<HTMLDivElement>(null);
-  const id = useId();
+  const id = usePageId();
   const items = () => [
     ...(box.current?.querySelectorAll<HTMLElement>("[role^=menuitem]:not([disabled])") ?? []),
   ];

@@ -1,9 +1,10 @@
 // Completion of the @-name at the caret, by the kernel. One request at a time: what is written in the meantime is
 // requested after the answer.
 
-import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import type { Emit, OfferedMessage } from "../types";
 import type { Choice } from "./completion";
+import { usePageId } from "./page_id";
 
 /** After this long no answer will come: a busy kernel drops nothing, but a kernel that ends does. */
 export const ANSWER_MS = 5000;
@@ -56,7 +57,7 @@ export function useMentions(
   const [fragment, setFragment] = useState<string | null>(null);
   const asked = useRef<Asked | null>(null);
   const mine = useRef<OfferedMessage | null>(null);
-  const id = useId();
+  const id = usePageId();
   const count = useRef(0);
 
   const ask = (next: string) => {

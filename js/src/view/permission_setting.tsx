@@ -1,11 +1,12 @@
 // Who answers the agent's permission questions: a word that is always in sight, and the choices.
 
-import { useId, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import type { Sent } from "../store";
 import type { PermissionsIntent, SettingsMessage } from "../types";
 import { Icon } from "./icons";
 import { usePanel } from "./panel";
 import { line } from "./display_text";
+import { usePageId } from "./page_id";
 
 type Policy = PermissionsIntent["policy"];
 
@@ -70,7 +71,7 @@ interface ChoicesProps {
 
 export function PermissionChoices({ settings, sent, off }: ChoicesProps) {
   const { emit } = usePanel();
-  const group = useId();
+  const group = usePageId();
   /** "Allow everything" is chosen, but not confirmed: a slip of the hand must not be enough. */
   const [confirming, setConfirming] = useState(false);
   const { permissions, given, kinds, rules } = settings;

@@ -1,7 +1,7 @@
 // The list of the agent's sessions: searched by typing, opened with Enter or a click, deleted after a question.
 
 import type { Ref } from "preact";
-import { useId, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { StoredSession, PickedMessage } from "../types";
 import { Icon } from "./icons";
 import { usePanel } from "./panel";
@@ -9,6 +9,7 @@ import { PickerRow } from "./picker_row";
 import { useSessionList } from "./use_session_list";
 import type { SessionList } from "./use_session_list";
 import { reason } from "./display_text";
+import { usePageId } from "./page_id";
 
 interface Props {
   offers: readonly string[];
@@ -23,7 +24,7 @@ export const DRAWN = 200;
 
 export function Picker({ offers, picked, show, close }: Props) {
   const field = useRef<HTMLInputElement>(null);
-  const id = useId();
+  const id = usePageId();
   const [text, setText] = useState("");
   const [drawn, setDrawn] = useState(DRAWN);
   const [active, setActive] = useState(0);

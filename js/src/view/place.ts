@@ -19,13 +19,15 @@ interface Refers {
 }
 
 /** Whether this place is the one that shows it. `find`: the element whose visibility counts; `box`: what the
-    user may be using. `name` is null while there is nothing to show. */
+    user may be using; `better`: the rank, if not the place's own. `name` is null while there is nothing to show. */
 export function useOnce(
   name: string | null,
   find: () => Element | null,
   box?: Refers,
+  better?: number,
 ): { holds: boolean; choose: () => void } {
-  const { places, rank, held } = useContext(PlaceContext);
+  const { places, rank: own, held } = useContext(PlaceContext);
+  const rank = better ?? own;
   const [holds, setHolds] = useState(() => name !== null && places.isFree(name));
   useLayoutEffect(() => {
     const el = find();
@@ -65,13 +67,28 @@ export function askedName({ model, turn_id }: { model?: string; turn_id?: string
   return `asked:${model}:${turn_id}`;
 }
 
-/** Says that this element draws the turn below its cell; null: it draws none. */
-export function useDrawsBelow(turn: string | null, el: Refers): void {
+/** Says that this element draws the turn below its cell, or is the panel; null: it draws nothing of the kind. */
+export function useDraws(name: string | null, el: Refers): void {
   const { places } = useContext(PlaceContext);
   useLayoutEffect(() => {
-    if (turn !== null && el.current) return places.draw(turn, el.current);
+    if (name !== null && el.current) return places.draw(name, el.current);
     return undefined;
-  }, [turn, places]);
+  }, [name, places]);
+}
+
+/** The view in the page that draws it, from this element. */
+export function useViewOf(name: string, from: Refers): Element | null {
+  const { places } = useContext(PlaceContext);
+  const [view, setView] = useState(() => places.viewOf(name));
+  useLayoutEffect(() => {
+    const look = () => {
+      // While this one itself is hidden, so is everything around it.
+      if (from.current === null || isRendered(from.current)) setView(places.viewOf(name));
+    };
+    look();
+    return places.watch(look);
+  }, [places, name]);
+  return view;
 }
 
 /** How long a view below a cell may take: one whose widget is there, and one of a turn that has just begun. */
@@ -88,19 +105,11 @@ export function useBelow(
 ): Element | "soon" | null {
   const { places } = useContext(PlaceContext);
   const { expects } = useContext(HostContext);
-  const [below, setBelow] = useState(() => places.below(turn));
+  const below = useViewOf(turn, panel);
   const [since] = useState(() => performance.now());
   const [begun] = useState(() => begins() && !places.wasPrompted(SENT_MS));
   const [over, setOver] = useState(false);
   const [, redraw] = useState({});
-  useLayoutEffect(() => {
-    const look = () => {
-      // While this panel itself is hidden, so is everything around it.
-      if (panel.current === null || isRendered(panel.current)) setBelow(places.below(turn));
-    };
-    look();
-    return places.watch(look);
-  }, [places, turn]);
   const limit = expects?.(turn) ? MOUNTS_MS : begun ? BEGINS_MS : 0;
   const left = since + limit - performance.now();
   const soon = below === null && !over && left > 0;

@@ -1,11 +1,16 @@
-// The places in a page that show the same session. A turn below its cell is drawn there and not in the panel;
-// a question and a stop button are in one place at a time: the best one in view. Draws nothing.
+// The places in a page that show the same session. A turn below its cell is drawn there and not in the panel; what
+// is wrong with the session is told in the panel and not below cells; a question, a stop button and a refusal are
+// in one place at a time: the best one in view. Draws nothing.
 
 import type { Drafts } from "./form";
 
-/** How good a place is: below its cell a turn has its context. */
+/** How good a place is: below its cell a turn has its context, and the panel is about the whole session. */
 export const IN_PANEL = 1;
 export const BELOW_CELL = 2;
+export const OF_SESSION = 3;
+
+/** The name of what only a panel draws; turns have their ids. */
+export const PANEL = "panel";
 
 /** A place must be out of view for this long to lose what it has: a reader may only scroll past. */
 export const SETTLE_MS = 200;
@@ -37,7 +42,7 @@ export class Places {
   /** Forms that are being filled in, by their key: they go along when they are shown in another place. */
   readonly forms = new Map<string, Drafts>();
   #claims = new Map<string, Claim>();
-  #below = new Map<string, Element[]>();
+  #views = new Map<string, Element[]>();
   #watched = new Map<Element, { uses: number; inView: boolean }>();
   #listeners = new Set<() => void>();
   #timer: ReturnType<typeof setTimeout> | null = null;
@@ -127,28 +132,28 @@ export class Places {
     }, SETTLE_MS);
   }
 
-  // ---- turns below their cells
+  // ---- turns below their cells, and panels
 
-  /** A view below a cell draws this turn; returns how to say that it is gone. */
-  draw(turn: string, el: Element): () => void {
-    this.#below.set(turn, [...(this.#below.get(turn) ?? []), el]);
+  /** A view draws this turn below its cell, or is a panel; returns how to say that it is gone. */
+  draw(name: string, el: Element): () => void {
+    this.#views.set(name, [...(this.#views.get(name) ?? []), el]);
     this.#observe(el);
     this.#tell();
     return () => {
       this.#unobserve(el);
-      const others = (this.#below.get(turn) ?? []).filter((other) => other !== el);
-      if (others.length > 0) this.#below.set(turn, others);
-      else this.#below.delete(turn);
+      const others = (this.#views.get(name) ?? []).filter((other) => other !== el);
+      if (others.length > 0) this.#views.set(name, others);
+      else this.#views.delete(name);
       this.#tell();
     };
   }
 
-  /** The view that draws the turn below its cell. Its cell may be far from the reader, but not collapsed. */
-  below(turn: string): Element | null {
-    return this.#below.get(turn)?.find(isRendered) ?? null;
+  /** The view that draws it. Its cell may be far from the reader, but not collapsed. */
+  viewOf(name: string): Element | null {
+    return this.#views.get(name)?.find(isRendered) ?? null;
   }
 
-  /** Called when a turn may be drawn in another place than before. */
+  /** Called when something may be drawn in another place than before. */
   watch(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
@@ -233,7 +238,7 @@ function isOnScreen(el: Element): boolean {
 }
 
 // Shared by all copies of this module in the page that have the same form.
-const PLACES = Symbol.for("acp_notebook.places.1");
+const PLACES = Symbol.for("acp_notebook.places.2");
 
 /** The places of a session, by the id of its model: two notebooks in a page may show it. */
 export function placesOf(session: string): Places {

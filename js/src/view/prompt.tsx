@@ -17,22 +17,24 @@ export function PromptView({ start }: { start: TurnItem }) {
   const own = !start.asked_by && (wordsOf(start.prompt) || picturesOf(start.prompt).length > 0);
   return (
     <div class="acp-prompt" role="group" aria-label="Prompt" data-acp-prompt={start.key}>
-      {writing && own && !isRunning(start) && (
-        <button
-          type="button"
-          class="acp-ghost acp-edit-prompt"
-          data-acp-edit-prompt=""
-          aria-label={`Edit the prompt of turn ${start.number}`}
-          title="Edit and send again"
-          disabled={link !== "live"}
-          onClick={() => writing.edit(start)}
-        >
-          <Icon name="edit" />
-        </button>
-      )}
+      <span class="acp-prompt-buttons">
+        <CopyMessage blocks={start.prompt} what="prompt" />
+        {writing && own && !isRunning(start) && (
+          <button
+            type="button"
+            class="acp-ghost"
+            data-acp-edit-prompt=""
+            aria-label={`Edit the prompt of turn ${start.number}`}
+            title="Edit and send again"
+            disabled={link !== "live"}
+            onClick={() => writing.edit(start)}
+          >
+            <Icon name="edit" />
+          </button>
+        )}
+      </span>
       {start.asked_by && <AskedByLine by={start.asked_by} />}
       <ContentList blocks={start.prompt} />
-      <CopyMessage blocks={start.prompt} what="prompt" />
     </div>
   );
 }

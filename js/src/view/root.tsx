@@ -4,18 +4,18 @@ import { useMemo, useRef } from "preact/hooks";
 import type { Snapshot } from "../store";
 import { isRunning, turnId } from "../turns";
 import type { Draft, Emit } from "../types";
-import { Banner } from "./banner";
+import { Banner, Refused } from "./banner";
 import { emptyText } from "./empty_panel";
 import { SPLIT_FOLD } from "./diff";
 import { GoingOn } from "./going_on";
 import { sentOperation } from "./operations";
 import { PanelContext } from "./panel";
 import type { Panel } from "./panel";
-import { useDrawsBelow } from "./place";
+import { useDraws } from "./place";
 import { SessionView } from "./session";
-import { SignInAlone, SignInView } from "./signin";
+import { SessionNotes, SignInAlone } from "./session_notes";
 import { Terminals } from "./terminal";
-import { Trouble } from "./trouble";
+import { repeats } from "./trouble";
 import { TurnAlone, TurnView } from "./turn";
 
 interface Props {
@@ -37,7 +37,7 @@ export function Root({ turn, snapshot, draft, emit, inside = false }: Props) {
   // At the end: the newest is there, and so is the reader.
   const banners = <Banners turn={turn} snapshot={snapshot} />;
   const root = useRef<HTMLDivElement>(null);
-  useDrawsBelow(inside || turn === SIGN_IN ? null : turn, root);
+  useDraws(inside || turn === SIGN_IN ? null : turn, root);
   return (
     <PanelContext.Provider value={usePanelValue(snapshot, emit)}>
       <Terminals byId={terminals.byId}>
@@ -90,14 +90,20 @@ function suppressHostKeys({ target }: FocusEvent): void {
 /** What is wrong with the connection, the agent or the sign-in. */
 function Banners({ turn, snapshot }: { turn: string | null; snapshot: Snapshot }) {
   const { refused, state, sent, goingOn } = snapshot;
+  const again = refused !== null && repeats(refused, state.session);
   return (
     <>
-      <Banner refused={refused} />
-      {showsTrouble(snapshot, turn) && (
-        <Trouble header={state.session} sent={sent.get("restart") ?? sent.get("reopen")} />
-      )}
+      <Banner />
+      {refused !== null && !again && <Refused text={refused} inPanel={turn === null} />}
+      <SessionNotes
+        header={state.session}
+        inPanel={turn === null}
+        trouble={showsTrouble(snapshot, turn)}
+        signIn={showsSignIn(snapshot, turn)}
+        sent={sent.get("restart") ?? sent.get("reopen")}
+        again={again}
+      />
       {turn === null && goingOn && <GoingOn offer={goingOn} sent={sent.get("go_on")} />}
-      {showsSignIn(snapshot, turn) && <SignInView header={state.session} />}
     </>
   );
 }

@@ -19,7 +19,8 @@ import { KeysLine, useKeys } from "./keys";
 import { OtherSession } from "./other_session";
 import { PanelTurn } from "./panel_turn";
 import { Picker } from "./picker";
-import { PlaceContext, useAsksHere, useOnce } from "./place";
+import { PlaceContext, useAsksHere, useDraws, useOnce } from "./place";
+import { PANEL } from "./places";
 import { wordsOf } from "./prompt_text";
 import { TargetContext, useReach, useTarget } from "./reveal";
 import { useRoom } from "./room";
@@ -46,6 +47,7 @@ export function SessionView({ snapshot, draft, banners }: Props) {
   const { away, toEnd } = useFollow(end, running !== null, { own: true });
   useRoom(panel);
   useShown(panel, turns.length === 0);
+  useDraws(PANEL, panel);
   const { places } = useContext(PlaceContext);
   const id = running ? turnId(running) : null;
   const stop = useOnce(

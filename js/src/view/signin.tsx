@@ -9,14 +9,19 @@ import { usePanel } from "./panel";
 import { KeyField } from "./signin_key";
 import { line, reason } from "./display_text";
 
+/** What is required, in a few words; null: nothing. */
+export function signInTitle({ agent, sign_in }: Header): string | null {
+  const name = line(agent?.title ?? agent?.name ?? "The agent");
+  return sign_in ? `${name} requires you to sign in.` : null;
+}
+
 export function SignInView({ header }: { header: Header }) {
   const { link, emit } = usePanel();
   const wanted = header.sign_in;
   if (!wanted) return null;
-  const name = line(header.agent?.title ?? header.agent?.name ?? "The agent");
   return (
     <section class="acp-signin" role="group" aria-label="Sign in" data-acp-signin="">
-      <p class="acp-title">{name} requires you to sign in.</p>
+      <p class="acp-title">{signInTitle(header)}</p>
       {wanted.error && (
         <p class="acp-bad" role="alert" data-acp-signin-error="">
           <Ticked text={reason(wanted.error)} />
@@ -134,10 +139,9 @@ function InTerminal({ method }: { method: SignInMethod }) {
   );
 }
 
-/** Below the cell that waits for a session, or did. */
-export function SignInAlone({ header }: { header: Header }) {
+/** Below the cell that waited for a session. */
+export function SignedIn({ header }: { header: Header }) {
   const name = line(header.agent?.title ?? header.agent?.name ?? "The agent");
-  if (header.sign_in) return <SignInView header={header} />;
   const open = !["starting", "signed_out", "closed"].includes(header.status ?? "starting");
   return (
     <p class="acp-quiet" role="status" data-acp-signed={open}>

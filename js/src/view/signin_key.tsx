@@ -1,10 +1,11 @@
 // A field for a key. The key is in the field until it is sent, and nowhere else in the page: not in the state,
 // not in the draft, not in an attribute.
 
-import { useId, useRef, useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import type { SignInKey } from "../types";
 import { usePanel } from "./panel";
 import { line } from "./display_text";
+import { usePageId } from "./page_id";
 
 interface Props extends SignInKey {
   /** The method or key that is being tried. */
@@ -13,7 +14,7 @@ interface Props extends SignInKey {
 
 export function KeyField({ name, label, trying }: Props) {
   const { link, emit } = usePanel();
-  const id = useId();
+  const id = usePageId();
   const field = useRef<HTMLInputElement>(null);
   const [filled, setFilled] = useState(false);
   const busy = typeof trying === "string";

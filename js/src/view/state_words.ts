@@ -26,7 +26,6 @@ export function sessionWords(header: Header, link: Link, turn: Turn | null): Wor
   if (link === "gone" || link === "offline") return trouble("Disconnected");
   if (header.sign_in && header.status !== "closed") return you(SIGN_IN);
   if (turn?.start && isRunning(turn.start)) return turnWords(turn.start, turn.items, link, false);
-  const first = (header.detail ?? "").split("\n")[0] ?? "";
   switch (header.status ?? "starting") {
     case "starting":
       return agent("Starting…");
@@ -43,7 +42,7 @@ export function sessionWords(header: Header, link: Link, turn: Turn | null): Wor
     case "lost":
       return trouble("The agent lost the session");
     case "dead":
-      return trouble(first ? `The agent ended: ${line(first)}` : "The agent ended");
+      return trouble("The agent ended"); // the banner says why
     default:
       return nobody(spoken(header.status ?? ""));
   }

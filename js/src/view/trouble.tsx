@@ -3,7 +3,7 @@
 import type { Sent } from "../store";
 import type { Header } from "../types";
 import { usePanel } from "./panel";
-import { code, line } from "./display_text";
+import { capital, code, line } from "./display_text";
 
 /** Marks the last line of the detail as advice. */
 const HINT = "hint: ";
@@ -11,28 +11,53 @@ const HINT = "hint: ";
 interface Props {
   header: Header;
   sent: Sent | undefined;
+  /** Whether it was started again, and failed for the same reason. */
+  again?: boolean;
 }
 
-export function Trouble({ header, sent }: Props) {
+/** What is wrong, in a few words; null: nothing. */
+export function troubleTitle({ status, agent }: Header): string | null {
+  const name = line(agent?.title ?? agent?.name ?? "The agent");
+  switch (status) {
+    case "restarting":
+      return `${name} is restarting…`;
+    case "stuck":
+      return `${name} is not responding.`;
+    case "lost":
+      return `${name} no longer knows this session.`;
+    case "dead":
+      return `${name} is not running.`;
+    default:
+      return null;
+  }
+}
+
+/** Whether a refused request gives the reason that the trouble gives anyway. */
+export function repeats(refused: string, { status, detail }: Header): boolean {
+  const [first = ""] = (detail ?? "").split("\n");
+  return status === "dead" && first !== "" && refused.includes(first);
+}
+
+export function Trouble({ header, sent, again = false }: Props) {
   const { link, emit } = usePanel();
-  const name = line(header.agent?.title ?? header.agent?.name ?? "The agent");
+  const title = troubleTitle(header);
+  if (title === null) return null;
   if (header.status === "restarting" || header.status === "stuck")
     return (
       <div class="acp-banner" data-acp-trouble={header.status}>
         <span>
-          {header.status === "restarting" ? `${name} is restarting…` : `${name} is not responding`}
-          {header.detail && <span class="acp-quiet">: {line(header.detail)}</span>}
+          {title} {header.detail && <span class="acp-quiet">{line(header.detail)}</span>}
         </span>
       </div>
     );
-  if (header.status === "lost") return <Lost {...{ header, name, sent }} />;
-  if (header.status !== "dead") return null;
+  if (header.status === "lost") return <Lost {...{ header, title, sent }} />;
   const [first = "", ...rest] = (header.detail ?? "").split("\n");
   const hint = rest.at(-1)?.startsWith(HINT) ? rest.pop() : undefined;
   return (
     <div class="acp-banner" data-severity="error" data-acp-trouble="dead" role="alert">
       <div class="acp-trouble">
-        <strong>{name} is not running.</strong> {first && <span>{line(first)}</span>}
+        <strong>{title}</strong> {again && "It was started again, without success: "}
+        {first && <span>{again ? line(first) : capital(line(first))}</span>}
         {rest.length > 0 && (
           <pre class="acp-code" tabIndex={0} aria-label="The agent's last output">
             {code(rest.join("\n"))}
@@ -56,14 +81,14 @@ export function Trouble({ header, sent }: Props) {
   );
 }
 
-function Lost({ header, name, sent }: Props & { name: string }) {
+function Lost({ header, title, sent }: Props & { title: string }) {
   const { link, emit } = usePanel();
   const [why = ""] = (header.detail ?? "").split("\n");
   const off = link !== "live" || sent !== undefined;
   return (
     <div class="acp-banner" data-severity="error" data-acp-trouble="lost" role="alert">
       <div class="acp-trouble">
-        <strong>{name} no longer knows this session.</strong> {why && <span>{line(why)}</span>}
+        <strong>{title}</strong> {why && <span>{line(why)}</span>}
       </div>
       {header.ways?.includes("load") && (
         <button

@@ -18,8 +18,7 @@ export function TurnFacts({ start }: { start: TurnItem }) {
 /** "12 s", "3.4k tokens", "$0.02": only what the kernel or the agent reports. */
 export function factsOf({ seconds = 0, usage, cost }: TurnItem): string[] {
   const { total, input, output } = usage ?? {};
-  return [
-    seconds >= 1 && duration(seconds * 1000),
+  const used = [
     total !== undefined
       ? `${short(total)} tokens`
       : input !== undefined &&
@@ -27,6 +26,8 @@ export function factsOf({ seconds = 0, usage, cost }: TurnItem): string[] {
         `${short(input)} tokens in, ${short(output)} out`,
     cost !== undefined && cost.amount > 0 && money(cost),
   ].filter((fact) => fact !== false);
+  if (seconds >= 1) return [duration(seconds * 1000), ...used];
+  return seconds > 0 && used.length > 0 ? ["under 1 s", ...used] : used;
 }
 
 const KINDS = [

@@ -1,11 +1,12 @@
 // Completion while a prompt is written: of the agent's slash commands, and of @-names.
 
-import { useId, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import type { Snapshot } from "../store";
 import type { Command } from "../types";
 import { matching } from "./completion";
 import type { Choice } from "./completion";
 import { mentionAt, mentioned, useMentions } from "./mentions";
+import { usePageId } from "./page_id";
 import { usePanel } from "./panel";
 import type { DraftState } from "./use_draft";
 
@@ -30,7 +31,7 @@ export function useCompletion(
   offered: Snapshot["offered"],
 ): Completion {
   const { emit } = usePanel();
-  const id = useId();
+  const id = usePageId();
   const [slash, setSlash] = useState<readonly Choice[]>([]);
   const [active, setActive] = useState(0);
   const mentions = useMentions(offered, emit);

@@ -1,8 +1,9 @@
 // What the @-names of the draft will attach, by the kernel: asked for after a pause, one request at a time.
 
-import { useEffect, useId, useRef } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import type { MentionPreview, PreviewedMessage } from "../types";
 import { ANSWER_MS, mentions } from "./mentions";
+import { usePageId } from "./page_id";
 import { usePanel } from "./panel";
 
 /** Nobody reads sizes while typing. */
@@ -25,7 +26,7 @@ export function usePreviews(
   paused: boolean,
 ): readonly MentionPreview[] {
   const { emit } = usePanel();
-  const id = useId();
+  const id = usePageId();
   const count = useRef(0);
   const asked = useRef<Asked | null>(null);
   const latest = useRef<{ text: string; mentions: readonly MentionPreview[] } | null>(null);
