@@ -116,7 +116,7 @@ test("a dead agent: why, its last output, and how to restart it", () => {
   });
   wired(made);
   const trouble = made.find("[data-acp-trouble='dead']");
-  expect(trouble?.textContent).toContain("exit code 3");
+  expect(trouble?.textContent).toContain("Exit code 3");
   expect(trouble?.querySelector("pre")?.textContent).toContain("boom");
   const button = made.find<HTMLButtonElement>("[data-acp-restart]");
   button?.click();
@@ -166,7 +166,7 @@ test("a turn that never started says so, with the agent's trouble while it is th
   store.receive(now([], null, ["t2"]));
   frames.draw();
   expect(find("[data-acp-status='unsent']")?.textContent).toBe("This prompt was not sent.");
-  expect(find("[data-acp-trouble]")?.textContent).toContain("it exited");
+  expect(find("[data-acp-trouble]")?.textContent).toContain("It exited");
   store.receive(now([], null, ["t2", "t10"]));
   frames.draw();
   expect(find("[data-acp-trouble]")).toBeNull();
