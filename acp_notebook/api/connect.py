@@ -126,8 +126,8 @@ def connect(
     agent is continued, with its history if the agent can load it. Raises `acp.SessionLost` if the agent no
     longer has that conversation, `acp.UsageError` if it was with another agent.
 
-    If the agent requires a sign-in, the cell shows its methods and waits; `auth` selects a method. If nobody can be
-    asked, `acp.AuthenticationRequired` says what to do.
+    If the agent requires a sign-in, the cell shows its methods and waits; `auth` selects a method. If nobody
+    can be asked, `acp.AuthenticationRequired` says what to do.
 
     `record` writes every message to a file. `cassette` replays such a file instead of starting an agent (see
     `acp.Cassette`): recorded answers of the user answer "ask", files are written to a temporary folder unless

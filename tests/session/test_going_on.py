@@ -75,7 +75,7 @@ def test_a_conversation_that_the_agent_no_longer_has_names_the_other_way(
     kept: tuple[acp.Snapshot, dict[str, str]], demo: Demo, tmp_path: Path
 ) -> None:
     transcript, _ = kept
-    with pytest.raises(acp.SessionLost, match=r'demo no longer has .*session\.prompt\("Continue", transcript'):
+    with pytest.raises(acp.SessionLost, match=r'demo no longer has .*session\.prompt\("Continue", trans'):
         demo(env={"ACP_DEMO_HOME": str(tmp_path / "another machine")}, resume=transcript)
 
 
