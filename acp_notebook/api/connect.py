@@ -283,8 +283,7 @@ def _start_for_panel(cwd: str, agent: str, install: str | bool) -> Session:
     session = connect(agent, cwd=cwd, install=install)
     name = bind_to_free_name(session.agent.name, session)
     if name is not None:
-        notice = ev.NoticeGiven("info", f"In Python, this session is {name}.", source="client")
-        session._loop.post(session._conversation.state.apply, notice)
+        session._give_notice(f"In Python, this session is {name}.")
     return session
 
 

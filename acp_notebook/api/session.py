@@ -223,7 +223,7 @@ class Session(Rendered, AskableSession):
             raise SessionClosed("the session was closed; acp.connect(...) opens another")
         content, notes = self._fit_content(parts)
         for note in notes:
-            self._loop.post(self._conversation.state.apply, ev.NoticeGiven("warning", note, source="client"))
+            self._give_notice(note, "warning")
         return content
 
     def _fit_content(
@@ -502,6 +502,11 @@ class Session(Rendered, AskableSession):
         """Replace the live views of this session with their static outputs."""
         if self._panel is not None:
             self._loop.call(self._panel.freeze())
+
+    def _give_notice(self, text: str, severity: str = "info") -> None:
+        """Tell the user something in the conversation."""
+        notice = ev.NoticeGiven(severity, text, source="client")
+        self._loop.post(self._conversation.state.apply, notice)
 
     def _to_bundle(self) -> dict[str, Any]:
         """The static output of the session, by MIME type."""

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+import shlex
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ..agent import loop
@@ -35,6 +36,9 @@ Send = Callable[[PickerAnswer], None]
 Start = Callable[[str, str | bool], "ShownSession"]
 """Starts the agent with this name and opens a session; `install` is as in `connect`. Blocks."""
 
+Arguments = Mapping[str, Sequence[str]]
+"""What `Start` adds to the commands of agents, by name."""
+
 SHOWN_CHARS = 300
 
 FAILED = "the agent could not be started: {error!r}"
@@ -43,15 +47,18 @@ FAILED = "the agent could not be started: {error!r}"
 class AgentChoices:
     """Handles the agent picker of one panel, or of one cell that has no session yet."""
 
-    def __init__(self, start: Start, send: Send) -> None:
+    def __init__(self, start: Start, send: Send, arguments: Arguments | None = None) -> None:
         self._start = start
         self._send = send
+        self._arguments = arguments
 
     async def handle(self, intent: intents.Choosing) -> None:
         """Carry out a request and send the result, or the error, to the page."""
         try:
             if isinstance(intent, intents.Agents):
-                self._send(PickerAnswer(intent.rid, agents=await on_a_thread(choices)))
+                self._send(
+                    PickerAnswer(intent.rid, agents=await on_a_thread(lambda: choices(self._arguments)))
+                )
             else:
                 await on_a_thread(lambda: self._start_agent(intent))
         except Error as error:
@@ -75,12 +82,12 @@ class AgentChoices:
             answer(self._start(intent.agent, intent.way or False))
 
 
-def choices() -> tuple[AgentChoice, ...]:
+def choices(arguments: Arguments | None = None) -> tuple[AgentChoice, ...]:
     """All agents that `connect` knows by name, the installed ones first. Looks up their versions: blocks."""
-    return tuple(map(_choice, agents()))
+    return tuple(_choice(it, (arguments or {}).get(it.name, ())) for it in agents())
 
 
-def _choice(record: AgentRecord) -> AgentChoice:
+def _choice(record: AgentRecord, arguments: Sequence[str]) -> AgentChoice:
     missing = None if record.ready else _needs_install(record.name)
     return AgentChoice(
         name=record.name,
@@ -90,7 +97,7 @@ def _choice(record: AgentRecord) -> AgentChoice:
         note=shown(record.missing, chars=SHOWN_CHARS),
         install=record.install,
         way=None if missing is None else missing.way,
-        runs="" if missing is None else missing.runs,
+        runs="" if missing is None else shlex.join([*shlex.split(missing.runs), *arguments]),
     )
 
 

@@ -5,6 +5,7 @@ The cell ends at once, so that queued cells go on; the session appears in the sa
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ..agent import loop
@@ -18,21 +19,22 @@ from .agent_choices import AgentChoices, Start
 _log = logger(__name__)
 
 
-def offer_agents(agent: str, note: str, start: Start) -> None:
+def offer_agents(agent: str, note: str, start: Start, arguments: Sequence[str] = ()) -> None:
     """Display the agents below the running cell. `agent`: the one that is missing; empty: all of them.
 
-    `note` is what the file keeps until the user has chosen.
+    `note` is what the file keeps until the user has chosen, `arguments` what `start` adds to the command of
+    the missing agent.
     """
-    _AgentsOutput(agent, note, start)
+    _AgentsOutput(agent, note, start, arguments)
 
 
 class _AgentsOutput:
     """Connects the widget of one cell with the agent picker."""
 
-    def __init__(self, agent: str, note: str, start: Start) -> None:
+    def __init__(self, agent: str, note: str, start: Start, arguments: Sequence[str]) -> None:
         self._widget = AgentsWidget(agent, note, self._receive)
         self._start = start
-        self._choices = AgentChoices(self._start_here, self._send)
+        self._choices = AgentChoices(self._start_here, self._send, {agent: arguments})
         self._output = CellOutput.display(view_bundle(self._widget, note))
 
     def _receive(self, message: Any) -> None:

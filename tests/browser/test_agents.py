@@ -61,7 +61,7 @@ def test_a_missing_agent_offers_buttons_and_starts_in_the_same_output(
     notebook.says(2, "the kernel is free")  # the question holds nothing
     output = notebook.output(1)
     expect(output).to_contain_text("Gemini CLI is not installed.", timeout=LIMIT_S * 1000)
-    expect(output.locator("pre")).to_have_text(f"npx {PACKAGE} gemini --acp")
+    expect(output.locator("pre")).to_have_text(f"npx --yes --package {PACKAGE} -- gemini --acp")
     assert notebook.page.locator(".jp-Stdin").count() == 0
     assert faults(notebook) == []
     notebook.page.screenshot(path=str(tmp_path / "missing.png"))
@@ -101,7 +101,7 @@ def test_an_agent_is_picked_in_the_panel_and_takes_its_place(
     assert faults(notebook) == []
     notebook.page.screenshot(path=str(tmp_path / "picker.png"))
     button(picker, "Get gemini").click()
-    expect(picker.locator("pre")).to_have_text(f"npx {PACKAGE} gemini --acp")
+    expect(picker.locator("pre")).to_have_text(f"npx --yes --package {PACKAGE} -- gemini --acp")
     picker.get_by_label("Always run this package without asking").check()
     assert faults(notebook) == []
     button(picker, "Run with npx").click()

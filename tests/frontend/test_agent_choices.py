@@ -19,6 +19,7 @@ from tests.waiting import wait_until
 __all__ = ["bin"]  # a fixture
 
 WAY = "npx @google/gemini-cli"
+RUNS = "npx --yes --package @google/gemini-cli -- gemini --acp"
 
 
 class Page:
@@ -58,10 +59,16 @@ def listed(page: Page, name: str) -> AgentChoice:
 def test_the_list_says_exactly_what_would_be_run(bin: Path, page: Page) -> None:
     demo, gemini = listed(page, "demo"), next(it for it in choices() if it.name == "gemini")
     assert (demo.found, demo.way, demo.runs) == ("built in", None, "")
-    assert (gemini.found, gemini.way, gemini.runs) == ("", WAY, f"{WAY} gemini --acp")
+    assert (gemini.found, gemini.way, gemini.runs) == ("", WAY, RUNS)
     assert gemini.version == "newest", "the package is not pinned"
     assert gemini.install == "npm install -g @google/gemini-cli"
     assert log(bin) == [], "listing runs nothing"
+
+
+def test_arguments_of_the_cell_are_shown_with_the_agent_that_gets_them(bin: Path) -> None:
+    given = {it.name: it.runs for it in choices({"gemini": ["--model", "a b"]})}
+    assert given["gemini"] == f"{RUNS} --model 'a b'"
+    assert "--model" not in "".join(runs for name, runs in given.items() if name != "gemini")
 
 
 def test_the_user_s_own_agents_are_listed(bin: Path, tmp_path: Path, page: Page) -> None:

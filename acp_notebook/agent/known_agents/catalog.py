@@ -18,7 +18,15 @@ from ...core.settings import OwnAgent
 from ...core.visible import shown
 from ...errors import AgentNotFound, UsageError
 from .catalog_data import AGENTS, KnownAgent
-from .launchers import SAFE_FOLDER, Launchers, find_command, find_launchers, npx_command, uvx_command
+from .launchers import (
+    SAFE_FOLDER,
+    Launchers,
+    find_command,
+    find_launchers,
+    npx_command,
+    typed_npx,
+    uvx_command,
+)
 
 BUILT_IN = ("demo",)
 DEMO = (sys.executable, "-P", "-m", "acp_notebook.demo")
@@ -169,7 +177,7 @@ class Package:
         if found is not None:
             text += f"\nOr let {found.how} fetch and run it: acp.connect({self.name!r}, install=True)"
             return NeedsInstall(
-                text, name=self.name, way=f"{found.how} {self.npm or self.pypi}", runs=found.identity
+                text, name=self.name, way=f"{found.how} {self.npm or self.pypi}", runs=self._typed(found.how)
             )
         if self.npm is not None:
             text += f"\nThere is no Node on this machine: {NODE_EXTRA}"
@@ -178,6 +186,12 @@ class Package:
             text += f"\nThere is no uv on this machine: {UV_LINE}"
             text += f", then acp.connect({self.name!r}, install=True)"
         return AgentNotFound(text)
+
+    def _typed(self, how: str) -> str:
+        """The command as a user would type it."""
+        if how == "npx":
+            return shlex.join(typed_npx(self.npm or "", self.command))
+        return shlex.join(uvx_command(("uvx",), self.pypi or "", self.command, self.python))
 
 
 # ---- the user's own -----------------------------------------------------------------------------

@@ -99,6 +99,11 @@ def npx_command(npx: Sequence[str], package: str, command: Sequence[str], cwd: s
     return (*npx, "--yes", "--package", package, "--", "sh", "-c", GO_THERE, cwd, *command)
 
 
+def typed_npx(package: str, command: Sequence[str]) -> tuple[str, ...]:
+    """What a user would type to run the same: `npx_command` adds only the way to the session's folder."""
+    return ("npx", "--yes", "--package", package, "--", *command)
+
+
 def uvx_command(
     uvx: Sequence[str], package: str, command: Sequence[str], python: str | None
 ) -> tuple[str, ...]:

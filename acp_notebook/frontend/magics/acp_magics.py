@@ -124,7 +124,7 @@ class AcpMagics(Magics):
             missing = missing_agent(request)
             if missing is None or not can_be_asked():
                 raise
-            offer_agents(missing, str(error), partial(self._start, request))
+            offer_agents(missing, str(error), partial(self._start, request), request.args)
             return
         self._bind(request.name, session)
         show(session)
@@ -143,7 +143,7 @@ class AcpMagics(Magics):
         """Start the agent that the user chose in a page, with the options of the cell's line."""
         self._check_name(request.name)
         session = open_session(request.chosen(agent, install))
-        self._bind(request.name, session, say=_log.info)
+        self._bind(request.name, session, say=session._give_notice)
         return session
 
     @no_var_expand
