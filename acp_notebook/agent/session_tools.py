@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 NOTICE = "{agent} can look at your variables and this notebook"
 NOTICE_MORE = (
-    "It asks before it runs code or changes cells. To switch this off: “Kernel tools” in the session's "
+    "Running code and changing cells need your permission. To switch this off: “Kernel tools” in the session's "
     "panel, tools=False in connect, or tools = false below [defaults] in your config.toml. "
     'tools={"hide": ["name"]} hides variables.'
 )
