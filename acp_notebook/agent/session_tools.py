@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 
 NOTICE = "{agent} can look at your variables and this notebook"
 NOTICE_MORE = (
-    "Running code and changing cells need your permission. To switch this off: “Kernel tools” in the session's "
-    "panel, tools=False in connect, or tools = false below [defaults] in your config.toml. "
+    "Running code and changing cells need your permission. To switch this off: “Kernel tools” in the "
+    "session's panel, tools=False in connect, or tools = false below [defaults] in your config.toml. "
     'tools={"hide": ["name"]} hides variables.'
 )
 SWITCHED_OFF = "{agent} can no longer use the kernel"
