@@ -472,6 +472,7 @@ class PermissionManager:
         if offer.scope == "session":
             self.grants.add(offer, agent=agent, workspace=workspace)
             if always:
+                self.on_granted()
                 return self._remembered_by_the_agent(decision, offer)
         else:
             try:

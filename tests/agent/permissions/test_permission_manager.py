@@ -508,6 +508,16 @@ def test_the_users_own_allow_outlives_a_revocation_and_a_change_to_ask() -> None
     attack(work)
 
 
+def test_the_grant_of_the_agents_own_always_is_reported() -> None:
+    async def work(agent: Work) -> None:
+        changing, told = settings_of(agent), list[int]()
+        changing.changed = lambda: told.append(len(changing.grants()))
+        await agent.ask("a", kind="edit", content=(Diff(A, "text"),))
+        assert told == [1]
+
+    attack(work, answer="always")
+
+
 def test_a_mapping_judges_the_actual_actions() -> None:
     async def main() -> None:
         agent = Work()
