@@ -306,12 +306,16 @@ class Conversation:
 
     async def take_up(self, id: str) -> None:
         """Continue a session that the agent has stored in place of this one, which must have no turns."""
+        self.check_unused()
+        await self._unstuck.wait()
+        await self._keeper.take_up(self, id)
+
+    def check_unused(self) -> None:
+        """Raise an error if the session is closed or has turns."""
         if self.state.closed:
             raise SessionClosed("the session was closed; acp.connect(...) opens another")
         if self.last_run is not None or self.state.running is not None or self.queue.waiting:
             raise UsageError("this session has turns of its own: another conversation cannot take its place")
-        await self._unstuck.wait()
-        await self._keeper.take_up(self, id)
 
     def _end(
         self,

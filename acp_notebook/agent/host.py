@@ -42,7 +42,7 @@ class AgentHost:
         self.options = options
         self.agent = agent = AgentLink(launch, options, backends)
         self.sessions = Sessions(agent)
-        self.signing = SignInFlow(agent, self.sessions.states, self.revive, self._restart_with_key)
+        self.signing = SignInFlow(agent, self.sessions.states, self.revive, self._restart)
         self.store = SessionStore(agent, self.sessions, self.signing, self.revive)
         self.opener = SessionOpener(agent, self.sessions, self.store)
         self.recovery = Recovery(agent, self.sessions, self.opener, self.signing, lambda: self.connect())
@@ -76,8 +76,8 @@ class AgentHost:
         """Restart the agent if it is gone."""
         await self.recovery.revive()
 
-    async def _restart_with_key(self) -> None:
-        await self.recovery.restart("it was given a key", alive=True)
+    async def _restart(self, why: str) -> None:
+        await self.recovery.restart(why, alive=True)
 
     # ---- sessions -----------------------------------------------------------------------------
 

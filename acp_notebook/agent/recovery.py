@@ -150,6 +150,7 @@ class Recovery:
         """Continue a stored session in place of a new one, which has no turns yet."""
         await self.revive(conversation)
         async with self._agent.starting:
+            conversation.check_unused()  # a turn may have begun while this waited
             before = conversation.state.read(lambda transcript: transcript.snapshot())
             unused = conversation.state.id
             self._sessions.known.pop(unused, None)

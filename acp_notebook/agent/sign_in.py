@@ -39,6 +39,9 @@ LOOK_S = 0.5
 
 STILL = "the agent still requires a sign-in"
 
+KEY = "key:"
+"""What the id of an attempt with a key begins with: a method may have the name of the key."""
+
 SHORTEST_KEY = 8
 """Characters; a shorter text is not a key, and could not be removed from what the agent writes."""
 
@@ -51,7 +54,7 @@ class SignInFlow:
         agent: AgentLink,
         sessions: Callable[[], Collection[SessionState]],
         revive: Callable[[], Awaitable[None]],
-        restart: Callable[[], Awaitable[None]],
+        restart: Callable[[str], Awaitable[object]],
     ) -> None:
         self.preferred = agent.launch.auth
         """The method to use without asking: the user's choice, or the one that worked before."""
@@ -60,7 +63,7 @@ class SignInFlow:
         """Returns the open sessions."""
         self._revive = revive
         self._restart = restart
-        """Restarts the agent even if it is running, so that it gets a key."""
+        """Restarts the agent even if it is running, so that it gets or loses a key; takes the reason."""
         self._now: SignIn | None = None
         self._passed = asyncio.Event()
         self._trying: tuple[str, asyncio.Task[None]] | None = None
@@ -170,9 +173,7 @@ class SignInFlow:
         if self._trying is None:
             self._trying = (id, self._agent.background(attempt()))
         elif self._trying[0] != id:
-            known = {it.id: it.name for it in self._agent.facts.auth_methods}
-            other = known.get(self._trying[0], self._trying[0])
-            raise UsageError(f"the sign-in with {other!r} is in progress; stop it first")
+            raise self._busy(self._trying[0])
         try:
             await asyncio.shield(self._trying[1])
         except asyncio.CancelledError:
@@ -180,6 +181,12 @@ class SignInFlow:
                 self.stop()
                 raise
             raise Error("the sign-in was stopped") from None
+
+    def _busy(self, id: str) -> UsageError:
+        known = {it.id: it.name for it in self._agent.facts.auth_methods}
+        return UsageError(
+            f"the sign-in with {known.get(id, id.removeprefix(KEY))!r} is in progress; stop it first"
+        )
 
     async def _try(self, method: AuthMethod) -> None:
         self._update(trying=method.id, error=None)
@@ -229,14 +236,16 @@ class SignInFlow:
         if not key.isprintable():
             raise UsageError("this contains characters that no key has: copy it again")
         self._agent.redactor.learn([key])  # before anybody else has it
-        await self._run(name, lambda: self._try_key(name, key))
+        if self._trying is not None:  # perhaps with another key of this name
+            raise self._busy(self._trying[0])
+        await self._run(f"{KEY}{name}", lambda: self._try_key(name, key))
 
     async def _try_key(self, name: str, key: str) -> None:
         self._update(trying=name, error=None)
         trouble: str | None = "it was stopped"
         try:
             self._agent.launch.keys[name] = key
-            await self._restart()
+            await self._restart("it was given a key")
             await self._declare_key(name)
             trouble = None
         except Error as error:
@@ -244,6 +253,8 @@ class SignInFlow:
             raise
         finally:
             self._trying = None
+            if trouble is not None:
+                self._agent.launch.keys.pop(name, None)
             self._update(trying=None, error=trouble and self._agent.redactor.text(f"{name}: {trouble}"))
         self.passed()
 
@@ -285,11 +296,15 @@ class SignInFlow:
         self._passed.set()
 
     async def logout(self) -> None:
+        """Sign out. An agent that was given a key is restarted without it."""
         if not self._agent.facts.capabilities.logout:
             raise UsageError(f"{self._agent.name} does not offer to log out")
         await self._revive()
         await self._agent.request(v1.logout())
         self.preferred = None
+        if self._agent.launch.keys:
+            self._agent.launch.keys.clear()
+            await self._restart("it had a key of the account that was signed out")
 
     # ---- in a terminal --------------------------------------------------------------------------
 

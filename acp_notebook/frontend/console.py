@@ -22,8 +22,12 @@ from ..core.visible import shown
 from ..log import logger
 from ..notebook import kernel
 from .console_forms import fill_in
+from .console_input import fresh_input
 
 _log = logger(__name__)
+
+LASTING = frozenset({"allow_session", "allow_always", "agent_always"})
+"""The meanings of answers that allow more than what is shown: they are typed twice."""
 
 
 class TextAsker:
@@ -86,9 +90,13 @@ class TextAsker:
         keys = {it.key or str(number): it for number, it in enumerate(question.answers, 10)}
         for key, it in keys.items():
             print(f"  {key}  {shown(it.name)}{f' ({shown(it.note, chars=200)})' if it.note else ''}")
-        answer = keys.get(input(f"Your answer ({', '.join(keys)}): ").strip())
+        said = fresh_input(f"Your answer ({', '.join(keys)}): ")
+        answer = keys.get(said)
         if answer is None:
             print("Not one of the answers: rejected.")
+        elif answer.meaning in LASTING and not _confirmed(answer, said):
+            print("Not confirmed: rejected.")
+            return None
         return answer
 
     def _answer_permission(self, question: Question, answer: Answer | None) -> None:
@@ -98,6 +106,10 @@ class TextAsker:
 
     def _answer_form(self, asked: Elicitation, action: Action, values: dict[str, Any]) -> None:
         self._conversation.agent.loop.post(self._conversation.elicitations.answer, asked.id, action, values)
+
+
+def _confirmed(answer: Answer, said: str) -> bool:
+    return fresh_input(f"{shown(answer.name)}: type {said} again to confirm: ") == said
 
 
 def _title(tool: object) -> str:

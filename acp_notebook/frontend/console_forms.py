@@ -12,6 +12,7 @@ from ..core.elicitation import Action
 from ..core.forms import KINDS, Field, Misfit, fitting
 from ..core.snapshot import Elicitation
 from ..core.visible import shown
+from .console_input import fresh_input
 
 LONG = 2000
 """The most characters of one text of the agent to print."""
@@ -22,10 +23,11 @@ def fill_in(asked: Elicitation) -> tuple[Action, dict[str, Any]]:
     who = "The agent asks" if asked.who is None else shown(asked.who, chars=200)
     print(f"{who}: {shown(asked.message, chars=LONG)}")
     if asked.problem is not None:
-        print(f"You can only decline: {asked.problem}.")
+        print(f"You can only decline: {shown(asked.problem, chars=LONG)}.")
     if asked.url is not None:
-        print(f"If you trust {asked.host}, open this address:\n  {shown(asked.url, chars=10 * LONG)}")
-    reply = input("Answer it? (y: yes, n: decline, c: cancel): ").strip().lower()
+        print(f"If you trust {shown(str(asked.host), chars=200)}, open this address:")
+        print(f"  {shown(asked.url, chars=10 * LONG)}")
+    reply = fresh_input("Answer it? (y: yes, n: decline, c: cancel): ").lower()
     if reply.startswith("c"):
         return "cancel", {}
     if not reply.startswith("y") or asked.problem is not None:

@@ -68,7 +68,8 @@ class _TurnPrinter:
     def _add_call(self, call: ToolCall) -> None:
         if call.status not in UNDER_WAY and call.key not in self._ended:
             self._ended.add(call.key)
-            self._add_line(f"[{call.kind}] {self._escaper.line(call.title)} — {call.status}")
+            kind, title, status = map(self._escaper.line, (call.kind, call.title, call.status))
+            self._add_line(f"[{kind}] {title} — {status}")
 
     def _add(self, text: str) -> None:
         self._print_soon(self._escaper.prose(text))

@@ -12,6 +12,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from types import FrameType
 from typing import Any
 
@@ -95,7 +96,8 @@ class IdleInterrupts:
     def _leave_cells(self) -> None:
         events, self._events = self._events, None
         if events is not None:
-            events.unregister("post_execute", self._on_code_ended)
+            with suppress(ValueError):  # the user's code has removed it
+                events.unregister("post_execute", self._on_code_ended)
 
     def _on_code_ended(self) -> None:
         self._cell_ended = time.monotonic()

@@ -2,6 +2,7 @@ import { beforeEach, expect, test, vi } from "vitest";
 import type { ElicitationItem, FormField, Item } from "../src/types";
 import { draftsOf, filled } from "../src/view/form";
 import { CLICK_MS } from "../src/view/input_guard";
+import { Places } from "../src/view/places";
 import { reason } from "../src/view/display_text";
 import { turn } from "./helpers";
 import { press, settled, shown, wired } from "./mounted";
@@ -62,8 +63,8 @@ function form(fields: Partial<ElicitationItem> = {}): Item {
   };
 }
 
-function asked(fields: Partial<ElicitationItem> = {}) {
-  const made = shown([turn(), form(fields)]);
+function asked(fields: Partial<ElicitationItem> = {}, places = new Places()) {
+  const made = shown([turn(), form(fields)], "t1", {}, {}, places);
   wired(made);
   now = CLICK_MS;
   const of = (name: string) => made.find(`[data-acp-field="${name}"]`);
@@ -312,6 +313,18 @@ test("an answer is pending until the state shows it settled", async () => {
   patch(["set", "k9", ["status"], "declined"]);
   expect(store.snapshot.sent.has("k9")).toBe(false);
 });
+
+test.each(["accepted", "declined", "cancelled"])(
+  "what was typed into a form is forgotten when it is %s",
+  async (status) => {
+    const places = new Places();
+    const { write, patch } = asked({}, places);
+    await write("name", "abc");
+    expect([...places.forms.keys()]).toEqual(["k9"]);
+    patch(["set", "k9", ["status"], status]);
+    await vi.waitFor(() => expect(places.forms.size).toBe(0));
+  },
+);
 
 test("a cleared field is omitted, without its default", () => {
   const drafts = new Map(draftsOf(FIELDS)).set("runs", "").set("tags", []).set("name", "abc");

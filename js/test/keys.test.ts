@@ -116,6 +116,19 @@ test("Escape stops the turn, from the composer and from elsewhere in the panel",
   expect(other.sent()).toEqual([STOP]);
 });
 
+test.each([
+  ["Ctrl", { ctrlKey: true }],
+  ["Alt", { altKey: true }],
+  ["Meta", { metaKey: true }],
+  ["Shift", { shiftKey: true }],
+  ["an input method", { isComposing: true }],
+  ["an input method in Safari", { keyCode: 229 }],
+])("Escape with %s does not stop the turn", (_, more: KeyboardEventInit) => {
+  const { field, sent } = panel();
+  expect(press(field, "Escape", more).defaultPrevented).toBe(false);
+  expect(sent()).toEqual([]);
+});
+
 test("Escape asks first when something is written", async () => {
   const { field, find, type, sent } = panel();
   await type("half a prompt");

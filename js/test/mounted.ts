@@ -3,6 +3,7 @@
 import { vi } from "vitest";
 import type { PanelHost } from "../src/view/host";
 import { mountView } from "../src/view/mount";
+import { Places } from "../src/view/places";
 import type { Emit, Header, Intent, Item, ToolItem, WirePatch } from "../src/types";
 import { makeStore, state } from "./helpers";
 
@@ -11,6 +12,7 @@ export function shown(
   id: string | null = "t1",
   session: Partial<Header> = {},
   host: PanelHost = {},
+  places = new Places(),
 ) {
   const made = makeStore();
   const emit = vi.fn<Emit>();
@@ -22,7 +24,7 @@ export function shown(
     seq: 1,
     state: { ...begin, session: { ...begin.session, ...session } },
   });
-  mountView(made.store, emit, id, el, controller.signal, host);
+  mountView(made.store, emit, id, el, controller.signal, host, undefined, places);
   let seq = 1;
   const patch = (...patches: WirePatch[]) => {
     made.store.receive({ t: "patches", seq: ++seq, patches });

@@ -2,6 +2,7 @@
 """An agent that reads its key from the environment, and names a sign-in that it does not implement.
 
 With the argument "declares" it also declares the variable. What it answers contains the key.
+With a key that begins with "fatal" it does not start.
 """
 
 from __future__ import annotations
@@ -15,6 +16,9 @@ NAME = "ANTHROPIC_API_KEY"
 KEY = os.environ.get(NAME, "wrong")
 OUTSIDE = {"id": "outside", "name": "Log in outside", "description": "Run `agent /login` in the terminal"}
 DECLARED = {"id": "by-key", "name": "By key", "type": "env_var", "vars": [{"name": NAME, "label": "Key"}]}
+
+if KEY.startswith("fatal"):
+    raise SystemExit("no such key")
 
 
 def send(**message: Any) -> None:
@@ -53,7 +57,10 @@ for line in sys.stdin:
     method, id = asked.get("method"), asked.get("id")
     if method == "initialize":
         ways = [OUTSIDE, DECLARED] if "declares" in sys.argv else [OUTSIDE]
-        send(id=id, result={"protocolVersion": 1, "authMethods": ways})
+        can: dict[str, Any] = {"auth": {"logout": {}}}
+        send(id=id, result={"protocolVersion": 1, "authMethods": ways, "agentCapabilities": can})
+    elif method == "logout":
+        send(id=id, result={})
     elif method == "authenticate":
         refuse(id, -32603, "Internal error", "Method not implemented.")
     elif method == "session/new":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import select
@@ -17,6 +18,7 @@ from tests.notebook.kernels import ROOT
 from tests.waiting import DEADLINE_S
 
 IPYTHON = [sys.executable, "-m", "IPython", "--simple-prompt", "--colors=nocolor", "--no-banner"]
+SCRIPTED = ROOT / "tests" / "agents" / "scripted.py"
 CTRL_C = b"\x03"
 
 
@@ -116,6 +118,33 @@ def test_a_question_shows_the_exact_action_and_is_answered_in_the_terminal(
     assert not (tmp_path / "b.txt").exists()
 
 
+def test_what_was_typed_before_a_question_does_not_answer_it(terminal: Terminal, tmp_path: Path) -> None:
+    line_typed = "import select; print('be' + 'gun'); select.select([0], [], [])"
+    terminal.write(f"{line_typed}; turn = session.prompt('/edit a.txt hello')")
+    terminal.until("begun")
+    terminal.write("1")  # for the next cell
+    terminal.until("Your answer (")
+    assert not (tmp_path / "a.txt").exists()
+    terminal.write("2")
+    terminal.cell_end()
+    assert not (tmp_path / "a.txt").exists(), "the answer is the one that was typed at the question"
+
+
+@pytest.mark.parametrize(("again", "writes"), [("3", True), ("", False), ("1", False)])
+def test_an_answer_that_lasts_is_typed_twice(
+    terminal: Terminal, tmp_path: Path, again: str, writes: bool
+) -> None:
+    terminal.write("%acp /edit a.txt hello")
+    terminal.until("Your answer (")
+    terminal.write("3")
+    terminal.until("Allow all edits in this session: type 3 again to confirm: ")
+    assert not (tmp_path / "a.txt").exists()
+    terminal.write(again)
+    assert ("Not confirmed: rejected." in terminal.cell_end()) != writes
+    assert (tmp_path / "a.txt").exists() == writes
+    assert terminal.run("len(session.grants)").split()[-1] == str(int(writes))
+
+
 def test_text_streams_and_ctrl_c_stops_the_turn_without_a_traceback(terminal: Terminal) -> None:
     terminal.write("%acp /slow 600")
     terminal.until("tick1")
@@ -139,6 +168,19 @@ def test_a_turn_is_printed_once(terminal: Terminal) -> None:
 
 def test_escape_sequences_of_an_agent_do_not_reach_the_terminal(terminal: Terminal) -> None:
     terminal.run(r"turn = session.prompt('a\x1b[2Jb \x07c')")
+    assert "\x1b" not in terminal.text and "\x07" not in terminal.text
+
+
+def test_the_kind_and_status_of_a_call_do_not_control_the_terminal(
+    terminal: Terminal, tmp_path: Path
+) -> None:
+    call = {"sessionUpdate": "tool_call", "toolCallId": "a", "title": "Look", "kind": "\x1b[2Jread"}
+    steps = [["update", {**call, "status": "done\x1b]0;title\x07\r"}]]
+    (tmp_path / "steps.json").write_text(json.dumps(steps))
+    terminal.run(f"import acp_notebook as acp; odd = acp.connect([{sys.executable!r}, {str(SCRIPTED)!r}])")
+    said = terminal.run("turn = odd.prompt(open('steps.json').read())")
+    assert "read] Look — done" in said
+    terminal.run("odd.close()")
     assert "\x1b" not in terminal.text and "\x07" not in terminal.text
 
 

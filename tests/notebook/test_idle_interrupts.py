@@ -77,6 +77,14 @@ def test_without_anything_to_stop_the_kernel_ignores_interrupts_as_before(watchi
     assert "IdleInterrupts" not in watching.run(callbacks).text
 
 
+def test_a_callback_that_the_users_code_removed_is_no_trouble(watching: Front) -> None:
+    watching.run("get_ipython().events.callbacks['post_execute'].clear()")
+    end(watching)
+    watching.run(WATCH)
+    wait_until(lambda: "_on_sigint" in watching.run(IDLE_HANDLER).text, "the handler, once more")
+    end(watching)
+
+
 def test_it_is_armed_after_a_cell_that_was_running_when_it_began(kernel: Front) -> None:
     kernel.run(SETUP)
     id = kernel.begin(f"{WATCH}\nawait asyncio.sleep(0.6)\nprint(signal.getsignal(signal.SIGINT))")

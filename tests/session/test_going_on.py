@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from acp_notebook.core.snapshot import TurnStart
 from acp_notebook.notebook.static_bundle import TRANSCRIPT_MIME
 from tests.session.conftest import Demo
 from tests.session.helpers import LIMIT_S
+from tests.waiting import wait_until
 
 
 def write_notebook(path: Path, *sessions: acp.Session) -> Path:
@@ -117,6 +119,27 @@ def test_a_new_session_is_replaced_by_a_stored_one(
     assert prompts(session) == ["The number is 7", "And on"]
     with pytest.raises(acp.UsageError, match="has turns of its own"):
         session._loop.call(session._conversation.take_up("demo-1"))
+
+
+def test_a_turn_that_began_while_the_stored_session_was_awaited_keeps_its_session(
+    kept: tuple[acp.Snapshot, dict[str, str]], demo: Demo
+) -> None:
+    transcript, env = kept
+    session = demo(env=env)
+    own = session.id
+    conversation = session._conversation
+
+    async def taken_up_late() -> None:
+        async with conversation.agent.starting:  # as during a restart of the agent
+            taking = asyncio.ensure_future(conversation.take_up(str(transcript.origins[-1].session)))
+            await asyncio.sleep(0)
+            conversation.start_turn(conversation.new_run((acp.Text("Mine"),)))
+        await taking
+
+    with pytest.raises(acp.UsageError, match="has turns of its own"):
+        session._loop.call(taken_up_late())
+    wait_until(lambda: prompts(session) == ["Mine"], "its own turn", LIMIT_S)
+    assert session.id == own
 
 
 def test_a_new_session_stays_usable_if_the_stored_one_is_gone(

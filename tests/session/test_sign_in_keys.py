@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import subprocess
@@ -134,6 +135,45 @@ def test_a_key_is_accepted_only_while_a_sign_in_is_open(waiting: Waiting) -> Non
     turn.wait(LIMIT_S)
     with pytest.raises(acp.UsageError, match="is not waiting for a key"):
         use_key(session)
+
+
+def test_a_second_key_is_refused_while_the_first_is_tried(waiting: Waiting) -> None:
+    session, turn = waiting("declares")
+    signing = session._host.signing
+
+    async def both() -> None:
+        first = asyncio.ensure_future(signing.use_key(NAME, KEY))
+        await asyncio.sleep(0)
+        try:
+            await signing.use_key(NAME, "another-key-4711")
+        finally:
+            await first
+
+    with pytest.raises(acp.UsageError, match=f"the sign-in with '{NAME}' is in progress"):
+        session._loop.call(both())
+    assert turn.wait(LIMIT_S).stop_reason == "end_turn"
+    assert session._host.agent.launch.keys == {NAME: KEY}
+
+
+def test_a_key_that_keeps_the_agent_from_starting_is_forgotten(waiting: Waiting) -> None:
+    session, turn = waiting("declares")
+    with pytest.raises(acp.Error):
+        use_key(session, key="fatal-key-4711")
+    assert session._host.agent.launch.keys == {}
+    turn.cancel()
+
+
+def test_signing_out_forgets_the_key(waiting: Waiting) -> None:
+    session, turn = waiting("declares")
+    use_key(session)
+    turn.wait(LIMIT_S)
+    pid = session.agent.pid
+    session.agent.logout()
+    assert session._host.agent.launch.keys == {}
+    assert session.agent.pid != pid, "the process that had the key is gone"
+    turn = session.start("hello")
+    asked(session)
+    turn.cancel()
 
 
 # ---- where it must never be -------------------------------------------------------------------------

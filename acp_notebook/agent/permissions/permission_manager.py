@@ -80,6 +80,8 @@ class Allowance:
 
     tool: ToolCall
     actions: tuple[Action, ...]
+    by: str
+    """Who allowed it: user, policy or grant."""
 
 
 class PermissionManager:
@@ -123,6 +125,16 @@ class PermissionManager:
 
     def turn_started(self) -> None:
         self._allowed.clear()
+
+    def policy_changed(self) -> None:
+        """End the allows of the former policy; the user's own last while the policy is a word other than
+        "reject"."""
+        users = self.questions.policy in ("ask", "allow")
+        self._allowed = [it for it in self._allowed if users and it.by == "user"]
+
+    def grant_revoked(self) -> None:
+        """End the allows that grants gave."""
+        self._allowed = [it for it in self._allowed if it.by != "grant"]
 
     # ---- permission requests of the agent -----------------------------------------------------
 
@@ -313,7 +325,7 @@ class PermissionManager:
             raise
         allowed = decision.allows(options)
         if allowed and not ours:
-            self._allowed.append(Allowance(tool, actions))
+            self._allowed.append(Allowance(tool, actions, decision.by))
         always = allowed and _is_always(decision, options)
         if allowed and (offer := _offer_to_remember(decision, options, offers)) is not None:
             decision = await self._remember(decision, offer, always)
@@ -460,6 +472,7 @@ class PermissionManager:
         if offer.scope == "session":
             self.grants.add(offer, agent=agent, workspace=workspace)
             if always:
+                self.on_granted()
                 return self._remembered_by_the_agent(decision, offer)
         else:
             try:

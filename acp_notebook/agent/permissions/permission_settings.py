@@ -75,6 +75,7 @@ class PermissionSettings:
 
     def _set(self, policy: Policy, *, by: str) -> None:
         before, self._manager.questions.policy = self.word, policy
+        self._manager.policy_changed()
         self._state.auditor.note("setting", "permissions", self.word, by=by, outcome="set", before=before)
         self.changed()
 
@@ -98,6 +99,7 @@ class PermissionSettings:
             raise UsageError(f"no grant of this session has the id {id!r}")
         if not self._manager.grants.revoke(id):
             await on_a_thread(lambda: self._manager.lasting.revoke(id))
+        self._manager.grant_revoked()
         self._state.auditor.note("setting", "grant", allowed_by(grant), by="user", outcome="revoked", id=id)
         self.changed()
 

@@ -49,17 +49,34 @@ class Questions:
         """
         answer: asyncio.Future[Decision] = asyncio.get_running_loop().create_future()
         self._open[id] = answer
-        policy = asyncio.ensure_future(self._by_policy(request, judged))
         try:
-            both: set[asyncio.Future[Any]] = {answer, policy}
-            await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+            decision = await self._unless_answered(answer, request, judged)
             if answer.done():
                 return answer.result()
-            decision = policy.result() or remembered()
+            decision = decision or remembered()
             return decision if decision is not None else await self._by_user(answer, request, waits)
         finally:
-            policy.cancel()
             del self._open[id]
+
+    async def _unless_answered(
+        self,
+        answer: asyncio.Future[Decision],
+        request: PermissionRequest,
+        judged: Callable[[Any], tuple[Any, str | None]],
+    ) -> Decision | None:
+        """The decision of the policy that is in force when it has decided; None if it says to ask."""
+        while True:
+            asked = self.policy
+            policy = asyncio.ensure_future(self._by_policy(asked, request, judged))
+            try:
+                both: set[asyncio.Future[Any]] = {answer, policy}
+                await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                policy.cancel()
+            if answer.done():
+                return None
+            if self.policy is asked:
+                return policy.result()
 
     def settle(self, question: Question, said: str, *, by: str) -> bool:
         """Answer a question. Return False if it is already settled or has no such answer."""
@@ -86,13 +103,16 @@ class Questions:
         return settled
 
     async def _by_policy(
-        self, request: PermissionRequest, judged: Callable[[Any], tuple[Any, str | None]]
+        self,
+        policy: Policy,
+        request: PermissionRequest,
+        judged: Callable[[Any], tuple[Any, str | None]],
     ) -> Decision | None:
         """The policy's decision, or None if it says to ask."""
-        if callable(self.policy):
-            said, reason = await call_function(self.policy, request, "policy function", "reject")
+        if callable(policy):
+            said, reason = await call_function(policy, request, "policy function", "reject")
         else:
-            said, reason = word_for(self.policy, request), None
+            said, reason = word_for(policy, request), None
         said, rule = judged(said)
         reason = rule or reason
         if isinstance(said, str) and said == "ask":

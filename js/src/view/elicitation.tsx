@@ -2,11 +2,12 @@
 // clicks.
 
 import type { ComponentChildren } from "preact";
-import { useRef } from "preact/hooks";
+import { useContext, useEffect, useRef } from "preact/hooks";
 import type { Sent } from "../store";
 import { isLink } from "../text/links";
 import { visible } from "../text/visible";
 import type { ElicitAction, ElicitationItem, FormField, FormValues, Json } from "../types";
+import { isComposing } from "./composing";
 import { Delivery } from "./delivery";
 import { FieldView } from "./field";
 import { useGuard, useIgnored, useReady } from "./input_guard";
@@ -14,7 +15,7 @@ import type { Guard } from "./input_guard";
 import { Elsewhere } from "./elsewhere";
 import { usePageId } from "./page_id";
 import { usePanel } from "./panel";
-import { useQuestionPlace } from "./place";
+import { PlaceContext, useQuestionPlace } from "./place";
 import { useForm } from "./use_form";
 import { BY } from "./permission";
 import { capital, line, spoken } from "./display_text";
@@ -105,7 +106,7 @@ function Form({ item, here, usable, answer, sent, guard, ready }: Inner) {
     element.current?.querySelector<HTMLElement>(`[id="${id}-${firstWrong}"]`)?.focus();
   };
   const onKeyDown = (event: KeyboardEvent) => {
-    const plain = !event.shiftKey && !event.altKey && !event.ctrlKey && !event.isComposing;
+    const plain = !event.shiftKey && !event.altKey && !event.ctrlKey && !isComposing(event);
     if (event.key !== "Enter" || !plain || !(event.target instanceof HTMLTextAreaElement)) return;
     event.preventDefault(); // as in the composer, Shift+Enter starts a new line
     submit();
@@ -266,6 +267,8 @@ function Buttons({ usable, answer, guard, ready, children }: ButtonsProps) {
 // ---- settled
 
 function Settled({ item }: { item: ElicitationItem }) {
+  const { forms } = useContext(PlaceContext).places;
+  useEffect(() => void forms.delete(item.key), []); // what was typed may be a secret
   const values = Object.entries(item.values ?? {});
   const accepted = item.status === "accepted";
   const done = item.mode === "url" ? "Opened" : "Answered";

@@ -2,6 +2,7 @@
 
 import { useRef, useState } from "preact/hooks";
 import { answerFrom } from "./answer_keys";
+import { isComposing } from "./composing";
 import { useStopKey } from "./stop_key";
 
 const KEYS: readonly (readonly [string, string])[] = [
@@ -46,7 +47,7 @@ export function useKeys(turn: string | null): Keys {
   const onKeyDown: Keys["onKeyDown"] = (event) => {
     if (event.repeat && event.key === held.current) return consume(event);
     const calm = performance.now() - written.current >= CALM_MS;
-    const plain = !event.ctrlKey && !event.altKey && !event.metaKey && !event.isComposing;
+    const plain = !event.ctrlKey && !event.altKey && !event.metaKey && !isComposing(event);
     if (listed && event.key === "Escape" && !event.defaultPrevented) {
       consume(event);
       setListed(false);

@@ -10,6 +10,7 @@ import type { Sent } from "../store";
 import type { Action, Answer, QuestionItem, ToolItem } from "../types";
 import { Actions, CoveredActions } from "./actions";
 import { useAnswerKeys } from "./answer_keys";
+import { isComposing } from "./composing";
 import { Delivery } from "./delivery";
 import { focused } from "./focus";
 import { useGuard, useIgnored, useReady } from "./input_guard";
@@ -218,7 +219,7 @@ function answerOf(
   answers: readonly Answer[],
   onBox: boolean,
 ): string | undefined {
-  if (event.ctrlKey || event.altKey || event.metaKey || event.shiftKey || event.isComposing)
+  if (event.ctrlKey || event.altKey || event.metaKey || event.shiftKey || isComposing(event))
     return undefined;
   const meant = (meaning: string) => answers.find((answer) => answer.meaning === meaning)?.id;
   if (/^[1-9]$/.test(event.key)) return answers.find(({ key }) => key === event.key)?.id;

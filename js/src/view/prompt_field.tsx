@@ -4,6 +4,7 @@
 import { useRef } from "preact/hooks";
 import type { ComponentChildren } from "preact";
 import { CompletionList } from "./completion";
+import { isComposing } from "./composing";
 import { atEdge, History } from "./history";
 import type { Completion } from "./use_completion";
 import type { DraftState } from "./use_draft";
@@ -29,7 +30,7 @@ export function PromptField(props: Props) {
   const open = choices.length > 0;
 
   const onKeyDown = (event: KeyboardEvent & { currentTarget: HTMLTextAreaElement }) => {
-    if (event.isComposing) return; // Enter ends a word of an input method
+    if (isComposing(event)) return; // Enter ends a word of an input method
     if (completion.handleKey(event)) return consume(event);
     if (event.key === "Enter" && !event.shiftKey && !event.altKey) {
       consume(event);

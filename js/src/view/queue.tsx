@@ -5,6 +5,7 @@ import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Sent } from "../store";
 import type { QueueEntry } from "../types";
+import { isComposing } from "./composing";
 import { Icon } from "./icons";
 import { usePanel } from "./panel";
 import { line } from "./display_text";
@@ -173,7 +174,7 @@ function Editor({ queued, close }: { queued: QueueEntry; close: () => void }) {
     close();
   };
   const byKey = (event: KeyboardEvent) => {
-    if (event.isComposing || event.shiftKey || event.altKey) return;
+    if (isComposing(event) || event.shiftKey || event.altKey) return;
     if (event.key !== "Enter" && event.key !== "Escape") return;
     event.preventDefault();
     event.stopPropagation();

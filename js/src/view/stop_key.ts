@@ -1,6 +1,7 @@
 // Escape stops the turn. Where something is written it has to be pressed twice.
 
 import { useEffect, useState } from "preact/hooks";
+import { isComposing } from "./composing";
 import { usePanel } from "./panel";
 
 /** How long the second press is waited for. */
@@ -33,7 +34,9 @@ export function useStopKey(turn: string | null): StopKey {
     if (event.key !== "Escape") return setAsking(false);
     const { target, currentTarget } = event;
     const closes = target instanceof Element && target.closest(CLOSES);
-    if (!usable || event.defaultPrevented || event.repeat || event.isComposing || closes) return;
+    const modified = event.ctrlKey || event.altKey || event.metaKey || event.shiftKey;
+    if (!usable || event.defaultPrevented || event.repeat || modified || closes) return;
+    if (isComposing(event)) return;
     event.preventDefault();
     event.stopPropagation();
     const sure = asking || !isWritten(currentTarget);

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from acp_notebook.agent.agent_state import AgentState
 from acp_notebook.agent.known_agents.quirks import Quirks
 from acp_notebook.agent.permissions.permission_manager import Denied, PermissionManager
+from acp_notebook.agent.permissions.permission_settings import PermissionSettings
 from acp_notebook.agent.session_state import SessionState
 from acp_notebook.agent.turn_queue import TurnRun
 from acp_notebook.core import events as ev
@@ -182,6 +183,7 @@ def attack(work: Callable[[Work], Awaitable[None]], **options: Any) -> None:
 
 
 A = f"{FOLDER}/a.txt"
+B = f"{FOLDER}/b.txt"
 
 
 @pytest.mark.parametrize(
@@ -425,6 +427,95 @@ def test_an_allow_ends_with_its_call_and_its_turn() -> None:
             await agent.run("ls")
 
     attack(work)
+
+
+def settings_of(agent: Work) -> PermissionSettings:
+    return PermissionSettings(agent.permissions, agent.state)
+
+
+REJECTING = [
+    pytest.param("reject", id="word"),
+    pytest.param({"execute": "reject"}, id="mapping"),
+    pytest.param(lambda _: "reject", id="function"),
+]
+
+
+@pytest.mark.parametrize("then", ["ask", "edits", *REJECTING])
+def test_an_allow_of_the_policy_ends_when_the_user_changes_the_policy(then: Any) -> None:
+    """The agent opens calls while everything is allowed, and acts when it no longer is."""
+
+    async def work(agent: Work) -> None:
+        changing = settings_of(agent)
+        changing.choose("allow")
+        for id in ("a", "b"):
+            await agent.ask(id, kind="execute", raw_input={"command": "ls"})
+        await agent.run("ls")
+        changing.choose(then) if isinstance(then, str) else changing.set(then)  # type: ignore[arg-type]
+        with pytest.raises(Denied):
+            await agent.run("ls")
+
+    attack(work)
+
+
+def test_an_allow_of_a_grant_ends_when_the_grant_is_revoked() -> None:
+    async def work(agent: Work) -> None:
+        changing = settings_of(agent)
+        changing.choose("edits")
+        for path in (A, B):
+            await agent.ask(path, kind="edit", content=(Diff(path, "text"),))
+        await agent.write(A, "text")
+        await changing.revoke(changing.grants()[0].id)
+        with pytest.raises(Denied):
+            await agent.write(B, "text")
+
+    attack(work)
+
+
+async def allowed_by_user(agent: Work) -> None:
+    """The user allows one command, once."""
+    agent.state.audience.page_came()
+    asking = asyncio.ensure_future(agent.ask("a", kind="execute", raw_input={"command": "ls"}))
+    while not agent.questions():
+        await asyncio.sleep(0)
+    while not agent.permissions.answer(agent.questions()[0], "once"):
+        await asyncio.sleep(0)
+    assert await asking == "once"
+
+
+@pytest.mark.parametrize("then", REJECTING)
+def test_a_policy_that_rejects_ends_the_users_own_allow(then: Any) -> None:
+    async def work(agent: Work) -> None:
+        changing = settings_of(agent)
+        changing.set("ask")
+        await allowed_by_user(agent)
+        changing.set(then)
+        with pytest.raises(Denied):
+            await agent.run("ls")
+
+    attack(work)
+
+
+def test_the_users_own_allow_outlives_a_revocation_and_a_change_to_ask() -> None:
+    async def work(agent: Work) -> None:
+        changing = settings_of(agent)
+        changing.choose("edits")
+        await allowed_by_user(agent)
+        await changing.revoke(changing.grants()[0].id)
+        changing.choose("ask")
+        await agent.run("ls")
+        assert len(agent.questions()) == 1
+
+    attack(work)
+
+
+def test_the_grant_of_the_agents_own_always_is_reported() -> None:
+    async def work(agent: Work) -> None:
+        changing, told = settings_of(agent), list[int]()
+        changing.changed = lambda: told.append(len(changing.grants()))
+        await agent.ask("a", kind="edit", content=(Diff(A, "text"),))
+        assert told == [1]
+
+    attack(work, answer="always")
 
 
 def test_a_mapping_judges_the_actual_actions() -> None:

@@ -191,6 +191,25 @@ def test_a_user_can_answer_while_the_function_still_runs() -> None:
     assert run(main()) == Decision("yes", "user")
 
 
+def test_a_function_that_the_user_replaced_meanwhile_does_not_decide() -> None:
+    called, go_on = threading.Event(), threading.Event()
+
+    def allows_later(_: object) -> str:
+        called.set()
+        go_on.wait(LIMIT_S)
+        return "allow"
+
+    async def main() -> Decision:
+        questions = Questions(allows_later, Audience())
+        (question,) = await asked(questions, "q1")
+        await asyncio.to_thread(called.wait, LIMIT_S)
+        questions.policy = "reject"
+        go_on.set()
+        return await question
+
+    assert run(main()) == Decision("no", "policy")
+
+
 def test_all_open_questions_are_settled_at_once() -> None:
     async def main() -> Decision:
         questions = Questions("ask", Audience())
