@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import permutations
 from typing import Any
 
 import pytest
@@ -23,6 +24,14 @@ def turn(name: str, prompt: str, origin: Origin = ORIGIN) -> str:
     transcript.apply(ev.TurnStarted((Text(prompt),), id=name))
     transcript.apply(ev.MessageChunk("agent", Text(f"about {prompt}")))
     transcript.apply(ev.TurnEnded("done", "end_turn"))
+    return saved(transcript.plain()["items"], name=name, origin=origin).line()
+
+
+def replayed(name: str, prompt: str, origin: Origin = ORIGIN) -> str:
+    """A turn as the history of a resumed conversation has it."""
+    transcript = Transcript()
+    transcript.apply(ev.MessageChunk("user", Text(prompt)))
+    transcript.apply(ev.MessageChunk("agent", Text(f"about {prompt}")))
     return saved(transcript.plain()["items"], name=name, origin=origin).line()
 
 
@@ -86,6 +95,31 @@ def test_equal_turns_of_several_sessions_all_count() -> None:
 
 def test_a_session_id_that_two_agents_use_loses_no_turn() -> None:
     assert sorted(prompts(head("t1"), turn("t1", "a"), head("t1"), turn("t1", "b"))) == ["a", "b"]
+
+
+def test_the_history_of_a_resumed_conversation_does_not_repeat_its_turns() -> None:
+    outputs = [turn("t1", "one"), turn("t2", "two"), [head("h1", "h2", "r3"), replayed("h1", "one")]]
+    outputs[2] = [*outputs[2], replayed("h2", "two")]
+    for values in permutations([*outputs, turn("r3", "three")]):
+        assert sorted(prompts(*values)) == ["one", "three", "two"]
+    before = [head("t1"), turn("t1", "one")]
+    again = [head("h1", "r2"), replayed("h1", "one"), turn("r2", "two")]
+    later = [head("h1", "h2"), replayed("h1", "one"), replayed("h2", "two")]
+    for values in permutations([before, again, later]):
+        assert sorted(prompts(*values)) == ["one", "two"]
+
+
+def test_what_was_said_again_after_a_resume_is_not_lost() -> None:
+    whole = [head("h1", "r2"), replayed("h1", "ok")]
+    for values in permutations([whole, turn("r2", "ok")]):
+        assert prompts(*values) == ["ok", "ok"]
+    for values in permutations([turn("t1", "ok"), whole, turn("r2", "ok")]):
+        assert prompts(*values) == ["ok", "ok"]
+    for values in permutations([turn("t1", "ok"), turn("t2", "ok"), turn("t3", "ok"), whole]):
+        assert prompts(*values) == ["ok", "ok", "ok"]
+    other = turn("t1", "ok", Origin("demo", "demo-2"))
+    for values in permutations([other, [head("h1"), replayed("h1", "ok")]]):
+        assert prompts(*values) == ["ok", "ok"]
 
 
 def test_keys_of_different_parts_do_not_collide() -> None:

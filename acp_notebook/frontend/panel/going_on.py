@@ -140,6 +140,7 @@ class GoingOnOffer:
             self._trouble = GONE.format(agent=agent, error=str(error).partition("\n")[0])
             self.send()
             return
+        self._conversation.continues(earlier)
         self.withdraw()
 
 
