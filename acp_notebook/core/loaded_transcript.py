@@ -22,6 +22,9 @@ from .snapshot import Item, Snapshot, item_from_plain
 
 _NOT_SAVED = "not a saved transcript"
 
+MOST_DEPTH = 200
+"""How deeply an item may be nested: more than any agent sends, and less than Python can convert."""
+
 
 def loaded(values: Iterable[Any], html: Iterable[str] = ()) -> Snapshot:
     """Join the transcripts of a notebook's outputs, in order; raises ValueError if one cannot be read.
@@ -60,13 +63,13 @@ class Conversations:
 
 def is_whole(value: Any) -> bool:
     """Whether a transcript is of a whole conversation; raises ValueError if it cannot be read."""
-    first = next(_parts(value, {}))
+    first = next(_parts(value))
     return not isinstance(first, Part) or first.parts is not None
 
 
 def turn_part(value: Any) -> Part | None:
-    """The part, if a transcript is of one turn; raises ValueError if it cannot be read."""
-    first, *more = _parts(value, {})
+    """The part as the file has it, if a transcript is of one turn; raises ValueError if it cannot be read."""
+    first, *more = _parts(value)
     return first if isinstance(first, Part) and first.parts is None and not more else None
 
 
@@ -204,16 +207,18 @@ class _Named:
         return found.popleft() if found else None
 
 
-def _parts(value: Any, media: Mapping[str, str]) -> Iterator[Part | list[Json]]:
-    """The parts of one output; the items of one in format 1."""
+def _parts(value: Any, media: Mapping[str, str] | None = None) -> Iterator[Part | list[Json]]:
+    """The parts of one output, with their images if there are media; the items of one in format 1."""
     match value:
         case {"acp_transcript": 1, "items": list(items)}:
+            _check_depth(items)
             yield items
         case {"acp_transcript": version}:
             raise ValueError(_unknown(version))
         case str() | [str(), *_]:
             for line in [value] if isinstance(value, str) else value:
-                yield with_media(_part(line), media)
+                part = _part(line)
+                yield part if media is None else with_media(part, media)
         case _:
             raise ValueError(_NOT_SAVED)
 
@@ -221,6 +226,7 @@ def _parts(value: Any, media: Mapping[str, str]) -> Iterator[Part | list[Json]]:
 def _part(line: Any) -> Part:
     try:
         fields = json.loads(line)
+        _check_depth(fields)
         match fields:
             case {"acp_transcript": int(version)} if version != FORMAT:
                 raise ValueError(_unknown(version))
@@ -229,6 +235,15 @@ def _part(line: Any) -> Part:
     except (TypeError, RecursionError, json.JSONDecodeError, msgspec.ValidationError) as error:
         raise ValueError(f"{_NOT_SAVED}: {error}") from None
     raise ValueError(_NOT_SAVED)
+
+
+def _check_depth(value: Any, most: int = MOST_DEPTH) -> None:
+    """Raise ValueError if it is so nested that it could not be converted."""
+    if isinstance(value, dict | list):
+        if most == 0:
+            raise ValueError(f"{_NOT_SAVED}: it is nested too deeply")
+        for it in value.values() if isinstance(value, dict) else value:
+            _check_depth(it, most - 1)
 
 
 def _unknown(version: Any) -> str:

@@ -1,7 +1,7 @@
 """The ids of a session's turns: numbered, so that equal runs give equal files.
 
-Pure. Files name turns by their id. A session that continues one of an earlier kernel must not use an id again,
-because the notebook may still have the turns of that kernel.
+Pure. Files name turns by their id. A session that continues one of an earlier kernel must not use an id
+again, because the notebook may still have the turns of that kernel.
 """
 
 from __future__ import annotations

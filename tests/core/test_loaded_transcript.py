@@ -148,6 +148,17 @@ def _line(**fields: Any) -> str:
     return json.dumps({"acp_transcript": FORMAT, **fields})
 
 
+def nested(depth: int) -> str:
+    content = '{"a":' * depth + "1" + "}" * depth
+    item = '{"type":"unknown","what":"x","content":' + content + "}"
+    return '{"acp_transcript":2,"name":"t1","items":[' + item + "]}"
+
+
+def test_an_item_may_be_nested() -> None:
+    (item,) = loaded([nested(150)]).items
+    assert item.type == "unknown"
+
+
 @pytest.mark.parametrize(
     ("value", "what"),
     [
@@ -156,6 +167,11 @@ def _line(**fields: Any) -> str:
         (["{}", 1], "not a saved transcript"),
         ("{", "not a saved transcript"),
         ("[" * 100_000, "not a saved transcript"),
+        *((nested(depth), "nested too deeply") for depth in (250, 600, 900)),
+        *(
+            ({"acp_transcript": 1, "items": [json.loads("[" * depth + "]" * depth)]}, "nested too deeply")
+            for depth in (250, 900)
+        ),
         ({"items": []}, "not a saved transcript"),
         ({"acp_transcript": FORMAT + 1, "items": []}, f"format {FORMAT + 1}"),
         (json.dumps({"acp_transcript": FORMAT + 1}), f"format {FORMAT + 1}"),
