@@ -105,7 +105,7 @@ class _Joined:
         self._used: set[int] = set()
         self._in_wholes: set[str] = set()
         self._alone: Counter[str] = Counter()
-        self._replays = _Replays()
+        self._repeats = _Repeats()
 
     def add_output(self, output: Sequence[Part | list[Json]]) -> None:
         """Add the parts of an output; the items of one in format 1."""
@@ -122,7 +122,7 @@ class _Joined:
         line = part.line()
         if id(part) not in self._used and line not in self._in_wholes:
             self._alone[line] += 1
-            self._add(part, self._replays.alone)
+            self._add(part, self._repeats.alone)
 
     def _add_whole(self, whole: Part, own: Sequence[Part]) -> None:
         """Add the parts that it names: its own, or those that are elsewhere in the file."""
@@ -134,7 +134,7 @@ class _Joined:
             self._in_wholes.add(line)
             if self._alone[line] > 0:  # in an output before this one
                 self._alone[line] -= 1
-                self._replays.is_in_whole(part, seen)
+                self._repeats.is_in_whole(part, seen)
             else:
                 missing.append(part)
         for part in missing:
@@ -146,13 +146,13 @@ class _Joined:
 
     def _add(self, part: Part, seen: _Said) -> None:
         self._used.add(id(part))
-        if self._replays.has(part, seen):
+        if self._repeats.has(part, seen):
             return
         self._parts += 1
         self.items.extend(_items(part, self._parts))
 
 
-class _Replays:
+class _Repeats:
     """Finds turns that are in the file twice: in the history of a resumed conversation, and as they were.
 
     Such turns are of one session and say the same. A conversation may have several of them: as many count as
@@ -161,7 +161,7 @@ class _Replays:
 
     def __init__(self) -> None:
         self._known = _Said()
-        self._replayed = _Said()
+        self._in_history = _Said()
         self.alone = _Said()
         """What the outputs of single turns say."""
 
@@ -177,10 +177,10 @@ class _Replays:
             return False
         seen[said] += 1
         is_history = part.items[0].get("status") == "history"
-        if (self._known if is_history else self._replayed)[said] >= seen[said]:
+        if (self._known if is_history else self._in_history)[said] >= seen[said]:
             return True
         self._known[said] += 1
-        self._replayed[said] += is_history
+        self._in_history[said] += is_history
         return False
 
 
