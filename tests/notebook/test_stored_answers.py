@@ -28,7 +28,7 @@ def output(*content: Content, stop: str = "end_turn", redact: Any = None) -> dic
     transcript = Transcript()
     transcript.apply(ev.TurnStarted(content, id="t1"))
     transcript.apply(ev.MessageChunk("agent", Text("It is <b>7</b>")))
-    transcript.apply(ev.MessageChunk("agent", Image("image/png", PNG)))
+    transcript.apply(ev.MessageChunk("agent", Image(PNG, "image/png")))
     transcript.apply(ev.TurnEnded("done", stop))
     renderer = Renderer(Origin("demo", "demo-1"), cwd="/work", redact=redact)
     return renderer.part("t1", transcript.plain()["items"])
@@ -51,7 +51,7 @@ def test_an_answer_that_was_reused_is_reused_again_with_the_same_output() -> Non
     assert stored_answer(once, wanted) == once
     items = loaded([once[TRANSCRIPT_MIME]], [once["text/html"]]).items
     (said,) = (it for it in items if isinstance(it, Message))
-    assert said.content[1:] == (Image("image/png", PNG),)
+    assert said.content[1:] == (Image(PNG, "image/png"),)
 
 
 @pytest.mark.parametrize(
