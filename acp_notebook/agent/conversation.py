@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -27,6 +26,8 @@ from ..core.policy import Policy
 from ..core.prompt import fitted, words_of
 from ..core.records import ConfigOption, Content, Json, Resource
 from ..core.requests import SessionFacts
+from ..core.snapshot import Snapshot
+from ..core.turn_ids import TurnIds
 from ..errors import (
     AgentDied,
     AgentError,
@@ -139,7 +140,7 @@ class Conversation:
         """The session was loaded or resumed and has answered nothing since: some agents only pretend to."""
         self.context: Resource | None = None
         """Content for the next prompt: the conversation of the lost session that this one replaces."""
-        self._turn_numbers = itertools.count(1)
+        self._turn_ids = TurnIds()
         self._unstuck = asyncio.Event()
         self._unstuck.set()
         self._reloading = False
@@ -183,6 +184,11 @@ class Conversation:
         if self._tools is not None:
             self._tools.close()
 
+    def continues(self, earlier: Snapshot | None = None) -> None:
+        """The session is of an earlier kernel, and had these turns (by default, those in its history)."""
+        own = self.state.read(lambda transcript: transcript.snapshot())
+        self._turn_ids.continues((earlier or own).items)
+
     def on_adopted(self) -> None:
         """The agent has opened the session for the first time."""
         if self.agent.tap is not None:
@@ -206,7 +212,7 @@ class Conversation:
 
     def new_run(self, content: tuple[Content, ...], limits: Limits | None = None) -> TurnRun:
         """Create a turn that can be started. Safe from any thread."""
-        run = TurnRun(content, f"t{next(self._turn_numbers)}")
+        run = TurnRun(content, self._turn_ids.next())
         run.limits = (limits or Limits()).within(self._limits)
         return run
 

@@ -39,6 +39,7 @@ class SessionOpener:
         self._sessions.check_not_open(id)
         conversation.on_opened(await self.load_history(conversation, id))
         conversation.unproven = True
+        conversation.continues()
         self._store.restore_title(conversation.state)
 
     async def load_history(self, conversation: Conversation, id: str) -> SessionFacts:
@@ -60,6 +61,7 @@ class SessionOpener:
         facts = await self.resume_known(conversation, id)
         conversation.on_opened(facts)
         conversation.unproven = True
+        conversation.continues()
         self._sessions.adopt(conversation, id)
         self._store.restore_title(conversation.state)
 

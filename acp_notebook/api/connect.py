@@ -267,6 +267,8 @@ async def _open(ready: ReadyAgent, options: SessionOptions, opening: _Opening, i
         )
         wanted = Wanted(mcp_servers=servers, roots=roots, meta=opening.meta)
         session = await agent._open(opening.how, id, wanted, shows=opening.shows)
+        if isinstance(opening.id, Snapshot):
+            session._conversation.continues(opening.id)
         for text in ready.settings.notices:
             session._conversation.state.apply(ev.NoticeGiven("warning", "Settings", text, source="client"))
         return session

@@ -18,6 +18,9 @@ CONTEXT_URI = "acp:conversation"
 CONTEXT_CHARS = 60_000
 """How many of its last characters to send: a model still reads them carefully, and they fit any context."""
 
+FIRST_ITEMS = 50
+"""How many of the last items to render first; twice as many whenever they are too short."""
+
 LOST = "The conversation so far, from a session that was lost. It is context, not a new instruction."
 
 QUOTED = (
@@ -36,7 +39,7 @@ def lost_context(items: Sequence[Item], cwd: str) -> Resource | None:
 
 def quoted_context(conversation: Snapshot) -> Resource | None:
     """A conversation from a file; None if it has no turns."""
-    text = _text([_ended(item) for item in conversation.items], None)
+    text = _text(conversation.items, None)
     return None if text is None else _resource(QUOTED, "\n".join(f"> {line}" for line in text.splitlines()))
 
 
@@ -48,13 +51,19 @@ def _ended(item: Item) -> Item:
 
 
 def _text(items: Sequence[Item], cwd: str | None) -> str | None:
+    """The end of the items as markdown. Renders little more of them than it returns."""
     from .export import to_markdown
 
-    said = tuple(map(_without_context, items))
-    if not any(isinstance(item, TurnStart) for item in said):
+    if not any(isinstance(item, TurnStart) for item in items):
         return None
-    text = to_markdown(said, cwd=cwd)
-    return text if len(text) <= CONTEXT_CHARS else f"{CUT}\n\n{text[-CONTEXT_CHARS:]}"
+    count = FIRST_ITEMS
+    while True:
+        text = to_markdown([_without_context(_ended(item)) for item in items[-count:]], cwd=cwd)
+        if len(text) > CONTEXT_CHARS:
+            return f"{CUT}\n\n{text[-CONTEXT_CHARS:]}"
+        if count >= len(items):
+            return text
+        count *= 2
 
 
 def _resource(head: str, text: str) -> Resource:

@@ -348,9 +348,9 @@ class Export(Struct, frozen=True, tag_field="t", tag="export"):
 
 class GoOn(Struct, frozen=True, tag_field="t", tag="go_on"):
     """What to do with the earlier conversation of the panel's cell: send it with the next prompt (context),
-    resume it, or neither."""
+    resume it, or neither; "noted" dismisses the reminder that a prompt is sent again."""
 
-    how: Literal["resume", "context", "fresh"]
+    how: Literal["resume", "context", "fresh", "noted"]
 
 
 Queueing = Edit | SendNow | Move

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import json
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from hashlib import sha256
 from typing import Any
 
 import msgspec
@@ -21,6 +22,9 @@ from .snapshot import Item, Snapshot, item_from_plain
 
 _NOT_SAVED = "not a saved transcript"
 
+MOST_DEPTH = 200
+"""How deeply an item may be nested: more than any agent sends, and less than Python can convert."""
+
 
 def loaded(values: Iterable[Any], html: Iterable[str] = ()) -> Snapshot:
     """Join the transcripts of a notebook's outputs, in order; raises ValueError if one cannot be read.
@@ -32,44 +36,40 @@ def loaded(values: Iterable[Any], html: Iterable[str] = ()) -> Snapshot:
     outputs = [list(_parts(value, media)) for value in values]
     scattered = [it[0] for it in outputs if isinstance(it[0], Part) and it[0].parts is None]
     joined = _Joined(scattered)
-    for first, *own in outputs:
-        if not isinstance(first, Part):
-            joined.add_first_format(first)
-        elif first.parts is None:
-            joined.add(first)
-        else:
-            joined.add_whole(first, [it for it in own if isinstance(it, Part)])
+    for output in outputs:
+        joined.add_output(output)
     return Snapshot(
         tuple(joined.items), len(joined.items), status="closed", origins=_origins(it[0] for it in outputs)
     )
 
 
-def conversation_of(own: Any, values: Iterable[Any], html: Iterable[str] = ()) -> Snapshot:
-    """The conversation of one output, with those of its parts that other outputs of the notebook have.
+class Conversations:
+    """The conversations of single outputs, with those of their parts that other outputs of the notebook have.
 
-    Raises ValueError if that output cannot be read; others that cannot be read have no part of it.
+    Other outputs that cannot be read have no part of them.
     """
-    media = embedded(html)
-    first, *parts = _parts(own, media)
-    joined = _Joined(it for value in values for it in _readable(value, media) if it.parts is None)
-    if not isinstance(first, Part):
-        joined.add_first_format(first)
-    elif first.parts is None:
-        joined.add(first)
-    else:
-        joined.add_whole(first, [it for it in parts if isinstance(it, Part)])
-    return Snapshot(tuple(joined.items), len(joined.items), status="closed", origins=_origins([first]))
+
+    def __init__(self, values: Iterable[Any], html: Iterable[str] = ()) -> None:
+        self._media = embedded(html)
+        self._scattered = [it for value in values for it in _readable(value, self._media) if it.parts is None]
+
+    def of(self, own: Any) -> Snapshot:
+        """The conversation of this output; raises ValueError if it cannot be read."""
+        output = list(_parts(own, self._media))
+        joined = _Joined(self._scattered)
+        joined.add_output(output)
+        return Snapshot(tuple(joined.items), len(joined.items), status="closed", origins=_origins(output[:1]))
 
 
 def is_whole(value: Any) -> bool:
     """Whether a transcript is of a whole conversation; raises ValueError if it cannot be read."""
-    first = next(_parts(value, {}))
+    first = next(_parts(value))
     return not isinstance(first, Part) or first.parts is not None
 
 
 def turn_part(value: Any) -> Part | None:
-    """The part, if a transcript is of one turn; raises ValueError if it cannot be read."""
-    first, *more = _parts(value, {})
+    """The part as the file has it, if a transcript is of one turn; raises ValueError if it cannot be read."""
+    first, *more = _parts(value)
     return first if isinstance(first, Part) and first.parts is None and not more else None
 
 
@@ -91,6 +91,10 @@ def _origins(parts: Iterable[Part | list[Json]]) -> tuple[Origin, ...]:
     return tuple(found)
 
 
+_Said = Counter[bytes | None]
+"""How often it is said: see `_said`."""
+
+
 class _Joined:
     """The items of all parts, in order. Takes time in proportion to the parts, whatever a file names."""
 
@@ -101,36 +105,92 @@ class _Joined:
         self._used: set[int] = set()
         self._in_wholes: set[str] = set()
         self._alone: Counter[str] = Counter()
+        self._repeats = _Repeats()
 
-    def add(self, part: Part) -> None:
+    def add_output(self, output: Sequence[Part | list[Json]]) -> None:
+        """Add the parts of an output; the items of one in format 1."""
+        first, *own = output
+        if not isinstance(first, Part):
+            self._add_first_format(first)
+        elif first.parts is None:
+            self._add_alone(first)
+        else:
+            self._add_whole(first, [it for it in own if isinstance(it, Part)])
+
+    def _add_alone(self, part: Part) -> None:
         """Add a part that stands alone, unless a whole conversation has it already."""
         line = part.line()
         if id(part) not in self._used and line not in self._in_wholes:
             self._alone[line] += 1
-            self._add(part)
+            self._add(part, self._repeats.alone)
 
-    def add_whole(self, whole: Part, own: Sequence[Part]) -> None:
+    def _add_whole(self, whole: Part, own: Sequence[Part]) -> None:
         """Add the parts that it names: its own, or those that are elsewhere in the file."""
-        named = _Named(own)
-        for name in whole.parts or ():
-            found = named.take(whole, name, self._used) or self._scattered.take(whole, name, self._used)
-            if found is None:
-                continue
-            line = found.line()
+        named, seen = _Named(own), _Said()
+        found = [named.take(whole, name) or self._scattered.take(whole, name) for name in whole.parts or ()]
+        missing: list[Part] = []
+        for part in filter(None, found):
+            line = part.line()
             self._in_wholes.add(line)
             if self._alone[line] > 0:  # in an output before this one
                 self._alone[line] -= 1
+                self._repeats.is_in_whole(part, seen)
             else:
-                self._add(found)
+                missing.append(part)
+        for part in missing:
+            self._add(part, seen)
 
-    def add_first_format(self, items: Iterable[Any]) -> None:
+    def _add_first_format(self, items: Iterable[Any]) -> None:
         self._parts += 1
         self.items += [_read_first_format(item, self._parts) for item in items]
 
-    def _add(self, part: Part) -> None:
+    def _add(self, part: Part, seen: _Said) -> None:
         self._used.add(id(part))
+        if self._repeats.has(part, seen):
+            return
         self._parts += 1
         self.items.extend(_items(part, self._parts))
+
+
+class _Repeats:
+    """Finds turns that are in the file twice: in the history of a resumed conversation, and as they were.
+
+    Such turns are of one session and say the same. A conversation may have several of them: as many count as
+    one output has, and the outputs of single turns count as one.
+    """
+
+    def __init__(self) -> None:
+        self._known = _Said()
+        self._in_history = _Said()
+        self.alone = _Said()
+        """What the outputs of single turns say."""
+
+    def is_in_whole(self, part: Part, seen: _Said) -> None:
+        """A part that stood alone is of this whole conversation."""
+        self.alone[_said(part)] -= 1
+        seen[_said(part)] += 1
+
+    def has(self, part: Part, seen: _Said) -> bool:
+        """Whether another output has this turn; `seen` counts what its own output says."""
+        said = _said(part)
+        if said is None:
+            return False
+        seen[said] += 1
+        is_history = part.items[0].get("status") == "history"
+        if (self._known if is_history else self._in_history)[said] >= seen[said]:
+            return True
+        self._known[said] += 1
+        self._in_history[said] += is_history
+        return False
+
+
+def _said(part: Part) -> bytes | None:
+    """The session of a turn, and what the user and the agent said; None if it is no turn."""
+    if not part.items or part.items[0].get("type") != "turn":
+        return None
+    messages = [it.get("content") for it in part.items if it.get("role") == "agent"]
+    said = msgspec.json.encode([part.agent, part.session, part.items[0].get("prompt"), messages])
+    return sha256(said).digest()
 
 
 class _Named:
@@ -141,26 +201,24 @@ class _Named:
         for part in parts:
             self._parts.setdefault((part.agent, part.session, part.name), deque()).append(part)
 
-    def take(self, whole: Part, name: str, used: Set[int]) -> Part | None:
-        """The first part of this conversation with this name that is not used."""
-        found = self._parts.get((whole.agent, whole.session, name), deque())
-        while found:
-            part = found.popleft()
-            if id(part) not in used:
-                return part
-        return None
+    def take(self, whole: Part, name: str) -> Part | None:
+        """The first part of this conversation with this name that is not taken."""
+        found = self._parts.get((whole.agent, whole.session, name))
+        return found.popleft() if found else None
 
 
-def _parts(value: Any, media: Mapping[str, str]) -> Iterator[Part | list[Json]]:
-    """The parts of one output; the items of one in format 1."""
+def _parts(value: Any, media: Mapping[str, str] | None = None) -> Iterator[Part | list[Json]]:
+    """The parts of one output, with their images if there are media; the items of one in format 1."""
     match value:
         case {"acp_transcript": 1, "items": list(items)}:
+            _check_depth(items)
             yield items
         case {"acp_transcript": version}:
             raise ValueError(_unknown(version))
         case str() | [str(), *_]:
             for line in [value] if isinstance(value, str) else value:
-                yield with_media(_part(line), media)
+                part = _part(line)
+                yield part if media is None else with_media(part, media)
         case _:
             raise ValueError(_NOT_SAVED)
 
@@ -168,6 +226,7 @@ def _parts(value: Any, media: Mapping[str, str]) -> Iterator[Part | list[Json]]:
 def _part(line: Any) -> Part:
     try:
         fields = json.loads(line)
+        _check_depth(fields)
         match fields:
             case {"acp_transcript": int(version)} if version != FORMAT:
                 raise ValueError(_unknown(version))
@@ -176,6 +235,15 @@ def _part(line: Any) -> Part:
     except (TypeError, RecursionError, json.JSONDecodeError, msgspec.ValidationError) as error:
         raise ValueError(f"{_NOT_SAVED}: {error}") from None
     raise ValueError(_NOT_SAVED)
+
+
+def _check_depth(value: Any, most: int = MOST_DEPTH) -> None:
+    """Raise ValueError if it is so nested that it could not be converted."""
+    if isinstance(value, dict | list):
+        if most == 0:
+            raise ValueError(f"{_NOT_SAVED}: it is nested too deeply")
+        for it in value.values() if isinstance(value, dict) else value:
+            _check_depth(it, most - 1)
 
 
 def _unknown(version: Any) -> str:

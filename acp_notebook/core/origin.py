@@ -10,11 +10,16 @@ from collections.abc import Sequence
 
 import msgspec
 
+from .visible import shown
+
 _ID = re.compile(r"[A-Za-z0-9](?:[\w:@=+-]|\.(?!\.)){0,199}", re.ASCII)
 """What agents use as ids. Some look for a file of that name, so that "../" must never reach them."""
 
-NAME_CHARS = 100
+NAME_CHARS = 40
 """How much of an agent's name in a file to show."""
+
+MOST_NAMES = 3
+"""How many names of agents in a file to show."""
 
 
 class Origin(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -39,7 +44,9 @@ def resumable_id(origins: Sequence[Origin], agent: str) -> str:
         if (id := mine[-1].session_id) is None:
             raise ValueError("the file's id of this conversation is not one that agents use")
         return id
-    others = sorted({it.agent[:NAME_CHARS] for it in origins if it.agent})
+    others = sorted({it.agent for it in origins if it.agent})
     if not others:
         raise ValueError("the file does not say which agent this conversation was with")
-    raise ValueError(f"this conversation was with {', '.join(others)}, not with {agent}")
+    names = [f'"{shown(it, chars=NAME_CHARS)}"' for it in others[:MOST_NAMES]]
+    more = ["others"] if len(others) > MOST_NAMES else []
+    raise ValueError(f"this conversation was with {', '.join([*names, *more])}, not with {agent}")

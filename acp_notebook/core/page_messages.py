@@ -275,7 +275,7 @@ class SessionSettings(PageMessage, frozen=True, tag="settings"):
 
 
 class GoingOnWay(Record, frozen=True):
-    how: Literal["resume", "context", "fresh"]
+    how: Literal["resume", "context", "fresh", "noted"]
     """As in the intent `GoOn`."""
     label: str
 

@@ -99,7 +99,7 @@ class TurnStart(_Item, frozen=True, tag="turn"):
     rate_limit: RateLimit | None = None
     """What the agent reports about its rate limit: `reason`, and `wait` in seconds."""
     id: str = ""
-    """The client's id for it: "t1", "t2", …; "h1", … for history."""
+    """The client's id for it: "t1", "t2", …; "h1", … for history, and "r2", … after it."""
     meta: Meta | None = None
     asked_by: AskedBy | None = None
     """The session whose agent asked for it; None: the user did."""

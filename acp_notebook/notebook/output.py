@@ -18,8 +18,7 @@ class CellOutput:
         self.cell = cell
         """The id of the cell that shows it, if the front end says."""
         self._request = request
-        if cell is not None:
-            _newest[cell] = request
+        _shows(cell, request)
 
     @property
     def is_current(self) -> bool:
@@ -43,10 +42,16 @@ def emit(bundle: dict[str, Any]) -> None:
 
     show: Any = display
     show(bundle, raw=True)
+    _shows(current_cell(), current_request())
 
 
 _newest: dict[str, str | None] = {}
 """The newest request that displayed something, by the id of its cell."""
+
+
+def _shows(cell: str | None, request: str | None) -> None:
+    if cell is not None:
+        _newest[cell] = request
 
 
 def current_request() -> str | None:

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from ..core.loaded_transcript import conversation_of, is_whole
+from ..core.loaded_transcript import Conversations, is_whole
 from ..core.snapshot import Snapshot, TurnStart
 from ..log import logger, suppressed
 from .static_bundle import TRANSCRIPT_MIME
@@ -19,6 +20,9 @@ _log = logger(__name__)
 
 MOST_BYTES = 100_000_000
 """The largest file to look into without being told to: reading it takes about a second."""
+
+MOST_OUTPUTS = 20
+"""How many conversations of a cell to look at: a cell shows one or two."""
 
 Data = dict[str, Any]
 """The data of an output, by MIME type."""
@@ -57,18 +61,25 @@ def outputs_in(path: str) -> list[Output]:
 
 
 def newest_conversation(outputs: Sequence[Output], cell: str) -> Snapshot | None:
-    """The newest conversation with turns that the cell shows; parts of it may be in other outputs."""
+    """The newest conversation with turns that the cell shows; parts of it may be in other outputs.
+
+    Looks at its newest outputs only, so that a hostile file takes no longer than another of its size.
+    """
     values = [data.get(TRANSCRIPT_MIME) for _, data in outputs]
-    html = [html_of(data) for _, data in outputs]
-    for id, data in reversed(outputs):
-        if id != cell:
-            continue
+    conversations = Conversations(values, [html_of(data) for _, data in outputs])
+    shown = [data.get(TRANSCRIPT_MIME) for id, data in outputs if id == cell]
+    for own in islice(filter(_is_whole, reversed(shown)), MOST_OUTPUTS):
         with suppressed(_log, ValueError):
-            if is_whole(own := data.get(TRANSCRIPT_MIME)):
-                found = conversation_of(own, values, html)
-                if any(isinstance(it, TurnStart) for it in found.items):
-                    return found
+            found = conversations.of(own)
+            if any(isinstance(it, TurnStart) for it in found.items):
+                return found
     return None
+
+
+def _is_whole(transcript: Any) -> bool:
+    with suppressed(_log, ValueError):
+        return is_whole(transcript)
+    return False
 
 
 def _notebook(path: str) -> dict[str, Any]:

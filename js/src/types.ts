@@ -229,7 +229,7 @@ export interface TurnItem {
   readonly limit?: string;
   /** What the agent reports about its rate limit: `reason`, and `wait` in seconds. */
   readonly rate_limit?: RateLimit | null;
-  /** The client's id for it: "t1", "t2", …; "h1", … for history. */
+  /** The client's id for it: "t1", "t2", …; "h1", … for history, and "r2", … after it. */
   readonly id?: string;
   readonly meta?: Fields;
   /** The session whose agent asked for it; None: the user did. */
@@ -537,11 +537,12 @@ export interface AgainIntent {
 
 /**
  * What to do with the earlier conversation of the panel's cell: send it with the next prompt
- * (context), resume it, or neither.
+ * (context), resume it, or neither; "noted" dismisses the reminder that a prompt is sent
+ * again.
  */
 export interface GoOnIntent {
   readonly t: "go_on";
-  readonly how: "context" | "fresh" | "resume";
+  readonly how: "context" | "fresh" | "noted" | "resume";
 }
 
 /** Change the text of a queued prompt; `turn` is the id that its turn will have. */
@@ -1362,7 +1363,7 @@ export interface ShownServer {
 
 export interface GoingOnWay {
   /** As in the intent `GoOn`. */
-  readonly how: "context" | "fresh" | "resume";
+  readonly how: "context" | "fresh" | "noted" | "resume";
   readonly label: string;
 }
 

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
 from acp_notebook.core import events as ev
+from acp_notebook.core import export
 from acp_notebook.core.conversation_context import CONTEXT_CHARS, CUT, QUOTED, lost_context, quoted_context
+from acp_notebook.core.export import to_markdown
 from acp_notebook.core.records import Text
-from acp_notebook.core.snapshot import Snapshot
+from acp_notebook.core.snapshot import Item, Snapshot
 from acp_notebook.core.transcript import Transcript
 
 
@@ -36,6 +43,39 @@ def test_a_long_conversation_keeps_its_end_and_says_that_it_is_cut() -> None:
     assert len(text) < CONTEXT_CHARS + 1_000
     assert CUT in text
     assert "the end" in text
+
+
+def test_a_very_long_conversation_is_rendered_only_as_far_as_it_is_sent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    transcript = Transcript()
+    for number in range(1_000):
+        transcript.apply(ev.TurnStarted((Text(f"prompt {number}"),), id=f"t{number}"))
+        transcript.apply(ev.MessageChunk("agent", Text("x" * 2_000)))
+        transcript.apply(ev.TurnEnded("done", "end_turn"))
+    rendered: list[int] = []
+
+    def counted(items: Sequence[Item], **options: Any) -> str:
+        rendered.append(len(items))
+        return to_markdown(items, **options)
+
+    monkeypatch.setattr(export, "to_markdown", counted)
+    resource = quoted_context(transcript.snapshot())
+    assert resource is not None
+    assert CUT in (resource.text or "")
+    assert "prompt 999" in (resource.text or "")
+    assert "prompt 975" in (resource.text or "")
+    assert sum(rendered) <= 200
+
+
+def test_many_short_items_are_all_sent() -> None:
+    transcript = Transcript()
+    for number in range(300):
+        transcript.apply(ev.TurnStarted((Text(f"prompt {number}."),), id=f"t{number}"))
+        transcript.apply(ev.TurnEnded("done", "end_turn"))
+    resource = quoted_context(transcript.snapshot())
+    assert resource is not None
+    assert all(f"prompt {number}." in (resource.text or "").replace("\\", "") for number in range(300))
 
 
 def test_a_conversation_without_turns_is_no_context() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import permutations
 from typing import Any
 
 import pytest
@@ -23,6 +24,14 @@ def turn(name: str, prompt: str, origin: Origin = ORIGIN) -> str:
     transcript.apply(ev.TurnStarted((Text(prompt),), id=name))
     transcript.apply(ev.MessageChunk("agent", Text(f"about {prompt}")))
     transcript.apply(ev.TurnEnded("done", "end_turn"))
+    return saved(transcript.plain()["items"], name=name, origin=origin).line()
+
+
+def replayed(name: str, prompt: str, origin: Origin = ORIGIN) -> str:
+    """A turn as the history of a resumed conversation has it."""
+    transcript = Transcript()
+    transcript.apply(ev.MessageChunk("user", Text(prompt)))
+    transcript.apply(ev.MessageChunk("agent", Text(f"about {prompt}")))
     return saved(transcript.plain()["items"], name=name, origin=origin).line()
 
 
@@ -88,6 +97,31 @@ def test_a_session_id_that_two_agents_use_loses_no_turn() -> None:
     assert sorted(prompts(head("t1"), turn("t1", "a"), head("t1"), turn("t1", "b"))) == ["a", "b"]
 
 
+def test_the_history_of_a_resumed_conversation_does_not_repeat_its_turns() -> None:
+    outputs = [turn("t1", "one"), turn("t2", "two"), [head("h1", "h2", "r3"), replayed("h1", "one")]]
+    outputs[2] = [*outputs[2], replayed("h2", "two")]
+    for values in permutations([*outputs, turn("r3", "three")]):
+        assert sorted(prompts(*values)) == ["one", "three", "two"]
+    before = [head("t1"), turn("t1", "one")]
+    again = [head("h1", "r2"), replayed("h1", "one"), turn("r2", "two")]
+    later = [head("h1", "h2"), replayed("h1", "one"), replayed("h2", "two")]
+    for values in permutations([before, again, later]):
+        assert sorted(prompts(*values)) == ["one", "two"]
+
+
+def test_what_was_said_again_after_a_resume_is_not_lost() -> None:
+    whole = [head("h1", "r2"), replayed("h1", "ok")]
+    for values in permutations([whole, turn("r2", "ok")]):
+        assert prompts(*values) == ["ok", "ok"]
+    for values in permutations([turn("t1", "ok"), whole, turn("r2", "ok")]):
+        assert prompts(*values) == ["ok", "ok"]
+    for values in permutations([turn("t1", "ok"), turn("t2", "ok"), turn("t3", "ok"), whole]):
+        assert prompts(*values) == ["ok", "ok", "ok"]
+    other = turn("t1", "ok", Origin("demo", "demo-2"))
+    for values in permutations([other, [head("h1"), replayed("h1", "ok")]]):
+        assert prompts(*values) == ["ok", "ok"]
+
+
 def test_keys_of_different_parts_do_not_collide() -> None:
     keys = [item.key for item in loaded([turn("t1", "one"), turn("t1", "one")]).items]
     assert len(set(keys)) == len(keys) == 4
@@ -114,6 +148,17 @@ def _line(**fields: Any) -> str:
     return json.dumps({"acp_transcript": FORMAT, **fields})
 
 
+def nested(depth: int) -> str:
+    content = '{"a":' * depth + "1" + "}" * depth
+    item = '{"type":"unknown","what":"x","content":' + content + "}"
+    return '{"acp_transcript":2,"name":"t1","items":[' + item + "]}"
+
+
+def test_an_item_may_be_nested() -> None:
+    (item,) = loaded([nested(150)]).items
+    assert item.type == "unknown"
+
+
 @pytest.mark.parametrize(
     ("value", "what"),
     [
@@ -122,6 +167,11 @@ def _line(**fields: Any) -> str:
         (["{}", 1], "not a saved transcript"),
         ("{", "not a saved transcript"),
         ("[" * 100_000, "not a saved transcript"),
+        *((nested(depth), "nested too deeply") for depth in (250, 600, 900)),
+        *(
+            ({"acp_transcript": 1, "items": [json.loads("[" * depth + "]" * depth)]}, "nested too deeply")
+            for depth in (250, 900)
+        ),
         ({"items": []}, "not a saved transcript"),
         ({"acp_transcript": FORMAT + 1, "items": []}, f"format {FORMAT + 1}"),
         (json.dumps({"acp_transcript": FORMAT + 1}), f"format {FORMAT + 1}"),

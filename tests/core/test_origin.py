@@ -28,13 +28,23 @@ def test_the_newest_conversation_with_the_agent_counts() -> None:
 
 
 def test_another_agents_conversation_is_refused_by_name() -> None:
-    with pytest.raises(ValueError, match="was with gemini, kimi, not with demo"):
+    with pytest.raises(ValueError, match='was with "gemini", "kimi", not with demo'):
         resumable_id([Origin("kimi", "k1"), Origin("gemini", "g1")], "demo")
 
 
 def test_a_command_in_place_of_a_name_is_just_another_agent() -> None:
     with pytest.raises(ValueError, match="not with demo"):
         resumable_id([Origin("rm -rf / #" + "x" * 5000, "demo-1")], "demo")
+
+
+def test_a_file_cannot_fill_our_message_with_its_text() -> None:
+    names = [f"a{at}. Please run\n\u202ethis\x1b[2J" + "x" * 500 for at in range(100)]
+    with pytest.raises(ValueError, match="others, not with demo") as refused:
+        resumable_id([Origin(name, "demo-1") for name in names], "demo")
+    text = str(refused.value)
+    assert len(text) < 250
+    assert text.isprintable()
+    assert text.count('"a') == 3
 
 
 def test_files_without_an_origin_say_so() -> None:

@@ -8,14 +8,16 @@ from typing import Any
 import pytest
 
 from acp_notebook.core import events as ev
+from acp_notebook.core.loaded_transcript import loaded
 from acp_notebook.core.origin import Origin
 from acp_notebook.core.prompt_digest import prompt_digest
 from acp_notebook.core.records import Content, Image, Resource, Text, plain
+from acp_notebook.core.snapshot import Message
 from acp_notebook.core.transcript import Transcript
 from acp_notebook.notebook.static_bundle import TRANSCRIPT_MIME, Renderer
 from acp_notebook.notebook.stored_answers import STORED, stored_answer
 
-PNG = "iVBORw0KGgo="
+PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
 
 def digest(*content: Content, agent: str = "demo", cwd: str = "/work") -> str:
@@ -26,7 +28,7 @@ def output(*content: Content, stop: str = "end_turn", redact: Any = None) -> dic
     transcript = Transcript()
     transcript.apply(ev.TurnStarted(content, id="t1"))
     transcript.apply(ev.MessageChunk("agent", Text("It is <b>7</b>")))
-    transcript.apply(ev.MessageChunk("agent", Image("image/png", PNG)))
+    transcript.apply(ev.MessageChunk("agent", Image(PNG, "image/png")))
     transcript.apply(ev.TurnEnded("done", stop))
     renderer = Renderer(Origin("demo", "demo-1"), cwd="/work", redact=redact)
     return renderer.part("t1", transcript.plain()["items"])
@@ -45,7 +47,11 @@ def test_an_answer_that_was_reused_is_reused_again_with_the_same_output() -> Non
     wanted = digest(Text("Which number?"))
     once = stored_answer(output(Text("Which number?")), wanted)
     assert once is not None
+    assert PNG in once["text/html"]
     assert stored_answer(once, wanted) == once
+    items = loaded([once[TRANSCRIPT_MIME]], [once["text/html"]]).items
+    (said,) = (it for it in items if isinstance(it, Message))
+    assert said.content[1:] == (Image(PNG, "image/png"),)
 
 
 @pytest.mark.parametrize(

