@@ -223,7 +223,7 @@ def test_a_message_and_a_prompt_are_copied_as_markdown(open_notebook: Open, host
     message = panel.locator(".acp-message").first
     copy = message.get_by_role("button", name="Copy message")
     message.hover()
-    expect(panel.locator(".acp-status[data-status=done]")).to_be_visible()
+    expect(panel.locator(".acp-status[data-status=done]")).to_be_attached()
     copy.click()
     expect(copy).to_have_text("Copied")
     assert notebook.page.evaluate("() => window.copied").count("```") >= 2

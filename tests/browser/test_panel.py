@@ -336,7 +336,8 @@ def too_wide(notebook: NotebookPage) -> list[str]:
 
 # ---- the file
 
-ANSWERED = "how the question was answered"
+IN_FILE, IN_PAGE = "Allow once by you", "Allowed once by you"
+"""How the question was answered: before the diff in the file, below it in the page."""
 
 
 @both_slow
@@ -354,14 +355,14 @@ def test_the_file_has_the_order_of_the_page(open_notebook: Open, host: str) -> N
     marks = [
         "/tour", "The user wants to see everything", "Welcome!", "Plan", "Look at the data", "Write it down",
         "Read stats.py", "def mean(values)", "Search for", "report.py:12", "I have read the function",
-        "Edit stats.py", "no values", ANSWERED, "pytest -q", "4 passed", "What I found",
+        "Edit stats.py", IN_FILE, "no values", IN_PAGE, "pytest -q", "4 passed", "What I found",
         "ZeroDivisionError", "mean([1, 2])  # 1.5", "without values there is no mean", "A picture, a link",
         "Agent Client Protocol", "An embedded resource", "The tour is over", "That was the tour.",
     ]  # fmt: skip
     page = notebook.turn(1).evaluate("it => it.textContent")
-    for text, answered in ((str(static), "Allow once"), (str(page), "Allowed once by you")):
+    for text, elsewhere in ((str(static), IN_PAGE), (str(page), IN_FILE)):
         places, at = [], 0
-        for mark in (answered if it is ANSWERED else it for it in marks):
+        for mark in (it for it in marks if it is not elsewhere):
             at = text.find(mark, at)
             assert at >= 0, f"{mark!r} does not follow: {text}"
             places.append(at)
