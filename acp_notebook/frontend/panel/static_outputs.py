@@ -106,8 +106,10 @@ class StaticOutputs:
     async def freeze(self) -> None:
         """Replace the live views in the page with their static outputs."""
         for shown in [*self._shown.values()]:
-            shown.frozen = True
+            shown.frozen = len(shown.outputs)
             await self._render(shown)
+            if (part := self._parts.get(shown.name)) is not None:
+                self._send_part(shown.name, part)  # no longer in a place where a page would show it live
             shown.replace()
 
     def _refresh(self) -> None:
@@ -222,11 +224,13 @@ class _Tracked:
         self.whole: Callable[[], dict[str, Any]] | None = None
         """Composes the output of the session with all its parts."""
         self.final = False
-        self.frozen = False
+        self.frozen = 0
+        """How many of the outputs are static for good; those that are added later are live."""
 
     def places(self) -> list[list[str]]:
         """The models and cells that show it, as far as the cells are known."""
-        return [[model, it.cell] for model, it in self.outputs if it.cell and it.is_current]
+        live = self.outputs[self.frozen :]
+        return [[model, it.cell] for model, it in live if it.cell and it.is_current]
 
     def replace(self) -> None:
         bundle = self.bundle if self.whole is None else self.whole()

@@ -469,6 +469,9 @@ def test_freeze_replaces_live_outputs_and_a_running_turn_again_at_its_end(stage:
     for output in (first, second, whole):
         assert "application/vnd.jupyter.widget-view+json" not in output.shown[-1]
         assert len(output.shown) > 1
+    for name in (done._run.id, running._run.id, "session"):
+        newest = [it for it in stage.all("static") if it["turn"] == name][-1]
+        assert newest["places"] == [], "a page does not show it live again after a save"
     before = len(second.shown)
     running.cancel()
     running.wait(LIMIT_S)
