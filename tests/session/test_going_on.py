@@ -104,7 +104,7 @@ def test_another_agents_conversation_starts_nothing(
 ) -> None:
     transcript, _ = kept
     started = tmp_path / "started"
-    with pytest.raises(acp.UsageError, match="was with demo, not with "):
+    with pytest.raises(acp.UsageError, match='was with "demo", not with '):
         acp.connect(["touch", str(started)], resume=transcript)
     assert not started.exists()
 
