@@ -45,6 +45,7 @@ FOUND = """() => {
     const inside = [...document.querySelectorAll(".acp *")];
     const tags = "script style link meta base iframe frame object embed applet form[action] portal template "
         + "math foreignObject animate set noscript title video source svg:not(.acp-icon)";
+    const own = (id) => /^acp-[0-9a-z]{8,}(-\\d+)?$/.test(id);
     const bad = (it) => [...it.attributes].filter(({ name, value }) =>
         name.startsWith("on") || name.startsWith("data-commandlinker") || name.startsWith("data-trust")
         || name === "srcdoc" || name === "formaction" || name === "ping"
@@ -61,7 +62,7 @@ FOUND = """() => {
             .map((it) => it.outerHTML.slice(0, 200)),
         attributes: inside.filter((it) => bad(it).length > 0).map((it) => it.outerHTML.slice(0, 200)),
         ours: [...document.querySelectorAll("[class*=acp-]")].filter((it) => !it.closest(".acp")).length,
-        named: inside.filter((it) => it.id && it.id in window && window[it.id] === it && !/^P\\d/.test(it.id))
+        named: inside.filter((it) => it.id && it.id in window && window[it.id] === it && !own(it.id))
             .map((it) => it.id),
         hit: window.__hit ?? null,
         style: window.__style() === window.__before,
