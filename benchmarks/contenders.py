@@ -1,6 +1,7 @@
 """Measures one client in a process of its own: `python -m benchmarks.contenders NAME PROMPT`.
 
 Prints JSON: the CPU seconds from the prompt to its last update, and the memory still in use afterwards.
+Each contender works in an empty folder of its own, so that no checkpoint of the user's files is measured.
 """
 
 from __future__ import annotations
@@ -11,11 +12,17 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
+from pathlib import Path
 from typing import Any
 
-SOURCE = [sys.executable, "-m", "benchmarks.source"]
+TOOLS_DONE = "done"
+"""The text of the chunk after the last tool call update."""
+
+SOURCE = [sys.executable, str(Path(__file__).with_name("source.py"))]
 BUFFER = 256 * 1024 * 1024
+WARM_UP = "chunks 2000"
 
 
 def resident() -> int:
@@ -37,7 +44,16 @@ class Meter:
 
 
 def ours(prompt: str) -> dict[str, float]:
-    """Our whole client: transcript, patches, and a listener for them."""
+    """Our whole client: transcript, patches, and a listener for them. The prompt is the session's first."""
+    return _ours(prompt)
+
+
+def warm(prompt: str) -> dict[str, float]:
+    """The same in a session that has had a prompt before."""
+    return _ours(prompt, WARM_UP)
+
+
+def _ours(prompt: str, *before: str) -> dict[str, float]:
     import acp_notebook as acp
 
     with acp.connect(SOURCE) as session:
@@ -48,6 +64,8 @@ def ours(prompt: str) -> dict[str, float]:
             patches += len(made)
 
         session._conversation.state.listen(listen)
+        for each in before:
+            session.prompt(each)
         meter = Meter()
         turn = session.prompt(prompt)
         return meter.stop(len(turn.text))
@@ -64,8 +82,9 @@ def sdk(prompt: str) -> dict[str, float]:
             self.changed = asyncio.Event()
 
         async def session_update(self, session_id: str, update: Any, **_: Any) -> None:
-            self.pieces.append(update.content.text)
-            self.size += len(update.content.text)
+            if update.session_update == "agent_message_chunk":
+                self.pieces.append(update.content.text)
+                self.size += len(update.content.text)
             self.changed.set()
 
         def on_connect(self, conn: Any) -> None:
@@ -93,39 +112,65 @@ def sdk(prompt: str) -> dict[str, float]:
     return asyncio.run(run())
 
 
-def bare(prompt: str) -> dict[str, float]:
-    """A loop that decodes each message with msgspec and keeps only the text."""
-    import msgspec
+class BareLoop:
+    """Decodes each message with msgspec, and keeps only its text by message, or its content by call."""
 
-    from acp_notebook.wire.schema import SessionNotification
+    def __init__(self) -> None:
+        import msgspec
 
-    fields = [("method", str, ""), ("params", SessionNotification | None, None)]
-    decoder = msgspec.json.Decoder(msgspec.defstruct("Message", fields))
-    with subprocess.Popen(SOURCE, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        from acp_notebook.wire.schema import SessionNotification
+
+        fields = [("method", str, ""), ("params", SessionNotification | None, None)]
+        self._decode: Any = msgspec.json.Decoder(msgspec.defstruct("Message", fields)).decode
+        self._process = subprocess.Popen(SOURCE, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def prompt(self, prompt: str) -> int:
+        """Return the length of all text that was received."""
+        process, decode = self._process, self._decode
         assert process.stdin is not None
         assert process.stdout is not None
         request = {"id": 1, "method": "session/prompt", "params": {"prompt": [{"text": prompt}]}}
-        meter = Meter()
         process.stdin.write(json.dumps(request).encode() + b"\n")
         process.stdin.flush()
-        pieces: list[str] = []
+        messages: dict[str, list[str]] = {}
+        calls: dict[str, Any] = {}
         for line in process.stdout:
-            message: Any = decoder.decode(line)
+            message = decode(line)
             if message.params is None:
                 break
-            pieces.append(message.params.update.content.text)
-        result = meter.stop(len("".join(pieces)))
-        process.stdin.close()
-    return result
+            update = message.params.update
+            if hasattr(update, "message_id"):
+                messages.setdefault(update.message_id, []).append(update.content.text)
+            else:
+                calls[update.tool_call_id] = update.content
+        return sum(len("".join(pieces)) for pieces in messages.values())
+
+    def __enter__(self) -> BareLoop:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.close()
+        self._process.stdout.close()
+        self._process.wait()
+
+
+def bare(prompt: str) -> dict[str, float]:
+    with BareLoop() as loop:
+        meter = Meter()
+        return meter.stop(loop.prompt(prompt))
 
 
 def expected(prompt: str) -> int:
     what, number = prompt.split()
     count = int(number)
+    if what == "tools":
+        return len(TOOLS_DONE)
     return count if what == "one" else sum(len(f"word{n} ") for n in range(count))
 
 
-CONTENDERS = {"ours": ours, "sdk": sdk, "bare": bare}
+CONTENDERS = {"ours": ours, "warm": warm, "sdk": sdk, "bare": bare}
 
 
 def measure(name: str, prompt: str) -> dict[str, float]:
@@ -139,4 +184,6 @@ def measure(name: str, prompt: str) -> dict[str, float]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(CONTENDERS[sys.argv[1]](sys.argv[2])))
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        print(json.dumps(CONTENDERS[sys.argv[1]](sys.argv[2])))

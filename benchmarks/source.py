@@ -1,7 +1,8 @@
 """The agent for all contenders: it sends the chunks that the prompt asks for, at full speed.
 
-Standard library only. Prompts: "chunks N", "one N" (a message of N bytes), "paced N RATE" (N chunks, RATE a
-second; each contains its number and the time at which it was sent).
+Standard library only. Prompts: "chunks N", "tools N" (updates of tool calls with 1 kB of content), "one N" (a
+message of N bytes), "paced N RATE" (N chunks, RATE a second; each contains its number and the time at which
+it was sent).
 """
 
 from __future__ import annotations
@@ -40,9 +41,22 @@ def tool(number: int) -> bytes:
     return line(method="session/update", params={"sessionId": SESSION, "update": update})
 
 
+def tool_update(number: int) -> bytes:
+    content = {"type": "content", "content": {"type": "text", "text": f"{number:<1000}"}}
+    update = {
+        "sessionUpdate": "tool_call_update",
+        "toolCallId": f"t{number % 50}",
+        "status": "in_progress",
+        "content": [content],
+    }
+    return line(method="session/update", params={"sessionId": SESSION, "update": update})
+
+
 def answers(prompt: str) -> Iterator[bytes]:
     what, number, *more = prompt.split()
-    if what == "one":
+    if what == "tools":
+        yield b"".join(tool_update(n) for n in range(int(number))) + chunk("done")
+    elif what == "one":
         yield chunk("x" * int(number))
     elif what == "paced":
         yield from paced(int(number), float(more[0]))

@@ -7,6 +7,7 @@ because agents hang if a client stays silent.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from msgspec import Raw
@@ -55,14 +56,30 @@ class Client:
     """Handles the messages of one agent's connection."""
 
     def __init__(
-        self, agent: AgentState, sessions: Sessions, options: SessionOptions, extensions: Extensions
+        self,
+        agent: AgentState,
+        sessions: Sessions,
+        options: SessionOptions,
+        extensions: Extensions,
+        on_ended: Callable[[Exception], None] | None = None,
     ) -> None:
         self._agent = agent
         self._sessions = sessions
         self._options = options
         self._extensions = extensions
+        self._on_ended = on_ended or sessions.ended
         self._seen: Counter[str] = Counter()
         """Unknown notifications by method."""
+
+    def updated(self, messages: Sequence[v1.UpdateMessage]) -> None:
+        failures: list[Exception] = []
+        for session_id, events in v1.read_updates(messages):
+            try:
+                self._sessions.update(session_id, *events)
+            except Exception as error:  # a bug in handling one update must not lose the next ones
+                failures.append(error)
+        if failures:
+            raise failures[0]
 
     def notified(self, method: str, params: Raw) -> None:
         if method == "session/update":
@@ -176,4 +193,4 @@ class Client:
             self._sessions.update(None, UnknownReceived(f"unreadable message ({line.why})", line.head))
 
     def ended(self, error: Exception) -> None:
-        self._sessions.ended(error)
+        self._on_ended(error)

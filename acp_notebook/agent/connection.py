@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from msgspec import UNSET, Raw
 
 from .. import timeouts
 from ..core.redaction import Redactor
-from ..errors import AgentDied, AgentError, ProtocolError
+from ..errors import AgentDied, AgentError, ConnectionLost, ProtocolError
 from ..log import WARNING, logger, suppressed
 from ..wire import jsonrpc, v1
 from ..wire.jsonrpc import Garbage, Id, Notification, Request, Response, RpcError, Unaddressed
@@ -57,6 +57,9 @@ class RequestRefused(Exception):
 
 class Handler(Protocol):
     """Handles the messages of the agent."""
+
+    def updated(self, messages: Sequence[v1.UpdateMessage]) -> None:
+        """The agent sent these session/updates, which follow the schema. Others are `notified`."""
 
     def notified(self, method: str, params: Raw) -> None: ...
 
@@ -172,26 +175,39 @@ class Connection:
             return
         if self._tap is not None:
             self._tap.received(data)
-        for message in self._peer.receive(data):
-            if self._error is not None:
-                return
-            try:
-                self._handle(message)
-            except Exception as error:  # a bug in handling one message must not lose the next ones
-                _log.warning("a message could not be handled", exc_info=True)
-                what = Garbage(repr(message)[:400], f"the client failed on it: {error!r}")
-                with suppressed(_log, Exception, level=WARNING):  # the same part may fail again
-                    self._handler.unreadable(what)
+        updates: list[v1.UpdateMessage] = []
+        """Consecutive ones are handled together: every chunk is an update, and together they cost less."""
+        for message in self._peer.receive_typed(data, v1.decode_update):
+            if isinstance(message, v1.UpdateMessage):
+                updates.append(message)
+                continue
+            if updates:
+                self._take(updates)
+                updates = []
+            self._take(message)
+        if updates:
+            self._take(updates)
 
-    def _handle(self, message: jsonrpc.Incoming) -> None:
-        self._messages += 1
-        if type(message) is Notification:  # first and without `match`, because every chunk is one
-            if message.method == "$/cancel_request":
-                self._withdrawn(message.params)
-            else:
-                self._handler.notified(message.method, message.params)
+    def _take(self, message: jsonrpc.Incoming | list[v1.UpdateMessage]) -> None:
+        if self._error is not None:
             return
+        self._messages += len(message) if isinstance(message, list) else 1
+        try:
+            self._handle(message)
+        except Exception as error:  # a bug in handling one message must not lose the next ones
+            _log.warning("a message could not be handled", exc_info=True)
+            what = Garbage(repr(message)[:400], f"the client failed on it: {error!r}")
+            with suppressed(_log, Exception, level=WARNING):  # the same part may fail again
+                self._handler.unreadable(what)
+
+    def _handle(self, message: jsonrpc.Incoming | list[v1.UpdateMessage]) -> None:
         match message:
+            case list():
+                self._handler.updated(message)
+            case Notification("$/cancel_request", params):
+                self._withdrawn(params)
+            case Notification(method, params):
+                self._handler.notified(method, params)
             case Response():
                 self._answer(message)
             case Request():
@@ -316,7 +332,7 @@ def _untaken(error: Exception) -> Exception:
     """The same error for a request that the agent certainly has not read."""
     if not isinstance(error, AgentDied):
         return error
-    return AgentDied(str(error), exit_code=error.exit_code, stderr=error.stderr, untaken=True)
+    return error.reworded(str(error), untaken=True)
 
 
 def _error_of(error: RpcError, method: str, redactor: Redactor) -> Exception:
@@ -340,6 +356,8 @@ def _detail(data: Any, message: str) -> str:
 def _error_of_ending(ending: Ending, redactor: Redactor = NO_SECRETS) -> Exception:
     if ending.error is not None:
         return ending.error
+    if ending.is_lost:
+        return ConnectionLost(redactor.text(ending.reason), may_pass=ending.may_pass)
     stderr = redactor.text(ending.stderr)
     lines = [redactor.text(ending.reason)]
     if stderr.strip():

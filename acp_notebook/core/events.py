@@ -52,7 +52,7 @@ UNSET: Final = Unset.UNSET
 Role = Literal["user", "agent", "thought"]
 
 
-class BaseEvent(Struct, frozen=True):
+class BaseEvent(Struct, frozen=True, gc=False):
     """The base of all events. Its flags are the only place where events are classified."""
 
     is_history: ClassVar[bool] = False
@@ -136,6 +136,15 @@ class MessageChunk(BaseEvent, frozen=True):
     meta: Json = None
 
 
+class MessageReplaced(BaseEvent, frozen=True):
+    """The whole text of an earlier message, of which a part was lost. `key`: its item."""
+
+    is_aside = True
+
+    key: str
+    text: str
+
+
 class ToolChanged(BaseEvent, frozen=True):
     """A new or changed tool call. `created`: the agent announced a call rather than updating one."""
 
@@ -208,7 +217,7 @@ class QuestionAsked(BaseEvent, frozen=True):
 class QuestionSettled(BaseEvent, frozen=True):
     """A question was answered (`answer` is the option's id), or cancelled or withdrawn (None).
 
-    `by` says who decided.
+    `by` says who decided; `person`, which of several users did, as the page claims.
     """
 
     is_awaited = True
@@ -217,6 +226,7 @@ class QuestionSettled(BaseEvent, frozen=True):
     answer: str | None
     by: str
     reason: str | None = None
+    person: str | None = None
 
 
 class ElicitationOpened(BaseEvent, frozen=True):
@@ -243,7 +253,8 @@ class ElicitationOpened(BaseEvent, frozen=True):
 
 
 class ElicitationSettled(BaseEvent, frozen=True):
-    """An elicitation was answered. `values`: what the user filled in, without secrets. `by`: who decided."""
+    """An elicitation was answered. `values`: what the user filled in, without secrets. `by`: who decided;
+    `person`: which of several users, as the page claims."""
 
     is_awaited = True
 
@@ -252,6 +263,7 @@ class ElicitationSettled(BaseEvent, frozen=True):
     by: str
     reason: str | None = None
     values: Mapping[str, Json] | None = None
+    person: str | None = None
 
 
 class ElicitationCompleted(BaseEvent, frozen=True):
@@ -288,7 +300,10 @@ class TerminalOutput(BaseEvent, frozen=True):
 
 
 class NoticeGiven(BaseEvent, frozen=True):
-    """A notice for the user. `source` is "agent", or "client" for our own notices."""
+    """A notice for the user. `source` is "agent", or "client" for our own notices.
+
+    `turn`: the key of the turn that it is about, if that is over.
+    """
 
     is_history = True
 
@@ -298,6 +313,7 @@ class NoticeGiven(BaseEvent, frozen=True):
     source: Literal["agent", "client"] = "agent"
     raw: Json = None
     meta: Json = None
+    turn: str | None = None
 
 
 class CompactionChanged(BaseEvent, frozen=True):
@@ -395,7 +411,8 @@ class UsageChanged(BaseEvent, frozen=True):
 
 
 class StatusChanged(BaseEvent, frozen=True):
-    """The session's status: starting, signed_out, idle, working, stuck, restarting, lost, dead or closed."""
+    """The session's status: starting, signed_out, idle, working, stuck, restarting, lost, dead or closed;
+    with a remote agent reconnecting and disconnected instead of restarting and dead."""
 
     is_awaited = True
     is_aside = True
@@ -443,6 +460,7 @@ class UnknownReceived(BaseEvent, frozen=True):
 
 Event = (
     MessageChunk
+    | MessageReplaced
     | ToolChanged
     | PlanReplaced
     | PlanRemoved

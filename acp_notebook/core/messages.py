@@ -5,14 +5,14 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from .events import MessageChunk
-from .patches import Append, Path
+from .patches import Append, Path, Pieces
 from .records import Content, Text, plain
 
 
 class OpenMessage:
     """The newest message while it is also the newest item; `field` names its list of content blocks."""
 
-    __slots__ = ("_annotations", "_field", "_index", "_message_id", "_path", "_role", "key")
+    __slots__ = ("_annotations", "_field", "_index", "_message_id", "_path", "_role", "key", "text")
 
     def __init__(self, key: str, first: MessageChunk, index: int = 0, field: str = "content") -> None:
         self.key = key
@@ -23,6 +23,25 @@ class OpenMessage:
     def continues(self, chunk: MessageChunk) -> bool:
         # A chunk without an id may continue any message; a new id starts a new message.
         return chunk.role == self._role and chunk.message_id in (None, self._message_id)
+
+    def appended_text(self, chunk: MessageChunk) -> Append | None:
+        """The patch for an agent's chunk that only adds text to the last block; None for any other chunk.
+
+        Nearly all chunks are like that, so this is `continues` and `append` in one call.
+        """
+        path, content, id = self._path, chunk.content, chunk.message_id
+        if (
+            path is not None
+            and type(content) is Text
+            and (id is None or id == self._message_id)
+            and chunk.role == self._role
+            and chunk.raw is None
+            and chunk.meta is None
+            and content.annotations == self._annotations
+            and self._role != "user"
+        ):
+            return Append(self.key, path, content.text)
+        return None
 
     def append(self, content: Content) -> Append:
         """Append text to the last block if that is text for the same audience; else start a new block."""
@@ -36,6 +55,8 @@ class OpenMessage:
         is_text = isinstance(content, Text)
         self._path: Path | None = (self._field, self._index, "text") if is_text else None
         self._annotations = content.annotations if isinstance(content, Text) else None
+        self.text: Pieces | None = None
+        """The text of the last block in the state, once a chunk was appended to it."""
 
 
 class Echo:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 
 from .records import Json
 
@@ -32,7 +32,7 @@ class Add(Struct, frozen=True):
     item: dict[str, Json]
 
 
-class Append(Struct, frozen=True):
+class Append(Struct, frozen=True, gc=False):
     """Append text to a text, or entries to a list."""
 
     key: str
@@ -65,10 +65,11 @@ class Pieces:
         self._tail = list(pieces)
 
     def add(self, piece: str) -> None:
-        self._tail.append(piece)
-        if len(self._tail) >= _PIECES_JOINED_AT:
-            self._full.append("".join(self._tail))
-            self._tail.clear()
+        tail = self._tail
+        tail.append(piece)
+        if len(tail) >= _PIECES_JOINED_AT:
+            self._full.append("".join(tail))
+            tail.clear()
 
     def __str__(self) -> str:
         text = "".join(self._full) + "".join(self._tail)
@@ -89,10 +90,11 @@ class State:
         if type(patch) is Append:  # first, and without `match`: every chunk becomes an append
             self._append(patch.key, patch.path, patch.value)
             return
+        if type(patch) is Set:
+            parent, last = self._place(patch.key, patch.path)
+            parent[last] = _owned(patch.value)
+            return
         match patch:
-            case Set(key, path, value):
-                parent, last = self._place(key, path)
-                parent[last] = _owned(value)
             case Add(item):
                 if item["key"] == SESSION:
                     self.session = _owned(item)
@@ -100,6 +102,14 @@ class State:
                     self.items[item["key"]] = _owned(item)
             case Remove(key):
                 del self.items[key]
+
+    def text(self, key: str, path: Path) -> Pieces:
+        """The text at this place, to append to without looking for the place each time."""
+        parent, last = self._place(key, path)
+        if not isinstance(parent[last], Pieces):
+            parent[last] = Pieces(parent[last])
+        pieces: Pieces = parent[last]
+        return pieces
 
     def _append(self, key: str, path: Path, value: str | list[Json]) -> None:
         parent, last = self._place(key, path)
@@ -130,18 +140,12 @@ class State:
 
 def settled(value: Json) -> Json:
     """Return a copy as plain JSON, with all `Pieces` joined."""
-    if isinstance(value, Pieces):
-        return str(value)
-    if isinstance(value, dict):
-        return {name: settled(item) for name, item in value.items()}
-    if isinstance(value, list):
-        return [settled(item) for item in value]
-    return value
+    return to_builtins(value, enc_hook=str)
 
 
 def _owned(value: Json) -> Json:
     """Copy the containers, so that later changes of the state do not change a patch."""
-    return settled(value) if isinstance(value, dict | list) else value
+    return settled(value) if isinstance(value, (dict, list)) else value
 
 
 def coalesce(patches: Iterable[Patch]) -> list[Patch]:

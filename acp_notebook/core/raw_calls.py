@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from . import events as ev
 from .describe import readable_command
@@ -63,23 +63,18 @@ class RawCalls:
         return key in self._asked or self._calls[key].status in CLOSED_STATUSES
 
 
-_FIELDS = (
-    "title",
-    "kind",
-    "status",
-    "content",
-    "locations",
-    "raw_input",
-    "raw_output",
-    "name",
-    "meta",
-    "unprompted",
+_FIELDS = frozenset(
+    {"title", "kind", "status", "content", "locations", "raw_input", "raw_output", "name", "meta"}
+    | {"unprompted"}
 )
 
 
 def _changes(call: ToolCall, event: ev.ToolChanged) -> dict[str, Any]:
-    given = {name: getattr(event, name) for name in _FIELDS}
-    fields = {name: it for name, it in given.items() if it is not ev.UNSET and it is not None}
+    fields = {
+        name: it
+        for name, it in asdict(event).items()
+        if it is not ev.UNSET and it is not None and name in _FIELDS
+    }
     if "raw_input" in fields:
         fields["command"] = readable_command(fields["raw_input"])
     if event.asked and "content" in fields:

@@ -30,7 +30,7 @@ def written(default: T) -> T:
     return msgspec.field(default_factory=lambda: default)
 
 
-class Record(Struct, frozen=True, omit_defaults=True):
+class Record(Struct, frozen=True, omit_defaults=True, gc=False):
     """The base of records that are converted to JSON."""
 
     _nullable: ClassVar[tuple[str, ...]] = ()
@@ -346,7 +346,7 @@ class TokenUsage(Record, frozen=True):
 
 def plain(value: Any) -> Json:
     """Convert a record or a tuple of records to JSON types; a value without a JSON form becomes its repr."""
-    if not isinstance(value, Struct | tuple):
+    if not isinstance(value, (Struct, tuple)):
         return value
     return _with_lists(msgspec.to_builtins(value, enc_hook=repr))
 

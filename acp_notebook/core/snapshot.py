@@ -192,6 +192,8 @@ class Question(_Item, frozen=True, tag="question"):
     meta: Meta | None = None
     who: str | None = None
     """Who asks, if another session asked for the turn: "kimi asks, for claude"."""
+    person: str | None = None
+    """Which of several users answered, as the page claims."""
 
     @property
     def answer_name(self) -> str | None:
@@ -223,6 +225,8 @@ class Elicitation(_Item, frozen=True, tag="elicitation"):
     meta: Meta | None = None
     who: str | None = None
     """Who asks, as in `Question`."""
+    person: str | None = None
+    """Which of several users answered, as the page claims."""
 
 
 class TerminalRun(_Item, frozen=True, tag="terminal"):

@@ -32,14 +32,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import msgspec
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from . import events as ev
 from .actions import action_to_plain, brief
 from .describe import readable_command
 from .messages import Echo, OpenMessage, bare_text, is_empty
-from .patches import SESSION, Add, Append, Patch, Remove, Set, State, settled
-from .records import AskedBy, Json, Usage, plain
+from .patches import SESSION, Add, Append, Patch, Pieces, Remove, Set, State, settled
+from .records import AskedBy, Json, Text, Usage, plain
 from .snapshot import Item, Snapshot, ToolCall, item_from_plain, snapshot_from
 from .terminal_buffers import TerminalBuffers
 
@@ -136,6 +136,15 @@ class Transcript:
 
     def apply(self, event: ev.Event) -> list[Patch]:
         """Apply an event, and return the resulting patches."""
+        if type(event) is ev.MessageChunk and (message := self._message) is not None:
+            appended = message.appended_text(event)
+            if appended is not None:  # first and here, because nearly all events are such chunks
+                text = message.text or self._open_text(message, appended)
+                text.add(appended.value)  # type: ignore[arg-type]
+                self._views.pop(message.key, None)
+                self._version += 1
+                self._snapshot = None
+                return [appended]
         patches = self._decide(event)
         for patch in patches:
             self._state.apply(patch)
@@ -146,6 +155,10 @@ class Transcript:
             self._snapshot = None
         return patches
 
+    def _open_text(self, message: OpenMessage, patch: Append) -> Pieces:
+        message.text = self._state.text(patch.key, patch.path)
+        return message.text
+
     def apply_all(self, events: Iterable[ev.Event]) -> list[Patch]:
         return [patch for event in events for patch in self.apply(event)]
 
@@ -155,6 +168,8 @@ class Transcript:
         match event:
             case ev.ToolChanged():
                 return self._tool(event)
+            case ev.MessageReplaced(message, text):
+                return self._replace_message(message, text)
             case ev.TurnStarted():
                 return self._turn_started(event)
             case ev.TurnCancelling():
@@ -187,8 +202,9 @@ class Transcript:
                 return self._terminal_buffers.output(event, lambda key: str(self._state.items[key]["output"]))
             case ev.TerminalChanged():
                 return self._terminal(event)
-            case ev.NoticeGiven(raw=raw):
-                return [self._add("notice", plain_fields(event), raw, between=event.source == "client")]
+            case ev.NoticeGiven(raw=raw, turn=turn):
+                fields, between = plain_fields(event, leave=("turn",)), event.source == "client"
+                return [self._add("notice", fields, raw, between=between, of=turn)]
             case ev.CompactionChanged():
                 return self._compaction(event)
             case ev.CompactionChunk():
@@ -202,6 +218,13 @@ class Transcript:
         return self._header(event)
 
     # ---- turns ---------------------------------------------------------------------------
+
+    def _replace_message(self, key: str, text: str) -> list[Patch]:
+        if key not in self._state.items:
+            return []
+        if self._message is not None and self._message.key == key:
+            self._message = None  # it knows the blocks that are replaced: a later chunk begins a new message
+        return [Set(key, ("content",), [plain(Text(text))])]
 
     def _turn_started(self, event: ev.TurnStarted) -> list[Patch]:
         self._echo = Echo(event.prompt)
@@ -631,9 +654,8 @@ def _meta_field(event: ev.MessageChunk | ev.QuestionAsked) -> dict[str, Json]:
 
 def plain_fields(event: ev.Event, leave: tuple[str, ...] = ()) -> dict[str, Json]:
     """The event's fields as JSON, except `raw` and fields that are UNSET or None."""
-    fields: dict[str, Json] = {}
-    for name in type(event).__struct_fields__:
-        value = getattr(event, name)
-        if value is not None and value is not ev.UNSET and name != "raw" and name not in leave:
-            fields[name] = plain(value)
-    return fields
+    return {
+        name: plain(value)
+        for name, value in asdict(event).items()
+        if value is not None and value is not ev.UNSET and name != "raw" and name not in leave
+    }

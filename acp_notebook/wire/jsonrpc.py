@@ -7,8 +7,8 @@ agent writes raises an exception: a line that is not a message becomes Garbage.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Any, Final
+from collections.abc import Callable, Iterator
+from typing import Any, Final, TypeVar
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
@@ -31,6 +31,8 @@ _HEAD = 400
 """How much of an unreadable line is examined, and kept to show it."""
 
 Id = int | str | None
+
+T = TypeVar("T")
 
 
 class RpcError(Struct, frozen=True):
@@ -96,6 +98,9 @@ class _Error(Struct):
     data: Any = None
 
 
+REFUSED = (msgspec.DecodeError, RecursionError, ValueError)
+"""What a decoder raises. ValueError: nested too deeply, not UTF-8, or too many digits."""
+
 _envelope = msgspec.json.Decoder(_Envelope)
 _error = msgspec.json.Decoder(_Error)
 _encode = msgspec.json.Encoder().encode
@@ -140,17 +145,40 @@ class Peer:
     def receive(self, data: bytes) -> Iterator[Incoming]:
         """Yield the messages that these bytes complete, in order."""
         for line in self._lines.feed(data):
-            if isinstance(line, Garbage):
-                yield self._salvage(line)
+            yield from self._read(line)
+
+    def receive_typed(self, data: bytes, decode: Callable[[bytes], T]) -> Iterator[Incoming | T]:
+        """Like `receive`, but for the messages that `decode` accepts, with what it returns.
+
+        A message of the type that is expected most is read in one step. Another one is refused at its method
+        or its first unknown field, and is then read in two.
+        """
+        unchecked = tolerant_json.TOO_SHORT_TO_CHECK
+        for line in self._lines.feed(data):
+            if type(line) is not bytes:
+                yield from self._read(line)
                 continue
             try:
-                tolerant_json.check_nesting(line)
-                envelope = _envelope.decode(line)
-            except (msgspec.DecodeError, RecursionError, ValueError):  # ValueError: Unreadable, UTF-8, digits
-                if line and not line.isspace():
-                    yield from self._repair(line)
+                if len(line) > unchecked:
+                    tolerant_json.check_nesting(line)
+                message = decode(line)
+            except REFUSED:
+                yield from self._read(line)
             else:
-                yield self._classify(envelope, line)
+                yield message
+
+    def _read(self, line: bytes | Garbage) -> Iterator[Incoming]:
+        if isinstance(line, Garbage):
+            yield self._salvage(line)
+            return
+        try:
+            tolerant_json.check_nesting(line)
+            envelope = _envelope.decode(line)
+        except REFUSED:
+            if line and not line.isspace():
+                yield from self._repair(line)
+        else:
+            yield self._classify(envelope, line)
 
     def _repair(self, line: bytes) -> Iterator[Incoming]:
         try:
@@ -227,23 +255,25 @@ class _Lines:
         self._size = 0
         self._skipping = False
 
-    def feed(self, data: bytes) -> Iterator[bytes | Garbage]:
-        *complete, rest = data.split(b"\n")
-        for line in complete:
-            if self._skipping:
-                self._skipping = False
-                continue
-            if self._parts:
-                self._parts.append(line)
-                line = b"".join(self._parts)
-                self._parts, self._size = [], 0
-            yield line if len(line) <= self._limit else _too_long(line, self._limit)
+    def feed(self, data: bytes) -> list[bytes | Garbage]:
+        """The lines that these bytes complete; a line that is too long as Garbage."""
+        lines: list[Any] = data.split(b"\n")
+        rest, limit = lines.pop(), self._limit
+        if lines and self._skipping:
+            self._skipping = False
+            del lines[0]
+        elif lines and self._parts:
+            lines[0] = b"".join([*self._parts, lines[0]])
+            self._parts, self._size = [], 0
+        if lines and max(len(data), len(lines[0])) > limit:
+            lines = [line if len(line) <= limit else _too_long(line, limit) for line in lines]
         if rest and not self._skipping:
             self._parts.append(rest)
             self._size += len(rest)
-            if self._size > self._limit:
-                yield _too_long(b"".join(self._parts), self._limit)
+            if self._size > limit:
+                lines.append(_too_long(b"".join(self._parts), limit))
                 self._parts, self._size, self._skipping = [], 0, True
+        return lines
 
 
 def _line(message: dict[str, Any]) -> bytes:

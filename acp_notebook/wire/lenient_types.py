@@ -8,7 +8,6 @@ an unknown tag is kept as Opaque. Only an invalid required field makes it refuse
 from __future__ import annotations
 
 import types
-from dataclasses import dataclass
 from typing import Any, TypeVar, Union, get_args, get_origin
 
 import msgspec
@@ -17,8 +16,7 @@ from msgspec import Struct, ValidationError, structs
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Opaque:
+class Opaque(Struct, frozen=True):
     """An unchanged value of a kind that is not in the schema."""
 
     raw: Any

@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import UNSET, Struct, UnsetType, field
 
 
-class Wire(Struct, rename="camel", kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+class Wire(Struct, rename="camel", kw_only=True, forbid_unknown_fields=True, omit_defaults=True, gc=False):
     """Any message or part of one. Both sides may use `meta` for extensions."""
 
     meta: Any = field(name="_meta", default=UNSET)

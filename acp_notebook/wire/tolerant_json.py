@@ -16,6 +16,9 @@ from typing import Any
 MAX_NESTING = 100
 """Deeper values are refused: our own recursion must never exhaust the stack."""
 
+TOO_SHORT_TO_CHECK = 2 * MAX_NESTING
+"""A value of this length cannot be nested too deeply, because every level takes two characters."""
+
 # Possessive, and accepts a string without an end, so that time and memory are linear in the line's length.
 _TOKEN = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[\[{]|[\]}]', re.DOTALL)
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -38,7 +41,7 @@ def loads(data: bytes) -> Any:
 
 def check_nesting(data: bytes) -> None:
     """Raise Unreadable for a value that is nested too deeply; takes linear time, and usually almost none."""
-    if len(data) <= 2 * MAX_NESTING or data.count(b"{") + data.count(b"[") <= MAX_NESTING:
+    if len(data) <= TOO_SHORT_TO_CHECK or data.count(b"{") + data.count(b"[") <= MAX_NESTING:
         return
     depth = 0
     for token in _TOKEN.finditer(data):

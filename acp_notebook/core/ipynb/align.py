@@ -17,6 +17,9 @@ Key = TypeVar("Key", bound=Hashable)
 
 def pair_by_key(left: Mapping[int, Key], right: Mapping[int, Key]) -> dict[int, int]:
     """Pair the indexes of equal keys, in order, each index at most once."""
+    only = {key: index for index, key in right.items()}
+    if len(only) == len(right):  # no two keys are equal, as is usual
+        return {index: only.pop(key) for index, key in left.items() if key in only}
     waiting: defaultdict[Key, deque[int]] = defaultdict(deque)
     for index, key in right.items():
         waiting[key].append(index)

@@ -35,6 +35,8 @@ def assign_ids(ids: Sequence[Json], contents: Sequence[tuple[str, str]]) -> list
         result.append(id if good else None)
         if good:
             taken.add(id)
+    if len(taken) == len(result):
+        return result  # type: ignore[return-value]  # each cell has its own id
     names = CellIds(taken)
     # Cells with their own id are counted too: a copy of such a cell is the second of its kind.
     return [

@@ -35,6 +35,8 @@ MOST_NESTED = 50
 
 _PLACEHOLDER = re.compile(r"\[[^\[\]\n]{1,300}, \d[\d.]* (?:bytes|kB|MB), not shown\]")
 
+_COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+
 _FRAME = 60
 """Characters counted for each output beyond its text: a thousand empty outputs are too much, too."""
 
@@ -77,7 +79,7 @@ def size_of(value: Json) -> int:
     if text is not None:
         return len(text)
     try:
-        return len(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+        return len(_COMPACT.encode(value))
     except RecursionError:
         return len(str(type(value)))  # nested too deeply to measure; it is not shown in any case
 
@@ -223,7 +225,10 @@ def shown_metadata(metadata: Mapping[str, Json], *, raw: bool = False) -> dict[s
 
 
 def _is_small(value: Json) -> bool:
-    if not isinstance(value, dict | list | str):
+    text = joined(value)
+    if text is not None:
+        return len(text) <= KEPT_METADATA
+    if not isinstance(value, dict | list):
         return _is_finite(value)
     return size_of(value) <= KEPT_METADATA and not nested_beyond(value, MOST_NESTED) and _is_finite(value)
 
@@ -233,6 +238,12 @@ def _is_finite(value: Json) -> bool:
     if isinstance(value, dict | list):
         return all(map(_is_finite, value.values() if isinstance(value, dict) else value))
     return not isinstance(value, float) or math.isfinite(value)
+
+
+def has_floats(value: Json) -> bool:
+    if isinstance(value, dict | list):
+        return any(map(has_floats, value.values() if isinstance(value, dict) else value))
+    return isinstance(value, float)
 
 
 def _elided_metadata(name: str, value: Json) -> Json:

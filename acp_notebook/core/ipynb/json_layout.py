@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 from json.encoder import encode_basestring, encode_basestring_ascii
 
+import msgspec
 from msgspec import Struct
 
 from ..records import Json
@@ -45,13 +46,18 @@ class JsonLayout(Struct, frozen=True):
 
     def joined(self, parts: Sequence[str], brackets: str, depth: int) -> str:
         """Join formatted values (or members) into a list (or an object) at this depth."""
-        opening, closing = brackets[0], brackets[1]
         if not parts:
             return brackets
+        opening, between, closing = self.around(brackets, depth)
+        return f"{opening}{between.join(parts)}{closing}"
+
+    def around(self, brackets: str, depth: int) -> tuple[str, str, str]:
+        """What is before, between and after the values of a list (or an object) at this depth."""
+        opening, closing = brackets[0], brackets[1]
         if self.indent is None:
-            return f"{opening}{self.comma.join(parts)}{closing}"
+            return opening, self.comma, closing
         inner, outer = (self.newline + self.indent * level for level in (depth + 1, depth))
-        return f"{opening}{inner}{f',{inner}'.join(parts)}{outer}{closing}"
+        return opening + inner, f",{inner}", outer + closing
 
     def member(self, key: str, value: str) -> str:
         return f"{dump(key, self)}{self.colon}{value}"
@@ -71,6 +77,27 @@ def dump(value: Json, style: JsonLayout, depth: int = 0) -> str:
     else:
         text = _dump_indented(value, style.indent, style.colon, quote, style.newline + style.indent * depth)
     return text if style.ascii else escaped(text)
+
+
+def dump_sorted(value: Json, *, floats: bool) -> str:
+    """Format a value in the standard layout with sorted keys: many times faster if it contains no floats.
+
+    msgspec writes floats in another form than Python does, and NaN as null.
+    """
+    if floats:
+        return dump(_sorted(value), STANDARD)
+    try:
+        return msgspec.json.format(msgspec.json.encode(value, order="sorted"), indent=1).decode()
+    except (UnicodeEncodeError, OverflowError):  # a lone surrogate, or an integer of more than 64 bits
+        return dump(_sorted(value), STANDARD)
+
+
+def _sorted(value: Json) -> Json:
+    if isinstance(value, dict):
+        return {name: _sorted(value[name]) for name in sorted(value)}
+    if isinstance(value, list):
+        return [_sorted(item) if isinstance(item, dict | list) else item for item in value]
+    return value
 
 
 def _dump_indented(value: Json, indent: str, colon: str, quote: Callable[[str], str], outer: str) -> str:

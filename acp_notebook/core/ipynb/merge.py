@@ -67,7 +67,7 @@ class Merged(Struct, frozen=True):
 def merge(
     base: View | None,
     written: str | bytes,
-    now: Data,
+    now: Data | Notebook,
     *,
     keep_outputs: bool = False,
     protected: str | None = None,
@@ -81,7 +81,7 @@ def merge(
     deleted, moved or changed in type, and whose outputs always stay. With `restoring`, the text is an earlier
     state of the notebook, so the outputs and attachments of restored cells are restored, too.
     """
-    there = read(now)
+    there = now if isinstance(now, Notebook) else read(now)
     wrote = read_written(written)
     known = as_agent_sees(there) if base is None else base
     merging = _Merge(known, wrote, there, keep_outputs, protected, new_id, restoring)
@@ -114,6 +114,8 @@ class _Merge:
         self._fields: dict[int, Fields] = {}
         """The fields that change, by index in the present notebook."""
         self._pairs = pair_notebooks(base, wrote, there)
+        self._as_read: set[int] = set()
+        """The cells that the agent left as it had read them, by index in its text: most of them."""
 
     # ---- the steps
 
@@ -185,6 +187,9 @@ class _Merge:
 
     def _merge_cell(self, cell: KnownCell, here: int, there: int) -> None:
         written, now = self._wrote.cells[here], self._there.cells[there]
+        if _is_as_read(written, cell):
+            self._as_read.add(here)
+            return
         fields: dict[str, Json] = {}
         if content_of(written) != cell.content:
             fields |= self._new_content(cell, written, now, here, there)
@@ -382,7 +387,10 @@ class _Merge:
             name = cell.fields.get("id") or names.claim(
                 id if old is None else old.name, cell.type, cell.source
             )
-            cells.append(_known(cell, old, name, id))
+            if here in self._as_read and old is not None and (old.name, old.id) == (name, id):
+                cells.append(old)
+            else:
+                cells.append(_known(cell, old, name, id))
         metadata = self._wrote.metadata or self._base.metadata
         return View(self._wrote.text, tuple(cells), metadata)
 
@@ -419,6 +427,21 @@ def _pictures(cells: Sequence[Cell]) -> Iterator[tuple[tuple[str, str], Json]]:
     for cell in cells:
         for name, shown in shown_attachments(cell.attachments).items():
             yield attachment_key(name, shown), cell.attachments[name]
+
+
+def _is_as_read(written: Cell, cell: KnownCell) -> bool:
+    """Whether a cell is exactly as the agent read it, so that there is nothing to merge.
+
+    False for a cell with attachments, which may have to be restored.
+    """
+    fields = written.fields
+    return (
+        written.source == cell.source
+        and written.type == cell.type
+        and "attachments" not in fields
+        and same(fields.get("metadata"), cell.metadata)
+        and fields.get("outputs", cell.outputs) == cell.outputs
+    )
 
 
 def _known(cell: Cell, old: KnownCell | None, name: str, id: str) -> KnownCell:

@@ -57,6 +57,8 @@ def _merged(
 
 def same(one: Json, other: Json) -> bool:
     """Whether both are equal as JSON: True is not 1, 1 is not 1.0; NaN, which some files have, equals NaN."""
+    if one is other:
+        return True
     if type(one) is not type(other):
         return False
     if isinstance(one, dict):

@@ -30,8 +30,9 @@ class Pairs(Struct, frozen=True):
 def pair_notebooks(base: View, wrote: Notebook, there: Notebook) -> Pairs:
     now: list[_Key] = [(cell.id, content_of(cell)) for cell in there.cells]
     written: list[_Key] = [(cell.fields.get("id"), content_of(cell)) for cell in wrote.cells]
-    at_now = pair_cells([(cell.id, cell.content) for cell in base.cells], now)
-    at_written = pair_cells([(cell.name, cell.content) for cell in base.cells], written)
+    contents = [cell.content for cell in base.cells]
+    at_now = pair_cells([(cell.id, it) for cell, it in zip(base.cells, contents, strict=True)], now)
+    at_written = pair_cells([(cell.name, it) for cell, it in zip(base.cells, contents, strict=True)], written)
     nameless = [index for index, (id, _) in enumerate(written) if id is None]
     at_written |= pair_by_gaps(at_written, len(base.cells), len(written), nameless)
     if not any(cell.own_id for cell in there.cells) and [it for _, it in written] == [it for _, it in now]:

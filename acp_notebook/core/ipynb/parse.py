@@ -29,6 +29,7 @@ Span = tuple[int, int]
 """The start and end of a value in the text."""
 
 _BLANK = re.compile(r"[ \t\n\r]*")
+_COMMA = re.compile(r"[ \t\n\r]*,[ \t\n\r]*")
 _KEY = re.compile(r'[ \t\n\r]*"([^"\\\x00-\x1f]*)"[ \t\n\r]*:[ \t\n\r]*')
 _BOM = codecs.BOM_UTF8.decode()
 _DECODER = json.JSONDecoder()
@@ -76,7 +77,11 @@ class Notebook(Struct, frozen=True):
     fields: dict[str, Json]
     spans: dict[str, Span]
     cells: tuple[Cell, ...]
-    style: JsonLayout
+
+    @property
+    def style(self) -> JsonLayout:
+        """How the JSON is formatted; found on demand, because only a write needs it."""
+        return JsonLayout.of(self.text, self.text.index("{"))
 
     @property
     def metadata(self) -> dict[str, Json]:
@@ -106,13 +111,17 @@ Data = bytes | str | Mapping[str, Any]
 """A notebook as a file's bytes, as text, or as plain JSON (from the open document)."""
 
 
-def read(data: Data) -> Notebook:
-    """Parse a notebook; raises `Invalid` with the position of the error."""
+def read(data: Data, *, copied: Mapping[int, Cell] | None = None) -> Notebook:
+    """Parse a notebook; raises `Invalid` with the position of the error.
+
+    `copied` are cells of another notebook by the position (after a byte order mark) to which their text was
+    copied: they are not decoded again.
+    """
     text = _text(data)
     bom = text.startswith(_BOM)
     text = text.removeprefix(_BOM)
     try:
-        walk = _Walk(text)
+        walk = _Walk(text, copied=copied)
         fields, spans, cells = walk.notebook()
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
@@ -124,7 +133,7 @@ def read(data: Data) -> Notebook:
     except ValueError as error:  # a number with thousands of digits
         raise Invalid(f"JSON that cannot be read: {error}") from None
     _check_version(fields)
-    return Notebook(text, bom, fields, spans, _cells(cells), walk.style)
+    return Notebook(text, bom, fields, spans, _cells(cells))
 
 
 def _text(data: Data) -> str:
@@ -135,7 +144,8 @@ def _text(data: Data) -> str:
             raise Invalid(f"not JSON: {error}") from None
     if isinstance(data, str):
         try:
-            data.encode()
+            if not data.isascii():
+                data.encode()
         except UnicodeEncodeError as error:
             line = data.count("\n", 0, error.start) + 1
             raise Invalid(f"not valid text: lone surrogate in line {line}", line=line) from None
@@ -156,11 +166,11 @@ class _Walk:
     Decodes each cell as a whole: to walk through its fields takes ten times as long.
     """
 
-    def __init__(self, text: str, at: int = 0) -> None:
+    def __init__(self, text: str, at: int = 0, copied: Mapping[int, Cell] | None = None) -> None:
         self._text = text
         self._read = _DECODER.raw_decode
         self._at = at
-        self.style = STANDARD
+        self._copied = copied or {}
 
     def notebook(self) -> tuple[dict[str, Json], dict[str, Span], list[_Found]]:
         fields: dict[str, Json] = {}
@@ -169,11 +179,10 @@ class _Walk:
         if self._peek() != "{":
             self._value()  # raises the better error if the text is not JSON at all
             raise Invalid("not a notebook: it is not a JSON object")
-        self.style = JsonLayout.of(self._text, self._at)
         for key in self._members():
             began = self._at
             if key == "cells" and self._peek() == "[":
-                cells = [self._cell(index) for index in self._elements()]
+                cells = self._cells()
             else:
                 fields[key] = self._value()
             spans[key] = began, self._at
@@ -187,9 +196,26 @@ class _Walk:
             raise Invalid("not a notebook: it has no list of cells")
         return fields, spans, cells
 
+    def _cells(self) -> list[_Found]:
+        self._at += 1
+        if self._peek() == "]":
+            self._at += 1
+            return []
+        self._peek()
+        found = [self._cell(0)]
+        while comma := _COMMA.match(self._text, self._at):
+            self._at = comma.end()
+            found.append(self._cell(len(found)))
+        if not self._ended("]"):
+            raise AssertionError("a comma was read before")
+        return found
+
     def _cell(self, index: int) -> _Found:
         start = self._at
-        cell = self._value()
+        if (same := self._copied.get(start)) is not None:
+            self._at = start + same.span[1] - same.span[0]
+            return same.fields, (start, self._at)
+        cell, self._at = self._read(self._text, start)
         if not isinstance(cell, dict):
             raise Invalid(f"cells[{index}] is not a JSON object", cell=index)
         return cell, (start, self._at)
@@ -230,19 +256,6 @@ class _Walk:
         self._at += 1
         self._peek()
         return key
-
-    def _elements(self) -> Iterator[int]:
-        self._at += 1
-        if self._peek() == "]":
-            self._at += 1
-            return
-        index = 0
-        while True:
-            self._peek()
-            yield index
-            index += 1
-            if self._ended("]"):
-                return
 
     def _ended(self, closing: str) -> bool:
         sign = self._peek()

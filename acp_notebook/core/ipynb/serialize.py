@@ -9,10 +9,13 @@ from collections.abc import Mapping, Sequence
 
 from ..records import Json
 from .json_layout import JsonLayout, dump
-from .parse import Cell, Notebook, read
+from .parse import Cell, Notebook, Span, read
 
 Fields = dict[str, Json]
 """Fields of a cell that get a new value."""
+
+_Piece = str | Cell
+"""A piece of the new text; a cell of the notebook stands for its present text."""
 
 _NOT_IN = {"code": ("attachments",), "markdown": ("outputs", "execution_count")}
 _NOT_IN["raw"] = _NOT_IN["markdown"]
@@ -34,48 +37,73 @@ def rewrite(
     same = list(order) == list(range(len(notebook.cells)))
     if same and not fields and metadata is None:
         return notebook
-    edits: list[tuple[int, int, str]] = []
+    style = notebook.style
+    edits: dict[Span, list[_Piece]] = {}
     if not (same and not fields) or _lacks_ids(notebook):
-        texts = [_cell_text(notebook, index, fields, new, ids[index]) for index in order]
-        edits.append((*notebook.spans["cells"], _cells_text(notebook, texts)))
+        cells = [_cell(notebook, style, index, fields, new, ids[index]) for index in order]
+        edits[notebook.spans["cells"]] = _list_of(cells, notebook, style)
     if metadata is not None:
-        written = dump(dict(metadata), notebook.style, 1)
+        written = dump(dict(metadata), style, 1)
         if "metadata" in notebook.spans:
-            edits.append((*notebook.spans["metadata"], written))
+            edits[notebook.spans["metadata"]] = [written]
         else:
             at = notebook.text.index("{") + 1
-            edits.append((at, at, f"{notebook.style.member('metadata', written)},"))
-    return read(_spliced(notebook, sorted(edits)))
+            edits[at, at] = [f"{style.member('metadata', written)},"]
+    text, copied = _joined(notebook, _spliced(notebook, edits))
+    return read(text, copied=copied)
 
 
 def _lacks_ids(notebook: Notebook) -> bool:
     return notebook.has_ids and not all(cell.own_id for cell in notebook.cells)
 
 
-def _spliced(notebook: Notebook, edits: Sequence[tuple[int, int, str]]) -> str:
-    pieces = ["\ufeff" if notebook.bom else ""]
+def _spliced(notebook: Notebook, edits: Mapping[Span, Sequence[_Piece]]) -> list[_Piece]:
+    pieces: list[_Piece] = []
     at = 0
-    for start, end, new in edits:
-        pieces += [notebook.text[at:start], new]
+    for start, end in sorted(edits):
+        pieces += [notebook.text[at:start], *edits[start, end]]
         at = end
-    return "".join([*pieces, notebook.text[at:]])
+    return [*pieces, notebook.text[at:]]
 
 
-def _cells_text(notebook: Notebook, texts: Sequence[str]) -> str:
+def _joined(notebook: Notebook, pieces: Sequence[_Piece]) -> tuple[str, dict[int, Cell]]:
+    """The new text, and the cells that were copied, by position (not counting the byte order mark)."""
+    texts = ["\ufeff"] if notebook.bom else []
+    copied: dict[int, Cell] = {}
+    at = 0
+    for piece in pieces:
+        text = piece if isinstance(piece, str) else notebook.text[piece.span[0] : piece.span[1]]
+        if not isinstance(piece, str):
+            copied[at] = piece
+        texts.append(text)
+        at += len(text)
+    return "".join(texts), copied
+
+
+def _list_of(cells: Sequence[_Piece], notebook: Notebook, style: JsonLayout) -> list[_Piece]:
     """The list of cells, with the same whitespace between them as before."""
-    cells, text = notebook.cells, notebook.text
-    if len(cells) < 2 or not texts:
-        return notebook.style.joined(texts, "[]", _CELLS_DEPTH)
-    start, end = notebook.spans["cells"]
-    opening = text[start : cells[0].span[0]]
-    between = text[cells[0].span[1] : cells[1].span[0]]
-    return f"{opening}{between.join(texts)}{text[cells[-1].span[1] : end]}"
+    if not cells:
+        return ["[]"]
+    opening, between, closing = style.around("[]", _CELLS_DEPTH)
+    if len(notebook.cells) > 1:
+        start, end = notebook.spans["cells"]
+        (first, first_end), (second, _) = notebook.cells[0].span, notebook.cells[1].span
+        opening, between = notebook.text[start:first], notebook.text[first_end:second]
+        closing = notebook.text[notebook.cells[-1].span[1] : end]
+    pieces = [opening, cells[0]]
+    for cell in cells[1:]:
+        pieces += [between, cell]
+    return [*pieces, closing]
 
 
-def _cell_text(
-    notebook: Notebook, index: int, fields: Mapping[int, Fields], new: Mapping[int, Fields], id: str
-) -> str:
-    style = notebook.style
+def _cell(
+    notebook: Notebook,
+    style: JsonLayout,
+    index: int,
+    fields: Mapping[int, Fields],
+    new: Mapping[int, Fields],
+    id: str,
+) -> _Piece:
     if index < 0:
         made = {**new[index], "source": _lines(new[index]["source"])}
         if notebook.has_ids:
@@ -85,12 +113,11 @@ def _cell_text(
     needs_id = notebook.has_ids and not cell.own_id
     changed = fields.get(index, {})
     if not changed and not needs_id:
-        return notebook.text[cell.span[0] : cell.span[1]]
-    return _changed_text(notebook, cell, {**changed, "id": id} if needs_id else changed)
+        return cell
+    return _changed_text(notebook, style, cell, {**changed, "id": id} if needs_id else changed)
 
 
-def _changed_text(notebook: Notebook, cell: Cell, changed: Fields) -> str:
-    style = notebook.style
+def _changed_text(notebook: Notebook, style: JsonLayout, cell: Cell, changed: Fields) -> str:
     type = changed.get("cell_type")
     spans = notebook.spans_of(cell)
     values = {key: notebook.text[start:end] for key, (start, end) in spans.items()}

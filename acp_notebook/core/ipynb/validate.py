@@ -20,6 +20,7 @@ from .parse import TYPES, Notebook, joined, read
 MOST_NESTED = 100
 """The limit for metadata from an agent: beyond any real use, and well within what JSON readers accept."""
 
+_KINDS = (("metadata", dict), ("attachments", dict), ("outputs", list))
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _JSON_MIME = re.compile(r"application/(.*\+)?json")
 
@@ -32,8 +33,8 @@ def read_written(text: str | bytes) -> Notebook:
     known: dict[str, int] = {}
     for index, cell in enumerate(notebook.cells):
         fields = cell.fields
-        for name, kind in (("metadata", dict), ("attachments", dict), ("outputs", list)):
-            if not isinstance(fields.get(name, kind()), kind):
+        for name, kind in _KINDS:
+            if name in fields and not isinstance(fields[name], kind):
                 word = "object" if kind is dict else "list"
                 raise Invalid(f"cells[{index}]: its {name} is not a JSON {word}", cell=index)
         id = fields.get("id")

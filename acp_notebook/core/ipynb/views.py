@@ -11,10 +11,10 @@ from typing import Literal
 from msgspec import Struct
 
 from ..records import Json
-from .elide import count_of, shown_attachments, shown_metadata, shown_outputs
+from .elide import count_of, has_floats, shown_attachments, shown_metadata, shown_outputs
 from .errors import Invalid
-from .json_layout import STANDARD, dump
-from .parse import IDS_SINCE, TYPES, Cell, Data, Notebook, joined, read
+from .json_layout import dump_sorted
+from .parse import IDS_SINCE, TYPES, Cell, Data, Notebook, read
 
 Content = tuple[str, str]
 """Type and source of a cell: what is compared to find out who changed it."""
@@ -73,7 +73,9 @@ def _view(notebook: Notebook, *, raw: bool) -> View:
     cells = tuple(known_cell(cell, raw=raw) for cell in notebook.cells)
     metadata = shown_metadata(notebook.metadata, raw=raw)
     counts = [count_of(cell.fields.get("execution_count")) for cell in notebook.cells]
-    return View(_text(cells, counts, metadata, notebook.minor), cells, metadata)
+    book = _plain_notebook(cells, counts, metadata, notebook.minor)
+    floats = raw or has_floats(metadata) or any(has_floats(cell.metadata) for cell in cells)
+    return View(f"{dump_sorted(book, floats=floats)}\n", cells, metadata)
 
 
 def known_cell(cell: Cell, *, raw: bool = False) -> KnownCell:
@@ -88,35 +90,28 @@ def known_cell(cell: Cell, *, raw: bool = False) -> KnownCell:
     )
 
 
-def _text(
+def _plain_notebook(
     cells: Sequence[KnownCell], counts: Sequence[int | None], metadata: dict[str, Json], minor: int
-) -> str:
-    """The view's text: one line per line of source, keys sorted as nbformat does."""
-    notebook = {
+) -> dict[str, Json]:
+    """What the view's text contains: one line per line of source."""
+    return {
         "cells": [_plain(cell, count) for cell, count in zip(cells, counts, strict=True)],
-        "metadata": _ordered(metadata),
+        "metadata": metadata,
         "nbformat": 4,
         "nbformat_minor": max(minor, IDS_SINCE),
     }
-    return f"{dump(notebook, STANDARD)}\n"
 
 
 def _plain(cell: KnownCell, count: int | None) -> dict[str, Json]:
-    code = cell.type == "code"
-    return {
-        **({"attachments": _ordered(cell.attachments)} if cell.attachments and not code else {}),
+    plain: dict[str, Json] = {
         "cell_type": cell.type,
-        **({"execution_count": count} if code else {}),
         "id": cell.name,
-        "metadata": _ordered(cell.metadata),
-        **({"outputs": _ordered(cell.outputs)} if code else {}),
+        "metadata": cell.metadata,
         "source": cell.source.splitlines(keepends=True),
     }
-
-
-def _ordered(value: Json) -> Json:
-    if isinstance(value, dict):
-        return {name: _ordered(value[name]) for name in sorted(value)}
-    if not isinstance(value, list) or joined(value) is not None:
-        return value
-    return [_ordered(item) for item in value]
+    if cell.type == "code":
+        plain["execution_count"] = count
+        plain["outputs"] = cell.outputs
+    elif cell.attachments:
+        plain["attachments"] = cell.attachments
+    return plain

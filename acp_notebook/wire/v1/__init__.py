@@ -37,7 +37,14 @@ from .responses import (
     read_sessions,
 )
 from .servers import mcp_servers
-from .updates import ASIDE, read_unknown_notification, read_update
+from .updates import (
+    ASIDE,
+    UpdateMessage,
+    decode_update,
+    read_unknown_notification,
+    read_update,
+    read_updates,
+)
 
 __all__ = [
     "ASIDE",
@@ -45,10 +52,12 @@ __all__ = [
     "VERSION",
     "Call",
     "Malformed",
+    "UpdateMessage",
     "authenticate",
     "cancel",
     "cancel_request",
     "close_session",
+    "decode_update",
     "delete_session",
     "extension",
     "fork_session",
@@ -69,6 +78,7 @@ __all__ = [
     "read_sessions",
     "read_unknown_notification",
     "read_update",
+    "read_updates",
     "requests",
     "resume_session",
     "session_named",

@@ -7,16 +7,12 @@ from typing import Any
 
 import msgspec
 from msgspec import UNSET
+from msgspec.structs import asdict
 
 from ...core import events as ev
 from ...core import records as rec
 from .. import lenient_types
 from .. import schema as s
-
-
-def _given(value: Any) -> Any:
-    """The value, or UNSET: None and missing both mean "unchanged" in a tool call."""
-    return ev.UNSET if value is None or value is UNSET else value
 
 
 def meta_of(*parts: s.Wire) -> dict[str, Any] | None:
@@ -26,6 +22,8 @@ def meta_of(*parts: s.Wire) -> dict[str, Any] | None:
 
 
 def content_record(block: Any) -> rec.Content:
+    if type(block) is s.ContentItem:
+        block = block.content
     if type(block) is s.TextContent and block.annotations is None:
         return rec.Text(block.text)
     match block:
@@ -41,8 +39,6 @@ def content_record(block: Any) -> rec.Content:
             return rec.ResourceLink(uri, name, title, description, mime, size, _annotations(block))
         case s.EmbeddedResource(resource=it):
             return rec.Resource(it.uri, it.text, it.blob, it.mime_type, _annotations(block))
-        case s.ContentItem(content=content):
-            return content_record(content)
         case s.DiffItem(path=path, new_text=new, old_text=old):
             return rec.Diff(path, new, old)
         case s.TerminalItem(terminal_id=id):
@@ -58,22 +54,16 @@ def _annotations(block: Any) -> Mapping[str, Any] | None:
 
 
 def tool_event(fields: s.ToolFields, *, created: bool = False) -> ev.ToolChanged:
-    content, locations = fields.content, fields.locations
-    return ev.ToolChanged(
-        id=fields.tool_call_id,
-        title=_given(fields.title),
-        kind=_given(fields.kind),
-        status=_given(fields.status),
-        content=ev.UNSET if content is None else tuple(map(content_record, content)),
-        locations=ev.UNSET
-        if locations is None
-        else tuple(rec.Location(at.path, at.line) for at in locations),
-        raw_input=_given(fields.raw_input),
-        raw_output=_given(fields.raw_output),
-        name=_given(fields.name),
-        meta=meta_of(fields) or ev.UNSET,
-        created=created,
-    )
+    """The event of a tool call, in which a field that is null or missing is unchanged."""
+    given = {name: it for name, it in asdict(fields).items() if it is not None and it is not UNSET}
+    id = given.pop("tool_call_id")
+    if "content" in given:
+        given["content"] = tuple(map(content_record, given["content"]))
+    if "locations" in given:
+        given["locations"] = tuple(rec.Location(at.path, at.line) for at in given["locations"])
+    if "meta" in given and not (isinstance(given["meta"], dict) and given["meta"]):
+        del given["meta"]
+    return ev.ToolChanged(id, created=created, **given)
 
 
 def config_options(options: Iterable[Any]) -> tuple[rec.ConfigOption, ...]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Any, Literal
 
 import msgspec
-from msgspec import UNSET, Raw
+from msgspec import UNSET, Raw, Struct
 from msgspec.structs import replace
 
 from ...core import events as ev
@@ -30,16 +30,53 @@ ASIDE = frozenset(
 """Updates whose events are `is_aside`, even if their fields cannot be read."""
 
 
-def read_update(params: Raw) -> tuple[str | None, ev.Event]:
+class UpdateMessage(Struct, kw_only=True, forbid_unknown_fields=True, gc=False):
+    """A whole session/update notification."""
+
+    jsonrpc: Literal["2.0"] = "2.0"
+    method: Literal["session/update"]
+    params: s.SessionNotification
+
+
+decode_update = msgspec.json.Decoder(UpdateMessage).decode
+"""Read the line of an update that follows the schema; raises a `jsonrpc.REFUSED` for any other message."""
+
+
+def read_update(params: Raw | s.SessionNotification) -> tuple[str | None, ev.Event]:
     """The session (None if it cannot be read) and the event of an update."""
-    try:
-        message = _update.decode(params)
-    except REFUSED:
-        return _read_nonstandard_update(params)
-    update = message.update
-    if update.meta is UNSET and message.meta is UNSET:  # nearly always: every chunk comes through here
-        return message.session_id, _event(update)
-    return message.session_id, _with_meta(_event(update), message)
+    if isinstance(params, Raw):
+        try:
+            params = _update.decode(params)
+        except REFUSED:
+            assert isinstance(params, Raw)
+            return _read_nonstandard_update(params)
+    update = params.update
+    if update.meta is not UNSET or params.meta is not UNSET:
+        return params.session_id, _with_meta(_event(update), params)
+    if type(update) is s.AgentMessageChunk:  # first and here, because nearly all updates are chunks of text
+        content = update.content
+        if type(content) is s.TextContent and content.annotations is None:
+            return params.session_id, ev.MessageChunk("agent", rec.Text(content.text), update.message_id)
+    return params.session_id, _event(update)
+
+
+def read_updates(messages: Iterable[UpdateMessage]) -> Iterator[tuple[str | None, list[ev.Event]]]:
+    """The events of updates, in order: consecutive chunks of a session together, any other event alone."""
+    chunks: list[ev.Event] = []
+    session: str | None = None
+    for message in messages:
+        session_id, event = read_update(message.params)
+        is_chunk = type(event) is ev.MessageChunk
+        if chunks and not (is_chunk and session_id == session):
+            yield session, chunks
+            chunks = []
+        if is_chunk:
+            session = session_id
+            chunks.append(event)
+        else:
+            yield session_id, [event]
+    if chunks:
+        yield session, chunks
 
 
 def read_unknown_notification(method: str, params: Raw) -> tuple[str | None, ev.Event]:
@@ -95,9 +132,11 @@ def _wrapped(block: Any) -> Any:
 
 
 def _event(update: s.SessionUpdate) -> ev.Event:
-    if isinstance(update, s.AgentMessageChunk):  # first and without `match`: nearly all updates are these
-        return ev.MessageChunk("agent", content_record(update.content), update.message_id)
+    if type(update) is s.ToolCallUpdate:  # without `match`, because some agents send these for each line
+        return tool_event(update)
     match update:
+        case s.AgentMessageChunk(content=content, message_id=id):
+            return ev.MessageChunk("agent", content_record(content), id)
         case s.AgentThoughtChunk(content=content, message_id=id):
             return ev.MessageChunk("thought", content_record(content), id)
         case s.UserMessageChunk(content=content, message_id=id):

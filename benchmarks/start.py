@@ -1,0 +1,69 @@
+"""How long a user waits for the first answer: connect("demo") and the first chunk, against the bare minimum.
+
+The minimum is a Python child that answers initialize and session/new, or a prompt, and a parent that only
+reads lines. All in new processes, because the first time is what counts. Run: `python -m benchmarks.start`.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+
+from .contenders import SOURCE
+
+RUNS = 5
+"""Each side runs this often, in turns; the best run counts (the least disturbed)."""
+
+OURS = """
+import time
+import acp_notebook as acp
+acp.connect
+began = time.perf_counter()
+session = acp.connect({command!r})
+connected = time.perf_counter()
+next(event for event in session.stream("chunks 1") if type(event).__name__ == "MessageChunk")
+print(connected - began, time.perf_counter() - connected)
+session.close()
+"""
+
+LEAST = """
+import json, subprocess, time
+began = time.perf_counter()
+child = subprocess.Popen({command!r}, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+def ask(id, method, params):
+    request = dict(jsonrpc="2.0", id=id, method=method, params=params)
+    child.stdin.write(json.dumps(request).encode() + b"\\n")
+    child.stdin.flush()
+    return json.loads(child.stdout.readline())
+
+ask(1, "initialize", dict(protocolVersion=1))
+ask(2, "session/new", dict(cwd="/", mcpServers=[]))
+connected = time.perf_counter()
+ask(3, "session/prompt", dict(sessionId="bench-session", prompt=[dict(type="text", text="chunks 1")]))
+print(connected - began, time.perf_counter() - connected)
+child.stdin.close()
+"""
+
+
+def rows() -> Iterator[tuple[str, str, str, float]]:
+    """The step, our time, that of the minimum, and the ratio."""
+    rounds = [(_seconds(OURS), _seconds(LEAST)) for _ in range(RUNS)]
+    for step, name in enumerate(("connect(), without its imports", "the first chunk of a session")):
+        ours, least = (min(each[side][step] for each in rounds) for side in (0, 1))
+        yield name, f"{ours * 1e3:.0f} ms", f"a bare child {least * 1e3:.0f} ms", ours / least
+
+
+def _seconds(program: str) -> tuple[float, float]:
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-c", program.format(command=SOURCE)]
+        output = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True, cwd=folder).stdout
+    connected, chunk = map(float, output.split()[-2:])
+    return connected, chunk
+
+
+if __name__ == "__main__":
+    print(json.dumps(list(rows()), ensure_ascii=False))
