@@ -8,6 +8,7 @@
     │   ├── AuthenticationRequired    it requires a sign-in: .methods
     │   └── SessionLost               it no longer knows the session: session.reopen()
     ├── AgentDied             the agent exited or closed its output: .exit_code, .stderr, .untaken
+    │   └── ConnectionLost    the network: a remote agent cannot be reached, or no longer: .may_pass
     ├── ProtocolError         the agent violates the protocol or speaks another version
     ├── ExtensionError        a handler of yours: the error that the agent gets: .code, .data
     ├── Conflict              a change cannot be undone: the file changed since, or no copy exists
@@ -20,7 +21,7 @@ Knows nothing of the rest of the package. Each message says what happened and wh
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 
 class Error(Exception):
@@ -73,6 +74,26 @@ class AgentDied(Error):
         self.exit_code = exit_code
         self.stderr = stderr
         self.untaken = untaken
+
+    def reworded(self, message: str, *, untaken: bool | None = None) -> Self:
+        """The same error with another message."""
+        # Not with `copy`: once distributed is imported, a copied exception shares the original's attributes.
+        changed = type(self).__new__(type(self), message)
+        changed.__dict__.update(self.__dict__)
+        changed.untaken = self.untaken if untaken is None else untaken
+        return changed
+
+
+class ConnectionLost(AgentDied):
+    """A remote agent cannot be reached, or the connection to it broke; the agent itself may still be running.
+
+    It is an AgentDied, so that code for agents on this machine handles it, too. `may_pass`: whether another
+    attempt may succeed without you doing anything.
+    """
+
+    def __init__(self, message: str, *, may_pass: bool = False, untaken: bool = False) -> None:
+        super().__init__(message, untaken=untaken)
+        self.may_pass = may_pass
 
 
 class ProtocolError(Error):

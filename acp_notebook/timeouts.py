@@ -130,6 +130,47 @@ class Timeouts:
     recorded_command_end: float = 1.0
     """For the recorded end of a replayed command to arrive, when it is ended here."""
 
+    # ---- remote agents ----------------------------------------------------------------------------------
+
+    remote_connect: float = 20.0
+    """For one attempt to connect: name, proxy and TLS. The start of an agent has its own limit on top."""
+
+    remote_post: float = 30.0
+    """For a server to take a message, which it does before it works on it."""
+
+    remote_doubt: float = 10.0
+    """For a sign that the server works on a request whose sending broke; without one, the turn fails."""
+
+    remote_stream: float = 2.0
+    """For the stream of a session that the server has loaded: it opens at once, or the server has none."""
+
+    remote_ping: float = 20.0
+    """Between two pings of a WebSocket: proxies cut connections that are silent for 30 s or more."""
+
+    remote_pong: float = 20.0
+    """For the answer to a ping; after this the connection is dead, as it is after a laptop has slept."""
+
+    remote_silence: float = 45.0
+    """A stream without a byte for so long is opened again: servers send a comment every 15 s."""
+
+    remote_idle: float = 5.0
+    """A connection for messages that was idle for so long is not used again: it may be dead after a sleep."""
+
+    remote_gap: float = 120.0
+    """After a cut, the end of the answer may be lost: a turn that is silent for so long since then fails."""
+
+    remote_reread: float = 30.0
+    """For an agent to send the history of a session whose last turn may have gaps."""
+
+    remote_reconnect: float = 60.0
+    """How long to try to reach a server again: it restarts in less, and people go on waiting no longer."""
+
+    remote_token: float = 60.0
+    """For the user's function that returns headers: it may ask another server for a token."""
+
+    remote_close: float = 2.0
+    """For the server to hear that the connection ends."""
+
     # ---- undo -------------------------------------------------------------------------------------------
 
     checkpoint_start: float = 1.0
@@ -155,6 +196,23 @@ class Timeouts:
 
     git_users: float = 5.0
     """For a question to the user's own repository, whose settings may be anything."""
+
+    # ---- fan-out ----------------------------------------------------------------------------------------
+
+    run_setup: float = 600.0
+    """For the command `setup` of a run: it may install packages."""
+
+    run_score: float = 600.0
+    """For the score of a run: a test suite, or a judge's turn."""
+
+    run_probe: float = 60.0
+    """For a worker to say what it has, before the first prompt: it imports the package first."""
+
+    scheduler_gone: float = 5.0
+    """A cluster's scheduler that is not connected for so long is given up, and its runs are lost."""
+
+    run_stop: float = 10.0
+    """For runs to end at the interpreter's exit: an agent that ignores a cancel takes 5 s."""
 
     # ---- the kernel's tools -----------------------------------------------------------------------------
 
@@ -249,6 +307,9 @@ class Timeouts:
 
     undo_progress: float = 0.5
     """Between two progress messages of an undo of many files."""
+
+    doctor_connect: float = 5.0
+    """For the server of a remote agent to accept a connection, in a report."""
 
     doctor: float = 10.0
     """For all checks together: a network folder that does not respond must not block the report about it."""

@@ -6,11 +6,12 @@ from __future__ import annotations
 import asyncio
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from msgspec import Raw
 
 from .._version import __version__
+from ..core.events import Event
 from ..core.requests import AgentFacts, AuthMethod
 from ..errors import (
     AgentDied,
@@ -24,12 +25,13 @@ from ..errors import (
 from ..wire import v1
 from ..wire.jsonrpc import AUTH_REQUIRED
 from .agent_state import AgentState
+from .aside_reader import AsideReader
 from .backends import Backends
 from .connection import Connection, Handler
 from .known_agents import start_hints
 from .known_agents.keys import ENV_VAR, keys_of
 from .launch import Launch, SessionOptions
-from .transport import Transport
+from .transport import LinkChange, Transport
 
 STRAY_SHOWN = 20
 """How many stdout lines that are not messages an error shows."""
@@ -55,11 +57,27 @@ class AgentLink(AgentState):
         self._transport: Transport | None = None
         self._connection: Connection | None = None
         self._initialized = False
+        self.ready_since = 0.0
+        """When it last answered `initialize`, on the loop's clock."""
+        self.ready_in = 0.0
+        """How many seconds that took, with the connection."""
+        self.on_link_change: Callable[[LinkChange], None] = lambda change: None
+        """Receives the interruptions that a transport overcomes by itself."""
 
     @property
     def ready(self) -> bool:
         """Whether the agent runs and has answered `initialize`."""
         return self._initialized and self.connection.error is None
+
+    @property
+    def was_ready(self) -> bool:
+        """Whether the agent has answered `initialize` on this connection, even if it has ended since."""
+        return self._initialized
+
+    @property
+    def wire(self) -> str:
+        """What the connection speaks, as exactly as the transport knows it."""
+        return getattr(self._transport, "wire", "") or self.launch.reach.wire
 
     @property
     def pid(self) -> int | None:
@@ -73,7 +91,10 @@ class AgentLink(AgentState):
 
     async def connect(self, handler: Handler) -> None:
         """Start and initialize the agent. `handler` handles its messages."""
+        began = asyncio.get_running_loop().time()
         transport = self._backends.transport()
+        if (listen := getattr(transport, "listen", None)) is not None:
+            listen(self.on_link_change)
         connection = Connection(transport, handler, self.tap, self.redactor)
         try:
             connection.start()
@@ -83,6 +104,8 @@ class AgentLink(AgentState):
         try:
             await self._initialize()
             self._initialized = True
+            self.ready_since = asyncio.get_running_loop().time()
+            self.ready_in = self.ready_since - began
         except v1.Malformed as error:
             await connection.close()
             raise ProtocolError(f"{self.name}'s initialize response cannot be read: {error}") from None
@@ -97,14 +120,29 @@ class AgentLink(AgentState):
             await connection.close()
             raise
 
-    async def _initialize(self) -> None:
-        call = v1.initialize(
+    def _introduction(self) -> v1.Call:
+        return v1.initialize(
             self.launch.capabilities(self._options),
             name="acp_notebook",
             title="acp_notebook",
             version=__version__,
         )
-        facts = v1.read_initialize(await self.request(call))
+
+    async def read_aside(self, call: v1.Call, session: str) -> list[Event]:
+        """The updates of a session that this request brings, read on a connection of its own."""
+        reader = AsideReader(session)
+        connection = Connection(self._backends.transport(), reader, None, self.redactor)
+        connection.start()
+        try:
+            await connection.request(self._introduction(), self.launch.start_timeout)
+            await connection.request(call, self.launch.start_timeout)
+            await reader.quiet()
+            return reader.events
+        finally:
+            await connection.close()
+
+    async def _initialize(self) -> None:
+        facts = v1.read_initialize(await self.request(self._introduction()))
         self.quirks = self.launch.quirks(facts)
         self.redactor.learn_from_agent(it for way in facts.auth_methods for it in way.env.values())
         self.facts = facts.cleaned(self.redactor.text, self.redactor.plain)
@@ -116,6 +154,8 @@ class AgentLink(AgentState):
 
     def _died_at_start(self, died: AgentDied) -> AgentDied:
         """Add what the program printed: it may not be an agent, or need other arguments."""
+        if not self.launch.reach.is_ours:
+            return died.reworded(self.redactor.text(f"{self.name}: {died}"))
         hint = "it ended before it answered initialize: is it an ACP agent, and are its arguments right?"
         known = start_hints.hint(f"{died}\n{died.stderr}")
         text = "\n".join([str(died), *self._printed(), f"hint: {known}" if known else hint])
@@ -127,6 +167,8 @@ class AgentLink(AgentState):
 
     def _late_at_start(self, late: Timeout) -> Timeout:
         """Add what the program printed: it may not be an agent and wait for terminal input."""
+        if (stage := getattr(self._transport, "stage", None)) is not None:
+            return Timeout(f"{late}. It was still {stage}.")
         explanation = start_hints.explanation(self.stderr_text())
         lines = filter(None, [str(late), *self._printed(), explanation])
         return Timeout(self.redactor.text("\n".join(lines)))
@@ -140,7 +182,7 @@ class AgentLink(AgentState):
     @property
     def connection(self) -> Connection:
         if self.closed or self._connection is None:
-            raise SessionClosed("the agent was closed; acp.connect(...) starts another")
+            raise SessionClosed("the agent was closed; acp.connect(...) opens another session")
         return self._connection
 
     async def request(self, call: v1.Call) -> Raw:
@@ -181,6 +223,8 @@ class AgentLink(AgentState):
 
     def _way(self, method: AuthMethod) -> str:
         about = method.name + (f" ({method.description})" if method.description else "")
+        if method.type == ENV_VAR and not self.launch.reach.is_ours:
+            return f"{about}: set {' or '.join(name for name, _ in method.keys)} where its server is started"
         if method.type == ENV_VAR:
             return f"{about}: {_with_keys([name for name, _ in method.keys])}"
         if method.type == "terminal":

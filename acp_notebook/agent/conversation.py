@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -53,6 +54,7 @@ from .permissions.permission_settings import PermissionSettings
 from .prompt_sender import PromptSender
 from .session_state import SessionState
 from .sign_in import SignInFlow
+from .turn_gaps import TurnGaps
 from .turn_limiter import TurnLimiter
 from .turn_meter import TurnMeter
 from .turn_queue import TurnQueue, TurnRun
@@ -79,6 +81,9 @@ class Keeper(Protocol):
 
     async def take_up(self, conversation: Conversation, id: str) -> None:
         """Continue a stored session in place of this one."""
+
+    async def reread(self, conversation: Conversation) -> Sequence[ev.Event]:
+        """The history that the agent has stored."""
 
     async def restart(self, why: str, stuck: Conversation) -> None:
         """Restart the agent if the session is still stuck."""
@@ -109,7 +114,8 @@ class Conversation:
         audience = Audience(options.question_timeout)
         self.state = state = SessionState(agent, cwd, directories, audience, options.audit)
         self.queue = TurnQueue(self._ready_for_turn, self._begin)
-        self.workspace = workspace = Workspace(state, backends.terminals(state), options, mcp_servers)
+        terminals, is_local = backends.terminals(state), agent.launch.reach.is_local
+        self.workspace = workspace = Workspace(state, terminals, options, mcp_servers, is_local=is_local)
         roots, answers = workspace.roots, backends.answers
         self.permissions = PermissionManager(
             state, policy, roots.folders, workspace.describer, options.judge, answers
@@ -132,6 +138,7 @@ class Conversation:
         self._limiter = TurnLimiter(state, self.cancel)
         self._meter = TurnMeter(state)
         self._prompting = PromptSender(state, agent, self._limiter, self)
+        self.gaps = TurnGaps(state, lambda: self._received, self._give_up, lambda: self._keeper.reread(self))
         self._keeper = keeper
         self._limits = options.limits
         self.last_run: TurnRun | None = None
@@ -164,7 +171,7 @@ class Conversation:
         if self.state.closed:
             raise SessionClosed("the session was closed; acp.connect(...) opens another")
         if self._tools is None:
-            raise _no_tools()
+            raise self._no_tools()
         await self._tools.switch(on)
 
     async def functions(self) -> Functions:
@@ -174,7 +181,7 @@ class Conversation:
         if self._tools is not None:
             return self._tools.functions
         if not self._is_recorded:
-            raise _no_tools()
+            raise self._no_tools()
         from .kernel_tools.functions import EVERYWHERE, Functions  # import it only if needed
 
         self._uncalled = self._uncalled or Functions(EVERYWHERE)
@@ -194,19 +201,20 @@ class Conversation:
         if self.agent.tap is not None:
             self.agent.tap.follow(self.state, lambda: self.state.id, self.services.terminals.has_created)
 
-    def receive(self, event: ev.Event) -> None:
-        """Handle an event from the agent."""
-        self._received += 1
+    def receive(self, *events: ev.Event) -> None:
+        """Handle an event from the agent, or several message chunks."""
+        event = events[0]
+        self._received += len(events)
         if self._reloading and event.is_history:
             return
         state = self.state
         if state.running is not None and not state.running.begun:
             state.running.begun = event.is_work
-        if isinstance(event, ev.ToolChanged) and self.agent.quirks.terminals_in_meta:
+        if type(event) is ev.ToolChanged and self.agent.quirks.terminals_in_meta:
             for each in self.workspace.agent_terminals.expand(event):
                 state.apply(each)
         else:
-            state.apply(event)
+            state.apply(*events)
 
     # ---- turns ---------------------------------------------------------------------------
 
@@ -259,6 +267,7 @@ class Conversation:
         self.state.apply(ev.TurnStarted(run.content, run.id, run.asked))
         run.key = self.state.read(lambda transcript: transcript.current_turn)
         self.state.apply(ev.StatusChanged("working"))
+        self.gaps.turn_began()
         self._prompting.send(run)
 
     async def attached(
@@ -267,9 +276,19 @@ class Conversation:
         """The content with these files attached, in a form that the agent supports, and notes on changes."""
         can = self.agent.facts.capabilities
         made = await attach_files(
-            content, files, self.workspace.notebooks, embeds=can.embedded_context, seen=seen
+            content,
+            files,
+            self.workspace.notebooks,
+            embeds=can.embedded_context,
+            seen=seen,
+            links=self.agent.launch.reach.is_local,
         )
         return fitted(made, can)
+
+    @property
+    def files_folder(self) -> str:
+        """The folder in which the user names files of this machine, to attach them."""
+        return self.state.cwd if self.agent.launch.reach.is_local else os.getcwd()
 
     def _take_context(self, run: TurnRun) -> None:
         """Add the context before the prompt, but after a command, which must be the first word."""
@@ -285,7 +304,7 @@ class Conversation:
         if failure is None:
             self.unproven = False
         died = isinstance(failure, AgentDied)
-        status = ev.StatusChanged("dead", end.error) if died else ev.StatusChanged("idle")
+        status = ev.StatusChanged(self._gone, end.error) if died else ev.StatusChanged("idle")
         if isinstance(failure, SessionLost):
             ways = lost_session.ways(self.agent.facts.capabilities, unproven=self.unproven)
             status = ev.StatusChanged("lost", end.error, ways)
@@ -345,6 +364,7 @@ class Conversation:
         """Do the remaining work before the turn counts as over."""
         if run.cancelling:  # commands that the agent has not ended by now would keep running
             await self.services.terminals.kill_turn(run)
+        await self.gaps.repair(run)
         await self.undoing.turn_ends(run)
 
     # ---- cancel, abandonment ----------------------------------------------------------------
@@ -360,7 +380,7 @@ class Conversation:
             return
         if run.pause is not None:  # the agent does not have the prompt
             died = self.agent.connection.error
-            status = ev.StatusChanged("idle") if died is None else ev.StatusChanged("dead", str(died))
+            status = ev.StatusChanged("idle") if died is None else ev.StatusChanged(self._gone, str(died))
             self._end(run, ev.TurnEnded("done", "cancelled"), status)
             return
         self.agent.notify(v1.cancel(self.state.id))
@@ -373,6 +393,15 @@ class Conversation:
         self.permissions.settle_all(reason)
         self.elicitations.settle(reason, run)
 
+    def _give_up(self, run: TurnRun, error: Exception) -> None:
+        """End a turn from which nothing comes any more, and tell the agent."""
+        self.agent.notify(v1.cancel(self.state.id))
+        self._prompting.fail(run, error)
+
+    @property
+    def _gone(self) -> str:
+        return self.agent.launch.reach.gone
+
     @property
     def stuck(self) -> bool:
         """Whether a turn was abandoned and the agent may still be working on it."""
@@ -382,7 +411,8 @@ class Conversation:
         if self.state.running is not run:
             return
         self._unstuck.clear()
-        stuck = ev.StatusChanged("stuck", "the agent ignores the cancel; it will be restarted")
+        then = "it will be restarted" if self.agent.launch.reach.is_ours else "the connection will be renewed"
+        stuck = ev.StatusChanged("stuck", f"the agent ignores the cancel; {then}")
         self._end(run, ev.TurnEnded("abandoned", "cancelled"), stuck)
         self.agent.background(self._restart_unless_answered())
 
@@ -469,6 +499,7 @@ class Conversation:
 
     def on_rejoined(self) -> None:
         """The agent was restarted and has reopened the session."""
+        self.gaps.connected_anew()
         if not self.state.closed:
             self.on_opened(SessionFacts(self.state.id))
             if self.state.running is not None:
@@ -492,7 +523,7 @@ class Conversation:
     def interrupt(self, error: Exception) -> None:
         """Fail the running turn with this error, because the agent is about to be restarted."""
         if self.state.running is not None and not self.pausing and not self._signing_in:
-            self._settle_questions("the agent is being restarted")
+            self._settle_questions("the agent is being restarted, or connected again")
             self._end(self.state.running, ev.TurnEnded("failed", error=str(error)), None, error)
 
     def on_agent_ended(self, error: Exception) -> None:
@@ -500,13 +531,13 @@ class Conversation:
 
         A turn that only waits to be sent again keeps waiting, and restarts the agent when it is sent.
         """
-        self._settle_questions("the agent ended")
+        self._settle_questions("the agent ended, or the connection to it")
         waits = (run := self.state.running) is not None and run.pause is not None
         if waits and run is not None and run.begun and not self._signing_in:
             self._prompting.fail(run, error)  # its request is not open, so it has not failed yet
         self.agent.background(self.services.terminals.release_all())  # the next agent does not know them
         if not self.state.closed and not self.pausing and not self._signing_in:
-            self.state.apply(ev.StatusChanged("dead", str(error)))
+            self.state.apply(ev.StatusChanged(self._gone, str(error)))
 
     async def close(self) -> None:
         """Close the session. Concurrent calls share the work, and cancelling a call does not stop it."""
@@ -532,6 +563,7 @@ class Conversation:
         self.state.apply(ev.StatusChanged("closed"))
         await self._keeper.on_closed(self)
 
-
-def _no_tools() -> UsageError:
-    return UsageError("this session has no tools of the kernel: acp.connect(..., tools=True) gives some")
+    def _no_tools(self) -> UsageError:
+        if not self.agent.launch.reach.is_ours:
+            return UsageError("this agent runs on another machine: it cannot use the kernel or its functions")
+        return UsageError("this session has no tools of the kernel: acp.connect(..., tools=True) gives some")

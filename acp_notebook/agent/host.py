@@ -6,7 +6,7 @@ Connects the link, the sessions, recovery and sign-in. Runs on the loop thread.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from .. import timeouts
@@ -23,6 +23,7 @@ from .client import Client
 from .conversation import Conversation
 from .extensions import Extensions
 from .files.unfinished import remove_unfinished
+from .interruptions import Interruptions
 from .known_agents import start_hints
 from .launch import Launch, SessionOptions
 from .recovery import Recovery
@@ -46,6 +47,7 @@ class AgentHost:
         self.store = SessionStore(agent, self.sessions, self.signing, self.revive)
         self.opener = SessionOpener(agent, self.sessions, self.store)
         self.recovery = Recovery(agent, self.sessions, self.opener, self.signing, lambda: self.connect())
+        self.interruptions = Interruptions(agent, self.sessions, self.recovery)
         self.extensions = Extensions(agent, self.sessions, options.handlers, backends.answers, self.revive)
         self._backends = backends
         backends.controlled_by(self.sessions.cancel)
@@ -70,7 +72,8 @@ class AgentHost:
                 raise
 
     async def connect(self) -> None:
-        await self.agent.connect(Client(self.agent, self.sessions, self.options, self.extensions))
+        ended = self.interruptions.ended
+        await self.agent.connect(Client(self.agent, self.sessions, self.options, self.extensions, ended))
 
     async def revive(self) -> None:
         """Restart the agent if it is gone."""
@@ -102,6 +105,9 @@ class AgentHost:
 
     async def take_up(self, conversation: Conversation, id: str) -> None:
         await self.signing.through(lambda: self.recovery.take_up(conversation, id), conversation.state)
+
+    async def reread(self, conversation: Conversation) -> Sequence[ev.Event]:
+        return await self.recovery.reread(conversation)
 
     async def restart(self, why: str, stuck: Conversation) -> None:
         await self.recovery.restart(why, stuck)

@@ -12,7 +12,15 @@ from typing import Protocol
 from msgspec import Raw
 
 from ..core import events as ev
-from ..errors import AgentDied, AgentError, AuthenticationRequired, Error, ProtocolError, UsageError
+from ..errors import (
+    AgentDied,
+    AgentError,
+    AuthenticationRequired,
+    ConnectionLost,
+    Error,
+    ProtocolError,
+    UsageError,
+)
 from ..wire import v1
 from ..wire.jsonrpc import AUTH_REQUIRED
 from .agent_link import AgentLink
@@ -30,6 +38,12 @@ REFUSED = (
 UNKNOWN_WHETHER_BEGUN = (
     "It sent nothing after the prompt, so it is unknown whether it started on it: check what was changed "
     "before you send it again."
+)
+
+
+KEPT = (
+    "What had come is kept. The prompt was not sent again: the agent may still be working on it. "
+    "The next prompt connects again."
 )
 
 
@@ -137,7 +151,7 @@ class PromptSender:
 def _died_silently(died: AgentDied) -> AgentDied:
     """Add to the error whether the agent may have started on the prompt."""
     known = "It had not read the prompt: nothing was done." if died.untaken else UNKNOWN_WHETHER_BEGUN
-    return AgentDied(f"{died}\n{known}", exit_code=died.exit_code, stderr=died.stderr, untaken=died.untaken)
+    return died.reworded(f"{died}\n{known}")
 
 
 def _turn_end(
@@ -153,6 +167,8 @@ def _turn_end(
             error = ProtocolError(f"session/prompt: the agent's answer cannot be used ({malformed})")
     if isinstance(error, AgentDied) and not run.begun and run.pause is None:
         error = _died_silently(error)
+    elif isinstance(error, ConnectionLost):
+        error = error.reworded(f"{error}\n{KEPT}")
     if run.cancelling and isinstance(error, AgentError):
         # Some agents answer a cancelled prompt with an error instead of the stop reason.
         return ev.TurnEnded("done", "cancelled"), None

@@ -1,4 +1,4 @@
-"""Restarts an agent that is gone or stuck, and reopens its sessions.
+"""Restarts an agent that is gone or stuck, or connects to it again, and reopens its sessions.
 
 A session is resumed, else loaded, else replaced by a new one, and gets its previous settings. This module
 only orders the steps: the link starts the agent, `session_opener` opens sessions.
@@ -7,7 +7,7 @@ only orders the steps: the link starts the agent, `session_opener` opens session
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 from .. import timeouts
 from ..core import events as ev
@@ -15,10 +15,19 @@ from ..core.conversation_context import lost_context
 from ..core.records import Usage
 from ..core.requests import SessionFacts
 from ..core.snapshot import Snapshot
-from ..errors import AgentDied, AgentError, AuthenticationRequired, Error, ProtocolError, UsageError
+from ..errors import (
+    AgentDied,
+    AgentError,
+    AuthenticationRequired,
+    ConnectionLost,
+    Error,
+    ProtocolError,
+    UsageError,
+)
 from ..log import logger, suppressed
 from ..wire import v1
 from .agent_link import AgentLink
+from .backoff import Backoff
 from .conversation import Conversation
 from .session_opener import SessionOpener
 from .sessions import Sessions
@@ -51,7 +60,9 @@ class Recovery:
     async def revive(self, conversation: Conversation | None = None) -> None:
         """Restart the agent if it is gone, and reopen the session if the agent does not know it."""
         if self._agent.connection.error is not None:
-            failed = await self.restart("it had ended")
+            failed = await self.restart(
+                "it had ended" if self._agent.launch.reach.is_ours else "the connection was lost"
+            )
             if conversation in failed:
                 raise failed[conversation]
         async with self._agent.starting:  # wait for a restart in progress
@@ -79,17 +90,40 @@ class Recovery:
             if self._agent.connection.error is None and not needed:
                 return {}
             for conversation in self._sessions.open:
-                conversation.interrupt(AgentDied(f"{self._agent.name} was restarted because {why}"))
+                conversation.interrupt(self._interruption(why))
             await self._agent.connection.close()
             self._sessions.known.clear()
             self._why = why
-            self._sessions.apply(ev.StatusChanged("restarting"))
+            reach = self._agent.launch.reach
+            self._sessions.apply(ev.StatusChanged(reach.returning))
             try:
-                await self._connect()
+                await self._start_again()
             except Error as error:
-                self._sessions.apply(ev.StatusChanged("dead", str(error)))
+                self._sessions.apply(ev.StatusChanged(reach.gone, self._reason(error)))
                 raise
             return await self._rejoin_all()
+
+    async def _start_again(self) -> None:
+        """Start the agent. A remote one may be unreachable for a while."""
+        backoff = Backoff()
+        while True:
+            try:
+                return await self._connect()
+            except ConnectionLost as error:
+                self._sessions.apply(
+                    ev.StatusChanged(self._agent.launch.reach.returning, self._reason(error))
+                )
+                if not error.may_pass or not await backoff.pause():
+                    raise
+
+    def _reason(self, error: Error) -> str:
+        """The error without the agent's name, which the panel shows anyway."""
+        return str(error).removeprefix(f"{self._agent.name}: ")
+
+    def _interruption(self, why: str) -> AgentDied:
+        if self._agent.launch.reach.is_ours:
+            return AgentDied(f"{self._agent.name} was restarted because {why}")
+        return ConnectionLost(f"the connection to {self._agent.name} was renewed because {why}")
 
     async def _rejoin_all(self) -> dict[Conversation | None, Error]:
         """Reopen all sessions; return those that failed, with their errors. Their next prompt tries again."""
@@ -102,7 +136,9 @@ class Recovery:
                 wanted = isinstance(error, AuthenticationRequired) and self._signing.status(
                     conversation.state
                 )
-                conversation.state.apply(ev.StatusChanged(wanted or "dead", str(error)))
+                conversation.state.apply(
+                    ev.StatusChanged(wanted or self._agent.launch.reach.gone, str(error))
+                )
         return failed
 
     async def _wait_for_others(self, stuck: Conversation) -> None:
@@ -120,8 +156,11 @@ class Recovery:
             facts, memory = await self._reopen(conversation)
         if conversation.state.closed:  # during the reopening
             return
-        why = f"{self._agent.name} was restarted because {self._why}. {memory}"
-        await self._settle(conversation, before, facts, "The agent was restarted", why)
+        if self._agent.launch.reach.is_ours:
+            title, did = "The agent was restarted", f"{self._agent.name} was restarted"
+        else:
+            title, did = "Connected again", f"The connection to {self._agent.name} was renewed"
+        await self._settle(conversation, before, facts, title, f"{did} because {self._why}. {memory}")
 
     async def reopen(self, conversation: Conversation, *, new: bool) -> None:
         """Reopen a session that the running agent has lost. `new`: replace it by a new session."""
@@ -145,6 +184,23 @@ class Recovery:
                 conversation.context = lost_context(before.items, conversation.state.cwd)
                 how = "A new session replaced it; your next prompt includes this conversation."
             await self._settle(conversation, before, facts, "The session was reopened", how)
+
+    async def reread(self, conversation: Conversation) -> Sequence[ev.Event]:
+        """The history that the agent has stored, which the transcript does not get; () if it cannot load.
+
+        It is read on another connection, and then the connection itself is renewed: a server may still write
+        to the stream that broke.
+        """
+        if not self._agent.facts.capabilities.load:
+            return ()
+        state = conversation.state
+        history = await self._agent.read_aside(
+            v1.load_session(state.id, state.cwd, v1.mcp_servers(()), state.directories, conversation.meta),
+            state.id,
+        )
+        if not any(it.state.running for it in self._sessions.open if it is not conversation):
+            await self.restart("messages were lost on it", alive=True)
+        return history
 
     async def take_up(self, conversation: Conversation, id: str) -> None:
         """Continue a stored session in place of a new one, which has no turns yet."""

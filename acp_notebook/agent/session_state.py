@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from ..core import events as ev
@@ -58,14 +58,37 @@ class SessionState(EventBus):
         self.rewrite: Callable[[ev.ToolChanged], ev.ToolChanged] = lambda event: event
         """Changes what a tool call shows."""
         self._transcript = Transcript()
-        self._redactor = EventRedactor(agent.redactor)
+        self._redactor = agent.redactor
+        self._event_redactor = EventRedactor(agent.redactor)
 
     # ---- the transcript -----------------------------------------------------------------------
 
-    def apply(self, event: ev.Event) -> None:
+    def apply(self, *events: ev.Event) -> None:
+        """Apply an event to the transcript and pass it to subscribers. Several events are message chunks."""
+        if len(events) > 1 and ev.MessageChunk not in self._handlers and self._redactor.idle:
+            self._apply_chunks(events)
+            return
+        for event in events:
+            self._apply(event)
+
+    def _apply_chunks(self, chunks: Sequence[ev.Event]) -> None:
+        """Like `_apply` for each, but listeners are called when all of them are in the transcript."""
+        with _mutex:
+            patches = [self._transcript.apply(chunk) for chunk in chunks]
+        failures: list[Exception] = []
+        for chunk, made in zip(chunks, patches, strict=True):
+            try:
+                for listener in self.listeners:
+                    listener(chunk, made)
+            except Exception as error:  # a listener that fails must not lose the other chunks
+                failures.append(error)
+        if failures:
+            raise failures[0]
+
+    def _apply(self, event: ev.Event) -> None:
         if event.concerns_calls:
             event = self._note_call(event)
-        for seen in self._redactor.see(event):
+        for seen in self._event_redactor.see(event):
             with _mutex:
                 patches = self._transcript.apply(seen)
             self.emit(seen, patches)

@@ -82,16 +82,16 @@ class Sessions:
 
     # ---- messages of the agent ----------------------------------------------------------------
 
-    def update(self, session_id: str | None, event: ev.Event) -> None:
-        """Pass an update to its session, or to all sessions if `session_id` is None."""
+    def update(self, session_id: str | None, *events: ev.Event) -> None:
+        """Pass updates to their session, or to all sessions if `session_id` is None."""
         conversation = self.known.get(session_id) if session_id is not None else None
         if conversation is not None:
-            conversation.receive(event)
+            conversation.receive(*events)
         elif session_id is None:
             for each in self.known.values():
-                each.receive(event)
+                each.receive(*events)
         elif self._opening:
-            self._early.append((session_id, event))
+            self._early.extend((session_id, event) for event in events)
 
     def for_question(self, session_id: str | None) -> Conversation | None:
         """The session that shows a question. Without an id, one that is opening or visible is preferred."""

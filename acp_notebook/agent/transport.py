@@ -1,15 +1,18 @@
 """The byte stream below a connection: bytes in, bytes out, and one ending.
 
-The implementations are `processes.process_transport` (a child process), `memory_pair` (two ends in memory)
-and `recordings.replay` (a recording). They know neither JSON nor the protocol, and run on the loop thread.
+The implementations are `processes.process_transport` (a child process), `remote` (a server, over WebSocket or
+HTTP), `memory_pair` (two ends in memory) and `recordings.replay` (a recording). They run on the loop thread,
+and know neither JSON nor the protocol, except that HTTP carries each session on its own stream. `Reach` is
+what a kind of transport means for the parts above it.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 Receive = Callable[[bytes], None]
 
@@ -17,8 +20,7 @@ CLOSED = "the agent was closed"
 """The reason of an ending that the client caused."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ending:
+class Ending(Struct, frozen=True):
     """Why a transport ended. `reason`: a sentence for the user."""
 
     reason: str
@@ -30,7 +32,54 @@ class Ending:
     """The error of open requests; None means that the agent died."""
     unread: int = 0
     """How many of the last written bytes the agent certainly has not read."""
+    is_lost: bool = False
+    """Whether the connection to a remote agent was lost, which itself may still be running."""
+    may_pass: bool = False
+    """Whether another connection may succeed without the user doing anything."""
 
+
+class Interrupted(Struct, frozen=True):
+    """The transport is trying to reach a remote agent again. `reason`: a sentence for the user."""
+
+    reason: str
+
+
+class Restored(Struct, frozen=True):
+    """The transport reaches the agent again."""
+
+
+class MessagesLost(Struct, frozen=True):
+    """Messages of this session may be lost, from now on or already. The turn that runs may miss them."""
+
+    session: str
+    earlier: bool = False
+    """Whether the turn before, which is over, may miss them, too."""
+
+
+LinkChange = Interrupted | MessagesLost | Restored
+
+
+class Reach(Struct, frozen=True):
+    """What a kind of transport declares to everything above it, which knows no kinds."""
+
+    is_ours: bool = True
+    """Whether we start the agent and end it: it has a process, arguments, stderr, and can be restarted."""
+    is_local: bool = True
+    """Whether paths of the agent are paths of this machine."""
+    wire: str = "stdio"
+
+    @property
+    def gone(self) -> str:
+        """The status of a session whose agent is gone."""
+        return "dead" if self.is_ours else "disconnected"
+
+    @property
+    def returning(self) -> str:
+        """The status of a session whose agent comes back."""
+        return "restarting" if self.is_ours else "reconnecting"
+
+
+LOCAL = Reach()
 
 Ended = Callable[[Ending], None]
 

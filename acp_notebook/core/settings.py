@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, cast
 
+from .agent_url import check_headers, is_absolute, read_url
 from .kernel_tools.options import ToolOptions, read_options
 from .mcp import KEYS as SERVER_KEYS
 from .mcp import McpServer, read_server
@@ -19,7 +20,12 @@ from .policy import TOOL_KINDS, WORDS, Word
 from .rules import NO_RULES, Rule, Rules
 
 TABLES = ("agents", "mcp_servers", "permissions", "defaults")
-AGENT_KEYS = ("command", "args", "npx", "uvx", "env", "cwd", "mcp_servers")
+AGENT_KEYS = (
+    *("command", "args", "npx", "uvx", "env", "cwd", "mcp_servers"),
+    *("url", "headers", "ca", "insecure", "shared"),
+)
+URL_KEYS = ("headers", "ca", "insecure", "shared")
+COMMAND_KEYS = ("command", "args", "npx", "uvx", "env")
 RULE_KEYS = ("say", "kind", "path", "command", "agent", "server", "tool")
 NO_PATTERNS = {
     "path": "it is a file, or a folder with all that is below it",
@@ -53,7 +59,7 @@ class Problem(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnAgent:
-    """An agent from the settings: a command, or a package for npx or uvx with its command."""
+    """An agent from the settings: a command, a package for npx or uvx with its command, or an address."""
 
     name: str
     command: tuple[str, ...] = ()
@@ -65,6 +71,12 @@ class OwnAgent:
     mcp_servers: tuple[str, ...] = ()
     source: str = "yours"
     """Where it comes from, as shown to the user: "yours", "imported", "the project's"."""
+    url: str | None = None
+    """The address of a remote agent; then there is no command, and `cwd` is a folder of its machine."""
+    headers: Mapping[str, str | Mapping[str, str]] = field(default_factory=dict, repr=False)
+    ca: str | None = None
+    insecure: bool = False
+    shared: bool = False
     by_hand: str | None = None
     """Why it cannot be started, and what to do, if it is a binary that must be installed first."""
 
@@ -177,14 +189,16 @@ def _agent(
     if name in taken:
         raise Problem(f"{name!r} is the name of another agent already; take one that is free", *at)
     _known(value, AGENT_KEYS, "an agent", *at)
+    if "url" in value:
+        return _remote(name, value, _own_servers(value, servers, *at), places, *at)
+    for key in URL_KEYS:
+        if key in value:
+            raise Problem(f"{key} goes with url: a command has none", *at, key)
     ways = [key for key in ("command", "npx", "uvx") if key in value]
     packages = [check_package(value[way], way, *at, way) for way in ways if way != "command"]
     if not ways or len(packages) > 1:
-        raise Problem("an agent needs a command, or a package for npx or for uvx", *at)
-    mcp = _texts(value.get("mcp_servers", []), *at, "mcp_servers")
-    for server in mcp:
-        if server not in servers:
-            raise Problem(f"no server is called {server!r} in [mcp_servers]", *at, "mcp_servers")
+        raise Problem("an agent needs a command, a package for npx or for uvx, or a url", *at)
+    mcp = _own_servers(value, servers, *at)
     cwd = value.get("cwd")
     if cwd is not None and not isinstance(cwd, str):
         raise Problem("cwd is a folder: a text", *at, "cwd")
@@ -196,6 +210,49 @@ def _agent(
         env=_env(value.get("env", {}), *at, "env"),
         cwd=None if cwd is None else places.path(cwd),
         mcp_servers=mcp,
+    )
+
+
+def _own_servers(value: Mapping[str, Any], servers: Collection[str], *at: str) -> tuple[str, ...]:
+    mcp = _texts(value.get("mcp_servers", []), *at, "mcp_servers")
+    for server in mcp:
+        if server not in servers:
+            raise Problem(f"no server is called {server!r} in [mcp_servers]", *at, "mcp_servers")
+    return mcp
+
+
+def _remote(
+    name: str, value: Mapping[str, Any], mcp_servers: tuple[str, ...], places: PathResolver, *at: str
+) -> OwnAgent:
+    for key in COMMAND_KEYS:
+        if key in value:
+            raise Problem(f"an agent has a url or a command, not both: leave out {key}", *at, key)
+    for key in ("insecure", "shared"):
+        if not isinstance(value.get(key, False), bool):
+            raise Problem(f"{key} is true or false", *at, key)
+    for key in ("url", "cwd", "ca"):
+        if key in value and not isinstance(value[key], str):
+            raise Problem(f"{key} is a text", *at, key)
+    headers, cwd = value.get("headers", {}), value.get("cwd")
+    try:
+        read_url(value["url"], insecure=value.get("insecure", False))
+    except ValueError as error:
+        raise Problem(str(error), *at, "url") from None
+    try:
+        check_headers(headers)
+    except ValueError as error:
+        raise Problem(str(error), *at, "headers") from None
+    if cwd is not None and not is_absolute(cwd):
+        raise Problem("cwd is a folder on the agent's machine: an absolute path", *at, "cwd")
+    return OwnAgent(
+        name=name,
+        url=value["url"],
+        headers=dict(headers),
+        ca=places.path(value["ca"]) if "ca" in value else None,
+        insecure=value.get("insecure", False),
+        shared=value.get("shared", False),
+        cwd=cwd,
+        mcp_servers=mcp_servers,
     )
 
 

@@ -18,6 +18,7 @@ from ..agent.known_agents.catalog_data import AGENTS, KnownAgent
 from ..agent.known_agents.launchers import Launchers, find_command, find_launchers
 from ..agent.known_agents.versions import installed_version
 from ..agent.processes.environment import agent_environment
+from ..core.agent_url import read_url
 from ..core.settings import OwnAgent
 from ..core.tables import html_table, text_table
 from ..core.visible import shown
@@ -161,12 +162,21 @@ def _own(entry: OwnAgent, path: str | None) -> AgentRecord:
     title, missing = f"{entry.source}", ""
     if entry.by_hand is not None:
         found, missing = "", entry.by_hand
+    elif entry.url is not None:
+        found = _shown_address(entry)
     elif entry.npx is not None or entry.uvx is not None:
         found, missing = "", f"not installed; {'npx' if entry.npx else 'uvx'} can run it"
     else:
         found = find_command(os.path.expanduser(entry.command[0]), path) or ""
         missing = "" if found else f"{shown(entry.command[0])!r} is not on the PATH"
     return AgentRecord(name=entry.name, title=title, found=found, missing=missing)
+
+
+def _shown_address(entry: OwnAgent) -> str:
+    try:
+        return read_url(entry.url or "", insecure=entry.insecure).identity
+    except ValueError:  # the settings were checked, so this does not happen
+        return "an address"
 
 
 def _row(it: AgentRecord) -> tuple[str, ...]:

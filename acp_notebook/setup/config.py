@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import os
 import re
-import tomllib
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from ..agent.files.user_files import read_json, read_own
 from ..agent.known_agents import catalog
@@ -36,8 +37,7 @@ FILE_NAME = "config.toml"
 IMPORTED_NAME = "imported_agents.json"
 
 
-@dataclass(frozen=True, slots=True)
-class ActiveSettings:
+class ActiveSettings(Struct, frozen=True):
     """The settings that apply to one call of `connect`, with notices about them for the user."""
 
     agents: Mapping[str, OwnAgent] = field(default_factory=dict)
@@ -53,8 +53,7 @@ class ActiveSettings:
 NOTHING = ActiveSettings()
 
 
-@dataclass(frozen=True, slots=True)
-class _RelativePaths:
+class _RelativePaths(Struct, frozen=True):
     """Resolves the paths in a settings file relative to its folder."""
 
     folder: str
@@ -175,6 +174,8 @@ def project_settings(file: ProjectFile, own: Settings) -> tuple[Settings, tuple[
 
 def parse(data: bytes, path: str, *, taken: Collection[str] = ()) -> Settings:
     """The settings in a file. Raises UsageError with the line and key of what is wrong."""
+    import tomllib  # import it only if needed: most users have no settings
+
     try:
         text = data.decode("utf-8")
         return read_settings(tomllib.loads(text), _RelativePaths(os.path.dirname(path)), taken=taken)

@@ -12,11 +12,12 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from html import escape
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from .. import timeouts
 from .._version import __version__
@@ -36,8 +37,7 @@ NEEDED = ("anywidget", "msgspec", "markdown-it-py")
 BUNDLE = ("session.js", "session.css", "turn.js")
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """One line of the report. `advice` says what to do about a problem."""
 
     name: str
@@ -46,8 +46,7 @@ class Finding:
     advice: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(Struct, frozen=True):
     """A titled group of findings."""
 
     title: str
@@ -120,6 +119,7 @@ def doctor(*, log: bool = False) -> Report:
         ("Agents", _agents),
         ("Node", _node),
         ("Running", _running),
+        ("Remote agents", _remote),
         ("Undo", _undo),
         ("Your settings", _settings),
         ("The package", _package),
@@ -187,7 +187,7 @@ def _agents() -> Iterable[Finding]:
     if table.warning is not None:
         yield Finding("your own agents", table.warning, True, "fix the file that it names")
     for name, problem in start_hints.last.items():
-        advice = start_hints.hint(problem) or "read its output, and agent.stderr"
+        advice = start_hints.hint(problem) or "read the message, and agent.stderr"
         yield Finding(name, f"its last start failed: {problem}", True, advice)
     ready = [it for it in table if it.ready]
     for it in ready:
@@ -230,17 +230,40 @@ def _running() -> Iterable[Finding]:
     for host in hosts:
         statuses = [it.read(lambda transcript: transcript.snapshot().status) for it in host.sessions.states()]
         text = f"{host.agent.facts.version or ''} · {len(statuses)} open: {', '.join(statuses)}".strip(" ·")
-        bad = any(it in ("dead", "lost", "stuck") for it in statuses)
+        bad = any(it in ("dead", "disconnected", "lost", "stuck") for it in statuses)
+        ours = host.agent.launch.reach.is_ours
+        advice = "see session.agent.stderr; the next prompt restarts the agent"
         yield Finding(
-            host.agent.name, text, bad, "see session.agent.stderr; the next prompt restarts the agent"
+            host.agent.name, text, bad, advice if ours else "the next prompt connects to the agent again"
         )
     if not hosts:
         yield Finding("agents", "none running")
 
 
+def _remote() -> Iterable[Finding]:
+    from .config import own_settings
+
+    for host in _hosts():
+        agent = host.agent
+        if not agent.launch.reach.is_ours:
+            protocol = f"protocol {agent.facts.protocol_version}"
+            text = f"{agent.wire}, {protocol}, answered initialize in {1000 * agent.ready_in:.0f} ms"
+            yield Finding(agent.name, text if agent.was_ready else "not connected", not agent.was_ready)
+    for name in ("websockets", "httpx", "h2"):
+        yield Finding(name, _version(name) or "not installed; pip install 'acp-notebook[remote]' does it")
+    for entry in own_settings().agents.values():
+        if entry.url is not None:
+            from .remote_check import check
+
+            found = check(entry)
+            yield Finding(entry.name, found.text, found.is_problem, found.advice)
+
+
 def _undo() -> Iterable[Finding]:
+    from ..agent import temporary_folders
     from ..agent.undo.git import program
 
+    temporary_folders.sweep()  # what killed kernels left: copies of fan-outs may be large
     git = program()
     without = "not found: small folders are copied instead, larger ones are not covered"
     yield Finding("git", _home(git) if git else without)

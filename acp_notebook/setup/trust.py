@@ -120,6 +120,13 @@ def _locate(path: str | os.PathLike[str] | None) -> str:
 
 
 def _describe_agent(agent: OwnAgent) -> str:
+    if agent.url is not None:
+        texts = {
+            name: it if isinstance(it, str) else f"${{{it['env']}}}" for name, it in agent.headers.items()
+        }
+        headers = f" with {', '.join(_hidden(texts))}" if texts else ""
+        flags = "".join(f", {name}" for name in ("insecure", "shared") if getattr(agent, name))
+        return f"connects to {agent.url}{headers} in {agent.cwd or '(the folder of the call)'}{flags}"
     package = agent.npx or agent.uvx
     words = ["npx" if agent.npx else "uvx", package] if package else []
     where = f" in {agent.cwd}" if agent.cwd is not None else ""

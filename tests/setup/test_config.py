@@ -95,7 +95,7 @@ def test_the_documented_example_is_valid(folder: Path) -> None:
     page = (Path(__file__).parents[2] / "docs/settings.md").read_text()
     (example,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
     write(folder, example)
-    assert set(own_settings().agents) == {"mine", "packaged"}
+    assert set(own_settings().agents) == {"mine", "packaged", "build"}
 
 
 def test_without_a_file_there_are_no_settings(folder: Path) -> None:

@@ -46,7 +46,17 @@ def test_the_report_lists_the_environment() -> None:
     assert any(it.name == "demo" and it.value.endswith("1 open: idle") for it in running)
     assert values(report, "Your settings")["permanent grants"].startswith("0")
     assert [section.title for section in report.sections] == [
-        *("Versions", "Notebook", "Agents", "Node", "Running", "Undo", "Your settings", "The package")
+        *(
+            "Versions",
+            "Notebook",
+            "Agents",
+            "Node",
+            "Running",
+            "Remote agents",
+            "Undo",
+            "Your settings",
+            "The package",
+        )
     ]
     for form in (repr(report), report.to_markdown(), report._repr_html_()):
         assert acp.__version__ in form and "anywidget" in form

@@ -1,0 +1,70 @@
+"""What a session shows and does while the network to its agent is interrupted, and after it.
+
+Some transports overcome interruptions by themselves: this shows that they try, and which turns may have lost
+something. If a connection is lost for good, this makes another one in the background, so that the next prompt
+does not have to. Knows no kind of transport. Runs on the loop thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from ..core import events as ev
+from ..errors import ConnectionLost, Error
+from ..log import logger, suppressed
+from .agent_link import AgentLink
+from .recovery import Recovery
+from .session_state import SessionState
+from .sessions import Sessions
+from .transport import Interrupted, LinkChange, MessagesLost
+
+_log = logger(__name__)
+
+SHORT_LIFE_S = 10.0
+"""A connection that is lost sooner was not worth much: …"""
+
+MOST_SHORT_LIVES = 3
+"""… after so many in a row, another one is made only when somebody needs it."""
+
+
+class Interruptions:
+    """Follows the link to one agent on behalf of its sessions."""
+
+    def __init__(self, agent: AgentLink, sessions: Sessions, recovery: Recovery) -> None:
+        self._agent = agent
+        self._sessions = sessions
+        self._recovery = recovery
+        self._short_lives = 0
+        agent.on_link_change = self.link_changed
+
+    def link_changed(self, change: LinkChange) -> None:
+        if isinstance(change, Interrupted):
+            for state in self._sessions.states():
+                if _status(state) in ("idle", "working"):
+                    state.apply(ev.StatusChanged(self._agent.launch.reach.returning, change.reason))
+            return
+        for conversation in self._sessions.open:
+            state = conversation.state
+            if isinstance(change, MessagesLost):
+                if state.id == change.session:
+                    conversation.gaps.note(earlier=change.earlier)
+            elif _status(state) == self._agent.launch.reach.returning and not self._agent.starting.locked():
+                state.apply(ev.StatusChanged("idle" if state.running is None else "working"))
+
+    def ended(self, error: Exception) -> None:
+        """The connection ended. Connect again in the background, if that may help."""
+        self._sessions.ended(error)
+        if not (isinstance(error, ConnectionLost) and error.may_pass and self._agent.was_ready):
+            return
+        now = asyncio.get_running_loop().time()
+        self._short_lives = self._short_lives + 1 if now - self._agent.ready_since < SHORT_LIFE_S else 0
+        if self._sessions.open and not self._agent.closed and self._short_lives < MOST_SHORT_LIVES:
+            self._agent.background(self._connect_again())
+
+    async def _connect_again(self) -> None:
+        with suppressed(_log, Error):  # the sessions' status says it, and the next prompt tries again
+            await self._recovery.revive()
+
+
+def _status(state: SessionState) -> str:
+    return state.read(lambda transcript: transcript.snapshot().status)

@@ -1,0 +1,160 @@
+"""A transport over WebSocket: one JSON message in each text frame.
+
+The profile of the protocol's remote transport (RFD "Streamable HTTP & WebSocket Transport"): no subprotocol,
+binary frames are ignored, `initialize` is the first message. The connection is the session with the server:
+when it breaks, the server ends the turns on it, so nothing is sent again here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from ... import timeouts
+from ...log import logger, suppressed
+from ...wire.jsonrpc import MAX_LINE
+from ..transport import CLOSED, Ended, Receive
+from . import failures, library_logs
+from .failures import Failure
+from .outbox import Outbox, Outlet, one_line
+from .server import USER_AGENT, HeadersFailed, Server
+
+if TYPE_CHECKING:
+    from websockets.asyncio.client import ClientConnection
+
+_log = logger(__name__)
+
+MAX_QUEUE = 16
+"""Frames that wait to be read; more of them stay in the network, and slow the server down."""
+
+
+class WebSocketTransport:
+    """Carries the messages of one connection over a WebSocket. Use it on the loop thread."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self._out = Outbox()
+        self._outlet = Outlet()
+        self._task: asyncio.Task[None] | None = None
+        self._socket: ClientConnection | None = None
+        self._unanswered = 0
+        """The size of the newest message, if nothing has come since it was sent."""
+        self.stage = "opening the connection"
+        """What it waits for, for the error of a start that takes too long."""
+
+    def __repr__(self) -> str:
+        state = "ended" if self._outlet.over else "connecting" if self._socket is None else "open"
+        return f"<WebSocketTransport {self._server.url.identity} {state}>"
+
+    def start(self, receive: Receive, ended: Ended) -> None:
+        self._outlet.start(receive, ended)
+        self._task = asyncio.get_running_loop().create_task(self._run())
+
+    def write(self, data: bytes) -> None:
+        if not self._outlet.over:
+            self._out.put(data)
+
+    @property
+    def unsent(self) -> int:
+        return self._out.unsent
+
+    def stderr_text(self) -> str:
+        return ""
+
+    async def close(self) -> None:
+        self._outlet.close(CLOSED)
+        if self._socket is not None:
+            with suppressed(_log, TimeoutError, OSError):
+                async with asyncio.timeout(timeouts.get().remote_close):
+                    await self._socket.close()
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _run(self) -> None:
+        from websockets.exceptions import ConnectionClosed, InvalidStatus, WebSocketException
+
+        try:
+            failure = await self._talk()
+        except HeadersFailed as error:
+            failure = Failure(str(error))
+        except InvalidStatus as error:
+            body = bytes(error.response.body or b"")[: failures.BODY_CHARS * 4].decode("utf-8", "replace")
+            failure = failures.of_status(error.response.status_code, body, websocket=True)
+        except ConnectionClosed as error:
+            failure = _of_closed(error)
+        except (WebSocketException, OSError, TimeoutError, EOFError, ValueError) as error:
+            _log.debug("the connection failed", exc_info=True)
+            failure = failures.of_exception(error)
+            if failure is failures.INTERRUPTED and self._socket is None and self._server.url.is_secure:
+                failure = failures.NO_TLS
+        except Exception as error:  # a library's own fault must not leave requests open for ever
+            _log.warning("the connection failed unexpectedly", exc_info=True)
+            failure = Failure(f"the connection failed: {type(error).__name__}", True)
+        self._outlet.end(failures.while_sending(failure, self._unanswered), self._out.untouched)
+
+    async def _talk(self) -> Failure:
+        """Connect and pass messages both ways until the server closes the connection."""
+        headers = await self._server.fresh_headers()
+        if (cookies := self._server.cookie_header()) is not None:
+            headers["Cookie"] = cookies
+        async with _connect(self._server, headers) as socket:
+            self._socket = socket
+            self.stage = "waiting for the answer to initialize"
+            if socket.response is not None:
+                self._server.keep_cookies(socket.response.headers.raw_items())
+            sender = asyncio.get_running_loop().create_task(self._send(socket))
+            try:
+                async for frame in socket:
+                    self._unanswered = 0
+                    if isinstance(frame, str):
+                        self._outlet.receive(one_line(frame.encode("utf-8", "surrogatepass")))
+            finally:
+                sender.cancel()
+                await asyncio.gather(sender, return_exceptions=True)  # `_run` reports the cause
+        return failures.of_close(socket.close_code or 1006, socket.close_reason or "")
+
+    async def _send(self, socket: ClientConnection) -> None:
+        while True:
+            line = await self._out.next()
+            self._out.begin()
+            self._unanswered = len(line)
+            await socket.send(line, text=True)  # waits while the network is full
+            self._out.sent()
+
+
+def _connect(server: Server, headers: dict[str, str]) -> Any:
+    from websockets.asyncio.client import connect
+
+    class Connect(connect):
+        """Follows no redirect: headers must not go to another server."""
+
+        def process_redirect(self, exc: Exception) -> Exception | str:
+            return exc
+
+    limits = timeouts.get()
+    return Connect(
+        server.url.text,
+        additional_headers=headers,
+        user_agent_header=USER_AGENT,
+        logger=library_logs.WEBSOCKET,
+        compression=None,  # nothing inflates here: a small frame stays small
+        max_size=MAX_LINE,
+        max_queue=MAX_QUEUE,
+        open_timeout=None,  # the start timeout counts
+        close_timeout=limits.remote_close,
+        ping_interval=limits.remote_ping,
+        ping_timeout=limits.remote_pong,
+        proxy=True if server.uses_proxy else None,
+        ssl=server.tls() if server.url.is_secure else None,
+    )
+
+
+def _of_closed(error: Any) -> Failure:
+    """The failure of a connection that broke or was closed with an error."""
+    received, sent = error.rcvd, error.sent
+    if received is not None:
+        return failures.of_close(received.code, received.reason)
+    if sent is not None and sent.code == 1009:
+        return Failure(f"the server sent a message of more than {MAX_LINE // 2**20} MiB, which is not taken")
+    return failures.of_close(1006 if sent is None else sent.code, "" if sent is None else sent.reason)

@@ -1,0 +1,425 @@
+"""What networks do, one by one: each has a named behaviour. `test_random_faults.py` mixes them."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import threading
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import acp_notebook as acp
+from acp_notebook import timeouts
+from tests.agent.remote.certificates import Authority, Certificate
+from tests.agent.remote.conftest import Connect
+from tests.agent.remote.fault_proxy import Fault, FaultProxy
+from tests.agent.remote.outcome import is_marked, numbers
+from tests.agent.remote.raw_http import Reply, Request
+from tests.agent.remote.servers import Server, python_server
+from tests.session.helpers import LIMIT_S, begun, notices
+from tests.waiting import wait_until
+
+FOREIGN_WORDS = ("process", "arguments", "stderr", "started again", "exited")
+"""Words about an agent on this machine: none of them fits a server."""
+
+
+@pytest.fixture
+def own_server(tmp_path: Path) -> Iterator[Server]:
+    """A server that a test may restart."""
+    server = python_server(tmp_path)
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+def fits(text: str) -> bool:
+    return not any(word in text for word in FOREIGN_WORDS)
+
+
+def goes_on(session: acp.Session, server: Server, prompt: str = "and on") -> acp.Turn:
+    """The next prompt is answered, and the agent received it once."""
+    text = f"{prompt} {session.id}"
+    turn = session.prompt(text, timeout=LIMIT_S)
+    # A stream that broke before the server's first comment is known to be broken at the next comment.
+    wait_until(lambda: turn.text == f"You said: {text}" or is_marked(turn), "it is complete or marked")
+    assert server.ledger.prompts(text) == 1
+    assert all(fits(notice) for notice in notices(session)), notices(session)
+    return turn
+
+
+def noticed(session: acp.Session, proxy: FaultProxy, before: int) -> bool:
+    """Whether the client knows that its connections broke: it says so, or has made others."""
+    return session.status == "disconnected" or proxy.accepted > before
+
+
+# ---- laptop sleep, idle connections, restarts --------------------------------------------------
+
+
+def test_after_a_sleep_the_next_prompt_finds_the_session(
+    proxy: FaultProxy, python: Server, wire: str, connect: Connect
+) -> None:
+    """The connections are half open: the server, or a NAT on the way, has forgotten them."""
+    timeouts.replace(remote_ping=0.5, remote_pong=2.0, remote_silence=2.0, remote_idle=0.5, remote_gap=5.0)
+    session = connect(proxy.url(wire))
+    goes_on(session, python, "before")
+    before = proxy.accepted
+    proxy.strike("half_open")
+    wait_until(lambda: noticed(session, proxy, before), "the sleep is noticed")
+    goes_on(session, python)
+    assert [turn.stop_reason for turn in session.turns] == ["end_turn", "end_turn"]
+
+
+def test_a_sleep_in_a_turn_ends_or_continues_it_but_never_hangs(
+    proxy: FaultProxy, python: Server, wire: str, connect: Connect
+) -> None:
+    timeouts.replace(remote_ping=0.5, remote_pong=2.0, remote_silence=2.0, remote_gap=3.0, remote_post=5.0)
+    session = connect(proxy.url(wire))
+    prompt = f"words 40 20 {session.id}"
+    turn = begun(session.start(prompt))
+    proxy.strike("half_open")
+    ended(turn)
+    shown = numbers(turn)
+    assert shown == sorted(set(shown)), "nothing twice"
+    assert len(shown) == 40 or is_marked(turn)
+    goes_on(session, python)
+    assert python.ledger.prompts(prompt) == 1
+
+
+def test_a_proxy_that_cuts_idle_connections_is_not_noticed(
+    proxy: FaultProxy, python: Server, wire: str, connect: Connect
+) -> None:
+    session = connect(proxy.url(wire))
+    for n in range(3):
+        goes_on(session, python, f"round {n}")
+        before = proxy.accepted
+        proxy.strike("cut")
+        wait_until(partial(noticed, session, proxy, before), "the cut is noticed")
+    assert [turn.status for turn in session.turns] == ["done"] * 3
+
+
+def test_a_restarted_server_has_the_session_loaded_again(
+    own_server: Server, wire: str, connect: Connect
+) -> None:
+    session = connect(own_server.url(wire))
+    goes_on(session, own_server, "before")
+    own_server.restart()
+    goes_on(session, own_server, "after")
+    assert len(own_server.ledger.entries("load")) == 1
+    assert [turn.status for turn in session.turns] == ["done", "done"]
+    (notice,) = notices(session)
+    assert "onnected again" in notice or "econnected" in notice
+
+
+def test_a_server_that_restarts_in_a_turn_fails_it_and_keeps_its_text(
+    own_server: Server, wire: str, connect: Connect
+) -> None:
+    session = connect(own_server.url(wire))
+    prompt = "words 2000 20"
+    turn = begun(session.start(prompt))
+    own_server.restart()
+    with pytest.raises(acp.ConnectionLost) as caught:
+        turn.wait(LIMIT_S)
+    assert fits(str(caught.value))
+    assert turn.status == "failed"
+    shown = numbers(turn)
+    assert shown == list(range(len(shown))) != []
+    goes_on(session, own_server)
+    assert own_server.ledger.prompts(prompt) == 1
+
+
+def test_a_server_that_is_gone_for_good_is_an_error_within_the_limit(
+    own_server: Server, wire: str, connect: Connect
+) -> None:
+    timeouts.replace(remote_reconnect=0.5)
+    session = connect(own_server.url(wire))
+    own_server.stop()
+    with pytest.raises(acp.ConnectionLost) as caught:
+        session.prompt("anybody?", timeout=LIMIT_S)
+    assert fits(str(caught.value))
+    own_server.start()
+    goes_on(session, own_server)
+
+
+# ---- a cut in the middle of a turn -------------------------------------------------------------
+
+
+def test_a_cut_websocket_fails_its_turn_and_keeps_what_came(
+    proxy: FaultProxy, python: Server, connect: Connect
+) -> None:
+    session = connect(proxy.url("ws"))
+    prompt = f"words 200 10 {session.id}"
+    turn = begun(session.start(prompt))
+    proxy.strike("reset")
+    with pytest.raises(acp.ConnectionLost) as caught:
+        turn.wait(LIMIT_S)
+    assert fits(str(caught.value))
+    assert numbers(turn) == list(range(len(numbers(turn)))) != []
+    goes_on(session, python)
+    assert python.ledger.prompts(prompt) == 1
+    assert session.turns[0].text == turn.text, "the load does not change what was shown"
+
+
+@pytest.mark.parametrize("kind", ["cut", "reset", "truncate"])
+def test_streams_that_are_cut_once_are_opened_again_and_a_gap_is_marked(
+    proxy: FaultProxy, python: Server, connect: Connect, kind: Any
+) -> None:
+    timeouts.replace(remote_gap=3.0)
+    session = connect(proxy.url("http"))
+    prompt = f"words 100 10 {session.id}"
+    proxy.arm(Fault(kind, after=6000))
+    turn = session.start(prompt)
+    ended(turn)
+    assert proxy.struck.is_set()
+    shown = numbers(turn)
+    assert shown == sorted(set(shown)), "nothing twice"
+    assert len(shown) == 100 or is_marked(turn)
+    goes_on(session, python)
+    assert python.ledger.prompts(prompt) == 1
+
+
+def test_a_clean_end_of_the_stream_loses_nothing_on_a_server_that_keeps_events(
+    typescript: Server, connect: Connect
+) -> None:
+    with FaultProxy(typescript.port) as proxy:
+        session = connect(proxy.url("http"))
+        prompt = f"words 100 10 {session.id}"
+        proxy.arm(Fault("cut", after=6000))
+        turn = session.prompt(prompt, timeout=LIMIT_S)
+        assert proxy.struck.is_set()
+        shown = numbers(turn)
+        assert shown == sorted(set(shown))
+        assert len(shown) == 100 or is_marked(turn)
+        assert typescript.ledger.prompts(prompt) == 1
+
+
+def test_a_turn_can_be_stopped_while_the_connection_is_down(proxy: FaultProxy, connect: Connect) -> None:
+    timeouts.replace(cancel_grace=0.5)
+    session = connect(proxy.url("http"))
+    turn = begun(session.start("words 5000 10"))
+    proxy.strike("refuse", seconds=LIMIT_S)
+    turn.cancel()
+    ended(turn)
+    assert turn.status in ("abandoned", "failed")
+    proxy.heal()
+
+
+# ---- names and certificates --------------------------------------------------------------------
+
+
+def test_a_name_that_does_not_exist_is_named(wire: str) -> None:
+    with pytest.raises(acp.ConnectionLost, match="DNS"):
+        acp.connect(f"{wire}s://no-such-host.invalid/acp", cwd="/srv")
+
+
+def test_a_port_where_nobody_listens_is_named(wire: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    with pytest.raises(acp.ConnectionLost, match="refused"):
+        acp.connect(f"{wire}://127.0.0.1:{port}/acp", cwd="/srv")
+
+
+def _tls(certificate: Certificate) -> ssl.SSLContext:
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificate.chain, certificate.key)
+    return context
+
+
+@pytest.mark.parametrize(
+    ("names", "expired", "trusted", "reason"),
+    [
+        ((), True, True, "expired"),
+        (("other.example",), False, True, "another name"),
+        ((), False, False, "not trusted"),
+    ],
+)
+def test_a_bad_certificate_is_named_and_nothing_is_sent(
+    python: Server,
+    authority: Authority,
+    wire: str,
+    names: tuple[str, ...],
+    expired: bool,
+    trusted: bool,
+    reason: str,
+) -> None:
+    ca: dict[str, Any] = {"ca": authority.ca} if trusted else {}
+    with FaultProxy(python.port, tls=_tls(authority.issue(*names, expired=expired))) as proxy:
+        with pytest.raises(acp.ConnectionLost, match=reason):
+            acp.connect(proxy.url(wire), cwd="/srv", headers={"X-Key": "secret-key-1"}, **ca)
+        assert not proxy.requests
+
+
+def test_the_authority_may_come_from_the_environment(
+    python_tls: Server, authority: Authority, wire: Any, connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(authority.ca))
+    session = connect(python_tls.url(wire))
+    assert session.prompt("hello", timeout=LIMIT_S).text == "You said: hello"
+
+
+def test_a_server_that_speaks_no_tls_is_named(python: Server, wire: Any) -> None:
+    with pytest.raises(acp.ConnectionLost, match="TLS"):
+        acp.connect(python.url(wire).replace("://", "s://"), cwd="/srv")
+
+
+# ---- statuses ----------------------------------------------------------------------------------
+
+
+class Tokens:
+    """A function for headers= that counts its calls, and a rule that accepts only the newest token."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+        self.valid = "token-number-1"
+        self.issues = True
+
+    def __call__(self) -> str:
+        self.calls += 1
+        return self.valid if self.issues else "an-old-token"
+
+    def rule(self, request: Request) -> Reply | None:
+        return None if request.headers.get("x-key") == self.valid else Reply(401, body=b"expired")
+
+
+def test_an_expired_token_in_a_session_is_renewed_once(
+    proxy: FaultProxy, python: Server, connect: Connect
+) -> None:
+    tokens = Tokens()
+    proxy.rule = tokens.rule
+    session = connect(proxy.url("http"), headers={"X-Key": tokens})
+    goes_on(session, python, "before")
+    assert tokens.calls == 1
+    tokens.valid = "token-number-2"
+    goes_on(session, python, "after")
+    assert tokens.calls == 2
+
+
+def test_a_websocket_renews_its_token_with_each_connection(
+    proxy: FaultProxy, python: Server, connect: Connect
+) -> None:
+    tokens = Tokens()
+    proxy.rule = tokens.rule
+    session = connect(proxy.url("ws"), headers={"X-Key": tokens})
+    goes_on(session, python, "before")
+    tokens.valid = "token-number-2"
+    proxy.strike("cut")
+    wait_until(lambda: noticed(session, proxy, 1), "the cut is noticed")
+    goes_on(session, python, "after")
+    assert tokens.calls == 2
+
+
+def test_a_token_that_stays_invalid_is_an_error_and_not_a_loop(
+    proxy: FaultProxy, wire: str, connect: Connect
+) -> None:
+    tokens = Tokens()
+    proxy.rule = tokens.rule
+    session = connect(proxy.url(wire), headers={"X-Key": tokens})
+    tokens.valid, tokens.issues = "token-number-2", False
+    if wire == "ws":
+        proxy.strike("cut")
+        wait_until(lambda: noticed(session, proxy, 1), "the cut is noticed")
+    before, calls = len(proxy.requests), tokens.calls
+    with pytest.raises(acp.ConnectionLost, match="401"):
+        session.prompt("hello", timeout=LIMIT_S)
+    assert tokens.calls - calls <= 3
+    assert len(proxy.requests) - before <= 8
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_refusal_at_the_start_says_what_to_give(proxy: FaultProxy, wire: str, status: int) -> None:
+    proxy.rule = lambda request: Reply(status, body=b"who are you?")
+    with pytest.raises(acp.ConnectionLost, match=f"{status}") as caught:
+        acp.connect(proxy.url(wire), cwd="/srv")
+    assert fits(str(caught.value))
+    assert len(proxy.requests) <= 2
+
+
+def test_a_message_that_is_too_large_is_named_and_the_session_goes_on(
+    proxy: FaultProxy, python: Server, connect: Connect
+) -> None:
+    session = connect(proxy.url("http"))
+    proxy.rule = lambda request: Reply(413) if len(request.body) > 1 << 20 else None
+    with pytest.raises(acp.Error, match="413"):
+        session.prompt("z" * (2 << 20), timeout=LIMIT_S)
+    goes_on(session, python)
+    assert session.turns[0].status == "failed"
+
+
+def test_too_many_requests_are_sent_again_when_the_server_says_if_the_user_wants_that(
+    proxy: FaultProxy, python: Server, connect: Connect
+) -> None:
+    session = connect(proxy.url("http"), retry_rate_limits=1)
+    refused = threading.Event()
+
+    def rule(request: Request) -> Reply | None:
+        if request.rpc != "session/prompt" or refused.is_set():
+            return None
+        refused.set()
+        return Reply(429, {"Retry-After": "1"})
+
+    proxy.rule = rule
+    goes_on(session, python)
+    assert refused.is_set()
+
+
+@pytest.mark.parametrize("after", ["86400", "999999999999", "-1", "nan", "Wed, 21 Oct 2065 07:28:00 GMT", ""])
+def test_a_server_cannot_make_us_wait_for_hours(
+    proxy: FaultProxy, python: Server, connect: Connect, after: str
+) -> None:
+    timeouts.replace(remote_reconnect=1.0)
+    session = connect(proxy.url("http"))
+    reply = Reply(429, {"Retry-After": after} if after else {})
+    proxy.rule = lambda request: reply if request.rpc == "session/prompt" else None
+    with pytest.raises(acp.Error, match="429"):
+        session.prompt("hello", timeout=LIMIT_S)
+    proxy.rule = None
+    goes_on(session, python)
+
+
+def test_a_gateway_that_fails_for_a_while_sends_no_prompt_twice(
+    proxy: FaultProxy, python: Server, wire: str, connect: Connect
+) -> None:
+    """502 for a second, in which streams and connections break, too."""
+    session = connect(proxy.url(wire))
+    goes_on(session, python, "before")
+    proxy.strike("refuse", seconds=1.0)
+    prompt = f"during {session.id}"
+    try:
+        session.prompt(prompt, timeout=LIMIT_S)
+    except acp.Error as error:
+        assert fits(str(error))
+        wait_until(lambda: not proxy.refuses, "the gateway is back")
+    assert python.ledger.prompts(prompt) <= 1
+    goes_on(session, python, "after")
+
+
+def test_a_gateway_that_fails_in_a_turn_does_not_end_it(
+    proxy: FaultProxy, python: Server, connect: Connect
+) -> None:
+    timeouts.replace(remote_gap=3.0)
+    session = connect(proxy.url("http"))
+    prompt = f"words 150 10 {session.id}"
+    turn = begun(session.start(prompt))
+    proxy.strike("refuse", seconds=0.5)
+    ended(turn)
+    shown = numbers(turn)
+    assert shown == sorted(set(shown))
+    assert len(shown) == 150 or is_marked(turn)
+    assert python.ledger.prompts(prompt) == 1
+    goes_on(session, python)
+
+
+@pytest.mark.parametrize("status", [404, 405, 426])
+def test_an_address_without_streamable_http_hints_at_websocket(proxy: FaultProxy, status: int) -> None:
+    proxy.rule = lambda request: Reply(status)
+    with pytest.raises(acp.ConnectionLost, match=r"wss?://"):
+        acp.connect(proxy.url("http"), cwd="/srv")
+
+
+def ended(turn: acp.Turn) -> None:
+    """Wait for the end of a turn, whatever it is."""
+    wait_until(lambda: turn.done, "the turn ends", LIMIT_S)

@@ -1,0 +1,54 @@
+"""A remote agent in a page: what is off, an interruption that ends, and a server that is gone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.agent.remote.fault_proxy import FaultProxy
+from tests.agent.remote.servers import python_server
+from tests.browser.conftest import SHOTS, Open
+
+SETUP = """
+from acp_notebook import timeouts
+import acp_notebook as acp
+timeouts.replace(remote_reconnect=8.0, remote_gap=5.0)
+session = acp.connect("{url}", cwd="/srv/project", permissions="allow")
+session
+"""
+
+
+@pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
+def test_a_remote_agent_is_reconnected_and_says_what_is_off(
+    open_notebook: Open, tmp_path: Path, theme: str
+) -> None:
+    server = python_server(tmp_path)
+    try:
+        with FaultProxy(server.port) as proxy:
+            notebook = open_notebook([SETUP.format(url=proxy.url("http")), "0"], theme=theme)
+            shots = SHOTS / f"remote-{theme.split()[1].lower()}"
+            shots.mkdir(parents=True, exist_ok=True)
+            notebook.run(0)
+            panel = notebook.panel(0)
+            expect(panel).to_contain_text("This agent runs on another machine")
+            expect(panel).to_contain_text("It cannot use this kernel")
+            panel.screenshot(path=shots / "off.png")
+            notebook.prompt(0, "words 600 20")
+            expect(panel).to_contain_text("w3")
+            proxy.strike("refuse", seconds=60.0)
+            expect(panel).to_contain_text("Reconnecting")
+            expect(panel.locator("[data-acp-trouble=reconnecting]")).to_be_visible()
+            expect(panel.locator("[data-acp-stop]").first).to_be_enabled()
+            panel.screenshot(path=shots / "reconnecting.png")
+            expect(panel.locator("[data-acp-trouble=disconnected]")).to_be_visible()
+            expect(panel).not_to_contain_text("is not running")
+            panel.screenshot(path=shots / "disconnected.png")
+            proxy.heal()
+            panel.locator("[data-acp-restart]").click()
+            expect(panel).to_contain_text("Connected again")
+            expect(panel.locator("[data-acp-trouble]")).to_have_count(0)
+            panel.screenshot(path=shots / "again.png")
+    finally:
+        server.stop()
