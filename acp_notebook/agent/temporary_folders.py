@@ -17,10 +17,11 @@ from ..log import logger, suppressed
 
 _log = logger(__name__)
 
-PREFIXES = ("acp-sign-in-", "acp-cassette-", "acp-tools-")
+PREFIXES = ("acp-sign-in-", "acp-cassette-", "acp-tools-", "acp-run-", "acp-runs-")
 LOCK = ".acp-lock"
 
 _locks: dict[Path, int] = {}
+_registered = threading.Event()
 _swept = threading.Event()
 
 
@@ -34,7 +35,8 @@ def make(prefix: str, *, in_memory: bool = False, base: str | None = None) -> Pa
     lock = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     fcntl.flock(lock, fcntl.LOCK_EX)
     os.rename(draft, folder / LOCK)
-    if not _locks:
+    if not _registered.is_set():
+        _registered.set()
         atexit.register(_remove_all, os.getpid())
     _locks[folder] = lock
     return folder
@@ -42,9 +44,20 @@ def make(prefix: str, *, in_memory: bool = False, base: str | None = None) -> Pa
 
 def remove(folder: Path) -> None:
     lock = _locks.pop(folder, None)
-    shutil.rmtree(folder, ignore_errors=True)
+    remove_tree(folder)
     if lock is not None:
         os.close(lock)
+
+
+def remove_tree(folder: Path) -> None:
+    """Remove the folder with everything in it, also what the user's own programs made read-only."""
+    shutil.rmtree(folder, ignore_errors=True)
+    if not folder.exists():
+        return
+    for place, _, _ in os.walk(folder):
+        with suppressed(_log, OSError):
+            os.chmod(place, 0o700)
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _remove_all(owner: int) -> None:
@@ -71,7 +84,7 @@ def _remove_leftover(folder: Path) -> None:
     lock = os.open(folder / LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        shutil.rmtree(folder, ignore_errors=True)
+        remove_tree(folder)
     finally:
         os.close(lock)
 

@@ -6,7 +6,8 @@ the model has given since. A script is JSON between << and >> in a prompt:
 
     say("text")          an answer, and with thought="…" what was thought before it; {prompts} in the text
                          becomes the number of scripts that the model has received so far, {result} what
-                         the last tool gave, {pictures} how many pictures the model has seen
+                         the last tool gave, {pictures} how many pictures the model has seen;
+                         times=N: the text N times, for more than fits into a prompt
     use("Write", {…})    a call of the tool that is offered under this name, or as mcp__…__Write
     do("write", …)       a call of whatever tool is offered for that: see `model_tools`
     kernel("wait", …)    a call of the kernel's tool of this name
@@ -57,8 +58,8 @@ def script(*steps: Json) -> str:
     return f"Please do <<{text}>>"
 
 
-def say(text: str, *, thought: str = "") -> Json:
-    return {"step": "say", "text": text, "thought": thought}
+def say(text: str, *, thought: str = "", times: int = 1) -> Json:
+    return {"step": "say", "text": text, "thought": thought, "times": times}
 
 
 def use(tool: str, arguments: Json) -> Json:
@@ -176,7 +177,7 @@ def _words(step: Json, asked: Asked) -> list[Json]:
     said = step.get("text", "")
     for name, value in filled.items():
         said = said.replace(f"{{{name}}}", str(value))
-    text = {"type": "text", "text": said}
+    text = {"type": "text", "text": said * step.get("times", 1)}
     if not step.get("thought"):
         return [text]
     return [{"type": "thinking", "thinking": step["thought"], "signature": apis.SIGNED}, text]

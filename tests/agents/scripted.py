@@ -9,6 +9,8 @@ agent's message:
     ["write", PATH, TEXT]      a file, by the agent itself; without TEXT it is deleted
     ["run", LINE]              a command, by the agent itself
     ["await", PATH]            go on when the test has created this file
+
+"{CWD}" in it is the working directory of the agent.
 """
 
 from __future__ import annotations
@@ -83,7 +85,8 @@ def answer(method: str, params: dict[str, Any]) -> Any:
         case "session/new":
             return {"sessionId": session}
         case "session/prompt":
-            results = [perform(step) for step in json.loads(params["prompt"][0]["text"])]
+            steps = params["prompt"][0]["text"].replace("{CWD}", os.getcwd())
+            results = [perform(step) for step in json.loads(steps)]
             content = {"type": "text", "text": json.dumps(results)}
             update(sessionUpdate="agent_message_chunk", content=content)
             return {"stopReason": "end_turn"}

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 
-from msgspec import structs
+from msgspec import Struct, structs
+from msgspec.structs import replace
 
 from ...core import changes as ch
 from ...core.attribution import (
@@ -38,8 +38,7 @@ ALSO_BY = "{} changed this file, too"
 PERHAPS_BY = "{} may have changed it in another session"
 
 
-@dataclass(frozen=True, slots=True)
-class Overlap:
+class Overlap(Struct, frozen=True):
     """What other sessions did in the same folders while the turn ran."""
 
     order: float
@@ -55,8 +54,7 @@ class Overlap:
 ALONE = Overlap(0.0, 0, 0.0, 0.0)
 
 
-@dataclass(frozen=True, slots=True)
-class Find:
+class Find(Struct, frozen=True):
     """A path that differs after a turn, with references to its stored states."""
 
     path: str

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Protocol
+
+from msgspec import Struct
 
 from ...core.changes import PathChange
 
@@ -16,8 +17,7 @@ class CheckpointUnavailable(Exception):
     """A folder has no checkpoint. The message tells the user why."""
 
 
-@dataclass(frozen=True, slots=True)
-class Checkpoint:
+class Checkpoint(Struct, frozen=True):
     """The state of a folder at one moment. Only the backend that made it understands `state`."""
 
     state: Any

@@ -66,8 +66,9 @@ class ChangeTracker:
         self._is_waiting = is_waiting
         self._our_files = frozenset(os.path.realpath(it) for it in our_files)
         self._roots = roots
-        self._spellings = {os.path.realpath(it): it for it in (state.cwd, *state.directories)}
-        noted = partial(note_undo, roots.folders)
+        given = (state.cwd, *state.directories) if roots.on_disk else ()
+        self._spellings = {os.path.realpath(it): it for it in given}
+        noted = partial(note_undo, roots.on_disk)
         self._executor = UndoExecutor(notebooks, state.auditor, self.log, Restorer(roots, self.log, noted))
         self._checkpoints = checkpoints
         self._clock = CallClock()
@@ -148,7 +149,7 @@ class ChangeTracker:
     def _share_turn(self) -> None:
         """Let other sessions know of the turn, from before its first checkpoint."""
         self._leave()
-        self._shared = SharedTurn(self._state.agent.name, self._roots.folders, self.log, self._look)
+        self._shared = SharedTurn(self._state.agent.name, self._roots.on_disk, self.log, self._look)
         self._shared.start()
 
     def _leave(self) -> None:

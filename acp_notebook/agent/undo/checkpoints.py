@@ -139,16 +139,17 @@ def backend_for(path: str) -> CheckpointBackend:
 class Checkpoints:
     """Makes and compares the checkpoints of all folders of one session."""
 
-    def __init__(self, folders: Sequence[str], *, on: bool = True) -> None:
+    def __init__(self, folders: Sequence[str], *, on: bool = True, never: str | None = None) -> None:
+        """`never`: why there can be no checkpoints at all."""
         outer = [it for it in folders if not any(_below(it, other) for other in folders if other != it)]
         self._all = [FolderCheckpoints(path) for path in dict.fromkeys(outer)]
-        self._on = on
+        self._on = on and never is None
+        self.can_switch = never is None
+        self.why_not = never or "undo=False"
 
     @property
     def _folders(self) -> list[FolderCheckpoints]:
         return self._all if self._on else []
-
-    can_switch = True
 
     def switch(self, on: bool) -> None:
         """Make checkpoints from now on, or not any more. Only between two turns."""
@@ -162,8 +163,6 @@ class Checkpoints:
     def covers(self) -> bool:
         """Whether the session makes checkpoints of its folders."""
         return bool(self._folders)
-
-    why_not = "undo=False"
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -10,7 +10,8 @@ import os
 import stat
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ...core.changes import PathChange, Version
 from ..files.blob_store import BlobRef, BlobStore, Full
@@ -28,8 +29,7 @@ LEFT_OUT = frozenset({".git", "__pycache__", ".ipynb_checkpoints", "node_modules
 Signature = tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _File:
+class _File(Struct, frozen=True):
     signature: Signature
     kept: BlobRef | None
     """None if the file is too large or unreadable."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ...core import events as ev
 from ...core.attribution import TICK_NS, Call, Span, calls_of
@@ -44,9 +45,9 @@ class CallClock:
         """Note the time of every event, as checkpoints need it."""
         if not self._follows_every_event:
             self._follows_every_event = True
-            events.listen(lambda event, _: self._note_event())
+            events.listen(self._note_event)
 
-    def _note_event(self) -> None:
+    def _note_event(self, _: ev.Event, __: object) -> None:
         self._quiet_since = time.time_ns()
 
     def _on_asked(self, event: ev.QuestionAsked) -> None:
@@ -64,8 +65,7 @@ class CallClock:
         self.spans[id] = (began, now if over and ended is None else ended)
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(Struct, frozen=True):
     """What is known about a turn besides its files. `items`: the turn's items in the transcript."""
 
     items: Sequence[object]

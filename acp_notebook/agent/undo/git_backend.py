@@ -10,8 +10,9 @@ import os
 import tempfile
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from ... import timeouts
 from ...core.changes import PathChange, Version
@@ -63,6 +64,11 @@ class GitBackend:
         self._lately: set[str] = set()
         """Files whose mode may change unnoticed by git: see `changed_lately`."""
         self._nested: tuple[str, ...] = ()
+
+    @property
+    def git_dir(self) -> Path:
+        """The private repository, which exists after the first checkpoint."""
+        return self._repository.git_dir
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -147,8 +153,7 @@ def top_of(folder: str) -> str | None:
         folder = above
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
+class _Entry(Struct, frozen=True):
     path: str
     sides: tuple[tuple[int, str], tuple[int, str]]
     """Mode and object id, before and after. Mode 0: the file does not exist."""

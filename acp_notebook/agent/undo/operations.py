@@ -10,10 +10,10 @@ import asyncio
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from ...core import changes as ch
@@ -44,8 +44,7 @@ def no_progress(done: int, all: int) -> None:
     """A progress callback that does nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(Struct, frozen=True):
     """Selected changes of one turn. `folders`: the empty folders of the groups that are fully selected."""
 
     turn: TurnChanges
@@ -54,8 +53,7 @@ class Selection:
     folders: Sequence[Folders] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _Job:
+class _Job(Struct, frozen=True):
     change: Change
     wanted: frozenset[int]
     """The hunks that are undone afterwards."""
@@ -272,8 +270,7 @@ def _hunk_number(change: Change, hunk: str) -> int:
 # ---- on disk --------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Transition:
+class _Transition(Struct, frozen=True):
     """One path, its current state, and the step to the state it should have."""
 
     path: str
@@ -310,6 +307,14 @@ class Restorer:
         except (FileTrouble, OSError) as error:
             return str(error)
         return "the file keeps changing: try again"
+
+    def conflict(self, change: Change, undone: frozenset[int]) -> str | None:
+        """Why `restore` would fail; None if it would not."""
+        try:
+            steps = [self._plan(change, part, undone) for part in change.parts]
+        except (FileTrouble, OSError) as error:
+            return str(error)
+        return next((it.step.conflict for it in steps if it.step.conflict), None)
 
     def finished(self) -> None:
         """Call this when no write is in progress any more."""

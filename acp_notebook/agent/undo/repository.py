@@ -136,13 +136,13 @@ class Repository:
     def __init__(self, root: str, top: str, base: Path | None = None) -> None:
         self.store = Store(root, base)
         self._top = top
-        self._git_dir = self.store.folder / "git"
+        self.git_dir = self.store.folder / "git"
         self._index = self.store.folder / f"index.{os.getpid()}.{secrets.token_hex(4)}"
-        self.git = Git(self._git_dir, top, self._index)
+        self.git = Git(self.git_dir, top, self._index)
 
     @property
     def exclude(self) -> Path:
-        return self._git_dir / "info" / "exclude"
+        return self.git_dir / "info" / "exclude"
 
     @property
     def is_users(self) -> bool:
@@ -173,22 +173,22 @@ class Repository:
 
     @property
     def _is_made(self) -> bool:
-        return (self._git_dir / "HEAD").exists()
+        return (self.git_dir / "HEAD").exists()
 
     def _init(self) -> None:
         """Create it under another name, then rename: another session may create it at the same time."""
-        draft = self._git_dir.with_name(f"git.{secrets.token_hex(4)}")
+        draft = self.git_dir.with_name(f"git.{secrets.token_hex(4)}")
         try:
             self.git.run(f"--git-dir={draft}", "init", "--quiet", "--template=")
             with suppressed(_log, OSError):  # another session was faster …
-                os.rename(draft, self._git_dir)
+                os.rename(draft, self.git_dir)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
         if not self._is_made:  # … or left an incomplete one
             self.git.run("init", "--quiet", "--template=")
 
     def _ignored(self) -> str:
-        own = self._git_dir.parent.parent.parent
+        own = self.git_dir.parent.parent.parent
         found = [*ALWAYS_IGNORED, "/.git"]
         with contextlib.suppress(ValueError):
             found.append(f"/{own.relative_to(os.path.realpath(self._top))}/")

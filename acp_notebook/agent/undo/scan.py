@@ -179,11 +179,15 @@ class ScanResult:
 class FullScan:
     """Performs one scan of the work tree of `git`."""
 
-    def __init__(self, git: Git, top: str, pathspec: tuple[str, ...], limit: float) -> None:
+    def __init__(
+        self, git: Git, top: str, pathspec: tuple[str, ...], limit: float, *, base: str | None = None
+    ) -> None:
+        """`base`: the tree that the index has now, if it is known."""
         self._git = git
         self._top = top
         self._pathspec = pathspec
         self._limit = limit
+        self._base = base
 
     def all(self) -> ScanResult:
         """Scan the folder. Raises CheckpointUnavailable, GitTrouble or OSError."""
@@ -196,7 +200,10 @@ class FullScan:
                 seen.empty += empty_below(os.path.join(self._top, folder), self._top)
         ignored = ignored_among(self._git, seen.empty)
         seen.empty = [it for it in seen.empty if it not in ignored]
-        seen.tree = self._run("write-tree").decode().strip()
+        if self._base is not None and not changed and not new:
+            seen.tree = self._base
+        else:
+            seen.tree = self._run("write-tree").decode().strip()
         return seen
 
     def _run(self, *words: str, given: Iterable[bytes] = ()) -> bytes:

@@ -6,35 +6,31 @@ markup language: each writer does that.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class Prose:
+class Prose(Struct, frozen=True):
     """Markdown from the agent or the user. With `breaks`, every line end is a line break."""
 
     text: str
     breaks: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(Struct, frozen=True):
     """One line that we write: a label and a text."""
 
     label: str
     text: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Code:
+class Code(Struct, frozen=True):
     """Text to show verbatim. `language` is "", "diff", "json" or "python"."""
 
     text: str
     language: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
+class Link(Struct, frozen=True):
     """A resource. `note` says more about it."""
 
     uri: str
@@ -42,8 +38,7 @@ class Link:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Media:
+class Media(Struct, frozen=True):
     """An image or audio that is safe to show: an allowed `mime_type`, and `data` in valid base64."""
 
     mime_type: str
@@ -59,29 +54,25 @@ class Media:
         return self.mime_type.startswith("image/")
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(Struct, frozen=True):
     """A step of a plan."""
 
     status: str
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Checklist:
+class Checklist(Struct, frozen=True):
     checks: tuple[Check, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Quote:
+class Quote(Struct, frozen=True):
     """A message from somebody other than the agent."""
 
     label: str
     blocks: tuple[Block, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Fold:
+class Fold(Struct, frozen=True):
     """A collapsed section. `quiet`: the agent's thoughts."""
 
     label: str
@@ -89,8 +80,7 @@ class Fold:
     quiet: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Tool:
+class Tool(Struct, frozen=True):
     """A tool call. `note` says what its mark does not: that it failed, who allowed it."""
 
     title: str

@@ -85,13 +85,12 @@ def _line(block: Block) -> str:
 def _markup(block: Block) -> str:
     match block:
         case Prose(text, breaks):
-            markup = render(text, breaks=breaks)
-            return f'<div style="{_BOX}">{_tame(markup)}</div>' if _SPILLS.search(text) else markup
+            return prose(text, breaks=breaks)
         case Line(label, text):
             markup = _labelled(label, text)
             return f'<p style="{_BOX}">{_tame(markup)}</p>' if _SPILLS.search(text) else f"<p>{markup}</p>"
         case Code(text, language):
-            return _diff(text) if language == "diff" else pre(text)
+            return diff(text) if language == "diff" else pre(text)
         case Link():
             return f"<p>{_link(block)}</p>"
         case Media():
@@ -106,6 +105,12 @@ def _markup(block: Block) -> str:
             return _details(escape(label), blocks, style=f"{_FOLD};{_QUIET}" if quiet else _FOLD)
         case Tool():
             return _details(_tool_head(block), block.blocks, opened=block.open, style=_CARD)
+
+
+def prose(text: str, *, breaks: bool = False) -> str:
+    """Foreign markdown, in a box of its own if it could be drawn outside of its lines."""
+    markup = render(text, breaks=breaks)
+    return f'<div style="{_BOX}">{_tame(markup)}</div>' if _SPILLS.search(text) else markup
 
 
 def _tame(markup: str) -> str:
@@ -131,7 +136,8 @@ def _details(summary: str, blocks: Sequence[Block], *, style: str, opened: bool 
     return f"<details{attributes}><summary>{summary}</summary>\n{_lines(blocks)}</details>"
 
 
-def _diff(text: str) -> str:
+def diff(text: str) -> str:
+    """A unified diff, with its lines coloured."""
     runs = groupby(text.split("\n"), lambda line: line[:1])
     lines = "".join(_diff_run(sign, "".join(f"{line}\n" for line in run)) for sign, run in runs)
     return f'<pre style="{PRE}">\n{lines}</pre>'

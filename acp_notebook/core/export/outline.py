@@ -279,8 +279,14 @@ def _answer(question: Question, escaper: Escaper) -> str:
     chosen = escaper.line(question.answer_name or "an answer that was not offered")
     answer = "cancelled" if question.answer is None else chosen
     by = "you" if question.by == "user" else escaper.line(question.by or "")
+    by = _named(question.person, escaper) or by
     reason = escaper.line(question.reason or "")
     return ": ".join(part for part in (f"{answer} by {by}" if by else answer, reason) if part)
+
+
+def _named(person: str | None, escaper: Escaper) -> str:
+    """In quotation marks: a claimed name may be "you" or "policy"."""
+    return "" if person is None else f"\u201c{escaper.line(person)}\u201d"
 
 
 def _elicitation(asked: Elicitation, escaper: Escaper) -> Iterator[Block]:
@@ -301,7 +307,8 @@ def _elicitation(asked: Elicitation, escaper: Escaper) -> Iterator[Block]:
 def _settled(asked: Elicitation, escaper: Escaper) -> str:
     if asked.status == "open":
         return "not answered yet"
-    by, reason = escaper.line(asked.by or ""), escaper.line(asked.reason or "")
+    by = _named(asked.person, escaper) or escaper.line(asked.by or "")
+    reason = escaper.line(asked.reason or "")
     who = ": ".join(part for part in (f"by {by}" if by else "", reason) if part)
     status = _word(asked.status, escaper) + (", completed" if asked.completed else "")
     return f"{status} ({who})" if who else status

@@ -6,7 +6,8 @@ Independent of markup: the caller passes a function that writes a block.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from .blocks import Block, Fold, Line, Tool
 

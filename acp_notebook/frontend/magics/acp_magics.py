@@ -27,6 +27,8 @@ from IPython.core.inputtransformer2 import (
 from IPython.core.magic import Magics, line_cell_magic, line_magic, magics_class, no_var_expand
 
 from ...agent.known_agents import catalog
+from ...api.fan_out.call import fan_out
+from ...api.fan_out.runs import Runs
 from ...api.live_notebook import LiveNotebook
 from ...api.session import Session
 from ...errors import AgentNotFound, Error, UsageError
@@ -40,6 +42,7 @@ from ..display import can_be_asked
 from .agent_line import DEFAULT, AgentLine, missing_agent, open_session, parse_request, split_line
 from .cached import find_answer, remind, split_cached
 from .completion import CompletionSources, complete, cursor_context
+from .fan_out_line import FanOutLine, is_fan_out, parse_fan_out
 from .mentions import MentionSources, prompt_parts
 from .overview import Overview, RunningSessions
 from .shell_context import shell_context
@@ -78,6 +81,11 @@ def without_traceback(magic: F) -> F:
             raise
 
     return wrapper  # type: ignore[return-value]
+
+
+def _check_prompt(text: str) -> None:
+    if not text.strip():
+        raise UsageError("the prompt is empty: write %acp TEXT, or %%acp with the text below it")
 
 
 def _show_as(error: BaseException, line: str) -> None:
@@ -152,19 +160,25 @@ class AcpMagics(Magics):
     def acp(self, line: str, cell: str | None = None) -> None:
         """Send a prompt: `%acp TEXT` sends one line, `%%acp [--cached] [SESSION]` the whole cell.
 
+        `%%acp --agents A,B [--attempts N] [--score COMMAND] [--as VAR]` sends it to several agents, each in
+        its own copy of the folder, and shows a table of what they did: see `acp.fan_out`. The variable `runs`
+        has them.
+
         With --cached, the agent is not asked if the notebook has its answer to the same prompt with the same
         attachments in this cell; that answer is shown again, and says so. The agent does not know it.
 
         @name attaches a variable (@df, @df.columns), a file (@etl.py), a cell (@cell:3, @cell:last) or the
         last error (@error). In backticks, an @ is plain text.
         """
+        if cell is not None and is_fan_out(line):
+            self._fan_out(parse_fan_out(line), cell)
+            return
         if cell is None:
             session, text, cached = self._session(""), line, False
         else:
             name, cached = split_cached(line)
             session, text = self._session(name), cell
-        if not text.strip():
-            raise UsageError("the prompt is empty: write %acp TEXT, or %%acp with the text below it")
+        _check_prompt(text)
         parts = prompt_parts(text.strip("\n"), self._sources(session))
         if cached and (answer := find_answer(session, parts)) is not None:
             emit(answer)
@@ -175,6 +189,18 @@ class AcpMagics(Magics):
         turn = session.prompt(*content)
         if not where().kernel:
             turn._ipython_display_()  # outside a notebook, prompt() displays nothing
+
+    def _fan_out(self, line: FanOutLine, text: str) -> None:
+        """Send the prompt to several agents, and wait for them; an interrupt cancels the runs."""
+        _check_prompt(text)
+        self._check_name(line.name, Runs)
+        parts = prompt_parts(text.strip("\n"), self.context.sources(os.getcwd(), lambda: None))
+        options: dict[str, Any] = line.options()
+        runs = fan_out([parts], **options)
+        self.shell.user_ns[line.name] = runs
+        runs.wait()
+        if not where().kernel:
+            runs._ipython_display_()  # outside a notebook, wait() displays nothing
 
     def _on_reminded(self) -> None:
         self._reminded = True
@@ -215,8 +241,8 @@ class AcpMagics(Magics):
         value = self._names.get(name)
         return value if isinstance(value, Session) and value.status != "closed" else None
 
-    def _check_name(self, name: str) -> None:
-        """Check, before anything starts, that the name is free or holds an idle session."""
+    def _check_name(self, name: str, kind: type[Session] | type[Runs] = Session) -> None:
+        """Check, before anything starts, that the name is free or holds an idle session, or runs."""
         if not name.isidentifier() or keyword.iskeyword(name):
             raise UsageError(f"--as {name}: not a valid variable name")
         if name not in self._names:
@@ -224,10 +250,10 @@ class AcpMagics(Magics):
                 raise UsageError(f"--as {name}: this would hide a Python built-in; choose another name")
             return
         old = self._names[name]
-        if not isinstance(old, Session):
-            kind = type(old).__name__
-            raise UsageError(f"the variable {name} is already in use ({kind}); choose another with --as NAME")
-        if old.status == "working":
+        if not isinstance(old, kind):
+            what = type(old).__name__
+            raise UsageError(f"the variable {name} is already in use ({what}); choose another with --as NAME")
+        if isinstance(old, Session) and old.status == "working":
             raise UsageError(
                 f"{name} is still working; stop it with {name}.cancel(), or choose another with --as NAME"
             )
@@ -251,7 +277,7 @@ class AcpMagics(Magics):
         def notebook() -> LiveNotebook | None:
             return session.notebook if session._conversation.state.audience.has_page else None
 
-        return self.context.sources(session.cwd, notebook)
+        return self.context.sources(session._conversation.files_folder, notebook)
 
     # ---- completion ---------------------------------------------------------------------------
 
@@ -265,7 +291,7 @@ class AcpMagics(Magics):
             commands=session.commands if session is not None else (),
             variables=self.context.variables(),
             cells=self.context.inputs(),
-            cwd=Path(session.cwd if session is not None else os.getcwd()),
+            cwd=Path(session._conversation.files_folder if session is not None else os.getcwd()),
         )
 
     def matcher(self, context: Any) -> dict[str, Any]:

@@ -16,11 +16,13 @@ from ...core.ipynb.errors import first_line
 from ...core.records import Command
 from ...log import logger
 from ...notebook.content import kinds
+from . import fan_out_line
 from .mentions import CELL, ERROR, LAST
 
 _log = logger(__name__)
 
 OPTIONS = ("--as", "--cwd", "--mode", "--config", "--permissions", "--resume", "--load", "--install", "--")
+CELL_OPTIONS = ("--cached", fan_out_line.FLAG)
 POLICIES = ("ask", "allow", "reject")
 
 ENTRIES = 200
@@ -89,7 +91,7 @@ def complete(cursor: CursorContext, known: CompletionSources) -> Completions:
         case "acp_agent":
             return _matching(fragment, _agent_line_words(cursor.text, known, fragment))
         case "%%acp":
-            return _matching(fragment, known.sessions)
+            return _cell_line(cursor.text, known, fragment)
     return prompt_completions(cursor.text, known)
 
 
@@ -134,6 +136,18 @@ def _agent_line_words(text: str, known: CompletionSources, fragment: str) -> Ite
     if fragment.startswith("-"):
         return OPTIONS
     return known.agents if not words else OPTIONS if not fragment else ()
+
+
+def _cell_line(text: str, known: CompletionSources, fragment: str) -> Completions:
+    """The first line of a %%acp cell: a session, or the agents of a fan-out, separated by commas."""
+    words = text.removesuffix(fragment).split()
+    if words and words[-1] == fan_out_line.FLAG:
+        last = fragment.rpartition(",")[2]
+        return _matching(last, (it for it in known.agents if it not in fragment.split(",")[:-1]))
+    if fragment.startswith("-"):
+        more = fan_out_line.OPTIONS[1:] if fan_out_line.FLAG in words else CELL_OPTIONS
+        return _matching(fragment, more)
+    return _matching(fragment, () if fan_out_line.is_fan_out(text) else known.sessions)
 
 
 def _mention_candidates(start: str, known: CompletionSources) -> Iterable[str]:

@@ -369,3 +369,20 @@ def test_a_cell_is_sent_as_in_the_page_else_as_it_ran(
     monkeypatch.setattr(type(session), "notebook", property(lambda _: page))
     asked.run("%acp look at @cell:last")
     assert sent in str(asked.sent)
+
+
+# ---- %%acp --agents
+
+
+def test_a_cell_runs_its_prompt_with_each_agent(shell: Shell) -> None:
+    shell.run("x = [1, 2]")
+    said = shell.run("%%acp --agents demo,demo --as tries\nWhat is @x?")
+    assert shell.error is None, said
+    runs = shell["tries"]
+    assert [it.state for it in runs] == ["done", "done"]
+    assert "2 runs: 2 done" in said and "What is @x?" in said
+    assert "resource" in runs[0].text, "what is mentioned is attached"
+    shell.run("%%acp --agents demo --as tries\nhello")
+    assert len(shell["tries"]) == 1, "runs are replaced by the next ones"
+    assert "already in use (list)" in shell.refused("%%acp --agents demo --as x\nhello")
+    assert "the prompt is empty" in shell.refused("%%acp --agents demo\n ")

@@ -1,0 +1,1 @@
+"""Fan-out as plain data: the runs to do, their results, and what is computed from these."""

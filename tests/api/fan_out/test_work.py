@@ -1,0 +1,184 @@
+"""One run: what an agent can reach through us from its copy, and how setup, limits and failures end it."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import acp_notebook as acp
+from tests.api.fan_out.repository import make_repository
+
+WAIT_S = 120.0
+AGENTS = Path(__file__).parents[2] / "agents"
+SCRIPTED = str(AGENTS / "scripted.py")
+
+
+def perform(folder: Path, *steps: list[Any], **options: Any) -> tuple[acp.Run, list[Any]]:
+    """One run of the scripted agent; its answers."""
+    [run] = acp.fan_out(
+        [[json.dumps(steps)]], agents=[[sys.executable, SCRIPTED]], cwd=folder, **options
+    ).wait(WAIT_S)
+    assert run.state == "done", run.error
+    return run, json.loads(run.text)
+
+
+def write(path: str) -> list[Any]:
+    return ["call", "fs/write_text_file", {"path": path, "content": "evil"}]
+
+
+def terminal(cwd: str) -> list[Any]:
+    return ["call", "terminal/create", {"command": "touch", "args": ["evil"], "cwd": cwd}]
+
+
+def test_an_agent_reaches_nothing_outside_of_its_copy_through_us(tmp_path: Path) -> None:
+    folder = make_repository(tmp_path / "project")
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "secret").write_text("secret")
+    (folder / "tracked_link").symlink_to(outside)
+    attacks = [
+        write(f"{outside}/evil"),
+        write(f"{folder}/evil"),
+        write(f"{{CWD}}/../../../..{outside}/evil"),
+        write("{CWD}/../evil"),
+        write("{CWD}/tracked_link/evil"),
+        write("{CWD}/own_link/evil"),
+        write("{CWD}/data/evil"),
+        terminal(str(outside)),
+        terminal(str(folder)),
+        terminal("{CWD}/.."),
+        terminal("{CWD}/own_link"),
+        ["call", "fs/read_text_file", {"path": f"{outside}/secret"}],
+        ["call", "fs/read_text_file", {"path": "{CWD}/own_link/secret"}],
+    ]
+    run, answers = perform(folder, ["touch", "own_link", str(outside)], *attacks, share=["data"])
+    assert all("error" in it for it in answers[1:]), answers
+    assert sorted(it.name for it in outside.iterdir()) == ["secret"]
+    assert not (folder / "evil").exists() and not (folder / "data" / "evil").exists()
+    assert [it.path for it in run.files] == ["own_link"]
+
+
+def ask(kind: str, **fields: Any) -> list[Any]:
+    return ["ask", {"toolCallId": f"c{id(fields)}", "title": "x", "kind": kind, **fields}]
+
+
+def diff(path: str) -> list[Any]:
+    return [{"type": "diff", "path": path, "oldText": None, "newText": "x"}]
+
+
+def test_questions_are_answered_by_where_the_act_is(tmp_path: Path) -> None:
+    folder = make_repository(tmp_path / "project")
+    run, answers = perform(
+        folder,
+        ask("edit", content=diff("{CWD}/ok.txt")),
+        ask("execute", rawInput={"command": "make", "cwd": "{CWD}"}),
+        ask("edit", content=diff(f"{tmp_path}/evil.txt")),
+        ask("execute", rawInput={"command": "make", "cwd": str(tmp_path)}),
+        ask("delete", locations=[{"path": f"{folder}/a.py"}]),
+        ask("fetch", rawInput={"url": "https://example.org"}),
+        ask("other"),
+    )
+    assert answers == ["once", "once", "no", "no", "no", "no", "no"]
+    decisions = [it for it in run.audit if it.what == "decision"]
+    assert {it.by for it in decisions} == {"policy"}, "nobody is asked"
+
+
+def test_what_is_inside_works(tmp_path: Path) -> None:
+    folder = make_repository(tmp_path / "project")
+    run, answers = perform(
+        folder,
+        write("{CWD}/ok.txt"),
+        ["call", "fs/read_text_file", {"path": "{CWD}/data/big.csv"}],
+        ["call", "fs/read_text_file", {"path": "{CWD}/new.txt"}],
+        share=["data"],
+    )
+    assert answers[1:] == [{"content": "1,2,3\n"}, {"content": "not committed\n"}]
+    assert [(it.path, it.action) for it in run.changes] == [("ok.txt", "created")]
+    assert not (folder / "ok.txt").exists()
+
+
+def one(prompt: str, folder: Path, **options: Any) -> acp.Run:
+    [run] = acp.fan_out(prompt, cwd=folder, **options).wait(WAIT_S)
+    return run
+
+
+def test_setup_runs_first_and_its_failure_sends_no_prompt(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("a")
+    run = one("/run cat made.txt", tmp_path, setup="echo made > made.txt", score="grep -q made made.txt")
+    assert (run.state, run.score) == ("done", 1.0)
+    assert not (tmp_path / "made.txt").exists()
+    failed = one("hello", tmp_path, setup="echo no such thing; exit 3")
+    assert failed.state == "failed" and failed.error == "setup failed with exit code 3: no such thing"
+    assert failed.text == "" and "turn" not in failed.times
+    slow = one("hello", tmp_path, setup="sleep 60", setup_seconds=0.1)
+    assert slow.error == "setup took longer than 0.1 s"
+
+
+def test_a_missing_agent_fails_its_own_runs_only(tmp_path: Path) -> None:
+    runs = acp.fan_out("hello", agents=["demo", "/no/such/agent"], cwd=tmp_path).wait(WAIT_S)
+    assert [it.state for it in runs] == ["done", "failed"]
+    assert runs[1].error_type == "AgentNotFound"
+
+
+def test_limits_end_a_run_and_say_so(tmp_path: Path) -> None:
+    run = one("/slow 60", tmp_path, max_seconds=0.5)
+    assert run.state == "failed" and run.error is not None and "stopped by a limit" in run.error
+
+
+def _returns(value: Any) -> Callable[[Any], Any]:
+    return lambda run: value
+
+
+def _raises(run: Any) -> float:
+    raise ZeroDivisionError("oops")
+
+
+@pytest.mark.parametrize(
+    ("score", "found", "text"),
+    [
+        ("echo '3 passed, 1 failed in 0.1s'; exit 1", 0.75, "1 failed, 3 passed"),
+        (_returns((7, "good")), 7.0, "good"),
+        (_returns(True), 1.0, None),
+        (_returns("good"), None, "no score: the score is 'good'; it can be a number, or a number and a text"),
+        (_raises, None, "no score: the function raised ZeroDivisionError: oops"),
+    ],
+)
+def test_scores(score: Any, found: float | None, text: str | None, tmp_path: Path) -> None:
+    run = one("hello", tmp_path, score=score)
+    assert (run.state, run.score, run.score_text) == ("done", found, text)
+
+
+def test_a_score_is_bounded_in_time(tmp_path: Path) -> None:
+    hanging = threading.Event()
+    run = one("hello", tmp_path, score=lambda run: hanging.wait(WAIT_S), score_seconds=0.1)
+    hanging.set()
+    assert run.score is None and run.score_text == "no score: it took longer than 0.1 s"
+
+
+def test_a_judge_scores_in_the_copy_and_may_not_write(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("a")
+    run = one(
+        "/write b.txt text",
+        tmp_path,
+        score=acp.judge([sys.executable, str(AGENTS / "judging.py")], "Is there a b.txt?"),
+    )
+    assert (run.score, run.score_text) == (8.0, "b.txt is there, and the judge could not write")
+
+
+def test_results_are_kept_and_read_again(tmp_path: Path) -> None:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    log = tmp_path / "log"
+    prompts = [f"/run echo {it} >> {log}" for it in ("a", "b")]
+    first = acp.fan_out(prompts[:1], cwd=folder, record=folder / "runs", permissions="allow").wait(WAIT_S)
+    again = acp.fan_out(prompts, cwd=folder, record=folder / "runs", permissions="allow").wait(WAIT_S)
+    assert [it.state for it in again] == ["done", "done"]
+    assert log.read_text() == "a\nb\n", "what is done is not run again"
+    assert again[0].text == first[0].text and again[0].transcript.items
+    assert "1 of the runs were done before" in again.progress.notices[-1]
