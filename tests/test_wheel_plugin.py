@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.patience import code_to_replace
-from tests.test_wheel import BUNDLE, build, copy
+from tests.test_wheel import build, built_by_hand, copy
 
 __all__ = ["copy"]
 
@@ -41,9 +41,7 @@ PATIENT = code_to_replace(checkpoint_start=60.0)
 @pytest.fixture
 def python(copy: Path, tmp_path: Path) -> Path:
     """The Python of an environment with our wheel and the packages installed here, except this tree."""
-    (copy / "acp_notebook" / "static").mkdir()
-    for name in BUNDLE:
-        (copy / name).write_text("built")
+    built_by_hand(copy)
     built = build(copy, "wheel")
     assert built.returncode == 0, built.stderr
     [wheel] = copy.glob("dist/*.whl")

@@ -90,6 +90,8 @@ class DocRequest(Record, frozen=True, kw_only=True, tag_field="op"):
     rid: str = written("")
     until: float | None = written(None)
     """Milliseconds, by the page's clock."""
+    tab: str | None = written(None)
+    """The path of another document of the page in the server's contents API; None: the page's own one."""
 
 
 class Ping(DocRequest, frozen=True, tag="ping"):
@@ -151,7 +153,37 @@ class ShowOutputs(DocRequest, frozen=True, tag="outputs"):
     running: bool
 
 
-AnyDocRequest = Ping | Describe | Locate | Previous | Save | Refresh | Apply | ExecuteCells | ShowOutputs
+class ReadText(DocRequest, frozen=True, tag="text"):
+    """Send the text of a tab: `OpenText`."""
+
+
+class WriteText(DocRequest, frozen=True, tag="write"):
+    """Replace the text of a tab, as one undo step, if it still is the one that the user was shown."""
+
+    based_on: str
+    text: str
+
+
+class OpenText(Struct, frozen=True):
+    """The text of a tab."""
+
+    text: str
+    dirty: bool
+    """Whether it has unsaved changes."""
+
+
+OfNotebook = Describe | Previous | Save | Refresh | Apply | ExecuteCells | ShowOutputs
+AnyDocRequest = Ping | Locate | OfNotebook | ReadText | WriteText
+
+
+class OpenTabs(Protocol):
+    """Text files that pages have open with unsaved changes, by their real paths on this machine."""
+
+    async def unsaved_text(self, path: str) -> str | None:
+        """The text as its tab has it; None if no tab has unsaved changes. Raises Failed, Unreachable."""
+
+    async def write_unsaved(self, path: str, based_on: str, text: str) -> None:
+        """Replace the text in its tab; raises Stale, Failed, Unreachable."""
 
 
 class OpenNotebooks(Protocol):

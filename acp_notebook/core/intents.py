@@ -32,6 +32,8 @@ class Hello(Struct, frozen=True, tag_field="t", tag="hello"):
     """It answers requests about the open document: see `core.document_protocol`."""
     path: str | None = written(None)
     """The notebook's path in the server's contents API."""
+    person: str | None = written(None)
+    """Who uses the page, as it claims; only where several people share the document."""
 
 
 class Bye(Struct, frozen=True, tag_field="t", tag="bye"):
@@ -57,6 +59,8 @@ class Answer(Struct, frozen=True, tag_field="t", tag="answer"):
 
     question: str
     option: str
+    view: str = ""
+    """The page that sent it."""
 
 
 class Elicit(Struct, frozen=True, tag_field="t", tag="elicit"):
@@ -65,6 +69,8 @@ class Elicit(Struct, frozen=True, tag_field="t", tag="elicit"):
     elicitation: str
     action: Literal["accept", "decline", "cancel"]
     values: dict[str, str | int | float | bool | list[str] | None] = {}
+    view: str = ""
+    """The page that sent it."""
 
 
 class Cancel(Struct, frozen=True, tag_field="t", tag="cancel"):
@@ -346,6 +352,26 @@ class Export(Struct, frozen=True, tag_field="t", tag="export"):
     view: str = ""
 
 
+MOST_TABS = 200
+"""How many documents with unsaved changes a page reports: more than anyone has open."""
+
+MOST_PATH = 4096
+"""Characters of a path."""
+
+
+class Tabs(Struct, frozen=True, tag_field="t", tag="tabs"):
+    """The other documents of the page with unsaved changes, by their paths in the server's contents API."""
+
+    notebooks: tuple[str, ...]
+    texts: tuple[str, ...]
+    view: str = ""
+
+    def __post_init__(self) -> None:
+        paths = (*self.notebooks, *self.texts)
+        if len(paths) > MOST_TABS or any(len(path) > MOST_PATH for path in paths):
+            raise ValueError("these are more tabs than a page has")
+
+
 class GoOn(Struct, frozen=True, tag_field="t", tag="go_on"):
     """What to do with the earlier conversation of the panel's cell: send it with the next prompt (context),
     resume it, or neither; "noted" dismisses the reminder that a prompt is sent again."""
@@ -371,7 +397,7 @@ Setting = Mode | Config | Tools | Restart | Reopen | Permissions | Revoke | Chec
 
 OfConversation = Prompt | Again | GoOn | Queueing | Setting | OfChanges | OfSignIn
 
-OfSession = OfConversation | Looking | Picked | Export | Settings
+OfSession = OfConversation | Looking | Picked | Export | Settings | Tabs
 
 Intent = Hello | Bye | Resync | Ack | Answer | Elicit | Cancel | Doc | OfSession
 build(Intent)

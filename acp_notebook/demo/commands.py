@@ -32,6 +32,9 @@ class Command(NamedTuple):
 
 COMMANDS: dict[str, Command] = {}
 
+FAILED = "This cell failed."
+"""How the prompt of the button below a failed cell begins (js/lab/src/prompts.ts)."""
+
 
 def command(name: str, description: str, hint: str | None = None) -> Callable[[Scene], Scene]:
     """Enter a scene into the registry."""
@@ -55,8 +58,10 @@ def advertised() -> list[Json]:
 
 
 def split(blocks: list[Json]) -> tuple[str, str] | None:
-    """The slash word of the first text block and what follows it, if the prompt begins with one."""
+    """The slash word of the first text block and what follows it, if it begins with one, or asks for one."""
     texts = [block["text"] for block in blocks if block["type"] == "text"]
+    if texts and texts[0].startswith(FAILED):
+        return "mend", texts[0]
     words = texts[0].split(maxsplit=1) if texts else []
     if not words or not words[0].startswith("/"):
         return None

@@ -1,11 +1,12 @@
-"""The output of a cell that offers agents: %acp_agent without a name, or with one that is not installed.
+"""Offers agents to a page: below a cell, or in a side panel.
 
-The cell ends at once, so that queued cells go on; the session appears in the same output after a click.
+A cell does so if %acp_agent names none, or one that is not installed. It ends at once, so that queued cells
+go on. The session appears in the same place after a click.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..agent import loop
@@ -25,17 +26,31 @@ def offer_agents(agent: str, note: str, start: Start, arguments: Sequence[str] =
     `note` is what the file keeps until the user has chosen, `arguments` what `start` adds to the command of
     the missing agent.
     """
-    _AgentsOutput(agent, note, start, arguments)
+    offer = _AgentsOffer(agent, note, start, arguments)
+    offer.output = CellOutput.display(view_bundle(offer.widget, note))
 
 
-class _AgentsOutput:
-    """Connects the widget of one cell with the agent picker."""
+def offer_agents_aside(cell: str, start: Start, source: Callable[[str], str]) -> str:
+    """Offer all agents in a side panel; returns the widget's model.
+
+    `cell` is the id of the cell that the page will add for the session; `source` makes its source.
+    """
+    offer = _AgentsOffer("", "", start, ())
+    offer.output, offer.source = CellOutput.in_page(cell), source
+    model: str = offer.widget.model_id
+    return model
+
+
+class _AgentsOffer:
+    """Connects a widget with the agent picker."""
+
+    output: CellOutput
+    source: Callable[[str], str] | None = None
 
     def __init__(self, agent: str, note: str, start: Start, arguments: Sequence[str]) -> None:
-        self._widget = AgentsWidget(agent, note, self._receive)
+        self.widget = AgentsWidget(agent, note, self._receive)
         self._start = start
         self._choices = AgentChoices(self._start_here, self._send, {agent: arguments})
-        self._output = CellOutput.display(view_bundle(self._widget, note))
 
     def _receive(self, message: Any) -> None:
         loop.submit(self._on_message(message))
@@ -51,10 +66,15 @@ class _AgentsOutput:
 
     def _start_here(self, agent: str, install: str | bool) -> Any:
         session = self._start(agent, install)
-        session._live_panel().show_in(self._widget.model_id, self._output)
+        panel = session._live_panel()
+        if self.source is not None:
+            self.widget.source = self.source(agent)
+            panel.show_in(panel.model_id, self.output)  # the page adds a cell that shows the session itself
+        else:
+            panel.show_in(self.widget.model_id, self.output)
         return session
 
     def _send(self, answer: PickerAnswer) -> None:
         if isinstance(answer.model, str):
-            self._widget.session = answer.model  # for pages that are loaded later, too
-        self._widget.send(to_wire(answer))
+            self.widget.session = answer.model  # for pages that are loaded later, too
+        self.widget.send(to_wire(answer))

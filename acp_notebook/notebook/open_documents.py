@@ -31,19 +31,23 @@ from ..core.document_protocol import (
     FileFacts,
     Locate,
     Located,
+    OpenText,
     Ping,
     Previous,
     RanCell,
+    ReadText,
     Refresh,
     Refreshed,
     Save,
     ShowOutputs,
+    Stale,
     State,
     Unreachable,
+    WriteText,
     converted,
     read_answer,
 )
-from ..core.intents import Doc, Hello
+from ..core.intents import Doc, Hello, Tabs
 from ..core.ipynb import Operation
 from ..core.page_messages import to_wire
 from ..log import logger, suppressed
@@ -73,6 +77,8 @@ class _Page:
     """The page's clock in milliseconds, and ours in seconds at the time when the page reported it."""
     located: tuple[str, str] | None = None
     """The server path, and the local file that it was proved to be."""
+    tab: str | None = None
+    """The server path, if it is another document of the page."""
 
 
 @dataclass
@@ -84,6 +90,14 @@ class _PendingRequest:
     size: int = 0
     progress: asyncio.Event = field(default_factory=asyncio.Event)
     answer: str | None = None
+
+
+@dataclass(frozen=True)
+class _Tabs:
+    """Other documents of a page, by server path."""
+
+    notebooks: dict[str, _Page]
+    texts: dict[str, _Page]
 
 
 class OpenDocuments:
@@ -103,6 +117,8 @@ class OpenDocuments:
         self._clock = clock
         self._pages: dict[str, _Page] = {}
         """By view, the newest last."""
+        self._tabs: dict[str, _Tabs] = {}
+        """By view: the other documents of these pages that have unsaved changes."""
         self._requests: dict[str, _PendingRequest] = {}
         self._expected = 0.0
         self._changed = asyncio.Event()
@@ -122,9 +138,19 @@ class OpenDocuments:
 
     def bye(self, view: str) -> None:
         self._pages.pop(view, None)
+        self._tabs.pop(view, None)
         for request in self._requests.values():
             if request.view == view:
                 request.progress.set()
+
+    def on_tabs(self, tabs: Tabs) -> None:
+        """Note which other documents of a page have unsaved changes."""
+        if tabs.view in self._pages:
+            known = self._tabs.get(tabs.view, _Tabs({}, {}))
+            self._tabs[tabs.view] = _Tabs(
+                {it: known.notebooks.get(it) or _tab(tabs.view, it) for it in tabs.notebooks},
+                {it: known.texts.get(it) or _tab(tabs.view, it) for it in tabs.texts},
+            )
 
     def on_answer(self, doc: Doc) -> None:
         """Take a part of an answer; ignore one to a request that has timed out."""
@@ -173,10 +199,15 @@ class OpenDocuments:
 
     def _send_request(self, page: _Page, rid: str, request: DocRequest) -> None:
         until = None
-        if page.clock is not None:
-            theirs, ours = page.clock
+        if (clock := self._clock_of(page)) is not None:
+            theirs, ours = clock
             until = theirs + (self._clock() - ours + timeouts.get().page_answer) * 1000
-        self._send(to_wire(structs.replace(request, view=page.view, rid=rid, until=until)))
+        self._send(to_wire(structs.replace(request, view=page.view, rid=rid, until=until, tab=page.tab)))
+
+    def _clock_of(self, page: _Page) -> tuple[float, float] | None:
+        """The clock of the page; a tab has none of its own."""
+        owner = self._pages.get(page.view)
+        return None if owner is None else owner.clock
 
     async def describe(self, page: _Page) -> Described:
         described: Described = converted(await self._ask(page, Describe()), Described)
@@ -206,7 +237,7 @@ class OpenDocuments:
 
     async def prepare(self, page: _Page) -> None:
         """Learn the page's clock, so that later requests can say until when they hold."""
-        if page.clock is None:
+        if self._clock_of(page) is None:
             await self._ask(page, Ping())
 
     async def run_cells(self, page: _Page, cells: Sequence[tuple[str, str]]) -> tuple[RanCell, ...]:
@@ -225,7 +256,7 @@ class OpenDocuments:
     def show_outputs(self, page: _Page, shown: ShowOutputs) -> None:
         """Show the outputs of a cell that we run. Sends without waiting: while code holds the main thread,
         the page hears us and we do not hear the page."""
-        if page.clock is not None:
+        if self._clock_of(page) is not None:
             self._send_request(page, uuid.uuid4().hex, shown)
 
     async def set_outputs(self, page: _Page, shown: ShowOutputs) -> None:
@@ -264,6 +295,9 @@ class OpenDocuments:
         for page in sorted(newest_first, key=lambda it: not it.live):
             if page.path is not None:
                 found.setdefault(page.path, page)
+        for tabs in [*self._tabs.values()][::-1]:
+            for path, page in tabs.notebooks.items():
+                found.setdefault(path, page)
         return list(found.values())
 
     async def _state_in(self, page: _Page, path: str) -> State:
@@ -352,6 +386,31 @@ class OpenDocuments:
                 return page
         raise Unreachable("its page was closed")
 
+    # ---- texts in other tabs --------------------------------------------------------------------
+
+    async def _text_of(self, path: str) -> tuple[_Page, OpenText] | None:
+        """The tab that has this file open with unsaved changes, and its text."""
+        for tabs in [*self._tabs.values()][::-1]:
+            for page in [*tabs.texts.values()]:
+                if await self._state_in(page, path) == "open":
+                    found: OpenText = converted(await self._ask(page, ReadText()), OpenText)
+                    if found.dirty:
+                        return page, found
+        return None
+
+    async def unsaved_text(self, path: str) -> str | None:
+        found = await self._text_of(path)
+        return None if found is None else found[1].text
+
+    async def write_unsaved(self, path: str, based_on: str, text: str) -> None:
+        found = await self._text_of(path)
+        if found is None:
+            raise Stale("the tab was saved or closed")
+        await self.prepare(found[0])
+        await self._ask(found[0], WriteText(based_on, text))
+
+    # ---- notebooks ------------------------------------------------------------------------------
+
     async def read(self, path: str) -> dict[str, Any]:
         return (await self.describe(await self._page_of(path))).notebook
 
@@ -371,3 +430,7 @@ class OpenDocuments:
             await self._ask(page, Refresh(), limit=timeouts.get().page_save), Refreshed
         )
         return result
+
+
+def _tab(view: str, path: str) -> _Page:
+    return _Page(view, path, live=True, tab=path)

@@ -9,6 +9,9 @@ from typing import Any
 
 from .ipykernel_compat import request_of, running_kernel
 
+IN_PAGE = "in the page"
+"""Takes the place of a request: no run of a cell displayed it."""
+
 
 class CellOutput:
     """A displayed output that can be replaced in place while its page is open."""
@@ -31,6 +34,14 @@ class CellOutput:
 
         show: Any = display
         return cls(show(bundle, raw=True, display_id=True), current_cell(), current_request())
+
+    @classmethod
+    def in_page(cls, cell: str) -> CellOutput:
+        """An output that a page adds itself, in a cell with this id."""
+        from IPython.display import DisplayHandle
+
+        make: Any = DisplayHandle
+        return cls(make(), cell, IN_PAGE)
 
     def update(self, bundle: dict[str, Any]) -> None:
         self._handle.update(bundle, raw=True)

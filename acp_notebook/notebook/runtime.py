@@ -22,6 +22,7 @@ HEADLESS_VARIABLE = "ACP_NOTEBOOK_HEADLESS"
 _headless: bool | None = None
 
 _for_page: ContextVar[bool] = ContextVar("for_page", default=False)
+_unattended: ContextVar[bool] = ContextVar("unattended", default=False)
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ def where() -> Runtime:
     request = request_of(kernel) if kernel is not None else {}
     main_thread = threading.current_thread() is threading.main_thread()
     cell_id = _part(request, "metadata").get("cellId")
-    setting = False if _for_page.get() else headless_setting()
+    setting = True if _unattended.get() else False if _for_page.get() else headless_setting()
     terminal = kernel is None and setting is not True and _in_terminal()
     if setting is None:
         setting = None if terminal else kernel is None or _is_headless(request)
@@ -62,7 +63,10 @@ def where() -> Runtime:
         can_input=main_thread and (terminal or _allows_input(request)),
         subshell=kernel is not None and subshell_here(kernel) is not None,
         terminal=terminal,
-        page_later=kernel is not None and headless_setting() is None and _in_voila(),
+        page_later=kernel is not None
+        and not _unattended.get()
+        and headless_setting() is None
+        and _in_voila(),
     )
 
 
@@ -74,6 +78,16 @@ def for_page() -> Iterator[None]:
         yield
     finally:
         _for_page.reset(token)
+
+
+@contextmanager
+def unattended() -> Iterator[None]:
+    """Count the code in this block as a headless run, also in a kernel with a page: nobody is asked."""
+    token = _unattended.set(True)
+    try:
+        yield
+    finally:
+        _unattended.reset(token)
 
 
 def set_headless(headless: bool | None) -> None:

@@ -1,4 +1,4 @@
-"""The anywidgets: one large model per session, and a tiny one per turn that reuses its code.
+"""The anywidgets: one large model per session, a tiny one per turn that reuses its code, one per fan-out.
 
 Independent of agents and the protocol: messages go out through `send`, and messages from a page are handed on
 unread. anywidget sends a widget's whole module with every instance, so only the session's has the large one.
@@ -59,7 +59,7 @@ class TurnWidget(anywidget.AnyWidget):
 
 
 class AgentsWidget(anywidget.AnyWidget):
-    """Offers agents below a cell that has no session yet; then shows the session that was started."""
+    """Offers agents where there is no session yet; then shows the session that was started."""
 
     _esm = traitlets.Unicode().tag(sync=True)
     _css = traitlets.Unicode().tag(sync=True)
@@ -69,6 +69,8 @@ class AgentsWidget(anywidget.AnyWidget):
     """What the file keeps until a session was started."""
     session = traitlets.Unicode().tag(sync=True)
     """The model id of the session's widget; empty until one was started."""
+    source = traitlets.Unicode().tag(sync=True)
+    """The source of the cell that a page adds for a session of its side panel; empty before."""
     self_id = traitlets.Unicode().tag(sync=True)
 
     def __init__(self, agent: str, note: str, on_message: OnMessage) -> None:
@@ -79,12 +81,35 @@ class AgentsWidget(anywidget.AnyWidget):
         handle_without_events(self.comm)
 
 
+class RunsWidget(anywidget.AnyWidget):
+    """Shows the table of a fan-out below its cell: one model for all of its runs."""
+
+    _esm = traitlets.Unicode().tag(sync=True)
+    _css = traitlets.Unicode().tag(sync=True)
+    note = traitlets.Unicode().tag(sync=True)
+    """What the file keeps until the kernel has rendered the table."""
+    self_id = traitlets.Unicode().tag(sync=True)
+
+    def __init__(self, note: str, on_message: OnMessage) -> None:
+        super().__init__(_esm=_source("runs.js"), _css=_source("runs.css"), note=note, **_ids())
+        self.on_msg(lambda _widget, content, _buffers: on_message(content))
+        keep_subshell(self.comm)
+        handle_without_events(self.comm)
+
+
 def _ids() -> dict[str, str]:
     id = uuid4().hex
     return {"model_id": id, "self_id": id}
 
 
-def view_bundle(widget: anywidget.AnyWidget, text: str) -> dict[str, Any]:
-    """The mime bundle that displays a widget; anywidget's own text contains a memory address."""
-    view = {"version_major": 2, "version_minor": 1, "model_id": widget.model_id}
+def view_bundle(
+    widget: anywidget.AnyWidget, text: str, shows: dict[str, str | None] | None = None
+) -> dict[str, Any]:
+    """The mime bundle that displays a widget; anywidget's own text contains a memory address.
+
+    `shows`: what it shows, for pages that keep widgets out of the document (js/lab/src/transcripts.ts).
+    """
+    view: dict[str, Any] = {"version_major": 2, "version_minor": 1, "model_id": widget.model_id}
+    if shows is not None:
+        view["acp_notebook"] = shows
     return {"application/vnd.jupyter.widget-view+json": view, "text/plain": text}

@@ -5,6 +5,10 @@
 // widgets hold the static form instead. So every save writes a file that needs no kernel, and the page
 // keeps its view. The shadow stays when a session ends: the file is saved after that, too.
 //
+// With collaboration the server saves, from the shared document: there the page replaces the contents of our
+// outputs. Pages draw an output again when it is removed or inserted, not when its contents change, so the
+// views stay, and two pages that write at once leave one output.
+//
 // A reloaded page finds the widget of an output by its cell: the kernel says which widget each cell shows. So
 // the file needs no random ids; where the cell is not known, a note in the output's metadata names the widget.
 
@@ -15,8 +19,11 @@ export const WIDGET_VIEW = "application/vnd.jupyter.widget-view+json";
 /** The key in an output's metadata that says which turn it shows. */
 export const NOTE = "acp_notebook";
 
-/** The interval of marking the document as changed during a turn: autosave is far slower. */
+/** The interval of marking the document as changed during a turn, or of writing into a shared one: autosave is
+    far slower. */
 export const DIRTY_MS = 5000;
+/** The longest wait before a shared document gets the end of a turn; random, so that one page writes it. */
+const SHARED_MS = 1000;
 /** A reloaded page has created its widgets by then, or has none. */
 const RESTORED_MS = 10_000;
 
@@ -59,10 +66,23 @@ interface CellModel {
   readonly outputs?: Outputs;
 }
 
+/** A map or a list of a shared document. */
+interface SharedEntry {
+  get(key: string | number): SharedEntry | undefined;
+  set(key: string, value: Json): void;
+}
+
+interface SharedDocument {
+  toJSON(): Json;
+  readonly cells: readonly { readonly ymodel?: SharedEntry }[];
+  readonly ydoc?: { transact(change: () => void, origin: unknown): void };
+}
+
 interface DocumentModel {
   toJSON(): Json;
   dirty: boolean;
   readonly collaborative?: boolean;
+  readonly sharedModel?: SharedDocument;
   readonly cells: { readonly length: number; get(at: number): CellModel };
   [SHADOW]?: Map<string, Provider>;
 }
@@ -114,8 +134,8 @@ export function hasWidget(session: string, turn: string): boolean {
 // ---- attaching
 
 export interface OpenDocument {
-  /** The transcript changed; `final`: a turn ended, so mark the document at once. */
-  touch(final: boolean): void;
+  /** The transcript changed. `final`: a part of it ended, so mark the document at once; `running`: a turn is. */
+  touch(final: boolean, running?: boolean): void;
   /** The kernel said where widgets are: show those that the file has as static outputs. */
   placed(): void;
 }
@@ -131,7 +151,7 @@ export function contextOf(manager: unknown): Context | null {
   return usable ? context : null;
 }
 
-/** Keep the file static for this session; null if there is no document, or if the server writes it. */
+/** Keep the file static for this session; null if there is no document. */
 export function attach(
   manager: unknown,
   session: string,
@@ -139,9 +159,11 @@ export function attach(
   places: () => readonly Place[] = () => [],
 ): OpenDocument | null {
   const context = contextOf(manager);
-  if (!context || context.model.collaborative) return null;
-  const provider = { provide, places };
-  shadow(context.model).set(session, provider);
+  if (!context) return null;
+  const { model } = context;
+  const providers = (model[SHADOW] ??= shadow(model));
+  providers.set(session, { provide, places });
+  if (model.collaborative) return shared(model, providers);
   const restoring = { seen: new Set<string>(), session, places };
   void restore(context, manager as Manager, restoring, true);
   const placed = () => void restore(context, manager as Manager, restoring, false);
@@ -156,19 +178,57 @@ export function attach(
       const now = Date.now();
       if (!shown || (!final && now - touched < DIRTY_MS)) return;
       touched = now;
-      context.model.dirty = true;
+      model.dirty = true;
     },
     placed,
   };
 }
 
 function shadow(model: DocumentModel): Map<string, Provider> {
-  const present = model[SHADOW];
-  if (present) return present;
-  const providers = (model[SHADOW] = new Map<string, Provider>());
+  const providers = new Map<string, Provider>();
   const original = model.toJSON.bind(model);
-  model.toJSON = () => substituted(original(), providers);
+  if (!model.collaborative) model.toJSON = () => substituted(original(), providers);
   return providers;
+}
+
+/** Writes into the document that all pages and the server share. */
+function shared(model: DocumentModel, providers: ReadonlyMap<string, Provider>): OpenDocument {
+  let timer: ReturnType<typeof setTimeout> | null = null;
+  let written = -Infinity;
+  const write = (wait: number) => {
+    timer ??= setTimeout(
+      () => {
+        timer = null;
+        written = Date.now();
+        if (model.sharedModel) keepStatic(model.sharedModel, providers);
+      },
+      Math.max(wait, 0) + Math.random() * SHARED_MS,
+    );
+  };
+  return {
+    touch: (_, running = false) => write(running ? written + DIRTY_MS - Date.now() : 0),
+    placed: () => write(0),
+  };
+}
+
+/** Write the static form into our outputs where it differs. */
+function keepStatic(document: SharedDocument, providers: ReadonlyMap<string, Provider>): void {
+  const cellsOf = (notebook: Json) => (notebook as { cells: Fields[] }).cells;
+  const before = document.toJSON();
+  const cells = cellsOf(substituted(before, providers, true));
+  const changed = cellsOf(before).flatMap(({ outputs }, at) =>
+    ((outputs ?? []) as Fields[]).flatMap((old, number) => {
+      const now = (cells[at]?.["outputs"] as Fields[])[number];
+      const entry = document.cells[at]?.ymodel?.get("outputs")?.get(number);
+      const same = !now || !entry || now === old || JSON.stringify(now) === JSON.stringify(old);
+      return same ? [] : [{ now, entry }];
+    }),
+  );
+  // Not an edit of the user's: nobody's undo history has this origin.
+  document.ydoc?.transact(() => {
+    for (const { now, entry } of changed)
+      for (const key of ["data", "metadata"]) entry.set(key, now[key] ?? {});
+  }, SHADOW);
 }
 
 /** What a cell showed of all sessions that the page remembers, as the file would have it, the newest last. */
@@ -184,13 +244,17 @@ function isFields(value: Json | undefined): value is Fields {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** The notebook with the static form in place of each of our widgets. */
-export function substituted(notebook: Json, providers: ReadonlyMap<string, Provider>): Json {
+/** The notebook with the static form in place of each of our widgets. `also`: and of what is static already. */
+export function substituted(
+  notebook: Json,
+  providers: ReadonlyMap<string, Provider>,
+  also = false,
+): Json {
   if (!isFields(notebook) || !Array.isArray(notebook["cells"])) return notebook;
   const elsewhere = new Map<string, Set<string>>();
   // Turns first: the output of a whole session refers to those that the file has.
   const withTurns = eachOutput(notebook, (output, cell) => {
-    const shown = shownBy(output, providers);
+    const shown = shownBy(output, providers, also ? cell : null);
     if (shown === null || shown.turn === null) return output;
     const made = staticOutput(shown, cell, new Set());
     if (TRANSCRIPT in made.data) {
@@ -200,7 +264,7 @@ export function substituted(notebook: Json, providers: ReadonlyMap<string, Provi
     return made;
   });
   return eachOutput(withTurns, (output, cell) => {
-    const shown = shownBy(output, providers);
+    const shown = shownBy(output, providers, also ? cell : null);
     return shown ? staticOutput(shown, cell, elsewhere.get(shown.session) ?? new Set()) : output;
   });
 }
@@ -224,11 +288,24 @@ interface Shown {
   readonly provider: Provider;
 }
 
-function shownBy(output: Json, providers: ReadonlyMap<string, Provider>): Shown | null {
+/** `cell`: the one that has it; then also an output that shows no widget, if it is known to be ours. */
+function shownBy(
+  output: Json,
+  providers: ReadonlyMap<string, Provider>,
+  cell: Fields | null,
+): Shown | null {
   if (!isFields(output) || !isFields(output["data"])) return null;
   const { [WIDGET_VIEW]: view, ...present } = output["data"];
   const model = isFields(view) ? view["model_id"] : undefined;
-  if (typeof model !== "string") return null;
+  if (typeof model !== "string") {
+    for (const [session, provider] of cell ? providers : []) {
+      const here = provider.places().filter((it) => it.cell === cell?.["id"]);
+      const found = noted(output, session) ?? placed(present, here);
+      if (found)
+        return { output, present, session, provider, model: found.model, turn: found.turn };
+    }
+    return null;
+  }
   const [session, turn] = widgets().get(model) ?? [model, null];
   const provider = providers.get(session);
   return provider ? { output, present, model, session, turn, provider } : null;

@@ -2,6 +2,8 @@
 // as soon as they exist; one with remote content must wait for the user. Works in JupyterLab 4 and
 // Notebook 7; other hosts have no such view.
 
+import { shell } from "./shell";
+
 /** What we use of the host. */
 interface HostWidget {
   readonly parent?: HostWidget | null;
@@ -55,20 +57,23 @@ export async function cellsOf(
   shared: unknown,
 ): Promise<HostCells | null> {
   const { has_model, get_model } = manager as Manager;
-  if (!has_model || !get_model) return null;
   for (const id of models) {
-    if (!has_model.call(manager, id)) continue;
+    if (!get_model || !has_model?.call(manager, id)) continue;
     const { views = {} } = await get_model.call(manager, id);
     for (const view of await Promise.all(Object.values(views))) {
       const notebook = notebookAround(view.luminoWidget ?? view.pWidget, shared);
-      if (notebook)
-        return {
-          unrender: (cell) => unrender(notebook, cell),
-          execute: (cell, code, kernel) => execute(notebook, cell, code, kernel),
-        };
+      if (notebook) return inside(notebook);
     }
   }
-  return null;
+  const found = shell().notebook?.(shared) as HostWidget | undefined; // no widget of ours is in it
+  return found ? inside(found) : null;
+}
+
+function inside(notebook: HostWidget): HostCells {
+  return {
+    unrender: (cell) => unrender(notebook, cell),
+    execute: (cell, code, kernel) => execute(notebook, cell, code, kernel),
+  };
 }
 
 function notebookAround(widget: HostWidget | undefined, shared: unknown): HostWidget | null {

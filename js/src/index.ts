@@ -14,6 +14,8 @@ import type { Live, LiveContext } from "./live";
 import { notifyWhenHidden, notifying, setNotifying } from "./notifications";
 import { openingOf } from "./open_file";
 import { revealView } from "./reveal_cell";
+import { announce, shell } from "./shell";
+import type { Draw, Mount, PageHost } from "./shell";
 import { minimalBundle, wholeBundle } from "./static";
 import { SESSION, Store, systemClock } from "./store";
 import type { Snapshot } from "./store";
@@ -23,19 +25,6 @@ import { typesetOf } from "./typesetter";
 import type { Bundle, Json } from "./types";
 import { mountView } from "./view/mount";
 import { placesOf } from "./view/places";
-
-export type Mount = (
-  turn: string | null,
-  el: HTMLElement,
-  signal: AbortSignal,
-  modelId: string,
-  page?: Page,
-  /** Within the view of another session, which the model is: nothing of the file shows this view. */
-  inside?: boolean,
-) => void;
-
-/** What anywidget gives to a view: access to other widgets. */
-type Page = RenderProps["host"];
 
 /** How a turn of this kernel ends. Turns of a session's history were saved before. */
 const OVER: ReadonlySet<string> = new Set(["done", "failed", "abandoned"]);
@@ -74,18 +63,26 @@ function open(model: AnyModel, signal: AbortSignal): Mount {
   }
   notifyWhenHidden(store, session, signal);
   const context = contextOf(manager);
-  // With collaboration the server owns the document, and our changes would not be undoable by the user.
   const shown = new Set<string>();
   const live =
     page &&
-    liveDocument(context as LiveContext | null, (shared) => cellsOf(manager, shown, shared));
+    liveDocument(
+      context as LiveContext | null,
+      (shared) => cellsOf(manager, shown, shared),
+      Date.now,
+      (id) => store.places().find((it) => it.model === id)?.cell,
+    );
   const introduction: Introduction = {
     view: randomId(),
-    document: page !== null,
+    // Without the shell, a shared document cannot show a turn live once its output is static.
+    document: page !== null && (!context?.model.collaborative || shell().renders === true),
     host: hostOf(manager),
     live: live !== null,
     get path() {
       return context?.path ?? null;
+    },
+    get person() {
+      return personOf(context as LiveContext | null);
     },
   };
   const connection: Connection = connect(
@@ -94,7 +91,10 @@ function open(model: AnyModel, signal: AbortSignal): Mount {
     introduction,
     signal,
     systemClock,
-    (request, send) => void live?.answer(request, send),
+    (request, send) =>
+      void (request.tab === null
+        ? live?.answer(request, send)
+        : shell().answerTab?.(request, send)),
   );
   const renamed = () => void (store.link !== "gone" && connection.hello());
   context?.pathChanged?.connect(renamed);
@@ -120,7 +120,7 @@ function open(model: AnyModel, signal: AbortSignal): Mount {
     reveal: revealView,
   };
   const places = placesOf(session);
-  return (turn, el, viewSignal, modelId, page, inside = false) => {
+  const mount: Mount = (turn, el, viewSignal, modelId, page, inside = false) => {
     if (!inside) {
       registerWidget(modelId, session, turn);
       shown.add(modelId);
@@ -131,13 +131,25 @@ function open(model: AnyModel, signal: AbortSignal): Mount {
       ...inserting,
       ...(page ? { panel: panelIn(page), turn: turnIn(page, modelId) } : {}),
     };
-    mountView(store, connection.emit, turn, el, viewSignal, around, inside, places);
+    const draw: Draw = (box, until) =>
+      mountView(store, connection.emit, turn, box, until, around, inside, places);
+    const placed = turn === null && !inside ? shell().panel : undefined;
+    if (placed) placed(session, el, viewSignal, draw);
+    else draw(el, viewSignal);
   };
+  announce(shell().sessions, { id: session, manager, store, emit: connection.emit, mount }, signal);
+  return mount;
+}
+
+/** Jupyter's identity of the user; null if nobody else has the document. */
+function personOf(context: LiveContext | null): string | null {
+  const { display_name, username } = context?._manager?.user?.identity ?? {};
+  return context?.model.collaborative ? (display_name ?? username ?? "") : null;
 }
 
 /** Mounts the panel of another session with the code of its own widget. */
 function panelIn(
-  page: Page,
+  page: PageHost,
 ): (model: string, el: HTMLElement, signal: AbortSignal) => Promise<void> {
   return async (model, el, signal) => {
     const widget = await page.getWidget<{ mount: Mount }>(`anywidget:${model}`);
@@ -147,7 +159,7 @@ function panelIn(
 
 /** Mounts a turn of another session within a view of this one. */
 function turnIn(
-  page: Page,
+  page: PageHost,
   shownBy: string,
 ): (model: string, turn: string, el: HTMLElement, signal: AbortSignal) => Promise<void> {
   return async (model, turn, el, signal) => {
@@ -160,7 +172,7 @@ function turnIn(
 const TRIES = 6;
 
 /** The widget of another session; null if nobody waits for it any more. */
-async function loaded(page: Page, model: string, signal: AbortSignal) {
+async function loaded(page: PageHost, model: string, signal: AbortSignal) {
   for (let tries = 1; !signal.aborted; tries++) {
     try {
       return await page.getWidget<{ mount: Mount }>(`anywidget:${model}`);
@@ -224,8 +236,9 @@ function markChanges(store: Store, page: OpenDocument, signal: AbortSignal): voi
         const then = was.get(start?.key)?.start; // none: it started and ended within one frame
         return start && OVER.has(start.status) && (!then || isRunning(then));
       });
-      if (ended || now.bundles !== before.bundles) page.touch(true);
-      else if (changed.some(({ start }) => start && isRunning(start))) page.touch(false);
+      const running = now.turns.some(({ start }) => start && isRunning(start));
+      if (ended || now.bundles !== before.bundles) page.touch(true, running);
+      else if (changed.some(({ start }) => start && isRunning(start))) page.touch(false, running);
     }
     before = now;
   });

@@ -21,6 +21,8 @@ export interface Introduction {
   readonly live: boolean;
   /** The document's path, as the server knows it. */
   readonly path: string | null;
+  /** Who uses this page, if several people share the document. */
+  readonly person: string | null;
 }
 
 /** Answers a request that concerns the document. */
@@ -86,8 +88,8 @@ export function connect(
   model.on("comm_live_update", watch);
   const hello = () => {
     store.expectState();
-    const { document, host, live, path } = introduction;
-    send({ t: "hello", view, document, host, live, path });
+    const { document, host, live, path, person } = introduction;
+    send({ t: "hello", view, document, host, live, path, person });
   };
   signal.addEventListener("abort", () => {
     model.off("msg:custom", receive);
@@ -105,10 +107,10 @@ export function connect(
     if (isLocal(intent)) return store.local(intent);
     if (store.link !== "live") return;
     if (isLooking(intent)) return send({ ...intent, view });
-    if (intent.t === "export") return send({ ...intent, view });
+    if (intent.t === "export" || intent.t === "tabs") return send({ ...intent, view });
     if (isUntracked(intent)) return send(intent);
     store.sending(intent);
-    send(intent);
+    send(intent.t === "answer" || intent.t === "elicit" ? { ...intent, view } : intent);
   };
   return { emit, hello };
 }

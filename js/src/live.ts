@@ -24,7 +24,13 @@ export const PART_CHARS = 1_000_000;
 /** Answers that are kept, for requests that come again. */
 const KEPT = 64;
 /** Requests without a deadline: they change nothing. */
-const HARMLESS: ReadonlySet<DocRequest["op"]> = new Set(["ping", "describe", "locate", "previous"]);
+const HARMLESS: ReadonlySet<DocRequest["op"]> = new Set([
+  "ping",
+  "describe",
+  "locate",
+  "previous",
+  "text",
+]);
 
 // ---- what we use of the host
 
@@ -76,14 +82,19 @@ export interface LiveContext {
   readonly model: {
     toJSON(): Json;
     dirty: boolean;
+    /** The server saves it, and loads it again when the file changes. */
+    readonly collaborative?: boolean;
     readonly sharedModel?: SharedNotebook;
   };
   readonly contentsModel?: ContentsModel | null;
   readonly sessionContext?: { readonly session?: { readonly kernel?: Kernel | null } | null };
   save(): Promise<void>;
   revert(): Promise<void>;
-  /** Private in JupyterLab: the client of the contents API. */
+  /** Private in JupyterLab: the client of the contents API, and the user. */
   readonly _manager?: {
+    readonly user?: {
+      readonly identity?: { readonly display_name?: string; readonly username?: string } | null;
+    };
     readonly contents?: { get(path: string, options: object): Promise<ContentsModel> };
   };
   /** Private too: updates what the page knows of the file. */
@@ -91,7 +102,7 @@ export interface LiveContext {
 }
 
 /** Why a request was not carried out. */
-class Refusal extends Error {
+export class Refusal extends Error {
   constructor(
     readonly code: "expired" | "stale" | "failed",
     message: string,
@@ -122,17 +133,40 @@ export function liveDocument(
   context: LiveContext | null,
   findCells: FindCells,
   now: () => number = Date.now,
+  /** The cell that shows a widget, if the kernel has said: a shared document does not have the widget. */
+  cellOf: (model: string) => string | undefined = () => undefined,
 ): Live | null {
   const shared = context?.model.sharedModel;
   if (!context || !shared || typeof shared.transact !== "function" || !shared.insertCell)
     return null;
+  return {
+    answer: answering((request) => carriedOut(context, shared, findCells, request), now),
+    async insertBelow(model, source, type, outputs = []) {
+      const known = cellOf(model);
+      const showing =
+        shared.cells.find((cell) => idOf(cell) === known || shows(cell, model)) ??
+        shared.cells.at(-1);
+      const after = showing ? idOf(showing) : null;
+      const made = { op: "insert", id: newId(), after, cell_type: type, source } as const;
+      await applied(shared, [{ ...made, metadata: {}, attachments: {}, outputs }], findCells);
+    },
+  };
+}
+
+/** Answers a request at most once, in time, and in parts. */
+export function answering(
+  carryOut: (request: DocRequest) => Promise<Json>,
+  now: () => number = Date.now,
+): Live["answer"] {
   const answers = new Map<string, Promise<string>>();
 
   const answered = async (request: DocRequest): Promise<string> => {
     try {
       if (request.until !== null && now() > request.until)
         throw new Refusal("expired", "the request came too late");
-      const result = await carriedOut(context, shared, findCells, request);
+      if (!HARMLESS.has(request.op) && request.until === null)
+        throw new Refusal("expired", "the request has no deadline");
+      const result = await carryOut(request);
       return JSON.stringify({ result });
     } catch (error) {
       const code = error instanceof Refusal ? error.code : "failed";
@@ -141,26 +175,18 @@ export function liveDocument(
     }
   };
 
-  return {
-    async answer(request, send) {
-      let making = answers.get(request.rid);
-      if (!making) {
-        answers.set(request.rid, (making = answered(request)));
-        const [oldest] = answers.keys();
-        if (answers.size > KEPT && oldest !== undefined) answers.delete(oldest);
-      }
-      const parts = split(await making);
-      const { view, rid } = request;
-      parts.forEach((text, part) =>
-        send({ t: "doc", view, rid, text, part, of: parts.length, now: now() }),
-      );
-    },
-    async insertBelow(model, source, type, outputs = []) {
-      const showing = shared.cells.find((cell) => shows(cell, model)) ?? shared.cells.at(-1);
-      const after = showing ? idOf(showing) : null;
-      const made = { op: "insert", id: newId(), after, cell_type: type, source } as const;
-      await applied(shared, [{ ...made, metadata: {}, attachments: {}, outputs }], findCells);
-    },
+  return async (request, send) => {
+    let making = answers.get(request.rid);
+    if (!making) {
+      answers.set(request.rid, (making = answered(request)));
+      const [oldest] = answers.keys();
+      if (answers.size > KEPT && oldest !== undefined) answers.delete(oldest);
+    }
+    const parts = split(await making);
+    const { view, rid } = request;
+    parts.forEach((text, part) =>
+      send({ t: "doc", view, rid, text, part, of: parts.length, now: now() }),
+    );
   };
 }
 
@@ -183,19 +209,13 @@ async function carriedOut(
   findCells: FindCells,
   request: DocRequest,
 ): Promise<Json> {
-  if (!HARMLESS.has(request.op) && request.until === null)
-    throw new Refusal("expired", "the request has no deadline");
   switch (request.op) {
     case "ping":
       return null;
     case "describe":
       return { ...where(context), notebook: notebookOf(context, shared) };
     case "locate":
-      return {
-        ...where(context),
-        file: factsOf(await fileOf(context)),
-        known: factsOf(context.contentsModel),
-      };
+      return located(context);
     case "previous":
       return previousIn(context.model, request.cell);
     case "apply":
@@ -215,9 +235,19 @@ async function carriedOut(
       if (!cells) throw new Refusal("failed", "no view of the notebook was found in this page");
       return executed(context, shared, cells, request.cells);
     }
+    case "text":
+    case "write":
+      throw new Refusal("failed", "it is a notebook");
     default:
       return never(request);
   }
+}
+
+/** Where the document is, and the file there. */
+export async function located(context: LiveContext): Promise<Fields> {
+  const file = factsOf(await fileOf(context));
+  const known = context.model.collaborative ? file : factsOf(context.contentsModel);
+  return { ...where(context), file, known };
 }
 
 function where({ path, model }: LiveContext): Fields {
@@ -353,6 +383,7 @@ async function adopted(
 
 /** Reload the tab if the file changed on disk, unless the tab has unsaved edits. */
 async function refreshed(context: LiveContext): Promise<"same" | "reloaded" | "unsaved"> {
+  if (context.model.collaborative) return "same";
   const file = await fileOf(context);
   const known = context.contentsModel;
   const same = known?.hash
@@ -623,7 +654,10 @@ function replace(now: Cells, operation: Extract<DocOperation, { op: "replace" }>
 }
 
 /** Write only what differs, so that the user's cursor stays where it is. */
-function write(cell: SharedCell, source: string): void {
+export function write(
+  cell: Pick<SharedCell, "getSource" | "setSource" | "updateSource">,
+  source: string,
+): void {
   const old = cell.getSource();
   if (!cell.updateSource) return cell.setSource(source);
   let start = 0;

@@ -10,8 +10,11 @@ import type {
   Picking,
   Picture,
   PlacesMessage,
+  Progress,
   SettingsIntent,
   SigningIn,
+  TableRow,
+  TabsIntent,
   ToKernel,
   UndoIntent,
 } from "./types";
@@ -53,7 +56,7 @@ export type Prefixes = PlacesMessage["prefixes"];
 /** What a user can do; views emit these. */
 export type Intent = Exclude<
   ToKernel,
-  | { t: "hello" | "bye" | "ack" | "resync" | "doc" | "settings" | "export" }
+  | { t: "hello" | "bye" | "ack" | "resync" | "doc" | "settings" | "export" | "tabs" }
   | Looking
   | Picking
   | SigningIn
@@ -94,7 +97,15 @@ export type LocalIntent =
   { t: "fold"; key: string; open: boolean } | { t: "draft"; draft: Draft } | { t: "dismiss" };
 
 export type Emit = (
-  intent: Intent | LocalIntent | Looking | ExportIntent | SettingsIntent | Picking | SigningIn,
+  intent:
+    | Intent
+    | LocalIntent
+    | Looking
+    | ExportIntent
+    | SettingsIntent
+    | TabsIntent
+    | Picking
+    | SigningIn,
 ) => void;
 
 /** For the end of a switch over a tagged union: the compiler proves that it is not reached. */
@@ -107,4 +118,18 @@ export interface Place {
   readonly model: string;
   readonly cell: string;
   readonly turn: string | null;
+}
+
+/** The table of a fan-out, as a page has it. */
+export interface RunsSnapshot {
+  readonly rows: readonly TableRow[];
+  readonly progress: Progress | null;
+  /** What open rows show, by run: HTML of the kernel. */
+  readonly details: ReadonlyMap<number, string>;
+  /** Runs whose changes are being applied or undone, and why that failed. */
+  readonly applying: ReadonlySet<number>;
+  readonly refused: ReadonlyMap<number, string>;
+  /** When each active run began, in milliseconds of this page's clock: its time goes on from there. */
+  readonly since: ReadonlyMap<number, number>;
+  readonly link: "waiting" | "live" | "offline" | "gone";
 }

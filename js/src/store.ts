@@ -488,7 +488,7 @@ function isOpen(intent: Intent, { session, items }: State): boolean {
     case "config":
       return session.config?.find(({ id }) => id === intent.id)?.value !== intent.value;
     case "restart":
-      return session.status === "dead";
+      return session.status === "dead" || session.status === "disconnected";
     case "reopen":
       return session.status === "lost";
     case "prompt":

@@ -313,6 +313,8 @@ export interface QuestionItem {
   readonly meta?: Fields;
   /** Who asks, if another session asked for the turn: "kimi asks, for claude". */
   readonly who?: string;
+  /** Which of several users answered, as the page claims. */
+  readonly person?: string;
 }
 
 /** A form to fill in or an address to open, and the user's answer. */
@@ -341,6 +343,8 @@ export interface ElicitationItem {
   readonly meta?: Fields;
   /** Who asks, as in `Question`. */
   readonly who?: string;
+  /** Which of several users answered, as the page claims. */
+  readonly person?: string;
 }
 
 /** A command that we ran for the agent, with the newest part of its output. */
@@ -466,6 +470,8 @@ export interface HelloIntent {
   readonly live: boolean;
   /** The notebook's path in the server's contents API. */
   readonly path: string | null;
+  /** Who uses the page, as it claims; only where several people share the document. */
+  readonly person: string | null;
 }
 
 export interface ByeIntent {
@@ -492,6 +498,8 @@ export interface AnswerIntent {
   readonly t: "answer";
   readonly question: string;
   readonly option: string;
+  /** The page that sent it. */
+  readonly view?: string;
 }
 
 /** Answer an elicitation; `elicitation` is the key of its item. */
@@ -500,6 +508,8 @@ export interface ElicitIntent {
   readonly elicitation: string;
   readonly action: "accept" | "cancel" | "decline";
   readonly values?: { readonly [name: string]: string | number | boolean | readonly string[] | null };
+  /** The page that sent it. */
+  readonly view?: string;
 }
 
 /** Cancel the turn with this id; None: the running turn. */
@@ -755,6 +765,17 @@ export interface SettingsIntent {
   readonly t: "settings";
 }
 
+/**
+ * The other documents of the page with unsaved changes, by their paths in the server's
+ * contents API.
+ */
+export interface TabsIntent {
+  readonly t: "tabs";
+  readonly notebooks: readonly string[];
+  readonly texts: readonly string[];
+  readonly view?: string;
+}
+
 /** The whole state, or its beginning: more items may follow as patches. */
 export interface StateMessage {
   readonly t: "state";
@@ -947,16 +968,11 @@ export interface PingRequest {
   readonly rid: string;
   /** Milliseconds, by the page's clock. */
   readonly until: number | null;
-}
-
-/** Send the document: `Described`. */
-export interface DescribeRequest {
-  readonly op: "describe";
-  readonly t: "doc";
-  readonly view: string;
-  readonly rid: string;
-  /** Milliseconds, by the page's clock. */
-  readonly until: number | null;
+  /**
+   * The path of another document of the page in the server's contents API; None: the page's
+   * own one.
+   */
+  readonly tab: string | null;
 }
 
 /** Say where the document is: `Located`. */
@@ -967,6 +983,26 @@ export interface LocateRequest {
   readonly rid: string;
   /** Milliseconds, by the page's clock. */
   readonly until: number | null;
+  /**
+   * The path of another document of the page in the server's contents API; None: the page's
+   * own one.
+   */
+  readonly tab: string | null;
+}
+
+/** Send the document: `Described`. */
+export interface DescribeRequest {
+  readonly op: "describe";
+  readonly t: "doc";
+  readonly view: string;
+  readonly rid: string;
+  /** Milliseconds, by the page's clock. */
+  readonly until: number | null;
+  /**
+   * The path of another document of the page in the server's contents API; None: the page's
+   * own one.
+   */
+  readonly tab: string | null;
 }
 
 /**
@@ -981,6 +1017,11 @@ export interface PreviousRequest {
   readonly rid: string;
   /** Milliseconds, by the page's clock. */
   readonly until: number | null;
+  /**
+   * The path of another document of the page in the server's contents API; None: the page's
+   * own one.
+   */
+  readonly tab: string | null;
 }
 
 /** Save the document. */
@@ -991,6 +1032,11 @@ export interface SaveRequest {
   readonly rid: string;
   /** Milliseconds, by the page's clock. */
   readonly until: number | null;
+  /**
+   * The path of another document of the page in the server's contents API; None: the page's
+   * own one.
+   */
+  readonly tab: string | null;
 }
 
 /** Reload the document if its file changed: `Refreshed`. */
@@ -1001,6 +1047,11 @@ export interface RefreshRequest {
   readonly rid: string;
   /** Milliseconds, by the page's clock. */
   readonly until: number | null;
+  /**
+   * The path of another document of the page in the server's contents API; None: the page's
+   * own one.
+   */
+  readonly tab: string | null;
 }
 
 /** Apply all operations or none, as one undo step: `Applied`. */
@@ -1014,6 +1065,11 @@ export interface ApplyRequest {
   readonly rid: string;
   /** Milliseconds, by the page's clock. */
   readonly until: number | null;
+  /**
+   * The path of another document of the page in the server's contents API; None: the page's
+   * own one.
+   */
+  readonly tab: string | null;
 }
 
 /** Execute these cells, in this order, until one fails: `RanCell` for each. */
@@ -1025,6 +1081,11 @@ export interface RunRequest {
   readonly rid: string;
   /** Milliseconds, by the page's clock. */
   readonly until: number | null;
+  /**
+   * The path of another document of the page in the server's contents API; None: the page's
+   * own one.
+   */
+  readonly tab: string | null;
 }
 
 /** Show the outputs of a cell that the kernel runs without an execute_request. */
@@ -1041,6 +1102,112 @@ export interface OutputsRequest {
   readonly rid: string;
   /** Milliseconds, by the page's clock. */
   readonly until: number | null;
+  /**
+   * The path of another document of the page in the server's contents API; None: the page's
+   * own one.
+   */
+  readonly tab: string | null;
+}
+
+/** Send the text of a tab: `OpenText`. */
+export interface TextRequest {
+  readonly op: "text";
+  readonly t: "doc";
+  readonly view: string;
+  readonly rid: string;
+  /** Milliseconds, by the page's clock. */
+  readonly until: number | null;
+  /**
+   * The path of another document of the page in the server's contents API; None: the page's
+   * own one.
+   */
+  readonly tab: string | null;
+}
+
+/** Replace the text of a tab, as one undo step, if it still is the one that the user was shown. */
+export interface WriteRequest {
+  readonly op: "write";
+  readonly based_on: string;
+  readonly text: string;
+  readonly t: "doc";
+  readonly view: string;
+  readonly rid: string;
+  /** Milliseconds, by the page's clock. */
+  readonly until: number | null;
+  /**
+   * The path of another document of the page in the server's contents API; None: the page's
+   * own one.
+   */
+  readonly tab: string | null;
+}
+
+/** A page shows the table and has everything up to `have`; 0: nothing yet. */
+export interface TableSyncIntent {
+  readonly t: "table_sync";
+  readonly view: string;
+  readonly have: number;
+  /** The page has access to the notebook, and writes the static form into the file. */
+  readonly document: boolean;
+  /** The runs whose rows are open. */
+  readonly open: readonly number[];
+}
+
+/** A page does not show the table any more. */
+export interface TableByeIntent {
+  readonly t: "table_bye";
+  readonly view: string;
+}
+
+/** Cancel all runs that have not ended. */
+export interface StopRunsIntent {
+  readonly t: "stop_runs";
+}
+
+/** Bring the changes of a run to the user's folder, or undo that. */
+export interface ApplyRunIntent {
+  readonly t: "apply_run";
+  readonly run: number;
+  readonly undo: boolean;
+}
+
+/** The whole table, or its beginning: more rows may follow. */
+export interface TableMessage {
+  readonly t: "table";
+  readonly seq: number;
+  readonly rows: readonly TableRow[];
+  readonly progress: Progress;
+}
+
+/** Rows that are new or have changed; none: only the progress has. */
+export interface RowsMessage {
+  readonly t: "rows";
+  readonly seq: number;
+  readonly rows: readonly TableRow[];
+  readonly progress: Progress;
+}
+
+/** What an open row shows, as safe HTML. Sent again while the run goes on. */
+export interface DetailsMessage {
+  readonly t: "details";
+  readonly run: number;
+  readonly html: string;
+}
+
+/**
+ * What the file keeps of the table, as a MIME bundle, and where the table is: models and
+ * cells.
+ */
+export interface TableStaticMessage {
+  readonly t: "table_static";
+  readonly bundle: Fields;
+  readonly places: readonly (readonly [string, string])[];
+}
+
+/** The changes of a run were applied or undone; if not, `error` says why. */
+export interface ApplyEndedMessage {
+  readonly t: "apply_ended";
+  readonly run: number;
+  readonly error?: string;
 }
 
 /** What is known about the session apart from its items. */
@@ -1376,6 +1543,65 @@ export interface CellSource {
   readonly source: string;
 }
 
+/** One run as the table shows it. None: not known yet, or not reported by the agent. */
+export interface TableRow {
+  readonly index: number;
+  /** The first line of the prompt, or the name that the user gave it. */
+  readonly prompt: string;
+  readonly agent: string;
+  /** From 1 on. */
+  readonly attempt: number;
+  readonly state: "cancelled" | "done" | "failed" | "lost" | "preparing" | "queued" | "running" | "scoring" | "skipped";
+  /** The values of the columns of `prompts`, if it was a table. */
+  readonly fields: Fields;
+  /** When it left the queue, in seconds since 1970: the page counts on from there. */
+  readonly since?: number;
+  /** How long the run took, or has taken so far; without the time in the queue. */
+  readonly seconds?: number;
+  readonly cost?: number;
+  readonly currency?: string;
+  readonly tool_calls?: number;
+  readonly files?: number;
+  readonly added?: number;
+  /** Lines of all changed files. */
+  readonly removed?: number;
+  readonly score?: number;
+  /** The score in words: "12 passed, 1 failed". */
+  readonly score_text?: string;
+  /** What the agent is doing: its newest tool call, or the end of its text. */
+  readonly doing?: string;
+  /** The beginning of the answer. */
+  readonly text?: string;
+  /** Why the run failed, was lost, cancelled or skipped. */
+  readonly error?: string;
+  /** The machine that ran it, if it is another one. */
+  readonly host?: string;
+  /** `run.apply()` has brought its changes here. */
+  readonly applied?: boolean;
+}
+
+/** How far all runs are. */
+export interface Progress {
+  readonly total: number;
+  /** The number of runs in each state that occurs. */
+  readonly counts: { readonly [name: string]: number };
+  /** Since the start, or until the end. */
+  readonly seconds: number;
+  /** An estimate of the seconds that remain; None before the first run has ended. */
+  readonly left?: number;
+  /** What the runs have cost, by currency. */
+  readonly costs: { readonly [name: string]: number };
+  /** How many runs have ended without a reported cost. */
+  readonly unpriced?: number;
+  /** Why no more runs are started: cancelled, a budget, or `stop_when`. */
+  readonly stopped?: string;
+  /**
+   * What the user should know, in order: the rights of agents' tools, a rate limit, workers
+   * that cannot.
+   */
+  readonly notices: readonly string[];
+}
+
 export interface AgentInfo {
   readonly name: string;
   readonly title?: string;
@@ -1559,7 +1785,8 @@ export type ToKernel =
   | AgentsIntent
   | StartAgentIntent
   | ExportIntent
-  | SettingsIntent;
+  | SettingsIntent
+  | TabsIntent;
 
 export type FromKernel =
   | StateMessage
@@ -1582,14 +1809,25 @@ export type FromKernel =
 
 export type DocRequest =
   | PingRequest
-  | DescribeRequest
   | LocateRequest
+  | DescribeRequest
   | PreviousRequest
   | SaveRequest
   | RefreshRequest
   | ApplyRequest
   | RunRequest
-  | OutputsRequest;
+  | OutputsRequest
+  | TextRequest
+  | WriteRequest;
+
+export type ToRuns = TableSyncIntent | TableByeIntent | StopRunsIntent | ApplyRunIntent;
+
+export type FromRuns =
+  | TableMessage
+  | RowsMessage
+  | DetailsMessage
+  | TableStaticMessage
+  | ApplyEndedMessage;
 
 export type OperationIntent = UndoIntent | RedoIntent | KeepIntent;
 

@@ -207,16 +207,81 @@ test("the widgets are put back only when the kernel's models are restored", asyn
   expect(manager.restored.slots.size).toBe(0);
 });
 
-test("no document, or one that the server writes: declined", () => {
-  const { manager, model } = notebook(widget("m1"));
-  model.collaborative = true;
-  const original = model.toJSON;
-  expect(attach(manager, "s1", give("x"))).toBeNull();
-  expect(model.toJSON).toBe(original);
+test("without a document it is declined", () => {
   for (const none of [undefined, {}, { context: {} }, { context: { model: {} } }]) {
     expect(attach(none, "s1", give("x"))).toBeNull();
     expect(hostOf(none)).toBe("other");
   }
+});
+
+/** The entries of a shared document, as Yjs has them: an output keeps its place when its contents change. */
+function sharedNotebook(...list: Output[]) {
+  const made = notebook(...list);
+  const origins: unknown[] = [];
+  const entry = (fields: Record<string, unknown>) => ({
+    get: (key: string) => fields[key],
+    set: (key: string, value: unknown) => void (fields[key] = value),
+  });
+  const outputs = { get: (at: number) => entry(list[at] as unknown as Record<string, unknown>) };
+  const sharedModel = {
+    toJSON: made.model.toJSON,
+    cells: [{ ymodel: entry({}) }, { ymodel: entry({ outputs }) }],
+    ydoc: {
+      transact(change: () => void, origin: unknown) {
+        origins.push(origin);
+        change();
+      },
+    },
+  };
+  Object.assign(made.model, { collaborative: true, sharedModel });
+  return { ...made, list, origins };
+}
+
+test("a shared document gets the static output, at most every five seconds while a turn runs", () => {
+  vi.useFakeTimers();
+  const { manager, model, outputs, list, origins } = sharedNotebook(
+    widget("m1"),
+    widget("foreign"),
+  );
+  const original = model.toJSON;
+  let text = "one";
+  const page = attach(manager, "s1", () => ({ "text/html": text }));
+  expect(model.toJSON, "the server saves").toBe(original);
+  registerWidget("m1", "s1", "t1");
+  page?.touch(true, true);
+  vi.advanceTimersByTime(1000);
+  expect(list[0]?.data).toEqual({ "text/html": "one" });
+  expect(list[1]).toEqual(widget("foreign"));
+  text = "two";
+  page?.touch(true, true);
+  vi.advanceTimersByTime(3900);
+  expect(list[0]?.data["text/html"]).toBe("one");
+  vi.advanceTimersByTime(2100);
+  expect(list[0]?.data["text/html"], "found by its note").toBe("two");
+  text = "three";
+  page?.touch(true, false);
+  vi.advanceTimersByTime(1000);
+  expect(list[0]?.data["text/html"]).toBe("three");
+  expect([outputs.sets, model.dirty]).toEqual([0, false]);
+  expect(new Set(origins), "not an edit of the user's").not.toContain(undefined);
+  vi.useRealTimers();
+});
+
+test("a shared document is written by the place that the kernel names", () => {
+  vi.useFakeTimers();
+  const line = JSON.stringify({ acp_transcript: 1, name: "t1" });
+  const old: Output = { output_type: "display_data", data: { [TRANSCRIPT]: line }, metadata: {} };
+  const { manager, list } = sharedNotebook(old);
+  const places = [{ model: "m1", cell: "c1", turn: "t1" }];
+  attach(
+    manager,
+    "s1",
+    () => ({ "text/html": "new", [TRANSCRIPT]: line }),
+    () => places,
+  )?.placed();
+  vi.advanceTimersByTime(1000);
+  expect(list).toEqual([{ ...old, data: { "text/html": "new", [TRANSCRIPT]: line } }]);
+  vi.useRealTimers();
 });
 
 test("the host's name", () => {

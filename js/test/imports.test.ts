@@ -21,7 +21,7 @@ const ALLOWED: Record<string, string[]> = {
   "turn.js": [],
   "source_hash.ts": [],
   "remote_content.ts": [],
-  "host_cells.ts": [],
+  "host_cells.ts": ["./shell"],
   "live.ts": ["./host_cells", "./document", "./source_hash", "./remote_content", "./types"],
   "store.ts": ["./frame_schedule", "./patches", "./turns", "./types"],
   "comm_workaround.ts": [],
@@ -29,7 +29,17 @@ const ALLOWED: Record<string, string[]> = {
   "reveal_cell.ts": [],
   "open_file.ts": ["./live", "./reveal_cell", "./types"],
   "server_terminal.ts": ["./live", "./types"],
-  "agents.ts": ["./document", "./types", "./view/agents_alone"],
+  "shell.ts": ["./store", "./types"],
+  "agents.ts": ["./document", "./shell", "./types", "./view/agents_alone"],
+  "runs_store.ts": ["./frame_schedule", "./types"],
+  "runs.ts": [
+    "./comm_workaround",
+    "./document",
+    "./frame_schedule",
+    "./runs_store",
+    "./types",
+    "./view/runs",
+  ],
   "attention.ts": ["./store", "./turns"],
   "notifications.ts": ["./attention", "./store", "./view/host"],
   "link.ts": ["./comm_workaround", "./store", "./types"],
@@ -44,6 +54,7 @@ const ALLOWED: Record<string, string[]> = {
     "./open_file",
     "./reveal_cell",
     "./server_terminal",
+    "./shell",
     "./static",
     "./store",
     "./turns",
@@ -88,4 +99,25 @@ test("no view makes HTML of a text", () => {
     const text = readFileSync(new URL(`view/${file}`, SRC), "utf-8");
     expect(text).not.toMatch(/innerHTML|outerHTML|insertAdjacentHTML/i);
   }
+});
+
+const LAB = new URL("../lab/src/", import.meta.url);
+const extension = readdirSync(LAB).filter((file) => file.endsWith(".ts"));
+
+test.each(extension)(
+  "lab/%s draws nothing of a conversation, and makes no HTML of a text",
+  (file) => {
+    const text = readFileSync(new URL(file, LAB), "utf-8");
+    expect(text).not.toMatch(/innerHTML|outerHTML|insertAdjacentHTML|from "preact/i);
+    for (const [, path] of text.matchAll(/from "(\.\.[^"]+)"/g))
+      expect(path).toMatch(
+        /^\.\.\/\.\.\/src\/(document|host_cells|live|shell|static|store|turns|types|view\/(display_text|state_words|usage))$/,
+      );
+  },
+);
+
+test("the widgets know nothing of the extension", () => {
+  for (const file of readdirSync(SRC, { recursive: true }).map(String))
+    if (/\.[jt]sx?$/.test(file))
+      for (const path of imports(file)) expect(path).not.toMatch(/lab\//);
 });

@@ -27,6 +27,7 @@ function connected() {
     host: "jupyterlab",
     live: true,
     path: "a.ipynb",
+    person: "Ada",
   } as const;
   const connection = connect(
     model as unknown as AnyModel,
@@ -46,6 +47,7 @@ const HELLO = {
   host: "jupyterlab",
   live: true,
   path: "a.ipynb",
+  person: "Ada",
 };
 
 test("it says hello once, and the state makes it live", () => {
@@ -81,7 +83,7 @@ test("an intent is sent while the kernel is connected, and marked as sent", () =
   expect(model.sent).toEqual([HELLO]);
   receive({ t: "state", seq: 1, state: state(turn(), question()) });
   connection.emit(answer);
-  expect(model.sent.at(-1)).toEqual(answer);
+  expect(model.sent.at(-1)).toEqual({ ...answer, view: "v" });
   expect(store.snapshot.sent.has("k7")).toBe(true);
 });
 

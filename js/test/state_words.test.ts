@@ -59,3 +59,12 @@ test("a session without a running turn", () => {
   for (const [header, text] of words) expect(session(header).text).toBe(text);
   expect(sessionWords({ key: "session" }, "gone", null).text).toBe("Disconnected");
 });
+
+test("a remote agent is reconnected, also in a turn, and may stay away", () => {
+  expect(session({ status: "reconnecting" }, turn()).text).toBe("Reconnecting…");
+  expect(session({ status: "disconnected" })).toEqual({
+    text: "Connection lost",
+    move: "trouble",
+    works: false,
+  });
+});

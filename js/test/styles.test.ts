@@ -6,15 +6,23 @@ import { expect, test } from "vitest";
 const SRC = new URL("../src/", import.meta.url);
 const files = readdirSync(new URL("styles/", SRC));
 const sheet = readFileSync(new URL("styles.css", SRC), "utf-8");
+/** The table of a fan-out has a sheet of its own, with what it shares with the session's. */
+const runsSheet = readFileSync(new URL("runs.css", SRC), "utf-8");
 const text = (file: string) => readFileSync(new URL(`styles/${file}`, SRC), "utf-8");
 
 const LONGEST = 250;
 /** Wider ones make room for one particular thing, and are no part of a scale. */
 const SCALE_PX = 16;
 
+const imported = (sheet: string) =>
+  [...sheet.matchAll(/@import "\.\/styles\/(.+)";/g)].map((found) => found[1]);
+
 test("the sheet imports every file, once", () => {
-  const imported = [...sheet.matchAll(/@import "\.\/styles\/(.+)";/g)].map((found) => found[1]);
-  expect([...imported].sort()).toEqual([...files].sort());
+  expect(imported(sheet).sort()).toEqual(files.filter((file) => file !== "runs.css").sort());
+});
+
+test("the sheet of a fan-out's table imports its own file, and what that needs", () => {
+  expect(imported(runsSheet)).toEqual(["tokens.css", "base.css", "button.css", "runs.css"]);
 });
 
 const others = files.filter((file) => file !== "tokens.css");

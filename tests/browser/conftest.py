@@ -63,6 +63,8 @@ EVERY_RUN = {
     "test_answer_from_the_composer",
     "test_question_and_composer_are_in_sight",
     "test_an_agent_edits_inserts_and_deletes_while_the_user_writes",
+    "test_two_people_see_a_turn_and_the_first_answer_wins",
+    "test_a_file_with_unsaved_text_is_read_and_written_in_its_tab",
     "test_session_notebook",
     "test_undo_a_hunk_a_file_a_turn_and_redo",
     "test_cells_of_the_open_notebook_are_undone_and_redone",
@@ -74,13 +76,19 @@ EVERY_RUN = {
     "test_a_cell_of_the_open_notebook_is_scrolled_into_view",
     "test_names_are_completed_by_keyboard_and_attached",
     "test_claude_code_edits_inserts_and_deletes_while_the_user_writes",
+    "test_claude_code_mends_a_failed_cell_that_its_button_has_sent",
+    "test_from_an_error_to_the_mended_cell",
+    "test_a_command_answers_no_question_that_is_not_seen",
+    "test_a_kernel_without_the_package_says_what_to_install",
     "test_a_question_of_the_inner_agent_is_answered_in_the_card_of_the_call",
     "test_claude_code_asks_kimi",
+    "test_two_agents_in_one_table_are_compared_and_the_best_is_applied_and_undone",
     "test_code_below_a_cell_that_waits_is_asked_about_shown_and_kept",
     "test_an_error_and_a_stop_from_the_panel",
     "test_cells_are_added_and_run_where_they_are",
     "test_while_a_cell_of_the_user_s_runs_code_is_told_so_and_reads_work",
     "test_the_switch_takes_the_tools_away_and_gives_them_back",
+    "test_a_fan_out_is_a_live_table_that_can_be_opened_stopped_and_saved",
 }
 """The combinations of every run; all of them would take too long and are for --full."""
 

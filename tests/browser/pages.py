@@ -26,6 +26,7 @@ IDLE = KERNEL.replace("WHAT", 'kernel.status === "idle"')
 COMMS = f"""setting => {{
     const kernels = window.jupyterapp.serviceManager.kernels;
     const kernel = {NOTEBOOK}.context.sessionContext.session.kernel;
+    if (kernel.commsOverSubshells === undefined) return true; // JupyterLab 4.2 has no such setting
     if (document.body.dataset.notebook !== undefined) {{
         kernels.commsOverSubshells = kernel.commsOverSubshells = setting;
     }}

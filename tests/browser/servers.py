@@ -20,11 +20,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.notebook.kernels import ROOT, kernel_python
+from tests.notebook.kernels import ROOT, kernel_python, python_with
 from tests.patience import patient_kernels
 
-HOSTS = {"lab": ("jupyterlab", "LabApp"), "notebook": ("notebook", "JupyterNotebookApp")}
-"""The module that starts it, and the prefix of its settings."""
+LAB = ("jupyterlab", "LabApp")
+HOSTS = {
+    "lab": LAB,
+    "notebook": ("notebook", "JupyterNotebookApp"),
+    "collaboration": LAB,
+    "collaboration-alone": LAB,
+}
+"""The module that starts it, and the prefix of its settings; "alone" is without our extension."""
+
+EXTENSION = ROOT / "js" / "lab" / "labextension"
+
+COLLABORATION = ["jupyterlab", "jupyter-collaboration", "jupyterlab_widgets", "anywidget"]
+"""In an environment of its own: it changes how every document is opened and saved."""
 
 START_S = 180.0
 END_S = 60.0
@@ -45,6 +56,9 @@ KERNELS = "@jupyterlab/apputils-extension/kernels-settings"
 THEMES = "@jupyterlab/apputils-extension/themes"
 NEWS = "@jupyterlab/apputils-extension/notification"
 
+OWN = "own"
+"""A kernel in the environment of the server, with what is installed there."""
+
 FOREIGN = ("JUPYTER", "IPYTHON", "ACP_NOTEBOOK", "JPY_", "PYTEST_")
 """The user's variables that would affect the tests."""
 
@@ -61,9 +75,11 @@ class Server:
     url: str
     token: str
     folder: Path
+    python: Path
+    """The Python that it runs on."""
 
     def add_notebook(self, name: str, kernel: str, cells: list[str]) -> Path:
-        """Create a notebook with these cells, for a kernel with this ipykernel."""
+        """Create a notebook with these cells, for a kernel with this ipykernel; `OWN`: the server's."""
         kernelspec = {"name": self._kernel(kernel), "display_name": kernel, "language": "python"}
         blank: dict[str, Any] = {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": []}
         made = [{**blank, "id": f"cell-{at}", "source": source} for at, source in enumerate(cells)]
@@ -74,7 +90,7 @@ class Server:
 
     def address(self, notebook: Path) -> str:
         """Of the page that shows it."""
-        view = {"lab": "doc/tree", "notebook": "notebooks"}[self.host]
+        view = "notebooks" if self.host == "notebook" else "doc/tree"
         return f"{self.url}{view}/{notebook.name}?token={self.token}"
 
     def set(self, plugin: str, **settings: Any) -> None:
@@ -100,8 +116,10 @@ class Server:
         name = f"ipykernel-{version}"
         spec = self.folder / "data" / "kernels" / name / "kernel.json"
         if not spec.exists():
-            argv = [str(kernel_python(version)), "-m", "ipykernel_launcher", "-f", "{connection_file}"]
-            env = {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
+            python = self.python if version == OWN else kernel_python(version)
+            argv = [str(python), "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+            path = {} if version == OWN else {"PYTHONPATH": str(ROOT)}
+            env = {**path, "PYTHONDONTWRITEBYTECODE": "1"}
             spec.parent.mkdir(parents=True)
             spec.write_text(
                 json.dumps({"argv": argv, "env": env, "display_name": name, "language": "python"})
@@ -110,13 +128,18 @@ class Server:
 
 
 @contextmanager
-def started(host: str, folder: Path) -> Iterator[Server]:
+def started(host: str, folder: Path, python: Path = Path(sys.executable)) -> Iterator[Server]:
     """Run a server on loopback, on its own port; ended afterwards with its kernels."""
     for name in ("home", "config", "data", "runtime", "ipython", "work"):
-        (folder / name).mkdir()
+        (folder / name).mkdir(exist_ok=True)  # it may have run there before
+    if host == "collaboration":
+        extension = folder / "data" / "labextensions" / "acp-notebook"
+        extension.parent.mkdir(exist_ok=True)
+        if not extension.is_symlink():
+            extension.symlink_to(EXTENSION)
     module, app = HOSTS[host]
     token = secrets.token_hex(16)
-    command = [sys.executable, "-c", ENDS_WITH_PARENT, module]
+    command = [_python(host, python), "-c", ENDS_WITH_PARENT, module]
     command += ["--no-browser", "--allow-root", "--log-level=WARN"]
     command += [f"--{app}.expose_app_in_browser=True", f"--IdentityProvider.token={token}"]
     options = {"ip": "127.0.0.1", "port": 0, "root_dir": folder / "work", "terminals_enabled": True}
@@ -131,7 +154,7 @@ def started(host: str, folder: Path) -> Iterator[Server]:
             start_new_session=True,
         )
     try:
-        running = Server(host, _url(server, folder), token, folder)
+        running = Server(host, _url(server, folder), token, folder, python)
         running.set(NEWS, fetchNews="false", checkForUpdates=False)  # no dialogs, no network
         yield running
     finally:
@@ -141,6 +164,12 @@ def started(host: str, folder: Path) -> Iterator[Server]:
         except subprocess.TimeoutExpired:
             os.killpg(server.pid, signal.SIGKILL)
             server.wait()
+
+
+def _python(host: str, python: Path) -> str:
+    if not host.startswith("collaboration"):
+        return str(python)
+    return str(python_with("collaboration", COLLABORATION))
 
 
 def _environment(folder: Path) -> Mapping[str, str]:

@@ -61,7 +61,8 @@ FOUND = """() => {
             .filter((it) => it.localName !== "math" || !it.closest("mjx-container"))
             .map((it) => it.outerHTML.slice(0, 200)),
         attributes: inside.filter((it) => bad(it).length > 0).map((it) => it.outerHTML.slice(0, 200)),
-        ours: [...document.querySelectorAll("[class*=acp-]")].filter((it) => !it.closest(".acp")).length,
+        ours: [...document.querySelectorAll("[class*=acp-]:not([class*=acp-lab-])")] // not the extension
+            .filter((it) => !it.closest(".acp")).length,
         named: inside.filter((it) => it.id && it.id in window && window[it.id] === it && !own(it.id))
             .map((it) => it.id),
         hit: window.__hit ?? null,

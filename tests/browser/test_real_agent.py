@@ -8,14 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.agents import mock_model
 from tests.agents.mock_model import say, script, use
 from tests.browser.conftest import SHOTS, Open
 from tests.browser.live_pages import set_source, sources, type_in, until, valid
-from tests.browser.pages import NotebookPage
+from tests.browser.pages import LIMIT_S, NotebookPage
 from tests.browser.saved_files import saved
+from tests.browser.side_panel import SidePanel
+from tests.browser.test_accessible import THEMES
 from tests.real.conftest import COMMAND_LIMIT_MS, claude_code
+from tests.real.test_real_fan_out import agents, writes
 
 pytestmark = pytest.mark.real_agent
 
@@ -139,3 +143,81 @@ def test_claude_codes_own_file_edits_appear_in_the_tab(
     notebook.has_statuses(1, ["done", "done"])
     saved(notebook)
     assert [cell["source"] for cell in valid(notebook.path).cells][2:] == ["from disk", "mine and not saved"]
+
+
+ASKING = """
+import json, acp_notebook as acp
+setup = json.load(open("NAME.json"))
+session = acp.connect(setup["command"], env=setup["env"], inherit_env=False)
+plan, total = setup["prompts"][0], 42
+session
+"""
+
+
+def test_claude_code_mends_a_failed_cell_that_its_button_has_sent(
+    open_notebook: Open, model: str, tmp_path: Path
+) -> None:
+    notebook = open_notebook(["connect", "print(totl, plan)"])
+    set_source(notebook, 0, ASKING.replace("NAME.json", note_of(notebook).name))
+    path = str(notebook.path)
+    edit = {"file_path": path, "old_string": '"print(totl, plan)"', "new_string": '"print(total, plan)"'}
+    plan = script(use("Read", {"file_path": path}), use("Edit", edit), say("It was misspelt."))
+    set_up(notebook, model, tmp_path, plan)  # the model finds the plan in the variable that the cell uses
+    saved(notebook)
+    notebook.run(0, 1)
+    notebook.says(1, "NameError")
+    notebook.cell(1).locator("[data-acp-lab=ask-error]").click()
+    panel = notebook.panel(0)
+    expect(panel).to_contain_text("Variables in it: @plan")
+    question = panel.locator("[data-acp-question][data-status=open]")
+    expect(question).to_be_visible()
+    notebook.select(1)
+    side = SidePanel(notebook)
+    side.keys("a", until=lambda: expect(question).to_have_count(0, timeout=1000))
+    expect(notebook.cell(1)).to_contain_text("print(total, plan)")
+    assert sources(notebook)[1] == "print(total, plan)"
+    expect(panel.locator(".acp-card-change")).to_contain_text("print(total, plan)")
+    notebook.select(1)
+    side.keys("u", until=lambda: expect(notebook.cell(1)).to_contain_text("print(totl, plan)", timeout=3000))
+
+
+FAN_OUT = """
+import json, acp_notebook as acp
+setup = json.load(open("NAME.json"))
+score = lambda run: (run.folder / "vat.py").read_text() == "rate = 0.25\\n"
+runs = acp.fan_out(**setup, score=score, permissions="allow")
+runs.wait();
+"""
+
+
+@pytest.mark.parametrize("theme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
+def test_two_agents_in_one_table_are_compared_and_the_best_is_applied_and_undone(
+    open_notebook: Open, model: str, tmp_path: Path, theme: str
+) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    file = project / "vat.py"
+    file.write_text("rate = 0.19\n")
+    prompts = {"right": writes("rate = 0.25", "It is **25 %** now."), "wrong": writes("rate = 25", "Done.")}
+    setup = {"agents": agents(model, tmp_path, "claude", "kimi"), "prompts": prompts, "cwd": str(project)}
+    notebook = open_notebook(["fan out", "runs.compare(0, 3)"], theme=THEMES[theme])
+    set_source(notebook, 0, FAN_OUT.replace("NAME.json", note_of(notebook).name))
+    note_of(notebook).write_text(json.dumps(setup))
+    notebook.run(0)
+    table = notebook.output(0).locator("[data-acp-root=runs]")
+    expect(table).to_contain_text("4 runs: 4 done", timeout=LIMIT_S * 1000)
+    table.locator("th[data-column=score] button").click()
+    best = table.locator("[data-acp-run]").first
+    expect(best.locator("[data-column=score]")).to_have_text("1")
+    best.get_by_role("button").click()
+    table.locator("[data-acp-apply=apply]").click()
+    undo = table.locator("[data-acp-apply=undo]")
+    expect(undo).to_be_enabled()
+    assert file.read_text() == "rate = 0.25\n"
+    notebook.run(1)
+    notebook.says(1, "3 · kimi")
+    SHOTS.mkdir(parents=True, exist_ok=True)
+    notebook.page.screenshot(path=SHOTS / f"real-fan-out-{theme}.png")
+    undo.click()
+    expect(table.locator("[data-acp-apply=apply]")).to_be_enabled()
+    assert file.read_text() == "rate = 0.19\n"

@@ -287,3 +287,37 @@ def test_a_client_that_refuses_a_terminal_fails_the_tool(start: Starter, tmp_pat
     turn = demo.prompt(demo.new(tmp_path), "/run ls", answer)
     assert reason(turn) == "the client cannot run it: too many terminals"
     assert last_tool(turn)["status"] == "failed"
+
+
+# -- /mend
+
+FAILED = (
+    "This cell failed. Find the cause.\n\ncell [2] of `a.ipynb` (id `two`):\n```python\nprint(totl)\n```\n\n"
+)
+
+
+def notebook(path: Path) -> Path:
+    cells = [{"id": "one", "source": ["total = 1\n", "rate = 2"]}, {"id": "two", "source": ["print(totl)"]}]
+    path.write_text(json.dumps({"cells": cells}))
+    return path
+
+
+def test_a_misspelt_name_in_a_failed_cell_is_corrected(start: Starter, tmp_path: Path) -> None:
+    demo, path = start(), notebook(tmp_path / "a.ipynb")
+    turn = demo.prompt(demo.new(tmp_path), FAILED + "NameError: name 'totl' is not defined")
+    assert turn.text == "`totl` is not defined; `total` is. I have corrected the cell."
+    assert json.loads(path.read_text())["cells"][1]["source"] == ["print(total)"]
+
+
+@pytest.mark.parametrize(
+    "error, answer",
+    [
+        ("ZeroDivisionError: division by zero", "I only know how to mend a misspelt name"),
+        ("NameError: name 'zebra' is not defined", "No name in `a.ipynb` resembles `zebra`."),
+    ],
+)
+def test_another_mistake_is_not_mended(start: Starter, tmp_path: Path, error: str, answer: str) -> None:
+    demo, path = start(), notebook(tmp_path / "a.ipynb")
+    before = path.read_text()
+    assert answer in demo.prompt(demo.new(tmp_path), FAILED + error).text
+    assert path.read_text() == before

@@ -56,11 +56,15 @@ def kernels_folder() -> Path:
 def kernel_python(version: str) -> Path:
     """The Python of a venv with that ipykernel and what the package needs; made when it is not there."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    wanted = [VERSIONS[version], *project["dependencies"]]
-    venv = kernels_folder() / "python{}.{}".format(*sys.version_info) / version
+    return python_with(version, [VERSIONS[version], *project["dependencies"]])
+
+
+def python_with(name: str, wanted: list[str]) -> Path:
+    """The Python of a venv of this name with these packages; made when it is not there."""
+    venv = kernels_folder() / "python{}.{}".format(*sys.version_info) / name
     python, mark = venv / "bin" / "python", venv / "made-of"
     venv.parent.mkdir(parents=True, exist_ok=True)
-    with (venv.parent / f"{version}.lock").open("w") as lock:
+    with (venv.parent / f"{name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # other workers want the same one
         if not mark.exists() or mark.read_text() != "\n".join(wanted):
             _call(sys.executable, "-m", "venv", "--clear", str(venv))

@@ -18,6 +18,7 @@ from acp_notebook import timeouts
 from acp_notebook.api.live_notebook import LiveNotebook
 from acp_notebook.core.intents import Doc, Hello
 from acp_notebook.core.ipynb import source_hash
+from acp_notebook.core.snapshot import Question
 from acp_notebook.frontend.panel import session_panel as panel_module
 from acp_notebook.frontend.panel.session_panel import Panel
 from acp_notebook.notebook.open_documents import OpenDocuments
@@ -586,3 +587,149 @@ def test_a_page_without_a_file_gets_no_paths(stage: Stage) -> None:
     stage.page.hello(live=False)
     stage.session.prompt("hello", timeout=LIMIT_S)
     assert places(stage) == []
+
+
+# ---- unsaved text in other tabs -----------------------------------------------------------------
+
+
+class Tab:
+    """Another document of the page, like js/lab/src/tabs.ts."""
+
+    def __init__(self, stage: Stage, name: str = "lib.py", text: str = "saved = 1\n") -> None:
+        self.file = stage.file.with_name(name)
+        self.file.write_text(text)
+        self.page, self.path = stage.page, f"work/{name}"
+        self.text, self.dirty = f"{text}unsaved = 2\n", True
+        own = stage.page.answer
+
+        def answer(message: Message) -> None:
+            (self._answer if message["tab"] == self.path else own)(message)
+
+        stage.page.answer = answer  # type: ignore[method-assign]
+        stage.page.hello()
+        self.report()
+
+    def report(self, *texts: str, **fields: Any) -> None:
+        message = {"t": "tabs", "notebooks": [], "texts": texts or [self.path], "view": self.page.view}
+        self.page.widget.receive(message | fields)
+
+    def _answer(self, message: Message) -> None:
+        result: Any = None
+        if message["op"] == "locate":
+            data = self.file.read_bytes()
+            modified = datetime.fromtimestamp(self.file.stat().st_mtime, UTC).isoformat()
+            digest = {"hash": hashlib.sha256(data).hexdigest(), "hash_algorithm": "sha256"}
+            result = {"path": self.path, "file": {"last_modified": modified, "size": len(data), **digest}}
+        elif message["op"] == "text":
+            result = {"text": self.text, "dirty": self.dirty}
+        answer: Message = {"result": result}
+        if message["op"] == "write" and self.text != message["based_on"]:
+            answer = {"error": {"code": "stale", "message": "the text was changed"}}
+        elif message["op"] == "write":
+            assert message["until"] > self.page.now
+            self.text = message["text"]
+        fields = {"rid": message["rid"], "text": json.dumps(answer), "part": 0, "of": 1}
+        self.page.widget.receive({"t": "doc", "view": self.page.view, "now": self.page.now, **fields})
+
+
+def test_a_file_is_read_with_the_unsaved_text_of_its_tab_and_written_there(stage: Stage) -> None:
+    tab = Tab(stage)
+    assert ask_client(stage.session, "fs/read_text_file", path=str(tab.file))["content"] == tab.text
+    second = ask_client(stage.session, "fs/read_text_file", path=str(tab.file), line=2, limit=1)
+    assert second["content"] == "unsaved = 2\n"
+    assert ask_client(stage.session, "fs/write_text_file", path=str(tab.file), content="mine\n") == {}
+    assert (tab.text, tab.file.read_text()) == ("mine\n", "saved = 1\n")
+    assert any("lib.py was changed in its tab, and is not saved" in it for it in notices(stage.session))
+
+
+def test_the_question_shows_the_difference_to_the_unsaved_text(stage: Stage) -> None:
+    tab = Tab(stage)
+    stage.session.permissions = "ask"
+    turn = stage.session.start(f"/client fs/write_text_file {write_of(tab, 'mine')}")
+    (asked,) = open_questions(stage)
+    assert "unsaved = 2" in str(asked.actions)
+    stage.page.widget.receive({"t": "answer", "question": asked.key, "option": asked.answers[0].id})
+    turn.wait(LIMIT_S)
+    assert tab.text == "mine"
+
+
+def test_a_text_that_changes_while_the_user_is_asked_is_not_written(stage: Stage) -> None:
+    tab = Tab(stage)
+    stage.session.permissions = "ask"
+    turn = stage.session.start(f"/client fs/write_text_file {write_of(tab, 'mine')}")
+    (asked,) = open_questions(stage)
+    tab.text += "typed = 3\n"
+    stage.page.widget.receive({"t": "answer", "question": asked.key, "option": asked.answers[0].id})
+    assert "changed while the user was asked" in turn.wait(LIMIT_S).text
+    assert tab.text.endswith("typed = 3\n")
+    assert tab.file.read_text() == "saved = 1\n"
+
+
+def test_a_tab_that_is_saved_while_the_user_is_asked_is_not_written(stage: Stage) -> None:
+    tab = Tab(stage)
+    stage.session.permissions = "ask"
+    turn = stage.session.start(f"/client fs/write_text_file {write_of(tab, 'mine')}")
+    (asked,) = open_questions(stage)
+    tab.dirty = False
+    stage.page.widget.receive({"t": "answer", "question": asked.key, "option": asked.answers[0].id})
+    assert "changed while the user was asked" in turn.wait(LIMIT_S).text
+    assert tab.file.read_text() == "saved = 1\n"
+
+
+def test_a_file_of_the_same_name_elsewhere_is_another_file(stage: Stage) -> None:
+    tab = Tab(stage)
+    other = stage.file.parent / "sub" / "lib.py"
+    other.parent.mkdir()
+    other.write_text("other\n")
+    assert ask_client(stage.session, "fs/read_text_file", path=str(other))["content"] == "other\n"
+    assert ask_client(stage.session, "fs/write_text_file", path=str(other), content="mine") == {}
+    assert (other.read_text(), tab.text) == ("mine", "saved = 1\nunsaved = 2\n")
+
+
+def test_a_tab_gives_no_access_outside_of_the_session_s_folders(stage: Stage, tmp_path: Path) -> None:
+    tab = Tab(stage)
+    tab.file = tmp_path / "outside.py"
+    tab.file.write_text("secret\n")
+    tab.report(tab.path)
+    answer = ask_client(stage.session, "fs/read_text_file", path=str(tab.file))
+    assert "error" in answer and "secret" not in str(answer)
+
+
+def test_a_saved_or_closed_tab_leaves_the_file_to_the_disk(stage: Stage) -> None:
+    tab = Tab(stage)
+    tab.dirty = False
+    assert ask_client(stage.session, "fs/read_text_file", path=str(tab.file))["content"] == "saved = 1\n"
+    tab.dirty = True
+    tab.report(texts=[])
+    assert ask_client(stage.session, "fs/write_text_file", path=str(tab.file), content="mine") == {}
+    assert tab.file.read_text() == "mine"
+
+
+def test_a_silent_tab_is_read_from_disk_with_a_notice_and_not_written(stage: Stage) -> None:
+    tab = Tab(stage)
+    assert ask_client(stage.session, "fs/read_text_file", path=str(tab.file))["content"] == tab.text
+    stage.page.mute = True
+    assert ask_client(stage.session, "fs/read_text_file", path=str(tab.file))["content"] == "saved = 1\n"
+    assert any("lib.py is open, but its page does not answer" in it for it in notices(stage.session))
+    refused = ask_client(stage.session, "fs/write_text_file", path=str(tab.file), content="mine")
+    assert BUSY in refused["error"]["message"]
+    assert tab.file.read_text() == "saved = 1\n"
+
+
+def test_more_tabs_than_a_page_has_are_refused(stage: Stage) -> None:
+    tab = Tab(stage)
+    tab.report(*(f"{number}.py" for number in range(201)))
+    wait_until(lambda: any(it["t"] == "refused" for it in stage.page.widget.sent), "a refusal", LIMIT_S)
+
+
+def write_of(tab: Tab, text: str) -> str:
+    return json.dumps({"path": str(tab.file), "content": text})
+
+
+def open_questions(stage: Stage) -> list[Question]:
+    def found() -> list[Question]:
+        items = stage.session.transcript.items
+        return [it for it in items if isinstance(it, Question) and it.status == "open"]
+
+    wait_until(lambda: bool(found()), "a question", LIMIT_S)
+    return found()

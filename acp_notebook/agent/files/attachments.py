@@ -1,5 +1,7 @@
 """Attach files to a prompt: small text files are embedded, all others are linked.
 
+For an agent on another machine, which cannot follow links, all are sent as content.
+
 Reads the files that the user named, also outside of the session's folders, because the user chose them, not
 the agent. A notebook is embedded as the agent would read it, from its page if one has it open. Runs on the
 loop thread, and reads files on other threads.
@@ -7,16 +9,19 @@ loop thread, and reads files on other threads.
 
 from __future__ import annotations
 
+import base64
 import mimetypes
 import os
 import stat
 from collections.abc import Mapping
 from pathlib import Path
+from urllib.parse import quote
 
 from msgspec.structs import replace
 
 from ...core.ipynb.percent_format import SUFFIX
-from ...core.records import Content, Resource, ResourceLink
+from ...core.records import Content, Image, Resource, ResourceLink
+from ...errors import UsageError
 from ...log import logger
 from ..threads import on_a_thread
 from .notebook_files import NotebookFiles
@@ -25,6 +30,11 @@ _log = logger(__name__)
 
 EMBEDDED_BYTES = 64 * 1024
 """The largest file that is embedded: about 16,000 tokens. An agent reads what it needs of larger ones."""
+
+SENT_BYTES = 8 * 1024 * 1024
+"""The largest file that a remote agent gets: servers take messages of 10 MB, and base64 adds a third."""
+
+IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 
 NOTEBOOK_TYPE = "application/x-ipynb+json"
 
@@ -53,17 +63,21 @@ async def attach_files(
     *,
     embeds: bool,
     seen: bool,
+    links: bool = True,
 ) -> tuple[Content, ...]:
     """Replace the links at these positions of the content by these files.
 
     `embeds`: the agent accepts embedded resources. `seen`: the content is really sent, so that the agent
-    knows a notebook in it.
+    knows a notebook in it. `links`: the agent can follow links to files of this machine; if not, every file
+    is sent as content, and one that cannot be raises UsageError.
     """
     made = list(content)
     for at, path in files.items():
         link = made[at]
         assert isinstance(link, ResourceLink)
-        if path.name.lower().endswith(SUFFIX):
+        if not links:
+            made[at] = await on_a_thread(lambda path=path: _content(path))  # type: ignore[misc]
+        elif path.name.lower().endswith(SUFFIX):
             made[at] = await _notebook(link, path, notebooks, embeds=embeds, seen=seen)
         else:
             made[at] = await on_a_thread(lambda link=link, path=path: _file(link, path, embeds=embeds))  # type: ignore[misc]
@@ -94,11 +108,42 @@ def _file(link: ResourceLink, path: Path, *, embeds: bool) -> Resource | Resourc
     return replace(link, mime_type=_type_of(path), size=status.st_size)
 
 
-def _text(path: Path) -> str | None:
-    """The text; None if the file is not text, or has grown."""
+def _content(path: Path) -> Image | Resource:
+    """The file as content for an agent on another machine. Blocks. Raises UsageError."""
+    try:
+        if not path.is_file():
+            what = "a folder" if path.is_dir() else "not a file"
+            raise UsageError(f"{path} is {what}: a remote agent gets the content of files only")
+        data = _bytes(path, SENT_BYTES)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read, to send it: {error.strerror}") from None
+    if len(data) > SENT_BYTES:
+        raise UsageError(
+            f"{path} has more than {SENT_BYTES // 2**20} MiB: a remote agent gets the content of a file, and "
+            "this is too much; send a part of it, or put the file where the agent can read it"
+        )
+    uri = f"attachment:///{quote(path.name)}"  # not its path, which means something else on that machine
+    kind = _type_of(path)
+    if kind in IMAGES:
+        return Image(base64.b64encode(data).decode(), kind)
+    try:
+        if b"\0" not in data:
+            return Resource(uri, text=data.decode("utf-8-sig"), mime_type=_text_type(path))
+    except UnicodeDecodeError:
+        _log.debug("an attached file is not text")
+    return Resource(uri, blob=base64.b64encode(data).decode(), mime_type=kind)
+
+
+def _bytes(path: Path, most: int) -> bytes:
+    """The file's content, and a byte more than allowed if it is longer."""
     fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # else a pipe in its place would block
     with open(fd, "rb") as file:
-        data = file.read(EMBEDDED_BYTES + 1)
+        return file.read(most + 1)
+
+
+def _text(path: Path) -> str | None:
+    """The text; None if the file is not text, or has grown."""
+    data = _bytes(path, EMBEDDED_BYTES)
     if len(data) > EMBEDDED_BYTES or b"\0" in data:
         return None
     try:

@@ -10,7 +10,8 @@ import tempfile
 import threading
 import weakref
 import zlib
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ...core.changes import Version
 
@@ -25,8 +26,7 @@ class Full(Exception):
     """The store has reached its limit. The message is for the user."""
 
 
-@dataclass(frozen=True, slots=True)
-class BlobRef:
+class BlobRef(Struct, frozen=True):
     """A reference to a file's content in the store."""
 
     at: int

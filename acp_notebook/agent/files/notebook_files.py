@@ -15,8 +15,10 @@ import hashlib
 import os
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from datetime import datetime
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ... import timeouts
 from ...core.actions import MetadataChange, NotebookWrite
@@ -72,8 +74,7 @@ SAME_S = 0.002
 """Modification times this close count as equal: servers report them as text, rounded to microseconds."""
 
 
-@dataclass(frozen=True, slots=True)
-class NotebookState:
+class NotebookState(Struct, frozen=True):
     """A notebook as it is now: in a page (`live`), or in a file (`file`; None if there is none)."""
 
     place: ResolvedPath
@@ -84,8 +85,7 @@ class NotebookState:
     file: Bytes | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class WritePlan:
+class WritePlan(Struct, frozen=True):
     """What a write would do."""
 
     action: NotebookWrite
@@ -331,7 +331,7 @@ class NotebookFiles:
         protected = protected if there.live else None  # a copy of the notebook has the same ids
 
         def work() -> Merged:
-            return merge(base, text, now.data, keep_outputs=self._keep_outputs, protected=protected)
+            return merge(base, text, now, keep_outputs=self._keep_outputs, protected=protected)
 
         try:
             return await on_a_thread(work)

@@ -19,10 +19,12 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import posixpath
 import re
 import stat
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from ...core.visible import BLANK
 from ...log import logger, suppressed
@@ -94,8 +96,7 @@ def _named(char: str) -> str:
     return f"\u2039{name}\u203a"
 
 
-@dataclass(frozen=True, slots=True)
-class ResolvedPath:
+class ResolvedPath(Struct, frozen=True):
     """A path inside a root, without `..` and symlinks at the time when it was resolved."""
 
     asked: str
@@ -131,6 +132,15 @@ class Roots:
         self._spellings = {folder.rstrip("/"): _real(_checked(folder)) for folder in folders}
         self.folders = tuple(dict.fromkeys(self._spellings.values()))
 
+    @property
+    def on_disk(self) -> tuple[str, ...]:
+        """Those of the folders that are on this machine."""
+        return self.folders
+
+    def real(self, path: str) -> str:
+        """The absolute path without `..` and symlinks. Blocks."""
+        return os.path.realpath(path)
+
     def resolve(self, path: str) -> ResolvedPath:
         """Resolve the path, whether or not the file exists; raises Outside if it leaves the roots."""
         if os.open not in os.supports_dir_fd or not hasattr(os, "O_NOFOLLOW"):
@@ -165,8 +175,25 @@ class Roots:
         return True
 
 
-@dataclass(frozen=True, slots=True)
-class Folder:
+class ElsewhereRoots(Roots):
+    """The folders of a session whose agent is on another machine: names only, never looked up on this one."""
+
+    def __init__(self, folders: Sequence[str]) -> None:
+        self._spellings = {}
+        self.folders = tuple(dict.fromkeys(map(self.real, folders)))
+
+    @property
+    def on_disk(self) -> tuple[str, ...]:
+        return ()
+
+    def real(self, path: str) -> str:
+        return posixpath.normpath(path)
+
+    def resolve(self, path: str) -> ResolvedPath:
+        raise Outside(f"{visible(path)} is on the agent's own machine, which this client cannot access")
+
+
+class Folder(Struct, frozen=True):
     """An open folder; use `fd` only for `dir_fd=`."""
 
     fd: int

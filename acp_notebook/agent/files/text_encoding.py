@@ -6,8 +6,9 @@ UTF-8, or UTF-16 and UTF-32 with a byte order mark; never guesses another encodi
 from __future__ import annotations
 
 import codecs
-from dataclasses import dataclass
 from typing import BinaryIO
+
+from msgspec import Struct
 
 MAX_TEXT = 32 * 2**20
 """The limit in bytes for a whole file, in characters for a part: no agent can use more in one message."""
@@ -26,8 +27,7 @@ _BOMS = (  # UTF-32 first: its mark begins with that of UTF-16
 LONGEST_BOM = 4
 
 
-@dataclass(frozen=True, slots=True)
-class TextEncoding:
+class TextEncoding(Struct, frozen=True):
     """The encoding, byte order mark and line ends of a text file."""
 
     codec: str = "utf-8"

@@ -9,8 +9,9 @@ from __future__ import annotations
 import codecs
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import BinaryIO
+
+from msgspec import Struct
 
 from .roots import BadRequest, NotFound, NotText, ResolvedPath, TooLarge, parent_of
 from .safe_open import as_file_trouble, identity, reader
@@ -23,8 +24,7 @@ CHUNK = 2**20
 """Bytes read at once: reading a part needs memory for a few of these, whatever the size of the file."""
 
 
-@dataclass(frozen=True, slots=True)
-class Bytes:
+class Bytes(Struct, frozen=True):
     """A whole file as it was at one moment."""
 
     data: bytes

@@ -15,7 +15,8 @@ import contextlib
 import os
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ...core.describe import FileState
 from ...log import logger, suppressed
@@ -33,8 +34,7 @@ ATTEMPTS = 5
 _ACCESS_LIST = "system.posix_acl_access"
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
+class Written(Struct, frozen=True):
     """The result of a write."""
 
     path: str
@@ -53,8 +53,7 @@ class Written:
     """Whether it was changed in its page, and not on disk."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Old:
+class _Old(Struct, frozen=True):
     """The file that a write replaces."""
 
     fd: int
@@ -69,7 +68,7 @@ def write_text(place: ResolvedPath, text: str, shown: FileState | None = None) -
     The place must be the one that was permitted: a link that has been put into the path since is an error. So
     is a file that is no longer as it was `shown`.
     """
-    _check_text(place, text)
+    check_text(place, text)
     with as_file_trouble(place, "written"), parent_of(place, create=True) as folder:
         for _ in range(ATTEMPTS):
             written = _attempt(folder, place, text, shown)
@@ -93,7 +92,8 @@ def write_bytes(place: ResolvedPath, data: bytes, before: Bytes | None) -> Writt
         return Written(place.path, old is None, text, after, "utf-8", data, replaced)
 
 
-def _check_text(place: ResolvedPath, text: str) -> None:
+def check_text(place: ResolvedPath, text: str) -> None:
+    """Raise NotText if it could not be read back."""
     if "\0" in text:
         raise NotText(f"the text for {place.shown} contains NUL characters: it could not be read back")
     try:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from importlib import import_module
 
 THEMES = (
-    *("changes", "content", "ending", "extensions", "forms", "hands", "kernel", "notebooks"),
-    *("progress", "state", "tools", "tour", "work"),
+    *("changes", "content", "ending", "extensions", "forms", "hands", "kernel", "mend"),
+    *("notebooks", "progress", "state", "tools", "tour", "work"),
 )
 
 

@@ -103,13 +103,13 @@ class Composer:
 
     def _content(self, parts: Sequence[Any]) -> ContentAndFiles:
         try:
-            return content_of(parts, self._conversation.state.cwd, contents)
+            return content_of(parts, self._conversation.files_folder, contents)
         except ValueError as error:
             raise UsageError(str(error)) from None
 
     def _sources(self) -> MentionSources:
         context = current_shell_context()
-        cwd = self._conversation.state.cwd
+        cwd = self._conversation.files_folder
         if context is None:
             return MentionSources({}, lambda _: None, lambda: None, Path(cwd))
         return context.sources(cwd, self._notebook)
@@ -154,7 +154,7 @@ class Composer:
         context = current_shell_context()
         variables = {} if context is None else context.variables()
         cells = {} if context is None else context.inputs()
-        cwd = Path(self._conversation.state.cwd or os.getcwd())
+        cwd = Path(self._conversation.files_folder or os.getcwd())
         return CompletionSources((), (), (), variables, cells, cwd)
 
     def _find_completions(self, fragment: str) -> tuple[CompletionChoice, ...]:

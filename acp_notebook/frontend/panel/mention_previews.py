@@ -69,7 +69,7 @@ class MentionPreviews:
         try:
             if not is_variable:
                 part = await on_a_thread(lambda: look_up(name, sources))
-                parts = content_of([part], self._conversation.state.cwd)
+                parts = content_of([part], self._conversation.files_folder)
                 return await self._measured(name, "cell" if cell_of(name) else "file", *parts)
             found = self._objects.get(name)
             if found is None:
@@ -104,7 +104,7 @@ class MentionPreviews:
             if name in names and it.id == id(_root(name, sources)) and now - it.at < fresh
         }
         missing = [name for name in names if name not in known]
-        cwd = self._conversation.state.cwd
+        cwd = self._conversation.files_folder
         read = await _when_free(lambda: _described(missing, sources, cwd)) if missing else {}
         self._objects = known | read
 

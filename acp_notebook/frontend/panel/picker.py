@@ -7,7 +7,8 @@ thread.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ...agent.conversation import Conversation
 from ...agent.host import AgentHost
@@ -26,8 +27,7 @@ SHOWN_CHARS = 300
 Send = Callable[[PickerAnswer], None]
 
 
-@dataclass(frozen=True, slots=True)
-class PanelOpener:
+class PanelOpener(Struct, frozen=True):
     """Opens other sessions of the agent, and other agents, in the panel's place."""
 
     panel_of: Callable[[str], str | None]

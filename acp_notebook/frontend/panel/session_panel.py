@@ -23,6 +23,8 @@ from ...core import events as ev
 from ...core import intents
 from ...core import page_messages as messages
 from ...core.patches import Patch
+from ...core.people import claimed_name
+from ...core.saved_transcript import Part
 from ...core.snapshot import Elicitation, Question, Snapshot
 from ...errors import Error, UsageError
 from ...notebook import idle_interrupts, pages
@@ -43,6 +45,8 @@ from .static_outputs import SESSION, SIGN_IN, StaticOutputs
 from .work_clock import WorkClock
 
 SIGNED_OUT = "Signed out", "The agent will ask for a sign-in when it needs one."
+
+GONE = ("dead", "disconnected")
 
 
 class Panel:
@@ -75,6 +79,8 @@ class Panel:
         self._settings = PanelSettings(conversation, host, self._channel.notify)
         self._without_paths: set[str] = set()
         """The views that have not yet received the server paths of the session's files."""
+        self._people: dict[str, str] = {}
+        """Who uses each view, as its page claims."""
         self._clock = WorkClock(time.monotonic)
         self._ignore_interrupts: Callable[[], None] | None = None
         self._loop.post(self._listen)
@@ -84,12 +90,12 @@ class Panel:
     def show_turn(self, run: TurnRun) -> None:
         """Display the turn, live, below the running cell."""
         widget = TurnWidget(self._widget, run.id)
-        output = CellOutput.display(view_bundle(widget, f"<turn {run.id}>"))
+        output = CellOutput.display(view_bundle(widget, f"<turn {run.id}>", self._shows(run.id)))
         self._loop.post(self._outputs.track, run.id, run, widget.model_id, output)
 
     def show(self) -> None:
         """Display the whole session, live."""
-        output = CellOutput.display(view_bundle(self._widget, "<session>"))
+        output = CellOutput.display(view_bundle(self._widget, "<session>", self._shows(None)))
         self._loop.post(self._outputs.track, SESSION, None, self._widget.model_id, output)
         if output.cell is not None:
             self._loop.post(self._look_back, output.cell)
@@ -101,8 +107,13 @@ class Panel:
     def show_sign_in(self) -> None:
         """Display the sign-in below the cell that waits for the session."""
         widget = TurnWidget(self._widget, SIGN_IN)
-        output = CellOutput.display(view_bundle(widget, "<sign-in>"))
+        output = CellOutput.display(view_bundle(widget, "<sign-in>", self._shows(SIGN_IN)))
         self._loop.post(self._outputs.track, SIGN_IN, None, widget.model_id, output)
+
+    def _shows(self, turn: str | None) -> dict[str, str | None]:
+        """The session and the turn of an output, and its transcript as long as it is empty."""
+        part = Part(parts=()) if turn is None else Part(name=turn)
+        return {"session": self.model_id, "turn": turn, "transcript": part.line()}
 
     @property
     def widget(self) -> SessionWidget:
@@ -132,6 +143,7 @@ class Panel:
         self._conversation.state.listen(self._on_event)
         self._conversation.queue.changed = self._on_queue_changed
         self._conversation.workspace.open_notebooks = self.documents
+        self._conversation.workspace.open_tabs = self.documents
         self._conversation.permission_settings.changed = self._settings.send
 
     def _on_event(self, event: ev.Event, patches: Sequence[Patch]) -> None:
@@ -186,11 +198,14 @@ class Panel:
                 self._channel.bye(view)
                 self._outputs.on_page_closed(view)
                 self._without_paths.discard(view)
+                self._people.pop(view, None)
                 self.documents.bye(view)
             case intents.Doc():
                 self.documents.on_answer(intent)
-            case intents.Answer(question, option):
-                self._answer(question, option)
+            case intents.Tabs():
+                self.documents.on_tabs(intent)
+            case intents.Answer():
+                self._answer(intent)
             case intents.Elicit():
                 self._elicit(intent)
             case intents.Cancel(turn):
@@ -275,6 +290,8 @@ class Panel:
     def _on_hello(self, hello: intents.Hello) -> None:
         self._outputs.on_page_connected(hello.view, saves=hello.document)
         self.documents.hello(hello)
+        if hello.person is not None:
+            self._people[hello.view] = claimed_name(hello.person)
         pages.count(pages.Page(hello.host, hello.document, hello.live))
         self._conversation.state.audience.page_came()
         self._send_all(hello.view)
@@ -323,7 +340,8 @@ class Panel:
 
     async def _send_path_prefixes(self, view: str) -> None:
         """Send a page the server paths of the session's files, so that it can open them."""
-        prefixes = await self.documents.server_prefixes(view, [self._conversation.state.cwd])
+        folders = self._conversation.workspace.roots.on_disk[:1] and [self._conversation.state.cwd]
+        prefixes = await self.documents.server_prefixes(view, folders) if folders else []
         if prefixes and view in self._without_paths:
             self._without_paths.discard(view)
             self._channel.notify(messages.ServerPaths(view, tuple(prefixes)))
@@ -342,7 +360,7 @@ class Panel:
     def _refuse(self, error: Exception, prompt: str | None = None) -> None:
         """Show the error in the page. `prompt`: unsent text that goes back into the field."""
         # The stderr of a dead agent is shown elsewhere.
-        what = str(error).partition("\n")[0] if self._snapshot().status == "dead" else str(error)
+        what = str(error).partition("\n")[0] if self._snapshot().status in GONE else str(error)
         self._channel.notify(messages.IntentRefused(what, prompt))
 
     async def _complete(self, request: intents.Complete) -> None:
@@ -393,13 +411,14 @@ class Panel:
     def _snapshot(self) -> Snapshot:
         return self._conversation.state.read(lambda transcript: transcript.snapshot())
 
-    def _answer(self, key: str, option: str) -> None:
+    def _answer(self, intent: intents.Answer) -> None:
         """Answer a question. The first answer wins; a second one, from another page, is ignored."""
+        key, option = intent.question, intent.option
         question = self._conversation.state.read(lambda transcript: transcript.find(key))
         if not isinstance(question, Question) or all(it.id != option for it in question.answers):
             self._channel.notify(messages.IntentRefused("this question does not have that answer"))
             return
-        self._conversation.permissions.answer(question, option)
+        self._conversation.permissions.answer(question, option, self._people.get(intent.view))
 
     def _elicit(self, intent: intents.Elicit) -> None:
         """Answer a form. The first answer wins; invalid values go back to the page, field by field."""
@@ -408,7 +427,8 @@ class Panel:
         if not isinstance(found, Elicitation):
             self._channel.notify(messages.IntentRefused("this form does not exist"))
             return
-        wrong = self._conversation.elicitations.answer(found.id, intent.action, intent.values)
+        person = self._people.get(intent.view)
+        wrong = self._conversation.elicitations.answer(found.id, intent.action, intent.values, person)
         if wrong:
             self._channel.notify(messages.InvalidForm(key, wrong))
 

@@ -5,6 +5,7 @@ import type { Sent } from "../store";
 import type { Choice, ConfigOption, Header } from "../types";
 import { usePanel } from "./panel";
 import { line } from "./display_text";
+import { isGone } from "./trouble";
 
 interface Props {
   header: Header;
@@ -23,7 +24,7 @@ export function AgentOptions({ header, disabled, sent, often }: Props & { often?
   // Where an agent has options, its modes are one of them.
   const modes = header.config?.some(isMode) ? [] : (header.modes ?? []);
   const mode = sent.get("mode")?.intent;
-  const off = disabled || header.status === "closed" || header.status === "dead";
+  const off = disabled || header.status === "closed" || isGone(header.status);
   return (
     <>
       {modes.length > 0 && (

@@ -7,7 +7,7 @@
 
 import { useRef } from "preact/hooks";
 import type { Sent } from "../store";
-import type { Action, Answer, QuestionItem, ToolItem } from "../types";
+import type { Action, Answer, ElicitationItem, QuestionItem, ToolItem } from "../types";
 import { Actions, CoveredActions } from "./actions";
 import { useAnswerKeys } from "./answer_keys";
 import { isComposing } from "./composing";
@@ -252,11 +252,16 @@ function answersOf({ answers, options, offers = [] }: QuestionItem): readonly An
 
 // ---- settled
 
-export const BY: Record<string, string> = {
+const BY: Record<string, string> = {
   user: "you",
   policy: "your rules",
   client: "the notebook",
 };
+
+/** A name is what a page claims: in quotation marks, it is none of our own words. */
+export function decidedBy({ by = "", person }: QuestionItem | ElicitationItem): string {
+  return person === undefined ? (BY[by] ?? spoken(by)) : `“${line(person)}”`;
+}
 
 /** What an answer did, in words that do not depend on how the agent names its options. */
 const DID: Record<string, string> = {
@@ -289,7 +294,7 @@ function Settled({ item: settled, about }: { item: QuestionItem; about: string |
       ) : (
         <span>{spoken(item.status)}</span>
       )}
-      {by && !before && <span class="acp-quiet"> by {BY[by] ?? spoken(by)}</span>}
+      {by && !before && <span class="acp-quiet"> by {decidedBy(item)}</span>}
       {more.length > 0 && <span class="acp-quiet">: {line(more.join("; "))}</span>}
       {item.actions && <CoveredActions actions={item.actions} />}
     </div>

@@ -25,6 +25,7 @@ const SIGN_IN = "Waiting for you to sign in";
 export function sessionWords(header: Header, link: Link, turn: Turn | null): Words {
   if (link === "gone" || link === "offline") return trouble("Disconnected");
   if (header.sign_in && header.status !== "closed") return you(SIGN_IN);
+  if (header.status === "reconnecting") return agent("Reconnecting…");
   if (turn?.start && isRunning(turn.start)) return turnWords(turn.start, turn.items, link, false);
   switch (header.status ?? "starting") {
     case "starting":
@@ -41,6 +42,8 @@ export function sessionWords(header: Header, link: Link, turn: Turn | null): Wor
       return trouble("The agent does not respond");
     case "lost":
       return trouble("The agent lost the session");
+    case "disconnected":
+      return trouble("Connection lost");
     case "dead":
       return trouble("The agent ended"); // the banner says why
     default:

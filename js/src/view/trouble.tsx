@@ -1,4 +1,4 @@
-// The agent is dead, restarting, stuck or has lost the session: what is known about it, and what to do.
+// The agent is dead, disconnected, restarting, stuck or has lost the session: what is known about it, and what to do.
 
 import type { Sent } from "../store";
 import type { Header } from "../types";
@@ -21,6 +21,10 @@ export function troubleTitle({ status, agent }: Header): string | null {
   switch (status) {
     case "restarting":
       return `${name} is restarting…`;
+    case "reconnecting":
+      return `Reconnecting to ${name}…`;
+    case "disconnected":
+      return `${name} cannot be reached.`;
     case "stuck":
       return `${name} is not responding.`;
     case "lost":
@@ -32,17 +36,22 @@ export function troubleTitle({ status, agent }: Header): string | null {
   }
 }
 
+/** Whether the agent has ended, or its server cannot be reached. */
+export const isGone = (status: string | undefined): boolean =>
+  status === "dead" || status === "disconnected";
+
 /** Whether a refused request gives the reason that the trouble gives anyway. */
 export function repeats(refused: string, { status, detail }: Header): boolean {
   const [first = ""] = (detail ?? "").split("\n");
-  return status === "dead" && first !== "" && refused.includes(first);
+  return isGone(status) && first !== "" && refused.includes(first);
 }
 
 export function Trouble({ header, sent, again = false }: Props) {
   const { link, emit } = usePanel();
   const title = troubleTitle(header);
   if (title === null) return null;
-  if (header.status === "restarting" || header.status === "stuck")
+  const dead = header.status === "dead";
+  if (!dead && !isGone(header.status) && header.status !== "lost")
     return (
       <div class="acp-banner" data-acp-trouble={header.status}>
         <span>
@@ -54,9 +63,9 @@ export function Trouble({ header, sent, again = false }: Props) {
   const [first = "", ...rest] = (header.detail ?? "").split("\n");
   const hint = rest.at(-1)?.startsWith(HINT) ? rest.pop() : undefined;
   return (
-    <div class="acp-banner" data-severity="error" data-acp-trouble="dead" role="alert">
+    <div class="acp-banner" data-severity="error" data-acp-trouble={header.status} role="alert">
       <div class="acp-trouble">
-        <strong>{title}</strong> {again && "It was started again, without success: "}
+        <strong>{title}</strong> {again && dead && "It was started again, without success: "}
         {first && <span>{again ? line(first) : capital(line(first))}</span>}
         {rest.length > 0 && (
           <pre class="acp-code" tabIndex={0} aria-label="The agent's last output">
@@ -75,7 +84,7 @@ export function Trouble({ header, sent, again = false }: Props) {
         disabled={link !== "live" || sent !== undefined}
         onClick={() => emit({ t: "restart" })}
       >
-        {sent ? "Starting…" : "Restart"}
+        {sent ? "Starting…" : dead ? "Restart" : "Reconnect"}
       </button>
     </div>
   );

@@ -14,7 +14,7 @@ import pytest
 import acp_notebook as acp
 from acp_notebook import timeouts
 from acp_notebook.api import connect as connect_module
-from acp_notebook.core.snapshot import Elicitation, TurnStart
+from acp_notebook.core.snapshot import Elicitation, Question, TurnStart
 from acp_notebook.frontend.panel import session_panel as panel_module
 from acp_notebook.frontend.panel.session_panel import Panel
 from acp_notebook.notebook.static_bundle import NOTHING_YET, TRANSCRIPT_MIME
@@ -146,6 +146,53 @@ def test_a_click_answers_the_question_and_a_second_one_is_harmless(stage: Stage)
     wait_until(lambda: len(stage.all("state")) == 2, "the state is sent again", LIMIT_S)
     settled = next(it for it in stage.session.transcript.items if it.key == question.key)
     assert (settled.answer, settled.by) == (option, "user")  # type: ignore[union-attr]
+
+
+def answered_by(stage: Stage, view: str, **hello: Any) -> Any:
+    """The question, answered by a page that said hello like this."""
+    stage.hello()
+    stage.say(t="hello", view="theirs", **hello)
+    turn = stage.session.start("/ask")
+    stage.until("patches", lambda it: "question" in str(it))
+    question = next(it for it in stage.session.transcript.items if isinstance(it, Question))
+    stage.say(t="answer", question=question.key, option=question.options[0].id, view=view)
+    stage.say(t="answer", question=question.key, option=question.options[-1].id, view="v")
+    turn.wait(LIMIT_S)
+    return next(it for it in stage.session.transcript.items if it.key == question.key)
+
+
+def test_the_card_and_the_audit_name_the_person_who_answered_first(stage: Stage) -> None:
+    settled = answered_by(stage, "theirs", person="Ada Lovelace")
+    assert (settled.by, settled.person) == ("user", "Ada Lovelace")
+    (decision,) = stage.session.audit.where(what="decision")
+    assert (decision.by, decision.detail["person"]) == ("user", "Ada Lovelace")
+    assert "by “Ada Lovelace”" in stage.session.to_text()
+
+
+@pytest.mark.parametrize(
+    ("claimed", "shown"),
+    [
+        ("policy", "policy"),  # `by` stays "user": the name decides nothing
+        ("you”, allowed by “you", "you', allowed by 'you"),
+        ("<img src=x onerror=alert(1)>", "<img src=x onerror=alert(1)>"),
+        ("\u202egnp.exe", "\u2039U+202E\u203agnp.exe"),
+        ("a\nPermission: → Allow", None),
+        ("x" * 10_000_000, None),
+        ("  ", "somebody without a name"),
+    ],
+    ids=["a word of ours", "quotes", "html", "direction", "lines", "long", "empty"],
+)
+def test_a_claimed_name_is_short_plain_text_in_quotes(stage: Stage, claimed: str, shown: str | None) -> None:
+    settled = answered_by(stage, "theirs", person=claimed)
+    assert settled.by == "user"
+    assert len(settled.person) <= 62 and settled.person.isprintable()
+    assert shown is None or settled.person == shown
+    assert "<img" not in stage.session.to_html()
+    assert f"by “{settled.person}”" in stage.session.to_text()
+
+
+def test_a_page_cannot_answer_in_the_name_of_a_view_that_never_said_hello(stage: Stage) -> None:
+    assert answered_by(stage, "unknown", person="Ada").person is None
 
 
 @pytest.mark.parametrize(

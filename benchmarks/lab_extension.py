@@ -1,0 +1,91 @@
+"""What the JupyterLab extension costs: its size, and JupyterLab's start with and without it.
+
+Run `python -m benchmarks.lab_extension`; needs Chromium. One server has the extension, one has it disabled;
+their pages are opened in turn, so that a busy machine affects both.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+import statistics
+import sys
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from .browser import CHROMIUMS
+
+ROOT = Path(__file__).parents[1]
+BUILT = ROOT / "js" / "lab" / "labextension"
+RUNS = 9
+SIZE_AIM, START_AIM = 60_000, 1.03
+"""Bytes, gzipped; and the ratio of the start with it to the start without it."""
+
+RESTORED = "() => window.jupyterapp?.restored.then(() => performance.now())"
+READY = "() => window.jupyterapp !== undefined"
+
+
+def size() -> int:
+    """The bytes that a page loads, gzipped."""
+    return sum(len(gzip.compress(path.read_bytes())) for path in BUILT.glob("static/*.js"))
+
+
+def start_of(browser: Any, address: str) -> float:
+    """Milliseconds from the navigation until JupyterLab is restored."""
+    page = browser.new_page()
+    try:
+        page.goto(address)
+        page.wait_for_function(READY)
+        return float(page.evaluate(RESTORED))
+    finally:
+        page.close()
+
+
+def starts() -> tuple[list[float], list[float]]:
+    """With the extension, and without it."""
+    from playwright.sync_api import sync_playwright
+
+    from tests.browser.pages import launched
+    from tests.browser.servers import started
+
+    chromium = next(filter(None, map(shutil.which, CHROMIUMS)), None)
+    if chromium is None:
+        sys.exit("no Chromium here")
+    with ExitStack() as stack:
+        addresses = []
+        for disabled in (False, True):
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+            if disabled:
+                config = folder / "config" / "labconfig" / "page_config.json"
+                config.parent.mkdir(parents=True)
+                config.write_text(json.dumps({"disabledExtensions": {"acp-notebook": True}}))
+            server = stack.enter_context(started("lab", folder))
+            addresses.append(f"{server.url}lab?token={server.token}")
+        browser = launched(stack.enter_context(sync_playwright()), chromium)
+        stack.callback(browser.close)
+        context = browser.new_context()
+        for address in addresses:
+            start_of(context, address)  # the browser's cache
+        measured: tuple[list[float], list[float]] = [], []
+        for _ in range(RUNS):
+            for address, times in zip(addresses, measured, strict=True):
+                times.append(start_of(context, address))
+        return measured
+
+
+def main() -> None:
+    gzipped = size()
+    print(f"extension: {gzipped:,} bytes gzipped (aim: {SIZE_AIM:,})")
+    with_it, without = starts()
+    ratio = statistics.median(with_it) / statistics.median(without)
+    print(
+        f"JupyterLab's start, median of {RUNS}: {statistics.median(with_it):.0f} ms with it, "
+        f"{statistics.median(without):.0f} ms without: {ratio:.3f} (aim: {START_AIM})"
+    )
+
+
+if __name__ == "__main__":
+    main()
