@@ -52,8 +52,13 @@ AGENTS = (
     "@agentclientprotocol/sdk@1.9.0",
     "@google/gemini-cli@0.61.0",
 )
-BIG_AGENTS = ("@aaif/goose-acp@1.50.0", "@agentclientprotocol/codex-acp@2.6.0", "opencode-ai@1.18.33")
-"""300, 400 and 350 MB: only installed for `test --full --agents`."""
+BIG_AGENTS = (
+    "@aaif/goose-acp@1.50.0",
+    "@agentclientprotocol/codex-acp@2.6.0",
+    "opencode-ai@1.18.33",
+    "@qwen-code/qwen-code@0.24.4",
+)
+"""300, 400, 350 and 130 MB: only installed for `test --full --agents`."""
 
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 CHROMIUM = "@sparticuz/chromium@147.0.0"  # a complete headless Chromium for Linux on x86-64
@@ -261,7 +266,19 @@ def install(project: Project, *extras: str) -> None:
         return
     say(f"installing acp_notebook[{names}] (the first time: about a minute)")
     pip_install(project, "--editable", f".[{names}]")
+    link_extension(project)
     stamp.write_text(wanted)
+
+
+def link_extension(project: Project) -> None:
+    """Replace pip's copy of the JupyterLab extension, which would become outdated, by a link to its build."""
+    built = project.js / "lab" / "labextension"
+    found = project.venv / "share" / "jupyter" / "labextensions" / "acp-notebook"
+    if found.is_dir() and not found.is_symlink():
+        shutil.rmtree(found)
+    found.unlink(missing_ok=True)
+    found.parent.mkdir(parents=True, exist_ok=True)
+    found.symlink_to(built)
 
 
 def pip_install(project: Project, *what: str) -> None:
@@ -630,7 +647,11 @@ def wheel_faults(names: Sequence[str]) -> list[str]:
         *(f"acp_notebook/static/{it}" for it in bundle),
     ]
     missing = [f"{name} is missing" for name in must if name not in names]
-    tops = {name.split("/")[0] for name in names if ".dist-info/" not in name}
+    extension = re.compile(r"acp_notebook-[^/]+\.data/data/share/jupyter/labextensions/acp-notebook/")
+    inside = {extension.sub("", name) for name in names if extension.match(name)}
+    if not {"package.json", "schemas/acp-notebook/plugin.json"} <= inside:
+        missing.append("the JupyterLab extension is missing")
+    tops = {name.split("/")[0] for name in names if ".dist-info/" not in name and not extension.match(name)}
     return missing + [f"{top} does not belong in it" for top in sorted(tops - {"acp_notebook"})]
 
 
@@ -650,11 +671,14 @@ def types(project: Project, _: argparse.Namespace) -> int:
 def bench(project: Project, args: argparse.Namespace) -> int:
     """Run the benchmarks, which print ratios to comparable programs."""
     install(project, "test", "bench")
+    options = [f"--json={args.json.resolve()}"] if args.json else []
+    options += [f"--compare={args.compare.resolve()}"] if args.compare else []
     steps = {
-        "benchmarks": ["benchmarks", *args.more],
-        "benchmarks of notebook files": ["benchmarks.ipynb"],
+        "benchmarks": ["benchmarks", *options],
         "benchmarks in a browser": ["benchmarks.browser"],
         "benchmarks of the panel": ["benchmarks.panel"],
+        "benchmarks of the JupyterLab extension": ["benchmarks.lab_extension"],
+        "benchmarks of fan-outs": ["benchmarks.fan_out"],
     }
     return run_steps(project, steps, environment(project))
 
@@ -767,7 +791,8 @@ def parser() -> argparse.ArgumentParser:
     verb.set_defaults(run=compat)
 
     verb = verbs.add_parser("bench", help="run the benchmarks")
-    verb.add_argument("more", nargs="*", metavar="-- ARG", help="for the benchmarks")
+    verb.add_argument("--json", type=Path, metavar="FILE", help="also write the table to this file")
+    verb.add_argument("--compare", type=Path, metavar="FILE", help="show the ratios of an earlier run, too")
     verb.set_defaults(run=bench)
     return top
 

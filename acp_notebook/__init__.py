@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from .api.agent import Agent
     from .api.cassette import Cassette
     from .api.connect import connect
+    from .api.fan_out.call import fan_out
+    from .api.fan_out.judge import judge
+    from .api.fan_out.run import Run
+    from .api.fan_out.runs import Runs
     from .api.load import load_transcript
     from .api.session import Session
     from .api.tools import tool
@@ -31,6 +35,7 @@ if TYPE_CHECKING:
         AuthenticationRequired,
         CassetteMismatch,
         Conflict,
+        ConnectionLost,
         Error,
         ExtensionError,
         ProtocolError,
@@ -56,6 +61,7 @@ __all__ = [
     "Cassette",
     "CassetteMismatch",
     "Conflict",
+    "ConnectionLost",
     "ElicitationRequest",
     "Error",
     "ExtensionError",
@@ -65,6 +71,8 @@ __all__ = [
     "RecordingError",
     "Resource",
     "ResourceLink",
+    "Run",
+    "Runs",
     "Session",
     "SessionClosed",
     "SessionLost",
@@ -78,7 +86,9 @@ __all__ = [
     "connect",
     "doctor",
     "events",
+    "fan_out",
     "import_agents",
+    "judge",
     "load_transcript",
     "permissions",
     "tool",
@@ -89,6 +99,10 @@ _HOMES = {
     "setup.doctor": ("doctor",),
     "api.cassette": ("Cassette",),
     "api.connect": ("connect",),
+    "api.fan_out.call": ("fan_out",),
+    "api.fan_out.judge": ("judge",),
+    "api.fan_out.run": ("Run",),
+    "api.fan_out.runs": ("Runs",),
     "core": ("events",),
     "core.elicitation": ("ElicitationRequest",),
     "core.policy": ("PermissionRequest",),
@@ -101,6 +115,7 @@ _HOMES = {
         "AuthenticationRequired",
         "CassetteMismatch",
         "Conflict",
+        "ConnectionLost",
         "Error",
         "ExtensionError",
         "ProtocolError",
@@ -127,7 +142,7 @@ def __getattr__(name: str) -> Any:
     home = _HOME.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if name == "connect":  # start the guardian, which starts agents, while the rest is imported
+    if name in ("connect", "fan_out"):  # start the guardian, which starts agents, while the rest is imported
         import_module(".agent.processes.guardian_client", __name__).guardian().prepare()
     module = import_module(f".{home}", __name__)
     value = getattr(module, name) if hasattr(module, name) else import_module(f".{home}.{name}", __name__)

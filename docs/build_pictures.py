@@ -1,7 +1,9 @@
-"""Makes the pictures of the README: `python docs/build_pictures.py`, with Chromium, pandas and matplotlib.
+"""Makes the pictures of the README and of jupyterlab.md: `python docs/build_pictures.py`.
+
+Needs Chromium, pandas and matplotlib.
 
 `python docs/build_pictures.py kernel Light` makes one of them: a scene, a theme, or both. JupyterLab and the
-session are real; the agent's part is played by `picture_agent.py`.
+session are real; the agent's part is played by `picture_agent.py`, in the scene "side" by the demo agent.
 """
 
 from __future__ import annotations
@@ -21,9 +23,12 @@ sys.path.insert(0, str(ROOT))
 from dev import CHROMIUM_NAMES  # noqa: E402
 from tests.browser.pages import LIMIT_S, NotebookPage, launched  # noqa: E402
 from tests.browser.servers import THEMES, Server, started  # noqa: E402
+from tests.browser.side_panel import SidePanel  # noqa: E402
 
 IMAGES = ROOT / "docs" / "images"
 SIZE = (860, 1210)
+WIDE = (1280, 800)
+"""For a notebook with a side panel."""
 SCALE = 2
 COLOURS = 192
 """Enough for text on a plain background; the file is a quarter of its full size."""
@@ -37,10 +42,23 @@ CELLS = {
         CONNECT,
     ],
 }
+FAN_OUT = """import acp_notebook as acp
+
+prompts = {
+    "Raise the rate": "/edit vat.py rate = 0.25",
+    "Raise it, as text": "/edit vat.py rate = '25 %'",
+    "Explain the rate": "What is the rate?",
+}
+agents = ["demo", {"agent": "demo", "label": "another"}]
+runs = acp.fan_out(prompts, agents=agents, score="python check.py")
+runs.wait();"""
+CELLS["runs"] = [FAN_OUT, "runs.compare(0, 3)"]
+CELLS["side"] = ["total = 41\nrate = 2.5", "print(totl * rate)"]
 PROMPTS = {
     "panel": "March looks far too low in @sales. Find out why, and mend @clean.py",
     "kernel": "How does each store do? Draw it, and tell me what stands out.",
 }
+NAMES = {"panel": "march", "kernel": "stores", "side": "analysis", "runs": "rates"}
 REVENUE: dict[str, dict[str, tuple[int | None, ...]]] = {
     "panel": {"February": (700, 580, 140), "March": (None, None, 310)},
     "kernel": {
@@ -79,8 +97,12 @@ def stores(scene: str) -> str:
 def furnish(server: Server, scene: str) -> Path:
     """The folder with its data, the agent under a name from the settings, a kernel that has pandas."""
     work, home = server.folder / "work", server.folder / "home"
-    (work / "sales.csv").write_text(stores(scene))
-    (work / "clean.py").write_text(CLEAN)
+    if scene == "runs":
+        (work / "vat.py").write_text("rate = 0.19\n")
+        (work / "check.py").write_text("from vat import rate\n\nassert rate == 0.25\n")
+    elif scene in REVENUE:
+        (work / "sales.csv").write_text(stores(scene))
+        (work / "clean.py").write_text(CLEAN)
     config = home / ".config" / "acp_notebook" / "config.toml"
     config.parent.mkdir(parents=True)
     command = json.dumps([sys.executable, str(ROOT / "docs" / "picture_agent.py"), scene])
@@ -91,10 +113,25 @@ def furnish(server: Server, scene: str) -> Path:
     path = f"{Path(sys.executable).parent}:/usr/bin:/bin"
     env = {"PYTHONPATH": str(ROOT), "PATH": path}
     spec.write_text(json.dumps({"argv": argv, "env": env, "display_name": "Python 3", "language": "python"}))
-    return server.add_notebook("march" if scene == "panel" else "stores", "pictures", CELLS[scene])
+    return server.add_notebook(NAMES[scene], "pictures", CELLS[scene])
+
+
+def play_aside(notebook: NotebookPage) -> None:
+    """From a failed cell to the question in the side panel."""
+    notebook.run(0, 1)
+    notebook.says(1, "NameError")
+    notebook.cell(1).locator("[data-acp-lab=ask-error]").click()
+    side = SidePanel(notebook)
+    side.choose_agent("demo")
+    expect(side.question).to_be_visible()
+    notebook.page.locator("[data-acp-scroll]").evaluate("el => el.scrollTo(0, el.scrollHeight)")
 
 
 def play(notebook: NotebookPage, scene: str) -> None:
+    if scene == "side":
+        return play_aside(notebook)
+    if scene == "runs":
+        return play_runs(notebook)
     notebook.run(0, 1)
     panel = notebook.panel(1)
     expect(panel.get_by_role("textbox")).to_be_enabled()
@@ -104,6 +141,18 @@ def play(notebook: NotebookPage, scene: str) -> None:
     expect(panel.locator("[data-acp-turn]")).to_have_attribute("data-acp-status", "done")
     if scene == "panel":
         expect(panel.locator("[data-acp-file]").first).to_be_visible()
+
+
+def play_runs(notebook: NotebookPage) -> None:
+    """The table with an open row, and two runs side by side."""
+    notebook.run(0)
+    table = notebook.output(0).locator("[data-acp-root=runs]")
+    expect(table.locator("[data-acp-progress=over]")).to_be_visible()
+    table.locator("[data-acp-run='0'] button").click()
+    expect(table.locator("[data-acp-apply]")).to_be_visible()
+    expect(table.locator(".acp-runs-html > *").first).to_be_visible()
+    notebook.run(1)
+    expect(notebook.output(1).locator(".acp-comparison")).to_be_visible()
 
 
 def shoot(page: Page, theme: str, target: Path) -> None:
@@ -128,7 +177,8 @@ def make(scene: str, theme: str) -> None:
         server.set(THEMES, theme=f"JupyterLab {theme}")
         browser = launched(playwright, chromium)
         context = browser.new_context(device_scale_factor=SCALE)
-        notebook = NotebookPage(context, server, furnish(server, scene), "perCommTarget", SIZE)
+        size = WIDE if scene == "side" else SIZE
+        notebook = NotebookPage(context, server, furnish(server, scene), "perCommTarget", size)
         play(notebook, scene)
         shoot(notebook.page, theme, IMAGES / f"{scene}-{theme.lower()}.png")
         server.end_kernels()

@@ -17,6 +17,8 @@ import msgspec
 import msgspec.inspect as ms
 
 from acp_notebook.core import actions, document_protocol, forms, intents, page_messages, snapshot
+from acp_notebook.core.fan_out import messages as runs_messages
+from acp_notebook.core.fan_out.rows import Row
 from acp_notebook.core.ipynb import Operation
 from acp_notebook.core.records import Content
 from docs.build_reference import class_body, flat, own_classes, string_after
@@ -42,6 +44,8 @@ UNIONS: dict[str, tuple[Any, str]] = {
     "ToKernel": (intents.Intent, "Intent"),
     "FromKernel": (page_messages.SessionMessage, "Message"),
     "DocRequest": (document_protocol.AnyDocRequest, "Request"),
+    "ToRuns": (runs_messages.RunsIntent, "Intent"),
+    "FromRuns": (runs_messages.RunsMessage, "Message"),
 }
 """Each with the ending of its members' names: the tag says the rest."""
 
@@ -55,7 +59,7 @@ GROUPS = {
 
 ALSO = (snapshot.Header,)
 
-NAMES: dict[type, str] = {forms.Field: "FormField"}
+NAMES: dict[type, str] = {forms.Field: "FormField", Row: "TableRow"}
 """Where another name is clearer among all the others."""
 
 SCALARS: dict[type, str] = {

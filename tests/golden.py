@@ -60,6 +60,8 @@ SCRIPTS: dict[str, Sequence[ev.Event]] = {
         _agent("fix it.\n"),
         ev.MessageChunk("agent", rec.Image("aGk=", "image/png")),
         _agent("See above."),
+        ev.MessageReplaced("k3", "I will fix it.\nSee above, and below."),  # a part had been lost
+        _agent("And on."),
         ev.PlanReplaced((rec.PlanEntry("read", "high"), rec.PlanEntry("edit"))),
         ev.PlanReplaced((rec.PlanEntry("read", "high", "completed"), rec.PlanEntry("edit"))),
         ev.ToolChanged("c1", title="Edit sum.py", kind="edit", status="pending", created=True),

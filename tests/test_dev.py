@@ -548,11 +548,14 @@ def test_a_missing_command_and_one_ended_by_a_signal(tmp_path: Path) -> None:
 def test_a_wheel_contains_the_typed_package_and_nothing_else() -> None:
     bundle = [f"acp_notebook/static/{name}" for name in ("session.js", "session.css", "turn.js", "agents.js")]
     python = ["acp_notebook/__init__.py", "acp_notebook/py.typed", "acp_notebook-0.1.0.dist-info/METADATA"]
-    assert dev.wheel_faults([*python, *bundle]) == []
-    faults = dev.wheel_faults([python[0], *bundle[1:], "tests/test_x.py"])
+    shared = "acp_notebook-0.1.0.data/data/share/jupyter/labextensions/acp-notebook"
+    extension = [f"{shared}/package.json", f"{shared}/schemas/acp-notebook/plugin.json"]
+    assert dev.wheel_faults([*python, *bundle, *extension]) == []
+    faults = dev.wheel_faults([python[0], *bundle[1:], extension[1], "tests/test_x.py"])
     assert faults == [
         "acp_notebook/py.typed is missing",
         "acp_notebook/static/session.js is missing",
+        "the JupyterLab extension is missing",
         "tests does not belong in it",
     ]
 

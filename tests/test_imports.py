@@ -37,14 +37,25 @@ ALLOWED: dict[str, set[str]] = {
 OUTSIDE: dict[str, set[str]] = {
     **{part: {"msgspec"} for part in TOP | {"agent", "wire", "core"}},
     "notebook": {"msgspec", "IPython", "ipykernel", "anywidget", "traitlets", "comm"},
+    "agent/remote": {"httpx", "websockets"},
     "core/export": {"msgspec", "markdown_it"},
+    "api/fan_out": {"msgspec", "pandas", "distributed"},
     "frontend/magics": {"IPython"},
     "pytest_plugin": {"pytest"},
 }
 """Third-party libraries that a part may use."""
 
 SHARED = {
-    *("agent_state", "audience", "audit_file", "auditor", "event_bus", "known_answers", "locked_file"),
+    *(
+        "agent_state",
+        "audience",
+        "audit_file",
+        "auditor",
+        "backoff",
+        "event_bus",
+        "known_answers",
+        "locked_file",
+    ),
     *("loop", "session_state", "tap", "temporary_folders", "threads", "transport", "turn_queue", "user_dirs"),
 }
 """Modules of `agent` itself that its sub-packages may import: what the parts of a session share."""
@@ -53,10 +64,12 @@ AGENT: dict[str, set[str]] = {
     "shared": {"shared", "known_agents"},
     "known_agents": {"known_agents"},
     "processes": {"processes", "shared"},
+    "remote": {"remote", "shared"},
     "files": {"files", "shared"},
     "terminals": {"terminals", "processes", "shared"},
     "permissions": {"permissions", "files", "known_agents", "shared"},
     "undo": {"undo", "files", "processes", "shared"},
+    "copies": {"copies", "undo", "files", "processes", "shared"},
     "kernel_tools": {"kernel_tools", "files", "permissions", "shared"},
     "backends": {"files", "terminals", "undo", "shared"},
     "recordings": {

@@ -57,4 +57,7 @@ class Auditor:
     def note_decision(
         self, kind: str, target: str, decision: Decision, outcome: str, detail: Mapping[str, Json]
     ) -> None:
-        self.note("decision", kind, target, by=decision.by, outcome=outcome, reason=decision.reason, **detail)
+        who = {} if decision.person is None else {"person": decision.person}
+        self.note(
+            "decision", kind, target, by=decision.by, outcome=outcome, reason=decision.reason, **detail, **who
+        )

@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from .files.roots import Roots
 from .known_answers import KnownAnswers, NoAnswers
@@ -14,13 +15,15 @@ from .session_state import SessionState
 from .tap import Tap
 from .terminals.contract import SessionTerminals
 from .terminals.session_terminals import Terminals
-from .transport import Transport
+from .transport import LOCAL, Reach, Transport
 from .undo.checkpoints import Checkpoints
 from .undo.contract import TurnCheckpoints
 
+ELSEWHERE = "the agent's files are on its own machine"
+"""Why a remote agent has no checkpoints."""
 
-@dataclass(frozen=True, slots=True)
-class Backends:
+
+class Backends(Struct, frozen=True):
     """Creates what differs between a running agent and a recorded one."""
 
     transport: Callable[[], Transport]
@@ -33,12 +36,18 @@ class Backends:
 
 
 def live(
-    transport: Callable[[], Transport], *, env: Mapping[str, str], undo: bool = True, tap: Tap | None = None
+    transport: Callable[[], Transport],
+    *,
+    env: Mapping[str, str],
+    undo: bool = True,
+    tap: Tap | None = None,
+    reach: Reach = LOCAL,
 ) -> Backends:
     """The backends of a running agent. `env`: the environment of its commands."""
+    never = None if reach.is_local else ELSEWHERE
     return Backends(
         transport,
         lambda state: Terminals(env, state.apply),
-        lambda state, roots: Checkpoints(roots.folders, on=undo),
+        lambda state, roots: Checkpoints(roots.folders, on=undo, never=never),
         tap=tap,
     )

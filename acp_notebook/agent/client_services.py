@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from functools import partial
+
+from msgspec import Struct
 
 from ..core.actions import Action, Command, Write
 from ..core.describe import describe_write
@@ -21,6 +22,7 @@ from ..core.records import Content, Diff, Location, Terminal, Text
 from ..core.requests import CreateTerminalRequest, ReadTextFileRequest, WriteTextFileRequest
 from ..core.snapshot import ToolCall
 from .files.notebook_files import is_notebook
+from .files.open_texts import UnsavedText
 from .files.roots import FileTrouble, Refused, ResolvedPath, visible
 from .files.text_reader import peek, read_text
 from .files.text_writer import Written, write_text
@@ -35,8 +37,7 @@ from .user_dirs import config_folder, state_folder
 from .workspace import Workspace
 
 
-@dataclass(frozen=True, slots=True)
-class _Write:
+class _Write(Struct, frozen=True):
     """A planned write: what a question shows, and the function that performs it."""
 
     asked: str
@@ -62,8 +63,7 @@ class _Write:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Run:
+class _Run(Struct, frozen=True):
     """A planned command: what a question shows, the folder that it starts in, and whether a shell runs it."""
 
     action: Command
@@ -83,6 +83,7 @@ class ClientServices:
     ) -> None:
         self.terminals = workspace.terminals
         self.notebooks = workspace.notebooks
+        self._texts = workspace.texts
         self._state = state
         self._roots = workspace.roots
         self._describer = workspace.describer
@@ -102,6 +103,8 @@ class ClientServices:
             if is_notebook(place):
                 await self._note_notebook(place)
                 text = await self.notebooks.read(place, asked.line, asked.limit)
+            elif (unsaved := await self._texts.find(place, reading=True)) is not None:
+                text = self._texts.lines(unsaved, asked.line, asked.limit)
             else:
                 text = await on_a_thread(lambda: read_text(place, asked.line, asked.limit))
         except (FileTrouble, Denied) as error:
@@ -130,6 +133,9 @@ class ClientServices:
             if is_notebook(place):
                 await self._note_notebook(place)
                 return await self._plan_notebook(asked, place)
+            unsaved = await self._texts.find(place, reading=False)
+            if unsaved is not None:
+                return self._plan_unsaved(asked, unsaved)
             state = await on_a_thread(lambda: state_of(place))
             self._record_before(asked.path, state.text)
             action = describe_write(state, asked.text)
@@ -139,6 +145,16 @@ class ClientServices:
         except FileTrouble as error:
             self._auditor.note("act", "edit", asked.path, by="client", outcome="failed", reason=str(error))
             raise
+
+    def _plan_unsaved(self, asked: WriteTextFileRequest, unsaved: UnsavedText) -> _Write:
+        """A write to a file with unsaved changes: in its tab, and undone there."""
+        self._record_before(asked.path, unsaved.text)
+        action = describe_write(unsaved.state, asked.text)
+
+        async def work(tool: str) -> Written:
+            return await self._texts.write(unsaved, asked.text)
+
+        return _Write(asked.path, unsaved.place.path, action, _shown_write(asked, action), work)
 
     def _record_before(self, path: str, text: str | None) -> None:
         """Record the current content of the file."""

@@ -145,24 +145,26 @@ class Elicitations:
 
     # ---- answers ------------------------------------------------------------------------------
 
-    def answer(self, id: str, action: Action, values: Mapping[str, Any]) -> dict[str, str]:
+    def answer(
+        self, id: str, action: Action, values: Mapping[str, Any], person: str | None = None
+    ) -> dict[str, str]:
         """Take the user's answer; return problems by field. Only the first valid answer counts."""
         one = self._open.get(id)
         if one is None or one.answer.done():
             return {}
         if action != "accept":
-            one.answer.set_result(Outcome(action, "user"))
+            one.answer.set_result(Outcome(action, "user", person=person))
             return {}
         request = one.asked.request
         problem = fillable(request)
         if problem is not None:
             return {"": problem}
         if request.mode == "url":
-            one.answer.set_result(Outcome("accept", "user"))
+            one.answer.set_result(Outcome("accept", "user", person=person))
             return {}
         found, wrong = checked(request.fields, values)
         if not wrong:
-            one.answer.set_result(Outcome("accept", "user", content=found))
+            one.answer.set_result(Outcome("accept", "user", content=found, person=person))
         return wrong
 
     def completed(self, elicitation_id: str) -> None:
@@ -189,8 +191,13 @@ class Elicitations:
         one.applied = True
         fields = one.asked.request.fields
         values = None if outcome.content is None else kept(fields, outcome.content)
-        self._state.apply(ev.ElicitationSettled(one.id, outcome.action, outcome.by, outcome.reason, values))
-        self._note("decision", one, outcome, {"fields": [*values]} if values else {})
+        self._state.apply(
+            ev.ElicitationSettled(
+                one.id, outcome.action, outcome.by, outcome.reason, values, person=outcome.person
+            )
+        )
+        who = {} if outcome.person is None else {"person": outcome.person}
+        self._note("decision", one, outcome, {**({"fields": [*values]} if values else {}), **who})
 
     def _note(
         self, what: str, one: _Open, outcome: Outcome | None = None, detail: Mapping[str, Json] | None = None

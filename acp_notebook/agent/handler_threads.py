@@ -10,8 +10,9 @@ import asyncio
 import inspect
 import threading
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from ..core.plain_json import plain_json
 from ..core.records import Json
@@ -28,8 +29,7 @@ HANDLERS_AT_ONCE = 16
 """Further calls wait. A handler that hangs counts until it returns: threads cannot be ended."""
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """What came of a call: a result, or the error that the handler raised."""
 
     result: Any = None

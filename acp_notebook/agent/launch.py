@@ -17,6 +17,7 @@ from .handler_threads import Handler
 from .kernel_tools.access import KernelAccess
 from .known_agents import quirks
 from .mcp_servers import Servers
+from .transport import LOCAL, Reach
 
 CAPABILITIES: dict[str, Any] = {
     "session": {"configOptions": {"boolean": {}}, "notices": {}, "compaction": {}},
@@ -26,11 +27,12 @@ CAPABILITIES: dict[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """How to start an agent and sign in to it."""
+    """How to reach an agent and sign in to it."""
 
     name: str
     identity: str = ""
-    """The whole command, which identifies the agent in grants: any program can use another's name."""
+    """The whole command, or the address without its query, which identifies the agent in grants: any program
+    can use another's name."""
     argv: tuple[str, ...] = ()
     """The command; empty if there is no process."""
     cwd: str = ""
@@ -42,6 +44,8 @@ class Launch:
     """Removes secrets from everything that is shown or stored."""
     keys: dict[str, str] = field(default_factory=dict, repr=False)
     """Keys that the user typed, by variable: the agent gets them when it starts, its commands never."""
+    reach: Reach = LOCAL
+    """What the transport declares."""
 
     def quirks(self, facts: AgentFacts | None = None) -> quirks.Quirks:
         """The quirks of this agent. `facts`: its initialize response, if it has started."""

@@ -26,6 +26,9 @@ class Servers:
     always: tuple[str, ...] = ()
     """The names of the default servers."""
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ, repr=False)
+    is_local: bool = True
+    """Whether the agent starts servers on this machine. If not, commands are passed on as they are, and
+    default servers that are commands are left out: they are on this machine."""
     learn: Callable[[Iterable[tuple[str, str]]], None] = lambda variables: None
     """Receives the variables of the servers, so that their secrets can be redacted."""
 
@@ -37,12 +40,19 @@ class Servers:
         if given is None:
             return ()
         try:
-            servers = read_servers(given) or self.always
-            found = tuple(self._ready(it) for it in servers)
+            found = tuple(self._ready(it) for it in read_servers(given) or self._defaults())
         except ValueError as error:
             raise UsageError(str(error)) from None
         self.learn([it for server in found for it in server.variables])
         return found
+
+    def _defaults(self) -> tuple[str, ...]:
+        return tuple(it for it in self.always if it not in self.left_out)
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """The default servers that the agent does not get, because it cannot start them."""
+        return () if self.is_local else tuple(it for it in self.always if self._named(it).type == "stdio")
 
     def _named(self, name: str) -> McpServer:
         if name not in self.named:
@@ -52,7 +62,7 @@ class Servers:
 
     def _ready(self, given: McpServer | str) -> McpServer:
         server = self._expanded(self._named(given)) if isinstance(given, str) else given
-        if server.type != "stdio":
+        if server.type != "stdio" or not self.is_local:
             return server
         command = find_command(os.path.expanduser(server.command), self.environ.get("PATH"))
         if command is None:

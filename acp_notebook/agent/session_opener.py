@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from msgspec import Raw
+from msgspec.structs import replace
 
 from ..core.requests import SessionFacts
 from ..errors import AgentError, AuthenticationRequired, ProtocolError, UsageError

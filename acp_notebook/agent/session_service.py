@@ -100,7 +100,7 @@ class SessionService:
             close()
 
     def _status_changed(self, event: ev.StatusChanged) -> None:
-        if event.status in ("dead", "lost", "closed", "restarting"):
+        if event.status in ("dead", "disconnected", "lost", "closed", "restarting"):
             self.tools.stop()
 
     async def _notebooks(self) -> Sequence[str]:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
+
+from msgspec import Struct, field
 
 from ..core.changes import PathChange
 from .event_bus import EventBus
 from .transport import Ending
 
 
-@dataclass(frozen=True, slots=True)
-class ChangedFiles:
+class ChangedFiles(Struct, frozen=True):
     """What a turn changed besides writes through the client."""
 
     files: Sequence[PathChange]

@@ -69,6 +69,8 @@ class TurnRun:
         """Whether the agent has sent or requested something in this turn, so it may have acted."""
         self.restarted = False
         """Whether the agent was restarted for this prompt."""
+        self.has_gap = False
+        """Whether messages of the agent may be lost, because the connection was interrupted."""
         self.sign_ins = 0
         self.asked_by: Asker | None = None
         """Who asked for the turn, if not the user."""

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from ..core.document_protocol import OpenNotebooks
+from ..core.document_protocol import OpenNotebooks, OpenTabs
 from ..core.ipynb.partial_reads import Lines
 from ..core.mcp import McpServer
 from ..core.mcp_calls import KnownFunction
 from .files.disk_watch import DiskWatch
 from .files.notebook_cards import NotebookCards
 from .files.notebook_files import NotebookFiles
-from .files.roots import Roots
+from .files.open_texts import OpenTexts
+from .files.roots import ElsewhereRoots, Roots
 from .launch import SessionOptions
 from .permissions.describer import Describer
 from .session_state import SessionState
@@ -31,7 +32,10 @@ class Workspace:
         terminals: SessionTerminals,
         options: SessionOptions,
         servers: Sequence[McpServer] = (),
+        *,
+        is_local: bool = True,
     ) -> None:
+        """`is_local`: its folders are on this machine. If not, none of its paths is looked up here."""
         self._state = state
         self.server_names = tuple(server.name for server in servers)
         """Of the MCP servers that the session was given."""
@@ -40,7 +44,7 @@ class Workspace:
         self.functions: Callable[[], Mapping[str, KnownFunction]] = dict
         """The user's functions that the session offers to the agent."""
         self.terminals = terminals
-        self.roots = Roots([state.cwd, *state.directories])
+        self.roots = (Roots if is_local else ElsewhereRoots)([state.cwd, *state.directories])
         self.notebooks = NotebookFiles(
             self.roots,
             state.apply,
@@ -49,6 +53,9 @@ class Workspace:
             raw=options.raw_notebooks,
             keep_outputs=options.keep_outputs,
         )
+        self.open_tabs: OpenTabs | None = None
+        """The tabs of pages with unsaved text; None if there is no page."""
+        self.texts = OpenTexts(lambda: self.open_tabs, state.apply)
         self.cards = NotebookCards(state.cwd)
         state.rewrite = self.cards.rewrite
         self.describer = Describer(
@@ -61,6 +68,7 @@ class Workspace:
             self.server_names,
             lambda: self.kernel_name,
             lambda: self.functions(),
+            self.texts,
         )
         self.agent_terminals = AgentTerminals(terminals.has_created)
         self._watch = DiskWatch(state, self.notebooks)

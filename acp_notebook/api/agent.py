@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from .. import timeouts
 from ..agent.conversation import Conversation
 from ..agent.handler_threads import Handler
 from ..agent.host import AgentHost
 from ..core import events as ev
+from ..core.agent_url import is_absolute
 from ..core.mcp import McpServer
 from ..core.policy import Policy, checked
 from ..core.records import Json, Meta
@@ -41,8 +44,7 @@ StartAnother = Callable[[str, str, str | bool], Session]
 """Starts an agent (folder, name, `install` of `connect`) for a click in a panel."""
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(Struct, frozen=True):
     """The options of a session that replace those of `connect`."""
 
     cwd: str | Path | None = None
@@ -179,7 +181,7 @@ class Agent:
 
     def sessions(self, *, cwd: str | Path | None = None) -> SessionTable:
         """A table of the sessions that the agent has stored; with `cwd`, only those of that folder."""
-        where = None if cwd is None else folder(cwd)
+        where = None if cwd is None else self._folder(cwd)
         found, complete = self._host.agent.loop.call(self._host.store.all(where))
         return SessionTable(found, complete=complete, open=[it.id for it in self.open_sessions])
 
@@ -256,10 +258,10 @@ class Agent:
     async def _open(self, how: str, id: str | None, wanted: Wanted, *, shows: Show | None = None) -> Session:
         """Open a session. `shows` displays a required sign-in; None if it cannot be displayed."""
         conversation = self._host.conversation(
-            self._cwd if wanted.cwd is None else folder(wanted.cwd),
+            self._cwd if wanted.cwd is None else self._folder(wanted.cwd),
             self._policy if wanted.permissions is None else policy_of(wanted.permissions),
             wanted.mcp_servers,
-            [folder(root) for root in wanted.roots],
+            [self._folder(root) for root in wanted.roots],
             wanted.meta,
         )
         session = Session(conversation, self._host, self)
@@ -273,6 +275,12 @@ class Agent:
             stop()
         self._sessions = [*self.open_sessions, session]
         return session
+
+    def _folder(self, path: str | Path) -> str:
+        """A folder of the agent's machine. Raises UsageError."""
+        if self._host.agent.launch.reach.is_local:
+            return folder(path)
+        return remote_folder(path)
 
     def _panel_of(self, id: str) -> str | None:
         """The model id of the panel of an open session, or None if it is not open."""
@@ -305,7 +313,9 @@ class Agent:
 
     def __repr__(self) -> str:
         state = "closed" if self._host.agent.closed else f"{len(self._host.sessions.open)} open"
-        return f"<Agent {' '.join(filter(None, [self.name, self.version]))} · pid {self.pid} · {state}>"
+        reach = self._host.agent.launch.reach
+        where = f"pid {self.pid}" if reach.is_ours else reach.wire
+        return f"<Agent {' '.join(filter(None, [self.name, self.version]))} · {where} · {state}>"
 
 
 def folder(path: str | Path) -> str:
@@ -314,6 +324,13 @@ def folder(path: str | Path) -> str:
     if not os.path.isdir(absolute):
         raise UsageError(f"{absolute} is not a folder")
     return absolute
+
+
+def remote_folder(path: str | Path) -> str:
+    """A folder of another machine: it is passed on as it is, and never looked up here."""
+    if not is_absolute(str(path)):
+        raise UsageError(f"{str(path)!r} is not absolute, as cwd= and roots= on the agent's machine must be")
+    return str(path)
 
 
 def _seconds(timeout: float) -> float:

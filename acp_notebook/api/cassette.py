@@ -9,14 +9,16 @@ import math
 import os
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from ..agent import temporary_folders
 from ..agent.files.unfinished import DRAFT
-from ..agent.recordings.recording import Recording, read
-from ..agent.recordings.replay import Replay
-from ..agent.recordings.replay_difference import Match
 from ..errors import RecordingError, UsageError
+
+if TYPE_CHECKING:
+    from ..agent.recordings.recording import Recording
+    from ..agent.recordings.replay import Replay
+    from ..agent.recordings.replay_difference import Match
 
 Mode = Literal["none", "once", "all"]
 Files = Literal["scratch", "write"]
@@ -75,12 +77,16 @@ class Cassette:
                 f"there is no recording {self.file}. Install the agent and record one with "
                 f"record={str(self.file)!r} (in tests: pytest --acp-record=once)"
             )
+        from ..agent.recordings.recording import read  # import it only if needed
+
         return read(self.file)
 
     def replay(
         self, recording: Recording, cwd: str | Path | None, home: str | None = None
     ) -> tuple[Replay, str, list[str]]:
         """The replay, its folder and its roots. `home`: the agent's home folder."""
+        from ..agent.recordings.replay import Replay  # import it only if needed
+
         if self.files == "write" or (self.files is None and cwd is not None):
             replay = Replay(recording, match=self.match, speed=self.speed, home=home)
             return replay, os.fspath(cwd if cwd is not None else os.getcwd()), []

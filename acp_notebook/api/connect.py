@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
+
+from msgspec import Struct, structs
 
 from ..agent import loop
 from ..agent.audit_file import AuditFile
@@ -18,17 +20,21 @@ from ..agent.host import AgentHost
 from ..agent.launch import SessionOptions
 from ..agent.lost_session import AS_CONTEXT
 from ..core import events as ev
+from ..core.agent_url import Headers
 from ..core.elicitation import ElicitationPolicy, checked_policy
 from ..core.limits import Limits, retries_of
 from ..core.origin import resumable_id
 from ..core.policy import Policy
 from ..core.records import Json, Meta
 from ..core.redaction import Redactor, Secret
+from ..core.remote_notice import TITLE, remote_notice
 from ..core.snapshot import Snapshot
 from ..errors import AgentDied, UsageError
 from ..frontend.display import Show, may_be_asked, sign_in_shown
 from ..notebook import kernel
 from ..notebook.namespace import bind_to_free_name
+from ..notebook.runtime import where
+from ..setup.config import own_settings
 from ..timeouts import Timeouts
 from .agent import Agent, GivenServers, Wanted, policy_of
 from .cassette import Cassette
@@ -42,6 +48,7 @@ from .launcher import (
     recorded_agent,
     refuses_arguments,
 )
+from .remote_agent import RemoteOptions
 from .session import Session
 
 if TYPE_CHECKING:
@@ -50,8 +57,7 @@ if TYPE_CHECKING:
 loop.wait_for = kernel.wait  # handles clicks while a cell waits for an agent
 
 
-@dataclass(frozen=True, slots=True)
-class _Opening:
+class _Opening(Struct, frozen=True):
     """How to open the first session."""
 
     how: str
@@ -64,6 +70,7 @@ class _Opening:
     shows: Show | None
     tools: GivenTools
     meta: Meta | None
+    has_page: bool
 
 
 def connect(
@@ -102,14 +109,18 @@ def connect(
     meta: Meta | None = None,
     capabilities: Mapping[str, Json] | None = None,
     handlers: Mapping[str, Handler] | None = None,
+    headers: Headers | None = None,
+    ca: str | Path | None = None,
+    insecure: bool = False,
+    shared: bool = False,
 ) -> Session:
-    """Start an agent and open a session on it.
+    """Start an agent, or connect to one that runs elsewhere, and open a session on it.
 
-    `agent` is a known name ("demo", "gemini"; `acp.agents()` lists them), a command line ("gemini --acp")
-    or a list of words; `args` are additional arguments. An agent that is not installed is fetched and run
-    with npx or uvx only if you consent, with `install=True`, for one package with `install="npx PACKAGE"`, or
-    when asked; `install=False` never asks. If the agent does not respond within `start_timeout` seconds,
-    `acp.Timeout` is raised.
+    `agent` is a known name ("demo", "gemini"; `acp.agents()` lists them), a command line ("gemini --acp"), a
+    list of words, or the address of an agent on another machine (see below); `args` are additional arguments.
+    An agent that is not installed is fetched and run with npx or uvx only if you consent, with
+    `install=True`, for one package with `install="npx PACKAGE"`, or when asked; `install=False` never asks.
+    If the agent does not respond within `start_timeout` seconds, `acp.Timeout` is raised.
 
     The agent runs in `cwd` (by default the current directory), with the environment of this process without
     Jupyter's secrets, plus `env`. `inherit_env=False` passes on only basic variables, a list of names only
@@ -172,6 +183,17 @@ def connect(
     capabilities. `handlers` maps names of methods to functions that answer the agent's own requests and
     receive its notifications, see `agent.on`; only here can they be set before the agent starts.
 
+    An address is `wss://host/acp` (WebSocket) or `https://host/acp` (HTTP), and needs the libraries of `acp-
+    notebook[remote]`; `ws://` and `http://` are for this machine, or with `insecure=True`. `cwd` is then an
+    absolute path on that machine, sent as it is. `headers` maps names to texts, {"env": NAME} or functions,
+    or is a function that returns such a mapping: functions are called for each connection and when a token
+    has expired. Their values are secrets. `ca` is a file of certificates to trust besides the system's. The
+    agent uses its own files and commands: `fs`, `terminal`, `undo`, links and kernel tools are off, files of
+    a prompt are sent as content, and your MCP servers that are commands are not sent unless you name them
+    here. With `shared=True` you say that its folders are those of this machine: then files, links and undo
+    are on. Raises `acp.ConnectionLost` if the agent cannot be reached; a turn fails with it if the connection
+    breaks.
+
     Your settings (config.toml in ~/.config/acp_notebook) contain agents, MCP servers and permission rules. A
     project's settings (.acp_notebook.toml) are used only after you have trusted their content, see
     `acp.trust`. Headless runs additionally need `trust_project=True` (or the sha256 of the content), and
@@ -198,6 +220,7 @@ def connect(
         sign_in_shown(),
         checked_tools(tools),
         checked_meta(meta),
+        where().headless is False,
     )
     request = AgentRequest(
         agent=agent,
@@ -212,6 +235,7 @@ def connect(
         undo=undo,
         start_timeout=start_timeout,
         redactor=_redactor(env, secrets),
+        remote=RemoteOptions(headers=headers, ca=ca, insecure=insecure, shared=shared),
     )
     return _first_to_start(_agents(request, _cassette(cassette, record), record), options, opening)
 
@@ -239,12 +263,15 @@ def _first_to_start(agents: Iterator[ReadyAgent], options: SessionOptions, openi
 
 def _start(agent: ReadyAgent, options: SessionOptions, opening: _Opening) -> Session:
     id = _session_id(opening, agent.launch.name)
+    reach = agent.launch.reach
     ready = replace(
         options,
+        fs=options.fs and reach.is_local,
+        terminal=options.terminal and reach.is_local,
         servers=agent.servers,
-        judge=replace(agent.settings.judge, agent=agent.launch.name),
+        judge=structs.replace(agent.settings.judge, agent=agent.launch.name),
         audit=None if opening.audit is None else AuditFile(opening.audit),
-        tools=kernel_access(opening.tools, agent.settings.tools, is_recorded=not agent.runs),
+        tools=kernel_access(opening.tools, agent.settings.tools, is_recorded=not agent.runs, reach=reach),
     )
     return loop.call(_open(agent, ready, opening, id))
 
@@ -269,6 +296,10 @@ async def _open(ready: ReadyAgent, options: SessionOptions, opening: _Opening, i
         session = await agent._open(opening.how, id, wanted, shows=opening.shows)
         if isinstance(opening.id, Snapshot):
             session._conversation.continues(opening.id)
+        reach, left_out = ready.launch.reach, ready.servers.left_out if not ready.mcp_servers else ()
+        if not reach.is_ours and (opening.has_page or left_out):
+            about = remote_notice(ready.cwd, left_out, shares_files=reach.is_local)
+            session._conversation.state.apply(ev.NoticeGiven("info", TITLE, about, source="client"))
         for text in ready.settings.notices:
             session._conversation.state.apply(ev.NoticeGiven("warning", "Settings", text, source="client"))
         return session
@@ -282,7 +313,9 @@ def _start_for_panel(cwd: str, agent: str, install: str | bool) -> Session:
 
     It asks for every permission: what the user allows one agent is not for another.
     """
-    session = connect(agent, cwd=cwd, install=install)
+    entry = own_settings().agents.get(agent)
+    here = cwd if entry is None or entry.url is None else None  # its own folder is not on this machine
+    session = connect(agent, cwd=here, install=install)
     name = bind_to_free_name(session.agent.name, session)
     if name is not None:
         session._give_notice(f"In Python, this session is {name}.")

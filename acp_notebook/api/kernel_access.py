@@ -12,6 +12,7 @@ from typing import Any, Literal
 from ..agent import loop
 from ..agent.kernel_tools.access import Documents, KernelAccess
 from ..agent.threads import on_a_thread
+from ..agent.transport import LOCAL, Reach
 from ..core.kernel_tools.interface import KernelTools
 from ..core.kernel_tools.options import ToolOptions, read_options
 from ..errors import UsageError
@@ -31,12 +32,16 @@ def checked_tools(given: GivenTools) -> GivenTools:
 
 
 def kernel_access(
-    given: GivenTools, setting: ToolOptions | None, *, is_recorded: bool = False
+    given: GivenTools, setting: ToolOptions | None, *, is_recorded: bool = False, reach: Reach = LOCAL
 ) -> KernelAccess:
     """Decide whether the tools are on. Call it on the thread of `connect`, which knows if there is a page."""
     here = where()
     if is_recorded:
         return KernelAccess(is_recorded=True)
+    if not reach.is_ours:
+        if given not in (None, False):
+            raise UsageError("tools= lets an agent on this machine use the kernel; a remote agent cannot")
+        return KernelAccess()
     default = setting or ToolOptions(on=here.kernel and here.headless is not True)
     return KernelAccess(read_options(given, default), _make, notebook_path.started_paths)
 

@@ -1,4 +1,4 @@
-"""Turns the arguments of `connect` into an agent that can be started: a process or a recording.
+"""Turns the arguments of `connect` into an agent that can be started: a process, a server or a recording.
 
 Starts nothing.
 """
@@ -11,7 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from msgspec import structs
 
 from .. import timeouts
 from ..agent.backends import Backends, live
@@ -21,8 +23,6 @@ from ..agent.launch import Launch
 from ..agent.mcp_servers import Servers
 from ..agent.processes.environment import agent_environment
 from ..agent.processes.process_transport import Command, ProcessTransport
-from ..agent.recordings import path_scrubbing, recording
-from ..agent.recordings.replay_backends import replayed
 from ..core.mcp import expanded
 from ..core.redaction import Redactor
 from ..core.settings import Settings
@@ -32,6 +32,10 @@ from ..setup.resolve import choose, completed
 from ..timeouts import Timeouts
 from .agent import GivenServers, folder
 from .cassette import Cassette
+from .remote_agent import RemoteAgent, RemoteOptions, find_remote
+
+if TYPE_CHECKING:
+    from ..agent.recordings.recording import Recorder
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,7 @@ class AgentRequest:
     undo: bool
     start_timeout: float
     redactor: Redactor
+    remote: RemoteOptions
 
     def timeout(self, default: float) -> float:
         return default if self.start_timeout == Timeouts.agent_start else self.start_timeout
@@ -73,6 +78,8 @@ class ReadyAgent:
 
 def recorded_agent(tape: Cassette, request: AgentRequest) -> ReadyAgent:
     """The agent of a recording."""
+    from ..agent.recordings.replay_backends import replayed  # import it only if needed
+
     home = (request.env or {}).get("HOME")
     replay, where, roots = tape.replay(
         tape.opened(), None if request.cwd is None else folder(request.cwd), home
@@ -88,12 +95,20 @@ def recorded_agent(tape: Cassette, request: AgentRequest) -> ReadyAgent:
 
 
 def agent_commands(request: AgentRequest, record: str | Path | Cassette | None) -> Iterator[ReadyAgent]:
-    """Yield the agent with its command, then with the arguments for older versions."""
+    """Yield the agent with its address, or with its command, then with the arguments for older versions."""
     own, broken = _own_settings(request.agent)
     agent = request.agent if request.agent is not None else own.agent
+    remote = find_remote(agent, own.agents, request.remote, request.cwd, request.args)
+    if remote is not None:  # its folder is not on this machine, so the settings are those of the kernel's
+        yield _server(remote, in_force(os.getcwd(), own, request.trust_project, broken), request, record)
+        return
     cwd = folder(request.cwd or _own_folder(own, agent) or os.getcwd())
     settings = in_force(cwd, own, request.trust_project, broken)
     agent = agent if agent is not None else settings.agent
+    remote = find_remote(agent, settings.agents, request.remote, request.cwd, request.args)
+    if remote is not None:
+        yield _server(remote, settings, request, record)
+        return
     environment = _environment(request.env, request.inherit_env)
     found = choose(
         _named(agent),
@@ -103,17 +118,41 @@ def agent_commands(request: AgentRequest, record: str | Path | Cassette | None) 
         own=settings.agents,
         install=request.install,
     )
-    servers = Servers(
-        settings.servers,
-        tuple(dict.fromkeys((*settings.always, *found.mcp_servers))),
-        learn=lambda variables: request.redactor.learn_variables(
-            it for it in variables if not is_path(it[1])
-        ),
-    )
+    servers = _servers(settings, found.mcp_servers, request.redactor)
     chosen = servers.chosen(request.mcp_servers) or None
     for command in filter(None, (found, found.older)):
         launch, backends = _process(command, cwd, environment, request, record)
         yield ReadyAgent(launch, backends, cwd, (), servers, chosen, settings)
+
+
+def _server(
+    remote: RemoteAgent,
+    settings: ActiveSettings,
+    request: AgentRequest,
+    record: str | Path | Cassette | None,
+) -> ReadyAgent:
+    """A remote agent."""
+    if request.env:
+        raise UsageError("env= sets variables of a command; a remote agent gets tokens in headers=")
+    launch = remote.launch(request.redactor, request.timeout(timeouts.get().agent_start), request.auth)
+    named = remote.name if remote.name != remote.url.name else remote.url.without_host
+    tap = _recorder(record, named, request.redactor, {})
+    backends = remote.backends(request.redactor, undo=request.undo, tap=tap)
+    servers = _servers(settings, remote.mcp_servers, request.redactor, is_local=False)
+    chosen = servers.chosen(request.mcp_servers) or None
+    told = structs.replace(settings, notices=(*settings.notices, *remote.notices))
+    return ReadyAgent(launch, backends, remote.cwd, (), servers, chosen, told)
+
+
+def _servers(
+    settings: ActiveSettings, own: tuple[str, ...], redactor: Redactor, *, is_local: bool = True
+) -> Servers:
+    return Servers(
+        settings.servers,
+        tuple(dict.fromkeys((*settings.always, *own))),
+        learn=lambda variables: _learn(redactor, variables),
+        is_local=is_local,
+    )
 
 
 def refuses_arguments(died: AgentDied) -> bool:
@@ -203,11 +242,14 @@ def _expanded(found: ResolvedCommand) -> dict[str, str]:
 
 def _recorder(
     record: str | Path | Cassette | None, agent: str, redactor: Redactor, env: Mapping[str, str]
-) -> recording.Recorder | None:
+) -> Recorder | None:
     if record is None:
         return None
+    from ..agent.recordings import path_scrubbing  # import it only if needed
+    from ..agent.recordings.recording import Recorder
+
     made = partial(
-        recording.Recorder,
+        Recorder,
         agent=agent,
         redactor=redactor,
         places=path_scrubbing.known(env),

@@ -144,8 +144,7 @@ class LiveNotebook:
             page = await self._documents.newest()
             if page is None:
                 raise UsageError(
-                    "the open notebook cannot be accessed from Python: this needs JupyterLab 4 or "
-                    "Notebook 7, without real-time collaboration"
+                    "the open notebook cannot be accessed from Python: this needs JupyterLab 4 or Notebook 7"
                 )
             try:
                 return await work(page)

@@ -32,7 +32,6 @@ from ..errors import AgentError, SessionClosed, SessionLost, Timeout, UsageError
 from ..frontend.display import can_be_asked, display_session, may_be_asked_by_text, present
 from ..frontend.rendering import Rendered
 from ..notebook import kernel
-from ..notebook.content import contents
 from .extensions import checked_meta
 from .grants import Grants
 from .preview import Preview
@@ -230,7 +229,7 @@ class Session(Rendered, AskableSession):
         self, parts: tuple[Any, ...], *, seen: bool = True
     ) -> tuple[tuple[Content, ...], tuple[str, ...]]:
         try:
-            content, files = content_of(parts, self.cwd, contents)
+            content, files = content_of(parts, self._conversation.files_folder, _contents)
         except ValueError as error:
             raise UsageError(str(error)) from None
         if not files:
@@ -487,7 +486,7 @@ class Session(Rendered, AskableSession):
                 opener = PanelOpener(
                     self._agent._panel_of,
                     partial(self._agent._open_like, self._conversation),
-                    partial(self._agent._start_another, self.cwd),
+                    partial(self._agent._start_another, self._conversation.files_folder),
                 )
                 self._panel = Panel(
                     self._conversation,
@@ -630,6 +629,12 @@ class Config(MutableMapping[str, "str | bool"]):
                 return option
         known = ", ".join(self) or "none"
         raise UsageError(f"no option {id!r}; this agent has {known}")
+
+
+def _contents(value: Any, at: int) -> tuple[Content, ...]:
+    from ..notebook.content import contents  # import it only if needed: most prompts are text
+
+    return contents(value, at)
 
 
 def _limits(seconds: float | None, tool_calls: float | None, cost: float | None) -> Limits:

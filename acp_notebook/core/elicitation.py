@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 from urllib.parse import urlsplit
+
+from msgspec import Struct
 
 from .forms import Field, checked, unanswerable
 from .records import Json
@@ -24,8 +25,7 @@ _WEB = re.compile(r"https?://[^\s\x00-\x20\x7f-\x9f<>\"'`\\\u2028-\u202e\u2066-\
 NOBODY = "nobody can be asked here; pass elicitation=, a function, to connect() to answer"
 
 
-@dataclass(frozen=True, slots=True)
-class ElicitationRequest:
+class ElicitationRequest(Struct, frozen=True):
     """What the agent asks for: a form of `fields` to fill in, or an address (`url`) to open.
 
     A function passed as `elicitation=` returns a mapping from field names to values (empty for an address),
@@ -50,14 +50,15 @@ ElicitationFunction = Callable[[ElicitationRequest], Any | Awaitable[Any]]
 ElicitationPolicy = Literal["ask", "decline"] | ElicitationFunction
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """The answer to an elicitation, who gave it, and why."""
 
     action: Action
     by: str
     reason: str | None = None
     content: Mapping[str, Json] | None = None
+    person: str | None = None
+    """Which of several users, as the page claims."""
 
 
 def checked_policy(policy: Any) -> ElicitationPolicy:

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from .records import Cost, Json
 
@@ -28,8 +30,7 @@ COST_DIGITS = 9
 """Digits of a cost after the point: more would only be errors of rounding."""
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """The limits of a turn or a session. None: the session's limit applies, or there is none."""
 
     max_seconds: float | None = None

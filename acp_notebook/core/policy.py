@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from .actions import RUNS, Action, CallFunction, Command, McpCall, NotebookWrite, Write, real_paths
 from .records import Option
@@ -24,8 +25,7 @@ TOOL_KINDS = (
 ALLOWING = ("allow_once", "allow_always")
 
 
-@dataclass(frozen=True, slots=True)
-class PermissionRequest:
+class PermissionRequest(Struct, frozen=True):
     """What a policy decides about: the tool call, the agent's options, and the actions that it describes."""
 
     tool: ToolCall
@@ -102,8 +102,7 @@ PolicyFunction = Callable[[PermissionRequest], str | Awaitable[str]]
 Policy = Word | Mapping[str, Word] | PolicyFunction
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(Struct, frozen=True):
     """An answer to a permission request. `option` is the option's id; None answers "cancelled"."""
 
     option: str | None
@@ -111,6 +110,8 @@ class Decision:
     reason: str | None = None
     offer: str | None = None
     """The accepted offer, to be remembered beyond this question."""
+    person: str | None = None
+    """Which of several users, as the page claims: to be shown, never to decide by."""
 
     def allows(self, options: tuple[Option, ...]) -> bool:
         """Whether the chosen option allows the call; an option of an unknown kind does not."""

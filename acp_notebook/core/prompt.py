@@ -111,6 +111,8 @@ def _fitted(block: Content, can: Capabilities, notes: list[str]) -> Content:
         case Resource(uri=uri, text=str(text)) if not can.embedded_context:
             notes.append(f"{uri} was sent as plain text: this agent takes no embedded resources")
             return Text(f"\n{uri}:\n```\n{text}\n```\n")
+        case Resource(uri=uri) if not can.embedded_context and uri.startswith("attachment:"):
+            return _left_out(uri.rpartition("/")[2], notes)
         case Resource(uri=uri) if not can.embedded_context:
             notes.append(f"{uri} was sent as a link: this agent takes no embedded resources")
             return ResourceLink(uri, uri.rsplit("/", 1)[-1] or uri, mime_type=block.mime_type)

@@ -44,6 +44,8 @@ class Redactor:
         given = list(secrets)
         self._patterns = [it for it in given if isinstance(it, re.Pattern)]
         self._own = {it for it in given if isinstance(it, str) and it}
+        self.idle = not self._patterns
+        """Whether there is nothing to remove."""
         self.for_actions = self
         """Removes the user's secrets, but nothing that an agent declared as one: for what the user is asked
         about and what was done."""
@@ -78,6 +80,7 @@ class Redactor:
         # Longest first, so that a secret inside another one does not leave the rest of it.
         longest_first = sorted(self._values, key=lambda value: (-len(value), value))
         self._pattern = re.compile("|".join(map(self._one, longest_first)))
+        self.idle = False
         self._sorted = sorted(self._values)
         self._firsts = frozenset(value[0] for value in self._values)
         self._longest = len(longest_first[0])
@@ -90,11 +93,6 @@ class Redactor:
     def count(self) -> int:
         """How many values it removes; it grows as secrets become known."""
         return len(self._values)
-
-    @property
-    def idle(self) -> bool:
-        """Whether there is nothing to remove."""
-        return self._pattern is None and not self._patterns
 
     def text(self, text: str) -> str:
         if self._pattern is not None:

@@ -8,6 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
+import msgspec
+from msgspec import Struct
+
 from .elicitation import ElicitationRequest
 from .events import Event, ToolChanged
 from .records import Json, Option, TokenUsage
@@ -83,16 +86,14 @@ class AgentFacts:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class SessionFacts:
+class SessionFacts(Struct, frozen=True):
     """The response to new, load and resume: the events it amounts to, and the id of a new session."""
 
     id: str | None
     events: tuple[Event, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class SessionInfo:
+class SessionInfo(Struct, frozen=True):
     """A session that the agent has stored."""
 
     id: str
@@ -105,16 +106,14 @@ class SessionInfo:
     """What the agent added to it (`_meta`)."""
 
 
-@dataclass(frozen=True, slots=True)
-class PromptAnswer:
+class PromptAnswer(Struct, frozen=True):
     stop_reason: str
     usage: TokenUsage | None = None
     raw: Json = None
     meta: Json = None
 
 
-@dataclass(frozen=True, slots=True)
-class RequestPermission:
+class RequestPermission(Struct, frozen=True):
     """`session/request_permission`: the agent asks whether it may carry out a tool call."""
 
     session_id: str
@@ -124,8 +123,7 @@ class RequestPermission:
     meta: Json = None
 
 
-@dataclass(frozen=True, slots=True)
-class CreateElicitation:
+class CreateElicitation(Struct, frozen=True):
     """The agent asks the user for input. Without a `session_id`, it belongs to one of our requests."""
 
     session_id: str | None
@@ -138,8 +136,7 @@ class CreateElicitation:
     meta: Json = None
 
 
-@dataclass(frozen=True, slots=True)
-class ReadTextFileRequest:
+class ReadTextFileRequest(Struct, frozen=True):
     """The agent asks for a file's text: all of it, or `limit` lines from `line` (1 is the first)."""
 
     session_id: str
@@ -148,27 +145,24 @@ class ReadTextFileRequest:
     limit: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class WriteTextFileRequest:
+class WriteTextFileRequest(Struct, frozen=True):
     session_id: str
     path: str
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class CreateTerminalRequest:
+class CreateTerminalRequest(Struct, frozen=True):
     """The agent asks us to run a command. Without `args`, `command` may be a whole shell line."""
 
     session_id: str
     command: str
     args: tuple[str, ...] = ()
-    env: Mapping[str, str] = field(default_factory=dict)
+    env: Mapping[str, str] = msgspec.field(default_factory=dict)
     cwd: str | None = None
     byte_limit: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class TerminalNamed:
+class TerminalNamed(Struct, frozen=True):
     """A request about a terminal that the agent created."""
 
     session_id: str

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from .actions import (
     ANNOTATIONS,
@@ -31,8 +32,7 @@ from .mcp_calls import same_name, squashed
 from .policy import Word, strictest
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class Rule(Struct, frozen=True, kw_only=True):
     """One rule; every field that is given must match. `path` is absolute and resolved."""
 
     say: Word
@@ -106,8 +106,7 @@ class Rule:
         return any(fnmatch.fnmatchcase(line, self.command) for line in lines)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
+class Rules(Struct, frozen=True, kw_only=True):
     """Holds the permission rules of one settings file."""
 
     default: Word | None = None
@@ -129,8 +128,7 @@ class Rules:
 NO_RULES = Rules()
 
 
-@dataclass(frozen=True, slots=True)
-class Judge:
+class Judge(Struct, frozen=True):
     """Applies the user's and the project's rules to the answer of a policy."""
 
     own: Rules = NO_RULES

@@ -53,6 +53,9 @@ class Handler:
         self.work: Callable[[str, Any], Awaitable[Any]] | None = None
         self.arrived = asyncio.Event()
 
+    def updated(self, messages: Sequence[v1.UpdateMessage]) -> None:
+        self.log += [message.params for message in messages]
+
     def notified(self, method: str, params: Raw) -> None:
         self.log.append(method)
         self.arrived.set()
@@ -511,3 +514,11 @@ def test_an_invalid_request_is_answered_as_invalid() -> None:
         assert (answer["id"], answer["error"]["code"]) == (78, jsonrpc.INVALID_REQUEST)
 
     play(scene)
+
+
+def test_a_reworded_error_shares_no_attributes_even_if_distributed_is_imported() -> None:
+    pytest.importorskip("distributed", reason="it is installed with the extra `test`")
+    error = AgentDied("the agent ended", exit_code=3)
+    changed = error.reworded("it ended", untaken=True)
+    assert (str(changed), changed.exit_code, changed.untaken) == ("it ended", 3, True)
+    assert (str(error), error.untaken) == ("the agent ended", False)

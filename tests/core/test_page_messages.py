@@ -19,7 +19,7 @@ FILES = {**SELECTION, "files": ["a", "b"]}
 
 ROW = {"id": "s1", "cwd": "/w", "title": None, "updated_at": None, "open": True, "here": False}
 
-HEADER = {"t": "doc", "view": "v", "rid": "r", "until": None}
+HEADER = {"t": "doc", "view": "v", "rid": "r", "until": None, "tab": None}
 
 MESSAGES: list[tuple[msgspec.Struct, dict[str, Any]]] = [
     (messages.FullState({"items": []}, seq=1), {"t": "state", "state": {"items": []}, "seq": 1}),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ...core.document_protocol import OpenNotebooks
 from ...core.kernel_tools.interface import KernelTools
@@ -12,8 +13,7 @@ from ...core.kernel_tools.options import OFF, ToolOptions
 Documents = Callable[[], OpenNotebooks | None]
 
 
-@dataclass(frozen=True, slots=True)
-class KernelAccess:
+class KernelAccess(Struct, frozen=True):
     """The tool options, and the function that creates the kernel's side of the tools."""
 
     options: ToolOptions = OFF

@@ -202,6 +202,8 @@ def _own(entry: OwnAgent, path: str | None, cwd: str, install: bool) -> Resolved
         raise AgentNotFound(f"{entry.name}: {entry.by_hand}")
     if entry.npx is not None or entry.uvx is not None:
         return _own_package(entry, path, cwd, install)
+    if entry.url is not None:
+        raise UsageError(f"the agent {entry.name} has an address and no command")
     command = find_command(os.path.expanduser(entry.command[0]), path)
     if command is None:
         raise AgentNotFound(
@@ -256,11 +258,6 @@ def suggestion(name: str, own: Iterable[str] = ()) -> str | None:
 
 
 def _not_found(name: str, own: Iterable[str]) -> str:
-    if "://" in name:
-        return (
-            f"{shown(name)} is an address, but agents are started as processes: give the command of "
-            "an agent, or of a program that connects to this address and speaks ACP on stdin and stdout."
-        )
     text = f"no command {shown(name)!r} on the PATH."
     if (entry := find_agent(name)) is not None:
         return f"{text} To install {entry.title}: {entry.install}"

@@ -9,14 +9,14 @@ from the official registry), "documents" (everything is from documentation).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Literal
+
+from msgspec import Struct, field
 
 Words = tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KnownAgent:
+class KnownAgent(Struct, frozen=True, kw_only=True):
     """How to start and install one agent. `commands`: the first that is installed is used."""
 
     name: str

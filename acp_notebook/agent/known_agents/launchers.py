@@ -15,8 +15,9 @@ import site
 import sys
 import sysconfig
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 SAFE_FOLDER = "/"
 """A folder where only root can create a node_modules or an .npmrc."""
@@ -25,8 +26,7 @@ GO_THERE = 'cd "$0" && exec "$@"'
 """A script for sh; its arguments are the session's folder and the command."""
 
 
-@dataclass(frozen=True, slots=True)
-class Launchers:
+class Launchers(Struct, frozen=True):
     """The commands to run packages with; None if missing on this machine."""
 
     npx: tuple[str, ...] | None

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 Version = tuple[int, ...]
 
@@ -18,8 +19,7 @@ SESSION_ID = "{session}"
 """A placeholder for the session's id in `harmless_env`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Quirks:
+class Quirks(Struct, frozen=True):
     """What one agent needs that others do not."""
 
     env: Mapping[str, str | None] = field(default_factory=dict)
@@ -91,8 +91,7 @@ class Quirks:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """The quirks of one agent, in a range of versions, and the reason."""
 
     agent: str

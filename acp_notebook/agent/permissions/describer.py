@@ -27,11 +27,13 @@ from ...core.mcp_calls import KnownFunction, Naming
 from ...core.snapshot import ToolCall
 from ..files import roots as files
 from ..files.notebook_files import NotebookFiles
+from ..files.open_texts import OpenTexts
 from ..files.text_reader import peek
 from ..known_agents.quirks import SESSION_ID, Quirks
 from ..threads import on_a_thread
 
 OUTSIDE = "Outside the session's folders: its current content is not shown"
+ELSEWHERE = "On the agent's own machine: its current content is not known here"
 
 
 class Describes(Protocol):
@@ -60,8 +62,10 @@ class Describer:
         servers: tuple[str, ...] = (),
         kernel: Callable[[], str] = lambda: "",
         functions: Callable[[], Mapping[str, KnownFunction]] = dict,
+        texts: OpenTexts | None = None,
     ) -> None:
         self._roots = roots
+        self._texts = texts
         self._notebooks = notebooks
         self._cwd = cwd
         self._environment = environment
@@ -82,7 +86,7 @@ class Describer:
         return CommandContext(
             self._roots.folders[0],
             self._cwd,
-            lambda path: os.path.realpath(self._absolute(path)),
+            lambda path: self._roots.real(self._absolute(path)),
             self._environment,
             harmless,
         )
@@ -115,13 +119,19 @@ class Describer:
 
     async def call(self, tool: ToolCall) -> tuple[Action, ...]:
         """The actions that a tool call describes."""
-        notebooks = {}
+        notebooks, unsaved = {}, {}
         tool = with_input(tool, self.phrases)
         for claim in write_claims(tool):
+            if (open_text := await self._unsaved(claim)) is not None:
+                unsaved[claim.path] = open_text
             if claim.path.lower().endswith(SUFFIX) and (planned := await self._notebook(claim)) is not None:
                 notebooks[claim.path] = planned
         place, phrases = self.place, self.phrases
-        return await on_a_thread(lambda: describe(tool, place, self._look, notebooks, phrases))
+
+        def look(path: str) -> FileState:
+            return unsaved.get(path) or self._look(path)
+
+        return await on_a_thread(lambda: describe(tool, place, look, notebooks, phrases))
 
     def command(self, words: str | tuple[str, ...], folder: str, env: Mapping[str, str]) -> Command | None:
         return describe_command(words, folder, env, self.place)
@@ -140,17 +150,33 @@ class Describer:
         except files.FileTrouble:
             return None
 
+    async def _unsaved(self, claim: WriteClaim) -> FileState | None:
+        """The text in a tab that a write would change; None if it would change the file."""
+        if self._texts is None or claim.path.lower().endswith(SUFFIX):
+            return None
+        try:
+            place = await on_a_thread(lambda: self._roots.resolve(self._absolute(claim.path)))
+        except files.FileTrouble:
+            return None
+        return await self._texts.state_of(place)
+
     def _look(self, path: str) -> FileState:
         """The state of a file. Blocks."""
         whole = self._absolute(path)
         try:
             return state_of(self._roots.resolve(whole))
         except files.FileTrouble:
-            return _unserved(whole)
+            return (
+                _unserved(whole)
+                if self._roots.on_disk
+                else FileState(self._roots.real(whole), note=ELSEWHERE)
+            )
 
     def _absolute(self, path: str) -> str:
         """The path as the agent's own tools understand it: some of them expand "~" or accept file: URLs."""
-        return os.path.join(self._roots.folders[0], os.path.expanduser(_from_url(path)))
+        named = _from_url(path)
+        expanded = os.path.expanduser(named) if self._roots.on_disk else named  # "~" is a home of theirs
+        return os.path.join(self._roots.folders[0], expanded)
 
 
 def _from_url(path: str) -> str:

@@ -11,12 +11,12 @@ import json
 import os
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec import Struct, field
 
 from ...core.actions import Action, Command, real_path
 from ...core.grants import Grant, Offer, grant_from_plain, grant_to_plain, inside, matches, problem
@@ -65,8 +65,7 @@ class SessionGrants:
         return self._grants != before
 
 
-@dataclass(frozen=True, slots=True)
-class _Contents:
+class _Contents(Struct, frozen=True):
     """The content of the file. `entries`: its grants as stored, valid or not."""
 
     grants: tuple[Grant, ...] = ()

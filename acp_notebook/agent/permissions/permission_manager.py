@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from ...core import events as ev
@@ -62,8 +63,7 @@ class Denied(Exception):
     """An action was not permitted. The message says who rejected it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Permit:
+class Permit(Struct, frozen=True):
     """Permission for one action.
 
     `card`: the tool call that the client created to show the action, or None if the agent has its own.
@@ -413,11 +413,13 @@ class PermissionManager:
         return (said, None) if judged == word else (judged, rule)
 
     def _settle(self, id: str, decision: Decision) -> None:
-        self._state.apply(ev.QuestionSettled(id, decision.option, decision.by, decision.reason))
+        self._state.apply(
+            ev.QuestionSettled(id, decision.option, decision.by, decision.reason, decision.person)
+        )
 
-    def answer(self, question: Question, said: str) -> bool:
+    def answer(self, question: Question, said: str, person: str | None = None) -> bool:
         """Give the user's answer, the id of an option or offer. Return False if it is too late."""
-        return self.questions.settle(question, said, by="user")
+        return self.questions.settle(question, said, by="user", person=person)
 
     def settle_all(self, reason: str) -> None:
         """Cancel all open questions now, without waiting for `_decide`: an ended turn has none."""

@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, TypeVar
+
+from msgspec.structs import replace
 
 from ... import timeouts
 from ...core.answers import REJECT
@@ -78,7 +79,7 @@ class Questions:
             if self.policy is asked:
                 return policy.result()
 
-    def settle(self, question: Question, said: str, *, by: str) -> bool:
+    def settle(self, question: Question, said: str, *, by: str, person: str | None = None) -> bool:
         """Answer a question. Return False if it is already settled or has no such answer."""
         answer = self._open.get(question.id)
         if answer is None or answer.done():
@@ -92,7 +93,7 @@ class Questions:
             decision = decide("reject", question.options, by=by)
         else:  # not by `decide`: an agent may call an option "allow" that does not allow
             decision = Decision(said, by)
-        answer.set_result(decision)
+        answer.set_result(replace(decision, person=person))
         return True
 
     def settle_all(self, reason: str) -> list[str]:

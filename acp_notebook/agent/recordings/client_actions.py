@@ -149,5 +149,5 @@ def is_replayed(action: ClientAction) -> bool:
 
 
 def _fields(event: ev.QuestionSettled | ev.TerminalChanged | ev.TerminalOutput) -> ClientAction:
-    fields = {name: getattr(event, name) for name in event.__struct_fields__}
+    fields = {name: getattr(event, name) for name in event.__struct_fields__ if name != "person"}
     return {name: value for name, value in fields.items() if value is not ev.UNSET}

@@ -10,10 +10,9 @@ import base64
 import binascii
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
-from msgspec import Raw
+from msgspec import Raw, Struct, field
 
 from ...core.changes import PathChange, Version, action_of, is_binary
 from ...core.redaction import Redactor
@@ -42,8 +41,7 @@ _SENT = 0o777
 """The recorded permission bits. Without setuid and setgid, a replay cannot create a privileged program."""
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedFile:
+class RecordedFile(Struct, frozen=True):
     """A recorded change and the state of its path after the turn. `known`: whether that state is recorded."""
 
     found: PathChange
@@ -51,8 +49,7 @@ class RecordedFile:
     known: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedTurn:
+class RecordedTurn(Struct, frozen=True):
     """The recorded changes and notes of a turn."""
 
     files: tuple[RecordedFile, ...] = ()

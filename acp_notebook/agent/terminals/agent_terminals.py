@@ -35,6 +35,8 @@ class AgentTerminals:
     def expand(self, event: ev.ToolChanged) -> Iterator[ev.Event]:
         """Yield the event, then events for what it reports about terminals."""
         yield event
+        if event.meta is ev.UNSET and not self._open:
+            return
         reported = [it for it in v1.terminal_events(event.meta) if not self._is_ours(it.id)]
         ends = {it.id: it for it in reported if isinstance(it, ev.TerminalChanged) and it.status == "exited"}
         for each in reported:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from .calls import TOOLS
 
@@ -17,8 +18,7 @@ FORMS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ToolOptions:
+class ToolOptions(Struct, frozen=True):
     """Whether a session's agent gets the kernel's tools, how, and which of them."""
 
     on: bool = False

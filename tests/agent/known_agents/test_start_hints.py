@@ -59,11 +59,6 @@ def test_an_agent_that_hangs_at_its_start_shows_stderr(tmp_path: Path) -> None:
     start_hints.last.clear()
 
 
-def test_an_address_is_not_a_command() -> None:
-    with pytest.raises(acp.AgentNotFound, match=r"is an address, but .* give the command of an agent"):
-        acp.connect("https://example.com/agent")
-
-
 def test_a_relative_command_is_started_from_where_it_was_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
