@@ -12,7 +12,7 @@ from ..core.elicitation import Action
 from ..core.forms import KINDS, Field, Misfit, fitting
 from ..core.snapshot import Elicitation
 from ..core.visible import shown
-from .console_input import fresh_input
+from .console_input import fresh_input, read_line
 
 LONG = 2000
 """The most characters of one text of the agent to print."""
@@ -54,7 +54,7 @@ def _ask(field: Field) -> Any:
 
 
 def _input(field: Field, prompt: str) -> str:
-    return getpass.getpass(prompt) if field.secret else input(prompt).strip()
+    return getpass.getpass(prompt) if field.secret else read_line(prompt)
 
 
 def _hint(field: Field) -> str:
