@@ -301,7 +301,15 @@ class OpenDocuments:
         return list(found.values())
 
     async def _state_in(self, page: _Page, path: str) -> State:
-        """Whether this page has the file open."""
+        """Whether this page has the file open; "perhaps" if it does not answer."""
+        try:
+            return await self._proved_state_in(page, path)
+        except (Unreachable, Failed):
+            _log.debug("the page did not say whether it has the notebook", exc_info=True)
+            return "perhaps"
+
+    async def _proved_state_in(self, page: _Page, path: str) -> State:
+        """Whether this page has the file open; raises Unreachable, Failed."""
         assert page.path is not None
         if page.located is not None and page.located[0] == page.path:
             proved = page.located[1]
@@ -313,12 +321,8 @@ class OpenDocuments:
             # The file was renamed, and the page could not report the new name yet: it may be any file.
         elif not await self._may_be(page, path):
             return "closed"
-        try:
-            # Try again if it fails: the file may have been saved at that moment.
-            file = await self._find_file(page, path) or await self._find_file(page, path)
-        except (Unreachable, Failed):
-            _log.debug("the page did not say whether it has the notebook", exc_info=True)
-            return "perhaps"
+        # Try again if it fails: the file may have been saved at that moment.
+        file = await self._find_file(page, path) or await self._find_file(page, path)
         if file is None:
             return "perhaps" if await self._may_be(page, path) else "closed"
         return "open" if await self._on_a_thread(lambda: notebook_path.is_same(file, path)) else "closed"
@@ -389,10 +393,11 @@ class OpenDocuments:
     # ---- texts in other tabs --------------------------------------------------------------------
 
     async def _text_of(self, path: str) -> tuple[_Page, OpenText] | None:
-        """The tab that has this file open with unsaved changes, and its text."""
+        """The tab that has this file open with unsaved changes, and its text. Raises Unreachable, Failed: a
+        tab that does not answer may have them."""
         for tabs in [*self._tabs.values()][::-1]:
             for page in [*tabs.texts.values()]:
-                if await self._state_in(page, path) == "open":
+                if await self._proved_state_in(page, path) == "open":
                     found: OpenText = converted(await self._ask(page, ReadText()), OpenText)
                     if found.dirty:
                         return page, found

@@ -265,7 +265,9 @@ export function substituted(
   });
   return eachOutput(withTurns, (output, cell) => {
     const shown = shownBy(output, providers, also ? cell : null);
-    return shown ? staticOutput(shown, cell, elsewhere.get(shown.session) ?? new Set()) : output;
+    return shown?.turn === null
+      ? staticOutput(shown, cell, elsewhere.get(shown.session) ?? new Set())
+      : output;
   });
 }
 
@@ -298,9 +300,9 @@ function shownBy(
   const { [WIDGET_VIEW]: view, ...present } = output["data"];
   const model = isFields(view) ? view["model_id"] : undefined;
   if (typeof model !== "string") {
-    for (const [session, provider] of cell ? providers : []) {
+    for (const [session, provider] of cell ? newestFirst(providers) : []) {
       const here = provider.places().filter((it) => it.cell === cell?.["id"]);
-      const found = noted(output, session) ?? placed(present, here);
+      const found = widgetOf(output, session, here);
       if (found)
         return { output, present, session, provider, model: found.model, turn: found.turn };
     }
@@ -311,13 +313,25 @@ function shownBy(
   return provider ? { output, present, model, session, turn, provider } : null;
 }
 
+/** The turn (null: all of a session) that an output of ours shows. */
+function turnIn(output: Json): string | null | undefined {
+  const data = isFields(output) ? output["data"] : undefined;
+  if (!isFields(data)) return undefined;
+  const view = data[WIDGET_VIEW];
+  const shown = isFields(view) ? widgets().get(String(view["model_id"])) : undefined;
+  return shown ? shown[1] : turnOf(data[TRANSCRIPT]);
+}
+
 function staticOutput(shown: Shown, cell: Fields, elsewhere: ReadonlySet<string>) {
   const { output, present, model, session, turn, provider } = shown;
   const { [NOTE]: note, ...metadata } = isFields(output["metadata"]) ? output["metadata"] : {};
   // Besides ours, there is only the widget's own text.
   const ours = isFields(note) || TRANSCRIPT in present;
   const data = nonEmpty(() => provider.provide(turn, ours ? present : {}, elsewhere));
-  const known = provider.places().some((it) => it.model === model && it.cell === cell["id"]);
+  const alike = (cell["outputs"] as Json[]).filter((it) => turnIn(it) === turn);
+  const known =
+    alike.length === 1 && // else another session has a turn of this name in the cell
+    provider.places().some((it) => it.model === model && it.cell === cell["id"]);
   const named = known && TRANSCRIPT in data ? {} : { [NOTE]: { model_id: model, session, turn } };
   return { ...output, data, metadata: { ...metadata, ...named } };
 }
@@ -377,26 +391,33 @@ function liveOutput(
   here: readonly Place[],
 ): Json | null {
   if (!isFields(output) || !isFields(output["data"]) || WIDGET_VIEW in output["data"]) return null;
-  const shown = noted(output, session) ?? placed(output["data"], here);
+  const shown = widgetOf(output, session, here);
   if (!shown || !manager.has_model?.(shown.model)) return null;
   registerWidget(shown.model, session, shown.turn);
   const view = { version_major: 2, version_minor: 0, model_id: shown.model };
   return { ...output, data: { ...output["data"], [WIDGET_VIEW]: view } };
 }
 
-/** The widget that a note in the output's metadata names. */
-function noted(output: Fields, session: string): Omit<Place, "cell"> | null {
-  const note = isFields(output["metadata"]) ? output["metadata"][NOTE] : undefined;
-  if (!isFields(note) || note["session"] !== session) return null;
-  const { model_id: model, turn } = note;
-  return typeof model === "string" ? { model, turn: typeof turn === "string" ? turn : null } : null;
+/** Turns of an earlier kernel in the same cell have the same ids: the newest session is asked first. */
+export function newestFirst<T>(sessions: Iterable<T>): T[] {
+  return [...sessions].reverse();
 }
 
-/** The widget that the kernel displayed for it in this cell. */
-function placed(data: Fields, here: readonly Place[]): Place | null {
-  if (here.length === 0) return null;
-  const turn = turnOf(data[TRANSCRIPT]);
-  return here.find((it) => it.turn === turn) ?? null;
+/** The session's widget that an output shows: the one that its note names, else the one displayed in its cell. */
+function widgetOf(
+  output: Fields,
+  session: string,
+  here: readonly Place[],
+): Omit<Place, "cell"> | null {
+  const { metadata, data } = output;
+  const note = isFields(metadata) ? metadata[NOTE] : undefined;
+  if (!isFields(note)) {
+    const turn = isFields(data) ? turnOf(data[TRANSCRIPT]) : undefined;
+    return here.find((it) => it.turn === turn) ?? null;
+  }
+  const { model_id: model, turn } = note;
+  if (note["session"] !== session || typeof model !== "string") return null;
+  return { model, turn: typeof turn === "string" ? turn : null };
 }
 
 /** Resolves when the host has restored the kernel's widgets. */

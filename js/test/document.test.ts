@@ -6,6 +6,7 @@ import {
   NOTE,
   previousIn,
   registerWidget,
+  substituted,
   watchKernel,
   WIDGET_VIEW,
 } from "../src/document";
@@ -428,4 +429,65 @@ test("a cell's earlier outputs are those of every session, also of earlier kerne
 
 test("a document of another kind has no earlier outputs", () => {
   expect(previousIn({}, "c1")).toEqual([]);
+});
+
+test("in a shared notebook, a cell that is run again keeps the new session's turn, not the earlier one's", () => {
+  const provider = (text: string, model: string) => ({
+    places: () => [{ cell: "c1", model, turn: "t1" }],
+    provide: () => ({ "text/html": text, [TRANSCRIPT]: '{"acp_transcript":2,"name":"t1"}' }),
+  });
+  const providers = new Map([
+    ["s1", provider("the earlier answer", "m1")],
+    ["s2", provider("the new answer", "m2")],
+  ]) as unknown as Parameters<typeof substituted>[1];
+  const kept = (metadata: Json) => {
+    const data = { "text/html": "…", [TRANSCRIPT]: '{"acp_transcript":2,"name":"t1"}' };
+    const cells = [{ id: "c1", outputs: [{ output_type: "display_data", data, metadata }] }];
+    return JSON.stringify(substituted({ cells }, providers, true));
+  };
+  expect(kept({ [NOTE]: { model_id: "m2", session: "s2", turn: "t1" } })).toContain(
+    "the new answer",
+  );
+  expect(kept({})).toContain("the new answer");
+  expect(kept({ [NOTE]: { model_id: "m1", session: "s1", turn: "t1" } })).toContain(
+    "the earlier answer",
+  );
+  expect(kept({ [NOTE]: { model_id: "m0", session: "s0", turn: "t1" } })).toContain("…");
+});
+
+test("two sessions whose turns have the same name in one cell keep their own turns, also after a reload", async () => {
+  const view = (model_id: string): Output => ({
+    output_type: "display_data",
+    data: { [WIDGET_VIEW]: { model_id } },
+    metadata: {},
+  });
+  const answer = (session: string) => () => ({
+    "text/html": `by ${session}`,
+    [TRANSCRIPT]: '{"acp_transcript":2,"name":"t1"}',
+  });
+  const joined = (...list: Output[]) => {
+    const page = notebook(...list);
+    for (const session of ["s1", "s2"])
+      attach(
+        page.manager,
+        session,
+        answer(session),
+        saidBy({ model: `m-${session}`, cell: "c1", turn: "t1" }),
+      );
+    return page;
+  };
+  registerWidget("m-s1", "s1", "t1");
+  registerWidget("m-s2", "s2", "t1");
+  const file = saved(joined(view("m-s1"), view("m-s2")).model) as unknown as Output[];
+  expect(file.map(({ data }) => data["text/html"])).toEqual(["by s1", "by s2"]);
+  const { outputs, model } = joined(...structuredClone(file));
+  await soon(() => expect(outputs.sets).toBe(2));
+  expect(outputs.list.map(({ data }) => data[WIDGET_VIEW])).toMatchObject([
+    { model_id: "m-s1" },
+    { model_id: "m-s2" },
+  ]);
+  expect((saved(model) as unknown as Output[]).map(({ data }) => data["text/html"])).toEqual([
+    "by s1",
+    "by s2",
+  ]);
 });

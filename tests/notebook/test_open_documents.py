@@ -705,9 +705,13 @@ def test_a_saved_or_closed_tab_leaves_the_file_to_the_disk(stage: Stage) -> None
     assert tab.file.read_text() == "mine"
 
 
-def test_a_silent_tab_is_read_from_disk_with_a_notice_and_not_written(stage: Stage) -> None:
+@pytest.mark.parametrize("read_before", [True, False])
+def test_a_silent_tab_is_read_from_disk_with_a_notice_and_not_written(
+    stage: Stage, read_before: bool
+) -> None:
     tab = Tab(stage)
-    assert ask_client(stage.session, "fs/read_text_file", path=str(tab.file))["content"] == tab.text
+    if read_before:
+        assert ask_client(stage.session, "fs/read_text_file", path=str(tab.file))["content"] == tab.text
     stage.page.mute = True
     assert ask_client(stage.session, "fs/read_text_file", path=str(tab.file))["content"] == "saved = 1\n"
     assert any("lib.py is open, but its page does not answer" in it for it in notices(stage.session))

@@ -4,12 +4,14 @@
 import type { PageHost, PageSession } from "../../src/shell";
 import type { Dock } from "./dock";
 import { button, element } from "./dom";
-import { sessionCell } from "./session_cell";
-import type { Fields, HostWidget, NotebookPanel, WidgetsModule } from "./host";
+import type { HostWidget, NotebookPanel, WidgetsModule } from "./host";
 import { cellFor, KernelProblem, offerAgents } from "./kernel";
 import type { Offer } from "./kernel";
+import { sessionCell } from "./session_cell";
+import type { SessionCell } from "./session_cell";
 import { isLive, nameOf } from "./sessions";
 import type { Sessions } from "./sessions";
+import { keepWidgetOut } from "./transcripts";
 
 /** What the body of the panel shows; equal ones are not drawn again. */
 type Shown =
@@ -262,8 +264,11 @@ export class SidePanel {
   }
 }
 
-function addCell({ context }: NotebookPanel, cell: Fields): void {
-  const { sharedModel } = context.model;
+function addCell({ context }: NotebookPanel, cell: SessionCell): void {
+  const { sharedModel, collaborative } = context.model as typeof context.model & {
+    collaborative?: boolean;
+  };
+  if (collaborative) cell.outputs.forEach(keepWidgetOut);
   sharedModel.insertCell(sharedModel.cells.length, cell);
 }
 

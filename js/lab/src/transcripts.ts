@@ -2,7 +2,7 @@
 // be an error in the next page: an output has the transcript's type, and is drawn live while a session of this page
 // is known to belong there, else as the HTML that it has.
 
-import { NOTE, WIDGET_VIEW } from "../../src/document";
+import { NOTE, WIDGET_VIEW, newestFirst } from "../../src/document";
 import { shell } from "../../src/shell";
 import type { PageSession } from "../../src/shell";
 import { TRANSCRIPT, turnOf } from "../../src/static";
@@ -68,7 +68,6 @@ export function renderTranscripts(
 
     renderModel(model: MimeModel): Promise<void> {
       this.#model = model;
-      this.#live &&= liveOutput(model, this, this.#live); // it may have been made static
       return this.#show(true);
     }
 
@@ -78,8 +77,10 @@ export function renderTranscripts(
 
     async #show(again = false): Promise<void> {
       if (!this.#model || this.isDisposed) return;
-      const live = this.#live ?? liveOutput(this.#model, this);
+      // Again, even if it is live: it may have been made static, or show another turn now.
+      const live = again || !this.#live ? liveOutput(this.#model, this, this.#live) : this.#live;
       if (live) return this.#draw(live);
+      this.#live = null;
       if (!again && this.widgets.length > 0) return;
       this.#clear();
       const html = registry.createRenderer("text/html");
@@ -124,14 +125,19 @@ export function renderTranscripts(
 }
 
 /** What the output shows, if a session of this page belongs there. `drawn`: what it shows already. */
-function liveOutput({ data, metadata }: MimeModel, widget: Around, drawn?: Live): Live | null {
+export function liveOutput(
+  { data, metadata }: MimeModel,
+  widget: Around,
+  drawn: Live | null = null,
+): Live | null {
   const note = fields(metadata[NOTE]);
   const turn = turnOf(data[TRANSCRIPT]);
   const { cell, notebook } = around(widget);
-  for (const session of shell().sessions.values()) {
+  for (const session of newestFirst(shell().sessions.values())) {
     const model = modelOf(session);
     if (!model?.collaborative) continue;
-    if (note && note["session"] === session.id) {
+    if (note) {
+      if (note["session"] !== session.id) continue;
       const shown = typeof note["turn"] === "string" ? note["turn"] : null;
       return { session, turn: shown, model: String(note["model_id"]) };
     }
