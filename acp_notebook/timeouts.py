@@ -159,6 +159,9 @@ class Timeouts:
     remote_gap: float = 120.0
     """After a cut, the end of the answer may be lost: a turn that is silent for so long since then fails."""
 
+    remote_doubt_silence: float = 1800.0
+    """… or for so long, if nothing but silence speaks for a cut: agents may think, or wait for a build."""
+
     remote_reread: float = 30.0
     """For an agent to send the history of a session whose last turn may have gaps."""
 

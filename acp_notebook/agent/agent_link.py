@@ -129,15 +129,20 @@ class AgentLink(AgentState):
         )
 
     async def read_aside(self, call: v1.Call, session: str) -> list[Event]:
-        """The updates of a session that this request brings, read on a connection of its own."""
+        """The updates of a session that this request brings, read on a connection of its own.
+
+        None at all if some of them may be lost."""
         reader = AsideReader(session)
-        connection = Connection(self._backends.transport(), reader, None, self.redactor)
+        transport = self._backends.transport()
+        if (listen := getattr(transport, "listen", None)) is not None:
+            listen(reader.link_changed)
+        connection = Connection(transport, reader, None, self.redactor)
         connection.start()
         try:
             await connection.request(self._introduction(), self.launch.start_timeout)
             await connection.request(call, self.launch.start_timeout)
             await reader.quiet()
-            return reader.events
+            return [] if reader.has_gap else reader.events
         finally:
             await connection.close()
 

@@ -13,6 +13,7 @@ from ..core.events import Event
 from ..wire import v1
 from ..wire.jsonrpc import METHOD_NOT_FOUND, Garbage
 from .connection import RequestRefused
+from .transport import LinkChange, MessagesLost, Silent
 
 
 class AsideReader:
@@ -20,7 +21,12 @@ class AsideReader:
 
     def __init__(self, session: str) -> None:
         self.events: list[Event] = []
+        self.has_gap = False
+        """Whether events may be lost: this connection is on the same network as the one that broke."""
         self._session = session
+
+    def link_changed(self, change: LinkChange) -> None:
+        self.has_gap |= isinstance(change, MessagesLost | Silent)
 
     def updated(self, messages: Sequence[v1.UpdateMessage]) -> None:
         for session, events in v1.read_updates(messages):

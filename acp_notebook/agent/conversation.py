@@ -85,6 +85,9 @@ class Keeper(Protocol):
     async def reread(self, conversation: Conversation) -> Sequence[ev.Event]:
         """The history that the agent has stored."""
 
+    async def renew(self, conversation: Conversation) -> None:
+        """Replace a connection on which messages of this session were lost."""
+
     async def restart(self, why: str, stuck: Conversation) -> None:
         """Restart the agent if the session is still stuck."""
 
@@ -138,8 +141,8 @@ class Conversation:
         self._limiter = TurnLimiter(state, self.cancel)
         self._meter = TurnMeter(state)
         self._prompting = PromptSender(state, agent, self._limiter, self)
-        self.gaps = TurnGaps(state, lambda: self._received, self._give_up, lambda: self._keeper.reread(self))
         self._keeper = keeper
+        self.gaps = TurnGaps(state, self)
         self._limits = options.limits
         self.last_run: TurnRun | None = None
         """The turn that ended last."""
@@ -151,7 +154,8 @@ class Conversation:
         self._unstuck = asyncio.Event()
         self._unstuck.set()
         self._reloading = False
-        self._received = 0
+        self.received = 0
+        """How many events have come from the agent."""
         self._closing: asyncio.Task[None] | None = None
 
     def _kernel_tools(self, options: SessionOptions) -> SessionTools | None:
@@ -204,7 +208,7 @@ class Conversation:
     def receive(self, *events: ev.Event) -> None:
         """Handle an event from the agent, or several message chunks."""
         event = events[0]
-        self._received += len(events)
+        self.received += len(events)
         if self._reloading and event.is_history:
             return
         state = self.state
@@ -393,10 +397,18 @@ class Conversation:
         self.permissions.settle_all(reason)
         self.elicitations.settle(reason, run)
 
-    def _give_up(self, run: TurnRun, error: Exception) -> None:
+    def give_up(self, run: TurnRun, error: Exception) -> None:
         """End a turn from which nothing comes any more, and tell the agent."""
         self.agent.notify(v1.cancel(self.state.id))
         self._prompting.fail(run, error)
+
+    async def reread(self) -> Sequence[ev.Event]:
+        """The history that the agent has stored."""
+        return await self._keeper.reread(self)
+
+    async def renew(self) -> None:
+        """Replace the connection, because messages were lost on it."""
+        await self._keeper.renew(self)
 
     @property
     def _gone(self) -> str:
@@ -479,9 +491,9 @@ class Conversation:
         """Wait until the agent has sent the whole history: nothing arrives for `history_quiet`."""
         quiet = timeouts.get().history_quiet
         for _ in range(int(timeouts.get().history_at_most / quiet)):
-            received = self._received
+            received = self.received
             await asyncio.sleep(quiet)
-            if self._received == received:
+            if self.received == received:
                 return
 
     @contextlib.contextmanager
@@ -499,7 +511,6 @@ class Conversation:
 
     def on_rejoined(self) -> None:
         """The agent was restarted and has reopened the session."""
-        self.gaps.connected_anew()
         if not self.state.closed:
             self.on_opened(SessionFacts(self.state.id))
             if self.state.running is not None:

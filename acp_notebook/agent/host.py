@@ -109,6 +109,9 @@ class AgentHost:
     async def reread(self, conversation: Conversation) -> Sequence[ev.Event]:
         return await self.recovery.reread(conversation)
 
+    async def renew(self, conversation: Conversation) -> None:
+        await self.recovery.renew(conversation)
+
     async def restart(self, why: str, stuck: Conversation) -> None:
         await self.recovery.restart(why, stuck)
 

@@ -16,7 +16,7 @@ from .agent_link import AgentLink
 from .recovery import Recovery
 from .session_state import SessionState
 from .sessions import Sessions
-from .transport import Interrupted, LinkChange, MessagesLost
+from .transport import Interrupted, LinkChange, MessagesLost, Silent
 
 _log = logger(__name__)
 
@@ -43,12 +43,14 @@ class Interruptions:
                 if _status(state) in ("idle", "working"):
                     state.apply(ev.StatusChanged(self._agent.launch.reach.returning, change.reason))
             return
-        for conversation in self._sessions.open:
-            state = conversation.state
-            if isinstance(change, MessagesLost):
-                if state.id == change.session:
-                    conversation.gaps.note(earlier=change.earlier)
-            elif _status(state) == self._agent.launch.reach.returning and not self._agent.starting.locked():
+        if isinstance(change, MessagesLost):
+            self._sessions.messages_lost(change.session, earlier=change.earlier)
+            return
+        if isinstance(change, Silent):
+            self._sessions.silent(change.session)
+            return
+        for state in self._sessions.states():
+            if _status(state) == self._agent.launch.reach.returning and not self._agent.starting.locked():
                 state.apply(ev.StatusChanged("idle" if state.running is None else "working"))
 
     def ended(self, error: Exception) -> None:

@@ -93,6 +93,8 @@ class Recovery:
                 conversation.interrupt(self._interruption(why))
             await self._agent.connection.close()
             self._sessions.known.clear()
+            for conversation in self._sessions.open:
+                conversation.gaps.connected_anew()  # before anything can be lost on the next connection
             self._why = why
             reach = self._agent.launch.reach
             self._sessions.apply(ev.StatusChanged(reach.returning))
@@ -188,19 +190,22 @@ class Recovery:
     async def reread(self, conversation: Conversation) -> Sequence[ev.Event]:
         """The history that the agent has stored, which the transcript does not get; () if it cannot load.
 
-        It is read on another connection, and then the connection itself is renewed: a server may still write
-        to the stream that broke.
+        It is read on another connection.
         """
         if not self._agent.facts.capabilities.load:
             return ()
         state = conversation.state
-        history = await self._agent.read_aside(
+        return await self._agent.read_aside(
             v1.load_session(state.id, state.cwd, v1.mcp_servers(()), state.directories, conversation.meta),
             state.id,
         )
-        if not any(it.state.running for it in self._sessions.open if it is not conversation):
+
+    async def renew(self, conversation: Conversation) -> None:
+        """Replace a connection on which messages of this session were lost: a server may still write to the
+        stream that broke. Only if the session can be loaded, and no turn of another one runs."""
+        others = [it for it in self._sessions.open if it is not conversation]
+        if self._agent.facts.capabilities.load and not any(it.state.running for it in others):
             await self.restart("messages were lost on it", alive=True)
-        return history
 
     async def take_up(self, conversation: Conversation, id: str) -> None:
         """Continue a stored session in place of a new one, which has no turns yet."""

@@ -29,6 +29,8 @@ class Sessions:
         self._agent = agent
         self._opening: list[Conversation] = []
         self._early: deque[tuple[str, ev.Event]] = deque(maxlen=EARLY_KEPT)
+        self._early_gaps: set[str] = set()
+        """The sessions that are being opened, and of which messages may be lost already."""
 
     def states(self) -> list[SessionState]:
         return [it.state for it in self.open]
@@ -54,6 +56,7 @@ class Sessions:
         """Keep updates for unknown ids while the agent opens the session."""
         if not self._opening:
             self._early.clear()
+            self._early_gaps.clear()
         self._opening.append(conversation)
         try:
             yield
@@ -74,6 +77,8 @@ class Sessions:
             conversation.on_adopted()
         for event in [event for early, event in self._early if early == id]:
             conversation.receive(event)
+        if id in self._early_gaps:
+            conversation.gaps.note()
 
     def remove(self, conversation: Conversation) -> bool:
         """Remove a closed session; return whether the agent knows it."""
@@ -92,6 +97,20 @@ class Sessions:
                 each.receive(*events)
         elif self._opening:
             self._early.extend((session_id, event) for event in events)
+
+    def messages_lost(self, id: str, *, earlier: bool) -> None:
+        """Messages of this session may be lost; `earlier`: also of its last turn."""
+        found = [it for it in self.open if it.state.id == id]
+        for conversation in found:
+            conversation.gaps.note(earlier=earlier)
+        if not found and self._opening:
+            self._early_gaps.add(id)
+
+    def silent(self, id: str) -> None:
+        """Nothing has come for this session for long, and nobody knows why."""
+        for conversation in self.open:
+            if conversation.state.id == id:
+                conversation.gaps.doubt()
 
     def for_question(self, session_id: str | None) -> Conversation | None:
         """The session that shows a question. Without an id, one that is opening or visible is preferred."""

@@ -56,7 +56,13 @@ class MessagesLost(Struct, frozen=True):
     """Whether the turn before, which is over, may miss them, too."""
 
 
-LinkChange = Interrupted | MessagesLost | Restored
+class Silent(Struct, frozen=True):
+    """Nothing has come for this session for so long that messages of it may be lost, or the agent thinks."""
+
+    session: str
+
+
+LinkChange = Interrupted | MessagesLost | Restored | Silent
 
 
 class Reach(Struct, frozen=True):

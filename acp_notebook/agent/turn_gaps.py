@@ -6,7 +6,8 @@ Knows no connection: `interruptions` says which turns these are. Runs on the loo
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
+from typing import Protocol
 
 from .. import timeouts
 from ..core import events as ev
@@ -30,57 +31,70 @@ SILENT = (
 )
 
 
+class GapOwner(Protocol):
+    """The session whose turns these are."""
+
+    received: int
+    """How many events have come from the agent."""
+
+    def give_up(self, run: TurnRun, error: Exception) -> None:
+        """End a turn from which nothing comes any more."""
+
+    async def reread(self) -> Sequence[ev.Event]:
+        """The agent's own history, as far as it is certain that nothing of it is lost."""
+
+    async def renew(self) -> None:
+        """Replace the connection, because messages were lost on it."""
+
+
 class TurnGaps:
     """Handles the gaps in the turns of one session."""
 
-    def __init__(
-        self,
-        state: SessionState,
-        received: Callable[[], int],
-        fail: Callable[[TurnRun, Exception], None],
-        reread: Callable[[], Awaitable[Sequence[ev.Event]]],
-    ) -> None:
-        """`received`: how many messages have come. `fail`: ends a turn. `reread`: the agent's own history."""
+    def __init__(self, state: SessionState, owner: GapOwner) -> None:
         self._state = state
-        self._received = received
-        self._fail = fail
-        self._reread = reread
-        self._is_leaking = False
-        """Some servers go on writing to the stream that broke as well as to the new one: until the connection
-        is renewed, each turn may lose messages."""
+        self._owner = owner
+        self._leaking: str | None = None
+        """The session's id, if its stream broke. Some servers go on writing to the stream that broke as well
+        as to the new one: until the connection is renewed, each turn may lose messages."""
         self._last: TurnRun | None = None
         """The turn that ended last."""
 
     def note(self, *, earlier: bool = False) -> None:
         """The connection was cut, and messages may be lost; `earlier`: perhaps also of the last turn."""
-        self._is_leaking = True
+        self._leaking = self._state.id
         self.turn_began()
         last, self._last = self._last, None
         if earlier and last is not None and not last.has_gap:
             last.has_gap = True
             self._state.agent.background(self.repair(last))
 
+    def doubt(self) -> None:
+        """Nothing came for long: messages of the running turn may be lost, or it takes its time."""
+        run = self._state.running
+        if run is not None and not (run.has_gap or run.has_doubt):
+            run.has_doubt = True
+            self._state.agent.background(self._fail_if_silent(run, timeouts.get().remote_doubt_silence))
+
     def turn_began(self) -> None:
         """If the running turn may lose messages, its end may be among them: it ends if it is silent."""
         run = self._state.running
-        if self._is_leaking and run is not None and not run.has_gap:
+        if self._leaking == self._state.id and run is not None and not run.has_gap:
             run.has_gap = True
-            self._state.agent.background(self._fail_if_silent(run))
+            self._state.agent.background(self._fail_if_silent(run, timeouts.get().remote_gap))
 
     def connected_anew(self) -> None:
-        self._is_leaking = False
+        self._leaking = None
         run = self._state.running
         if run is not None and not run.begun:
-            run.has_gap = False  # it has waited for this connection
+            run.has_gap = run.has_doubt = False  # it has waited for this connection
 
-    async def _fail_if_silent(self, run: TurnRun) -> None:
-        limit = timeouts.get().remote_gap
-        while self._state.running is run and run.has_gap:
-            received = self._received()
+    async def _fail_if_silent(self, run: TurnRun, limit: float) -> None:
+        while self._state.running is run and (run.has_gap or run.has_doubt):
+            received = self._owner.received
             await asyncio.sleep(limit)
-            is_silent = self._received() == received and not self._is_asking(run)
-            if self._state.running is run and run.has_gap and is_silent:
-                self._fail(run, ConnectionLost(SILENT.format(limit)))
+            is_silent = self._owner.received == received and not self._is_asking(run)
+            if self._state.running is run and (run.has_gap or run.has_doubt) and is_silent:
+                self._owner.give_up(run, ConnectionLost(SILENT.format(limit)))
 
     def _is_asking(self, run: TurnRun) -> bool:
         """Whether the agent waits for the user."""
@@ -91,16 +105,23 @@ class TurnGaps:
         """Complete a turn with a gap from the agent's own history, or say that it may be incomplete."""
         if not run.has_gap:
             self._last = run
+        if not (run.has_gap or run.has_doubt):
             return
         items = self._state.read(lambda transcript: transcript.turn_items(run.key))
-        found = None
-        with suppressed(_log, Error, TimeoutError):  # the notice says what this means
-            async with asyncio.timeout(timeouts.get().remote_reread):
-                history = await self._reread()
-            found = corrections(items, history) if history else None
+        history = await self._history()
+        found = corrections(items, history) if history else None
         for correction in found or ():
             self._state.apply(correction)
-        if found is None:
-            self._state.apply(ev.NoticeGiven("warning", *INCOMPLETE, "client", turn=run.key))
-        elif found:
+        if found:
             self._state.apply(ev.NoticeGiven("info", *COMPLETED, "client", turn=run.key))
+        elif found is None and run.has_gap:
+            self._state.apply(ev.NoticeGiven("warning", *INCOMPLETE, "client", turn=run.key))
+        if history and (run.has_gap or found):
+            with suppressed(_log, Error):  # the session's status shows it; the next prompt tries again
+                await self._owner.renew()
+
+    async def _history(self) -> Sequence[ev.Event]:
+        with suppressed(_log, Error, TimeoutError):  # a notice says what this means
+            async with asyncio.timeout(timeouts.get().remote_reread):
+                return await self._owner.reread()
+        return ()

@@ -71,6 +71,8 @@ class TurnRun:
         """Whether the agent was restarted for this prompt."""
         self.has_gap = False
         """Whether messages of the agent may be lost, because the connection was interrupted."""
+        self.has_doubt = False
+        """Whether nothing came for so long that messages may be lost; the agent may as well have thought."""
         self.sign_ins = 0
         self.asked_by: Asker | None = None
         """Who asked for the turn, if not the user."""

@@ -25,9 +25,17 @@ def corrections(ours: Sequence[Item], history: Iterable[ev.Event]) -> list[ev.Me
     if not theirs or len(theirs) != len(mine):
         return None
     pairs = list(zip(mine, theirs, strict=True))
-    if any(len(text) < len(known) for (_, known), (_, text) in pairs):
+    if not all(_contains(text, known) for (_, known), (_, text) in pairs):
         return None  # it has forgotten a part that is here
     return [ev.MessageReplaced(key, text) for (key, known), (_, text) in pairs if text != known]
+
+
+def _contains(text: str, known: str) -> bool:
+    """Whether the known text is this one with parts left out: nothing that was shown may disappear."""
+    if len(text) < len(known):
+        return False
+    left = iter(text)
+    return text.startswith(known) or all(char in left for char in known)
 
 
 def _texts(items: Sequence[Item]) -> list[tuple[str, str]]:

@@ -5,24 +5,29 @@ stream, and each session has a stream of its own, which is open before anything 
 HTTP/2 is asked for, HTTP/1.1 is taken.
 
 A stream that breaks is opened again on the same connection: the server keeps what was not read, or sends what
-followed the last event id. A POST is repeated only if the server certainly has not taken it; a response or a
-cancel, which do no harm twice, also if that is unknown.
+followed the last event id. Without ids, what it had written may be lost with any stream that ended, even with
+one of which nothing has arrived here: the server may have a reader all the same.
+
+A POST is repeated only if the server certainly has not taken it; a response or a cancel, which do no harm
+twice, also if that is unknown.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import socket
 import ssl
 from collections import deque
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ... import timeouts
 from ...log import logger, suppressed
 from ...wire.jsonrpc import INTERNAL_ERROR, MAX_LINE, Peer, RpcError
-from ...wire.v1.routing import ATTACH, CANCEL, CLOSE, Route, read_route
-from ..backoff import Backoff
-from ..transport import CLOSED, Ended, Interrupted, LinkChange, MessagesLost, Receive, Restored
+from ...wire.v1.routing import ATTACH, CANCEL, CLOSE, PROMPT, Route, read_route
+from ..backoff import FIRST_PAUSE_S, Backoff
+from ..transport import CLOSED, Ended, Interrupted, LinkChange, MessagesLost, Receive, Restored, Silent
 from . import failures, library_logs
 from .failures import Failure
 from .outbox import Outbox, Outlet, one_line
@@ -34,6 +39,8 @@ if TYPE_CHECKING:
 
 _log = logger(__name__)
 
+T = TypeVar("T")
+
 MAX_ERROR_BODY = 4096
 """How much of an error's body is read."""
 
@@ -43,8 +50,14 @@ ACCEPT = "application/json, text/event-stream"
 MAX_HEADER_BYTES = 100 * 1024
 """What the library takes of headers; more is an error of the server."""
 
+UNKNOWN = frozenset({403, 404})
+"""How servers answer for the stream of a session that they do not know yet."""
+
 IDS_KEPT = 64
 """How many ids of events a stream remembers, to recognise those that a server sends again."""
+
+MAYBE_READ = frozenset({500, 502, 504})
+"""Statuses of a proxy that lost the server's answer: the server may have opened the stream."""
 
 REFUSED = frozenset({401, 403, 404, 405, 410, 413, 415, 426, 429, 503})
 """Statuses by which the server says that it has not taken the message."""
@@ -205,35 +218,64 @@ class HttpTransport:
         """Send one message, and wait until the server has taken it or the message has failed."""
         route = read_route(line) or Route(None, None, False, None)
         session = route.session if route.method is not None else self._asked.pop(route.id, None)
-        if self._connection:  # while its stream is interrupted, the answer could not come
-            await self._open(session)
+        attaches = route.is_request and route.method in ATTACH and session is not None
+        if attaches and session is not None:
+            self._attaching[route.id] = session
+        # While its stream is interrupted, the answer could not come.
+        if self._connection and await self._withdrawn(route, self._open(session)):
+            return
         if route.is_request and route.method == CLOSE and session is not None:
             self._leaving[route.id] = session
-        if route.is_request and route.method in ATTACH and session is not None:
-            self._attaching[route.id] = session
-            if not self._streams[session].was_open:  # the server knows the session only after this request
-                session = None
+        attached = self._streams[session] if attaches else None
+        if attached is not None and not attached.was_open:
+            session = None  # the server knows the session only after this request
         harmless = route.is_response or route.method == CANCEL
         backoff = Backoff()
         while True:
             failure, status, after = await self._post_once(line, session)
             if failure is None:
                 self._settled(line)
+                if attached is not None:
+                    attached.known.set()
                 return
             if not self._connection or status in failures.GONE:
                 raise _Ended(failures.RESTARTED_FAILURE if self._lost(status) else failure)
             if status == 429 or (status == 503 and after is not None):  # not taken, and not for ever
                 self._interrupt(line, failure)
-                if await backoff.pause(after):
+                if await self._withdrawn(route, pause := _task(backoff.pause(after))):
+                    self._settled(line)
+                    return
+                if pause.result():
                     continue
                 break
             if not (failure.unsent or (harmless and (failure.is_passing or status is None))):
                 break
             self._interrupt(line, failure)
-            if not await backoff.pause(after):
+            if await self._withdrawn(route, pause := _task(backoff.pause(after))):
+                self._settled(line)
+                return
+            if not pause.result():
                 raise _Ended(failure)
         self._settled(line)
         self._not_taken(route, session, failure, status, after)
+
+    async def _withdrawn(self, route: Route, waiting: Awaitable[Any]) -> bool:
+        """Wait, before the server has got this message. Returns whether its turn was cancelled meanwhile."""
+        if route.method != PROMPT or route.session is None:
+            await waiting
+            return False
+        cancelled = _task(self._out.remove(lambda line: _is_cancel(line, route.session)))
+        wait = asyncio.ensure_future(waiting)
+        try:
+            await asyncio.wait({wait, cancelled}, return_when=asyncio.FIRST_COMPLETED)
+            if not cancelled.done():
+                await wait
+                return False
+        finally:
+            cancelled.cancel()
+            wait.cancel()
+        self._outlet.receive(_error(route.id, "cancelled before the server got it"))
+        return True
 
     def _lost(self, status: int | None) -> bool:
         return bool(self._connection) and status in (404, 410)
@@ -387,6 +429,10 @@ class HttpTransport:
             if stream.opened:  # this time
                 stream.reset()
                 backoff = Backoff()
+            elif status in UNKNOWN and session in self._attaching.values() and not stream.was_open:
+                stream.set_ready()  # what is posted makes the server know the session
+                await stream.pause_until_known()
+                continue
             elif status in failures.GONE and (session is None or stream.was_open or status != 404):
                 raise _Ended(failures.RESTARTED_FAILURE if self._lost(status) else failure or _ENDED)
             elif failure is not None and not (failure.is_passing or status in (404, 409)):
@@ -421,10 +467,13 @@ class HttpTransport:
                 if answer.status_code != 200:
                     body = await _body(answer, MAX_ERROR_BODY)
                     failure = failures.of_status(answer.status_code, body)
+                    if answer.status_code in MAYBE_READ:
+                        self._cut(session, stream)
                     return failure, answer.status_code, _retry_after(answer)
                 if answer.headers.get("Content-Encoding", "identity") != "identity":
                     raise _Ended(Failure("the server compresses its stream, which was not asked for"))
                 self._renewed = False
+                _keep_alive(answer)
                 stream.opened = True
                 stream.first_open.set()
                 stream.set_ready()
@@ -442,15 +491,20 @@ class HttpTransport:
             self._is_stale = True
             failure = failures.of_exception(error)
             silent = isinstance(error, httpx.ReadTimeout)
-            if silent and not self._has_comments:
-                stream.was_silent |= stream.opened
+            if silent and stream.opened and not self._has_comments:
+                self._doubt_silence(session, stream)
                 return None, None, None
-            if stream.opened:
+            if stream.opened or not failure.unsent:
                 self._cut(session, stream)
             return failure, None, None
-        if parser.inside:  # a server that ends a stream properly ends its last event, too
-            self._cut(session, stream)
+        self._cut(session, stream)  # whoever ended it properly: it may be a proxy that had more to read
         return None, None, None
+
+    def _doubt_silence(self, session: str | None, stream: _Stream) -> None:
+        """Nothing came for long, from a server that sends no comments: it may think, or be out of reach."""
+        stream.was_silent = True
+        if session is not None and stream.last_id is None and not self._outlet.over:
+            self._listener(Silent(session))
 
     def _expect_comments(self) -> None:
         """The first comment of this server: a stream that was silent before was broken, as by a sleep."""
@@ -467,10 +521,10 @@ class HttpTransport:
 
     def _event(self, data: bytes, id: str | None, session: str | None, stream: _Stream) -> None:
         if id is not None and id != "":
-            if id in stream.seen:  # sent again after a reconnect
+            if (id, hash(data)) in stream.seen:  # sent again after a reconnect
                 return
             stream.last_id = id
-            stream.seen.append(id)
+            stream.seen.append((id, hash(data)))
         stream.heard += 1
         if not (data.startswith(b"{") and data.endswith(b"}")):
             self._cut(session, stream)  # it was a message before somebody changed it
@@ -487,8 +541,11 @@ class HttpTransport:
                 # At once, for updates that follow; a POST for the session waits until it is open.
                 opening = asyncio.get_running_loop().create_task(self._open(route.opened))
                 opening.add_done_callback(_retrieved)
-            attached = self._attaching.pop(route.id, None)
-            if attached is not None and not self._streams[attached].was_open:
+            attached = self._attaching.get(route.id)
+            if attached is None or self._streams[attached].was_open:
+                self._attaching.pop(route.id, None)
+            else:
+                self._streams[attached].known.set()
                 confirming = asyncio.get_running_loop().create_task(self._confirm(attached, route, data))
                 confirming.add_done_callback(_retrieved)
                 return
@@ -507,6 +564,7 @@ class HttpTransport:
             self._streams.pop(session, None)
             stream.task.cancel()
             answer = _error(route.id, "the server opened the session, but has no stream for it")
+        self._attaching.pop(route.id, None)
         self._outlet.receive(answer)
 
     # ---- interruptions -------------------------------------------------------------------------
@@ -537,8 +595,10 @@ class _Stream:
         """Done as soon as the stream is open, or something may be posted without it."""
         self.opened = False
         self.first_open = asyncio.Event()
+        self.known = asyncio.Event()
+        """Set when the server has got the request, or has answered it, by which it knows the session."""
         self.last_id: str | None = None
-        self.seen: deque[str] = deque(maxlen=IDS_KEPT)
+        self.seen: deque[tuple[str, int]] = deque(maxlen=IDS_KEPT)
         self.heard = 0
         self.was_silent = False
         """Whether it was opened again because nothing came, which does not have to mean that it broke."""
@@ -552,6 +612,13 @@ class _Stream:
         self.opened = False
         if self.ready.done():
             self.ready = asyncio.get_running_loop().create_future()
+
+    async def pause_until_known(self) -> None:
+        """Wait before the next attempt to open the stream of a session that is being loaded."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(FIRST_PAUSE_S):
+                await self.known.wait()
+        self.known.clear()
 
     def set_ready(self) -> None:
         if not self.ready.done():
@@ -591,6 +658,31 @@ def _retry_after(answer: httpx.Response) -> float | None:
 
 def _error(id: int | str | None, message: str, data: Any = None) -> bytes:
     return Peer.error(id, RpcError(INTERNAL_ERROR, message, data)).rstrip(b"\n")
+
+
+def _keep_alive(answer: httpx.Response) -> None:
+    """Have the system ask whether the other end is there: a network that vanished is an error then.
+
+    Without it, nobody would know while a server that sends no comments is silent."""
+    stream = answer.extensions.get("network_stream")
+    connection = stream.get_extra_info("socket") if stream is not None else None
+    if connection is None:
+        return
+    pause = max(1, int(timeouts.get().remote_silence) // 3)
+    with suppressed(_log, OSError):
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for name, value in (("TCP_KEEPIDLE", pause), ("TCP_KEEPINTVL", pause // 3 or 1), ("TCP_KEEPCNT", 5)):
+            if hasattr(socket, name):  # not everywhere
+                connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+
+
+def _is_cancel(line: bytes, session: str | None) -> bool:
+    route = read_route(line) if CANCEL.encode() in line else None
+    return route is not None and route.method == CANCEL and route.session == session
+
+
+def _task(work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+    return asyncio.get_running_loop().create_task(work)
 
 
 def _retrieved(task: asyncio.Task[None]) -> None:

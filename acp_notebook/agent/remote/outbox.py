@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
 
 from ..transport import Ended, Ending, Receive
 from .failures import Failure
@@ -42,6 +43,19 @@ class Outbox:
             self._wake.clear()
             await self._wake.wait()
         return self._lines[0]
+
+    async def remove(self, unwanted: Callable[[bytes], bool]) -> None:
+        """Wait for a message like this behind the first one, and take it out of the queue.
+
+        Only for whoever has the first message and waits before it is sent."""
+        while True:
+            for at in range(1, len(self._lines)):
+                if unwanted(self._lines[at]):
+                    self._size -= len(self._lines[at]) + 1
+                    del self._lines[at]
+                    return
+            self._wake.clear()
+            await self._wake.wait()
 
     def begin(self) -> None:
         """From now on, the server may get the first message."""

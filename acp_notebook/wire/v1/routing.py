@@ -11,6 +11,7 @@ from .. import tolerant_json
 
 CANCEL = "session/cancel"
 CLOSE = "session/close"
+PROMPT = "session/prompt"
 ATTACH = frozenset({"session/load", "session/resume"})
 """Requests that make a stored session one of the connection's."""
 

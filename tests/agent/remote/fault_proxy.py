@@ -52,6 +52,13 @@ class Fault:
     """Whether all connections break, or only the one that the bytes pass on."""
     status: int = 502
     seed: int = 0
+    only: Callable[[Request], bool] | None = None
+    """Which bytes count: those of connections whose newest request is such a one. Without it, all."""
+
+    def concerns(self, link: _Link, side: Side) -> bool:
+        if self.side != side:
+            return False
+        return self.only is None or (link.request is not None and self.only(link.request))
 
 
 Rule = Callable[[Request], Reply | None]
@@ -63,6 +70,7 @@ class _Link:
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader, self.writer = reader, writer
         self.server: asyncio.StreamWriter | None = None
+        self.request: Request | None = None
         self.is_websocket = False
         self.is_hole = False
         self.passes = asyncio.Event()
@@ -216,6 +224,7 @@ class FaultProxy:
                 body = await link.reader.readexactly(length)
                 request = Request(request.method, request.path, request.headers, body)
             self.requests.append(request)
+            link.request = request
             if link.is_hole:
                 continue
             if (reply := self._reply(request)) is not None:
@@ -241,7 +250,7 @@ class FaultProxy:
 
     async def _pass(self, link: _Link, side: Side, data: bytes) -> None:
         fault = self._fault
-        if fault is not None and fault.side == side:
+        if fault is not None and fault.concerns(link, side):
             self._seen += len(data)
             if self._seen > fault.after:
                 self._fault = None

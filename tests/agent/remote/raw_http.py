@@ -22,6 +22,10 @@ class Request:
     body: bytes = b""
 
     @property
+    def opens_session_stream(self) -> bool:
+        return self.method == "GET" and "acp-session-id" in self.headers
+
+    @property
     def rpc(self) -> str:
         """The method of the JSON-RPC message, "" for an answer or anything else."""
         with suppress(ValueError):

@@ -8,6 +8,7 @@ HTTP/2. The first word of a prompt selects a scene:
     ask             requests a permission, and says what was chosen
     wait            says something, then waits for the cancel
     forget          the answer to this prompt never comes
+    think MS        says nothing for so long, then something
 
 Any other prompt is repeated.
 """
@@ -38,6 +39,8 @@ MOST_BYTES = 64 << 20
 
 KEEPALIVE_S = 0.3
 """Between two comments on a stream: 15 s would make each test of a silent stream last longer than that."""
+
+NEVER_S = 1e6
 
 MOST_KEPT = 1000
 """Characters of a chunk in the ledger, which is read often."""
@@ -125,6 +128,10 @@ class SceneAgent:
         await self._say(session, "I forget.")
         await asyncio.Event().wait()
 
+    async def _think(self, session: str, text: str, pause: str, *_: str) -> None:
+        await asyncio.sleep(float(pause) / 1000)
+        await self._say(session, "I thought.")
+
     async def _echo(self, session: str, text: str, *_: str) -> None:
         await self._say(session, f"You said: {text}")
 
@@ -183,8 +190,9 @@ def main() -> None:
     arguments.add_argument("--chain")
     arguments.add_argument("--key")
     arguments.add_argument("--loadable", action="store_true")
+    arguments.add_argument("--silent", action="store_true", help="no comments on its streams")
     chosen = arguments.parse_args()
-    acp.http.server.SSE_KEEPALIVE_INTERVAL_SECONDS = KEEPALIVE_S
+    acp.http.server.SSE_KEEPALIVE_INTERVAL_SECONDS = NEVER_S if chosen.silent else KEEPALIVE_S
     ledger = Ledger(chosen.ledger)
     server = AcpServer(lambda client: cast(Any, SceneAgent(cast(Any, client), ledger)))
     app: Any = AcpAsgiApp(server)

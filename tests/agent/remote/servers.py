@@ -55,11 +55,15 @@ class Server:
 
 
 def python_server(
-    folder: Path, *, certificate: Certificate | None = None, loadable: bool = True, name: str = "python"
+    folder: Path,
+    *options: str,
+    certificate: Certificate | None = None,
+    loadable: bool = True,
+    name: str = "python",
 ) -> Server:
     """The Python SDK's server. `loadable=False`: exactly as the SDK has it."""
     ledger = Ledger(folder / f"{name}.jsonl")
-    command = [sys.executable, "-m", "tests.agent.remote.sdk_server", str(ledger.path)]
+    command = [sys.executable, "-m", "tests.agent.remote.sdk_server", str(ledger.path), *options]
     if certificate is not None:
         command += ["--chain", str(certificate.chain), "--key", str(certificate.key)]
     if loadable:

@@ -19,7 +19,7 @@ from tests.agent.remote.conftest import Connect
 from tests.agent.remote.fault_proxy import Fault, FaultProxy
 from tests.agent.remote.outcome import is_marked, numbers
 from tests.agent.remote.raw_http import Reply, Request
-from tests.agent.remote.servers import Server, python_server
+from tests.agent.remote.servers import Server, python_server, typescript_server
 from tests.session.helpers import LIMIT_S, begun, notices
 from tests.waiting import wait_until
 
@@ -180,6 +180,99 @@ def test_streams_that_are_cut_once_are_opened_again_and_a_gap_is_marked(
     assert len(shown) == 100 or is_marked(turn)
     goes_on(session, python)
     assert python.ledger.prompts(prompt) == 1
+
+
+@pytest.mark.parametrize("server", ["python", "typescript"])
+def test_a_stream_that_is_cut_before_it_opens_here_may_lose_messages(
+    server: str, request: pytest.FixtureRequest, connect: Connect
+) -> None:
+    """The server has a reader, and writes to it; its answer never arrived here."""
+    timeouts.replace(remote_gap=3.0)
+    running = request.getfixturevalue(server)
+    with FaultProxy(running.port) as proxy:
+        proxy.arm(Fault("cut", everywhere=False, only=lambda it: it.opens_session_stream))
+        session = connect(proxy.url("http"))
+        turn = session.start(f"words 30 5 {session.id}")
+        ended(turn)
+        assert proxy.struck.is_set()
+        shown = numbers(turn)
+        assert shown == sorted(set(shown)), "nothing twice"
+        assert len(shown) == 30 or is_marked(turn)
+
+
+@pytest.mark.parametrize("kind", ["cut", "reset", "truncate"])
+def test_what_a_cut_lost_is_filled_in_from_the_agents_history(
+    kind: Any, typescript: Server, connect: Connect
+) -> None:
+    """This server keeps the answer for the next stream; the Python SDK's may write that to the dead one."""
+    with FaultProxy(typescript.port) as proxy:
+        session = connect(proxy.url("http"))
+        goes_on(session, typescript, "before")
+        loads = len(typescript.ledger.entries("load"))
+        proxy.arm(Fault(kind, after=1500, everywhere=False, only=lambda it: it.opens_session_stream))
+        prompt = f"words 60 5 {session.id}"
+        turn = session.start(prompt)
+        ended(turn)
+        assert proxy.struck.is_set()
+        assert turn.status == "done", turn.error
+        assert numbers(turn) == list(range(60)), "complete, nothing twice, all in order"
+        assert not is_marked(turn)
+        assert typescript.ledger.prompts(prompt) == 1
+        assert len(typescript.ledger.entries("load")) > loads
+        goes_on(session, typescript)
+        assert [turn.status for turn in session.turns] == ["done"] * 3
+
+
+def test_a_quiet_server_that_thinks_is_not_marked(tmp_path: Path, connect: Connect) -> None:
+    """It sends no comments: its streams are opened again, which must not look like a loss."""
+    timeouts.replace(remote_silence=0.5)
+    server = typescript_server(tmp_path, "--silent")
+    try:
+        with FaultProxy(server.port) as proxy:
+            session = connect(proxy.url("http"))
+            turn = session.prompt("think 3000", timeout=LIMIT_S)
+            opened = [it for it in proxy.requests if it.opens_session_stream]
+            assert len(opened) > 1, "it was opened again"
+            assert turn.text == "I thought."
+            assert not is_marked(turn)
+            session.agent.close()
+    finally:
+        server.stop()
+
+
+def test_a_silent_server_behind_a_black_hole_does_not_hang_the_turn(tmp_path: Path, connect: Connect) -> None:
+    timeouts.replace(remote_silence=0.5, remote_doubt_silence=3.0, remote_post=5.0)
+    server = python_server(tmp_path, "--silent")
+    try:
+        with FaultProxy(server.port) as proxy:
+            session = connect(proxy.url("http"))
+            turn = begun(session.start(f"words 40 20 {session.id}"))
+            proxy.strike("half_open")
+            ended(turn)
+            shown = numbers(turn)
+            assert shown == sorted(set(shown)), "nothing twice"
+            assert len(shown) == 40 or is_marked(turn)
+            goes_on(session, server)
+            session.agent.close()
+    finally:
+        server.stop()
+
+
+def test_the_system_watches_over_streams(proxy: FaultProxy, python: Server, connect: Connect) -> None:
+    """A network that vanishes is an error of the socket, even if the server never sends a comment."""
+    seen: list[socket.socket] = []
+    with pytest.MonkeyPatch.context() as patch:
+        real = socket.socket.setsockopt
+
+        def setsockopt(self: socket.socket, level: int, name: int, value: Any) -> None:
+            real(self, level, name, value)
+            if (level, name) == (socket.SOL_SOCKET, socket.SO_KEEPALIVE):
+                seen.append(self)
+
+        patch.setattr(socket.socket, "setsockopt", setsockopt)
+        session = connect(proxy.url("http"))
+        goes_on(session, python)
+    assert len(seen) == 2, "of the connection, and of the session"
 
 
 def test_a_clean_end_of_the_stream_loses_nothing_on_a_server_that_keeps_events(
@@ -364,6 +457,122 @@ def test_too_many_requests_are_sent_again_when_the_server_says_if_the_user_wants
     proxy.rule = rule
     goes_on(session, python)
     assert refused.is_set()
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_a_cancel_while_the_server_takes_no_prompt_ends_the_turn_at_once(
+    proxy: FaultProxy, python: Server, connect: Connect, status: int
+) -> None:
+    session = connect(proxy.url("http"))
+    refused = threading.Event()
+
+    def rule(request: Request) -> Reply | None:
+        if request.rpc != "session/prompt":
+            return None
+        refused.set()
+        return Reply(status, {"Retry-After": "50"})
+
+    proxy.rule = rule
+    turn = session.start(f"hello {session.id}")
+    assert refused.wait(LIMIT_S)
+    turn.cancel()
+    wait_until(lambda: turn.done, "the turn ends before the server's wait is over", 20.0)
+    assert (turn.status, turn.stop_reason) == ("done", "cancelled")
+    proxy.rule = None
+    goes_on(session, python)
+    assert python.ledger.prompts(f"hello {session.id}") == 0
+    assert python.ledger.cancels(session.id) == 0, "the server never had this turn"
+
+
+def test_a_cancel_while_the_prompt_waits_for_its_stream_ends_the_turn_at_once(
+    proxy: FaultProxy, python: Server, connect: Connect
+) -> None:
+    session = connect(proxy.url("http"))
+    refused = threading.Event()
+
+    def rule(request: Request) -> Reply | None:
+        if request.method != "GET":
+            return None
+        refused.set()
+        return Reply(502)
+
+    proxy.rule = rule
+    proxy.strike("cut")
+    assert refused.wait(LIMIT_S)
+    turn = session.start(f"hello {session.id}")
+    turn.cancel()
+    wait_until(lambda: turn.done, "the turn ends while the streams are down", 20.0)
+    assert (turn.status, turn.stop_reason) == ("done", "cancelled")
+    proxy.rule = None
+    goes_on(session, python)
+    assert python.ledger.prompts(f"hello {session.id}") == 0
+
+
+# ---- sessions that the server does not know yet ------------------------------------------------
+
+
+class Unloaded:
+    """A rule: 403 for the stream of a session until the server has got the request to load it."""
+
+    def __init__(self, *, forever: bool = False) -> None:
+        self.refused = 0
+        self._forever = forever
+        self._loaded: set[str] = set()
+
+    def __call__(self, request: Request) -> Reply | None:
+        if request.rpc == "session/load":
+            self._loaded.add(request.headers["acp-connection-id"])
+        known = request.headers.get("acp-connection-id") in self._loaded and not self._forever
+        if not request.opens_session_stream or known:
+            return None
+        self.refused += 1
+        return Reply(403, body=b"not your session")
+
+
+def test_a_server_may_refuse_the_stream_of_a_session_until_it_is_loaded(
+    proxy: FaultProxy, python: Server, connect: Connect
+) -> None:
+    tokens = Tokens()
+    session = connect(proxy.url("http"), headers={"X-Key": tokens})
+    goes_on(session, python, "before")
+    session.agent.close()
+    proxy.rule = rule = Unloaded()
+    again = connect(proxy.url("http"), headers={"X-Key": tokens}, load=session.id)
+    assert f"You said: before {session.id}" in again.to_text()
+    goes_on(again, python, "after")
+    assert rule.refused
+    assert tokens.calls == 2, "one for each connection: only a 401 asks for another token"
+
+
+def test_a_loaded_session_whose_stream_stays_refused_is_an_error(
+    proxy: FaultProxy, python: Server, connect: Connect
+) -> None:
+    timeouts.replace(remote_stream=0.5)
+    session = connect(proxy.url("http"))
+    goes_on(session, python, "before")
+    session.agent.close()
+    proxy.rule = Unloaded(forever=True)
+    with pytest.raises(acp.Error, match="no stream"):
+        connect(proxy.url("http"), load=session.id)
+
+
+@pytest.mark.parametrize("where", ["the connection's stream", "a new session's stream", "a prompt"])
+def test_a_refusal_that_is_meant_ends_the_connection(proxy: FaultProxy, connect: Connect, where: str) -> None:
+    tokens = Tokens()
+
+    def rule(request: Request) -> Reply | None:
+        of_connection = request.method == "GET" and not request.opens_session_stream
+        meant = {
+            "the connection's stream": of_connection,
+            "a new session's stream": request.opens_session_stream,
+            "a prompt": request.rpc == "session/prompt",
+        }
+        return Reply(403, body=b"go away") if meant[where] else None
+
+    proxy.rule = rule
+    with pytest.raises(acp.ConnectionLost, match="403"):
+        connect(proxy.url("http"), headers={"X-Key": tokens}).prompt("hello", timeout=LIMIT_S)
+    assert tokens.calls <= 2, "a 403 asks for no other token"
 
 
 @pytest.mark.parametrize("after", ["86400", "999999999999", "-1", "nan", "Wed, 21 Oct 2065 07:28:00 GMT", ""])

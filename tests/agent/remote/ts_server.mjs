@@ -1,7 +1,7 @@
 // The TypeScript SDK's own server with an agent for the tests behind it: node ts_server.mjs LEDGER [options]
 //
 // It is strict about headers. With --sticky it is behind a "load balancer" that sets a cookie and refuses every
-// later request without it. --most BYTES: the largest request body. The scenes are those of sdk_server.py.
+// later request without it. --most BYTES: the largest request body. --silent: no comments on its streams. The scenes are those of sdk_server.py.
 
 import fs from "node:fs";
 import http from "node:http";
@@ -10,7 +10,7 @@ import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 
 // The SDK sends a comment every 15 s: each test of a silent stream would last longer than that.
-const KEEPALIVE_MS = 300;
+const KEEPALIVE_MS = process.argv.includes("--silent") ? 1e9 : 300;
 const { setInterval } = globalThis;
 globalThis.setInterval = (call, ms, ...more) => setInterval(call, ms === 15_000 ? KEEPALIVE_MS : ms, ...more);
 
@@ -27,6 +27,7 @@ const { values, positionals } = parseArgs({
   options: {
     port: { type: "string", default: "0" },
     sticky: { type: "boolean", default: false },
+    silent: { type: "boolean", default: false },
     most: { type: "string", default: String(16 << 20) },
   },
 });
@@ -56,6 +57,10 @@ const scenes = {
       if (+pause) await new Promise((done) => setTimeout(done, +pause));
       if (cancelled) return "cancelled";
     }
+  },
+  async think(say, context, pause) {
+    await new Promise((done) => setTimeout(done, +pause));
+    await say("I thought.");
   },
   async big(say, context, size) {
     await say("x".repeat(+size));
