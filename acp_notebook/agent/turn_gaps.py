@@ -116,7 +116,8 @@ class TurnGaps:
             self._state.apply(ev.NoticeGiven("info", *COMPLETED, "client", turn=run.key))
         elif found is None and run.has_gap:
             self._state.apply(ev.NoticeGiven("warning", *INCOMPLETE, "client", turn=run.key))
-        if history and (run.has_gap or found):
+        is_free = self._state.running is None or self._state.running is run
+        if history and (run.has_gap or found) and is_free:  # else it would end the turn that runs now
             with suppressed(_log, Error):  # the session's status shows it; the next prompt tries again
                 await self._owner.renew()
 

@@ -151,6 +151,8 @@ def check_header(name: Any, value: Any) -> None:
         )
     if not value.isprintable() or not value.isascii():
         raise ValueError(f"the header {name} contains a line break or another character that it cannot have")
+    if value != value.strip():
+        raise ValueError(f"the header {name} begins or ends with a space: take it off")
 
 
 def check_headers(headers: Any) -> None:

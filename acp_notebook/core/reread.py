@@ -9,25 +9,32 @@ from collections.abc import Iterable, Sequence
 
 from . import events as ev
 from .records import Text
-from .snapshot import Item, Message
+from .snapshot import Item, Message, TurnStart
 from .transcript import Transcript
 
 
 def corrections(ours: Sequence[Item], history: Iterable[ev.Event]) -> list[ev.MessageReplaced] | None:
     """What to replace in the messages of a turn so that they are as in the history, whose last turn it is.
 
-    None: they cannot be compared, for example because an agent stores no text, or stores it joined.
+    None: they cannot be compared, for example because an agent stores no text, or stores it joined, or because
+    the history does not have this turn (yet): its last prompt is another one.
     """
     scratch = Transcript()
     scratch.apply_all(history)
-    theirs = _texts(scratch.turn_items(scratch.current_turn))
-    mine = _texts(ours)
-    if not theirs or len(theirs) != len(mine):
+    last = scratch.turn_items(scratch.current_turn)
+    theirs, mine = _texts(last), _texts(ours)
+    if _prompt(ours) not in _prompt(last) or not theirs or len(theirs) != len(mine):
         return None
     pairs = list(zip(mine, theirs, strict=True))
     if not all(_contains(text, known) for (_, known), (_, text) in pairs):
         return None  # it has forgotten a part that is here
     return [ev.MessageReplaced(key, text) for (key, known), (_, text) in pairs if text != known]
+
+
+def _prompt(items: Sequence[Item]) -> str:
+    """The text of the prompt, without white space: agents store it with their own, and with what they add."""
+    blocks = (block for it in items if isinstance(it, TurnStart) for block in it.prompt)
+    return "".join("".join(block.text.split()) for block in blocks if isinstance(block, Text))
 
 
 def _contains(text: str, known: str) -> bool:

@@ -50,3 +50,17 @@ def test_a_history_that_knows_less_changes_nothing() -> None:
     assert corrections(items, [said("go", "user"), said("all")]) is None
     assert corrections(items, [said("go", "user")]) is None
     assert corrections(items, []) is None
+
+
+def test_the_answer_of_another_turn_replaces_nothing() -> None:
+    ours = turn(said("Yes"))
+    stored: list[ev.Event] = [said("an earlier question", "user"), said("Yes, that was the earlier answer")]
+    assert corrections(ours.turn_items(ours.current_turn), stored) is None
+
+
+def test_a_prompt_that_the_agent_stores_with_more_around_it_is_the_same() -> None:
+    ours = turn(said("Yes"))
+    stored: list[ev.Event] = [said("<context>x</context>\ngo\n", "user"), said("Yes, it is")]
+    assert corrections(ours.turn_items(ours.current_turn), stored) == [
+        ev.MessageReplaced(ours.turn_items(ours.current_turn)[1].key, "Yes, it is")
+    ]

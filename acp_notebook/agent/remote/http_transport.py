@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ... import timeouts
 from ...log import logger, suppressed
 from ...wire.jsonrpc import INTERNAL_ERROR, MAX_LINE, Peer, RpcError
-from ...wire.v1.routing import ATTACH, CANCEL, CLOSE, PROMPT, Route, read_route
+from ...wire.v1.routing import ATTACH, CANCEL, CLOSE, CREATE, PROMPT, Route, read_route
 from ..backoff import FIRST_PAUSE_S, Backoff
 from ..transport import CLOSED, Ended, Interrupted, LinkChange, MessagesLost, Receive, Restored, Silent
 from . import failures, library_logs
@@ -55,6 +55,9 @@ UNKNOWN = frozenset({403, 404})
 
 IDS_KEPT = 64
 """How many ids of events a stream remembers, to recognise those that a server sends again."""
+
+LASTING_S = 5.0
+"""A stream that lasted longer than this was useful, even if nothing came: something cuts idle streams."""
 
 MAYBE_READ = frozenset({500, 502, 504})
 """Statuses of a proxy that lost the server's answer: the server may have opened the stream."""
@@ -96,6 +99,8 @@ class HttpTransport:
         """The sessions of the agent's open requests, by id: a response goes where the request came from."""
         self._leaving: dict[int | str | None, str] = {}
         """The sessions that are being closed, by the id of our request."""
+        self._creating: set[int | str | None] = set()
+        """Our requests for a new session: only the answers to these, once each, open a stream."""
         self._attaching: dict[int | str | None, str] = {}
         """The sessions that are being loaded or resumed, by the id of our request."""
         self._doubtful: dict[int | str | None, asyncio.TimerHandle] = {}
@@ -226,6 +231,8 @@ class HttpTransport:
             return
         if route.is_request and route.method == CLOSE and session is not None:
             self._leaving[route.id] = session
+        if route.is_request and route.method in CREATE:
+            self._creating.add(route.id)
         attached = self._streams[session] if attaches else None
         if attached is not None and not attached.was_open:
             session = None  # the server knows the session only after this request
@@ -304,8 +311,12 @@ class HttpTransport:
 
         def check() -> None:
             now = self._streams.get(session)
-            if self._doubtful.pop(route.id, None) is not None and (now is None or now.heard == heard):
+            if self._doubtful.pop(route.id, None) is None or self._outlet.over:
+                return
+            if now is None or now.heard == heard:
                 self._fail(Failure(f"{failure.reason}; it is unknown whether the server got the message"))
+            elif session is not None:  # the server is there, but what came may belong to something else
+                self._listener(Silent(session))
 
         loop = asyncio.get_running_loop()
         self._doubtful[route.id] = loop.call_later(timeouts.get().remote_doubt, check)
@@ -343,7 +354,7 @@ class HttpTransport:
                     failure = failures.of_status(answer.status_code, await _body(answer, MAX_ERROR_BODY))
                     return failure, answer.status_code, _retry_after(answer)
             except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
-                _log.debug("a POST failed", exc_info=True)
+                _log.debug("a POST failed: %s", type(error).__name__)  # its text may contain a header
                 failure = failures.while_sending(failures.of_exception(error), len(line))
                 if failure.unsent:
                     self._out.refused()
@@ -424,11 +435,14 @@ class HttpTransport:
     async def _keep_reading(self, session: str | None, stream: _Stream) -> None:
         """Read the stream, and open it again whenever it ends."""
         backoff = Backoff()
+        clock = asyncio.get_running_loop().time
         while True:
+            heard, began = stream.heard, clock()
             failure, status, after = await self._read_once(session, stream)
             if stream.opened:  # this time
                 stream.reset()
-                backoff = Backoff()
+                if stream.heard > heard or clock() - began > LASTING_S:
+                    backoff = Backoff()
             elif status in UNKNOWN and session in self._attaching.values() and not stream.was_open:
                 stream.set_ready()  # what is posted makes the server know the session
                 await stream.pause_until_known()
@@ -470,6 +484,8 @@ class HttpTransport:
                     if answer.status_code in MAYBE_READ:
                         self._cut(session, stream)
                     return failure, answer.status_code, _retry_after(answer)
+                if not answer.headers.get("Content-Type", "").startswith("text/event-stream"):
+                    raise _Ended(Failure("the server answered a request for a stream with something else"))
                 if answer.headers.get("Content-Encoding", "identity") != "identity":
                     raise _Ended(Failure("the server compresses its stream, which was not asked for"))
                 self._renewed = False
@@ -487,7 +503,7 @@ class HttpTransport:
                         parser.is_damaged = False
                         self._cut(session, stream)
         except (httpx.HTTPError, OSError) as error:
-            _log.debug("a stream broke", exc_info=True)
+            _log.debug("a stream broke: %s", type(error).__name__)  # its text may contain a header
             self._is_stale = True
             failure = failures.of_exception(error)
             silent = isinstance(error, httpx.ReadTimeout)
@@ -521,8 +537,9 @@ class HttpTransport:
 
     def _event(self, data: bytes, id: str | None, session: str | None, stream: _Stream) -> None:
         if id is not None and id != "":
-            if (id, hash(data)) in stream.seen:  # sent again after a reconnect
+            if stream.may_repeat and (id, hash(data)) in stream.seen:  # sent again after a reconnect
                 return
+            stream.may_repeat = False
             stream.last_id = id
             stream.seen.append((id, hash(data)))
         stream.heard += 1
@@ -537,7 +554,9 @@ class HttpTransport:
         elif route is not None and route.is_response:
             if (handle := self._doubtful.pop(route.id, None)) is not None:
                 handle.cancel()
-            if route.opened is not None and route.opened not in self._streams:
+            is_new = route.id in self._creating
+            self._creating.discard(route.id)
+            if is_new and route.opened is not None and route.opened not in self._streams:
                 # At once, for updates that follow; a POST for the session waits until it is open.
                 opening = asyncio.get_running_loop().create_task(self._open(route.opened))
                 opening.add_done_callback(_retrieved)
@@ -599,6 +618,8 @@ class _Stream:
         """Set when the server has got the request, or has answered it, by which it knows the session."""
         self.last_id: str | None = None
         self.seen: deque[tuple[str, int]] = deque(maxlen=IDS_KEPT)
+        self.may_repeat = False
+        """Whether it was opened again, and nothing new has come yet."""
         self.heard = 0
         self.was_silent = False
         """Whether it was opened again because nothing came, which does not have to mean that it broke."""
@@ -609,7 +630,7 @@ class _Stream:
 
     def reset(self) -> None:
         """The stream has ended: what is posted waits until it is open again."""
-        self.opened = False
+        self.opened, self.may_repeat = False, True
         if self.ready.done():
             self.ready = asyncio.get_running_loop().create_future()
 

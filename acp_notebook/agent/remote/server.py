@@ -52,7 +52,8 @@ class Server:
         except TimeoutError:
             limit = timeouts.get().remote_token
             raise HeadersFailed(f"your function for headers= did not return within {limit:g} s") from None
-        self.redactor.learn_variables(headers.items())
+        self.redactor.learn_variables(headers.items())  # the token in "Bearer …", too
+        self.redactor.learn(part for name, value in headers.items() for part in _secrets(name, value))
         return headers
 
     async def _headers(self) -> dict[str, str]:
@@ -120,6 +121,12 @@ class _Response:
 
     def info(self) -> Message:
         return self.headers
+
+
+def _secrets(name: str, value: str) -> list[str]:
+    """A header's value, and those of its cookies."""
+    cookies = value.split(";") if name.lower() == "cookie" else []
+    return [value, *(it.partition("=")[2].strip() for it in cookies)]
 
 
 async def _called(function: Any) -> Any:

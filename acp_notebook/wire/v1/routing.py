@@ -14,6 +14,8 @@ CLOSE = "session/close"
 PROMPT = "session/prompt"
 ATTACH = frozenset({"session/load", "session/resume"})
 """Requests that make a stored session one of the connection's."""
+CREATE = frozenset({"session/new", "session/fork"})
+"""Requests whose answer names a new session."""
 
 
 class Route(Struct, frozen=True):

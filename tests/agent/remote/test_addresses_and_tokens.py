@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import socket
@@ -13,6 +14,8 @@ import httpx
 import pytest
 
 import acp_notebook as acp
+from acp_notebook.agent.remote.server import Server as AgentServer
+from acp_notebook.core.agent_url import read_url
 from tests.agent.remote.certificates import Authority
 from tests.agent.remote.conftest import Connect
 from tests.agent.remote.fault_proxy import FaultProxy
@@ -310,3 +313,26 @@ def test_only_requests_of_the_protocol_are_made(proxy: FaultProxy, connect: Conn
     assert {path for _, path, _ in rest} == {"/acp"}
     assert all(has_id for *_, has_id in rest)
     assert rest[-1][0] == "DELETE"
+
+
+@pytest.mark.parametrize(
+    ("headers", "secret"),
+    [
+        ({"X-Goose": "correct-horse-battery"}, "correct-horse-battery"),
+        ({"X-Team": "blue42secret"}, "blue42secret"),
+        ({"Cookie": "theme=dark; sid=my-plain-session"}, "my-plain-session"),
+        ({"Authorization": "Basic my-team-password"}, "my-team-password"),
+    ],
+)
+def test_every_value_of_a_header_is_a_secret_however_plain_it_looks(
+    headers: dict[str, str], secret: str
+) -> None:
+    server = AgentServer(read_url("https://host/acp"), headers)
+    asyncio.run(server.fresh_headers())
+    assert secret not in server.redactor.text(f"you sent {secret}, did you?")
+
+
+def test_a_header_with_a_space_at_its_end_is_refused_without_its_value() -> None:
+    with pytest.raises(ValueError, match="begins or ends with a space") as caught:
+        acp.connect("wss://127.0.0.1:1/acp", cwd="/srv", headers={"Authorization": f"Bearer {TOKEN} "})
+    assert TOKEN not in str(caught.value)

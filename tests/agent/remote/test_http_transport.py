@@ -1,0 +1,213 @@
+"""The transport over HTTP against a server that follows a script: what its answers may cause here."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections import defaultdict
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from acp_notebook import timeouts
+from acp_notebook.agent.remote.http_transport import HttpTransport
+from acp_notebook.agent.remote.server import Server
+from acp_notebook.agent.transport import Ending
+from acp_notebook.core.agent_url import read_url
+from tests.agent.remote.raw_http import Reply, Request, chunked, parse_head
+from tests.waiting import DEADLINE_S
+
+Respond = Callable[[Request, asyncio.StreamWriter], Awaitable[None]]
+
+STREAM = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+LAST_CHUNK = b"0\r\n\r\n"
+
+
+def event(message: dict[str, Any], id: str | None = None) -> bytes:
+    number = f"id: {id}\n" if id else ""
+    return chunked(f"{number}data: {json.dumps({'jsonrpc': '2.0', **message})}\n\n".encode())
+
+
+class Client:
+    """A transport whose messages are collected."""
+
+    def __init__(self, url: str, headers: dict[str, str] | None = None) -> None:
+        self.messages: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        self.ended: asyncio.Future[Ending] = asyncio.get_running_loop().create_future()
+        self.transport = HttpTransport(Server(read_url(url), headers or {}))
+
+    def connect(self) -> None:
+        self.transport.start(self._receive, self.ended.set_result)
+        self.send(0, "initialize")
+
+    def _receive(self, data: bytes) -> None:
+        for line in data.splitlines():
+            if (message := json.loads(line)).get("id") != 0:
+                self.messages.put_nowait(message)
+
+    def send(self, id: int, method: str, **params: Any) -> None:
+        message = {"jsonrpc": "2.0", "id": id, "method": method, "params": params}
+        self.transport.write(json.dumps(message).encode() + b"\n")
+
+    async def next(self) -> dict[str, Any]:
+        return await asyncio.wait_for(self.messages.get(), DEADLINE_S)
+
+
+class Script:
+    """A server on loopback: `stream` writes the events of a stream, and everything else is accepted."""
+
+    def __init__(self, stream: Respond) -> None:
+        self._stream = stream
+        self.requests: list[Request] = []
+        self.posted: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while True:
+                request = parse_head(await reader.readuntil(b"\r\n\r\n"))
+                body = await reader.readexactly(int(request.headers.get("content-length", "0")))
+                request = Request(request.method, request.path, request.headers, body)
+                self.requests.append(request)
+                if request.method == "GET":
+                    await self._stream(request, writer)
+                elif request.rpc == "initialize":
+                    answer = json.dumps({"jsonrpc": "2.0", "id": 0, "result": {}}).encode()
+                    writer.write(Reply(200, {"Acp-Connection-Id": "c1"}, answer).encoded())
+                else:
+                    writer.write(Reply(202).encoded())
+                    self.posted[request.rpc].set()
+                await writer.drain()
+        except (OSError, asyncio.IncompleteReadError):
+            pass  # the client left
+        finally:
+            writer.transport.abort()
+
+    @property
+    def streams(self) -> list[str | None]:
+        """The sessions of the streams that the client asked for."""
+        return [it.headers.get("acp-session-id") for it in self.requests if it.method == "GET"]
+
+
+@asynccontextmanager
+async def connected(
+    stream: Respond, headers: dict[str, str] | None = None
+) -> AsyncIterator[tuple[Client, Script]]:
+    script = Script(stream)
+    server = await asyncio.start_server(script.serve, "127.0.0.1", 0)
+    client = Client(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/acp", headers)
+    try:
+        client.connect()
+        yield client, script
+    finally:
+        await client.transport.close()
+        server.close()
+
+
+def run(test: Awaitable[None]) -> None:
+    async def bounded() -> None:
+        await asyncio.wait_for(test, DEADLINE_S)
+
+    asyncio.run(bounded())
+
+
+def test_answers_that_nobody_asked_for_open_no_streams() -> None:
+    asked = asyncio.Event()
+
+    async def stream(request: Request, writer: asyncio.StreamWriter) -> None:
+        writer.write(STREAM)
+        await asked.wait()
+        for number in range(300):
+            writer.write(event({"id": 1000 + number, "result": {"sessionId": f"s{number}"}}))
+        writer.write(event({"id": 1, "result": {"sessionId": "real"}}))
+        writer.write(event({"id": 1, "result": {"sessionId": "again"}}))
+
+    async def scene() -> None:
+        async with connected(stream) as (client, script):
+            client.send(1, "session/new")
+            await script.posted["session/new"].wait()
+            asked.set()
+            while (await client.next())["result"]["sessionId"] != "again":
+                pass
+            client.send(2, "session/prompt", sessionId="real")  # posted when the stream is open
+            await script.posted["session/prompt"].wait()
+            assert set(script.streams) <= {None, "real"}
+
+    run(scene())
+
+
+def test_a_stream_that_ends_at_once_again_and_again_ends_the_connection() -> None:
+    timeouts.replace(remote_reconnect=1.0)
+
+    async def stream(request: Request, writer: asyncio.StreamWriter) -> None:
+        writer.write(STREAM + LAST_CHUNK)
+
+    async def scene() -> None:
+        async with connected(stream) as (client, script):
+            ending = await asyncio.wait_for(asyncio.shield(client.ended), DEADLINE_S)
+            assert "ended the stream again and again" in ending.reason
+            assert len(script.streams) < 10
+
+    run(scene())
+
+
+def test_a_page_in_place_of_a_stream_is_an_error() -> None:
+    async def stream(request: Request, writer: asyncio.StreamWriter) -> None:
+        writer.write(Reply(200, {"Content-Type": "text/html"}, b"<p>Welcome</p>").encoded())
+
+    async def scene() -> None:
+        async with connected(stream) as (client, _):
+            ending = await asyncio.wait_for(asyncio.shield(client.ended), DEADLINE_S)
+            assert "with something else" in ending.reason
+
+    run(scene())
+
+
+def test_an_id_that_a_server_uses_again_drops_no_event() -> None:
+    async def stream(request: Request, writer: asyncio.StreamWriter) -> None:
+        writer.write(STREAM)
+        for _ in range(2):
+            for number in range(3):
+                writer.write(event({"method": "x", "params": {"n": number}}, id=str(number + 1)))
+
+    async def scene() -> None:
+        async with connected(stream) as (client, _):
+            assert [(await client.next())["params"]["n"] for _ in range(6)] == [0, 1, 2, 0, 1, 2]
+
+    run(scene())
+
+
+def test_events_that_are_sent_again_after_a_reconnect_are_dropped() -> None:
+    async def stream(request: Request, writer: asyncio.StreamWriter) -> None:
+        writer.write(STREAM)
+        last = request.headers.get("last-event-id")
+        numbers = range(1, 4) if last is None else range(2, 6)  # one more than was asked for
+        for number in numbers:
+            writer.write(event({"method": "x", "params": {"n": number}}, id=str(number)))
+        if last is None:
+            writer.write(LAST_CHUNK)
+
+    async def scene() -> None:
+        async with connected(stream) as (client, _):
+            assert [(await client.next())["params"]["n"] for _ in range(5)] == [1, 2, 3, 4, 5]
+
+    run(scene())
+
+
+def test_a_header_that_cannot_be_sent_ends_the_connection_and_is_not_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.DEBUG)
+
+    async def scene() -> None:
+        client = Client("http://127.0.0.1:1/acp", {"Authorization": "Bearer s3cr3t-t0ken "})
+        client.transport.start(lambda data: None, client.ended.set_result)
+        ending = await asyncio.wait_for(client.ended, DEADLINE_S)
+        assert "the header Authorization begins or ends with a space" in ending.reason
+        assert "s3cr3t" not in ending.reason
+        await client.transport.close()
+
+    run(scene())
+    assert "s3cr3t" not in caplog.text
