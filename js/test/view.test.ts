@@ -178,6 +178,15 @@ test("an unmounted view is empty and stops listening", () => {
   expect(el.childNodes.length).toBe(0);
 });
 
+test("a view that an earlier listener of the same change ends is not drawn again", () => {
+  const { store, emit, patch } = shown([turn(), message("k2", "a")]);
+  const [el, until] = [document.createElement("div"), new AbortController()];
+  store.subscribe(() => until.abort());
+  mountView(store, emit, null, el, until.signal);
+  patch(["append", "k2", ["content", 0, "text"], "c"]);
+  expect([until.signal.aborted, el.childNodes.length]).toEqual([true, 0]);
+});
+
 test("hidden characters in a title are visible", () => {
   expect(line("rm \u202eexe.txt\nnow")).toBe("rm ‹U+202E›exe.txt ⏎ now");
 });

@@ -190,6 +190,7 @@ def open_notebook(
             setting = "perCommTarget" if comms == "default" else comms
             server.set(KERNELS, commsOverSubshells=setting)
             server.set(THEMES, theme=theme)
+            server.forget_layout()
             stack.callback(server.end_kernels)
             opened = NotebookPage(browser, server, path, setting, size)
             stack.callback(opened.close)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import shutil
 import signal
 import subprocess
 import sys
@@ -98,6 +99,10 @@ class Server:
         path = self.folder / "config" / "lab" / "user-settings" / f"{plugin}.jupyterlab-settings"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(settings))
+
+    def forget_layout(self) -> None:
+        """Pages opened from now on have the default layout, without the side panels that others left open."""
+        shutil.rmtree(self.folder / "config" / "lab" / "workspaces", ignore_errors=True)
 
     def end_kernels(self) -> None:
         """All of them: a server has the notebooks of one test at a time."""

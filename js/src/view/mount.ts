@@ -24,6 +24,7 @@ export function mountView(
   const { draft } = store; // the initial one: from now on the field has the current one
   const place = { places, rank: turn === null ? IN_PANEL : BELOW_CELL };
   const draw = () => {
+    if (signal.aborted) return; // another listener of this change has ended the view
     const root = h(Root, { turn, snapshot: store.snapshot, draft, emit, inside });
     const placed = h(PlaceContext.Provider, { value: place }, root);
     render(h(HostContext.Provider, { value: host }, placed), el);
