@@ -179,18 +179,27 @@ def test_a_turn_that_ended_while_the_page_was_closed_is_complete(open_notebook: 
     saved_when_it_says(notebook, 1, "tick1 ", "tick60")
 
 
+HIDE_DOCUMENT = """() => {
+    const [{ manager }] = globalThis[Symbol.for("acp_notebook.shell.1")].sessions.values();
+    const hidden = Object.create(manager.context, { model: { value: {} } });
+    Object.defineProperty(manager, "context", { value: hidden });
+}"""
+"""The widgets of this page that are created from now on cannot reach the notebook."""
+
+
 @each_host
 def test_without_document_access_the_kernel_inserts_the_static_output(open_notebook: Open, host: str) -> None:
-    """As with collaboration, where the server writes the file; VS Code and Colab have no document either."""
-    notebook = open_notebook([CONNECT, ASK], host=host)
-    hide = f"Object.defineProperty({NOTEBOOK}.context.model, 'collaborative', {{ get: () => true }})"
-    notebook.page.evaluate(f"() => {{ {hide} }}")
-    notebook.run_all()
-    notebook.asks(1)
-    notebook.answer(1)
-    expect(notebook.turn(1)).to_have_count(0)
-    notebook.says(1, "You answered allow_once.")
-    assert_static(saved(notebook), 1, "/ask", "You answered allow_once.")
+    """As in VS Code and Colab. (With collaboration, test_collaboration.py.)"""
+    notebook = open_notebook([f"{CONNECT}\ns", CONNECT, ASK], host=host)
+    notebook.run(0)
+    expect(notebook.panel(0)).to_be_visible()
+    notebook.page.evaluate(HIDE_DOCUMENT)
+    notebook.run(1, 2)
+    notebook.asks(2)
+    notebook.answer(2)
+    expect(notebook.turn(2)).to_have_count(0)
+    notebook.says(2, "You answered allow_once.")
+    assert_static(saved(notebook), 2, "/ask", "You answered allow_once.")
     assert_no_widget(notebook.path)
 
 
