@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import BrowserContext, expect
+from playwright.sync_api import BrowserContext, Locator, expect
 
 from acp_notebook.notebook.static_bundle import TRANSCRIPT_MIME
 from tests.browser.conftest import Open
 from tests.browser.live_pages import set_source, sources, type_in, until
-from tests.browser.pages import LIMIT_S, NotebookPage
+from tests.browser.pages import LIMIT_S, NOTEBOOK, NotebookPage
 from tests.browser.saved_files import WIDGET_VIEW, assert_static, data_of, text_of
 from tests.browser.servers import Server, started
+from tests.browser.test_kernel_tools import HOLD, counts, kernel, let_go, prompt, turn_in
 from tests.waiting import wait_until
 
 CONNECT = "import acp_notebook as acp\ns = acp.connect('demo', permissions='allow')"
@@ -37,6 +40,12 @@ def join(browser: BrowserContext) -> Iterator[Join]:
             return NotebookPage(other, first.server, first.path, "perCommTarget", (1200, 1400))
 
         yield join
+
+
+def call(page: NotebookPage, name: str) -> None:
+    """Give the user of a page this name, before a session is there."""
+    identity = f"{NOTEBOOK}.context._manager.user.identity"
+    page.page.evaluate(f"name => {{ {identity}.display_name = name }}", name)
 
 
 def written(notebook: NotebookPage, cell: int, *texts: str) -> dict[str, Any]:
@@ -104,6 +113,136 @@ def test_two_people_see_a_turn_and_the_first_answer_wins(open_notebook: Open, jo
     assert_static(content, 1, "Allow once by")
     assert [len(cell["outputs"]) for cell in content["cells"]] == [0, 1]
     assert [page.page.evaluate("window.widgetTypes") for page in (notebook, other)] == [0, 0]
+
+
+def undone_by_key(page: NotebookPage, cell: int, key: str = "Control+z") -> None:
+    page.select(cell)
+    page.page.keyboard.press(key)
+
+
+def outputs_once(notebook: NotebookPage, cell: int, text: str) -> None:
+    """The file has this text in exactly one output of a cell."""
+
+    def is_there_once() -> bool:
+        with suppress(ValueError):  # the server writes it in place
+            outputs = json.loads(notebook.path.read_text())["cells"][cell]["outputs"]
+            return len(outputs) == 1 and str(outputs).count(text) == 1
+        return False
+
+    wait_until(is_there_once, f"the file has {text!r} once", LIMIT_S)
+
+
+def changed_file(page: NotebookPage, panel: int, turn: int) -> Locator:
+    return turn_in(page, panel, turn).locator("[data-acp-file]")
+
+
+def test_cells_are_edited_run_inserted_and_undone_for_both_people(open_notebook: Open, join: Join) -> None:
+    notebook = open_notebook([CONNECT, "s", "old = 1", "print('ran', 6 * 7)"], host="collaboration")
+    notebook.run(0, 1)
+    notebook.panel(1).wait_for()
+    other = join(notebook)  # the newer page, but not that of the person who prompts
+    both = (notebook, other)
+    other.panel(1).wait_for()
+
+    def have(cell: int, source: str) -> None:
+        for page in both:
+            wait_until(lambda page=page: sources(page)[cell : cell + 1] == [source], source, LIMIT_S)  # type: ignore[misc]
+
+    notebook.prompt(1, f"/nb edit {notebook.path.name} cell-2 new = 2")
+    have(2, "new = 2")
+    for page in both:
+        expect(changed_file(page, 1, 0)).to_have_attribute("data-state", "applied")
+    undone_by_key(notebook, 2)
+    have(2, "old = 1")
+    undone_by_key(notebook, 2, "Control+Shift+z")
+    have(2, "new = 2")
+    changed_file(other, 1, 0).locator("> .acp-diff-head [data-acp-operation=undo]").click()
+    have(2, "old = 1")
+    for page in both:
+        expect(changed_file(page, 1, 0)).to_have_attribute("data-state", "undone")
+
+    notebook.prompt(1, kernel("run_cells", cells=["cell-3"]))
+    notebook.prompt(1, "/cells")
+    have(4, "# Added by the demo agent\nsum(range(10))")
+    for page in both:
+        expect(turn_in(page, 1, 2)).to_have_attribute("data-acp-status", "done")
+        page.says(3, "ran 42")
+        page.says(4, "45")
+    assert counts(notebook, 3, 4) == counts(other, 3, 4)
+    outputs_once(notebook, 3, "ran 42")
+    outputs_once(notebook, 4, "45")
+
+    notebook.prompt(1, "/slow 600")
+    expect(turn_in(other, 1, 3)).to_contain_text("tick3")
+    other.panel(1).get_by_role("button", name="Stop this turn").click()
+    for page in both:
+        expect(turn_in(page, 1, 3)).to_have_attribute("data-acp-status", "done")
+        expect(turn_in(page, 1, 3)).to_contain_text("Stopped")
+    content = written(notebook, 1, "/slow 600", "Stopped")
+    assert [len(cell["outputs"]) for cell in content["cells"]] == [0, 1, 0, 1, 1]
+    assert WIDGET_VIEW not in notebook.path.read_text()
+
+
+@pytest.mark.slow
+def test_a_cell_that_waits_has_its_cells_edited_and_run_for_both_people(
+    open_notebook: Open, join: Join
+) -> None:
+    ran = kernel("run_cells", cells=["cell-2", "cell-3"])
+    cells = [CONNECT, prompt(ran), HOLD.format(name="go-shared") + "print('ended')", "6 * 7", "edit", "old"]
+    notebook = open_notebook(cells, host="collaboration")
+    set_source(notebook, 4, prompt(f"/nb edit {notebook.path.name} cell-5 new"))
+    notebook.run(0)
+    other = join(notebook)
+    both = (notebook, other)
+    notebook.run(1)
+    for page in both:
+        page.says(2, "begun")  # live, below the cell itself
+    let_go(notebook, "go-shared")
+    for page in both:
+        page.has_status(1, "done")
+        page.says(2, re.compile(r"begun\s+ended"))
+        page.says(3, "42")
+        wait_until(lambda page=page: counts(page, 1, 2, 3) == ["[2]:", "[3]:", "[4]:"], "counts", LIMIT_S)  # type: ignore[misc]
+    outputs_once(notebook, 2, "ended")
+    outputs_once(notebook, 3, "42")
+    notebook.run(4)
+    for page in both:
+        page.has_status(4, "done")
+        wait_until(lambda page=page: sources(page)[5] == "new", "the cell is edited", LIMIT_S)  # type: ignore[misc]
+    undone_by_key(notebook, 5)  # the page that ran the cell, although the other one is newer
+    for page in both:
+        wait_until(lambda page=page: sources(page)[5] == "old", "the edit is undone", LIMIT_S)  # type: ignore[misc]
+
+
+@pytest.mark.slow
+def test_both_answer_at_the_same_moment(open_notebook: Open, join: Join) -> None:
+    audit = "print([(it.outcome, it.detail['person']) for it in s.audit.where(what='decision', by='user')])"
+    cells = [f"{ASKS}\nimport os; print(os.getpid())", "s.prompt('/ask')", audit]
+    notebook = open_notebook(cells, host="collaboration")
+    other = join(notebook)
+    both = {"Ada": notebook, "Grace": other}
+    for name, page in both.items():
+        call(page, name)
+    notebook.run(0, 1)
+    for page in both.values():
+        page.asks(1)
+    pid = int(notebook.output(0).inner_text())
+    os.kill(pid, signal.SIGSTOP)  # so that neither page hears of the other's answer
+    try:
+        notebook.answer(1, "allow_once")
+        other.answer(1, "reject_once")
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    for page in both.values():
+        page.has_status(1, "done")
+    said = notebook.turn(1).locator("[data-acp-question]").inner_text()
+    name, outcome = ("Ada", "allowed") if "“Ada”" in said else ("Grace", "rejected")
+    for page in both.values():
+        page.says(1, f"by “{name}”")
+        expect(page.turn(1)).not_to_contain_text({"Ada": "“Grace”", "Grace": "“Ada”"}[name])
+    notebook.run(2)
+    notebook.says(2, f"[('{outcome}', '{name}')]")
+    assert_static(written(notebook, 1, f"by “{name}”"), 1)
 
 
 def test_a_panel_survives_reload_kernel_and_server(
