@@ -18,7 +18,7 @@ from acp_notebook.notebook.static_bundle import TRANSCRIPT_MIME
 from tests.browser.conftest import Open
 from tests.browser.live_pages import set_source, sources, type_in, until
 from tests.browser.pages import LIMIT_S, NOTEBOOK, NotebookPage
-from tests.browser.saved_files import WIDGET_VIEW, assert_static, data_of, text_of
+from tests.browser.saved_files import WIDGET_VIEW, assert_static, data_of, saved, text_of
 from tests.browser.servers import Server, started
 from tests.browser.test_kernel_tools import HOLD, counts, kernel, let_go, prompt, turn_in
 from tests.waiting import wait_until
@@ -138,11 +138,15 @@ def changed_file(page: NotebookPage, panel: int, turn: int) -> Locator:
 
 def test_cells_are_edited_run_inserted_and_undone_for_both_people(open_notebook: Open, join: Join) -> None:
     notebook = open_notebook([CONNECT, "s", "old = 1", "print('ran', 6 * 7)"], host="collaboration")
-    notebook.run(0, 1)
-    notebook.panel(1).wait_for()
-    other = join(notebook)  # the newer page, but not that of the person who prompts
+    other = join(notebook)
+    call(notebook, "Ada")
+    call(other, "Grace")
     both = (notebook, other)
-    other.panel(1).wait_for()
+    for page in both:
+        page.page.evaluate(WATCH)
+    notebook.run(0, 1)
+    for page in both:
+        page.panel(1).wait_for()
 
     def have(cell: int, source: str) -> None:
         for page in both:
@@ -160,6 +164,7 @@ def test_cells_are_edited_run_inserted_and_undone_for_both_people(open_notebook:
     have(2, "old = 1")
     for page in both:
         expect(changed_file(page, 1, 0)).to_have_attribute("data-state", "undone")
+        expect(changed_file(page, 1, 0)).to_contain_text("ndone by “Grace”")
 
     notebook.prompt(1, kernel("run_cells", cells=["cell-3"]))
     notebook.prompt(1, "/cells")
@@ -177,9 +182,11 @@ def test_cells_are_edited_run_inserted_and_undone_for_both_people(open_notebook:
     other.panel(1).get_by_role("button", name="Stop this turn").click()
     for page in both:
         expect(turn_in(page, 1, 3)).to_have_attribute("data-acp-status", "done")
-        expect(turn_in(page, 1, 3)).to_contain_text("Stopped")
-    content = written(notebook, 1, "/slow 600", "Stopped")
+        expect(turn_in(page, 1, 3)).to_contain_text("Stopped by “Grace”")
+        expect(turn_in(page, 1, 3)).to_contain_text("Prompt by “Ada”")
+    content = written(notebook, 1, "/slow 600", "stopped by “Grace”")
     assert [len(cell["outputs"]) for cell in content["cells"]] == [0, 1, 0, 1, 1]
+    assert [page.page.evaluate("window.widgetTypes") for page in both] == [0, 0]
     assert WIDGET_VIEW not in notebook.path.read_text()
 
 
@@ -245,13 +252,17 @@ def test_both_answer_at_the_same_moment(open_notebook: Open, join: Join) -> None
     assert_static(written(notebook, 1, f"by “{name}”"), 1)
 
 
-def test_a_panel_survives_reload_kernel_and_server(
-    browser: BrowserContext, chromium: str, tmp_path: Path
+def test_a_panel_survives_save_reload_kernel_and_server_in_two_browsers(
+    browser: BrowserContext, join: Join, tmp_path: Path
 ) -> None:
     def opened(server: Server, path: Path) -> NotebookPage:
         return NotebookPage(browser, server, path, "perCommTarget", (1200, 1400))
 
-    def has_both_turns(notebook: NotebookPage) -> None:
+    def have_turns(count: int, *pages: NotebookPage) -> None:
+        for page in pages:
+            expect(page.panel(1).locator(".acp-turn[data-acp-status=done]")).to_have_count(count)
+
+    def has_both_turns(notebook: NotebookPage, other: NotebookPage) -> None:
         """Nothing is lost, nothing is there twice."""
         content = written(notebook, 1, "hello", "/think")
         assert [len(cell["outputs"]) for cell in content["cells"]] == [0, 1]
@@ -259,27 +270,37 @@ def test_a_panel_survives_reload_kernel_and_server(
         assert (html.count("/think"), html.count("<p>hello</p>")) == (1, 1)
         assert_static(content, 1)
         assert WIDGET_VIEW not in notebook.path.read_text()
-        expect(notebook.output(1)).not_to_contain_text("model not found")
+        for page in (notebook, other):
+            expect(page.output(1)).not_to_contain_text("model not found")
+            text = page.output(1).inner_text()
+            assert (text.count("/think"), text.count("You said: “hello”")) == (1, 1), text
 
     with started("collaboration", tmp_path) as server:
         path = server.add_notebook("panel", "newest", [ASKS, "s"])
         notebook = opened(server, path)
         notebook.run(0, 1)
         notebook.prompt(1, "hello")
-        expect(notebook.panel(1).locator(".acp-turn[data-acp-status=done]")).to_have_count(1)
+        other = join(notebook)
+        have_turns(1, notebook, other)
         notebook.reload()
         notebook.prompt(1, "/think")
-        expect(notebook.panel(1).locator(".acp-turn[data-acp-status=done]")).to_have_count(2)
-        has_both_turns(notebook)
+        have_turns(2, notebook, other)
+        has_both_turns(notebook, other)
+        saved(other)
+        has_both_turns(notebook, other)
         notebook.restart()
-        expect(notebook.panel(1)).to_contain_text("Run this cell")
+        for page in (notebook, other):
+            expect(page.panel(1)).to_contain_text("Run this cell")
         notebook.reopen()
-        has_both_turns(notebook)
+        has_both_turns(notebook, other)
         notebook.close()
+        other.close()
     with started("collaboration", tmp_path) as server:
         notebook = opened(server, path)
-        expect(notebook.output(1)).to_contain_text("/think")
-        has_both_turns(notebook)
+        other = join(notebook)
+        for page in (notebook, other):
+            expect(page.output(1)).to_contain_text("/think")
+        has_both_turns(notebook, other)
         notebook.close()
 
 
@@ -293,3 +314,34 @@ def test_a_turn_whose_kernel_died_says_where_it_stopped(open_notebook: Open, joi
     other = join(notebook)
     expect(other.output(1)).to_contain_text("/slow 600")
     expect(other.output(1)).to_contain_text("has this turn up to here")
+
+
+def test_the_next_page_completes_a_turn_that_ended_without_one(open_notebook: Open, join: Join) -> None:
+    notebook = open_notebook([CONNECT, "turn = s.start('/slow 3')\nturn"], host="collaboration")
+    notebook.run(0, 1)
+    notebook.says(1, "tick2")
+    written(notebook, 1, "slow")
+    notebook.close()
+    other = join(notebook)
+    other.has_status(1, "done")
+    other.says(1, "tick60")
+    content = written(notebook, 1, "tick60")
+    assert [len(cell["outputs"]) for cell in content["cells"]] == [0, 1]
+    assert text_of(data_of(content, 1)["text/html"]).count("tick60") == 1
+
+
+def test_without_the_extension_a_turn_is_live_until_it_ends_and_static_afterwards(
+    open_notebook: Open, join: Join
+) -> None:
+    notebook = open_notebook([ASKS, "s.prompt('/ask')"], host="collaboration-alone")
+    other = join(notebook)
+    notebook.run(0, 1)
+    for page in (notebook, other):
+        page.asks(1)
+    other.answer(1)
+    for page in (notebook, other):
+        expect(page.turn(1)).to_have_count(0)
+        page.says(1, "You answered allow_once.")
+    content = written(notebook, 1, "You answered allow_once.")
+    assert_static(content, 1, "Allow once by")
+    assert [len(cell["outputs"]) for cell in content["cells"]] == [0, 1]
