@@ -15,7 +15,7 @@ import pytest
 from playwright.sync_api import BrowserContext, Locator, expect
 
 from acp_notebook.notebook.static_bundle import TRANSCRIPT_MIME
-from tests.browser.conftest import Open
+from tests.browser.conftest import SHOTS, Open
 from tests.browser.live_pages import set_source, sources, type_in, until
 from tests.browser.pages import LIMIT_S, NOTEBOOK, NotebookPage
 from tests.browser.saved_files import WIDGET_VIEW, assert_static, data_of, saved, text_of
@@ -190,7 +190,6 @@ def test_cells_are_edited_run_inserted_and_undone_for_both_people(open_notebook:
     assert WIDGET_VIEW not in notebook.path.read_text()
 
 
-@pytest.mark.slow
 def test_a_cell_that_waits_has_its_cells_edited_and_run_for_both_people(
     open_notebook: Open, join: Join
 ) -> None:
@@ -221,7 +220,6 @@ def test_a_cell_that_waits_has_its_cells_edited_and_run_for_both_people(
         wait_until(lambda page=page: sources(page)[5] == "old", "the edit is undone", LIMIT_S)  # type: ignore[misc]
 
 
-@pytest.mark.slow
 def test_both_answer_at_the_same_moment(open_notebook: Open, join: Join) -> None:
     audit = "print([(it.outcome, it.detail['person']) for it in s.audit.where(what='decision', by='user')])"
     cells = [f"{ASKS}\nimport os; print(os.getpid())", "s.prompt('/ask')", audit]
@@ -345,3 +343,30 @@ def test_without_the_extension_a_turn_is_live_until_it_ends_and_static_afterward
     content = written(notebook, 1, "You answered allow_once.")
     assert_static(content, 1, "Allow once by")
     assert [len(cell["outputs"]) for cell in content["cells"]] == [0, 1]
+
+
+@pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
+@pytest.mark.parametrize("width", [900, 1400])
+def test_two_people_look_right(open_notebook: Open, join: Join, theme: str, width: int) -> None:
+    cells = [ASKS, "s", "s.prompt('/ask')"]
+    notebook = open_notebook(cells, host="collaboration", theme=theme, size=(width, 1500))
+    other = join(notebook)
+    other.page.set_viewport_size({"width": width, "height": 1500})
+    people = {"Ada Lovelace": notebook, "Grace <b>Hopper</b>, of a name that is longer than most": other}
+    for name, page in people.items():
+        call(page, name)
+    SHOTS.mkdir(parents=True, exist_ok=True)
+    shot = f"people-{theme.split()[-1].lower()}-{width}"
+    notebook.run(0, 1)
+    notebook.prompt(1, "/slow 600")
+    expect(turn_in(other, 1, 0)).to_contain_text("tick3")
+    other.panel(1).get_by_role("button", name="Stop this turn").click()
+    expect(turn_in(notebook, 1, 0)).to_contain_text("Stopped by “Grace")
+    notebook.run(2)
+    for page in people.values():
+        page.asks(2)
+    other.page.screenshot(path=SHOTS / f"{shot}-asked.png")
+    other.answer(2)
+    notebook.has_status(2, "done")
+    notebook.says(2, re.compile("by “Grace <b>Hopper</b>"))
+    notebook.page.screenshot(path=SHOTS / f"{shot}-answered.png")
