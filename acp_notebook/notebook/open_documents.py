@@ -140,6 +140,8 @@ class OpenDocuments:
     def _newest_first(self) -> list[_Page]:
         """The preferred page, then the others from the newest to the oldest."""
         pages = [*self._pages.values()][::-1]
+        if self._preferred is None:
+            return pages
         return sorted(pages, key=lambda it: self._preferred not in (it.view, it.client))
 
     def hello(self, hello: Hello, client: str | None = None) -> None:

@@ -236,6 +236,14 @@ def test_of_two_pages_the_one_whose_user_asked_makes_the_change(
     assert ("apply" in {it["op"] for it in other.heard}) is (how == "undo")
 
 
+def test_of_two_pages_of_which_none_asked_the_newer_makes_the_change(stage: Stage) -> None:
+    other = Page(stage.panel, stage.file, stage.page.path, "newer")
+    stage.page.hello()
+    stage.page.widget.receive({"t": "hello", "view": "newer", "live": True, "path": other.path}, "client")
+    assert "Wrote" in stage.nb("edit", "a ONE")  # by a script: no page asked
+    assert other.sources()[0] == "ONE"
+
+
 def test_a_late_page_is_waited_for(stage: Stage) -> None:
     turn = stage.session.start(f"/nb edit {stage.file.name} a ONE")
     wait_until(lambda: stage.session.status == "working", "the turn runs", LIMIT_S)
