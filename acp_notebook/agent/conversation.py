@@ -237,14 +237,14 @@ class Conversation:
         """Queue a turn. Turns run one after the other, in order."""
         self.queue.add(run)
 
-    def send_now(self, run: TurnRun) -> None:
+    def send_now(self, run: TurnRun, person: str | None = None) -> None:
         """Move a waiting prompt to the front and cancel the running turn for it.
 
         The prompt is sent when that turn has ended or is abandoned. The other prompts keep their order.
         """
         self.queue.move(run, 0)
         if self.state.running is not None:
-            self.cancel(self.state.running)
+            self.cancel(self.state.running, person)
 
     async def ready(self) -> None:
         """Wait until the session can take a request; restart the agent if necessary."""
@@ -268,7 +268,7 @@ class Conversation:
         self.permissions.turn_started()
         self.workspace.cards.on_turn_started()
         self._meter.begin()
-        self.state.apply(ev.TurnStarted(run.content, run.id, run.asked))
+        self.state.apply(ev.TurnStarted(run.content, run.id, run.asked, run.person))
         run.key = self.state.read(lambda transcript: transcript.current_turn)
         self.state.apply(ev.StatusChanged("working"))
         self.gaps.turn_began()
@@ -373,12 +373,14 @@ class Conversation:
 
     # ---- cancel, abandonment ----------------------------------------------------------------
 
-    def cancel(self, run: TurnRun | None = None) -> None:
-        """Cancel this turn; by default the running one, or the next."""
+    def cancel(self, run: TurnRun | None = None, person: str | None = None) -> None:
+        """Cancel this turn; by default the running one, or the next. `person`: who of several users did."""
         run = run or self.state.running or next(iter(self.queue.waiting), None)
         if run is None or run.cancelling or run.done.done():
             return
         run.cancelling = True
+        if person is not None:
+            self.state.auditor.note("act", "stop", run.id, by="user", outcome="done", person=person)
         if run is not self.state.running:
             self.queue.remove(run)
             return
@@ -388,7 +390,7 @@ class Conversation:
             self._end(run, ev.TurnEnded("done", "cancelled"), status)
             return
         self.agent.notify(v1.cancel(self.state.id))
-        self.state.apply(ev.TurnCancelling())
+        self.state.apply(ev.TurnCancelling(person))
         self._settle_questions("the turn was cancelled", run)
         asyncio.get_running_loop().call_later(timeouts.get().cancel_grace, self._abandon, run)
 

@@ -55,6 +55,10 @@ class TurnRun:
         self.done.set_running_or_notify_cancel()  # cancelling a wait for it must not cancel the future
         self.cell: str | None = None
         """The id of the notebook cell that sent the prompt."""
+        self.page: str | None = None
+        """The page that it came from: its view, or the client that ran the cell."""
+        self.person: str | None = None
+        """Which of several users sent it from the panel, as the page claims."""
         self.meta: Mapping[str, Json] | None = None
         """What the user adds to the prompt (`_meta`)."""
         self.limits = Limits()

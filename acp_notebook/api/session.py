@@ -151,6 +151,7 @@ class Session(Rendered, AskableSession):
         run = self._conversation.new_run(self._content(parts), limits)
         run.meta = added
         run.cell = kernel.where().cell_id
+        run.page = kernel.client_here()
         return Turn(self, self._conversation, run)
 
     def _begin(self, turn: Turn, begin: Callable[..., object], *args: object) -> None:

@@ -73,6 +73,7 @@ class TurnStarted(BaseEvent, frozen=True):
     """A turn has started. `id` is the id that the client gave it beforehand.
 
     `asked_by`: the session whose agent asked for it, instead of the user.
+    `person`: which of several users sent it from the panel, as the page claims.
     """
 
     concerns_calls = True
@@ -80,10 +81,16 @@ class TurnStarted(BaseEvent, frozen=True):
     prompt: tuple[Content, ...]
     id: str | None = None
     asked_by: AskedBy | None = None
+    person: str | None = None
 
 
 class TurnCancelling(BaseEvent, frozen=True):
-    """A cancel was sent: unfinished tool calls count as cancelled; updates are still accepted."""
+    """A cancel was sent: unfinished tool calls count as cancelled; updates are still accepted.
+
+    `person`: which of several users stopped it, as the page claims.
+    """
+
+    person: str | None = None
 
 
 class TurnLimited(BaseEvent, frozen=True):

@@ -77,6 +77,7 @@ class Cancel(Struct, frozen=True, tag_field="t", tag="cancel"):
     """Cancel the turn with this id; None: the running turn."""
 
     turn: str | None = written(None)
+    view: str = ""
 
 
 class Picture(Struct, frozen=True):
@@ -97,6 +98,7 @@ class Picture(Struct, frozen=True):
 class Prompt(Struct, frozen=True, tag_field="t", tag="prompt"):
     text: str
     images: tuple[Picture, ...] = ()
+    view: str = ""
 
     def __post_init__(self) -> None:
         if not self.images and not self.text.strip():
@@ -118,6 +120,7 @@ class SendNow(Struct, frozen=True, tag_field="t", tag="send_now"):
     """Cancel the running turn, and send this prompt next."""
 
     turn: str
+    view: str = ""
 
 
 class Move(Struct, frozen=True, tag_field="t", tag="move"):
@@ -166,6 +169,7 @@ class Again(Struct, frozen=True, tag_field="t", tag="again"):
     """Send the prompt of a failed turn again."""
 
     turn: str
+    view: str = ""
 
 
 class Mode(Struct, frozen=True, tag_field="t", tag="mode"):
@@ -207,6 +211,7 @@ class _OfChanges(Record, frozen=True):
     hunk: str | None = written(None)
     files: tuple[str, ...] | None = None
     """Several files of the turn, as listed."""
+    view: str = ""
 
     def __post_init__(self) -> None:
         named = self.file is not None or self.files is not None

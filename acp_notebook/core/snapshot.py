@@ -103,6 +103,10 @@ class TurnStart(_Item, frozen=True, tag="turn"):
     meta: Meta | None = None
     asked_by: AskedBy | None = None
     """The session whose agent asked for it; None: the user did."""
+    person: str | None = None
+    """Which of several users sent it from the panel, as the page claims."""
+    stopped_by: str | None = None
+    """Which of several users stopped it, as the page claims."""
     seconds: float | None = None
     """How long it ran; not in files, because it differs from run to run."""
     cost: Cost | None = None

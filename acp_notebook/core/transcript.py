@@ -72,6 +72,8 @@ class Transcript:
         self._changes: dict[str, str] = {}
         self._terminal_buffers = TerminalBuffers()
         self._echo = Echo()
+        self._stopped_by: str | None = None
+        """Who of several users is stopping the running turn."""
         self._by_turn: dict[str | None, list[str]] = {}
         self._views: dict[str, Item] = {}
         self._snapshot: Snapshot | None = None
@@ -172,8 +174,8 @@ class Transcript:
                 return self._replace_message(message, text)
             case ev.TurnStarted():
                 return self._turn_started(event)
-            case ev.TurnCancelling():
-                return self._turn_cancelling()
+            case ev.TurnCancelling(person):
+                return self._turn_cancelling(person)
             case ev.TurnEnded():
                 return self._turn_ended(event)
             case ev.TurnLimited(reason):
@@ -228,7 +230,8 @@ class Transcript:
 
     def _turn_started(self, event: ev.TurnStarted) -> list[Patch]:
         self._echo = Echo(event.prompt)
-        return [self._add_turn("running", plain(event.prompt), id=event.id, asked_by=event.asked_by)]
+        who = event.asked_by, event.person
+        return [self._add_turn("running", plain(event.prompt), None, event.id, *who)]
 
     def _add_turn(
         self,
@@ -237,6 +240,7 @@ class Transcript:
         raw: Json = None,
         id: str | None = None,
         asked_by: AskedBy | None = None,
+        person: str | None = None,
     ) -> Add:
         self._turns += 1
         self._plans.clear()
@@ -244,13 +248,16 @@ class Transcript:
         fields = {"id": id or default, "number": self._turns, "status": status, "prompt": prompt}
         if asked_by is not None:
             fields["asked_by"] = plain(asked_by)
+        if person is not None:
+            fields["person"] = person
         patch = self._add("turn", fields, raw)
         self._turn = patch.item["key"]
         return patch
 
-    def _turn_cancelling(self) -> list[Patch]:
+    def _turn_cancelling(self, person: str | None) -> list[Patch]:
         if self._turn_status() != "running" or self._turn is None:
             return []
+        self._stopped_by = person
         return [Set(self._turn, ("cancelling",), True), *self._close_tools("cancelled")]
 
     def _turn_ended(self, event: ev.TurnEnded) -> list[Patch]:
@@ -260,6 +267,9 @@ class Transcript:
         patches: list[Patch] = [Set(self._turn, (name,), value) for name, value in fields.items()]
         patches += self._keep_extras(self._turn, event)
         cancelled = event.stop_reason == "cancelled"
+        if cancelled and self._stopped_by is not None:
+            patches.append(Set(self._turn, ("stopped_by",), self._stopped_by))
+        self._stopped_by = None
         return patches + self._close_tools("cancelled" if cancelled else "unfinished")
 
     def _close_tools(self, status: str) -> list[Patch]:

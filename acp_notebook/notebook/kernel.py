@@ -30,13 +30,14 @@ from .ipykernel_compat import (
     running_kernel,
 )
 from .pump import Pump
-from .runtime import Runtime, set_headless, where
+from .runtime import Runtime, client_here, set_headless, where
 
 _log = logger(__name__)
 
 __all__ = [
     "Runtime",
     "attend",
+    "client_here",
     "handle_without_events",
     "keep_subshell",
     "pump_status",

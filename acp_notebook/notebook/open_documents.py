@@ -1,7 +1,8 @@
 """Reads and changes the notebook that is open in a page, by messages to that page.
 
 Independent of widgets (the owner passes `send`), of agents and of threads: the owner calls it from one
-thread, the loop's. If several pages are open, it asks the newest. It gives up on an answer after a while:
+thread, the loop's. If several pages are open, it asks the one that is preferred, whose user can then undo the
+change there with a key, else the newest. It gives up on an answer after a while:
 while the user's own code blocks the kernel, a page receives our messages, but we do not receive its answers.
 """
 
@@ -79,6 +80,8 @@ class _Page:
     """The server path, and the local file that it was proved to be."""
     tab: str | None = None
     """The server path, if it is another document of the page."""
+    client: str | None = None
+    """The id of its connection to the kernel, by which cells run there are recognised."""
 
 
 @dataclass
@@ -117,6 +120,7 @@ class OpenDocuments:
         self._clock = clock
         self._pages: dict[str, _Page] = {}
         """By view, the newest last."""
+        self._preferred: str | None = None
         self._tabs: dict[str, _Tabs] = {}
         """By view: the other documents of these pages that have unsaved changes."""
         self._requests: dict[str, _PendingRequest] = {}
@@ -129,10 +133,21 @@ class OpenDocuments:
         """Expect a page to connect within `page_hello`."""
         self._expected = self._clock() + timeouts.get().page_hello
 
-    def hello(self, hello: Hello) -> None:
+    def prefer(self, page: str | None) -> None:
+        """Ask this page from now on, if there are several: a view, or the client that has run a cell."""
+        self._preferred = page
+
+    def _newest_first(self) -> list[_Page]:
+        """The preferred page, then the others from the newest to the oldest."""
+        pages = [*self._pages.values()][::-1]
+        if self._preferred is None:
+            return pages
+        return sorted(pages, key=lambda it: self._preferred not in (it.view, it.client))
+
+    def hello(self, hello: Hello, client: str | None = None) -> None:
         known = self._pages.pop(hello.view, None)
         page = known or _Page(hello.view, hello.path, hello.live)
-        page.path, page.live = hello.path, hello.live
+        page.path, page.live, page.client = hello.path, hello.live, client
         self._pages[hello.view] = page
         self._changed.set()
 
@@ -174,7 +189,7 @@ class OpenDocuments:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(left):
                     await self._changed.wait()
-        return next((page for page in reversed(self._pages.values()) if page.live), None)
+        return next((page for page in self._newest_first() if page.live), None)
 
     # ---- requests -------------------------------------------------------------------------------
 
@@ -291,8 +306,7 @@ class OpenDocuments:
     def _by_path(self) -> list[_Page]:
         """The newest page of each document; pages that answer requests come first."""
         found: dict[str, _Page] = {}
-        newest_first = [*self._pages.values()][::-1]
-        for page in sorted(newest_first, key=lambda it: not it.live):
+        for page in sorted(self._newest_first(), key=lambda it: not it.live):
             if page.path is not None:
                 found.setdefault(page.path, page)
         for tabs in [*self._tabs.values()][::-1]:

@@ -70,6 +70,13 @@ def where() -> Runtime:
     )
 
 
+def client_here() -> str | None:
+    """The id of the connection whose request runs the calling code: one page has one for all its requests."""
+    kernel = running_kernel()
+    session = _part(request_of(kernel) if kernel is not None else {}, "header").get("session")
+    return session if isinstance(session, str) else None
+
+
 @contextmanager
 def for_page() -> Iterator[None]:
     """Count the code in this block as run for a user who clicked in a page, on whatever thread it runs."""

@@ -16,10 +16,13 @@ import anywidget
 import traitlets
 
 from .ipykernel_compat import handle_without_events, keep_subshell
+from .runtime import client_here
 
 STATIC = Path(__file__).parents[1] / "static"
 
 OnMessage = Callable[[Any], None]
+OnClientMessage = Callable[[Any, str | None], None]
+"""Called with the message, and the id of the connection that it came by."""
 
 
 @cache
@@ -35,10 +38,10 @@ class SessionWidget(anywidget.AnyWidget):
     self_id = traitlets.Unicode().tag(sync=True)
     """The model's own id: a page needs it to find its outputs, and anywidget does not provide it."""
 
-    def __init__(self, on_message: OnMessage) -> None:
+    def __init__(self, on_message: OnClientMessage) -> None:
         super().__init__(_esm=_source("session.js"), _css=_source("session.css"), **_ids())
         # Runs on whichever thread the kernel handles comms, so the callback must only hand the message on.
-        self.on_msg(lambda _widget, content, _buffers: on_message(content))
+        self.on_msg(lambda _widget, content, _buffers: on_message(content, client_here()))
         keep_subshell(self.comm)
         handle_without_events(self.comm)
 

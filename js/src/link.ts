@@ -5,8 +5,9 @@ import type { AnyModel } from "@anywidget/types";
 import { receiveDirectly, realModel } from "./comm_workaround";
 import { systemClock } from "./store";
 import type { Clock, Store } from "./store";
-import type { DocIntent, DocRequest, Emit, FromKernel, Host } from "./types";
-import type { LocalIntent, Looking, Picking, SettingsIntent, SigningIn, ToKernel } from "./types";
+import type { DocIntent, DocRequest, Emit, ExportIntent, FromKernel, Host } from "./types";
+import type { LocalIntent, Looking, Picking, SettingsIntent, SigningIn } from "./types";
+import type { TabsIntent, ToKernel } from "./types";
 
 /** The interval of acknowledgements: they only have to reveal a lost tail, not every message. */
 export const ACK_MS = 1000;
@@ -106,19 +107,19 @@ export function connect(
   const emit: Emit = (intent) => {
     if (isLocal(intent)) return store.local(intent);
     if (store.link !== "live") return;
-    if (isLooking(intent)) return send({ ...intent, view });
-    if (intent.t === "export" || intent.t === "tabs") return send({ ...intent, view });
-    if (isUntracked(intent)) return send(intent);
-    store.sending(intent);
-    send(intent.t === "answer" || intent.t === "elicit" ? { ...intent, view } : intent);
+    if (!isUntracked(intent)) store.sending(intent);
+    const signed = { ...intent, view };
+    send(signed);
   };
   return { emit, hello };
 }
 
 const LOCAL: ReadonlySet<string> = new Set<LocalIntent["t"]>(["fold", "draft", "dismiss"]);
 
+type Untracked = Picking | SigningIn | SettingsIntent | Looking | ExportIntent | TabsIntent;
+
 /** The store does not track these: the state, or the view that sent one, shows it as pending. */
-const UNTRACKED: ReadonlySet<string> = new Set<(Picking | SigningIn | SettingsIntent)["t"]>([
+const UNTRACKED: ReadonlySet<string> = new Set<Untracked["t"]>([
   "sessions",
   "open",
   "delete",
@@ -129,16 +130,14 @@ const UNTRACKED: ReadonlySet<string> = new Set<(Picking | SigningIn | SettingsIn
   "sign_out",
   "use_key",
   "settings",
+  "complete",
+  "preview",
+  "examples",
+  "export",
+  "tabs",
 ]);
 
-const LOOKING: ReadonlySet<string> = new Set<Looking["t"]>(["complete", "preview", "examples"]);
-
-/** What is answered to this page only. */
-function isLooking(intent: Parameters<Emit>[0]): intent is Looking {
-  return LOOKING.has(intent.t);
-}
-
-function isUntracked(intent: Parameters<Emit>[0]): intent is Picking | SigningIn | SettingsIntent {
+function isUntracked(intent: Parameters<Emit>[0]): intent is Untracked {
   return UNTRACKED.has(intent.t);
 }
 

@@ -234,6 +234,10 @@ export interface TurnItem {
   readonly meta?: Fields;
   /** The session whose agent asked for it; None: the user did. */
   readonly asked_by?: AskedBy;
+  /** Which of several users sent it from the panel, as the page claims. */
+  readonly person?: string;
+  /** Which of several users stopped it, as the page claims. */
+  readonly stopped_by?: string;
   /** How long it ran; not in files, because it differs from run to run. */
   readonly seconds?: number;
   /** What it cost, if the agent reports the costs of its session. */
@@ -516,6 +520,7 @@ export interface ElicitIntent {
 export interface CancelIntent {
   readonly t: "cancel";
   readonly turn: string | null;
+  readonly view?: string;
 }
 
 /**
@@ -537,12 +542,14 @@ export interface PromptIntent {
   readonly t: "prompt";
   readonly text: string;
   readonly images?: readonly Picture[];
+  readonly view?: string;
 }
 
 /** Send the prompt of a failed turn again. */
 export interface AgainIntent {
   readonly t: "again";
   readonly turn: string;
+  readonly view?: string;
 }
 
 /**
@@ -566,6 +573,7 @@ export interface EditIntent {
 export interface SendNowIntent {
   readonly t: "send_now";
   readonly turn: string;
+  readonly view?: string;
 }
 
 /** Move a queued prompt to another position; 0 is the next. */
@@ -635,6 +643,7 @@ export interface UndoIntent {
   readonly hunk?: string | null;
   /** Several files of the turn, as listed. */
   readonly files?: readonly string[];
+  readonly view?: string;
 }
 
 /** Redo changes that were undone. */
@@ -646,6 +655,7 @@ export interface RedoIntent {
   readonly hunk?: string | null;
   /** Several files of the turn, as listed. */
   readonly files?: readonly string[];
+  readonly view?: string;
 }
 
 /** Keep changes: the user has reviewed them. */
@@ -657,6 +667,7 @@ export interface KeepIntent {
   readonly hunk?: string | null;
   /** Several files of the turn, as listed. */
   readonly files?: readonly string[];
+  readonly view?: string;
 }
 
 /** Sign in with this method; None: stop the sign-in in progress. */

@@ -19,6 +19,16 @@ test("a turn that exceeded a limit says which", () => {
   expect(find(".acp-status")?.textContent).toContain("Abandoned: more than 20 tool calls");
 });
 
+test("a person who prompted or stopped is named as text, in quotation marks", () => {
+  const hostile = "<b>you</b>\u202e";
+  const { find } = shown([
+    turn({ status: "done", stop_reason: "cancelled", person: hostile, stopped_by: hostile }),
+  ]);
+  expect(find(".acp-status")?.textContent).toMatch(/^Stopped by “<b>you<\/b>[^\u202e]*”/);
+  expect(find(".acp-prompt")?.textContent).toContain("Prompt by “<b>you</b>");
+  expect(find(".acp-turn b")).toBeNull();
+});
+
 test("a prompt that will be retried counts down, and can be stopped", () => {
   const { find, patch } = shown([turn({ rate_limit: { ...LIMITED, attempt: 1, of: 5 } })]);
   expect(find(".acp-status")?.textContent).toMatch(

@@ -137,6 +137,6 @@ test("a key is sent and kept nowhere in the page", () => {
   receive({ t: "state", seq: 1, state: state(turn()) });
   const intent = { t: "use_key", name: "A_KEY", key: "sk-typed-4711" } as const;
   connection.emit(intent);
-  expect(model.sent.at(-1)).toEqual(intent);
+  expect(model.sent.at(-1)).toEqual({ ...intent, view: "v" });
   expect(store.snapshot.sent.size).toBe(0);
 });

@@ -64,6 +64,7 @@ EVERY_RUN = {
     "test_question_and_composer_are_in_sight",
     "test_an_agent_edits_inserts_and_deletes_while_the_user_writes",
     "test_two_people_see_a_turn_and_the_first_answer_wins",
+    "test_cells_are_edited_run_inserted_and_undone_for_both_people",
     "test_a_file_with_unsaved_text_is_read_and_written_in_its_tab",
     "test_session_notebook",
     "test_undo_a_hunk_a_file_a_turn_and_redo",

@@ -211,6 +211,39 @@ def test_the_agent_writes_in_the_page_and_not_on_disk(stage: Stage) -> None:
     assert len({it["rid"] for it in stage.page.heard}) == len(stage.page.heard)
 
 
+@pytest.mark.parametrize("how", ["panel", "cell", "undo"])
+def test_of_two_pages_the_one_whose_user_asked_makes_the_change(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    other = Page(stage.panel, stage.file, stage.page.path, "newer")
+    stage.page.hello()
+    other.hello()
+    stage.page.widget.receive({"t": "hello", "view": "v", "live": True, "path": stage.page.path}, "client")
+    other.hello()  # the newest again
+    edit = f"/nb edit {stage.file.name} a ONE"
+    if how == "panel":
+        stage.page.widget.receive({"t": "prompt", "text": edit, "view": "v"})
+        wait_until(lambda: stage.page.sources()[0] == "ONE", "it is changed", LIMIT_S)
+    elif how == "cell":
+        monkeypatch.setattr("acp_notebook.notebook.kernel.client_here", lambda: "client")
+        assert "Wrote" in stage.nb("edit", "a ONE")
+    else:
+        assert "Wrote" in stage.nb("edit", "a ONE")
+        stage.page.notebook = other.notebook  # which they share
+        stage.page.widget.receive({"t": "undo", "turn": "t1", "view": "v"})
+        wait_until(lambda: stage.page.sources()[0] == "one", "it is undone", LIMIT_S)
+    assert "apply" in {it["op"] for it in stage.page.heard}
+    assert ("apply" in {it["op"] for it in other.heard}) is (how == "undo")
+
+
+def test_of_two_pages_of_which_none_asked_the_newer_makes_the_change(stage: Stage) -> None:
+    other = Page(stage.panel, stage.file, stage.page.path, "newer")
+    stage.page.hello()
+    stage.page.widget.receive({"t": "hello", "view": "newer", "live": True, "path": other.path}, "client")
+    assert "Wrote" in stage.nb("edit", "a ONE")  # by a script: no page asked
+    assert other.sources()[0] == "ONE"
+
+
 def test_a_late_page_is_waited_for(stage: Stage) -> None:
     turn = stage.session.start(f"/nb edit {stage.file.name} a ONE")
     wait_until(lambda: stage.session.status == "working", "the turn runs", LIMIT_S)

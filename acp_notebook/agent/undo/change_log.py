@@ -56,6 +56,8 @@ class Change:
     """Why the change cannot be undone."""
     remark: str | None = None
     """A note for the user."""
+    undone_by: str | None = None
+    """Which of several users undid it, as the page claims."""
     live: bool = False
     """The page changed the open notebook."""
     undone: frozenset[int] = frozenset()
@@ -83,6 +85,10 @@ class Change:
     @property
     def after(self) -> BlobRef | None:
         return self.parts[-1].after
+
+    @property
+    def undone_note(self) -> str | None:
+        return None if self.undone_by is None else f"undone by \u201c{self.undone_by}\u201d"
 
     @property
     def everything(self) -> frozenset[int]:
@@ -246,7 +252,7 @@ def shown_file(change: Change, spell: Callable[[str], str]) -> FileChange:
         binary=shape.binary or None,
         notebook=shape.notebook or None,
         why=change.conflict or change.why_not,
-        note="; ".join(filter(None, [shape.note, change.remark])) or None,
+        note="; ".join(filter(None, [shape.note, change.remark, change.undone_note])) or None,
         tool=change.tool,
         allowed_by=change.allowed_by,
         by=change.by,

@@ -442,10 +442,12 @@ class ChangeTracker:
         *,
         only: frozenset[str] | None = None,
         progress: ProgressCallback = no_progress,
+        person: str | None = None,
     ) -> list[Change]:
         """Carry out the operation as far as possible and return the changes, each with its conflict if any.
 
         Without `file` or `only` (ids of changes), the operation applies to the agent's changes.
+        `person`: which of several users asked for it.
         """
         self._check_no_turn(operation)
         await self.wait_settled()
@@ -454,7 +456,7 @@ class ChangeTracker:
             selected = self._executor.select(operation, turn, file, hunk, only)
             total, done = sum(len(it.changes) for it in selected), 0
             for it in selected:
-                await self._executor.do(operation, it, partial(_advance, progress, done, total))
+                await self._executor.do(operation, it, partial(_advance, progress, done, total), person)
                 done += len(it.changes)
                 self.show(it.turn)
             return [change for it in selected for change in it.changes]

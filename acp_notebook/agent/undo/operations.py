@@ -95,19 +95,29 @@ class UndoExecutor:
             raise UsageError("that turn has no such change")
         return found if operation != "undo" else found[::-1]
 
-    async def do(self, operation: Operation, selection: Selection, progress: Callable[[int], None]) -> None:
+    async def do(
+        self,
+        operation: Operation,
+        selection: Selection,
+        progress: Callable[[int], None],
+        person: str | None = None,
+    ) -> None:
         """Carry out the operation. A change for which that fails gets a conflict."""
         if operation == "keep":
             for change in selection.changes:
                 _keep(change, selection.hunk)
         else:
             try:
-                await self._carry_out(operation, selection, progress)
+                await self._carry_out(operation, selection, progress, person)
             finally:
                 self._restorer.finished()
 
     async def _carry_out(
-        self, operation: Operation, selection: Selection, progress: Callable[[int], None]
+        self,
+        operation: Operation,
+        selection: Selection,
+        progress: Callable[[int], None],
+        person: str | None,
     ) -> None:
         undo = operation == "undo"
         stay = selection.turn.empty[0 if undo else 1]
@@ -119,7 +129,7 @@ class UndoExecutor:
             parts = [batch[number::count] for number in range(count) if batch[number::count]]
             for outcomes in await asyncio.gather(*(self._restore(it, stay) for it in parts)):
                 for job, why in outcomes:
-                    self._note(operation, job, why)
+                    self._note(operation, job, why, person)
             done += len(batch)
             progress(done)
         await on_a_thread(lambda: self._restorer.make_folders(selection.folders, undo=undo))
@@ -185,14 +195,17 @@ class UndoExecutor:
         undone = (it for it in turns if all(at.state == "undone" for at in it.undoable))
         return frozenset().union(*(it.empty[0] for it in undone))
 
-    def _note(self, operation: str, job: _Job, why: str | None) -> None:
+    def _note(self, operation: str, job: _Job, why: str | None, person: str | None) -> None:
         change = job.change
         change.conflict = why
         if why is None:
             change.undone = job.wanted
             change.kept = change.kept and bool(job.wanted != change.everything)
+            change.undone_by = person if job.wanted else None
         outcome = "done" if why is None else "failed"
-        self._auditor.note("act", operation, change.path, by="user", outcome=outcome, reason=why)
+        self._auditor.note(
+            "act", operation, change.path, by="user", outcome=outcome, reason=why, person=person
+        )
 
 
 def _selection(turn: TurnChanges, hunk: str | None, only: frozenset[str] | None) -> Selection:

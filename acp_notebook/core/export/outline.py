@@ -136,7 +136,8 @@ def _item(item: Item, index: _Index, escaper: Escaper) -> Iterator[Block]:
 
 
 def _user(turn: TurnStart, escaper: Escaper) -> Quote:
-    return Quote(_asker(turn.asked_by, escaper), message_blocks(turn.prompt, escaper, breaks=True))
+    who = _named(turn.person, escaper) or _asker(turn.asked_by, escaper)
+    return Quote(who, message_blocks(turn.prompt, escaper, breaks=True))
 
 
 def _asker(by: AskedBy | None, escaper: Escaper) -> str:
@@ -404,7 +405,9 @@ def _ending(turn: TurnStart | None, escaper: Escaper) -> Iterator[Block]:
                 yield Line("The turn was stopped:", escaper.line(turn.limit))
             elif turn.stop_reason not in (None, "end_turn"):
                 reason = turn.stop_reason or ""
-                yield Line(_STOPPED.get(reason) or f"The turn ended: {_word(reason, escaper)}.")
+                by = _named(turn.stopped_by, escaper)
+                ended = _STOPPED.get(reason) or f"The turn ended: {_word(reason, escaper)}."
+                yield Line(f"The turn was stopped by {by}." if by else ended)
         case other:
             yield Line(f"The turn's status: {_word(other, escaper)}.")
     if turn.error:

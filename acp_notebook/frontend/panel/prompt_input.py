@@ -41,7 +41,7 @@ class PromptInput:
         self._retries: dict[str, TurnRun] = {}
         """The newest attempt to repeat each turn that failed, by the id of that turn."""
 
-    async def prompt(self, prompt: intents.Prompt) -> None:
+    async def prompt(self, prompt: intents.Prompt, person: str | None = None) -> None:
         """Queue a prompt. Prompts keep their order even if looking up mentions takes long."""
         async with self._order:
             try:
@@ -53,7 +53,13 @@ class PromptInput:
             run = self._conversation.new_run(content)
             left = partial(self._conversation.agent.loop.post, self._left_queue, run, prompt.text)
             run.done.add_done_callback(lambda _: left())
-            self._conversation.start_turn(run)
+            self._start(run, prompt.view, person)
+
+    def _start(self, run: TurnRun, view: str, person: str | None) -> None:
+        run.page, run.person = view, person
+        if person is not None:
+            self._conversation.state.auditor.note("act", "prompt", run.id, by="user", person=person)
+        self._conversation.start_turn(run)
 
     def _left_queue(self, run: TurnRun, text: str | None) -> None:
         """Report a turn that never began; it is shown nowhere else."""
@@ -61,15 +67,16 @@ class PromptInput:
         if run.key is None and error is not None:
             self._refuse(error, text)
 
-    def retry(self, turn: str) -> None:
+    def retry(self, again: intents.Again, person: str | None = None) -> None:
         """Send the prompt of a failed turn again, as a new turn. A second request for the same is ignored."""
+        turn = again.turn
         earlier = self._retries.get(turn)
         if earlier is not None and (earlier.key is not None or not earlier.done.done()):
             return  # a double click, or another page
         run = self._same_prompt(turn)
         self._retries[turn] = run
         run.done.add_done_callback(lambda _: self._conversation.agent.loop.post(self._left_queue, run, None))
-        self._conversation.start_turn(run)
+        self._start(run, again.view, person)
 
     def _same_prompt(self, turn: str) -> TurnRun:
         """A turn with the prompt of one that failed. Raises UsageError."""
@@ -95,12 +102,12 @@ class PromptInput:
             run.content = (*run.content, *more)
         self._show_notes(notes)
 
-    def rearrange(self, intent: intents.SendNow | intents.Move) -> None:
+    def rearrange(self, intent: intents.SendNow | intents.Move, person: str | None = None) -> None:
         """Move or send a queued prompt. Raises UsageError if it has already been sent."""
         run = self._conversation.queue.find(intent.turn)
         match intent:
             case intents.SendNow():
-                self._conversation.send_now(run)
+                self._conversation.send_now(run, person)
             case intents.Move(to=to):
                 self._conversation.queue.move(run, to)
 

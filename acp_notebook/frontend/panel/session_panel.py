@@ -64,7 +64,7 @@ class Panel:
         self._conversation = conversation
         self._host = host
         self._loop = conversation.agent.loop
-        self._widget = SessionWidget(lambda message: self._loop.post(self._on_message, message))
+        self._widget = SessionWidget(partial(self._loop.post, self._on_message))
         self._channel = Channel(self._widget.send, self._state, self._later)
         self._outputs = StaticOutputs(conversation.state, renderer, self._channel.notify_reliably)
         self._picker = Picker(conversation, host, opener, self._channel.notify)
@@ -137,7 +137,8 @@ class Panel:
     # ---- on the loop thread -------------------------------------------------------------------
 
     def _listen(self) -> None:
-        if self._conversation.state.running is not None:  # its cell has just created this panel
+        if (run := self._conversation.state.running) is not None:  # its cell has just created this panel
+            self.documents.prefer(run.page)
             self._clock.start()
             self._heed_interrupts(True)
         self._conversation.state.listen(self._on_event)
@@ -156,6 +157,8 @@ class Panel:
             self._heed_interrupts(isinstance(event, ev.TurnStarted))
             self._going_on.withdraw()
             self._send_paths()
+        if isinstance(event, ev.TurnStarted) and (run := self._conversation.state.running) is not None:
+            self.documents.prefer(run.page)
         if isinstance(event, ev.SignInChanged | ev.StatusChanged):
             self._outputs.invalidate(SIGN_IN)
         if isinstance(event, ev.ChangesReplaced):  # an undo, perhaps long after the turn
@@ -181,7 +184,7 @@ class Panel:
             stop = partial(self._loop.post, self._conversation.cancel, run)
             self._ignore_interrupts = idle_interrupts.watch(stop)
 
-    def _on_message(self, message: Any) -> None:
+    def _on_message(self, message: Any, client: str | None = None) -> None:
         try:
             intent = intents.parse(message)
         except intents.BadIntent as error:
@@ -189,7 +192,7 @@ class Panel:
             return
         match intent:
             case intents.Hello():
-                self._on_hello(intent)
+                self._on_hello(intent, client)
             case intents.Resync(view=view):
                 self._send_all(view)
             case intents.Ack(seq, view):
@@ -208,21 +211,23 @@ class Panel:
                 self._answer(intent)
             case intents.Elicit():
                 self._elicit(intent)
-            case intents.Cancel(turn):
-                self._cancel(turn)
-            case intents.Prompt():
-                self._attempt(self._prompt_input.prompt(intent))
+            case intents.Cancel():
+                self._cancel(intent)
+            case intents.Prompt(view=view):
+                self._attempt(self._prompt_input.prompt(intent, self._people.get(view)))
             case intents.Complete():
                 self._attempt(self._complete(intent))
             case intents.Preview():
                 self._attempt(self._preview(intent))
             case intents.Examples():
                 self._attempt(self._send_examples(intent))
-            case intents.Again():
-                self._change_queue(lambda: self._prompt_input.retry(intent.turn))
+            case intents.Again(view=view):
+                self._change_queue(lambda: self._prompt_input.retry(intent, self._people.get(view)))
             case intents.Edit():
                 self._attempt(self._edit_prompt(intent))
-            case intents.SendNow() | intents.Move():
+            case intents.SendNow(view=view):
+                self._change_queue(lambda: self._prompt_input.rearrange(intent, self._people.get(view)))
+            case intents.Move():
                 self._change_queue(lambda: self._prompt_input.rearrange(intent))
             case intents.Mode(mode):
                 self._attempt(self._set_mode(mode))
@@ -287,9 +292,9 @@ class Panel:
             if self._snapshot().sign_in is None or isinstance(error, UsageError):
                 self._refuse(error)
 
-    def _on_hello(self, hello: intents.Hello) -> None:
+    def _on_hello(self, hello: intents.Hello, client: str | None) -> None:
         self._outputs.on_page_connected(hello.view, saves=hello.document)
-        self.documents.hello(hello)
+        self.documents.hello(hello, client)
         if hello.person is not None:
             self._people[hello.view] = claimed_name(hello.person)
         pages.count(pages.Page(hello.host, hello.document, hello.live))
@@ -306,10 +311,10 @@ class Panel:
         self._going_on.send()
         self._outputs.send_all()
 
-    def _cancel(self, turn: str | None) -> None:
-        run = self._conversation.find_run(turn) if turn is not None else None
-        if turn is None or run is not None:
-            self._conversation.cancel(run)
+    def _cancel(self, intent: intents.Cancel) -> None:
+        run = self._conversation.find_run(intent.turn) if intent.turn is not None else None
+        if intent.turn is None or run is not None:
+            self._conversation.cancel(run, self._people.get(intent.view))
 
     async def _edit_prompt(self, edit: intents.Edit) -> None:
         await self._prompt_input.edit(edit)
@@ -388,8 +393,16 @@ class Panel:
                 self._channel.notify(messages.OperationProgress(intent, at, of))
 
         self._channel.notify(messages.OperationProgress(intent, 0, 0))  # confirms the intent
+        if self._conversation.state.running is None:
+            self.documents.prefer(intent.view)
         await self._conversation.undoing.act(
-            operation, intent.turn, intent.file, intent.hunk, only=only, progress=report_progress
+            operation,
+            intent.turn,
+            intent.file,
+            intent.hunk,
+            only=only,
+            progress=report_progress,
+            person=self._people.get(intent.view),
         )
         self._channel.flush()  # the result first
         self._channel.notify(messages.OperationEnded(intent))

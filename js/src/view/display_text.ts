@@ -52,6 +52,11 @@ export function stopReason(reason: string | undefined): string {
   return reason === undefined ? "Done" : (REASONS[reason] ?? `Ended: ${line(reason)}`);
 }
 
+/** " by “Ada”". A name is what a page claims: in quotation marks, it is none of our own words. */
+export function named(person: string | undefined): string {
+  return person ? ` by “${line(person)}”` : "";
+}
+
 /** An error without the name of the method that failed. */
 export function reason(text: string): string {
   return line(text.replace(/(^|: )(?:authenticate|logout|session\/[a-z_]+): /, "$1"));

@@ -284,7 +284,7 @@ function Settled({ item }: { item: ElicitationItem }) {
       {item.url !== undefined && <div class="acp-address">{emphasisedHost(item.url)}</div>}
       <div>
         <strong data-meaning={accepted ? "allow_once" : "reject"}>{verb}</strong>
-        {item.by && <span class="acp-quiet"> by {decidedBy(item)}</span>}
+        {item.by && <span class="acp-quiet">{decidedBy(item)}</span>}
         {item.reason && <span class="acp-quiet">: {line(item.reason)}</span>}
         {item.mode === "url" && accepted && (
           <span class="acp-badge">{item.completed ? "done" : "waiting for completion"}</span>

@@ -20,7 +20,7 @@ import { useInView } from "./in_view";
 import { usePanel } from "./panel";
 import { useQuestionPlace } from "./place";
 import { plainTitle, titleOf } from "./title";
-import { line, spoken } from "./display_text";
+import { line, named, spoken } from "./display_text";
 
 interface Props {
   item: QuestionItem;
@@ -258,9 +258,9 @@ const BY: Record<string, string> = {
   client: "the notebook",
 };
 
-/** A name is what a page claims: in quotation marks, it is none of our own words. */
+/** " by you", or by a name. */
 export function decidedBy({ by = "", person }: QuestionItem | ElicitationItem): string {
-  return person === undefined ? (BY[by] ?? spoken(by)) : `“${line(person)}”`;
+  return named(person) || ` by ${BY[by] ?? spoken(by)}`;
 }
 
 /** What an answer did, in words that do not depend on how the agent names its options. */
@@ -294,7 +294,7 @@ function Settled({ item: settled, about }: { item: QuestionItem; about: string |
       ) : (
         <span>{spoken(item.status)}</span>
       )}
-      {by && !before && <span class="acp-quiet"> by {decidedBy(item)}</span>}
+      {by && !before && <span class="acp-quiet">{decidedBy(item)}</span>}
       {more.length > 0 && <span class="acp-quiet">: {line(more.join("; "))}</span>}
       {item.actions && <CoveredActions actions={item.actions} />}
     </div>

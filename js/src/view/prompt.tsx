@@ -6,6 +6,7 @@ import type { TurnItem } from "../types";
 import { AskedByLine } from "./asked_turn";
 import { ContentList } from "./content";
 import { CopyMessage } from "./copy_message";
+import { named } from "./display_text";
 import { Icon } from "./icons";
 import { usePanel } from "./panel";
 import { picturesOf, wordsOf } from "./prompt_text";
@@ -34,6 +35,7 @@ export function PromptView({ start }: { start: TurnItem }) {
         )}
       </span>
       {start.asked_by && <AskedByLine by={start.asked_by} />}
+      {start.person && <div class="acp-asked-name">Prompt{named(start.person)}</div>}
       <ContentList blocks={start.prompt} />
     </div>
   );

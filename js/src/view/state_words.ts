@@ -4,7 +4,7 @@ import type { Link } from "../store";
 import { isAsking, isRunning } from "../turns";
 import type { Turn } from "../turns";
 import type { Header, Item, RateLimit, TurnItem } from "../types";
-import { line, reason, spoken, stopReason } from "./display_text";
+import { line, named, reason, spoken, stopReason } from "./display_text";
 
 export interface Words {
   text: string;
@@ -68,7 +68,11 @@ export function turnWords(
       if (isAsking(items)) return you();
       return items.some(isOfAgent) ? agent("Working", true) : agent("Waiting for the agent", true);
     case "done":
-      return nobody(start.limit ? `Stopped: ${line(start.limit)}` : stopReason(start.stop_reason));
+      return nobody(
+        start.limit
+          ? `Stopped: ${line(start.limit)}`
+          : stopReason(start.stop_reason) + named(start.stopped_by),
+      );
     case "failed":
       return trouble(`Failed: ${reason((start.error ?? "no reason given").split("\n")[0] ?? "")}`);
     case "abandoned":

@@ -14,7 +14,7 @@ import pytest
 import acp_notebook as acp
 from acp_notebook import timeouts
 from acp_notebook.api import connect as connect_module
-from acp_notebook.core.snapshot import Elicitation, Question, TurnStart
+from acp_notebook.core.snapshot import Changes, Elicitation, Question, TurnStart
 from acp_notebook.frontend.panel import session_panel as panel_module
 from acp_notebook.frontend.panel.session_panel import Panel
 from acp_notebook.notebook.static_bundle import NOTHING_YET, TRANSCRIPT_MIME
@@ -31,7 +31,7 @@ class Widget:
 
     model_id = "session-model"
 
-    def __init__(self, received: Callable[[Any], None]) -> None:
+    def __init__(self, received: Callable[..., None]) -> None:
         self.receive = received
         self.sent: list[Message] = []
         self.threads: set[threading.Thread] = set()
@@ -169,7 +169,7 @@ def test_the_card_and_the_audit_name_the_person_who_answered_first(stage: Stage)
     assert "by “Ada Lovelace”" in stage.session.to_text()
 
 
-@pytest.mark.parametrize(
+each_claim = pytest.mark.parametrize(
     ("claimed", "shown"),
     [
         ("policy", "policy"),  # `by` stays "user": the name decides nothing
@@ -182,6 +182,9 @@ def test_the_card_and_the_audit_name_the_person_who_answered_first(stage: Stage)
     ],
     ids=["a word of ours", "quotes", "html", "direction", "lines", "long", "empty"],
 )
+
+
+@each_claim
 def test_a_claimed_name_is_short_plain_text_in_quotes(stage: Stage, claimed: str, shown: str | None) -> None:
     settled = answered_by(stage, "theirs", person=claimed)
     assert settled.by == "user"
@@ -189,6 +192,51 @@ def test_a_claimed_name_is_short_plain_text_in_quotes(stage: Stage, claimed: str
     assert shown is None or settled.person == shown
     assert "<img" not in stage.session.to_html()
     assert f"by “{settled.person}”" in stage.session.to_text()
+
+
+@pytest.mark.usefixtures("stage")
+@each_claim
+def test_who_prompts_stops_and_undoes_is_named_in_short_plain_text(
+    tmp_path: Path, claimed: str, shown: str | None
+) -> None:
+    session = acp.connect("demo", cwd=tmp_path, permissions="allow")
+    stage = Stage(session)
+    stage.hello()
+    stage.say(t="hello", view="theirs", person=claimed)
+    stage.say(t="prompt", text="/write undone.txt text", view="theirs")
+    stage.until("patches", lambda it: "end_turn" in str(it))
+    stage.say(t="undo", turn="t1", view="theirs")
+    wait_until(lambda: not (tmp_path / "undone.txt").exists(), "it is undone", LIMIT_S)
+    stage.until("done")
+    stage.say(t="prompt", text="/stream 100000000 10", view="theirs")
+    stage.until("patches", lambda it: "'t2'" in str(it))
+    stage.say(t="cancel", turn="t2", view="theirs")
+    stage.until("patches", lambda it: "stopped_by" in str(it))
+    first, second = (it for it in session.transcript.items if isinstance(it, TurnStart))
+    name = first.person
+    assert name is not None and len(name) <= 62 and name.isprintable()
+    assert shown is None or name == shown
+    assert (second.person, second.stopped_by, first.stopped_by) == (name, name, None)
+    acts = [it for it in session.audit.where(what="act", person=name) if it.kind != "write"]
+    assert [(it.kind, it.by) for it in acts] == [(it, "user") for it in ("prompt", "undo", "prompt", "stop")]
+    (changes,) = (it for it in session.transcript.items if isinstance(it, Changes))
+    assert changes.files[0].note == f"undone by “{name}”"
+    text = session.to_text()
+    assert f"The turn was stopped by “{name}”." in text and f"“{name}”:" in text
+    assert "<img" not in session.to_html()
+    session.agent.close()
+
+
+def test_where_nobody_else_has_the_document_nobody_is_named(stage: Stage) -> None:
+    stage.hello()
+    stage.say(t="prompt", text="/stream 100000000 10", view="v")
+    stage.until("patches", lambda it: "'agent'" in str(it))
+    stage.say(t="cancel", turn=None, view="unknown")
+    stage.until("patches", lambda it: "cancelled" in str(it))
+    wait_until(lambda: "The turn was cancelled." in stage.session.to_text(), "it ended", LIMIT_S)
+    (turn,) = (it for it in stage.session.transcript.items if isinstance(it, TurnStart))
+    assert (turn.person, turn.stopped_by) == (None, None)
+    assert not stage.session.audit.where(by="user")
 
 
 def test_a_page_cannot_answer_in_the_name_of_a_view_that_never_said_hello(stage: Stage) -> None:
