@@ -1,5 +1,5 @@
-"""A second window, a reopened tab and a restarted proxy: each shows the state within 2 s, and can answer, stop
-and undo there."""
+"""A second window, a reopened tab and a page behind a restarted proxy show the state within 2 s, and can
+answer, stop and undo."""
 
 from __future__ import annotations
 

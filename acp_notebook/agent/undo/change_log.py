@@ -57,7 +57,7 @@ class Change:
     remark: str | None = None
     """A note for the user."""
     live: bool = False
-    """The page changed the open notebook."""
+    """The page changed the open notebook, or the text in its tab."""
     undone: frozenset[int] = frozenset()
     """The numbers of the undone hunks."""
     kept: bool = False
