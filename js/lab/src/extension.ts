@@ -77,7 +77,10 @@ export function start(
     () => errorButton,
   );
   sessions.changed.add(() => sessions.notebook && buttons.watch(sessions.notebook));
-  void services.ISettingRegistry?.load(PLUGIN).then((settings) => {
+  // Later: it is a request to the server, which is busy while the host starts.
+  void app.restored.then(async () => {
+    const settings = await services.ISettingRegistry?.load(PLUGIN);
+    if (!settings) return;
     let remove = () => {};
     const apply = () => {
       errorButton = settings.composite["errorButton"] !== false;
