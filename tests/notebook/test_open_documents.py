@@ -776,6 +776,19 @@ def test_an_edit_of_the_same_lines_in_a_tab_is_a_conflict(stage: Stage) -> None:
     assert tab.text == "typed over it\n"
 
 
+def test_a_change_in_a_tab_that_does_not_answer_is_not_undone_elsewhere(stage: Stage) -> None:
+    """The file on disk does not have the change: nothing to do there would look like success."""
+    tab = Tab(stage)
+    turn = write_in_tab(stage, tab, tab.text.replace("saved = 1\n", "mine = 1\n", 1))
+    stage.page.mute = True
+    with pytest.raises(acp.Error, match=BUSY):
+        turn.revert()
+    assert turn.changes[0].state == "conflict"
+    stage.page.mute = False
+    turn.revert()
+    assert (tab.text, turn.changes[0].state) == ("saved = 1\nunsaved = 2\n", "undone")
+
+
 def test_a_write_in_a_tab_that_was_saved_since_is_undone_in_the_file(stage: Stage) -> None:
     tab = Tab(stage)
     before = tab.text

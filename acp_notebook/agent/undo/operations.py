@@ -152,13 +152,18 @@ class UndoExecutor:
 
     async def _is_open(self, change: Change) -> bool:
         """Whether a page has the file open. The page then makes the change."""
-        notebooks = self._notebooks
+        if not is_notebook(change.path):
+            return change.live and await self._is_in_tab(change.path)
         try:
-            if not is_notebook(change.path):
-                return change.live and self._texts is not None and await self._texts.is_open(change.path)
-            return notebooks.live is not None and await notebooks.is_open(change.path)
+            return self._notebooks.live is not None and await self._notebooks.is_open(change.path)
         except FileTrouble:
             return False  # the disk says why
+
+    async def _is_in_tab(self, path: str) -> bool:
+        try:
+            return self._texts is not None and await self._texts.is_open(path)
+        except FileTrouble:
+            return True  # the tab has the change, not the disk; the next try says why it cannot be undone
 
     async def _restore(self, jobs: Sequence[_Job], stay: frozenset[str]) -> list[tuple[_Job, str | None]]:
         """Run the jobs one after the other; return for each None, or why it failed."""
