@@ -147,14 +147,12 @@ class ClientServices:
             raise
 
     def _plan_unsaved(self, asked: WriteTextFileRequest, unsaved: UnsavedText) -> _Write:
-        """A write to a file with unsaved changes: in its tab, and undone there."""
+        """A write to a file with unsaved changes: in its tab."""
         self._record_before(asked.path, unsaved.text)
         action = describe_write(unsaved.state, asked.text)
-
-        async def work(tool: str) -> Written:
-            return await self._texts.write(unsaved, asked.text)
-
-        return _Write(asked.path, unsaved.place.path, action, _shown_write(asked, action), work)
+        path = unsaved.place.path
+        work = partial(self._changes.write_open, path, partial(self._texts.write, unsaved, asked.text))
+        return _Write(asked.path, path, action, _shown_write(asked, action), work)
 
     def _record_before(self, path: str, text: str | None) -> None:
         """Record the current content of the file."""
@@ -169,7 +167,7 @@ class ClientServices:
     async def _plan_notebook(self, asked: WriteTextFileRequest, place: ResolvedPath) -> _Write:
         plan = await self.notebooks.plan(place, asked.text)
         write = partial(self.notebooks.write, place, asked.text, plan)
-        work = partial(self._changes.write_notebook, place.path, write)
+        work = partial(self._changes.write_open, place.path, write)
         return _Write(asked.path, place.path, plan.action, plan.shown, work, plan.drastic)
 
     def _look(self, path: str) -> ResolvedPath:

@@ -55,7 +55,7 @@ class Workspace:
         )
         self.open_tabs: OpenTabs | None = None
         """The tabs of pages with unsaved text; None if there is no page."""
-        self.texts = OpenTexts(lambda: self.open_tabs, state.apply)
+        self.texts = OpenTexts(self.roots, lambda: self.open_tabs, state.apply)
         self.cards = NotebookCards(state.cwd)
         state.rewrite = self.cards.rewrite
         self.describer = Describer(

@@ -6,6 +6,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
+import { minify } from "terser";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const out = join(here, "labextension");
@@ -22,7 +23,9 @@ export async function buildExtension(common) {
     loader: { ".css": "text", ".svg": "text" },
     define: { PACKAGE_VERSION: JSON.stringify(await version()) },
   });
-  const [{ contents }] = built.outputFiles;
+  const [{ text }] = built.outputFiles;
+  const compress = { ecma: 2020, passes: 2, pure_getters: true };
+  const contents = Buffer.from((await minify(text, { compress })).code);
   const load = `static/remoteEntry.${createHash("sha256").update(contents).digest("hex").slice(0, 16)}.js`;
   await rm(out, { recursive: true, force: true });
   await mkdir(join(out, "static"), { recursive: true });

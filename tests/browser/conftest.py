@@ -81,6 +81,8 @@ EVERY_RUN = {
     "test_from_an_error_to_the_mended_cell",
     "test_a_command_answers_no_question_that_is_not_seen",
     "test_a_kernel_without_the_package_says_what_to_install",
+    "test_a_second_window_shows_the_state_in_time_and_answers_and_undoes",
+    "test_after_a_restart_of_the_proxy_a_question_is_answered_and_undone",
     "test_a_question_of_the_inner_agent_is_answered_in_the_card_of_the_call",
     "test_claude_code_asks_kimi",
     "test_two_agents_in_one_table_are_compared_and_the_best_is_applied_and_undone",

@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from functools import cache
 from pathlib import Path
 
 from tests.notebook.kernels import ROOT, CannotMake
@@ -27,6 +28,7 @@ def hosts_folder() -> Path:
     return Path(os.environ.get("ACP_TEST_HOSTS") or ROOT / ".cache" / "hosts")
 
 
+@cache
 def installed_python(version: str) -> Path:
     """The Python of an environment with that JupyterLab, and the wheel of this tree."""
     venv = hosts_folder() / "python{}.{}".format(*sys.version_info) / version

@@ -72,9 +72,17 @@ class NotebookPage:
     """An open notebook. Cells are counted as the notebook has them, from 0."""
 
     def __init__(
-        self, context: BrowserContext, server: Server, path: Path, comms: str, size: tuple[int, int]
+        self,
+        context: BrowserContext,
+        server: Server,
+        path: Path,
+        comms: str = "perCommTarget",
+        size: tuple[int, int] = (1200, 900),
+        script: str = "",
     ) -> None:
+        """`script`: runs in the page before anything else does."""
         self._context = context
+        self._script = script
         self._comms = comms
         self._size = size
         self.server = server
@@ -88,6 +96,7 @@ class NotebookPage:
         page = self._context.new_page()
         page.set_default_timeout(LIMIT_S * 1000)
         page.set_viewport_size({"width": self._size[0], "height": self._size[1]})
+        page.add_init_script(self._script)
         page.goto(self.server.address(self.path))
         self._wait_for_kernel(page)
         return page

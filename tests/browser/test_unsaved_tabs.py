@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from playwright.sync_api import expect
+
 from tests.browser.conftest import Open
 from tests.browser.pages import LIMIT_S, NotebookPage
 from tests.waiting import wait_until
@@ -54,6 +56,26 @@ def test_a_file_with_unsaved_text_is_read_and_written_in_its_tab(open_notebook: 
     assert file.read_text() == "saved = 1\n"
     notebook.page.evaluate(UNDO)
     assert notebook.page.evaluate(TEXT) == "saved = 1\nunsaved = 2\n"
+
+
+def test_the_panel_undoes_a_change_in_a_tab_and_a_prompt_has_its_text(open_notebook: Open) -> None:
+    notebook = open_notebook([CONNECT])
+    file = notebook.path.with_name("unsaved-too.py")
+    file.write_text("saved = 1\n")
+    notebook.run(0)
+    type_in_a_tab(notebook, file, "unsaved = 2\n")
+    unsaved = "saved = 1\nunsaved = 2\n"
+    notebook.prompt(0, f"What is in @{file.name}?")
+    notebook.says(0, f"{file.name}, text of {len(unsaved)} characters")
+    notebook.prompt(0, f"/edit {file.name} written = 3")
+    wait_until(lambda: notebook.page.evaluate(TEXT) == "written = 3\n", "the tab has the text", LIMIT_S)
+    panel = notebook.panel(0)
+    panel.locator("[data-acp-operation=undo]").first.click()
+    wait_until(lambda: notebook.page.evaluate(TEXT) == unsaved, "the tab has its text again", LIMIT_S)
+    expect(panel).to_contain_text("undone")
+    assert file.read_text() == "saved = 1\n"
+    notebook.page.evaluate(UNDO)  # the undo is a step of the editor, too
+    assert notebook.page.evaluate(TEXT) == "written = 3\n"
 
 
 def test_a_notebook_with_unsaved_text_is_read_and_edited_in_its_tab(open_notebook: Open) -> None:

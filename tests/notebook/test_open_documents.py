@@ -18,7 +18,7 @@ from acp_notebook import timeouts
 from acp_notebook.api.live_notebook import LiveNotebook
 from acp_notebook.core.intents import Doc, Hello
 from acp_notebook.core.ipynb import source_hash
-from acp_notebook.core.snapshot import Question
+from acp_notebook.core.snapshot import Question, TurnStart
 from acp_notebook.frontend.panel import session_panel as panel_module
 from acp_notebook.frontend.panel.session_panel import Panel
 from acp_notebook.notebook.open_documents import OpenDocuments
@@ -770,3 +770,103 @@ def open_questions(stage: Stage) -> list[Question]:
 
     wait_until(lambda: bool(found()), "a question", LIMIT_S)
     return found()
+
+
+# ---- changes in tabs are listed and undone there
+
+
+def write_in_tab(stage: Stage, tab: Tab, text: str) -> acp.Turn:
+    stage.session.permissions = "allow"
+    turn = stage.session.prompt(f"/client fs/write_text_file {write_of(tab, text)}")
+    assert tab.text == text
+    return turn
+
+
+def test_a_write_in_a_tab_is_a_change_that_is_undone_and_redone_there(stage: Stage) -> None:
+    tab = Tab(stage)
+    before, saved = tab.text, tab.file.read_bytes()
+    turn = write_in_tab(stage, tab, "mine\n")
+    (change,) = turn.changes
+    assert change.path == str(tab.file)
+    turn.revert()
+    assert (tab.text, turn.changes[0].state) == (before, "undone")
+    turn.redo()
+    assert (tab.text, turn.changes[0].state) == ("mine\n", "applied")
+    assert tab.file.read_bytes() == saved
+
+
+def test_what_the_user_types_after_a_write_in_a_tab_survives_its_undo(stage: Stage) -> None:
+    tab = Tab(stage)
+    tab.text = "".join(f"line {number}\n" for number in range(9))
+    turn = write_in_tab(stage, tab, tab.text.replace("line 1\n", "mine\n"))
+    tab.text += "typed = 3\n"
+    turn.revert()
+    assert tab.text == "".join(f"line {number}\n" for number in range(9)) + "typed = 3\n"
+
+
+def test_an_edit_of_the_same_lines_in_a_tab_is_a_conflict(stage: Stage) -> None:
+    tab = Tab(stage)
+    turn = write_in_tab(stage, tab, "mine\n")
+    tab.text = "typed over it\n"
+    with pytest.raises(acp.Error, match="changed since"):
+        turn.revert()
+    assert tab.text == "typed over it\n"
+
+
+def test_a_change_in_a_tab_that_does_not_answer_is_not_undone_elsewhere(stage: Stage) -> None:
+    """The file on disk does not have the change: nothing to do there would look like success."""
+    tab = Tab(stage)
+    turn = write_in_tab(stage, tab, tab.text.replace("saved = 1\n", "mine = 1\n", 1))
+    stage.page.mute = True
+    with pytest.raises(acp.Error, match=BUSY):
+        turn.revert()
+    assert turn.changes[0].state == "conflict"
+    stage.page.mute = False
+    turn.revert()
+    assert (tab.text, turn.changes[0].state) == ("saved = 1\nunsaved = 2\n", "undone")
+
+
+def test_a_write_in_a_tab_that_was_saved_since_is_undone_in_the_file(stage: Stage) -> None:
+    tab = Tab(stage)
+    before = tab.text
+    turn = write_in_tab(stage, tab, "mine\n")
+    tab.file.write_text(tab.text)
+    tab.dirty = False
+    turn.revert()
+    assert tab.file.read_text() == before
+
+
+@pytest.mark.parametrize(("on_disk", "listed"), [("mine\n", 1), ("somebody else's\n", 2)])
+def test_a_write_in_a_tab_hides_no_change_of_the_file(stage: Stage, on_disk: str, listed: int) -> None:
+    """The page may save what was written; everything else that happens to the file is listed."""
+    tab = Tab(stage)
+    stage.session.permissions = "ask"
+    wanted = write_of(tab, "mine\n")
+    turn = stage.session.start(f"/client fs/write_text_file {wanted}")
+    (asked,) = open_questions(stage)
+    tab.file.write_text(on_disk)
+    stage.page.widget.receive({"t": "answer", "question": asked.key, "option": asked.answers[0].id})
+    turn.wait(LIMIT_S)
+    assert tab.text == "mine\n"
+    assert [it.path for it in (*turn.changes, *turn.also_changed)] == [str(tab.file)] * listed
+
+
+def test_a_prompt_that_names_a_file_has_the_unsaved_text_of_its_tab(stage: Stage) -> None:
+    tab = Tab(stage)
+    (_, sent) = stage.session.preview("Look at it", tab.file).content
+    assert isinstance(sent, acp.Resource)
+    assert (sent.uri, sent.text) == (tab.file.as_uri(), tab.text)
+    tab.dirty = False
+    (_, sent) = stage.session.preview("Look at it", tab.file).content
+    assert isinstance(sent, acp.Resource)
+    assert sent.text == "saved = 1\n"
+
+
+def test_if_the_page_does_not_answer_a_prompt_has_the_saved_file_and_says_so(stage: Stage) -> None:
+    tab = Tab(stage)
+    assert "unsaved = 2" in str(stage.session.preview("Look at it", tab.file).content[1])
+    stage.page.mute = True
+    stage.session.prompt("Look at it", tab.file)
+    started = next(it for it in stage.session.transcript.items if isinstance(it, TurnStart))
+    assert "saved = 1" in str(started.prompt) and "unsaved" not in str(started.prompt)
+    assert any("does not answer: the agent reads the saved file" in it for it in notices(stage.session))

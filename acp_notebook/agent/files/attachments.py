@@ -3,8 +3,8 @@
 For an agent on another machine, which cannot follow links, all are sent as content.
 
 Reads the files that the user named, also outside of the session's folders, because the user chose them, not
-the agent. A notebook is embedded as the agent would read it, from its page if one has it open. Runs on the
-loop thread, and reads files on other threads.
+the agent. A notebook is embedded as the agent would read it, from its page if one has it open; a text with
+unsaved changes as its tab has it. Runs on the loop thread, and reads files on other threads.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from ...errors import UsageError
 from ...log import logger
 from ..threads import on_a_thread
 from .notebook_files import NotebookFiles
+from .open_texts import OpenTexts
 
 _log = logger(__name__)
 
@@ -60,6 +61,7 @@ async def attach_files(
     content: tuple[Content, ...],
     files: Mapping[int, Path],
     notebooks: NotebookFiles,
+    texts: OpenTexts,
     *,
     embeds: bool,
     seen: bool,
@@ -75,9 +77,13 @@ async def attach_files(
     for at, path in files.items():
         link = made[at]
         assert isinstance(link, ResourceLink)
-        if not links:
+        is_notebook = path.name.lower().endswith(SUFFIX)
+        unsaved = None if is_notebook else await texts.text_to_attach(str(path), seen=seen)
+        if unsaved is not None and len(unsaved.encode()) <= (EMBEDDED_BYTES if links else SENT_BYTES):
+            made[at] = Resource(link.uri if links else _address(path), unsaved, mime_type=_text_type(path))
+        elif not links:
             made[at] = await on_a_thread(lambda path=path: _content(path))  # type: ignore[misc]
-        elif path.name.lower().endswith(SUFFIX):
+        elif is_notebook:
             made[at] = await _notebook(link, path, notebooks, embeds=embeds, seen=seen)
         else:
             made[at] = await on_a_thread(lambda link=link, path=path: _file(link, path, embeds=embeds))  # type: ignore[misc]
@@ -122,7 +128,7 @@ def _content(path: Path) -> Image | Resource:
             f"{path} has more than {SENT_BYTES // 2**20} MiB: a remote agent gets the content of a file, and "
             "this is too much; send a part of it, or put the file where the agent can read it"
         )
-    uri = f"attachment:///{quote(path.name)}"  # not its path, which means something else on that machine
+    uri = _address(path)
     kind = _type_of(path)
     if kind in IMAGES:
         return Image(base64.b64encode(data).decode(), kind)
@@ -132,6 +138,11 @@ def _content(path: Path) -> Image | Resource:
     except UnicodeDecodeError:
         _log.debug("an attached file is not text")
     return Resource(uri, blob=base64.b64encode(data).decode(), mime_type=kind)
+
+
+def _address(path: Path) -> str:
+    """Not its path, which means something else on a remote agent's machine."""
+    return f"attachment:///{quote(path.name)}"
 
 
 def _bytes(path: Path, most: int) -> bytes:

@@ -287,8 +287,10 @@ class Attributor:
             return
         first, last = ours[0], ours[-1]
         find = replace(find, written=True)
-        if first.live or last.live:  # the page saved our change
-            yield replace(find, saved=True)
+        if first.live or last.live:
+            # A page saved our change. A text that it did not save like that was changed on disk by somebody.
+            is_save = is_notebook(find.path) or self._same(last.after, find.after)
+            yield replace(find, saved=is_save)
         elif first.why_not is not None:  # the write could not store the old state, but the checkpoint did
             first.parts, first.why_not = (Part(find.path, find.before, first.after),), None
             first.shape = None

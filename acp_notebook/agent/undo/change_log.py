@@ -59,7 +59,7 @@ class Change:
     undone_by: str | None = None
     """Which of several users undid it, as the page claims."""
     live: bool = False
-    """The page changed the open notebook."""
+    """The page changed the open notebook, or the text in its tab."""
     undone: frozenset[int] = frozenset()
     """The numbers of the undone hunks."""
     kept: bool = False

@@ -24,6 +24,7 @@ from ...errors import UsageError
 from ..files.blob_store import BlobStore, Full
 from ..files.file_state import read_state
 from ..files.notebook_files import NotebookFiles
+from ..files.open_texts import OpenTexts
 from ..files.roots import FileTrouble, Roots
 from ..files.text_writer import Written
 from ..session_state import SessionState
@@ -54,6 +55,7 @@ class ChangeTracker:
         state: SessionState,
         roots: Roots,
         notebooks: NotebookFiles,
+        texts: OpenTexts,
         checkpoints: TurnCheckpoints,
         our_files: Sequence[str | os.PathLike[str]] = (),
         is_waiting: Callable[[], bool] = lambda: False,
@@ -69,7 +71,8 @@ class ChangeTracker:
         given = (state.cwd, *state.directories) if roots.on_disk else ()
         self._spellings = {os.path.realpath(it): it for it in given}
         noted = partial(note_undo, roots.on_disk)
-        self._executor = UndoExecutor(notebooks, state.auditor, self.log, Restorer(roots, self.log, noted))
+        restorer = Restorer(roots, self.log, noted)
+        self._executor = UndoExecutor(notebooks, state.auditor, self.log, restorer, texts)
         self._checkpoints = checkpoints
         self._clock = CallClock()
         self._marks = Marks()
@@ -320,8 +323,8 @@ class ChangeTracker:
         self._enter_write(turn, change, path, tool)
         return written
 
-    async def write_notebook(self, path: str, work: Callable[[], Awaitable[Written]], tool: str) -> Written:
-        """Like `write_file`, for a notebook. If a page has it open, the page makes the change."""
+    async def write_open(self, path: str, work: Callable[[], Awaitable[Written]], tool: str) -> Written:
+        """Like `write_file`, for a file that a page may have open, which then makes the change."""
         turn = self._running_turn()
         before = await on_a_thread(lambda: self._version(path))
         written = await work()

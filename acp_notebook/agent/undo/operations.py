@@ -23,6 +23,7 @@ from ...errors import UsageError
 from ..auditor import Auditor
 from ..files.file_state import ATTEMPTS, make_folder, make_root, read_state, remove_empty, write_state
 from ..files.notebook_files import NotebookFiles
+from ..files.open_texts import OpenTexts
 from ..files.roots import FileTrouble, Roots
 from ..files.unfinished import Unfinished
 from ..threads import on_a_thread
@@ -63,8 +64,15 @@ class UndoExecutor:
     """Carries out undo, redo and keep for one session."""
 
     def __init__(
-        self, notebooks: NotebookFiles, auditor: Auditor, log: ChangeLog, restorer: Restorer
+        self,
+        notebooks: NotebookFiles,
+        auditor: Auditor,
+        log: ChangeLog,
+        restorer: Restorer,
+        texts: OpenTexts | None = None,
     ) -> None:
+        """`texts`: those that pages have open with unsaved changes."""
+        self._texts = texts
         self._notebooks = notebooks
         self._auditor = auditor
         self._log = log
@@ -154,13 +162,18 @@ class UndoExecutor:
 
     async def _is_open(self, change: Change) -> bool:
         """Whether a page has the file open. The page then makes the change."""
-        notebooks = self._notebooks
-        if notebooks.live is None or not is_notebook(change.path):
-            return False
+        if not is_notebook(change.path):
+            return change.live and await self._is_in_tab(change.path)
         try:
-            return await notebooks.is_open(change.path)
+            return self._notebooks.live is not None and await self._notebooks.is_open(change.path)
         except FileTrouble:
             return False  # the disk says why
+
+    async def _is_in_tab(self, path: str) -> bool:
+        try:
+            return self._texts is not None and await self._texts.is_open(path)
+        except FileTrouble:
+            return True  # the tab has the change, not the disk; the next try says why it cannot be undone
 
     async def _restore(self, jobs: Sequence[_Job], stay: frozenset[str]) -> list[tuple[_Job, str | None]]:
         """Run the jobs one after the other; return for each None, or why it failed."""
@@ -182,6 +195,9 @@ class UndoExecutor:
         change = job.change
         try:
             source, target = await on_a_thread(lambda: self._restorer.states(change, job.wanted))
+            if not is_notebook(change.path):
+                assert self._texts is not None and source is not None and target is not None
+                return await self._texts.apply_change(change.path, source, target)
             if source is None or target is None or change.moved_from is not None:
                 return "the notebook is open in a page: close it there first"
             await self._notebooks.apply_change(change.path, source.data, target.data)

@@ -143,7 +143,7 @@ export class Actions {
     const { notebook } = this.#sessions;
     const found = cell ?? notebook?.content.activeCell;
     if (notebook && found) return { notebook, cell: found };
-    this.#say("Open a notebook, and choose a cell.");
+    this.#say("Open a notebook and select a cell.");
     return null;
   }
 
@@ -175,7 +175,7 @@ export class Actions {
     const roots = [root, this.#sessions.notebook?.node].filter((it) => it != null);
     const all = [...new Set(roots.flatMap((it) => [...it.querySelectorAll<HTMLElement>(CHANGE)]))];
     const changes = all.filter((it) => it.querySelector(OPERATION) !== null);
-    if (changes.length === 0) return this.#say("No change waits for you.");
+    if (changes.length === 0) return this.#say("No changes to review.");
     const at = changes.findIndex((it) => it.contains(document.activeElement));
     const next = changes[(at + 1) % changes.length];
     next?.scrollIntoView({ block: "center" });

@@ -14,6 +14,7 @@ import type {
   StatusBar,
   WidgetsModule,
 } from "./host";
+import { reconnectSoon } from "./reconnection";
 import { Sessions } from "./sessions";
 import { SidePanel } from "./side_panel";
 import { makeStatusItem } from "./status_item";
@@ -55,6 +56,7 @@ export function start(
     keepWidgetsOut(app);
   }
   new Tabs(app, sessions);
+  reconnectSoon(sessions);
   const { Widget } = widgets;
   const side = new SidePanel(Widget, sessions, dock);
   app.shell.add(side.widget, "right", { rank: 900 });
@@ -75,7 +77,10 @@ export function start(
     () => errorButton,
   );
   sessions.changed.add(() => sessions.notebook && buttons.watch(sessions.notebook));
-  void services.ISettingRegistry?.load(PLUGIN).then((settings) => {
+  // Later: it is a request to the server, which is busy while the host starts.
+  void app.restored.then(async () => {
+    const settings = await services.ISettingRegistry?.load(PLUGIN);
+    if (!settings) return;
     let remove = () => {};
     const apply = () => {
       errorButton = settings.composite["errorButton"] !== false;

@@ -156,8 +156,12 @@ export interface Reply {
 }
 
 export interface Kernel {
-  readonly name: string;
-  readonly status: string;
+  readonly id: string;
+  readonly isDisposed: boolean;
+  readonly connectionStatus: "connected" | "connecting" | "disconnected";
+  readonly serverSettings: { readonly baseUrl: string; readonly token: string };
+  /** Resolves when it is connected. */
+  reconnect(): Promise<void>;
   requestExecute(content: object): { readonly done: Promise<Reply>; dispose(): void };
 }
 

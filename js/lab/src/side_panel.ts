@@ -275,7 +275,7 @@ function addCell({ context }: NotebookPanel, cell: SessionCell): void {
 const WAITING = "Waiting for the kernel. It answers when no cell runs.";
 const KEEPS =
   "The conversation stays in the notebook: a cell at its end keeps it, and shows it wherever the file is read.";
-const GONE = "The kernel that ran this agent is gone. Run the session's cell to go on. ";
+const GONE = "The kernel that ran this agent is gone. Run the session's cell to continue. ";
 const UNKEPT = "No cell of this notebook shows this conversation: the file will not have it. ";
 
 /** Whether a cell of the notebook shows the session, so that the file has it. */
