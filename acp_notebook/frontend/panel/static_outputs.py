@@ -176,7 +176,7 @@ class StaticOutputs:
             await self._render_part(shown.name, lambda it: it.turn_plain(key))
             shown.bundle = None
         if shown.name not in self._parts:
-            self._send(shown)
+            self._send(shown, again=False)
         if shown.run is not None and shown.final and (shown.frozen or not await self._page_saves()):
             # No page will put it into the file, so it replaces the live view.
             self._replace(shown)
@@ -267,11 +267,13 @@ class StaticOutputs:
         places = self._shown[name].places() if name in self._shown else []
         self._send_message(StaticOutput(name, self._bundle(part), part.reference, places=places))
 
-    def _send(self, shown: _Tracked) -> None:
-        if shown.bundle is not None:
-            self._send_message(
-                StaticOutput(shown.name, shown.bundle, parts=shown.parts, places=shown.places())
-            )
+    def _send(self, shown: _Tracked, *, again: bool = True) -> None:
+        if shown.bundle is None:
+            return
+        message = StaticOutput(shown.name, shown.bundle, parts=shown.parts, places=shown.places())
+        if again or message != shown.sent:
+            shown.sent = message
+            self._send_message(message)
 
 
 def _is_unsent(run: TurnRun) -> bool:
@@ -304,6 +306,8 @@ class _Tracked:
         self.bundle: dict[str, Any] | None = None
         """What is rendered, unless it is a part; of a session, what joins the parts."""
         self.parts: list[str] = []
+        self.sent: StaticOutput | None = None
+        """The last message about it, unless it is a part."""
         self.final = False
         self.frozen = 0
         """How many of the outputs are static for good; those that are added later are live."""
