@@ -11,6 +11,7 @@ import contextlib
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import count
 from typing import Any
 
 import msgspec
@@ -70,6 +71,7 @@ class StaticOutputs:
         self._changed: set[str] = set()
         """The keys of items that changed since they were last rendered."""
         self._all_changed = False
+        self._numbers = count(1)
         self._saving_pages: set[str] = set()
         """The views whose page puts static outputs into the file."""
         self._refreshing = False
@@ -222,18 +224,15 @@ class StaticOutputs:
             return
         if name in self._parts:
             self._parts[name].is_stale = False  # what changes from now on makes it stale again
-        items, renderer = self._state.read(read), self._renderer()
+        items, renderer, number = self._state.read(read), self._renderer(), next(self._numbers)
         bundle, reference = await on_a_thread(lambda: (renderer.part(name, items), renderer.reference(items)))
         known = self._parts.get(name)
-        part = self._parts[name] = _Part(reference, renderer.redaction, bundle)
+        if known is not None and known.number > number:
+            return  # meanwhile, it was rendered from newer items
+        part = self._parts[name] = _Part(number, reference, renderer.redaction, bundle)
         part.is_stale = known is not None and known.is_stale
         self._keep_newest(name)
-        if (
-            known is None
-            or known.stored is not None
-            or (known.bundle, known.reference) != (bundle, reference)
-        ):
-            self._send_part(name, part)
+        self._send_part(name, part)
 
     def _keep_newest(self, name: str) -> None:
         """Move the rendered forms of older parts to the spool."""
@@ -283,9 +282,10 @@ def _is_unsent(run: TurnRun) -> bool:
 class _Part:
     """A rendered part of the conversation."""
 
-    __slots__ = ("bundle", "is_stale", "redaction", "reference", "stored")
+    __slots__ = ("bundle", "is_stale", "number", "redaction", "reference", "stored")
 
-    def __init__(self, reference: str, redaction: object, bundle: dict[str, Any]) -> None:
+    def __init__(self, number: int, reference: str, redaction: object, bundle: dict[str, Any]) -> None:
+        self.number = number
         self.reference = reference
         self.redaction = redaction
         self.bundle = bundle
