@@ -1,8 +1,8 @@
 """The undo of a turn that changed many files, relative to git's for the same files.
 
-`git add -A` and `git write-tree` find and keep the changes, `git checkout-index` writes the files back; ours also
-merges with what changed since, and a crash in the middle leaves no half-written file. Run:
-`python -m benchmarks.undo [FILES]`.
+`git add -A` and `git write-tree` find and keep the changes, `git checkout-index` writes the files back; ours
+also merges with what changed since, and a crash in the middle leaves no half-written file.
+Run: `python -m benchmarks.undo [FILES]`.
 """
 
 from __future__ import annotations
