@@ -1,8 +1,7 @@
-"""A long conversation in a real page: 200 turns drawn, saved, reloaded and searched; 20 sessions; slow streams.
+"""A long conversation in a real page: 200 turns drawn, saved, reloaded, searched; 20 sessions; slow streams.
 
-Run `python -m benchmarks.long_life_page [TURNS]`; needs Chromium. The longest task of the page's main thread is
-given by its CPU time, because other programs delay a page; the aim is 100 ms. After a reload, the tasks of
-JupyterLab itself are included.
+Run `python -m benchmarks.long_life_page [TURNS]`; needs Chromium. The longest task of the page's main thread
+is given by its CPU time, because other programs delay a page; the aim is 100 ms.
 """
 
 from __future__ import annotations
