@@ -9,6 +9,7 @@ import pytest
 import acp_notebook as acp
 from acp_notebook.core import items as items_module
 from acp_notebook.core.export import to_html, to_markdown
+from acp_notebook.core.records import Image, Text
 from acp_notebook.core.snapshot import Snapshot, TurnStart, item_from_plain
 from tests.session.conftest import Demo
 from tests.session.helpers import LIMIT_S
@@ -65,3 +66,14 @@ def test_an_old_turn_can_be_undone_and_redone(long: acp.Session, tmp_path: Path)
     assert [change.state for change in edited.changes] == ["undone"]
     edited.redo()
     assert (tmp_path / "vat.py").read_text() == "rate = 0.25\n"
+
+
+def test_the_images_of_earlier_prompts_are_only_in_the_transcript(demo: Demo) -> None:
+    session = demo()
+    session.start("look", Image("aGk=", "image/png")).wait(LIMIT_S)
+    for prompt in ("second", "third"):
+        session.start(prompt).wait(LIMIT_S)
+    first = session.turns[0]
+    assert first._run.content == (Text("look"),)
+    start = first.items[0]
+    assert isinstance(start, TurnStart) and Image("aGk=", "image/png") in start.prompt
