@@ -34,6 +34,9 @@ MANY = (
     "turns = [other.start('work 10 400') for other in many]\n" + WAIT.format(turns="turns")
 )
 
+WORDS = "module 9 in turn 1"
+"""What is searched: the page has it only in turns that it does not draw."""
+
 DRAWN = "() => document.querySelectorAll('.acp-panel .acp-turn[data-acp-status=\"done\"]').length >= 20"
 
 
@@ -87,12 +90,12 @@ class Measured:
         self.show("reload", 0, None, f"the page {ready - began:.1f} s, the turns {took - ready:.1f} s more")
 
     def search(self) -> None:
-        field = self.page.locator(".acp-panel .acp-field").first
-        field.click()
+        panel = self.page.locator("[data-acp-root=session]").first
+        panel.locator("[data-acp-scroll]").focus()
         with traced(self.page) as longest:
-            self.page.locator(".acp-panel [data-acp-more]").first.click()
-            self.page.get_by_role("menuitem", name="Find").first.click()
-            self.page.keyboard.type("module 9 in turn 1")
+            self.page.keyboard.press("Control+f")
+            panel.locator("[data-acp-find]").fill(WORDS)
+            panel.locator("[data-acp-hits]").wait_for()
             self.page.wait_for_timeout(2000)
         self.show("search", longest[0].cpu_ms, LONG_MS, self.memory())
 
