@@ -2,7 +2,7 @@
 
 Run `python -m benchmarks.long_life [TURNS]`. 2,000 turns of 50 tool calls are a conversation of 50 MB. The
 page is simulated: it counts the bytes that it is sent, and keeps nothing. Memory is that of this process
-after a garbage collection.
+after a garbage collection. There are no checkpoints: `benchmarks.checkpoints` measures them.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class Life:
     def __init__(self, folder: str) -> None:
         replaced: Any = session_panel
         replaced.SessionWidget, replaced.TurnWidget, replaced.CellOutput = Page, TurnWidget, Output
-        self.session = acp.connect([sys.executable, str(SOURCE)], cwd=folder)
+        self.session = acp.connect([sys.executable, str(SOURCE)], cwd=folder, undo=False)
         self.panel: Any = self.session._live_panel()
         self.page: Page = self.panel._widget
         self.panel.show()

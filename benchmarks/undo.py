@@ -32,7 +32,9 @@ def measured(files: int) -> dict[str, float]:
         git(root, "init", "-q")
         git(root, "add", "-A")
         with acp.connect([sys.executable, str(SOURCE)], cwd=str(root)) as session:
-            session.prompt("edit 1").revert()  # the first checkpoint is made in the background
+            session.prompt("chunks 1")
+            while session._conversation.undoing.skipped:  # the first checkpoint is made in the background
+                session.prompt("chunks 1")
             edited = session.start(f"edit {files}")
             found = {"the turn": seconds(lambda: edited.wait(LIMIT_S))}
             assert len(edited.changes) == files, len(edited.changes)
