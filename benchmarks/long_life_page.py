@@ -23,15 +23,21 @@ SLOW, RATE = 2_000, 50
 SOURCE = Path(__file__).with_name("source.py")
 LIMIT_S = 600
 
-CONNECT = f"long = acp.connect([sys.executable, {str(SOURCE)!r}], undo=False)\nlong"
-WAIT = "import time\nwhile not all(turn.done for turn in {turns}): time.sleep(0.1)\nprint('all', 'done')"
-LIVE = f"turns = [long.start('work 10 400') for _ in range({{turns}})]\n{WAIT.format(turns='turns')}"
-MORE = "turns = [long.start('work 10 400')]\n" + WAIT.format(turns="turns")
-STREAM = f"turns = [long.start('paced {SLOW} {RATE}')]\n" + WAIT.format(turns="turns")
+AGENT = f"acp.connect([sys.executable, {str(SOURCE)!r}], undo=False)"
+CONNECT = f"long = {AGENT}\nlong"
+FINISH = """import time
+def finish(*turns):
+    while not all(turn.done for turn in turns): time.sleep(0.01)
+"""
+SAID = "print('all', 'done')"
+LIVE = f"{FINISH}for _ in range({{turns}}): finish(long.start('work 10 400'))\n{SAID}"
+"""One after the other: a queue of hundreds of prompts is not what is measured."""
+
+MORE = f"finish(long.start('work 10 400'))\n{SAID}"
+STREAM = f"finish(long.start('paced {SLOW} {RATE}'))\n{SAID}"
 MANY = (
-    f"many = [long.agent.new_session() for _ in range({SESSIONS})]\n"
-    "for other in many: display(other)\n"
-    "turns = [other.start('work 10 400') for other in many]\n" + WAIT.format(turns="turns")
+    f"many = [{AGENT} for _ in range({SESSIONS})]\n"
+    f"for other in many: display(other)\nfinish(*[other.start('work 10 400') for other in many])\n{SAID}"
 )
 
 WORDS = "module 9 in turn 1"
