@@ -24,7 +24,7 @@ SOURCE = Path(__file__).with_name("source.py")
 LIMIT_S = 600
 
 AGENT = f"acp.connect([sys.executable, {str(SOURCE)!r}], undo=False)"
-CONNECT = f"long = {AGENT}\nlong"
+CONNECT = f"long = {AGENT}"
 FINISH = """import time
 def finish(*turns):
     while not all(turn.done for turn in turns): time.sleep(0.01)
@@ -113,9 +113,10 @@ def main() -> int:
         print("no Chromium on the PATH (ACP_TEST_CHROMIUM names one): not measured")
         return 0
     with opened(found) as open:
-        cells = [CONNECT, LIVE.replace("{turns}", str(turns)), MORE, STREAM, MANY]
+        # The panel is below the cells that are run, so that it stays in view: JupyterLab removes the others.
+        cells = [CONNECT, LIVE.replace("{turns}", str(turns)), MORE, STREAM, "long", MANY]
         notebook = open("long", *cells)
-        notebook.run(1)
+        notebook.run(1, 5)
         notebook.wait_idle()
         measured = Measured(notebook)
         measured.run(f"{turns} turns", 2)
@@ -127,7 +128,7 @@ def main() -> int:
         measured.reload()
         measured.run("one more, after the reload", 3)
         measured.save("save, after the reload")
-        measured.run(f"{SESSIONS} sessions", 5)
+        measured.run(f"{SESSIONS} sessions", 6)
         measured.save(f"save, {SESSIONS} sessions")
         notebook.close()
     return 1 if measured.missed else 0
