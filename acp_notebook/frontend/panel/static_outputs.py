@@ -69,8 +69,10 @@ class StaticOutputs:
         self._in_memory: dict[str, None] = {}
         """The parts whose rendered form is in memory, oldest first."""
         self._changed: set[str] = set()
-        """The keys of items that changed since they were last rendered."""
+        """The keys of items that changed since then."""
         self._all_changed = False
+        self._stale: set[str] = set()
+        """The parts with such items."""
         self._numbers = count(1)
         self._saving_pages: set[str] = set()
         """The views whose page puts static outputs into the file."""
@@ -206,31 +208,28 @@ class StaticOutputs:
         shown.bundle = static_bundle.composed(self._renderer().head(shown.parts), {})
 
     def _note_stale(self) -> None:
-        """Mark the parts whose items changed."""
+        """Note the parts whose items changed."""
         changed, self._changed = self._changed, set()
-        names = self._state.read(lambda it: it.parts_of(changed))
+        self._stale |= self._state.read(lambda it: it.parts_of(changed))
         if self._all_changed:
-            self._all_changed, names = False, {*self._parts}
-        for name in names & self._parts.keys():
-            self._parts[name].is_stale = True
+            self._all_changed = False
+            self._stale |= self._parts.keys()
 
     def _is_stale(self, name: str) -> bool:
         known = self._parts.get(name)
-        return known is None or known.is_stale or known.redaction != self._renderer().redaction
+        return known is None or name in self._stale or known.redaction != self._renderer().redaction
 
     async def _render_part(self, name: str, read: Callable[[Transcript], list[dict[str, Json]]]) -> None:
         """Render a part and send it, unless it is the same as before."""
         if not self._is_stale(name):
             return
-        if name in self._parts:
-            self._parts[name].is_stale = False  # what changes from now on makes it stale again
+        self._stale.discard(name)  # what changes from now on makes it stale again
         items, renderer, number = self._state.read(read), self._renderer(), next(self._numbers)
         bundle, reference = await on_a_thread(lambda: (renderer.part(name, items), renderer.reference(items)))
         known = self._parts.get(name)
         if known is not None and known.number > number:
             return  # meanwhile, it was rendered from newer items
         part = self._parts[name] = _Part(number, reference, renderer.redaction, bundle)
-        part.is_stale = known is not None and known.is_stale
         self._keep_newest(name)
         self._send_part(name, part)
 
@@ -242,7 +241,7 @@ class StaticOutputs:
             oldest = next(iter(self._in_memory))
             del self._in_memory[oldest]
             part = self._parts[oldest]
-            with suppressed(_log, OSError):  # no room: it stays in memory
+            with suppressed(_log, OSError, UnicodeError):  # no room, or half a character: it stays in memory
                 part.stored, part.bundle = self._state.spool.keep(msgspec.json.encode(part.bundle)), {}
 
     def _bundle(self, part: _Part) -> dict[str, Any]:
@@ -282,7 +281,7 @@ def _is_unsent(run: TurnRun) -> bool:
 class _Part:
     """A rendered part of the conversation."""
 
-    __slots__ = ("bundle", "is_stale", "number", "redaction", "reference", "stored")
+    __slots__ = ("bundle", "number", "redaction", "reference", "stored")
 
     def __init__(self, number: int, reference: str, redaction: object, bundle: dict[str, Any]) -> None:
         self.number = number
@@ -291,8 +290,6 @@ class _Part:
         self.bundle = bundle
         self.stored: Stored | None = None
         """Where the bundle is, if not in memory."""
-        self.is_stale = False
-        """Whether its items have changed since."""
 
 
 class _Tracked:
