@@ -114,7 +114,9 @@ def test_only_the_newest_turn_stays_in_memory() -> None:
 
 
 def test_the_newest_turns_stay_up_to_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    one = len(long_life(spool := Memory()) and spool.kept[0])
+    spool = Memory()
+    long_life(spool)
+    one = len(spool.kept[0])
     monkeypatch.setattr(items_module, "KEPT_BYTES", 2 * one + one // 2)
     assert len(in_memory(long_life(Memory(), 20))) == 3
 
