@@ -202,8 +202,9 @@ class StaticOutputs:
         """Render the parts of the conversation that have changed, and what joins them."""
         self._note_stale()
         shown.parts = self._state.read(lambda it: it.part_names())
+        redaction = self._renderer().redaction
         for name in shown.parts:
-            if self._is_stale(name):
+            if self._is_stale(name, redaction):
                 await self._render_part(name, partial(Transcript.part_plain, name=name))
         shown.bundle = static_bundle.composed(self._renderer().head(shown.parts), {})
 
@@ -215,16 +216,17 @@ class StaticOutputs:
             self._all_changed = False
             self._stale |= self._parts.keys()
 
-    def _is_stale(self, name: str) -> bool:
+    def _is_stale(self, name: str, redaction: object) -> bool:
         known = self._parts.get(name)
-        return known is None or name in self._stale or known.redaction != self._renderer().redaction
+        return known is None or name in self._stale or known.redaction != redaction
 
     async def _render_part(self, name: str, read: Callable[[Transcript], list[dict[str, Json]]]) -> None:
         """Render a part and send it, unless it is the same as before."""
-        if not self._is_stale(name):
+        renderer = self._renderer()
+        if not self._is_stale(name, renderer.redaction):
             return
         self._stale.discard(name)  # what changes from now on makes it stale again
-        items, renderer, number = self._state.read(read), self._renderer(), next(self._numbers)
+        items, number = self._state.read(read), next(self._numbers)
         bundle, reference = await on_a_thread(lambda: (renderer.part(name, items), renderer.reference(items)))
         known = self._parts.get(name)
         if known is not None and known.number > number:
