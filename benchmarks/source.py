@@ -1,8 +1,8 @@
 """The agent for all contenders: it sends the chunks that the prompt asks for, at full speed.
 
 Standard library only. Prompts: "chunks N", "tools N" (updates of tool calls with 1 kB of content), "one N" (a
-message of N bytes), "paced N RATE" (N chunks, RATE a second; each contains its number and the time at which
-it was sent).
+message of N bytes), "work N BYTES" (N tool calls of BYTES each and an answer), "edit N" (changes N files),
+"paced N RATE" (N chunks, RATE a second; each contains its number and the time at which it was sent).
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ import json
 import sys
 import time
 from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
 from typing import Any
 
 SESSION = "bench-session"
@@ -52,21 +54,78 @@ def tool_update(number: int) -> bytes:
     return line(method="session/update", params={"sessionId": SESSION, "update": update})
 
 
+def work(calls: int, size: int) -> Iterator[bytes]:
+    """A turn as agents have them: calls that begin, end and show something, between short texts."""
+    turn = next(_turns)
+    for n in range(calls):
+        call = {"toolCallId": f"call-{turn}-{n}"}
+        started = {
+            **call,
+            "sessionUpdate": "tool_call",
+            "title": f"Read module_{n}.py",
+            "kind": "read",
+            "status": "in_progress",
+            "rawInput": {"path": f"/work/module_{n}.py", "limit": 200},
+        }
+        text = f"line of module {n} in turn {turn}\n"
+        ended = {
+            **call,
+            "sessionUpdate": "tool_call_update",
+            "status": "completed",
+            "content": [
+                {
+                    "type": "content",
+                    "content": {"type": "text", "text": (text * (size // len(text) + 1))[:size]},
+                }
+            ],
+        }
+        for update in (started, ended):
+            yield line(method="session/update", params={"sessionId": SESSION, "update": update})
+    yield b"".join(chunk(f"word{n} ") for n in range(100))
+
+
+_turns = count(1)
+
+
+def edit(files: int) -> Iterator[bytes]:
+    """Change the first files of the working directory with a tool of the agent's own, 100 in each call."""
+    paths = sorted(Path().rglob("*.py"))[:files]
+    for start in range(0, len(paths), 100):
+        some = paths[start : start + 100]
+        update = {
+            "sessionUpdate": "tool_call",
+            "toolCallId": f"edit-{next(_turns)}",
+            "title": "Rename",
+            "kind": "edit",
+            "status": "in_progress",
+            "locations": [{"path": str(path.absolute())} for path in some],
+        }
+        yield line(method="session/update", params={"sessionId": SESSION, "update": update})
+        for path in some:
+            path.write_text(path.read_text().replace("file", "module"))
+        update |= {"sessionUpdate": "tool_call_update", "status": "completed"}
+        yield line(method="session/update", params={"sessionId": SESSION, "update": update})
+
+
 def answers(prompt: str) -> Iterator[bytes]:
     what, number, *more = prompt.split()
     if what == "tools":
         yield b"".join(tool_update(n) for n in range(int(number))) + chunk("done")
     elif what == "one":
         yield chunk("x" * int(number))
+    elif what == "edit":
+        yield from edit(int(number))
+    elif what == "work":
+        yield b"".join(work(int(number), int(more[0])))
     elif what == "paced":
         yield from paced(int(number), float(more[0]))
     else:
         yield b"".join(chunk(f"word{n} ") for n in range(int(number)))
 
 
-def paced(count: int, rate: float) -> Iterator[bytes]:
+def paced(number: int, rate: float) -> Iterator[bytes]:
     began = time.monotonic()
-    for n in range(count):
+    for n in range(number):
         time.sleep(max(0.0, began + n / rate - time.monotonic()))
         yield chunk(f"{n}@{int(time.time() * 1000) % CLOCK_MS} ")
 

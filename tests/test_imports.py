@@ -56,7 +56,8 @@ SHARED = {
         "known_answers",
         "locked_file",
     ),
-    *("loop", "session_state", "tap", "temporary_folders", "threads", "transport", "turn_queue", "user_dirs"),
+    *("loop", "session_state", "spool", "tap", "temporary_folders", "threads", "transport"),
+    *("turn_queue", "user_dirs"),
 }
 """Modules of `agent` itself that its sub-packages may import: what the parts of a session share."""
 

@@ -25,7 +25,7 @@ from ..core.limits import Limits
 from ..core.mcp import McpServer
 from ..core.policy import Policy
 from ..core.prompt import fitted, words_of
-from ..core.records import ConfigOption, Content, Json, Resource
+from ..core.records import ConfigOption, Content, Json, Resource, Text
 from ..core.requests import SessionFacts
 from ..core.snapshot import Snapshot
 from ..core.turn_ids import TurnIds
@@ -358,6 +358,8 @@ class Conversation:
         for each in self.workspace.agent_terminals.on_turn_ended():
             self.state.apply(each)
         self.state.apply(self._meter.measured(end))
+        if self.last_run is not None:  # the transcript has what else was in its prompt, such as images
+            self.last_run.content = (Text(words_of(self.last_run.content)),)
         self.state.running, self.last_run = None, run
         if run.pause is not None:
             run.pause.cancel()

@@ -155,8 +155,8 @@ class _Call:
     def _on_started(self, _: ev.TurnStarted) -> None:
         if self._state.running is not self._run:
             return
-        snapshot = self._state.read(lambda transcript: transcript.snapshot())
-        before = snapshot.usage.cost if snapshot.usage is not None else None
+        usage = self._state.read(lambda transcript: transcript.usage)
+        before = usage.cost if usage is not None else None
         self._meter = Meter(before, fresh=self._state.fresh)
         # The conversation learns the key of the turn after this event.
         asyncio.get_running_loop().call_soon(self._show)

@@ -69,4 +69,4 @@ class Interruptions:
 
 
 def _status(state: SessionState) -> str:
-    return state.read(lambda transcript: transcript.snapshot().status)
+    return state.read(lambda transcript: transcript.header().status)

@@ -19,6 +19,7 @@ from .audience import Audience
 from .audit_file import AuditFile
 from .auditor import Auditor
 from .event_bus import EventBus
+from .spool import Spool
 from .turn_queue import TurnRun
 
 T = TypeVar("T")
@@ -57,7 +58,9 @@ class SessionState(EventBus):
         """This turn's tool calls as the agent sent them, unredacted. Never shown."""
         self.rewrite: Callable[[ev.ToolChanged], ev.ToolChanged] = lambda event: event
         """Changes what a tool call shows."""
-        self._transcript = Transcript()
+        self.spool = Spool()
+        """Older content of the session, out of memory."""
+        self._transcript = Transcript(self.spool)
         self._redactor = agent.redactor
         self._event_redactor = EventRedactor(agent.redactor)
 

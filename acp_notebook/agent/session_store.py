@@ -66,7 +66,7 @@ class SessionStore:
     def restore_title(self, state: SessionState) -> None:
         """Set the title from the list if the agent sent none when it opened the session."""
         title = self._titles.get(state.id)
-        if title and not state.read(lambda transcript: transcript.snapshot()).title:
+        if title and not state.read(lambda transcript: transcript.header()).title:
             state.apply(ev.InfoChanged(title))
 
     def _cleaned(self, info: SessionInfo) -> SessionInfo:

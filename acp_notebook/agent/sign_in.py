@@ -372,4 +372,4 @@ class SignInFlow:
 
 
 def _status(transcript: Transcript) -> str:
-    return transcript.snapshot().status
+    return transcript.header().status

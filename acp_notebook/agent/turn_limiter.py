@@ -70,8 +70,8 @@ class TurnLimiter:
         if run.limits.max_tool_calls is not None:
             self._stops.append(self._state.on(ev.ToolChanged, self._tool_changed))
         if run.limits.max_cost is not None:
-            snapshot = self._state.read(lambda transcript: transcript.snapshot())
-            before = snapshot.usage.cost if snapshot.usage is not None else None
+            usage = self._state.read(lambda transcript: transcript.usage)
+            before = usage.cost if usage is not None else None
             self._meter = Meter(before, fresh=self._state.fresh)
             self._stops.append(self._state.on(ev.UsageChanged, self._usage_changed))
             run.on_charge = lambda: self._soon(self._check)

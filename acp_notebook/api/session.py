@@ -27,7 +27,7 @@ from ..core.policy import Policy, checked
 from ..core.prompt import content_of, fitted
 from ..core.prompt_digest import prompt_digest
 from ..core.records import Command, ConfigOption, Content, Meta, Mode, Usage, plain
-from ..core.snapshot import Compaction, Item, Notice, Snapshot
+from ..core.snapshot import Compaction, Header, Item, Notice, Snapshot
 from ..errors import AgentError, SessionClosed, SessionLost, Timeout, UsageError
 from ..frontend.display import can_be_asked, display_session, may_be_asked_by_text, present
 from ..frontend.rendering import Rendered
@@ -309,7 +309,7 @@ class Session(Rendered, AskableSession):
     @property
     def meta(self) -> Meta | None:
         """What the agent added (`_meta`) when it opened the session, and to updates about it since."""
-        return self.transcript.meta
+        return self._header.meta
 
     @property
     def agent(self) -> Agent:
@@ -320,6 +320,10 @@ class Session(Rendered, AskableSession):
     def transcript(self) -> Snapshot:
         """An immutable snapshot of the whole conversation."""
         return self._conversation.state.read(lambda transcript: transcript.snapshot())
+
+    @property
+    def _header(self) -> Header:
+        return self._conversation.state.read(lambda transcript: transcript.header())
 
     @property
     def turns(self) -> tuple[Turn, ...]:
@@ -353,7 +357,7 @@ class Session(Rendered, AskableSession):
     @property
     def status(self) -> str:
         """starting, signed_out, idle, working, stuck, restarting, lost, dead, closed."""
-        return self.transcript.status
+        return self._header.status
 
     @property
     def audit(self) -> AuditTable:
@@ -381,17 +385,17 @@ class Session(Rendered, AskableSession):
 
     @property
     def title(self) -> str | None:
-        return self.transcript.title
+        return self._header.title
 
     @property
     def commands(self) -> tuple[Command, ...]:
         """The agent's slash commands."""
-        return self.transcript.commands
+        return self._header.commands
 
     @property
     def usage(self) -> Usage | None:
         """The size of the context and the cost so far, if the agent reports them."""
-        return self.transcript.usage
+        return self._header.usage
 
     @property
     def notices(self) -> tuple[Notice, ...]:
@@ -412,25 +416,25 @@ class Session(Rendered, AskableSession):
 
     @property
     def modes(self) -> tuple[Mode, ...]:
-        option = self.transcript.mode_option
+        option = self._header.mode_option
         if option is None:
-            return self.transcript.modes
+            return self._header.modes
         return tuple(Mode(choice.value, choice.name, choice.description) for choice in option.choices)
 
     @property
     def mode(self) -> str | None:
         """The agent's mode, such as "plan"; assign to change it."""
-        snapshot = self.transcript
-        option = snapshot.mode_option
-        return str(option.value) if option is not None else snapshot.mode
+        header = self._header
+        option = header.mode_option
+        return str(option.value) if option is not None else header.mode
 
     @mode.setter
     def mode(self, mode: str) -> None:
-        option = self.transcript.mode_option
+        option = self._header.mode_option
         if option is not None:
             self.config[option.id] = mode
             return
-        known = [it.id for it in self.transcript.modes]
+        known = [it.id for it in self._header.modes]
         if mode not in known:
             raise UsageError(f"no mode {mode!r}; this agent has {', '.join(known) or 'no modes'}")
         self._loop.call(self._conversation.set_mode(mode))
@@ -576,9 +580,9 @@ class Session(Rendered, AskableSession):
         display_session(self)
 
     def __repr__(self) -> str:
-        snapshot = self.transcript
+        header = self._header
         count = len(self._turns)
-        parts = [snapshot.title, f"{snapshot.status}", f"{count} turn{'s' * (count != 1)}", self.cwd]
+        parts = [header.title, f"{header.status}", f"{count} turn{'s' * (count != 1)}", self.cwd]
         return f"<Session {self._agent.name} · {' · '.join(filter(None, parts))}>"
 
     def _items_to_render(self) -> tuple[tuple[Item, ...], str | None]:
@@ -594,7 +598,7 @@ class Config(MutableMapping[str, "str | bool"]):
     @property
     def options(self) -> tuple[ConfigOption, ...]:
         """The options with their choices."""
-        return self._conversation.state.read(lambda transcript: transcript.snapshot()).config
+        return self._conversation.state.read(lambda transcript: transcript.header()).config
 
     def __getitem__(self, id: str) -> str | bool:
         return self._option(id).value

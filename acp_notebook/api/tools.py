@@ -97,7 +97,7 @@ class Tools:
         True again. A session opened without tools cannot get them: setting it to True raises
         `acp.UsageError`."""
         state = self._conversation.state
-        return not state.closed and state.read(lambda transcript: transcript.snapshot()).kernel_tools is True
+        return not state.closed and state.read(lambda transcript: transcript.header()).kernel_tools is True
 
     @enabled.setter
     def enabled(self, on: bool) -> None:

@@ -82,9 +82,9 @@ class State:
 
     __slots__ = ("items", "session")
 
-    def __init__(self) -> None:
+    def __init__(self, items: dict[str, dict[str, Json]] | None = None) -> None:
         self.session: dict[str, Json] = {"key": SESSION}
-        self.items: dict[str, dict[str, Json]] = {}
+        self.items: dict[str, dict[str, Json]] = {} if items is None else items
 
     def apply(self, patch: Patch) -> None:
         if type(patch) is Append:  # first, and without `match`: every chunk becomes an append

@@ -336,6 +336,11 @@ class Header(Record, frozen=True, kw_only=True, tag_field="key", tag="session"):
     """What the agent added (`_meta`) to the response that opened the session and to updates about it."""
     _nullable = ("detail", "title", "updated_at", "mode", "sign_in")
 
+    @property
+    def mode_option(self) -> ConfigOption | None:
+        """The config option for the mode, if the agent has config options."""
+        return next((it for it in self.config if it.category == "mode" and it.type == "select"), None)
+
 
 class Snapshot(Header, frozen=True):
     """A whole conversation at one moment."""
@@ -344,11 +349,6 @@ class Snapshot(Header, frozen=True):
     version: int
     origins: tuple[Origin, ...] = ()
     """Of a conversation from a file: the agents and sessions that it comes from, the newest last."""
-
-    @property
-    def mode_option(self) -> ConfigOption | None:
-        """The config option for the mode, if the agent has config options."""
-        return next((it for it in self.config if it.category == "mode" and it.type == "select"), None)
 
     def __repr__(self) -> str:
         turns = sum(isinstance(item, TurnStart) for item in self.items)

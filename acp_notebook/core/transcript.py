@@ -29,6 +29,7 @@ The rules:
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable
 
 import msgspec
@@ -37,10 +38,11 @@ from msgspec.structs import asdict, replace
 from . import events as ev
 from .actions import action_to_plain, brief
 from .describe import readable_command
+from .items import Items, Spool, key_number
 from .messages import Echo, OpenMessage, bare_text, is_empty
 from .patches import SESSION, Add, Append, Patch, Pieces, Remove, Set, State, settled
 from .records import AskedBy, Json, Text, Usage, plain
-from .snapshot import Item, Snapshot, ToolCall, item_from_plain, snapshot_from
+from .snapshot import Header, Item, Snapshot, ToolCall, item_from_plain, snapshot_from
 from .terminal_buffers import TerminalBuffers
 
 RAW_KEPT = 32
@@ -51,10 +53,14 @@ CLOSED_STATUSES = frozenset({"completed", "failed", "cancelled", "rejected", "al
 
 
 class Transcript:
-    """Holds the conversation of one session: `apply` changes it, `snapshot` reads it."""
+    """Holds the conversation of one session: `apply` changes it, `snapshot` reads it.
 
-    def __init__(self) -> None:
-        self._state = State()
+    With a spool, older turns are there and not in memory (see `items`).
+    """
+
+    def __init__(self, spool: Spool | None = None) -> None:
+        self._items = Items(spool)
+        self._state = State(self._items)
         self._version = 0
         self._count = 0
         self._turns = 0
@@ -74,7 +80,9 @@ class Transcript:
         self._echo = Echo()
         self._stopped_by: str | None = None
         """Who of several users is stopping the running turn."""
-        self._by_turn: dict[str | None, list[str]] = {}
+        self._names: dict[str, str] = {}
+        """The ids of all turns by their keys, in order."""
+        self._turn_keys: list[str] = []
         self._views: dict[str, Item] = {}
         self._snapshot: Snapshot | None = None
 
@@ -98,22 +106,54 @@ class Transcript:
 
     def plain(self) -> dict[str, Json]:
         """The whole state as JSON, the sum of all patches."""
-        return self._state.plain()
+        return {"session": settled(self._state.session), "items": self._items.all()}
+
+    def header(self) -> Header:
+        """What is known about the session apart from its items, which may be many."""
+        return msgspec.convert(settled(self._state.session), Header)
 
     def snapshot(self) -> Snapshot:
         """The state as immutable records; only records that changed are rebuilt."""
         if self._snapshot is None:
-            items = tuple(self._view(key) for key in self._state.items)
-            self._snapshot = snapshot_from(settled(self._state.session), items, self._version)
+            items = [*map(self._view, self._items.in_memory), *map(item_from_plain, self._items.stored())]
+            items.sort(key=lambda item: key_number(item.key))
+            self._snapshot = snapshot_from(settled(self._state.session), tuple(items), self._version)
         return self._snapshot
 
     def turn_items(self, turn: str | None) -> tuple[Item, ...]:
         """The items of one turn (None: those before the first turn), at the cost of that turn alone."""
-        return tuple(self._view(key) for key in self._by_turn.get(turn, ()))
+        keys = self._items.by_turn.get(turn)
+        if keys is None:
+            return tuple(map(item_from_plain, self._items.of_turn(turn)))
+        return tuple(map(self._view, keys))
 
     def turn_plain(self, turn: str | None) -> list[dict[str, Json]]:
         """The items of one turn as JSON."""
-        return [settled(self._state.items[key]) for key in self._by_turn.get(turn, ())]
+        return self._items.of_turn(turn)
+
+    def part_names(self) -> list[str]:
+        """The parts of the conversation as `saved_transcript.split_turns` names them, in order."""
+        found = [(key_number(key), name) for key, name in self._names.items()]
+        found += [(key_number(key), self._part_between(key)) for key in self._items.by_turn.get(None, ())]
+        return [*dict.fromkeys(name for _, name in sorted(found))]
+
+    def part_plain(self, name: str) -> list[dict[str, Json]]:
+        """The items of a part as JSON, at the cost of that part alone."""
+        between = self._items.by_turn.get(None, ())
+        found = [self._items.read(key) for key in between if self._part_between(key) == name]
+        for turn in (key for key, id in self._names.items() if id == name):
+            found += self._items.of_turn(turn)
+        return found
+
+    def parts_of(self, keys: Iterable[str]) -> set[str]:
+        """The names of the parts that these items are in."""
+        turns = {key: self._items.read(key)["turn"] for key in keys if key in self._items}
+        return {self._part_between(key) if turn is None else self._names[turn] for key, turn in turns.items()}
+
+    def _part_between(self, key: str) -> str:
+        """The name of what follows a turn but is not of it."""
+        at = bisect_left(self._turn_keys, key_number(key), key=key_number)
+        return f"{self._names[self._turn_keys[at - 1]]}+" if at else "+"
 
     def find(self, key: str) -> Item | None:
         """The item with this key, or None."""
@@ -131,7 +171,9 @@ class Transcript:
     def _view(self, key: str) -> Item:
         view = self._views.get(key)
         if view is None:
-            view = self._views[key] = item_from_plain(settled(self._state.items[key]))
+            view = item_from_plain(self._items.read(key))
+            if key in self._items.in_memory:
+                self._views[key] = view
         return view
 
     # ---- changing ------------------------------------------------------------------------
@@ -242,6 +284,7 @@ class Transcript:
         asked_by: AskedBy | None = None,
         person: str | None = None,
     ) -> Add:
+        self._end_turn()
         self._turns += 1
         self._plans.clear()
         default = f"{'h' if status == 'history' else 't'}{self._turns}"
@@ -251,8 +294,23 @@ class Transcript:
         if person is not None:
             fields["person"] = person
         patch = self._add("turn", fields, raw)
-        self._turn = patch.item["key"]
+        self._turn = key = str(patch.item["key"])
+        self._names[key] = patch.item["id"] or key
+        self._turn_keys.append(key)
         return patch
+
+    def _end_turn(self) -> None:
+        """Let older turns leave memory: the newest one gets no more items, except late ones."""
+        if self._turn is None:
+            return
+        for item in self._items.end(self._turn):
+            key = item["key"]
+            self._views.pop(key, None)
+            self._asked_tools.discard(key)
+            self._only_asked.pop(key, None)
+            if item["type"] == "tool" and self._tools.get(item["id"]) == key:
+                del self._tools[item["id"]]
+                self._items.note_call(item["id"], key)
 
     def _turn_cancelling(self, person: str | None) -> list[Patch]:
         if self._turn_status() != "running" or self._turn is None:
@@ -326,6 +384,10 @@ class Transcript:
     def _tool(self, event: ev.ToolChanged) -> list[Patch]:
         fields = plain_fields(event, leave=("id", "created", "asked"))
         key = self._tools.get(event.id)
+        if key is None and not event.created and not event.asked:
+            key = self._items.old_call(event.id)
+            if key is not None:
+                self._tools[event.id] = key
         if key is not None and self._is_another_call(event, key):
             key = None
         if "raw_input" in fields:
@@ -560,7 +622,8 @@ class Transcript:
         return patches + self._keep_extras(SESSION, event)
 
     def _clear(self) -> list[Patch]:
-        patches: list[Patch] = [Remove(key) for key in self._state.items]
+        patches: list[Patch] = [Remove(key) for key in self._items]
+        self._items.forget()
         for index in (
             self._tools,
             self._open_tools,
@@ -572,7 +635,8 @@ class Transcript:
             self._elicitations,
             self._compactions,
             self._changes,
-            self._by_turn,
+            self._names,
+            self._turn_keys,
         ):
             index.clear()
         self._terminal_buffers = TerminalBuffers()
@@ -581,7 +645,7 @@ class Transcript:
         return patches
 
     def _remove(self, key: str) -> list[Patch]:
-        self._by_turn[self._state.items[key]["turn"]].remove(key)
+        self._items.by_turn[self._items[key]["turn"]].remove(key)
         return [Remove(key)]
 
     # ---- items ---------------------------------------------------------------------------
@@ -599,6 +663,7 @@ class Transcript:
 
         With `between`, the item belongs to no turn unless one is running.
         """
+        of = of if of in self._names else None  # the history with this turn may have been cleared
         self._count += 1
         key = f"k{self._count}"
         turn = of or (None if between and self._turn_status() != "running" else self._turn)
@@ -609,7 +674,9 @@ class Transcript:
         if of is None:  # an item of an earlier turn does not interrupt the open message
             self._message = None
             self._echo.settle()
-        self._by_turn.setdefault(turn, []).append(key)
+        if of is not None:
+            self._items[of]  # brings the turn back, if it is in the spool
+        self._items.by_turn.setdefault(turn, []).append(key)
         return Add(item)
 
     def _keep_extras(self, key: str, event: ev.Event) -> list[Patch]:

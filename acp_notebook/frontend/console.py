@@ -76,8 +76,10 @@ class TextAsker:
                 self._answer_permission(question, None)
 
     def _question(self, id: str) -> Question | Elicitation | None:
-        snapshot = self._conversation.state.read(lambda transcript: transcript.snapshot())
-        found = (it for it in snapshot.items if isinstance(it, Question | Elicitation) and it.id == id)
+        items = self._conversation.state.read(
+            lambda transcript: (*transcript.turn_items(transcript.current_turn), *transcript.turn_items(None))
+        )
+        found = (it for it in items if isinstance(it, Question | Elicitation) and it.id == id)
         return next((it for it in found if it.status == "open"), None)
 
     def _ask_permission(self, question: Question) -> Answer | None:

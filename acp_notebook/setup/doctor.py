@@ -228,7 +228,7 @@ def _hosts() -> list[AgentHost]:
 def _running() -> Iterable[Finding]:
     hosts = _hosts()
     for host in hosts:
-        statuses = [it.read(lambda transcript: transcript.snapshot().status) for it in host.sessions.states()]
+        statuses = [it.read(lambda transcript: transcript.header().status) for it in host.sessions.states()]
         text = f"{host.agent.facts.version or ''} · {len(statuses)} open: {', '.join(statuses)}".strip(" ·")
         bad = any(it in ("dead", "disconnected", "lost", "stuck") for it in statuses)
         ours = host.agent.launch.reach.is_ours

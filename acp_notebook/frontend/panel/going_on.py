@@ -106,9 +106,8 @@ class GoingOnOffer:
     def _is_new(self) -> bool:
         """Whether the session has no conversation of its own."""
         state = self._conversation.state
-        items = state.read(lambda transcript: transcript.snapshot()).items
         begun = state.running is not None or bool(self._conversation.queue.waiting)
-        return not begun and not any(isinstance(it, TurnStart) for it in items)
+        return not begun and state.read(lambda transcript: transcript.current_turn) is None
 
     # ---- what is offered
 

@@ -25,7 +25,7 @@ from ...core import page_messages as messages
 from ...core.patches import Patch
 from ...core.people import claimed_name
 from ...core.saved_transcript import Part
-from ...core.snapshot import Elicitation, Question, Snapshot
+from ...core.snapshot import Elicitation, Header, Question
 from ...errors import Error, UsageError
 from ...notebook import idle_interrupts, pages
 from ...notebook.channel import Channel
@@ -163,6 +163,7 @@ class Panel:
             self._outputs.invalidate(SIGN_IN)
         if isinstance(event, ev.ChangesReplaced):  # an undo, perhaps long after the turn
             self._outputs.invalidate_turn(event.turn)
+        self._outputs.on_changed(event, patches)
         self._outputs.invalidate(SESSION)
 
     def _look_back(self, cell: str) -> None:
@@ -282,14 +283,14 @@ class Panel:
         try:
             await self._host.signing.authenticate(method)
         except Error as error:
-            if self._snapshot().sign_in is None or isinstance(error, UsageError):
+            if self._header().sign_in is None or isinstance(error, UsageError):
                 self._refuse(error)
 
     async def _use_key(self, name: str, key: str) -> None:
         try:
             await self._host.signing.use_key(name, key)
         except Error as error:
-            if self._snapshot().sign_in is None or isinstance(error, UsageError):
+            if self._header().sign_in is None or isinstance(error, UsageError):
                 self._refuse(error)
 
     def _on_hello(self, hello: intents.Hello, client: str | None) -> None:
@@ -365,7 +366,7 @@ class Panel:
     def _refuse(self, error: Exception, prompt: str | None = None) -> None:
         """Show the error in the page. `prompt`: unsent text that goes back into the field."""
         # The stderr of a dead agent is shown elsewhere.
-        what = str(error).partition("\n")[0] if self._snapshot().status in GONE else str(error)
+        what = str(error).partition("\n")[0] if self._header().status in GONE else str(error)
         self._channel.notify(messages.IntentRefused(what, prompt))
 
     async def _complete(self, request: intents.Complete) -> None:
@@ -408,21 +409,21 @@ class Panel:
         self._channel.notify(messages.OperationEnded(intent))
 
     async def _set_mode(self, mode: str) -> None:
-        snapshot = self._snapshot()
-        if (option := snapshot.mode_option) is not None:
+        header = self._header()
+        if (option := header.mode_option) is not None:
             return await self._set_config(option.id, mode)
-        if mode not in [it.id for it in snapshot.modes]:
+        if mode not in [it.id for it in header.modes]:
             raise UsageError(f"this agent has no mode {mode!r}")
         await self._conversation.set_mode(mode)
 
     async def _set_config(self, id: str, value: str | bool) -> None:
-        option = next((it for it in self._snapshot().config if it.id == id), None)
+        option = next((it for it in self._header().config if it.id == id), None)
         if option is None or not option.takes(value):
             raise UsageError(f"this agent's option {id!r} cannot be {value!r}")
         await self._conversation.set_config(option, value)
 
-    def _snapshot(self) -> Snapshot:
-        return self._conversation.state.read(lambda transcript: transcript.snapshot())
+    def _header(self) -> Header:
+        return self._conversation.state.read(lambda transcript: transcript.header())
 
     def _answer(self, intent: intents.Answer) -> None:
         """Answer a question. The first answer wins; a second one, from another page, is ignored."""

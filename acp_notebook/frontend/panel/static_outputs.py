@@ -9,19 +9,29 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import count
+from typing import Any
+
+import msgspec
 
 from ... import timeouts
 from ...agent.session_state import SessionState
+from ...agent.spool import Stored
 from ...agent.threads import on_a_thread
 from ...agent.turn_queue import TurnRun
+from ...core import events as ev
 from ...core.page_messages import StaticOutput
+from ...core.patches import Add, Patch
 from ...core.records import Json
-from ...core.saved_transcript import split_turns
+from ...core.transcript import Transcript
+from ...log import logger, suppressed
 from ...notebook import static_bundle
 from ...notebook.output import CellOutput
 from ...notebook.static_bundle import Renderer
+
+_log = logger(__name__)
 
 Send = Callable[[StaticOutput], None]
 
@@ -30,6 +40,9 @@ STATIC_S = 1.0
 
 STATIC_SHARE = 10
 """… so that rendering takes at most a tenth of the time."""
+
+KEPT_PARTS = 8
+"""Rendered parts in memory, the newest; the others are in the session's spool."""
 
 SESSION = "session"
 """Names the output of the whole session; other outputs have the id of their turn."""
@@ -53,6 +66,14 @@ class StaticOutputs:
         self._shown: dict[str, _Tracked] = {}
         self._parts: dict[str, _Part] = {}
         """The parts of the conversation that are shown, each by itself or in the whole."""
+        self._in_memory: dict[str, None] = {}
+        """The parts whose rendered form is in memory, oldest first."""
+        self._changed: set[str] = set()
+        """The keys of items that changed since then."""
+        self._all_changed = False
+        self._stale: set[str] = set()
+        """The parts with such items."""
+        self._numbers = count(1)
         self._saving_pages: set[str] = set()
         """The views whose page puts static outputs into the file."""
         self._refreshing = False
@@ -72,6 +93,15 @@ class StaticOutputs:
     def untrack(self, name: str) -> None:
         """Stop rendering it; what is displayed stays."""
         self._shown.pop(name, None)
+
+    def on_changed(self, event: ev.Event, patches: Sequence[Patch]) -> None:
+        """Note what has to be rendered again."""
+        for patch in patches:
+            self._changed.add(patch.item["key"] if isinstance(patch, Add) else patch.key)
+        if isinstance(event, ev.PlanRemoved):  # the newest turn has an item less
+            self._changed.add(self._state.read(lambda it: it.current_turn or ""))
+        elif isinstance(event, ev.HistoryCleared):
+            self._all_changed = True
 
     def invalidate(self, name: str) -> None:
         if name in self._shown:
@@ -110,7 +140,7 @@ class StaticOutputs:
             await self._render(shown)
             if (part := self._parts.get(shown.name)) is not None:
                 self._send_part(shown.name, part)  # no longer in a place where a page would show it live
-            shown.replace()
+            self._replace(shown)
 
     def _refresh(self) -> None:
         """Start rendering, unless that is under way."""
@@ -146,20 +176,21 @@ class StaticOutputs:
         elif (key := shown.run.key) is None:
             shown.bundle = static_bundle.note(static_bundle.NOTHING_YET)
         else:
-            items = self._state.read(lambda it: it.turn_plain(key))
-            shown.bundle = await self._render_part(shown.name, items)
+            self._note_stale()
+            await self._render_part(shown.name, lambda it: it.turn_plain(key))
+            shown.bundle = None
         if shown.name not in self._parts:
-            self._send(shown)
+            self._send(shown, again=False)
         if shown.run is not None and shown.final and (shown.frozen or not await self._page_saves()):
             # No page will put it into the file, so it replaces the live view.
-            shown.replace()
+            self._replace(shown)
 
     def _sign_in_text(self) -> str:
-        snapshot = self._state.read(lambda transcript: transcript.snapshot())
+        header = self._state.read(lambda transcript: transcript.header())
         name = self._state.agent.name
-        if snapshot.sign_in is not None:
+        if header.sign_in is not None:
             return f"{name} is waiting for a sign-in."
-        return f"{name}: not signed in." if snapshot.status in NOT_OPEN else f"{name}: signed in."
+        return f"{name}: not signed in." if header.status in NOT_OPEN else f"{name}: signed in."
 
     async def _page_saves(self) -> bool:
         """Whether a page puts static outputs into the file. Waits for a page that is still loading."""
@@ -169,46 +200,98 @@ class StaticOutputs:
 
     async def _render_whole(self, shown: _Tracked) -> None:
         """Render the parts of the conversation that have changed, and what joins them."""
-        parts = split_turns(self._state.read(lambda it: it.plain()["items"]))
-        rendered = {name: await self._render_part(name, items) for name, items in parts.items()}
-        head = self._renderer().head([*parts])
-        shown.parts = [*parts]
-        shown.bundle = static_bundle.composed(head, {})
-        shown.whole = lambda: static_bundle.composed(head, rendered)
+        self._note_stale()
+        shown.parts = self._state.read(lambda it: it.part_names())
+        redaction = self._renderer().redaction
+        for name in shown.parts:
+            if self._is_stale(name, redaction):
+                await self._render_part(name, partial(Transcript.part_plain, name=name))
+        shown.bundle = static_bundle.composed(self._renderer().head(shown.parts), {})
 
-    async def _render_part(self, name: str, items: list[dict[str, Json]]) -> dict[str, Any]:
+    def _note_stale(self) -> None:
+        """Note the parts whose items changed."""
+        changed, self._changed = self._changed, set()
+        self._stale |= self._state.read(lambda it: it.parts_of(changed))
+        if self._all_changed:
+            self._all_changed = False
+            self._stale |= self._parts.keys()
+
+    def _is_stale(self, name: str, redaction: object) -> bool:
+        known = self._parts.get(name)
+        return known is None or name in self._stale or known.redaction != redaction
+
+    async def _render_part(self, name: str, read: Callable[[Transcript], list[dict[str, Json]]]) -> None:
         """Render a part and send it, unless it is the same as before."""
-        known, renderer = self._parts.get(name), self._renderer()
-        if known is None or known.items != items or known.redaction != renderer.redaction:
-            bundle, reference = await on_a_thread(
-                lambda: (renderer.part(name, items), renderer.reference(items))
-            )
-            known = self._parts[name] = _Part(items, bundle, reference, renderer.redaction)
-            self._send_part(name, known)
-        return known.bundle
+        renderer = self._renderer()
+        if not self._is_stale(name, renderer.redaction):
+            return
+        self._stale.discard(name)  # what changes from now on makes it stale again
+        items, number = self._state.read(read), next(self._numbers)
+        bundle, reference = await on_a_thread(lambda: (renderer.part(name, items), renderer.reference(items)))
+        known = self._parts.get(name)
+        if known is not None and known.number > number:
+            return  # meanwhile, it was rendered from newer items
+        part = self._parts[name] = _Part(number, reference, renderer.redaction, bundle)
+        self._keep_newest(name)
+        self._send_part(name, part)
+
+    def _keep_newest(self, name: str) -> None:
+        """Move the rendered forms of older parts to the spool."""
+        self._in_memory.pop(name, None)
+        self._in_memory[name] = None
+        while len(self._in_memory) > KEPT_PARTS:
+            oldest = next(iter(self._in_memory))
+            del self._in_memory[oldest]
+            part = self._parts[oldest]
+            with suppressed(_log, OSError, UnicodeError):  # no room, or half a character: it stays in memory
+                part.stored, part.bundle = self._state.spool.keep(msgspec.json.encode(part.bundle)), {}
+
+    def _bundle(self, part: _Part) -> dict[str, Any]:
+        """The part as it was rendered."""
+        if part.stored is None:
+            return part.bundle
+        bundle: dict[str, Any] = msgspec.json.decode(self._state.spool.get(part.stored))
+        return bundle
+
+    def _replace(self, shown: _Tracked) -> None:
+        """Replace the live views by what was rendered."""
+        if (part := self._parts.get(shown.name)) is not None:
+            shown.replace(self._bundle(part))
+        elif shown.run is None and shown.name == SESSION:
+            parts = {name: self._bundle(self._parts[name]) for name in shown.parts}
+            shown.replace(static_bundle.composed(self._renderer().head(shown.parts), parts))
+        else:
+            shown.replace(shown.bundle or {})
 
     def _send_part(self, name: str, part: _Part) -> None:
         places = self._shown[name].places() if name in self._shown else []
-        self._send_message(StaticOutput(name, part.bundle, part.reference, places=places))
+        self._send_message(StaticOutput(name, self._bundle(part), part.reference, places=places))
 
-    def _send(self, shown: _Tracked) -> None:
-        if shown.bundle is not None:
-            self._send_message(
-                StaticOutput(shown.name, shown.bundle, parts=shown.parts, places=shown.places())
-            )
+    def _send(self, shown: _Tracked, *, again: bool = True) -> None:
+        if shown.bundle is None:
+            return
+        message = StaticOutput(shown.name, shown.bundle, parts=shown.parts, places=shown.places())
+        if again or message != shown.sent:
+            shown.sent = message
+            self._send_message(message)
 
 
 def _is_unsent(run: TurnRun) -> bool:
     return run.key is None and run.done.done()
 
 
-class _Part(NamedTuple):
+class _Part:
     """A rendered part of the conversation."""
 
-    items: list[dict[str, Json]]
-    bundle: dict[str, Any]
-    reference: str
-    redaction: object
+    __slots__ = ("bundle", "number", "redaction", "reference", "stored")
+
+    def __init__(self, number: int, reference: str, redaction: object, bundle: dict[str, Any]) -> None:
+        self.number = number
+        self.reference = reference
+        self.redaction = redaction
+        self.bundle = bundle
+        self.stored: Stored | None = None
+        """Where the bundle is, if not in memory."""
 
 
 class _Tracked:
@@ -220,9 +303,10 @@ class _Tracked:
         self.outputs: list[tuple[str, CellOutput]] = []
         """With the model ids of their widgets; a session's widget can be in several cells."""
         self.bundle: dict[str, Any] | None = None
+        """What is rendered, unless it is a part; of a session, what joins the parts."""
         self.parts: list[str] = []
-        self.whole: Callable[[], dict[str, Any]] | None = None
-        """Composes the output of the session with all its parts."""
+        self.sent: StaticOutput | None = None
+        """The last message about it, unless it is a part."""
         self.final = False
         self.frozen = 0
         """How many of the outputs are static for good; those that are added later are live."""
@@ -232,7 +316,6 @@ class _Tracked:
         live = self.outputs[self.frozen :]
         return [[model, it.cell] for model, it in live if it.cell and it.is_current]
 
-    def replace(self) -> None:
-        bundle = self.bundle if self.whole is None else self.whole()
+    def replace(self, bundle: dict[str, Any]) -> None:
         for _, output in self.outputs:
-            output.update(bundle or {})
+            output.update(bundle)

@@ -14,8 +14,11 @@ import pytest
 import acp_notebook as acp
 from acp_notebook import timeouts
 from acp_notebook.api import connect as connect_module
+from acp_notebook.core import events as ev
+from acp_notebook.core import items as items_module
 from acp_notebook.core.snapshot import Changes, Elicitation, Question, TurnStart
 from acp_notebook.frontend.panel import session_panel as panel_module
+from acp_notebook.frontend.panel import static_outputs as static_outputs_module
 from acp_notebook.frontend.panel.session_panel import Panel
 from acp_notebook.notebook.static_bundle import NOTHING_YET, TRANSCRIPT_MIME
 from tests.waiting import wait_until
@@ -732,3 +735,57 @@ def test_a_retry_sends_what_the_transcript_does_not_show(stage: Stage) -> None:
         lambda: conversation.last_run is not None and conversation.last_run.id == "t2", "ends", LIMIT_S
     )
     assert "hunter2hunter2" in repr(conversation.last_run.content)
+
+
+def test_a_reloaded_page_gets_the_static_outputs_of_old_turns_as_they_were(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(items_module, "KEPT_BYTES", 0)
+    monkeypatch.setattr(static_outputs_module, "KEPT_PARTS", 1)
+    stage.hello()
+    stage.panel.show()
+    turns = []
+    for number in range(4):
+        turn, _ = stage.show(f"prompt number {number}")
+        turn.wait(LIMIT_S)
+        stage.static(turn, f"number {number}")
+        turns.append(turn)
+    stage.until("static", lambda it: it["turn"] == "session" and len(it["parts"]) == 4)
+    state = stage.session._conversation.state
+    wait_until(lambda: not stage.panel._outputs._not_final(), "everything is rendered", LIMIT_S)
+    outputs = stage.panel._outputs
+    assert sum(part.stored is not None for part in outputs._parts.values()) == 3
+    before = {it["turn"]: it for it in stage.all("static")}
+    stage.widget.sent.clear()
+    stage.say(t="resync", have=0)
+    stage.until("static", lambda it: it["turn"] == "session")
+    after = {it["turn"]: it for it in stage.all("static")}
+    assert {name: it["bundle"] for name, it in after.items()} == {
+        name: it["bundle"] for name, it in before.items()
+    }
+    items = [*stage.until("state")["state"]["items"], *added(stage)]
+    assert items == state.read(lambda it: it.plain()["items"])
+
+
+def added(stage: Stage) -> list[Message]:
+    return [patch[1] for batch in stage.all("patches") for patch in batch["patches"] if patch[0] == "add"]
+
+
+def test_a_change_of_an_old_turn_renders_that_turn_alone(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(items_module, "KEPT_BYTES", 0)
+    stage.hello()
+    stage.panel.show()
+    for number in range(3):
+        turn, _ = stage.show(f"prompt number {number}")
+        turn.wait(LIMIT_S)
+        stage.static(turn, f"number {number}")
+    wait_until(lambda: not stage.panel._outputs._not_final(), "everything is rendered", LIMIT_S)
+    stage.widget.sent.clear()
+    first = stage.session.turns[0]._run
+    stage.session._loop.post(
+        stage.session._conversation.state.apply, ev.NoticeGiven("info", "a late word", turn=first.key)
+    )
+    stage.until("static", lambda it: it["turn"] == first.id and "a late word" in it["bundle"]["text/html"])
+    assert {it["turn"] for it in stage.all("static")} <= {first.id, "session"}

@@ -1,0 +1,138 @@
+"""A long conversation in a real page: 200 turns drawn, saved, reloaded, searched; 20 sessions; slow streams.
+
+Run `python -m benchmarks.long_life_page [TURNS]`; needs Chromium. The longest task of the page's main thread
+is given by its CPU time, because other programs delay a page; the aim is 100 ms.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from .browser import chromium
+from .panel import LONG_MS, opened, traced
+
+TURNS = 200
+SESSIONS = 20
+SLOW, RATE = 2_000, 50
+"""The chunks of a slow stream, and how many come in a second."""
+
+SOURCE = Path(__file__).with_name("source.py")
+LIMIT_S = 600
+
+AGENT = f"acp.connect([sys.executable, {str(SOURCE)!r}], undo=False)"
+CONNECT = f"long = {AGENT}"
+FINISH = """import time
+def finish(*turns):
+    while not all(turn.done for turn in turns): time.sleep(0.01)
+"""
+SAID = "print('all', 'done')"
+LIVE = f"{FINISH}for _ in range({{turns}}): finish(long.start('work 10 400'))\n{SAID}"
+"""One after the other: a queue of hundreds of prompts is not what is measured."""
+
+MORE = f"finish(long.start('work 10 400'))\n{SAID}"
+STREAM = f"finish(long.start('paced {SLOW} {RATE}'))\n{SAID}"
+MANY = (
+    f"many = [{AGENT} for _ in range({SESSIONS})]\n"
+    f"for other in many: display(other)\nfinish(*[other.start('work 10 400') for other in many])\n{SAID}"
+)
+
+WORDS = "module 9 in turn 1"
+"""What is searched: the page has it only in turns that it does not draw."""
+
+DRAWN = "() => document.querySelectorAll('.acp-panel .acp-turn[data-acp-status=\"done\"]').length >= 20"
+
+
+class Measured:
+    """The page, and the lines that are printed about it."""
+
+    def __init__(self, notebook: Any) -> None:
+        self.notebook, self.page = notebook, notebook.page
+        self.missed = 0
+
+    def show(self, what: str, cpu_ms: float, aim: float | None, *more: str) -> None:
+        self.missed += aim is not None and cpu_ms > aim
+        limit = "" if aim is None else f" (≤ {aim:g})"
+        load = f"[load {os.getloadavg()[0]:.1f}]"
+        print(f"{what:<32}longest task {cpu_ms:>6.0f} ms{limit}; {'; '.join(more)}  {load}", flush=True)
+
+    def memory(self) -> str:
+        session = self.page.context.new_cdp_session(self.page)
+        session.send("HeapProfiler.collectGarbage")
+        used = self.page.evaluate("() => performance.memory.usedJSHeapSize")
+        count = self.page.evaluate("() => document.querySelectorAll('.acp *').length")
+        return f"heap {used / 1e6:.0f} MB, {count:,} elements"
+
+    def run(self, what: str, cell: int) -> None:
+        with traced(self.page) as longest:
+            began = time.monotonic()
+            self.notebook.run(cell)
+            self.page.wait_for_function(
+                f"() => document.querySelectorAll('.jp-Notebook .jp-Cell')[{cell}]"
+                ".querySelector('.jp-OutputArea')?.textContent.includes('all done')",
+                timeout=LIMIT_S * 1000,
+            )
+            took = time.monotonic() - began
+            self.page.wait_for_timeout(1500)  # what the page does after the end
+        self.show(what, longest[0].cpu_ms, LONG_MS, f"{took:.1f} s", self.memory())
+
+    def save(self, what: str) -> None:
+        with traced(self.page) as longest:
+            began = time.monotonic()
+            self.notebook.save()
+            took = time.monotonic() - began
+        size = self.notebook.path.stat().st_size
+        self.show(what, longest[0].cpu_ms, None, f"{took * 1000:.0f} ms", f"{size / 1e6:.1f} MB")
+
+    def reload(self) -> None:
+        began = time.monotonic()
+        self.notebook.reload()
+        ready = time.monotonic()
+        self.page.wait_for_function(DRAWN, timeout=LIMIT_S * 1000)
+        took = time.monotonic()
+        self.show("reload", 0, None, f"the page {ready - began:.1f} s, the turns {took - ready:.1f} s more")
+
+    def search(self) -> None:
+        panel = self.page.locator("[data-acp-root=session]").first
+        panel.locator("[data-acp-scroll]").focus()
+        with traced(self.page) as longest:
+            self.page.keyboard.press("Control+f")
+            panel.locator("[data-acp-find]").fill(WORDS)
+            panel.locator("[data-acp-hits]").wait_for()
+            self.page.wait_for_timeout(2000)
+        self.show("search", longest[0].cpu_ms, LONG_MS, self.memory())
+
+
+def main() -> int:
+    turns = int(sys.argv[1]) if len(sys.argv) > 1 else TURNS
+    found = chromium()
+    if found is None:
+        print("no Chromium on the PATH (ACP_TEST_CHROMIUM names one): not measured")
+        return 0
+    with opened(found) as open:
+        # The panel is below the cells that are run, so that it stays in view: JupyterLab removes the others.
+        cells = [CONNECT, LIVE.replace("{turns}", str(turns)), MORE, STREAM, "long", MANY]
+        notebook = open("long", *cells)
+        notebook.run(1, 5)
+        notebook.wait_idle()
+        measured = Measured(notebook)
+        measured.run(f"{turns} turns", 2)
+        measured.run("one more", 3)
+        measured.save("save")
+        measured.save("save, nothing changed")
+        measured.run("a slow stream", 4)
+        measured.search()
+        measured.reload()
+        measured.run("one more, after the reload", 3)
+        measured.save("save, after the reload")
+        measured.run(f"{SESSIONS} sessions", 6)
+        measured.save(f"save, {SESSIONS} sessions")
+        notebook.close()
+    return 1 if measured.missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
