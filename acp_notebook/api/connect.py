@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -102,7 +101,7 @@ def connect(
     read_notebooks: Literal["elided", "raw"] = "elided",
     notebook_outputs: Literal["drop", "keep"] = "drop",
     undo: bool = True,
-    start_timeout: float = Timeouts.agent_start,
+    start_timeout: float = Timeouts().agent_start,
     install: bool | str | None = None,
     trust_project: bool | str | None = None,
     tools: GivenTools = None,
@@ -264,7 +263,7 @@ def _first_to_start(agents: Iterator[ReadyAgent], options: SessionOptions, openi
 def _start(agent: ReadyAgent, options: SessionOptions, opening: _Opening) -> Session:
     id = _session_id(opening, agent.launch.name)
     reach = agent.launch.reach
-    ready = replace(
+    ready = structs.replace(
         options,
         fs=options.fs and reach.is_local,
         terminal=options.terminal and reach.is_local,

@@ -8,12 +8,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from msgspec import structs
+from msgspec import Struct, field, structs
+from msgspec.structs import replace
 
 from .. import timeouts
 from ..agent.backends import Backends, live
@@ -38,8 +38,7 @@ if TYPE_CHECKING:
     from ..agent.recordings.recording import Recorder
 
 
-@dataclass(frozen=True, slots=True)
-class AgentRequest:
+class AgentRequest(Struct, frozen=True):
     """The arguments of `connect` that concern the agent, not its sessions."""
 
     agent: str | Sequence[str] | None
@@ -57,11 +56,10 @@ class AgentRequest:
     remote: RemoteOptions
 
     def timeout(self, default: float) -> float:
-        return default if self.start_timeout == Timeouts.agent_start else self.start_timeout
+        return default if self.start_timeout == Timeouts().agent_start else self.start_timeout
 
 
-@dataclass(frozen=True, slots=True)
-class ReadyAgent:
+class ReadyAgent(Struct, frozen=True):
     """An agent that can be started, and the folders of its sessions."""
 
     launch: Launch

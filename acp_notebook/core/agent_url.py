@@ -8,9 +8,10 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import SplitResult, parse_qsl, urlsplit
+
+from msgspec import Struct
 
 from .variables import names_secret_variable
 
@@ -31,8 +32,7 @@ _OUR_OWN = re.compile(
 """Headers that belong to the transport: a value of the user's would break it."""
 
 
-@dataclass(frozen=True, slots=True)
-class AgentUrl:
+class AgentUrl(Struct, frozen=True):
     """A checked address."""
 
     text: str

@@ -9,9 +9,12 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 from urllib.parse import urlsplit
+
+from msgspec import field
+
+from .records import Guarded
 
 TYPES = ("stdio", "http", "sse")
 KEYS = ("name", "type", "command", "args", "env", "url", "headers")
@@ -20,17 +23,17 @@ _REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class McpServer:
+class McpServer(Guarded, frozen=True, kw_only=True):
     """An MCP server. Its variables and headers are not in the repr: they usually hold secrets."""
 
+    _unshown: ClassVar[tuple[str, ...]] = ("env", "headers")
     name: str
     type: Literal["stdio", "http", "sse"] = "stdio"
     command: str = ""
     args: tuple[str, ...] = ()
-    env: Mapping[str, str] = field(default_factory=dict, repr=False)
+    env: Mapping[str, str] = field(default_factory=dict)
     url: str = ""
-    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def variables(self) -> tuple[tuple[str, str], ...]:

@@ -10,7 +10,7 @@ be null in the JSON are listed in `_nullable`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, TypeVar, get_args
 
 import msgspec
@@ -44,6 +44,20 @@ class Tagged(Record, frozen=True, tag_field="type"):
     def type(self) -> str:
         """The name of the type in the JSON."""
         return str(self.__struct_config__.tag)
+
+
+class Guarded(Struct, frozen=True):
+    """The base of records that do not show some of their fields, mostly because those may hold secrets."""
+
+    _unshown: ClassVar[tuple[str, ...]] = ()
+
+    def __repr__(self) -> str:
+        shown = (f"{name}={value!r}" for name, value in self.__rich_repr__())
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+    def __rich_repr__(self) -> Iterator[tuple[str, Any]]:
+        shown = (name for name in self.__struct_fields__ if name not in self._unshown)
+        return ((name, getattr(self, name)) for name in shown)
 
 
 class Text(Tagged, frozen=True, tag="text"):
