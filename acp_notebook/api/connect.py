@@ -36,7 +36,6 @@ from ..notebook.runtime import where
 from ..setup.config import own_settings
 from ..timeouts import Timeouts
 from .agent import Agent, GivenServers, Wanted, policy_of
-from .cassette import Cassette
 from .extensions import checked_handlers, checked_meta, checked_object
 from .kernel_access import GivenTools, checked_tools, kernel_access
 from .launcher import (
@@ -52,6 +51,7 @@ from .session import Session
 
 if TYPE_CHECKING:
     from ..notebook.static_bundle import Redact
+    from .cassette import Cassette
 
 loop.wait_for = kernel.wait  # handles clicks while a cell waits for an agent
 
@@ -326,6 +326,8 @@ def _cassette(cassette: str | Path | Cassette | None, record: str | Path | None)
         return None
     if record is not None:
         raise UsageError("record= writes a recording and cassette= replays one: give only one of them")
+    from .cassette import Cassette  # import it only if needed
+
     return cassette if isinstance(cassette, Cassette) else Cassette(cassette)
 
 

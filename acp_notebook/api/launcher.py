@@ -31,11 +31,11 @@ from ..setup.config import NOTHING, ActiveSettings, in_force, own_settings
 from ..setup.resolve import choose, completed
 from ..timeouts import Timeouts
 from .agent import GivenServers, folder
-from .cassette import Cassette
 from .remote_agent import RemoteAgent, RemoteOptions, find_remote
 
 if TYPE_CHECKING:
     from ..agent.recordings.recording import Recorder
+    from .cassette import Cassette
 
 
 class AgentRequest(Struct, frozen=True):
@@ -253,7 +253,7 @@ def _recorder(
         places=path_scrubbing.known(env),
         finish=path_scrubbing.hide,
     )
-    if not isinstance(record, Cassette):
+    if isinstance(record, str | Path):
         return made(record)
     try:
         record.file.parent.mkdir(parents=True, exist_ok=True)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import ClassVar
 
@@ -158,6 +157,8 @@ class _Transports:
     """Makes a transport for each connection to one server."""
 
     def __init__(self, agent: RemoteAgent, redactor: Redactor) -> None:
+        from importlib.util import find_spec  # import it only if needed
+
         needed = "websockets" if agent.url.is_websocket else "httpx"
         if find_spec(needed) is None or (needed == "httpx" and find_spec("h2") is None):
             raise AgentNotFound(f"a remote agent needs libraries that are not installed: {EXTRA}")

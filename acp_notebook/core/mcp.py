@@ -6,7 +6,6 @@ produces it.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Literal
@@ -14,13 +13,14 @@ from urllib.parse import urlsplit
 
 from msgspec import field
 
+from .patterns import pattern
 from .records import Guarded
 
 TYPES = ("stdio", "http", "sse")
 KEYS = ("name", "type", "command", "args", "env", "url", "headers")
 
-_REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
-_HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_REFERENCE = pattern(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_HEADER = pattern(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 
 class McpServer(Guarded, frozen=True, kw_only=True):
@@ -109,6 +109,8 @@ def references(text: str) -> list[str]:
 
 
 def _allowed(key: str, keys: Iterable[str]) -> str:
+    import difflib  # import it only if needed
+
     close = difflib.get_close_matches(key, list(keys), n=1)
     return f"did you mean {close[0]!r}?" if close else f"it may have {', '.join(keys)}"
 

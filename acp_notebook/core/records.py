@@ -8,7 +8,7 @@ The JSON omits a field that has its default value, unless the default is `writte
 be null in the JSON are listed in `_nullable`.
 """
 
-from __future__ import annotations
+# No `from __future__ import annotations`: msgspec takes twice as long to read annotations that are text.
 
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, TypeVar, get_args

@@ -6,7 +6,6 @@ grant anything, or redefine the name of an existing agent.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, ClassVar, Protocol, cast
@@ -18,6 +17,7 @@ from .agent_url import check_headers, is_absolute, read_url
 from .kernel_tools.options import ToolOptions, read_options
 from .mcp import KEYS as SERVER_KEYS
 from .mcp import McpServer, read_server
+from .patterns import pattern
 from .policy import TOOL_KINDS, WORDS, Word
 from .records import Guarded
 from .rules import NO_RULES, Rule, Rules
@@ -37,9 +37,9 @@ NO_PATTERNS = {
 }
 """Keys in which a * would silently match nothing, and what they take instead."""
 
-_NPM = re.compile(r"(@[a-z0-9~-][a-z0-9._~-]*/)?[a-z0-9~][a-z0-9._~-]*(@[0-9A-Za-z^~][0-9A-Za-z.^~+-]*)?")
-_PYPI = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(\[[A-Za-z0-9,._-]+\])?((==|@)[0-9A-Za-z][0-9A-Za-z.+!-]*)?")
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_NPM = pattern(r"(@[a-z0-9~-][a-z0-9._~-]*/)?[a-z0-9~][a-z0-9._~-]*(@[0-9A-Za-z^~][0-9A-Za-z.^~+-]*)?")
+_PYPI = pattern(r"[A-Za-z0-9][A-Za-z0-9._-]*(\[[A-Za-z0-9,._-]+\])?((==|@)[0-9A-Za-z][0-9A-Za-z.+!-]*)?")
+_NAME = pattern(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 class PathResolver(Protocol):
@@ -149,6 +149,8 @@ def check_package(value: Any, launcher: str, *keys: str) -> str:
 def _known(table: Mapping[str, Any], keys: Iterable[str], what: str, *where: str) -> None:
     for key in table:
         if key not in keys:
+            import difflib  # import it only if needed
+
             close = difflib.get_close_matches(key, list(keys), n=1)
             hint = f"did you mean {close[0]!r}?" if close else f"it may have {', '.join(keys)}"
             raise Problem(f"{what} has no {key!r}; {hint}", *where, key)

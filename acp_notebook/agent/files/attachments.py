@@ -10,11 +10,12 @@ loop thread, and reads files on other threads.
 from __future__ import annotations
 
 import base64
-import mimetypes
 import os
 import stat
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from msgspec.structs import replace
@@ -25,6 +26,9 @@ from ...errors import UsageError
 from ...log import logger
 from ..threads import on_a_thread
 from .notebook_files import NotebookFiles
+
+if TYPE_CHECKING:
+    from mimetypes import MimeTypes
 
 _log = logger(__name__)
 
@@ -45,15 +49,21 @@ _TEXTS = frozenset(
     }
 )
 
-_types = mimetypes.MimeTypes(filenames=())
-"""Python's own table, not the system's, so that a file has the same type on every machine."""
-for _type, _suffix in (
-    ("text/markdown", ".md"),
-    ("application/toml", ".toml"),
-    ("application/yaml", ".yaml"),
-    ("application/yaml", ".yml"),
-):
-    _types.add_type(_type, _suffix)
+
+@cache
+def _types() -> MimeTypes:
+    """Python's own table, not the system's, so that a file has the same type on every machine."""
+    from mimetypes import MimeTypes  # import it only if needed
+
+    types = MimeTypes(filenames=())
+    for type, suffix in (
+        ("text/markdown", ".md"),
+        ("application/toml", ".toml"),
+        ("application/yaml", ".yaml"),
+        ("application/yaml", ".yml"),
+    ):
+        types.add_type(type, suffix)
+    return types
 
 
 async def attach_files(
@@ -155,7 +165,7 @@ def _text(path: Path) -> str | None:
 def _type_of(path: Path) -> str | None:
     if path.name.lower().endswith(SUFFIX):
         return NOTEBOOK_TYPE
-    return _types.guess_type(path.name)[0]
+    return _types().guess_type(path.name)[0]
 
 
 def _text_type(path: Path) -> str:

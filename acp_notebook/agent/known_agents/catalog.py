@@ -6,7 +6,6 @@ then any command. A package is run through npx or uvx only if the caller allows 
 
 from __future__ import annotations
 
-import difflib
 import os
 import shlex
 import sys
@@ -254,6 +253,8 @@ def suggestion(name: str, own: Iterable[str] = ()) -> str | None:
     """The known or own name that the user probably meant."""
     aliases = {alias: entry.name for entry in AGENTS for alias in entry.aliases}
     candidates = [*names(own), *aliases]
+    import difflib  # import it only if needed
+
     close = difflib.get_close_matches(name.lower(), candidates, n=1, cutoff=CLOSE_ENOUGH)
     return aliases.get(close[0], close[0]) if close else None
 
