@@ -17,7 +17,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 CHUNK_AIM = 3.5
-IMPORT_AIM = 3.0
+IMPORT_AIM = 2.5
+IMPORT_LIMIT_S = 0.150
 CHUNKS = 10_000
 ROUNDS = 8
 IMPORTS = 3
@@ -44,9 +45,7 @@ def chunk() -> Ratio:
 
 def imports() -> Ratio:
     """What connect() imports against `import asyncio, msgspec`."""
-    nothing, ours, peer = _imports(
-        "pass", "import acp_notebook; acp_notebook.connect", "import asyncio, msgspec"
-    )
+    nothing, ours, peer = _imports("pass", CONNECT, "import asyncio, msgspec")
     return Ratio(ours - nothing, peer - nothing)
 
 
