@@ -25,6 +25,7 @@ DONE = "done"
 """The text of the chunk after the last tool call update, or after a command."""
 
 SOURCE = [sys.executable, str(Path(__file__).with_name("source.py"))]
+LIMIT_S = 120
 BUFFER = 256 * 1024 * 1024
 WARM_UP = "chunks 2000"
 
@@ -194,8 +195,8 @@ CONTENDERS = {"ours": ours, "warm": warm, "sdk": sdk, "bare": bare}
 def measure(name: str, prompt: str) -> dict[str, float]:
     """Run a contender in its own process; fails if it did not receive everything."""
     command = [sys.executable, "-m", "benchmarks.contenders", name, prompt]
-    output = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True).stdout
-    result: dict[str, float] = json.loads(output)
+    run = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True, timeout=LIMIT_S)
+    result: dict[str, float] = json.loads(run.stdout)
     if result["length"] != expected(prompt):
         raise SystemExit(f"{name} lost data: {result['length']} of {expected(prompt)} characters")
     return result
