@@ -42,7 +42,7 @@ def _cpu(feed: Callable[[bytes], None], data: bytes) -> float:
 
 def growth(filler: bytes) -> float:
     """The cost of a chunk after the filler, relative to that in a conversation of 10,000 chunks."""
-    ratios = []
+    ratios: list[float] = []
     for _ in range(3):
         short, long = Transcript(), Transcript()
         feed_short, feed_long = _feeder(short), _feeder(long)
