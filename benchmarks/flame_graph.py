@@ -4,7 +4,7 @@
     python -m benchmarks.flame_graph /tmp/before docs/chunk-path.svg
 
 Both trees receive the same chunks, in turns, in processes of their own, with this tree's agent. A timer of
-the processor's time interrupts them, and the stack of the loop thread is noted from where it reads the pipe.
+the processor's time interrupts them, and the stack of the loop is noted from where it reads the pipe.
 Both halves have the same scale: samples of the same number of chunks. Prints the CPU time of a chunk, too.
 """
 
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import os
+import queue
 import signal
 import subprocess
 import sys
@@ -32,6 +33,7 @@ ROUNDS = 2
 INTERVAL_S = 0.001
 LIMIT_S = 120
 PACKAGE = f"{os.sep}acp_notebook{os.sep}"
+LOOP = "acp-io"
 ROOT = "pipes.py"
 """The file in which the way of a chunk begins."""
 
@@ -47,31 +49,50 @@ Stacks = Counter[tuple[str, ...]]
 # ---- sampling, in a process of its own
 
 
+class _Thread(threading.Thread):
+    """Hands the loop thread to the main thread, the only one whose stack a signal can note where it is."""
+
+    handed: queue.SimpleQueue[threading.Thread] = queue.SimpleQueue()
+
+    def start(self) -> None:
+        if self.name == LOOP:
+            self.handed.put(self)
+        else:
+            super().start()
+
+    def is_alive(self) -> bool:
+        return self.name == LOOP or super().is_alive()
+
+
 def sample() -> None:
     """Print the stacks and the CPU seconds of a chunk; the tree to measure is first on sys.path."""
-    import acp_notebook as acp
-
     stacks: Stacks = Counter()
-    main = threading.get_ident()
 
-    def note(*_: object) -> None:
-        for thread, frame in sys._current_frames().items():
-            if thread != main and (stack := _stack(frame)):
-                stacks[stack] += 1
+    def note(_: int, frame: FrameType | None) -> None:
+        if stack := _stack(frame):
+            stacks[stack] += 1
+
+    signal.signal(signal.SIGPROF, note)
+    threading.Thread = _Thread  # type: ignore[misc]
+    _Thread(target=_prompt, args=(stacks,)).start()
+    _Thread.handed.get(timeout=LIMIT_S).run()
+
+
+def _prompt(stacks: Stacks) -> None:
+    import acp_notebook as acp
 
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         with acp.connect(SOURCE) as session:
             session.prompt("chunks 2000")
             cost = min(_cpu(session) for _ in range(PROMPTS))
-            signal.signal(signal.SIGPROF, note)
-            sys.setswitchinterval(1e-6)  # or stacks would be noted where the loop thread waits anyway
             signal.setitimer(signal.ITIMER_PROF, INTERVAL_S, INTERVAL_S)
             for _ in range(PROMPTS):
                 session.prompt(f"chunks {CHUNKS}")
             signal.setitimer(signal.ITIMER_PROF, 0)
     counted = [[list(stack), count] for stack, count in stacks.items()]
-    print(json.dumps({"cpu": cost / CHUNKS, "stacks": counted}))
+    print(json.dumps({"cpu": cost / CHUNKS, "stacks": counted}), flush=True)
+    os._exit(0)  # the main thread runs the loop
 
 
 def _cpu(session: Any) -> float:
