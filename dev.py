@@ -673,14 +673,8 @@ def bench(project: Project, args: argparse.Namespace) -> int:
     install(project, "test", "bench")
     options = [f"--json={args.json.resolve()}"] if args.json else []
     options += [f"--compare={args.compare.resolve()}"] if args.compare else []
-    steps = {
-        "benchmarks": ["benchmarks", *options],
-        "benchmarks in a browser": ["benchmarks.browser"],
-        "benchmarks of the panel": ["benchmarks.panel"],
-        "benchmarks of the JupyterLab extension": ["benchmarks.lab_extension"],
-        "benchmarks of fan-outs": ["benchmarks.fan_out"],
-    }
-    return run_steps(project, steps, environment(project))
+    options += ["--quick"] if args.quick else []
+    return run_steps(project, {"benchmarks": ["benchmarks", *options, *args.groups]}, environment(project))
 
 
 def compat(project: Project, args: argparse.Namespace) -> int:
@@ -793,6 +787,8 @@ def parser() -> argparse.ArgumentParser:
     verb = verbs.add_parser("bench", help="run the benchmarks")
     verb.add_argument("--json", type=Path, metavar="FILE", help="also write the table to this file")
     verb.add_argument("--compare", type=Path, metavar="FILE", help="show the ratios of an earlier run, too")
+    verb.add_argument("--quick", action="store_true", help="nothing that needs a browser or takes minutes")
+    verb.add_argument("groups", nargs="*", metavar="GROUP", help="only these: messages, start, panel, …")
     verb.set_defaults(run=bench)
     return top
 

@@ -6,11 +6,11 @@ Code reads a limit when it begins to wait: `timeouts.get().cancel_grace`. Tests 
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import ParamSpec, TypeVar
+
+from msgspec import Struct, structs
 
 __all__ = ["Timeouts", "get", "replace", "replaced", "takes_fields_of"]
 
@@ -18,8 +18,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Timeouts:
+class Timeouts(Struct, frozen=True, kw_only=True):
     """All of them, in seconds."""
 
     # ---- starting an agent ------------------------------------------------------------------------------
@@ -335,7 +334,7 @@ def takes_fields_of(record: Callable[P, object]) -> Callable[[Callable[..., T]],
 def replace(**fields: float) -> None:
     """Use other values from now on, in this process."""
     global _current
-    _current = dataclasses.replace(_current, **fields)
+    _current = structs.replace(_current, **fields)
 
 
 @takes_fields_of(Timeouts)

@@ -7,6 +7,8 @@ Each contender works in an empty folder of its own, so that no checkpoint of the
 from __future__ import annotations
 
 import asyncio
+import codecs
+import collections
 import gc
 import json
 import os
@@ -17,10 +19,13 @@ import time
 from pathlib import Path
 from typing import Any
 
-TOOLS_DONE = "done"
-"""The text of the chunk after the last tool call update."""
+from .source import writer
+
+DONE = "done"
+"""The text of the chunk after the last tool call update, or after a command."""
 
 SOURCE = [sys.executable, str(Path(__file__).with_name("source.py"))]
+LIMIT_S = 120
 BUFFER = 256 * 1024 * 1024
 WARM_UP = "chunks 2000"
 
@@ -56,7 +61,7 @@ def warm(prompt: str) -> dict[str, float]:
 def _ours(prompt: str, *before: str) -> dict[str, float]:
     import acp_notebook as acp
 
-    with acp.connect(SOURCE) as session:
+    with acp.connect(SOURCE, permissions="allow") as session:
         patches = 0
 
         def listen(_: object, made: Any) -> None:
@@ -157,16 +162,30 @@ class BareLoop:
 
 
 def bare(prompt: str) -> dict[str, float]:
+    if prompt.startswith("terminal "):
+        return read_output(int(prompt.split()[1]))
     with BareLoop() as loop:
         meter = Meter()
         return meter.stop(loop.prompt(prompt))
 
 
+def read_output(megabytes: int) -> dict[str, float]:
+    """A loop that reads the output of the command, decodes it, and keeps the newest megabyte."""
+    meter = Meter()
+    kept: collections.deque[str] = collections.deque(maxlen=16)
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    with subprocess.Popen(writer(megabytes), stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        while data := os.read(process.stdout.fileno(), 65_536):
+            kept.append(decoder.decode(data))
+    return meter.stop(len(DONE))
+
+
 def expected(prompt: str) -> int:
     what, number = prompt.split()
     count = int(number)
-    if what == "tools":
-        return len(TOOLS_DONE)
+    if what in ("tools", "terminal"):
+        return len(DONE)
     return count if what == "one" else sum(len(f"word{n} ") for n in range(count))
 
 
@@ -176,8 +195,8 @@ CONTENDERS = {"ours": ours, "warm": warm, "sdk": sdk, "bare": bare}
 def measure(name: str, prompt: str) -> dict[str, float]:
     """Run a contender in its own process; fails if it did not receive everything."""
     command = [sys.executable, "-m", "benchmarks.contenders", name, prompt]
-    output = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True).stdout
-    result: dict[str, float] = json.loads(output)
+    run = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True, timeout=LIMIT_S)
+    result: dict[str, float] = json.loads(run.stdout)
     if result["length"] != expected(prompt):
         raise SystemExit(f"{name} lost data: {result['length']} of {expected(prompt)} characters")
     return result

@@ -33,6 +33,8 @@ from acp_notebook.api.fan_out.tokens import worker_token
 from acp_notebook.core.fan_out.plan import agents_of, planned, prompts_of
 from acp_notebook.core.fan_out.task import FolderSpec, Result, Task, task_from, to_bytes
 
+from .table import Line, Table
+
 FILES = 5_000
 RUNS = 40
 PAIRS = 6
@@ -58,17 +60,14 @@ def make_project(folder: Path, files: int) -> Path:
     return folder
 
 
-def overhead(base: Path) -> None:
+def overhead(base: Path) -> Iterator[Line]:
     folder = make_project(base / "small", 50)
-    begun = time.monotonic()
     runs = acp.fan_out(["hello"] * RUNS, cwd=folder, at_once=4).wait()
-    seconds = time.monotonic() - begun
     assert all(it.state == "done" for it in runs)
     own = [sum(it.times[step] for step in ("copy", "compare", "remove")) * 1000 for it in runs]
     agent = [sum(it.times[step] for step in ("start", "turn", "close")) * 1000 for it in runs]
-    print(f"{RUNS} runs, 4 at once: {seconds:.1f} s, {RUNS / seconds:.1f} runs/s")
     beyond, whole = statistics.median(own), statistics.median(agent)
-    print(f"  a run: {beyond:.0f} ms beyond its agent, which takes {whole:.0f} ms")
+    yield "a run of a fan-out", f"{beyond:.0f} ms", f"its agent {whole:.0f} ms", beyond / whole, None
 
 
 def timed(work: Callable[[], object]) -> float:
@@ -77,7 +76,7 @@ def timed(work: Callable[[], object]) -> float:
     return time.monotonic() - begun
 
 
-def copies(base: Path) -> None:
+def copies(base: Path) -> Iterator[Line]:
     """In pairs, in changing order, so that the machine's other load cancels out. Nothing is removed in
     between: ext4 without a journal creates files slowly for minutes after many were removed."""
     folder = make_project(base / "large", FILES)
@@ -106,9 +105,14 @@ def copies(base: Path) -> None:
         snapshot.close()
     one, other = (statistics.median(it) for it in zip(*pairs, strict=True))
     ratio = statistics.median(mine / gits for mine, gits in pairs)
-    print(
-        f"snapshot and copy of {FILES:,} files: {one:.2f} s; git worktree add: {other:.2f} s; {ratio:.2f} x"
-    )
+    row = f"snapshot and copy of {FILES:,} files"
+    yield row, f"{one:.2f} s", f"git worktree add {other:.2f} s", ratio, None
+
+
+def rows() -> Iterator[Line]:
+    with tempfile.TemporaryDirectory(prefix="acp-notebook-") as name:
+        yield from overhead(Path(name))
+        yield from copies(Path(name))
 
 
 # ---- many tasks on Dask -----------------------------------------------------------------------------
@@ -224,8 +228,9 @@ def main() -> None:
         if given.dask:
             dask(given.dask, Path(name))
             return
-        overhead(Path(name))
-        copies(Path(name))
+    table = Table()
+    for row in rows():
+        table.row(*row)
 
 
 if __name__ == "__main__":

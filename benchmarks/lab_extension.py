@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import gzip
 import json
-import shutil
 import statistics
 import sys
 import tempfile
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from .browser import CHROMIUMS
+from .browser import chromium
+from .table import Line, Table
 
 ROOT = Path(__file__).parents[1]
 BUILT = ROOT / "js" / "lab" / "labextension"
@@ -51,8 +52,8 @@ def starts() -> tuple[list[float], list[float]]:
     from tests.browser.pages import launched
     from tests.browser.servers import started
 
-    chromium = next(filter(None, map(shutil.which, CHROMIUMS)), None)
-    if chromium is None:
+    found = chromium()
+    if found is None:
         sys.exit("no Chromium here")
     with ExitStack() as stack:
         addresses = []
@@ -64,7 +65,7 @@ def starts() -> tuple[list[float], list[float]]:
                 config.write_text(json.dumps({"disabledExtensions": {"acp-notebook": True}}))
             server = stack.enter_context(started("lab", folder))
             addresses.append(f"{server.url}lab?token={server.token}")
-        browser = launched(stack.enter_context(sync_playwright()), chromium)
+        browser = launched(stack.enter_context(sync_playwright()), found)
         stack.callback(browser.close)
         context = browser.new_context()
         for address in addresses:
@@ -77,20 +78,24 @@ def starts() -> tuple[list[float], list[float]]:
         return measured
 
 
-def main() -> None:
+def rows() -> Iterator[Line]:
     gzipped = size()
-    print(f"extension: {gzipped:,} bytes gzipped (aim: {SIZE_AIM:,})")
+    row = "JupyterLab extension, gzipped"
+    yield row, f"{gzipped:,} bytes", f"limit {SIZE_AIM:,} bytes", gzipped / SIZE_AIM, 1
     with_it, without = starts()
-    ratio = statistics.median(with_it) / statistics.median(without)
-    print(
-        f"JupyterLab's start, median of {RUNS}: {statistics.median(with_it):.0f} ms with it, "
-        f"{statistics.median(without):.0f} ms without: {ratio:.3f} (aim: {START_AIM})"
-    )
     pairs = sorted(one / other for one, other in zip(with_it, without, strict=True))
     low, middle, high = statistics.quantiles(pairs, n=4)
-    print(f"ratio of each pair: median {middle:.3f}, half of them within {low:.3f} to {high:.3f}")
-    print(f"fastest: {min(with_it):.0f} ms with it, {min(without):.0f} ms without")
+    row = f"JupyterLab's start with it, median of {RUNS} pairs (half of them {low:.3f} to {high:.3f})"
+    ours, peer = statistics.median(with_it), statistics.median(without)
+    yield row, f"{ours:.0f} ms", f"without it {peer:.0f} ms", middle, START_AIM
+
+
+def main() -> int:
+    table = Table()
+    for row in rows():
+        table.row(*row)
+    return 1 if table.missed else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

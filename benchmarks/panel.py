@@ -27,6 +27,7 @@ from typing import Any
 
 from .browser import chromium
 from .panel_source import DIGITS, STREAMS
+from .table import Line
 
 COUNT, RATE = 20_000, 2_000
 SOURCE = Path(__file__).with_name("panel_source.py")
@@ -108,12 +109,19 @@ class Row:
     name: str
     figures: list[str] = field(default_factory=list)
     missed: list[str] = field(default_factory=list)
+    lines: list[Line] = field(default_factory=list)
+    """Those with a target, for the table of all benchmarks."""
 
     def add(self, what: str, value: float, unit: str, aim: float | None = None) -> None:
         aimed = "" if aim is None else f" (≤ {aim:g})"
         self.figures.append(f"{what} {value:,.4g}{unit}{aimed}")
-        if aim is not None and value > aim:
+        if aim is None:
+            return
+        if value > aim:
             self.missed.append(what)
+        ratio, most = (value / aim, 1) if aim else (value, 0)
+        row = f"{self.name} in the page: {what}"
+        self.lines.append((row, f"{value:,.4g}{unit}", f"limit {aim:g}{unit}", ratio, most))
 
     def __str__(self) -> str:
         verdict = f"MISSED: {', '.join(self.missed)}" if self.missed else "ok"
@@ -132,7 +140,7 @@ def add_longest(row: Row, what: str, longest: Longest) -> None:
     """Add duration and CPU time to the row; on a busy machine, only the CPU time has a target."""
     busy = os.getloadavg()[0] > (os.cpu_count() or 1)
     row.add(what, longest.wall_ms, " ms", None if busy else LONG_MS)
-    row.add("CPU", longest.cpu_ms, " ms", LONG_MS)
+    row.add(f"{what}, CPU", longest.cpu_ms, " ms", LONG_MS)
 
 
 @contextmanager
@@ -278,6 +286,14 @@ def measured(open: Any, name: str) -> Row:
         return streamed(notebook, name) if is_stream else drawn(notebook, name, HEAVY[name])
     finally:
         notebook.close()
+
+
+def rows() -> Iterator[Line]:
+    found = chromium()
+    assert found is not None, "no Chromium"
+    with opened(found) as open:
+        for name in (*STREAMS, *HEAVY):
+            yield from measured(open, name).lines
 
 
 def main(names: list[str]) -> int:

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from .contenders import SOURCE, Meter, expected
+from .contenders import LIMIT_S, SOURCE, Meter, expected
 
 CHUNKS = 20_000
 TURNS = 30
@@ -122,8 +122,8 @@ CONTENDERS = {"ours": ours, "sdk": sdk}
 def measure(name: str, address: str) -> dict[str, float]:
     """Run a contender in its own process; fails if it did not receive everything."""
     command = [sys.executable, "-m", "benchmarks.remote", name, address]
-    output = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True).stdout
-    result: dict[str, float] = json.loads(output)
+    run = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True, timeout=LIMIT_S)
+    result: dict[str, float] = json.loads(run.stdout)
     if result["length"] != expected(LONG):
         raise SystemExit(f"{name} lost data: {result['length']} of {expected(LONG)} characters")
     return result

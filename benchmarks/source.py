@@ -2,7 +2,8 @@
 
 Standard library only. Prompts: "chunks N", "tools N" (updates of tool calls with 1 kB of content), "one N" (a
 message of N bytes), "work N BYTES" (N tool calls of BYTES each and an answer), "edit N" (changes N files),
-"paced N RATE" (N chunks, RATE a second; each contains its number and the time at which it was sent).
+"terminal N" (a command in the client's terminal that writes N MB), "paced N RATE" (N chunks, RATE a second;
+each contains its number and the time at which it was sent).
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -107,8 +108,36 @@ def edit(files: int) -> Iterator[bytes]:
         yield line(method="session/update", params={"sessionId": SESSION, "update": update})
 
 
+def writer(megabytes: int) -> list[str]:
+    """A command that writes this much, in lines of 100 bytes."""
+    return [
+        sys.executable,
+        "-c",
+        f"import sys\nfor _ in range({megabytes}): sys.stdout.write(('x' * 99 + '\\n') * 10_000)",
+    ]
+
+
+def in_terminal(command: list[str]) -> Iterator[bytes]:
+    """Run the command in a terminal of the client, and wait for its end."""
+    created = yield from asked("terminal/create", command=command[0], args=command[1:])
+    yield from asked("terminal/wait_for_exit", terminalId=created["terminalId"])
+    yield from asked("terminal/release", terminalId=created["terminalId"])
+
+
+def asked(method: str, **params: Any) -> Generator[bytes, None, Any]:
+    """Send a request, and return its result."""
+    yield line(id=method, method=method, params={"sessionId": SESSION, **params})
+    while (answer := json.loads(sys.stdin.readline())).get("id") != method:
+        pass
+    return answer["result"]
+
+
 def answers(prompt: str) -> Iterator[bytes]:
     what, number, *more = prompt.split()
+    if what == "terminal":
+        yield from in_terminal(writer(int(number)))
+        yield chunk("done")
+        return
     if what == "tools":
         yield b"".join(tool_update(n) for n in range(int(number))) + chunk("done")
     elif what == "one":
@@ -131,7 +160,7 @@ def paced(number: int, rate: float) -> Iterator[bytes]:
 
 
 def main() -> None:
-    for request in map(json.loads, sys.stdin):
+    for request in map(json.loads, iter(sys.stdin.readline, "")):
         match request.get("method"):
             case "initialize":
                 result: dict[str, Any] = {"protocolVersion": 1}

@@ -13,6 +13,13 @@ import tempfile
 from collections.abc import Iterator
 
 from .contenders import SOURCE
+from .table import Line
+
+AIM = 2
+CHUNK_LIMIT_S = 0.1
+"""What people notice: a bare child answers within a fraction of a millisecond, but has no checkpoint."""
+
+LIMIT_S = 60
 
 RUNS = 5
 """Each side runs this often, in turns; the best run counts (the least disturbed)."""
@@ -49,18 +56,22 @@ child.stdin.close()
 """
 
 
-def rows() -> Iterator[tuple[str, str, str, float]]:
+def rows() -> Iterator[Line]:
     """The step, our time, that of the minimum, and the ratio."""
     rounds = [(_seconds(OURS), _seconds(LEAST)) for _ in range(RUNS)]
-    for step, name in enumerate(("connect(), without its imports", "the first chunk of a session")):
-        ours, least = (min(each[side][step] for each in rounds) for side in (0, 1))
-        yield name, f"{ours * 1e3:.0f} ms", f"a bare child {least * 1e3:.0f} ms", ours / least
+    (ours, chunk), (least, _) = (map(min, zip(*side, strict=True)) for side in zip(*rounds, strict=True))
+    child = f"a bare child {least * 1e3:.0f} ms"
+    yield "connect(), without its imports", f"{ours * 1e3:.0f} ms", child, ours / least, AIM
+    row = "the first chunk of a session, after its prompt"
+    yield row, f"{chunk * 1e3:.0f} ms", f"limit {CHUNK_LIMIT_S * 1e3:.0f} ms", chunk / CHUNK_LIMIT_S, 1
 
 
 def _seconds(program: str) -> tuple[float, float]:
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-c", program.format(command=SOURCE)]
-        output = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True, cwd=folder).stdout
+        output = subprocess.run(
+            command, stdout=subprocess.PIPE, check=True, text=True, cwd=folder, timeout=LIMIT_S
+        ).stdout
     connected, chunk = map(float, output.split()[-2:])
     return connected, chunk
 

@@ -9,6 +9,8 @@ import json
 import os
 import resource
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -23,6 +25,10 @@ LOAD = 0.5
 
 LOST = 1.15
 """A ratio that grew by more than this factor since the run compared with is marked."""
+
+
+Line = tuple[str, str, str, float, float | None]
+"""The fields of a row."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +52,8 @@ class Table:
     def __init__(self, earlier: Path | None = None, *, quiet: bool = False) -> None:
         """`earlier`: a file with an earlier run, as `--json` writes it."""
         self.rows: list[Row] = []
+        self.failures: dict[str, str] = {}
+        """Groups that could not be measured, and why."""
         self._quiet = quiet
         self._earlier = {} if earlier is None else _ratios(earlier)
         self._disturbance = _Disturbance()
@@ -70,9 +78,27 @@ class Table:
         if not self._quiet:
             print(text, flush=True)
 
+    def skip(self, group: str, why: str) -> None:
+        """Say that a group is not measured here, which is no failure."""
+        self._print(f"{group}: not measured, {why}")
+
+    def fail(self, group: str, why: str) -> None:
+        self.failures[group] = why
+        self._print(f"{group}: NOT MEASURED, {why}")
+
+    @contextmanager
+    def watched(self, alone: bool) -> Iterator[None]:
+        """While a group runs. `alone`: all of its work is that of our own processes, so that the work of
+        others can be told from it."""
+        self._disturbance.counts = alone
+        try:
+            yield
+        finally:
+            self._disturbance.counts = False
+
     @property
     def missed(self) -> bool:
-        return not all(row.held for row in self.rows)
+        return bool(self.failures) or not all(row.held for row in self.rows)
 
     def finish(self) -> None:
         """Print what disturbed the run."""
@@ -81,24 +107,41 @@ class Table:
 
     def json(self) -> str:
         rows = [{**asdict(row), "held": row.held} for row in self.rows]
-        return json.dumps({"machine": machine(), "disturbed": self._disturbance.reasons(), "rows": rows})
+        about = {"machine": machine(), "disturbed": self._disturbance.reasons(), "failed": self.failures}
+        return json.dumps({**about, "rows": rows})
 
 
 class _Disturbance:
-    """Watches the machine from its creation on."""
+    """Watches the machine while it counts."""
 
     def __init__(self) -> None:
         self._load = os.getloadavg()[0]
-        self._began = time.monotonic()
-        self._own = _own_seconds()
-        self._busy, self._stolen = _machine_seconds()
+        self._seen = [0.0] * 4
+        self._began: list[float] | None = None
+        self.counts = True
+
+    @property
+    def counts(self) -> bool:
+        return self._began is not None
+
+    @counts.setter
+    def counts(self, on: bool) -> None:
+        if self._began is not None:
+            self._seen = self._so_far()
+        self._began = _seconds() if on else None
+
+    def _so_far(self) -> list[float]:
+        """Seconds of the clock, of all programs, of our own ones, and those that the host took away."""
+        if self._began is None:
+            return self._seen
+        passed = (now - then for now, then in zip(_seconds(), self._began, strict=True))
+        return [seen + it for seen, it in zip(self._seen, passed, strict=True)]
 
     def reasons(self) -> list[str]:
         cores = os.cpu_count() or 1
-        available = max(time.monotonic() - self._began, 0.01) * cores
-        busy, stolen = _machine_seconds()
-        others = (busy - self._busy - (_own_seconds() - self._own)) / available
-        taken = (stolen - self._stolen) / available
+        clock, busy, own, stolen = self._so_far()
+        available = max(clock, 0.01) * cores
+        others, taken = (busy - own) / available, stolen / available
         found = []
         if self._load > LOAD * cores:
             found.append(f"the load average was {self._load:.1f} on {cores} cores when the run began")
@@ -130,6 +173,11 @@ def _machine_seconds() -> tuple[float, float]:
     return (user + nice + system + irq + soft) / tick, stolen / tick
 
 
+def _seconds() -> list[float]:
+    busy, stolen = _machine_seconds()
+    return [time.monotonic(), busy, _own_seconds(), stolen]
+
+
 def _own_seconds() -> float:
     used = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return sum(it.ru_utime + it.ru_stime for it in used)
@@ -138,7 +186,9 @@ def _own_seconds() -> float:
 def _name(peer: str) -> str:
     """The peer without its figure."""
     return " ".join(
-        word for word in peer.split() if not word[:1].isdigit() and word not in ("ms", "µs", "MB")
+        word
+        for word in peer.split()
+        if not word[:1].isdigit() and word not in ("ms", "µs", "MB", "s", "bytes")
     )
 
 

@@ -35,7 +35,7 @@ ALLOWED: dict[str, set[str]] = {
 """Which parts of the package a part may import."""
 
 OUTSIDE: dict[str, set[str]] = {
-    **{part: {"msgspec"} for part in TOP | {"agent", "wire", "core"}},
+    **{part: {"msgspec"} for part in TOP | {"agent", "wire", "core", "timeouts"}},
     "notebook": {"msgspec", "IPython", "ipykernel", "anywidget", "traitlets", "comm"},
     "agent/remote": {"httpx", "websockets"},
     "core/export": {"msgspec", "markdown_it"},

@@ -17,7 +17,8 @@ TOLERANCE = 2
 def report(capsys: pytest.CaptureFixture[str]):  # type: ignore[no-untyped-def]
     def show(what: str, ratio: guard.Ratio, peer: str, aim: float) -> None:
         with capsys.disabled():
-            figures = f"{ratio.ours * 1e6:,.1f} µs, {peer} {ratio.peer * 1e6:,.1f} µs"
+            unit, scale = ("ms", 1e3) if ratio.peer > 1e-3 else ("µs", 1e6)
+            figures = f"{ratio.ours * scale:.1f} {unit}, {peer} {ratio.peer * scale:.1f} {unit}"
             print(f"\n{what}: {figures}, ratio {ratio.value:.2f} (aim ≤ {aim:g})")
 
     return show

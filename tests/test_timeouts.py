@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-import dataclasses
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 import acp_notebook as acp
 from acp_notebook import timeouts
@@ -17,7 +17,7 @@ from acp_notebook.timeouts import Timeouts
 PACKAGE = Path(acp.__file__).parent
 TESTS = Path(__file__).parent
 
-FIELDS = [it.name for it in dataclasses.fields(Timeouts)]
+FIELDS = list(Timeouts.__struct_fields__)
 READ = re.compile(r"\b(?:timeouts\.get\(\)|limits|Timeouts)\.(\w+)")
 CONSTANT = re.compile(r"[A-Z_]+_S")
 ASSIGNED = re.compile(r"\.([A-Z_]+_S) *=[^=]")
@@ -27,7 +27,7 @@ def test_values_are_replaced_for_a_while() -> None:
     before = timeouts.get()
     with timeouts.replaced(cancel_grace=60.0):
         timeouts.replace(policy=7.0)
-        assert timeouts.get() == dataclasses.replace(before, cancel_grace=60.0, policy=7.0)
+        assert timeouts.get() == structs.replace(before, cancel_grace=60.0, policy=7.0)
     assert timeouts.get() is before
 
 

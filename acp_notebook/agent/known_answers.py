@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
+
+from msgspec import Struct
 
 from ..core.elicitation import Outcome
 from ..core.policy import Decision, PermissionRequest
@@ -13,16 +14,14 @@ from ..core.requests import CreateElicitation
 A = TypeVar("A")
 
 
-@dataclass(frozen=True, slots=True)
-class KnownAnswer(Generic[A]):
+class KnownAnswer(Struct, Generic[A], frozen=True):
     """A known answer. None: nobody answered. `waits`: keep the question open, something will settle it."""
 
     answer: A | None
     waits: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ExtensionAnswer:
+class ExtensionAnswer(Struct, frozen=True):
     """The known answer to a request beyond the protocol: a result, or an error (code, message, data)."""
 
     result: Json = None

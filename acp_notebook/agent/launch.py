@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
+
+from msgspec import Struct, field
 
 from ..core.elicitation import ElicitationPolicy
 from ..core.limits import Limits
-from ..core.records import Json
+from ..core.records import Guarded, Json
 from ..core.redaction import Redactor
 from ..core.requests import AgentFacts
 from ..core.rules import NO_JUDGE, Judge
@@ -25,10 +26,10 @@ CAPABILITIES: dict[str, Any] = {
 """The client capabilities besides files and terminals."""
 
 
-@dataclass(frozen=True, slots=True)
-class Launch:
+class Launch(Guarded, frozen=True):
     """How to reach an agent and sign in to it."""
 
+    _unshown: ClassVar[tuple[str, ...]] = ("env", "keys")
     name: str
     identity: str = ""
     """The whole command, or the address without its query, which identifies the agent in grants: any program
@@ -36,13 +37,13 @@ class Launch:
     argv: tuple[str, ...] = ()
     """The command; empty if there is no process."""
     cwd: str = ""
-    env: Mapping[str, str] = field(default_factory=dict, repr=False)
+    env: Mapping[str, str] = field(default_factory=dict)
     start_timeout: float = 60.0
     auth: str | None = None
     """The sign-in method to use if the agent requires one."""
     redactor: Redactor = field(default_factory=Redactor)
     """Removes secrets from everything that is shown or stored."""
-    keys: dict[str, str] = field(default_factory=dict, repr=False)
+    keys: dict[str, str] = field(default_factory=dict)
     """Keys that the user typed, by variable: the agent gets them when it starts, its commands never."""
     reach: Reach = LOCAL
     """What the transport declares."""
@@ -62,8 +63,7 @@ class Launch:
         return {**CAPABILITIES, "fs": files, "terminal": options.terminal, **auth, **extra, **asking}
 
 
-@dataclass(frozen=True, slots=True)
-class SessionOptions:
+class SessionOptions(Struct, frozen=True):
     """The options of every session on an agent."""
 
     fs: bool = True

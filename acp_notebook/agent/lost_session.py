@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 
+from ..core.patterns import pattern
 from ..core.requests import Capabilities
 from ..errors import AgentError, SessionLost
 from ..wire.jsonrpc import NOT_FOUND
@@ -18,12 +19,12 @@ LOAD = "session.reopen() loads it again"
 NEW = "session.reopen(new=True) starts a new session and includes this conversation in the next prompt"
 AS_CONTEXT = 'session.prompt("Continue", transcript) sends it to a new session as context'
 
-_BEGINS = re.compile(
+_BEGINS = pattern(
     r"(?:the |this |acp )?session\b.{0,120}?"
     r"\b(?:not found|unknown|not known|does not exist|doesn't exist|not loaded)\b",
     re.IGNORECASE,
 )
-_NAMES = re.compile(
+_NAMES = pattern(
     r"\b(?:unknown|no such|no active|invalid) (?:acp )?session(?:[ _-]?id(?:entifier)?)?(?=\s*(?:$|[^\w\s]))",
     re.IGNORECASE,
 )

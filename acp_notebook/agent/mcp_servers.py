@@ -8,24 +8,27 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
+
+from msgspec import field
+from msgspec.structs import replace
 
 from ..core.mcp import McpServer, expanded, read_servers
+from ..core.records import Guarded
 from ..core.requests import Capabilities
 from ..core.visible import shown
 from ..errors import UsageError
 from .known_agents.launchers import find_command
 
 
-@dataclass(frozen=True, slots=True)
-class Servers:
+class Servers(Guarded, frozen=True):
     """The MCP servers available to the sessions of one agent."""
 
+    _unshown: ClassVar[tuple[str, ...]] = ("environ",)
     named: Mapping[str, McpServer] = field(default_factory=dict)
     always: tuple[str, ...] = ()
     """The names of the default servers."""
-    environ: Mapping[str, str] = field(default_factory=lambda: os.environ, repr=False)
+    environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
     is_local: bool = True
     """Whether the agent starts servers on this machine. If not, commands are passed on as they are, and
     default servers that are commands are left out: they are on this machine."""

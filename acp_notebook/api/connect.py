@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -37,7 +36,6 @@ from ..notebook.runtime import where
 from ..setup.config import own_settings
 from ..timeouts import Timeouts
 from .agent import Agent, GivenServers, Wanted, policy_of
-from .cassette import Cassette
 from .extensions import checked_handlers, checked_meta, checked_object
 from .kernel_access import GivenTools, checked_tools, kernel_access
 from .launcher import (
@@ -53,6 +51,7 @@ from .session import Session
 
 if TYPE_CHECKING:
     from ..notebook.static_bundle import Redact
+    from .cassette import Cassette
 
 loop.wait_for = kernel.wait  # handles clicks while a cell waits for an agent
 
@@ -102,7 +101,7 @@ def connect(
     read_notebooks: Literal["elided", "raw"] = "elided",
     notebook_outputs: Literal["drop", "keep"] = "drop",
     undo: bool = True,
-    start_timeout: float = Timeouts.agent_start,
+    start_timeout: float = Timeouts().agent_start,
     install: bool | str | None = None,
     trust_project: bool | str | None = None,
     tools: GivenTools = None,
@@ -264,7 +263,7 @@ def _first_to_start(agents: Iterator[ReadyAgent], options: SessionOptions, openi
 def _start(agent: ReadyAgent, options: SessionOptions, opening: _Opening) -> Session:
     id = _session_id(opening, agent.launch.name)
     reach = agent.launch.reach
-    ready = replace(
+    ready = structs.replace(
         options,
         fs=options.fs and reach.is_local,
         terminal=options.terminal and reach.is_local,
@@ -327,6 +326,8 @@ def _cassette(cassette: str | Path | Cassette | None, record: str | Path | None)
         return None
     if record is not None:
         raise UsageError("record= writes a recording and cassette= replays one: give only one of them")
+    from .cassette import Cassette  # import it only if needed
+
     return cassette if isinstance(cassette, Cassette) else Cassette(cassette)
 
 

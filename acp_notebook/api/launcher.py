@@ -8,12 +8,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from msgspec import structs
+from msgspec import Struct, field, structs
+from msgspec.structs import replace
 
 from .. import timeouts
 from ..agent.backends import Backends, live
@@ -31,15 +31,14 @@ from ..setup.config import NOTHING, ActiveSettings, in_force, own_settings
 from ..setup.resolve import choose, completed
 from ..timeouts import Timeouts
 from .agent import GivenServers, folder
-from .cassette import Cassette
 from .remote_agent import RemoteAgent, RemoteOptions, find_remote
 
 if TYPE_CHECKING:
     from ..agent.recordings.recording import Recorder
+    from .cassette import Cassette
 
 
-@dataclass(frozen=True, slots=True)
-class AgentRequest:
+class AgentRequest(Struct, frozen=True):
     """The arguments of `connect` that concern the agent, not its sessions."""
 
     agent: str | Sequence[str] | None
@@ -57,11 +56,10 @@ class AgentRequest:
     remote: RemoteOptions
 
     def timeout(self, default: float) -> float:
-        return default if self.start_timeout == Timeouts.agent_start else self.start_timeout
+        return default if self.start_timeout == Timeouts().agent_start else self.start_timeout
 
 
-@dataclass(frozen=True, slots=True)
-class ReadyAgent:
+class ReadyAgent(Struct, frozen=True):
     """An agent that can be started, and the folders of its sessions."""
 
     launch: Launch
@@ -255,7 +253,7 @@ def _recorder(
         places=path_scrubbing.known(env),
         finish=path_scrubbing.hide,
     )
-    if not isinstance(record, Cassette):
+    if isinstance(record, str | Path):
         return made(record)
     try:
         record.file.parent.mkdir(parents=True, exist_ok=True)

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from importlib.util import find_spec
 from pathlib import Path
+from typing import ClassVar
 
 from ..agent.backends import Backends, live
 from ..agent.launch import Launch
@@ -24,6 +23,7 @@ from ..core.agent_url import (
     secrets_in_query,
 )
 from ..core.mcp import expanded
+from ..core.records import Guarded
 from ..core.redaction import Redactor
 from ..core.settings import OwnAgent
 from ..errors import AgentNotFound, UsageError
@@ -37,11 +37,11 @@ TOKEN_IN_ADDRESS = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RemoteOptions:
+class RemoteOptions(Guarded, frozen=True, kw_only=True):
     """The arguments of `connect` that only concern an address."""
 
-    headers: Headers | None = field(default=None, repr=False)
+    _unshown: ClassVar[tuple[str, ...]] = ("headers",)
+    headers: Headers | None = None
     ca: str | Path | None = None
     insecure: bool = False
     shared: bool = False
@@ -53,13 +53,13 @@ class RemoteOptions:
         return [f"{name}=" for name, value in values.items() if value]
 
 
-@dataclass(frozen=True, slots=True)
-class RemoteAgent:
+class RemoteAgent(Guarded, frozen=True):
     """A checked address, with everything that the call and the settings say about it."""
 
+    _unshown: ClassVar[tuple[str, ...]] = ("headers",)
     name: str
     url: AgentUrl
-    headers: Headers = field(repr=False)
+    headers: Headers
     ca: str | None
     shared: bool
     cwd: str
@@ -157,6 +157,8 @@ class _Transports:
     """Makes a transport for each connection to one server."""
 
     def __init__(self, agent: RemoteAgent, redactor: Redactor) -> None:
+        from importlib.util import find_spec  # import it only if needed
+
         needed = "websockets" if agent.url.is_websocket else "httpx"
         if find_spec(needed) is None or (needed == "httpx" and find_spec("h2") is None):
             raise AgentNotFound(f"a remote agent needs libraries that are not installed: {EXTRA}")

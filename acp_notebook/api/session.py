@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import queue
 import threading
 from collections.abc import Callable, Iterator, MutableMapping
 from functools import partial
@@ -34,13 +33,13 @@ from ..frontend.rendering import Rendered
 from ..notebook import kernel
 from .extensions import checked_meta
 from .grants import Grants
-from .preview import Preview
 from .queue import Queue
 from .session_tool import AskableSession
 from .tools import ToolDecorator, Tools
 from .turn import Turn
 
 if TYPE_CHECKING:
+    import queue
     from types import TracebackType
 
     from ..agent.loop import LoopHandle
@@ -53,6 +52,7 @@ if TYPE_CHECKING:
     from .agent import Agent
     from .changes import ChangesTable
     from .live_notebook import LiveNotebook
+    from .preview import Preview
 
 
 class Session(Rendered, AskableSession):
@@ -142,6 +142,8 @@ class Session(Rendered, AskableSession):
         check_not_called_by(self._conversation.state)
         turn = self._new_turn(parts, _limits(max_seconds, max_tool_calls, max_cost), meta)
         turn._shown_by = "stream"  # the caller decides what to display
+        import queue  # import it only if needed
+
         arrived: queue.SimpleQueue[ev.Event | None] = queue.SimpleQueue()
         self._begin(turn, self._begin_stream, turn._run, arrived)
         return _iterate(turn, arrived)
@@ -241,6 +243,8 @@ class Session(Rendered, AskableSession):
 
     def preview(self, *parts: Any) -> Preview:
         """What `prompt` would send for these parts, with its size. Sends nothing."""
+        from .preview import Preview  # import it only if needed
+
         return Preview(*self._fit_content(parts, seen=False))
 
     def _prompt_digest(self, parts: tuple[Any, ...]) -> str:

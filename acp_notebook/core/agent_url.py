@@ -5,13 +5,14 @@ Pure: connects to nothing and reads no variable.
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import SplitResult, parse_qsl, urlsplit
 
+from msgspec import Struct
+
+from .patterns import pattern
 from .variables import names_secret_variable
 
 SCHEMES = ("wss", "ws", "https", "http")
@@ -21,9 +22,9 @@ HeaderValue = str | Mapping[str, str] | Callable[[], str]
 
 Headers = Mapping[str, HeaderValue] | Callable[[], Mapping[str, str]]
 
-_ADDRESS = re.compile(r"\s*[A-Za-z][A-Za-z0-9+.-]*://|\s*(?:javascript|data|file|tcp):", re.IGNORECASE)
-_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_OUR_OWN = re.compile(
+_ADDRESS = pattern(r"\s*[A-Za-z][A-Za-z0-9+.-]*://|\s*(?:javascript|data|file|tcp):", re.IGNORECASE)
+_TOKEN = pattern(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_OUR_OWN = pattern(
     r"host|connection|upgrade|content-.*|transfer-encoding|accept|accept-encoding|te|trailer|expect"
     r"|last-event-id|acp-.*|sec-websocket-.*",
     re.IGNORECASE,
@@ -31,8 +32,7 @@ _OUR_OWN = re.compile(
 """Headers that belong to the transport: a value of the user's would break it."""
 
 
-@dataclass(frozen=True, slots=True)
-class AgentUrl:
+class AgentUrl(Struct, frozen=True):
     """A checked address."""
 
     text: str
@@ -79,6 +79,8 @@ def is_loopback(host: str) -> bool:
     """Whether the host is this machine, by its very spelling: no name but localhost is looked up."""
     if host == "localhost" or host.endswith(".localhost"):
         return True
+    import ipaddress  # import it only if needed
+
     try:
         address = ipaddress.ip_address(host)
     except ValueError:

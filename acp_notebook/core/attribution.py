@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import fnmatch
 import posixpath
-import re
 import shlex
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Literal
@@ -30,6 +29,7 @@ from .actions import real_paths
 from .changes import Version
 from .describe import path_names, readable_command
 from .notebook_changes import same_sources
+from .patterns import pattern
 from .records import Terminal
 from .snapshot import Question, TerminalRun, ToolCall
 
@@ -45,7 +45,7 @@ TICK_NS = 20_000_000
 REPORT_NS = 1_000_000_000
 """An agent may report a call a moment after it started."""
 
-_SHELL = re.compile(r"(?:\S*/)?(?:ba|da|z)?sh -l?c")
+_SHELL = pattern(r"(?:\S*/)?(?:ba|da|z)?sh -l?c")
 
 Who = Literal["agent", "command", "other", "unknown", "unlisted"]
 

@@ -13,13 +13,14 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 from .forms import Field, checked, unanswerable
+from .patterns import pattern
 from .records import Json
 
 Action = Literal["accept", "decline", "cancel"]
 ACTIONS = ("accept", "decline", "cancel")
 WORDS = ("ask", "decline")
 
-_WEB = re.compile(r"https?://[^\s\x00-\x20\x7f-\x9f<>\"'`\\\u2028-\u202e\u2066-\u2069]+", re.IGNORECASE)
+_WEB = pattern(r"https?://[^\s\x00-\x20\x7f-\x9f<>\"'`\\\u2028-\u202e\u2066-\u2069]+", re.IGNORECASE)
 """Excludes characters that could end or hide a part of the address, like `export.links`."""
 
 NOBODY = "nobody can be asked here; pass elicitation=, a function, to connect() to answer"

@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 from urllib.parse import quote
 
-_ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-Z\\-_]")
+from .patterns import pattern
+
+_ESCAPES = pattern(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-Z\\-_]")
 """Terminal sequences (ECMA-48): colours and cursor moves are meaningless in a document."""
 
 _CONTROLS = r"\x00-\x08\x0b-\x1f\x7f-\x9f"
@@ -19,9 +21,9 @@ _HIDDEN = (
 )
 """Invisible and direction-changing characters, which can make a command look like another one."""
 
-_CONTROL = re.compile(f"[{_CONTROLS}]")
-_DECEIVING = re.compile(f"[{_CONTROLS}{_HIDDEN}]")
-_SURROGATE = re.compile("[\ud800-\udfff]")
+_CONTROL = pattern(f"[{_CONTROLS}]")
+_DECEIVING = pattern(f"[{_CONTROLS}{_HIDDEN}]")
+_SURROGATE = pattern("[\ud800-\udfff]")
 
 _PATH_BEFORE = r"(?<![\w.~/\\-])"
 _PATH_AFTER = r"(?![\w@+~-]|\.\w)"

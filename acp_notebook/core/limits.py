@@ -12,6 +12,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from .patterns import pattern
 from .records import Cost, Json
 
 RETRIES = 5
@@ -111,16 +112,14 @@ def cost_between(before: Cost | None, after: Cost | None, *, fresh: bool) -> Cos
 
 # ---- rate limits
 
-_SAYS = re.compile(
-    r"\brate[ _-]?limit|too many requests|(?:http|status|code|error)\W{0,3}429\b", re.IGNORECASE
-)
+_SAYS = pattern(r"\brate[ _-]?limit|too many requests|(?:http|status|code|error)\W{0,3}429\b", re.IGNORECASE)
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
-_WAIT = re.compile(
+_WAIT = pattern(
     r"(?:retry|try again|wait|resets?)[^0-9\n]{0,30}([0-9]{1,6}(?:\.[0-9]{1,3})?)\s*"
     r"(milliseconds?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|h)\b",
     re.IGNORECASE,
 )
-_FIELDS = re.compile(r"retry[-_]?after(?:[-_]?(ms|milliseconds|seconds|s))?", re.IGNORECASE)
+_FIELDS = pattern(r"retry[-_]?after(?:[-_]?(ms|milliseconds|seconds|s))?", re.IGNORECASE)
 _CODES = ("status", "statusCode", "status_code", "code", "httpStatus")
 DEEP = 4
 """How many levels of an error's data are searched."""

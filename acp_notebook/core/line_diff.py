@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from difflib import SequenceMatcher
 from typing import NamedTuple
 
 from .subsequence import longest_increasing
@@ -56,6 +55,8 @@ def _edits(before: Sequence[bytes], after: Sequence[bytes], at: int, to: int) ->
     if not before or not after:
         yield LineEdit(at, at + len(before), to, to + len(after))
     elif len(before) * len(after) <= MATCH_LIMIT:
+        from difflib import SequenceMatcher  # import it only if needed
+
         for tag, a, b, c, d in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
             if tag != "equal":
                 yield LineEdit(at + a, at + b, to + c, to + d)

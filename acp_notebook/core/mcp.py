@@ -6,31 +6,34 @@ produces it.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 from urllib.parse import urlsplit
+
+from msgspec import field
+
+from .patterns import pattern
+from .records import Guarded
 
 TYPES = ("stdio", "http", "sse")
 KEYS = ("name", "type", "command", "args", "env", "url", "headers")
 
-_REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
-_HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_REFERENCE = pattern(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_HEADER = pattern(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class McpServer:
+class McpServer(Guarded, frozen=True, kw_only=True):
     """An MCP server. Its variables and headers are not in the repr: they usually hold secrets."""
 
+    _unshown: ClassVar[tuple[str, ...]] = ("env", "headers")
     name: str
     type: Literal["stdio", "http", "sse"] = "stdio"
     command: str = ""
     args: tuple[str, ...] = ()
-    env: Mapping[str, str] = field(default_factory=dict, repr=False)
+    env: Mapping[str, str] = field(default_factory=dict)
     url: str = ""
-    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def variables(self) -> tuple[tuple[str, str], ...]:
@@ -106,6 +109,8 @@ def references(text: str) -> list[str]:
 
 
 def _allowed(key: str, keys: Iterable[str]) -> str:
+    import difflib  # import it only if needed
+
     close = difflib.get_close_matches(key, list(keys), n=1)
     return f"did you mean {close[0]!r}?" if close else f"it may have {', '.join(keys)}"
 

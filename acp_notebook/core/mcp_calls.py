@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from msgspec import Struct
 
 from .actions import CallFunction, McpCall
+from .patterns import pattern
 from .records import Json
 from .snapshot import ToolCall
 
@@ -44,10 +45,10 @@ class Naming(Struct, frozen=True):
 
 NO_NAMING = Naming()
 
-_NAME = re.compile(r"mcp__(.+)", re.DOTALL)
-_PARTS = re.compile(r"((?:(?!__).)+)__((?:(?!__).)+)")
-_DOTTED = re.compile(r"mcp[.:/]([^.:/\s]+)[.:/](\S+)")
-_SERVER_LAST = re.compile(r"(\S+) \((.+) MCP Server\)")
+_NAME = pattern(r"mcp__(.+)", re.DOTALL)
+_PARTS = pattern(r"((?:(?!__).)+)__((?:(?!__).)+)")
+_DOTTED = pattern(r"mcp[.:/]([^.:/\s]+)[.:/](\S+)")
+_SERVER_LAST = pattern(r"(\S+) \((.+) MCP Server\)")
 
 
 def mcp_call(tool: ToolCall, naming: Naming = NO_NAMING) -> McpCall | None:

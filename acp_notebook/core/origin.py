@@ -10,9 +10,10 @@ from collections.abc import Sequence
 
 import msgspec
 
+from .patterns import pattern
 from .visible import shown
 
-_ID = re.compile(r"[A-Za-z0-9](?:[\w:@=+-]|\.(?!\.)){0,199}", re.ASCII)
+_ID = pattern(r"[A-Za-z0-9](?:[\w:@=+-]|\.(?!\.)){0,199}", re.ASCII)
 """What agents use as ids. Some look for a file of that name, so that "../" must never reach them."""
 
 NAME_CHARS = 40

@@ -92,7 +92,8 @@ class State:
             return
         if type(patch) is Set:
             parent, last = self._place(patch.key, patch.path)
-            parent[last] = _owned(patch.value)
+            value = patch.value
+            parent[last] = value if type(value) is str else _owned(value)
             return
         match patch:
             case Add(item):

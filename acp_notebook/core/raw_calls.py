@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
 from . import events as ev
 from .describe import readable_command
 from .records import Content, Text
 from .snapshot import ToolCall
-from .transcript import CLOSED_STATUSES, RAW_KEPT
+from .transcript import CLOSED_STATUSES, RAW_KEPT, given_fields
 
 
 class RawCalls:
@@ -63,18 +63,8 @@ class RawCalls:
         return key in self._asked or self._calls[key].status in CLOSED_STATUSES
 
 
-_FIELDS = frozenset(
-    {"title", "kind", "status", "content", "locations", "raw_input", "raw_output", "name", "meta"}
-    | {"unprompted"}
-)
-
-
 def _changes(call: ToolCall, event: ev.ToolChanged) -> dict[str, Any]:
-    fields = {
-        name: it
-        for name, it in asdict(event).items()
-        if it is not ev.UNSET and it is not None and name in _FIELDS
-    }
+    fields = given_fields(event)
     if "raw_input" in fields:
         fields["command"] = readable_command(fields["raw_input"])
     if event.asked and "content" in fields:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from .patterns import pattern
 from .settings import OwnAgent, Problem, check_package, command_of
 from .visible import shown
 
@@ -20,9 +21,9 @@ MOST_WORDS = 100
 LONGEST = 2000
 """Limits for the number of words in a command, and for the length of a text."""
 
-_ID = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
+_ID = pattern(r"[a-z0-9][a-z0-9._-]{0,63}")
 
-LOADERS = re.compile(r"(LD_|DYLD_|NODE_OPTIONS|PYTHON|PATH$|BASH_ENV|ENV$|npm_config|NPM_CONFIG|UV_)")
+LOADERS = pattern(r"(LD_|DYLD_|NODE_OPTIONS|PYTHON|PATH$|BASH_ENV|ENV$|npm_config|NPM_CONFIG|UV_)")
 """Variables that decide which code runs: a registry must not set them."""
 
 

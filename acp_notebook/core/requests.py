@@ -6,18 +6,18 @@ Knows no protocol field names (`wire.v1` translates them) and no state.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from .elicitation import ElicitationRequest
 from .events import Event, ToolChanged
-from .records import Json, Option, TokenUsage
+from .records import Guarded, Json, Option, TokenUsage
 
 
-@dataclass(frozen=True, slots=True)
-class Capabilities:
+class Capabilities(Struct, frozen=True):
     """The capabilities that the agent announced; a feature is used only if its flag is True."""
 
     load: bool = False
@@ -43,31 +43,31 @@ class Capabilities:
         return tuple(name for name in names if getattr(self, name))
 
 
-@dataclass(frozen=True, slots=True)
-class AuthMethod:
+class AuthMethod(Guarded, frozen=True):
     """A way to sign in. Type "terminal": run the agent's own command with `args`; "env_var": give it keys."""
 
+    _unshown: ClassVar[tuple[str, ...]] = ("env",)
     id: str
     name: str
     description: str | None = None
     type: str = "agent"
     args: tuple[str, ...] = ()
-    env: Mapping[str, str] = field(default_factory=dict, repr=False)
+    env: Mapping[str, str] = field(default_factory=dict)
     keys: tuple[tuple[str, str | None], ...] = ()
     """The environment variables that hold its keys, with what the agent calls each."""
 
 
-@dataclass(frozen=True, slots=True)
-class AgentFacts:
+class AgentFacts(Guarded, frozen=True):
     """The agent's response to `initialize`."""
 
+    _unshown: ClassVar[tuple[str, ...]] = ("raw",)
     protocol_version: int
     name: str | None = None
     title: str | None = None
     version: str | None = None
     capabilities: Capabilities = Capabilities()
     auth_methods: tuple[AuthMethod, ...] = ()
-    raw: Json = field(default=None, repr=False)
+    raw: Json = None
     meta: Mapping[str, Json] | None = None
     """What it added to the response (`_meta`)."""
 

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from urllib.parse import parse_qsl, quote, quote_plus, unquote, urlsplit
 
+from .patterns import pattern
 from .variables import holds_secret, looks_random, names_secret_variable
 
 SHORTEST_ENCODED = 6
@@ -19,7 +20,7 @@ SHORTEST_ENCODED = 6
 SHORTEST_BASE64 = 8
 """Fewer characters of base64 inside a longer text occur by chance."""
 
-_SCHEME = re.compile(r"(?:bearer|basic|token|apikey)\s+(\S+)", re.IGNORECASE)
+_SCHEME = pattern(r"(?:bearer|basic|token|apikey)\s+(\S+)", re.IGNORECASE)
 """The value of an Authorization header."""
 
 

@@ -6,17 +6,20 @@ grant anything, or redefine the name of an existing agent.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, cast
+from typing import Any, ClassVar, Protocol, cast
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from .agent_url import check_headers, is_absolute, read_url
 from .kernel_tools.options import ToolOptions, read_options
 from .mcp import KEYS as SERVER_KEYS
 from .mcp import McpServer, read_server
+from .patterns import pattern
 from .policy import TOOL_KINDS, WORDS, Word
+from .records import Guarded
 from .rules import NO_RULES, Rule, Rules
 
 TABLES = ("agents", "mcp_servers", "permissions", "defaults")
@@ -34,9 +37,9 @@ NO_PATTERNS = {
 }
 """Keys in which a * would silently match nothing, and what they take instead."""
 
-_NPM = re.compile(r"(@[a-z0-9~-][a-z0-9._~-]*/)?[a-z0-9~][a-z0-9._~-]*(@[0-9A-Za-z^~][0-9A-Za-z.^~+-]*)?")
-_PYPI = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(\[[A-Za-z0-9,._-]+\])?((==|@)[0-9A-Za-z][0-9A-Za-z.+!-]*)?")
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_NPM = pattern(r"(@[a-z0-9~-][a-z0-9._~-]*/)?[a-z0-9~][a-z0-9._~-]*(@[0-9A-Za-z^~][0-9A-Za-z.^~+-]*)?")
+_PYPI = pattern(r"[A-Za-z0-9][A-Za-z0-9._-]*(\[[A-Za-z0-9,._-]+\])?((==|@)[0-9A-Za-z][0-9A-Za-z.+!-]*)?")
+_NAME = pattern(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 class PathResolver(Protocol):
@@ -57,15 +60,15 @@ class Problem(ValueError):
         self.keys = keys
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OwnAgent:
+class OwnAgent(Guarded, frozen=True, kw_only=True):
     """An agent from the settings: a command, a package for npx or uvx with its command, or an address."""
 
+    _unshown: ClassVar[tuple[str, ...]] = ("env", "headers")
     name: str
     command: tuple[str, ...] = ()
     npx: str | None = None
     uvx: str | None = None
-    env: Mapping[str, str] = field(default_factory=dict, repr=False)
+    env: Mapping[str, str] = field(default_factory=dict)
     """Not in the repr: it often holds secrets."""
     cwd: str | None = None
     mcp_servers: tuple[str, ...] = ()
@@ -73,7 +76,7 @@ class OwnAgent:
     """Where it comes from, as shown to the user: "yours", "imported", "the project's"."""
     url: str | None = None
     """The address of a remote agent; then there is no command, and `cwd` is a folder of its machine."""
-    headers: Mapping[str, str | Mapping[str, str]] = field(default_factory=dict, repr=False)
+    headers: Mapping[str, str | Mapping[str, str]] = field(default_factory=dict)
     ca: str | None = None
     insecure: bool = False
     shared: bool = False
@@ -81,8 +84,7 @@ class OwnAgent:
     """Why it cannot be started, and what to do, if it is a binary that must be installed first."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class Settings(Struct, frozen=True, kw_only=True):
     agents: Mapping[str, OwnAgent] = field(default_factory=dict)
     servers: Mapping[str, McpServer] = field(default_factory=dict)
     always: tuple[str, ...] = ()
@@ -147,6 +149,8 @@ def check_package(value: Any, launcher: str, *keys: str) -> str:
 def _known(table: Mapping[str, Any], keys: Iterable[str], what: str, *where: str) -> None:
     for key in table:
         if key not in keys:
+            import difflib  # import it only if needed
+
             close = difflib.get_close_matches(key, list(keys), n=1)
             hint = f"did you mean {close[0]!r}?" if close else f"it may have {', '.join(keys)}"
             raise Problem(f"{what} has no {key!r}; {hint}", *where, key)

@@ -10,18 +10,20 @@ import re
 import shlex
 from collections.abc import Callable, Sequence
 
-_SHELL = re.compile(r"(?:(?:/usr/local|/opt/homebrew|/usr)?/bin/)?(?:sh|bash|zsh|dash)")
+from .patterns import pattern
+
+_SHELL = pattern(r"(?:(?:/usr/local|/opt/homebrew|/usr)?/bin/)?(?:sh|bash|zsh|dash)")
 """By name, or in a system folder: a "bash" in any other folder may be any program."""
 
-_SHELL_FLAG = re.compile(r"-[li]+|--login|--noprofile|--norc")
-_SHELL_LINE_FLAG = re.compile(r"-[li]*c")
+_SHELL_FLAG = pattern(r"-[li]+|--login|--noprofile|--norc")
+_SHELL_LINE_FLAG = pattern(r"-[li]*c")
 
-_CD = re.compile(r"cd (?P<folder>'(?:[^']|'\\'')*'|[\w@%+=:,./-]+) && (?P<line>.+)", re.DOTALL)
+_CD = pattern(r"cd (?P<folder>'(?:[^']|'\\'')*'|[\w@%+=:,./-]+) && (?P<line>.+)", re.DOTALL)
 
-_GOES_ON = re.compile(r"[;\n]|\|\||(?<!&)&(?!&)")
+_GOES_ON = pattern(r"[;\n]|\|\||(?<!&)&(?!&)")
 """Operators after which a line continues in the wrong folder although a `cd` failed; a pipe does not."""
 
-_MERGED_OUTPUT = re.compile(r"(?<=\s)[12]?>&[12](?=\s|$)")
+_MERGED_OUTPUT = pattern(r"(?<=\s)[12]?>&[12](?=\s|$)")
 """The "&" in 2>&1 does not end a command."""
 
 Resolve = Callable[[str], str]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from html import escape
 
 from .visible import shown
 
@@ -28,6 +27,8 @@ def text_table(head: Row, rows: Iterable[Row]) -> str:
 
 def html_table(head: Row, rows: Iterable[Row]) -> str:
     """Format a table as HTML, aligned left (notebooks align right); titles of cells have the whole text."""
+    from html import escape  # import it only if needed
+
     body = "".join(f"<tr>{''.join(map(_html_cell, row))}</tr>" for row in rows)
     heads = "".join(f"<th{LEFT}>{escape(it)}</th>" for it in head)
     return f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
@@ -38,6 +39,8 @@ def _cell(text: str) -> str:
 
 
 def _html_cell(text: str) -> str:
+    from html import escape
+
     short, whole = _cell(text), shown(text, chars=TITLE_CHARS)
     title = "" if short == whole else f' title="{escape(whole)}"'
     return f"<td{LEFT}{title}>{escape(short)}</td>"

@@ -31,6 +31,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable
+from typing import Any
 
 import msgspec
 from msgspec.structs import asdict, replace
@@ -189,6 +190,13 @@ class Transcript:
                 self._version += 1
                 self._snapshot = None
                 return [appended]
+        if type(event) is ev.ToolChanged and (key := self._call_with_new_content(event)) is not None:
+            replaced = Set(key, ("content",), plain(event.content))
+            self._state.apply(replaced)
+            self._views.pop(key, None)
+            self._version += 1
+            self._snapshot = None
+            return [replaced]
         patches = self._decide(event)
         for patch in patches:
             self._state.apply(patch)
@@ -198,6 +206,27 @@ class Transcript:
             self._version += 1
             self._snapshot = None
         return patches
+
+    def _call_with_new_content(self, event: ev.ToolChanged) -> str | None:
+        """The key of the call, if its content is all that changes: so do updates for each line of output."""
+        key = self._tools.get(event.id)
+        if key is None or key in self._only_asked or event.asked or event.created or event.raw is not None:
+            return None
+        unset = ev.UNSET
+        if (
+            type(event.content) is tuple
+            and (event.status is unset or event.status == self._state.items[key]["status"])
+            and event.title is unset
+            and event.kind is unset
+            and event.locations is unset
+            and event.raw_input is unset
+            and event.raw_output is unset
+            and event.name is unset
+            and event.meta is unset
+            and event.unprompted is unset
+        ):
+            return key
+        return None
 
     def _open_text(self, message: OpenMessage, patch: Append) -> Pieces:
         message.text = self._state.text(patch.key, patch.path)
@@ -382,7 +411,7 @@ class Transcript:
     # ---- tool calls, plans, questions -----------------------------------------------------
 
     def _tool(self, event: ev.ToolChanged) -> list[Patch]:
-        fields = plain_fields(event, leave=("id", "created", "asked"))
+        fields = {name: plain(value) for name, value in given_fields(event).items()}
         key = self._tools.get(event.id)
         if key is None and not event.created and not event.asked:
             key = self._items.old_call(event.id)
@@ -410,7 +439,12 @@ class Transcript:
             if event.asked and "content" in fields:
                 fields["content"] = self._with_earlier_texts(key, fields["content"])
             fields.pop("meta", None)  # merged
-            patches = [Set(key, (name,), value) for name, value in fields.items()]
+            now = self._state.items[key].get("status")
+            patches = [
+                Set(key, (name,), value)
+                for name, value in fields.items()
+                if name != "status" or value != now  # agents repeat it in each update
+            ]
             patches += self._keep_extras(key, event)
         if event.asked:
             self._asked_tools.add(key)
@@ -727,6 +761,22 @@ def _outcome(options: list[Json], event: ev.QuestionSettled) -> str:
 
 def _meta_field(event: ev.MessageChunk | ev.QuestionAsked) -> dict[str, Json]:
     return {"meta": event.meta} if event.meta else {}
+
+
+_CALL_FIELDS = (
+    *("title", "kind", "status", "content", "locations", "raw_input", "raw_output", "name", "meta"),
+    "unprompted",
+)
+
+
+def given_fields(event: ev.ToolChanged) -> dict[str, Any]:
+    """What the event says about its call, as it says it."""
+    given = {}
+    for name in _CALL_FIELDS:
+        value = getattr(event, name)
+        if value is not None and value is not ev.UNSET:
+            given[name] = value
+    return given
 
 
 def plain_fields(event: ev.Event, leave: tuple[str, ...] = ()) -> dict[str, Json]:

@@ -10,9 +10,10 @@ import itertools
 import re
 from collections.abc import Iterable
 
+from .patterns import pattern
 from .snapshot import Item, TurnStart
 
-_NUMBERED = re.compile(r"[a-z](\d{1,9})", re.ASCII)
+_NUMBERED = pattern(r"[a-z](\d{1,9})", re.ASCII)
 
 
 class TurnIds:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import re
 
+from .patterns import pattern
+
 SHORTEST_SECRET = 4
 """Shorter values occur in any text, and protect nothing."""
 
@@ -29,18 +31,18 @@ _SETTINGS = frozenset(
 )
 """Last words of names whose value is never a secret, whatever it looks like."""
 
-_SECRET_FIELD = re.compile(
+_SECRET_FIELD = pattern(
     r"token|secret|password|passwd|credential|api[-_]?key|authorization|cookie", re.IGNORECASE
 )
 
-_SECRET_VARIABLE = re.compile(
+_SECRET_VARIABLE = pattern(
     r"passphrase|(?:^|[-_.])"
     r"(?:keys?|pass|pw|pwd|auth|bearer|pat|pin|otp|creds?|private|salt|seed|signature|dsn|sid|license)"
     r"(?:$|[-_.])|[a-z](?:Key|Pass|Auth)s?(?![a-z])|(?<=[A-Z])(?:KEY|PASS)$",
 )
 
-_PIECES = re.compile(r"[A-Za-z0-9]+")
-_CHANGE = re.compile(r"(?<=[a-z])(?=[A-Z0-9])|(?<=[A-Z])(?=[0-9])|(?<=[0-9])(?=[A-Za-z])")
+_PIECES = pattern(r"[A-Za-z0-9]+")
+_CHANGE = pattern(r"(?<=[a-z])(?=[A-Z0-9])|(?<=[A-Z])(?=[0-9])|(?<=[0-9])(?=[A-Za-z])")
 
 
 def names_secret(name: str) -> bool:

@@ -6,12 +6,12 @@ Pure; knows no markup. `shown` fits a value into one line of limited length, for
 
 from __future__ import annotations
 
-import re
 import unicodedata
 
 from .escaping import Escaper
+from .patterns import pattern
 
-BLANK = re.compile(
+BLANK = pattern(
     "[\u00a0\u034f\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180f\u2000-\u200a\u202f\u205f\u2800\u3000\u3164"
     "\ufe00-\ufe0f\uffa0\U00016fe4\U0001d159\U000e0000-\U000e0fff]"
 )
@@ -29,9 +29,9 @@ EMPTY_LINES = 3
 MARKS = 4
 """More combining marks on one letter are drawn over the lines around it."""
 
-_BLANK_LINE = re.compile(r"[ \t\r]*")
-_SPACES = re.compile(r"[ \t]+")
-_PLAIN = re.compile(r"[!-~]+(?: [!-~]+)*")
+_BLANK_LINE = pattern(r"[ \t\r]*")
+_SPACES = pattern(r"[ \t]+")
+_PLAIN = pattern(r"[!-~]+(?: [!-~]+)*")
 
 
 def shown(text: str, *, cwd: str | None = None, chars: int = 80) -> str:

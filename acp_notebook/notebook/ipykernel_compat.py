@@ -12,9 +12,10 @@ import sys
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
+
+from msgspec import Struct
 
 from ..log import logger
 
@@ -42,8 +43,7 @@ class ProbeFailed(Exception):
     """This kernel has an internal structure that we do not support."""
 
 
-@dataclass(frozen=True)
-class KernelMessage:
+class KernelMessage(Struct, frozen=True):
     """A message to the kernel that can be handled while a cell runs."""
 
     kind: str
@@ -51,8 +51,7 @@ class KernelMessage:
     message: dict[str, Any]
 
 
-@dataclass(frozen=True)
-class Shell:
+class Shell(Struct, frozen=True):
     """A shell of a kernel, usually the main one: its message stream and its handlers."""
 
     kernel: Any

@@ -12,8 +12,9 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from .interrupts import Gate
 
@@ -21,8 +22,7 @@ _RINGS = 4096
 """Read at once; more than our pipe ever holds."""
 
 
-@dataclass(frozen=True, eq=False)
-class MainThreadJob:
+class MainThreadJob(Struct, frozen=True, eq=False):
     """A function to run on the main thread, and the future of its result."""
 
     function: Callable[[], Any]

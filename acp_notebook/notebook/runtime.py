@@ -11,8 +11,9 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from .ipykernel_compat import COMM_TYPES, request_of, running_kernel, subshell_here
 
@@ -25,8 +26,7 @@ _for_page: ContextVar[bool] = ContextVar("for_page", default=False)
 _unattended: ContextVar[bool] = ContextVar("unattended", default=False)
 
 
-@dataclass(frozen=True)
-class Runtime:
+class Runtime(Struct, frozen=True):
     """Describes the calling context at the time of the call to `where`."""
 
     kernel: bool

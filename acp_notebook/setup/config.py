@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import replace
 from pathlib import Path
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from ..agent.files.user_files import read_json, read_own
 from ..agent.known_agents import catalog

@@ -8,7 +8,8 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from ..agent.known_agents import catalog
 from ..agent.known_agents.catalog import NeedsInstall, ResolvedCommand

@@ -6,7 +6,7 @@ notices them and keeps the raw message.
 Names follow the schema in snake case (`tool_call_id` is `toolCallId` on the wire).
 """
 
-from __future__ import annotations
+# No `from __future__ import annotations`: msgspec takes twice as long to read annotations that are text.
 
 from typing import Any
 

@@ -7,6 +7,7 @@ import sys
 import pytest
 from hypothesis import given
 
+from acp_notebook.core.mcp import McpServer
 from acp_notebook.core.records import (
     Choice,
     ConfigOption,
@@ -110,3 +111,9 @@ def test_several_threads_can_read_a_type_for_the_first_time_simultaneously() -> 
     for _ in range(6):
         run = subprocess.run([sys.executable, "-c", FIRST_USE], capture_output=True, text=True, timeout=120)
         assert (run.returncode, run.stdout.strip()) == (0, "8"), run.stderr
+
+
+def test_a_guarded_record_does_not_show_what_may_be_secret() -> None:
+    server = McpServer(name="build", command="serve", env={"TOKEN": "hunter2"}, headers={"key": "hunter2"})
+    assert "hunter2" not in repr(server) + str(server) + str(list(server.__rich_repr__()))
+    assert repr(server).startswith("McpServer(name='build', type='stdio', command='serve'")

@@ -362,6 +362,17 @@ def test_a_late_update_stays_with_its_turn() -> None:
     assert [_words(item) for item in transcript.turn_items(transcript.current_turn)][1:] == ["agent: new"]
 
 
+def test_an_update_that_repeats_the_status_only_replaces_the_content() -> None:
+    transcript = Transcript()
+    transcript.apply_all([START, announced("t", title="Run", status="in_progress")])
+    line = ev.ToolChanged("t", status="in_progress", content=(Text("1 passed"),))
+    [patch] = transcript.apply(line)
+    assert patch == Set(transcript.tool("t").key, ("content",), [{"type": "text", "text": "1 passed"}])
+    assert transcript.tool("t").content == (Text("1 passed"),)
+    patch.value.append("later")
+    assert transcript.tool("t").content == (Text("1 passed"),)
+
+
 def test_an_update_changes_only_its_fields_and_replaces_lists() -> None:
     run = (
         announced("t", title="a", content=(Text("1"), Text("2")), raw_input={"x": 1}),

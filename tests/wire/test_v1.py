@@ -618,7 +618,7 @@ def test_an_introduction_is_read_completely() -> None:
     schema.validate({"jsonrpc": "2.0", "id": 1, "result": result}, "a2c", "initialize")
     facts = v1.read_initialize(raw(result))
     can = facts.capabilities
-    assert all(getattr(can, name) for name in can.__slots__ if name != "fork")
+    assert all(getattr(can, name) for name in can.__struct_fields__ if name != "fork")
     assert not can.fork
     assert (can.meta, facts.meta) == ({"vendor": True}, {"x": 1})
     assert (facts.name, facts.title, facts.version, facts.raw) == ("a", "A", "2", None)
@@ -632,13 +632,13 @@ def test_an_introduction_is_read_completely() -> None:
 def test_a_capability_that_is_null_or_false_is_not_offered(no: Any) -> None:
     can = {"sessionCapabilities": {"list": no, "resume": no, "close": no}, "auth": {"logout": no}}
     facts = v1.read_initialize(raw({"protocolVersion": 1, "agentCapabilities": can}))
-    assert not any(getattr(facts.capabilities, name) for name in facts.capabilities.__slots__)
+    assert not any(getattr(facts.capabilities, name) for name in facts.capabilities.__struct_fields__)
 
 
 @pytest.mark.parametrize("capabilities", [None, 5, [], {"loadSession": "yes", "promptCapabilities": 3}])
 def test_unreadable_capabilities_are_not_offered(capabilities: Any) -> None:
     facts = v1.read_initialize(raw({"protocolVersion": 1, "agentCapabilities": capabilities}))
-    assert not any(getattr(facts.capabilities, name) for name in facts.capabilities.__slots__)
+    assert not any(getattr(facts.capabilities, name) for name in facts.capabilities.__struct_fields__)
     assert facts.raw is not None
 
 

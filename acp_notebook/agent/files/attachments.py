@@ -10,11 +10,12 @@ unsaved changes as its tab has it. Runs on the loop thread, and reads files on o
 from __future__ import annotations
 
 import base64
-import mimetypes
 import os
 import stat
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from msgspec.structs import replace
@@ -26,6 +27,9 @@ from ...log import logger
 from ..threads import on_a_thread
 from .notebook_files import NotebookFiles
 from .open_texts import OpenTexts
+
+if TYPE_CHECKING:
+    from mimetypes import MimeTypes
 
 _log = logger(__name__)
 
@@ -46,15 +50,21 @@ _TEXTS = frozenset(
     }
 )
 
-_types = mimetypes.MimeTypes(filenames=())
-"""Python's own table, not the system's, so that a file has the same type on every machine."""
-for _type, _suffix in (
-    ("text/markdown", ".md"),
-    ("application/toml", ".toml"),
-    ("application/yaml", ".yaml"),
-    ("application/yaml", ".yml"),
-):
-    _types.add_type(_type, _suffix)
+
+@cache
+def _types() -> MimeTypes:
+    """Python's own table, not the system's, so that a file has the same type on every machine."""
+    from mimetypes import MimeTypes  # import it only if needed
+
+    types = MimeTypes(filenames=())
+    for type, suffix in (
+        ("text/markdown", ".md"),
+        ("application/toml", ".toml"),
+        ("application/yaml", ".yaml"),
+        ("application/yaml", ".yml"),
+    ):
+        types.add_type(type, suffix)
+    return types
 
 
 async def attach_files(
@@ -166,7 +176,7 @@ def _text(path: Path) -> str | None:
 def _type_of(path: Path) -> str | None:
     if path.name.lower().endswith(SUFFIX):
         return NOTEBOOK_TYPE
-    return _types.guess_type(path.name)[0]
+    return _types().guess_type(path.name)[0]
 
 
 def _text_type(path: Path) -> str:

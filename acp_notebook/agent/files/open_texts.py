@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ...core import changes
 from ...core.changes import Version
@@ -23,8 +24,7 @@ from .text_encoding import MAX_TEXT
 from .text_writer import Written, check_text
 
 
-@dataclass(frozen=True, slots=True)
-class UnsavedText:
+class UnsavedText(Struct, frozen=True):
     """A text as its tab has it."""
 
     place: ResolvedPath

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import secrets
 import stat
 import threading
@@ -15,13 +14,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+from ...core.patterns import pattern
 from ...log import logger, suppressed
 from ..locked_file import lock
 from ..user_dirs import state_folder
 
 _log = logger(__name__)
 
-LEFTOVER = re.compile(r"\.acp-notebook-[0-9a-f]{16}\.tmp")
+LEFTOVER = pattern(r"\.acp-notebook-[0-9a-f]{16}\.tmp")
 """The names of temporary files, each used once."""
 
 DRAFT = ".part"

@@ -6,14 +6,17 @@ then any command. A package is run through npx or uvx only if the caller allows 
 
 from __future__ import annotations
 
-import difflib
 import os
 import shlex
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
+from typing import ClassVar
 
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from ...core.records import Guarded
 from ...core.settings import OwnAgent
 from ...core.visible import shown
 from ...errors import AgentNotFound, UsageError
@@ -39,18 +42,18 @@ CLOSE_ENOUGH = 0.6
 """The similarity, for difflib, of a misspelt name to the one that is suggested."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResolvedCommand:
+class ResolvedCommand(Guarded, frozen=True, kw_only=True):
     """A command that starts an agent, ready to run."""
 
+    _unshown: ClassVar[tuple[str, ...]] = ("env", "secrets")
     name: str
     argv: tuple[str, ...]
     how: str
     """Where it was found, for people: "built in", "installed", "npx", "uvx", "yours", "command"."""
     identity: str
     """What grants are tied to: the built-in agent's name, else the whole command. Anyone can use a name."""
-    env: Mapping[str, str] = field(default_factory=dict, repr=False)
-    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
+    env: Mapping[str, str] = field(default_factory=dict)
+    secrets: Mapping[str, str] = field(default_factory=dict)
     """The variables in `env` that the user wrote: they are removed from recordings."""
     folder: str | None = None
     """The folder in which to start it, if not the session's."""
@@ -151,8 +154,7 @@ def _plain(entry: KnownAgent, argv: tuple[str, ...], older: ResolvedCommand | No
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Package:
+class Package(Struct, frozen=True):
     """An agent that npx or uvx can run."""
 
     name: str
@@ -224,8 +226,6 @@ def _own(entry: OwnAgent, path: str | None, cwd: str, install: bool) -> Resolved
 
 
 def _own_package(entry: OwnAgent, path: str | None, cwd: str, install: bool) -> ResolvedCommand:
-    from dataclasses import replace
-
     package = Package(entry.name, entry.npx, entry.uvx, entry.command)
     found = package.resolve(find_launchers(path), entry.cwd or cwd, entry.env)
     if found is None or not install:
@@ -253,6 +253,8 @@ def suggestion(name: str, own: Iterable[str] = ()) -> str | None:
     """The known or own name that the user probably meant."""
     aliases = {alias: entry.name for entry in AGENTS for alias in entry.aliases}
     candidates = [*names(own), *aliases]
+    import difflib  # import it only if needed
+
     close = difflib.get_close_matches(name.lower(), candidates, n=1, cutoff=CLOSE_ENOUGH)
     return aliases.get(close[0], close[0]) if close else None
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
+from ...core.patterns import pattern
 from .catalog_data import AGENTS
 from .quirks import bare_names
 
 ENV_VAR = "env_var"
 """The type of sign-in methods that consist in giving the agent keys."""
 
-_KEY = re.compile(r"\b[A-Z][A-Z0-9_]*_(?:API_KEY|TOKEN)\b")
+_KEY = pattern(r"\b[A-Z][A-Z0-9_]*_(?:API_KEY|TOKEN)\b")
 
 
 def sign_in_of(command: Sequence[str]) -> str:

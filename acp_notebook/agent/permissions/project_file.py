@@ -8,8 +8,9 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from dataclasses import dataclass, field
+from typing import ClassVar
 
+from ...core.records import Guarded
 from ...errors import Error
 
 PROJECT_FILE = ".acp_notebook.toml"
@@ -21,12 +22,12 @@ MAX_LEVELS = 64
 """How many parent folders to search."""
 
 
-@dataclass(frozen=True, slots=True)
-class ProjectFile:
+class ProjectFile(Guarded, frozen=True):
     """The content of the file, read once: the hash covers the bytes in use, even if the file changes."""
 
+    _unshown: ClassVar[tuple[str, ...]] = ("data",)
     path: str
-    data: bytes = field(repr=False)
+    data: bytes
 
     @property
     def sha256(self) -> str:

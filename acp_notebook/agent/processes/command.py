@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 
-@dataclass(frozen=True)
-class Command:
+class Command(Struct, frozen=True):
     """What to start, where, and with which environment (complete: only our marker is added)."""
 
     argv: tuple[str, ...]

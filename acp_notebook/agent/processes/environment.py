@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
+
+from ...core.patterns import pattern
 
 # JPY_* and JUPYTERHUB_*: how the kernel talks to its server and its hub, including tokens and private
 # addresses (JUPYTERHUB_API_TOKEN acts as the user on the whole hub). The other JUPYTER_* settings are
@@ -11,7 +12,7 @@ from collections.abc import Iterable, Mapping
 # JUPYTER_TOKEN a process can run code in any kernel, so an agent that has it can bypass our permissions.
 # Images and extensions have their own names for it (JUPYTER_SERVER_PASSWORD, JUPYTER_TOKEN_FILE), so those
 # are matched by a word.
-_SERVER = re.compile(
+_SERVER = pattern(
     r"JUPYTERHUB_.*|JPY_.*|CONFIGPROXY_AUTH_TOKEN"
     r"|JUPYTER(_.*)?_(TOKEN|PASSWORD|PASSWD|PASSPHRASE|SECRET|COOKIE)S?(_.*)?"
 )
@@ -19,7 +20,7 @@ _SERVER = re.compile(
 _KERNEL_BACKENDS = ("module://matplotlib_inline", "module://ipykernel")
 """Values that ipykernel sets in MPLBACKEND. They work in a kernel only; the user's own value is kept."""
 
-_BASICS = re.compile(r"PATH|HOME|USER|LOGNAME|SHELL|LANG|LC_.*|TZ|TMPDIR|TERM|XDG_.*")
+_BASICS = pattern(r"PATH|HOME|USER|LOGNAME|SHELL|LANG|LC_.*|TZ|TMPDIR|TERM|XDG_.*")
 """What nearly every program needs to start, and nothing that could be a secret."""
 
 

@@ -12,7 +12,8 @@ import itertools
 import signal
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from .guardian import Table, Tree, snapshot
 
@@ -21,8 +22,7 @@ QUIET_LOOKS = 2
 exits at that moment may be missing together with its child, and daemons do exactly that when they start."""
 
 
-@dataclass
-class _End:
+class _End(Struct):
     """The state of one tree that is being ended."""
 
     began: float

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from ...core import events as ev
 from ...wire import v1
@@ -16,8 +17,7 @@ from ...wire import v1
 ENDED = ("completed", "failed")
 
 
-@dataclass(slots=True)
-class _OpenTerminal:
+class _OpenTerminal(Struct):
     """A terminal that has not ended: its tool call, and how much output was reported."""
 
     tool: str

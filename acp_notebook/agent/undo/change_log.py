@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from ...core import changes as ch
@@ -24,8 +24,7 @@ SHOWN_LINES = 6_000
 """Lines of all hunks of a turn that the page shows. Later files appear without their hunks."""
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Struct, frozen=True):
     """One path with its states before and after. None: the file does not exist."""
 
     path: str
@@ -33,8 +32,7 @@ class Part:
     after: BlobRef | None
 
 
-@dataclass
-class Change:
+class Change(Struct):
     """A file that a turn changed. A moved file has two parts."""
 
     id: str
@@ -105,16 +103,14 @@ class Change:
         return "partly" if self.undone else "applied"
 
 
-@dataclass
-class Folders:
+class Folders(Struct):
     """Empty folders that a turn removed and created."""
 
     removed: set[str] = field(default_factory=set)
     made: set[str] = field(default_factory=set)
 
 
-@dataclass
-class TurnChanges:
+class TurnChanges(Struct):
     """What changed during one turn."""
 
     id: str

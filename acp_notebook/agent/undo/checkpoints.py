@@ -12,9 +12,10 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
+
+from msgspec import Struct, field
 
 from ... import timeouts
 from ...core.changes import PathChange
@@ -31,8 +32,7 @@ _log = logger(__name__)
 LATE = "it was not ready in time"
 
 
-@dataclass
-class Marks:
+class Marks(Struct):
     """The checkpoints before a turn. `missing`: folders without one, each with the reason."""
 
     marks: dict[FolderCheckpoints, Checkpoint] = field(default_factory=dict)

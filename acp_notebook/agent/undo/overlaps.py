@@ -12,7 +12,9 @@ import contextlib
 import itertools
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from ...core.attribution import Call, Other
 from ...core.changes import Version
@@ -39,8 +41,7 @@ def next_order() -> int:
     return next(_order)
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
+class Segment(Struct, frozen=True):
     """A change of one file that is known exactly, from one state to another."""
 
     path: str
@@ -51,8 +52,7 @@ class Segment:
     """The agent of another session that made it; None: this one's, or an undo by the user."""
 
 
-@dataclass(frozen=True, slots=True)
-class Undo:
+class Undo(Struct, frozen=True):
     """A file that the user undid or redid in another session, with its states in the log of the turn."""
 
     path: str
@@ -61,8 +61,7 @@ class Undo:
     order: int
 
 
-@dataclass(eq=False)
-class SharedTurn:
+class SharedTurn(Struct, eq=False):
     """A turn, as the other sessions of this process see it."""
 
     agent: str
@@ -122,8 +121,7 @@ def note_undo(folders: Sequence[str], path: str, before: Version | None, after: 
                 it.undos.append(Undo(path, it.log.keep(before), it.log.keep(after), next_order()))
 
 
-@dataclass(frozen=True, slots=True)
-class OtherTurn:
+class OtherTurn(Struct, frozen=True):
     """What is known about a turn of another session."""
 
     agent: str

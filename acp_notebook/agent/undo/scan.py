@@ -10,7 +10,8 @@ import os
 import stat
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from ..files.file_state import ATTEMPTS, MOST_FILE
 from .backend import CheckpointUnavailable
@@ -43,8 +44,7 @@ OTHERS = ("ls-files", "-o", "--exclude-standard", "--directory", "-z")
 Signature = tuple[int, int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class NotKept:
+class NotKept(Struct, frozen=True):
     """A file that is too large, unreadable, or being written."""
 
     size: int
@@ -52,8 +52,7 @@ class NotKept:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class Tree:
+class Tree(Struct, frozen=True):
     """The state of a checkpoint. Its dicts are never modified, so checkpoints share them."""
 
     id: str
@@ -162,8 +161,7 @@ def empty_below(path: str, top: str) -> list[str]:
     return found
 
 
-@dataclass
-class ScanResult:
+class ScanResult(Struct):
     """What a scan found."""
 
     tree: str = ""

@@ -8,14 +8,14 @@ and inserting a different cell changes none of them.
 from __future__ import annotations
 
 import hashlib
-import re
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from ..patterns import pattern
 from ..records import Json
 
-_GOOD = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+_GOOD = pattern(r"[a-zA-Z0-9_-]{1,64}")
 """A cell id in nbformat 4.5."""
 
 _ID_DIGITS = 12

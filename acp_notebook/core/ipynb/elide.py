@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 
+from ..patterns import pattern
 from ..records import Json
 from .parse import joined
 
@@ -33,7 +34,7 @@ KEPT_METADATA = 2_000
 MOST_NESTED = 50
 """Metadata nested more deeply is not shown: no tool writes such metadata, and JSON writers recurse."""
 
-_PLACEHOLDER = re.compile(r"\[[^\[\]\n]{1,300}, \d[\d.]* (?:bytes|kB|MB), not shown\]")
+_PLACEHOLDER = pattern(r"\[[^\[\]\n]{1,300}, \d[\d.]* (?:bytes|kB|MB), not shown\]")
 
 _COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+from ..patterns import pattern
 from ..records import Diff
 from .errors import Invalid
 from .parse import Notebook, read
@@ -16,7 +17,7 @@ SUFFIX = ".ipynb"
 MOST_CHARS = 4_000_000
 """The largest diff that is converted: parsing more JSON would delay the messages behind it."""
 
-_LIKE_A_CELL = re.compile(r"^(?=\\*#[^\S\n]*%%)", re.MULTILINE)
+_LIKE_A_CELL = pattern(r"^(?=\\*#[^\S\n]*%%)", re.MULTILINE)
 
 
 def script(notebook: Notebook) -> str:

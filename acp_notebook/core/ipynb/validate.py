@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 
+from ..patterns import pattern
 from ..records import Json
 from .cell_ids import is_id
 from .elide import nested_beyond
@@ -21,8 +22,8 @@ MOST_NESTED = 100
 """The limit for metadata from an agent: beyond any real use, and well within what JSON readers accept."""
 
 _KINDS = (("metadata", dict), ("attachments", dict), ("outputs", list))
-_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
-_JSON_MIME = re.compile(r"application/(.*\+)?json")
+_LONE_SURROGATE = pattern("[\ud800-\udfff]")
+_JSON_MIME = pattern(r"application/(.*\+)?json")
 
 
 def read_written(text: str | bytes) -> Notebook:

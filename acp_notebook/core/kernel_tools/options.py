@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from typing import Any
 
@@ -52,6 +51,8 @@ def read_options(value: Any, default: ToolOptions = OFF) -> ToolOptions:
     deny = _names(value, "deny")
     for name in deny:
         if name not in TOOLS:
+            import difflib  # import it only if needed
+
             close = difflib.get_close_matches(name, TOOLS, n=1)
             meant = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(TOOLS)}"
             raise ValueError(f"tools: deny names {name!r}; {meant}")

@@ -14,6 +14,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from ...core.forms import MOST_CHOICES, MOST_FIELDS, Field, Form, Misfit, fitting
+from ...core.patterns import pattern
 from ...core.records import Choice
 
 MOST_TITLE = 200
@@ -23,7 +24,7 @@ MOST_TEXT = 4_000
 """Characters of a description; longer ones are truncated."""
 
 _SECRET_FORMATS = frozenset({"password", "secret"})
-_SECRET_NAME = re.compile(r"token|secret|password|passwd|passphrase|credential|api[-_]?key", re.IGNORECASE)
+_SECRET_NAME = pattern(r"token|secret|password|passwd|passphrase|credential|api[-_]?key", re.IGNORECASE)
 """The same words as those by which a recording recognises secrets."""
 
 _BOUNDS = {

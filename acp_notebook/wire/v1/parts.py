@@ -7,7 +7,6 @@ from typing import Any
 
 import msgspec
 from msgspec import UNSET
-from msgspec.structs import asdict
 
 from ...core import events as ev
 from ...core import records as rec
@@ -55,15 +54,21 @@ def _annotations(block: Any) -> Mapping[str, Any] | None:
 
 def tool_event(fields: s.ToolFields, *, created: bool = False) -> ev.ToolChanged:
     """The event of a tool call, in which a field that is null or missing is unchanged."""
-    given = {name: it for name, it in asdict(fields).items() if it is not None and it is not UNSET}
-    id = given.pop("tool_call_id")
+    given: dict[str, Any] = {}  # filled by a loop: some agents send an update for each line of output
+    for name in _TOOL_FIELDS:
+        value = getattr(fields, name)
+        if value is not None and value is not UNSET:
+            given[name] = value
     if "content" in given:
-        given["content"] = tuple(map(content_record, given["content"]))
+        given["content"] = tuple([content_record(it) for it in given["content"]])
     if "locations" in given:
         given["locations"] = tuple(rec.Location(at.path, at.line) for at in given["locations"])
     if "meta" in given and not (isinstance(given["meta"], dict) and given["meta"]):
         del given["meta"]
-    return ev.ToolChanged(id, created=created, **given)
+    return ev.ToolChanged(fields.tool_call_id, created=created, **given)
+
+
+_TOOL_FIELDS = tuple(name for name in s.ToolFields.__struct_fields__ if name != "tool_call_id")
 
 
 def config_options(options: Iterable[Any]) -> tuple[rec.ConfigOption, ...]:

@@ -91,7 +91,7 @@ def test_code_that_ignores_the_interrupt_is_reported_and_reading_works(tools: To
         "    return [notes, second.state.status, second.state.notes, listed, (await run.wait(30)).status]\n"
     )
     notes, status, why, listed, ended = tools.value("wait(on_loop(ignored()))")
-    tools.front.run(code_to_replace(run_ignored=Timeouts.run_ignored))
+    tools.front.run(code_to_replace(run_ignored=Timeouts().run_ignored))
     assert "ignores that" in notes[0]
     assert status == "busy" and "ignores its interrupt" in why[0]
     assert listed.startswith("free: threading.Event")
