@@ -44,6 +44,14 @@ def test_nothing_is_changed_if_nothing_was_lost() -> None:
     assert corrections(ours.turn_items(ours.current_turn), [said("go", "user"), said("all of it")]) == []
 
 
+def test_a_history_that_lacks_another_part_does_not_replace_what_was_shown() -> None:
+    """As long as ours, or longer, and yet without the end that is here."""
+    ours = turn(said("w0 w1 w3"))
+    items = ours.turn_items(ours.current_turn)
+    assert corrections(items, [said("go", "user"), said("w0 w1 w2")]) is None
+    assert corrections(items, [said("go", "user"), said("w0 w1 w2 and more")]) is None
+
+
 def test_a_history_that_knows_less_changes_nothing() -> None:
     ours = turn(said("all of it"))
     items = ours.turn_items(ours.current_turn)

@@ -88,9 +88,25 @@ def test_a_session_is_loaded_over_a_new_connection(connect: Connect) -> None:
     session = connect()
     session.prompt(script(say("Remember this.")), timeout=LIMIT_S)
     session.agent.close()
-    again = connect(load=session.id)
+    again = loaded(connect, session.id)
     assert "Remember this." in again.to_text()
     assert again.prompt(script(say("Yes.")), timeout=LIMIT_S).text == "Yes."
+
+
+def loaded(connect: Connect, id: str) -> acp.Session:
+    """The session of another connection. qwen refuses to load one until it has closed it."""
+    found: list[acp.Session] = []
+
+    def is_loaded() -> bool:
+        try:
+            found.append(connect(load=id))
+        except acp.AgentError as error:
+            if "retry after close completes" not in str(error):
+                raise
+        return bool(found)
+
+    wait_until(is_loaded, "the session can be loaded", LIMIT_S)
+    return found[0]
 
 
 def test_two_sessions_at_once_keep_apart(connect: Connect) -> None:

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import socket
 import ssl
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
@@ -27,11 +26,13 @@ from ...log import logger, suppressed
 from ...wire.jsonrpc import INTERNAL_ERROR, MAX_LINE, Peer, RpcError
 from ...wire.v1.routing import ATTACH, CANCEL, CLOSE, CREATE, PROMPT, Route, read_route
 from ..backoff import FIRST_PAUSE_S, Backoff
-from ..transport import CLOSED, Ended, Interrupted, LinkChange, MessagesLost, Receive, Restored, Silent
+from ..transport import CLOSED, Interrupted, LinkChange, MessagesLost, Restored, Silent
 from . import failures, library_logs
 from .failures import Failure
-from .outbox import Outbox, Outlet, one_line
-from .server import USER_AGENT, HeadersFailed, Server
+from .http_client import error_body, keep_alive, new_client, retry_after
+from .outbox import one_line
+from .remote_transport import RemoteTransport
+from .server import HeadersFailed, Server
 from .sse import EventParser, EventTooLong
 
 if TYPE_CHECKING:
@@ -40,9 +41,6 @@ if TYPE_CHECKING:
 _log = logger(__name__)
 
 T = TypeVar("T")
-
-MAX_ERROR_BODY = 4096
-"""How much of an error's body is read."""
 
 ACCEPT = "application/json, text/event-stream"
 """For a POST. Some servers refuse one without both, although they answer with JSON only."""
@@ -74,13 +72,11 @@ class _Ended(Exception):
         self.failure = failure
 
 
-class HttpTransport:
+class HttpTransport(RemoteTransport):
     """Carries the messages of one connection over HTTP. Use it on the loop thread."""
 
     def __init__(self, server: Server) -> None:
-        self._server = server
-        self._out = Outbox()
-        self._outlet = Outlet()
+        super().__init__(server)
         self._listener: Callable[[LinkChange], None] = lambda change: None
         self._poster: httpx.AsyncClient | None = None
         """For messages. Each stream has a connection of its own: when one breaks, the others are not stuck to
@@ -108,9 +104,6 @@ class HttpTransport:
         self._interrupted: set[object] = set()
         self._has_comments = False
         """Whether the server sends comments, so that a silent stream is a broken one."""
-        self._task: asyncio.Task[None] | None = None
-        self.stage = "opening the connection"
-        """What it waits for, for the error of a start that takes too long."""
         self.wire = ""
         """The version of HTTP that the server speaks."""
 
@@ -121,21 +114,6 @@ class HttpTransport:
     def listen(self, listener: Callable[[LinkChange], None]) -> None:
         """Report interruptions, and when they are over, to this function."""
         self._listener = listener
-
-    def start(self, receive: Receive, ended: Ended) -> None:
-        self._outlet.start(receive, ended)
-        self._task = asyncio.get_running_loop().create_task(self._run())
-
-    def write(self, data: bytes) -> None:
-        if not self._outlet.over:
-            self._out.put(data)
-
-    @property
-    def unsent(self) -> int:
-        return self._out.unsent
-
-    def stderr_text(self) -> str:
-        return ""
 
     async def close(self) -> None:
         library_logs.leave_out_this_task()
@@ -200,22 +178,7 @@ class HttpTransport:
     async def _connect(self) -> None:
         self._headers = await self._server.fresh_headers()
         self._tls = self._server.tls() if self._server.url.is_secure else None
-        self._poster = self._new_client()
-
-    def _new_client(self) -> httpx.AsyncClient:
-        import httpx
-
-        limits = timeouts.get()
-        return httpx.AsyncClient(
-            http2=self._tls is not None,
-            verify=self._tls or False,
-            trust_env=self._server.uses_proxy,
-            follow_redirects=False,  # headers must not go to another server
-            cookies=self._server.cookies,
-            headers={"User-Agent": USER_AGENT, "Accept-Encoding": "identity"},
-            limits=httpx.Limits(max_keepalive_connections=10, keepalive_expiry=limits.remote_idle),
-            timeout=httpx.Timeout(limits.remote_post, connect=limits.remote_connect, pool=None),
-        )
+        self._poster = new_client(self._server, self._tls)
 
     # ---- sending -------------------------------------------------------------------------------
 
@@ -329,7 +292,7 @@ class HttpTransport:
 
         if self._is_stale:
             await self._close_poster()
-            self._poster, self._is_stale = self._new_client(), False
+            self._poster, self._is_stale = new_client(self._server, self._tls), False
         assert self._poster is not None
         of_session = {"Acp-Session-Id": session} if session else {}
         self._out.begin()
@@ -351,8 +314,8 @@ class HttpTransport:
                     if answer.status_code == 401 and self._connection and await self._renew(used):
                         self._out.begin()
                         continue
-                    failure = failures.of_status(answer.status_code, await _body(answer, MAX_ERROR_BODY))
-                    return failure, answer.status_code, _retry_after(answer)
+                    failure = failures.of_status(answer.status_code, await error_body(answer))
+                    return failure, answer.status_code, retry_after(answer)
             except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
                 _log.debug("a POST failed: %s", type(error).__name__)  # its text may contain a header
                 failure = failures.while_sending(failures.of_exception(error), len(line))
@@ -473,23 +436,23 @@ class HttpTransport:
         parser = EventParser(MAX_LINE)
         try:
             async with (
-                self._new_client() as client,
+                new_client(self._server, self._tls) as client,
                 client.stream("GET", self._server.url.text, headers=headers, timeout=timeout) as answer,
             ):
                 if answer.status_code == 401 and await self._renew(used):
                     return None, None, 0.0
                 if answer.status_code != 200:
-                    body = await _body(answer, MAX_ERROR_BODY)
+                    body = await error_body(answer)
                     failure = failures.of_status(answer.status_code, body)
                     if answer.status_code in MAYBE_READ:
                         self._cut(session, stream)
-                    return failure, answer.status_code, _retry_after(answer)
+                    return failure, answer.status_code, retry_after(answer)
                 if not answer.headers.get("Content-Type", "").startswith("text/event-stream"):
                     raise _Ended(Failure("the server answered a request for a stream with something else"))
                 if answer.headers.get("Content-Encoding", "identity") != "identity":
                     raise _Ended(Failure("the server compresses its stream, which was not asked for"))
                 self._renewed = False
-                _keep_alive(answer)
+                keep_alive(answer)
                 stream.opened = True
                 stream.first_open.set()
                 stream.set_ready()
@@ -661,40 +624,8 @@ async def _bytes(answer: httpx.Response, limit: int) -> bytes:
     return b"".join(parts)
 
 
-async def _body(answer: httpx.Response, limit: int) -> str:
-    """The beginning of an error's body."""
-    data = b""
-    async for chunk in answer.aiter_raw():
-        data += chunk
-        if len(data) >= limit:
-            break
-    return data[:limit].decode("utf-8", "replace")
-
-
-def _retry_after(answer: httpx.Response) -> float | None:
-    """The seconds in Retry-After; its other form, a date, depends on two clocks and is ignored."""
-    value = answer.headers.get("Retry-After", "")
-    return float(value) if value.isascii() and value.isdigit() and len(value) < 7 else None
-
-
 def _error(id: int | str | None, message: str, data: Any = None) -> bytes:
     return Peer.error(id, RpcError(INTERNAL_ERROR, message, data)).rstrip(b"\n")
-
-
-def _keep_alive(answer: httpx.Response) -> None:
-    """Have the system ask whether the other end is there: a network that vanished is an error then.
-
-    Without it, nobody would know while a server that sends no comments is silent."""
-    stream = answer.extensions.get("network_stream")
-    connection = stream.get_extra_info("socket") if stream is not None else None
-    if connection is None:
-        return
-    pause = max(1, int(timeouts.get().remote_silence) // 3)
-    with suppressed(_log, OSError):
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        for name, value in (("TCP_KEEPIDLE", pause), ("TCP_KEEPINTVL", pause // 3 or 1), ("TCP_KEEPCNT", 5)):
-            if hasattr(socket, name):  # not everywhere
-                connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
 
 def _is_cancel(line: bytes, session: str | None) -> bool:

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 from ... import timeouts
 from ...log import logger, suppressed
 from ...wire.jsonrpc import MAX_LINE
-from ..transport import CLOSED, Ended, Receive
+from ..transport import CLOSED
 from . import failures, library_logs
 from .failures import Failure
-from .outbox import Outbox, Outlet, one_line
+from .outbox import one_line
+from .remote_transport import RemoteTransport
 from .server import USER_AGENT, HeadersFailed, Server
 
 if TYPE_CHECKING:
@@ -28,38 +29,18 @@ MAX_QUEUE = 16
 """Frames that wait to be read; more of them stay in the network, and slow the server down."""
 
 
-class WebSocketTransport:
+class WebSocketTransport(RemoteTransport):
     """Carries the messages of one connection over a WebSocket. Use it on the loop thread."""
 
     def __init__(self, server: Server) -> None:
-        self._server = server
-        self._out = Outbox()
-        self._outlet = Outlet()
-        self._task: asyncio.Task[None] | None = None
+        super().__init__(server)
         self._socket: ClientConnection | None = None
         self._unanswered = 0
         """The size of the newest message, if nothing has come since it was sent."""
-        self.stage = "opening the connection"
-        """What it waits for, for the error of a start that takes too long."""
 
     def __repr__(self) -> str:
         state = "ended" if self._outlet.over else "connecting" if self._socket is None else "open"
         return f"<WebSocketTransport {self._server.url.identity} {state}>"
-
-    def start(self, receive: Receive, ended: Ended) -> None:
-        self._outlet.start(receive, ended)
-        self._task = asyncio.get_running_loop().create_task(self._run())
-
-    def write(self, data: bytes) -> None:
-        if not self._outlet.over:
-            self._out.put(data)
-
-    @property
-    def unsent(self) -> int:
-        return self._out.unsent
-
-    def stderr_text(self) -> str:
-        return ""
 
     async def close(self) -> None:
         self._outlet.close(CLOSED)

@@ -223,6 +223,27 @@ def test_what_a_cut_lost_is_filled_in_from_the_agents_history(
         assert [turn.status for turn in session.turns] == ["done"] * 3
 
 
+def test_a_history_that_is_cut_itself_completes_nothing(typescript: Server, connect: Connect) -> None:
+    with FaultProxy(typescript.port) as proxy:
+        session = connect(proxy.url("http"))
+        goes_on(session, typescript, "before")
+        ours = {it.headers.get("acp-connection-id") for it in proxy.requests}
+        proxy.arm(Fault("cut", after=1500, everywhere=False, only=lambda it: it.opens_session_stream))
+        turn = session.start(f"words 100 10 {session.id}")
+        assert proxy.struck.wait(LIMIT_S)
+
+        def reads_history(request: Request) -> bool:
+            return request.opens_session_stream and request.headers["acp-connection-id"] not in ours
+
+        proxy.arm(Fault("cut", after=2000, everywhere=False, only=reads_history))
+        ended(turn)
+        assert proxy.struck.is_set()
+        assert is_marked(turn)
+        shown = numbers(turn)
+        assert shown == sorted(set(shown)), "nothing twice"
+        goes_on(session, typescript)
+
+
 def test_a_quiet_server_that_thinks_is_not_marked(tmp_path: Path, connect: Connect) -> None:
     """It sends no comments: its streams are opened again, which must not look like a loss."""
     timeouts.replace(remote_silence=0.5)

@@ -1,0 +1,68 @@
+"""Requests by HTTP, as safe and bounded as this package wants them. Knows no message of the protocol."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from typing import TYPE_CHECKING
+
+from ... import timeouts
+from ...log import logger, suppressed
+from .server import USER_AGENT, Server
+
+if TYPE_CHECKING:
+    import httpx
+
+_log = logger(__name__)
+
+MAX_ERROR_BODY = 4096
+"""How much of an error's body is read."""
+
+
+def new_client(server: Server, tls: ssl.SSLContext | None) -> httpx.AsyncClient:
+    """A client for this server. `tls`: None for plain text."""
+    import httpx
+
+    limits = timeouts.get()
+    return httpx.AsyncClient(
+        http2=tls is not None,
+        verify=tls or False,
+        trust_env=server.uses_proxy,
+        follow_redirects=False,  # headers must not go to another server
+        cookies=server.cookies,
+        headers={"User-Agent": USER_AGENT, "Accept-Encoding": "identity"},
+        limits=httpx.Limits(max_keepalive_connections=10, keepalive_expiry=limits.remote_idle),
+        timeout=httpx.Timeout(limits.remote_post, connect=limits.remote_connect, pool=None),
+    )
+
+
+async def error_body(answer: httpx.Response) -> str:
+    """The beginning of an error's body."""
+    data = b""
+    async for chunk in answer.aiter_raw():
+        data += chunk
+        if len(data) >= MAX_ERROR_BODY:
+            break
+    return data[:MAX_ERROR_BODY].decode("utf-8", "replace")
+
+
+def retry_after(answer: httpx.Response) -> float | None:
+    """The seconds in Retry-After; its other form, a date, depends on two clocks and is ignored."""
+    value = answer.headers.get("Retry-After", "")
+    return float(value) if value.isascii() and value.isdigit() and len(value) < 7 else None
+
+
+def keep_alive(answer: httpx.Response) -> None:
+    """Have the system ask whether the other end is there: a network that vanished is an error then.
+
+    Without it, nobody would know while a server that sends no comments is silent."""
+    stream = answer.extensions.get("network_stream")
+    connection = stream.get_extra_info("socket") if stream is not None else None
+    if connection is None:
+        return
+    pause = max(1, int(timeouts.get().remote_silence) // 3)
+    with suppressed(_log, OSError):
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for name, value in (("TCP_KEEPIDLE", pause), ("TCP_KEEPINTVL", pause // 3 or 1), ("TCP_KEEPCNT", 5)):
+            if hasattr(socket, name):  # not everywhere
+                connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
