@@ -21,7 +21,7 @@ import { Tabs } from "./tabs";
 import { keepWidgetsOut, renderTranscripts } from "./transcripts";
 import type { MimeRegistry } from "./transcripts";
 import styles from "./style.css";
-import { watchInput } from "./user_input";
+import { watchKeys } from "./user_input";
 
 export const PLUGIN = "acp-notebook:plugin";
 
@@ -47,7 +47,7 @@ export function start(
   const style = document.createElement("style");
   style.textContent = styles;
   document.head.append(style);
-  watchInput();
+  watchKeys(app);
   const sessions = new Sessions(app);
   const dock = new Dock();
   if (services.IRenderMimeRegistry) {
@@ -80,7 +80,7 @@ export function start(
     const apply = () => {
       errorButton = settings.composite["errorButton"] !== false;
       remove();
-      remove = addEntries(app, entriesOf(settings.composite["entries"]));
+      remove = addEntries(app, actions, say, entriesOf(settings.composite["entries"]));
     };
     settings.changed.connect(apply);
     apply();

@@ -76,8 +76,8 @@ export interface Commands {
     },
   ): Disposable;
   execute(id: string, args?: Fields): Promise<unknown>;
-  hasCommand(id: string): boolean;
-  notifyCommandChanged(id?: string): void;
+  readonly keyBindings: readonly { readonly command: string; readonly keys: readonly string[] }[];
+  readonly constructor: { keystrokeForKeydownEvent(event: KeyboardEvent): string };
 }
 
 export interface App {
