@@ -537,6 +537,11 @@ export interface PromptIntent {
   readonly t: "prompt";
   readonly text: string;
   readonly images?: readonly Picture[];
+  /**
+   * What to attach, if the text quotes what others may have written; None: what the text
+   * mentions.
+   */
+  readonly mentions?: readonly string[];
 }
 
 /** Send the prompt of a failed turn again. */

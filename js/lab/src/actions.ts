@@ -117,7 +117,8 @@ export class Actions {
     const isText = question === "" && about.type !== "code";
     const text = isText ? about.selection || about.source : promptAbout(question || LOOK, about);
     if (text.trim() === "") return this.#say("The cell is empty.");
-    session.emit({ t: "prompt", text });
+    // The text quotes what others may have written: an @ in it attaches nothing.
+    session.emit({ t: "prompt", text, mentions: isText ? [] : about.variables });
     await this.#field(session);
   }
 
