@@ -29,6 +29,7 @@ export class Actions {
   readonly #dock: Dock;
   readonly #say: Say;
   readonly #questions = new Questions();
+  #reading = false;
   #looking: ReturnType<typeof setInterval> | null = null;
 
   constructor(app: App, sessions: Sessions, side: SidePanel, dock: Dock, say: Say) {
@@ -113,7 +114,11 @@ export class Actions {
     if (!found) return;
     const session = await this.#ready();
     if (!session) return;
-    const about = await readCell(found.notebook, found.cell, { failed, selected });
+    if (this.#reading) return; // pressed twice
+    this.#reading = true;
+    const about = await readCell(found.notebook, found.cell, { failed, selected }).finally(
+      () => (this.#reading = false),
+    );
     const isText = question === "" && about.type !== "code";
     const text = isText ? about.selection || about.source : promptAbout(question || LOOK, about);
     if (text.trim() === "") return this.#say("The cell is empty.");
