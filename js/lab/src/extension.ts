@@ -71,7 +71,10 @@ export function start(
   });
   let errorButton = true;
   const buttons = new ErrorButtons(
-    (_, cell) => void actions.askToFix(cell),
+    (notebook, cell) => {
+      sessions.follow(notebook);
+      void actions.askToFix(cell);
+    },
     () => errorButton,
   );
   sessions.changed.add(() => sessions.notebook && buttons.watch(sessions.notebook));
