@@ -10,7 +10,7 @@ import type { Meaning } from "./questions";
 import { isLive } from "./sessions";
 import type { Sessions } from "./sessions";
 import type { SidePanel } from "./side_panel";
-import { summaryOf, undoableTurn } from "./summary";
+import { summaryOf, undoingLastTurn } from "./summary";
 
 /** Tells the user something, for a moment. */
 export type Say = (text: string) => void;
@@ -190,9 +190,9 @@ export class Actions {
 
   undoTurn(): void {
     const { session } = this;
-    const turn = session && undoableTurn(session.store.snapshot);
-    if (session && turn) session.emit({ t: "undo", turn, file: null, hunk: null });
-    else this.#say("There is nothing to undo.");
+    const undoing = session ? undoingLastTurn(session.store.snapshot) : [];
+    for (const intent of undoing) session?.emit(intent);
+    if (undoing.length === 0) this.#say("The last turn has nothing to undo.");
   }
 }
 
