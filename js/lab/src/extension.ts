@@ -82,6 +82,7 @@ export function start(
     let remove = () => {};
     const apply = () => {
       errorButton = settings.composite["errorButton"] !== false;
+      buttons.update();
       remove();
       remove = addEntries(app, actions, say, entriesOf(settings.composite["entries"]));
     };
