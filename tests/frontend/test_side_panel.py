@@ -69,7 +69,12 @@ def starts(shell_with_magics: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[
     """What the offers would start, and how their cells' sources are made."""
     made: list[Any] = []
     monkeypatch.setattr(side_panel, "running_kernel", lambda: SimpleNamespace(shell=shell_with_magics))
-    monkeypatch.setattr(side_panel, "offer_agents_aside", lambda cell, *how: made.append(how) or cell)
+
+    def noted(cell: str, *how: Any) -> str:
+        made.append(how)
+        return cell
+
+    monkeypatch.setattr(side_panel, "offer_agents_aside", noted)
     yield made
     for value in list(shell_with_magics.user_ns.values()):
         if isinstance(value, acp.Session):

@@ -86,12 +86,8 @@ export class Actions {
 
   async focus(): Promise<void> {
     const { session } = this;
-    this.openSideIfNone();
     if (session) (await this.#field(session))?.focus();
-  }
-
-  openSideIfNone(): void {
-    if (!this.session) this.openSide();
+    else this.openSide();
   }
 
   /** Start another agent. */

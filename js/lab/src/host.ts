@@ -29,7 +29,6 @@ export interface HostWidget {
     caption: string;
     iconClass: string;
     icon?: unknown;
-    iconLabel: string;
   };
   readonly isVisible: boolean;
   readonly isDisposed: boolean;
@@ -56,9 +55,6 @@ export interface LabShell {
   readonly layoutModified?: Signal;
   add(widget: HostWidget, area: string, options?: { rank?: number }): void;
   activateById(id: string): void;
-  /** Notebook 7 names the area; JupyterLab has one on each side. */
-  expandRight?(): void;
-  collapseRight?(): void;
   widgets(area: string): Iterable<HostWidget>;
 }
 
@@ -204,7 +200,6 @@ interface Position {
 export interface Cell extends HostWidget {
   readonly model: CellModel;
   readonly editor: Editor | null;
-  readonly outputArea?: HostWidget;
   readonly ready?: Promise<void>;
 }
 
@@ -220,7 +215,6 @@ export interface DocumentContext {
     };
   };
   readonly sessionContext: {
-    readonly isReady: boolean;
     readonly ready: Promise<void>;
     readonly kernelDisplayName?: string;
     readonly kernelChanged: Signal;

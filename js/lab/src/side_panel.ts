@@ -223,10 +223,12 @@ export class SidePanel {
 
   /** Only what differs: a list that is open, the focus and a click that has begun would be lost. */
   #redraw(el: HTMLElement, parts: readonly HTMLElement[], from: readonly unknown[]): void {
-    const before = this.#made.get(el) ?? [];
-    const same = parts.every((it, at) => it.isEqualNode(el.children[at] ?? null));
+    const next = el.cloneNode() as HTMLElement;
+    next.append(...parts);
+    const before = this.#made.get(el);
+    const same = before?.length === from.length && from.every((it, at) => it === before[at]);
+    if (same && next.isEqualNode(el)) return;
     this.#made.set(el, from);
-    if (same && parts.length === el.children.length && isEqual(before, from)) return;
     el.replaceChildren(...parts);
   }
 
@@ -314,10 +316,6 @@ function isKept({ store }: PageSession, { context }: NotebookPanel): boolean {
 function problemParts({ message, command }: KernelProblem): HTMLElement[] {
   const said = element("p", { role: "alert" }, message);
   return command === null ? [said] : [said, element("pre", {}, command)];
-}
-
-function isEqual(a: readonly unknown[], b: readonly unknown[]): boolean {
-  return a.length === b.length && a.every((it, at) => it === b[at]);
 }
 
 function isSame(a: Shown, b: Shown | null): boolean {
