@@ -221,7 +221,8 @@ TRAPS = """
 <div class="jp-ModalCommandPalette"><div class="lm-CommandPalette jp-Toolbar">
 <button data-commandlinker-command="acp-notebook:allow-once">two</button></div></div>
 <button data-commandlinker-command="apputils:run-all-enabled"
- data-commandlinker-args='{"commands": ["help:about", "acp-notebook:allow-once"], "args": [{}, {}]}'>three</button>
+ data-commandlinker-args='{"commands": ["help:about", "acp-notebook:allow-once"], "args": [{}, {}]}'
+>three</button>
 """
 
 ADD_MARKDOWN = """source => {

@@ -33,7 +33,7 @@ export function summaryOf({ state, turns, link }: Snapshot): Summary {
 
 /** What undoes the last turn: what the user has neither kept nor undone. */
 export function undoingLastTurn({ state, link }: Snapshot): UndoIntent[] {
-  const last = state.items.findLast((item) => item.type === "turn");
+  const last = state.items.filter((item) => item.type === "turn").at(-1);
   if (link !== "live" || !last) return [];
   const changes = state.items.flatMap((item) =>
     item.type === "changes" && item.turn === last.key ? item.files : [],
